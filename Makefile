@@ -1,0 +1,32 @@
+# Two commands matter: `make demo` and `make test`. Both set up all they need.
+PYTHON ?= python3
+RUN = $(PYTHON) scripts/launch.py
+
+.PHONY: demo test test-slow bench check lock help
+
+help:
+	@echo "make demo       judge models on pictures with known truth, and open the report"
+	@echo "make test       style, types, layers and all tests (under 12 minutes on two cores)"
+	@echo "make test-slow  proofs that take minutes (kills, a real local model)"
+	@echo "make bench      speed, as ratios against peers measured in the same run"
+	@echo "make check      style, types and layers only"
+	@echo "make lock       pin the newest versions in requirements.lock"
+
+demo:
+	@$(RUN) charts fullbench demo
+
+check:
+	@$(RUN) dev sh scripts/check.sh
+
+test: check
+	@$(RUN) dev sh scripts/browser.sh
+	@$(RUN) dev pytest -n 2 -m "not slow" tests src
+
+test-slow:
+	@$(RUN) dev pytest -m slow tests
+
+bench:
+	@$(RUN) dev python -m scripts.bench
+
+lock:
+	@$(RUN) dev uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 --no-header --no-annotate -o requirements.lock

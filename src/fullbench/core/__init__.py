@@ -1,0 +1,1 @@
+"""The nouns. Standard library only."""

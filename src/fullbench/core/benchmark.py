@@ -1,0 +1,33 @@
+"""A benchmark: a paper, as five answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Protocol, runtime_checkable
+
+from fullbench.core.cases import Case
+from fullbench.core.items import Item, Response
+from fullbench.core.record import Record
+from fullbench.core.results import Table
+
+
+@runtime_checkable
+class Benchmark(Protocol):
+    """What it is called, which paper it follows, what is asked, what is heard, and what is shown.
+
+    `items(None)` gives the sample that ships with the package and runs offline; a folder gives the released data.
+    `cases` must give the same cases for the same input, in the same order. `tables` is pure.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def paper(self) -> str: ...
+
+    def items(self, source: Path | None = None) -> Iterable[Item]: ...
+
+    def cases(self, items: Sequence[Item], responses: Iterable[Response], *, trials: int = 1) -> Iterator[Case]: ...
+
+    def tables(self, record: Record) -> Sequence[Table]: ...

@@ -1,0 +1,78 @@
+"""What a model is, what a judge is, and what passes between them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Protocol, runtime_checkable
+
+from fullbench.core.cases import NOTHING, Case, Failure, Usage, Verdict
+from fullbench.core.items import Turn, digest, parts_content
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """A conversation to be continued. `tag` is the caller's own mark, handed back with the reply and never sent."""
+
+    turns: tuple[Turn, ...]
+    seed: int | None = None
+    json: bool = False
+    tag: Any = field(default=None, compare=False, repr=False)
+
+    @cached_property
+    def digest(self) -> str:
+        """Stands for all that is sent: words, pictures, seed."""
+        return digest([[[turn.role, parts_content(turn.parts)] for turn in self.turns], self.seed, self.json])
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a model made of a prompt: words, or the error that no retry mended."""
+
+    prompt: Prompt
+    text: str = ""
+    usage: Usage = NOTHING
+    error: str | None = None
+    stop: str = ""
+
+
+@runtime_checkable
+class Model(Protocol):
+    """Anything that answers conversations.
+
+    `answer` takes prompts lazily, keeps as many in flight as it sees fit, and yields replies as they come, in any
+    order: each carries its prompt. A call that fails for good is a reply with an `error`; only what makes every
+    further call pointless (a refused key, an unknown model) is raised, as `ModelError`.
+
+    `name` is the identity: what changes answers (sampling settings) changes it. `settings` is what a ledger keeps
+    beside the name. `price` is dollars per million tokens in and out, None where unknown.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def settings(self) -> Mapping[str, Any]: ...
+
+    @property
+    def price(self) -> tuple[float, float] | None: ...
+
+    def answer(self, prompts: Iterable[Prompt]) -> Iterator[Reply]: ...
+
+
+@runtime_checkable
+class Judge(Protocol):
+    """Anything that rules on cases.
+
+    `hear` takes cases lazily and yields one verdict or failure for each, in any order. `name` is the identity: two
+    judges that may rule differently never share one.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def settings(self) -> Mapping[str, Any]: ...
+
+    def hear(self, cases: Iterable[Case]) -> Iterator[Verdict | Failure]: ...

@@ -1,0 +1,1 @@
+"""Whoever can mark a response: prompted models, rules, judges made of judges."""

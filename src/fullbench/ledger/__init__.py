@@ -1,0 +1,1 @@
+"""Every response and verdict ever given, append-only."""

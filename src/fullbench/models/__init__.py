@@ -1,0 +1,1 @@
+"""Whatever answers conversations: servers, local models, offline ones."""

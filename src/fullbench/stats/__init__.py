@@ -1,0 +1,1 @@
+"""Numbers in, numbers out: estimates with intervals. Knows nothing of the other packages."""
