@@ -32,7 +32,7 @@ class Ballot(ABC):
         """Raise `InputError` when this ballot cannot be filled in for `n` responses."""
 
     @abstractmethod
-    def ask(self, n: int, language: Language = "en") -> str:
+    def ask(self, n: int, language: Language = "en", form: str = "marker") -> str:
         """The words that ask for a ruling in the form `read` prefers."""
 
     @abstractmethod
@@ -66,7 +66,7 @@ class Score(Ballot):
         if n < 1:
             raise InputError("a score ballot needs at least one response")
 
-    def ask(self, n: int, language: Language = "en") -> str:
+    def ask(self, n: int, language: Language = "en", form: str = "marker") -> str:
         if language == "zh":
             return f"最后一行请用双方括号给出{self.low}到{self.high}的整数评分，例如 [[{self.high}]]。"
         return (
@@ -98,7 +98,7 @@ class Choice(Ballot):
         if n < 2:
             raise InputError("a choice needs at least two responses")
 
-    def ask(self, n: int, language: Language = "en") -> str:
+    def ask(self, n: int, language: Language = "en", form: str = "marker") -> str:
         names = "".join(f"[[{letter}]]" for letter in LETTERS[:n])
         return f"End with your choice in double brackets, one of {names}" + (
             f" or [[{LETTERS[n]}]] for a tie." if self.tie else "."
@@ -134,7 +134,7 @@ class Ranking(Ballot):
         if n < 2:
             raise InputError("a ranking needs at least two responses")
 
-    def ask(self, n: int, language: Language = "en") -> str:
+    def ask(self, n: int, language: Language = "en", form: str = "marker") -> str:
         return "End with the order, best first, in double brackets: " + ", ".join(f"[[{x}]]" for x in LETTERS[:n]) + "."
 
     def read(self, text: str, n: int, shown: Sequence[str] = ()) -> Ruling:
