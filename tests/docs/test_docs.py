@@ -1,9 +1,9 @@
 """Every code block of README and docs is run, page by page, each page in a folder of its own.
 
-    ```python    runs; blocks of one page share their names
-    ```console   lines that begin with `$ ` run in a shell and must end well (`$ ... # exit 2`: with that code); the
-                 lines below, where there are any, must be what is printed, `...` standing for anything
-    ```toml, ```jsonl, ```text, ... whose first line is `# file: NAME` are written to that file; others are shown only
+```python    runs; blocks of one page share their names
+```console   lines that begin with `$ ` run in a shell and must end well (`$ ... # exit 2`: with that code); the
+             lines below, where there are any, must be what is printed, `...` standing for anything
+```toml, ```jsonl, ```text, ... whose first line is `# file: NAME` are written to that file; others are shown only
 """
 
 from __future__ import annotations

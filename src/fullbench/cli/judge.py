@@ -24,8 +24,12 @@ from fullbench.cli.common import (
 def judge(
     items: Annotated[Path, typer.Option(help="What was asked: JSONL, CSV or Parquet, or a folder of pictures.")],
     responses: Annotated[Path, typer.Option(help="What was answered: JSONL, CSV or Parquet.")],
-    judges: Annotated[list[str], typer.Option("--judge", help="Who judges, as KIND:NAME?OPTIONS. Give it again for more.")],
-    ballots: Annotated[list[str], typer.Option("--ballot", help="score:1-5, choice, choice+tie, ranking... Again for more.")],
+    judges: Annotated[
+        list[str], typer.Option("--judge", help="Who judges, as KIND:NAME?OPTIONS. Give it again for more.")
+    ],
+    ballots: Annotated[
+        list[str], typer.Option("--ballot", help="score:1-5, choice, choice+tie, ranking... Again for more.")
+    ],
     labels: Annotated[Path | None, typer.Option(help="People's verdicts to compare with.")] = None,
     criteria: Annotated[list[str] | None, typer.Option("--criterion", help="What to judge by. Again for more.")] = None,
     orders: Annotated[str, typer.Option(help="sorted, shuffled, both, or all.")] = "both",
@@ -63,7 +67,7 @@ def judge(
     conductor = Conductor(study)
     with Ledger(ledger) as book, stoppable() as stop:
         if dry_run:
-            show(conductor.plan(book), as_json=as_json)
+            show([conductor.plan(book)], as_json=as_json)
             return 0
         done = conductor.conduct(book, budget=budget, stop=stop, quiet=quiet)
         show(done.tables, as_json=as_json)

@@ -15,7 +15,8 @@ def report(
     judges: Annotated[list[str] | None, typer.Option("--judge", help="Only these judges. Again for more.")] = None,
     benchmark: Annotated[str | None, typer.Option(help="Show the tables of this benchmark.")] = None,
     out: Annotated[
-        Path | None, typer.Option(help="A file: .html is a page with charts and cases; .md, .csv, .json, .txt the tables.")
+        Path | None,
+        typer.Option(help="A file: .html is a page with charts and cases; .md, .csv, .json, .txt the tables."),
     ] = None,
     against: Annotated[str | None, typer.Option(help="Compare all judges with this one.")] = None,
     seed: Annotated[int, typer.Option(help="For the bootstrap.")] = 0,

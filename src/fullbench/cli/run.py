@@ -37,7 +37,7 @@ def run(
     conductor = Conductor(plan)
     with Ledger(ledger or plan.ledger) as book, stoppable() as stop:
         if dry_run:
-            show(conductor.plan(book), as_json=as_json)
+            show([conductor.plan(book)], as_json=as_json)
             return 0
         done = conductor.conduct(book, budget=budget if budget is not None else plan.budget, stop=stop, quiet=quiet)
         show(done.tables, as_json=as_json)

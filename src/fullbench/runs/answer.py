@@ -55,9 +55,7 @@ def _job(model: Model, items: Sequence[Item], trials: int, ledger: Ledger) -> Jo
         if isinstance(outcome, Failure):
             ledger.add_response(by_key[outcome.case], outcome)
             return outcome.case, outcome.trial
-        ledger.add_response(
-            outcome.item, outcome.response, usage=outcome.usage, prompt=outcome.prompt, at=time.time()
-        )
+        ledger.add_response(outcome.item, outcome.response, usage=outcome.usage, prompt=outcome.prompt, at=time.time())
         return outcome.item.key, outcome.response.trial
 
     ledger.declare("contestant", model.name, model.settings)

@@ -70,9 +70,13 @@ class Conductor:
         answered = ledger.responses(names, item_keys=keys) if names else ()
         return [*self.given, *answered]
 
-    def plan(self, ledger: Ledger) -> list[Table]:
+    def plan(self, ledger: Ledger) -> Table:
         """What would be asked, and what it would cost; nothing is asked."""
-        return plan.tables(self.contestants, self.items, self.judges, self.cases, self.responses(ledger), ledger)
+        responses = self.responses(ledger)
+        return plan.table(
+            ledger, contestants=self.contestants, items=self.items, judges=self.judges,
+            cases=lambda: self.cases(responses),
+        )  # fmt: skip
 
     def conduct(
         self, ledger: Ledger, *, budget: float | None = None, stop: Stop | None = None, quiet: bool = False

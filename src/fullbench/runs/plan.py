@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from fullbench.core.cases import Case
 from fullbench.core.errors import InputError
-from fullbench.core.items import Item, Response
+from fullbench.core.items import Item
 from fullbench.core.models import Judge, Model, Prompt
 from fullbench.core.results import Cell, Table
 from fullbench.judges.extracting import SecondReader
@@ -20,7 +20,7 @@ SAMPLE = 200
 _WORDS_OUT = {"direct": 8, "analyze": 300, "steps": 300, "answer": 300}
 _Task = TypeVar("_Task")
 
-Cases = Callable[[Sequence[Response]], Iterator[Case]]
+Cases = Callable[[], Iterator[Case]]
 
 
 def tables(
@@ -40,18 +40,20 @@ def tables(
         rows.append(_row("answers", model.name, known, due, model, [Prompt(item.turns) for item in sample], "answer"))
     for judge in judges:
         known, due, sample = _split(
-            cases(responses), lambda case: (case.key, case.trial), lambda keys, name=judge.name: ledger.heard(name, keys)
+            cases(responses),
+            lambda case: (case.key, case.trial),
+            lambda keys, name=judge.name: ledger.heard(name, keys),
         )
         rows.append(_judge_row(judge, known, due, sample))
     notes = [
         f"Tokens are estimated from {SAMPLE} of the prompts at most, and the length of replies is assumed "
-        f"({_WORDS_OUT['analyze']} tokens, {_WORDS_OUT['direct']} where no analysis is asked for); retries and resampled "
-        "replies come on top."
+        f"({_WORDS_OUT['analyze']} tokens, {_WORDS_OUT['direct']} where no analysis is asked for); retries and "
+        "resampled replies come on top."
     ]
     if contestants and any(row[0] == "answers" and row[3] for row in rows):
         notes.append("Verdicts on answers that are still to be given are not counted yet.")
     columns = ("what", "who", "known", "to ask", "tokens in", "tokens out", "dollars")
-    return [Table("plan", "What would be asked", columns, rows, notes)]
+    return Table("plan", "What would be asked", columns, rows, notes)
 
 
 def purse(limit: float, contestants: Sequence[Model], judges: Sequence[Judge]) -> Budget:
@@ -77,7 +79,8 @@ def _split(
 ) -> tuple[int, int, list[_Task]]:
     """How many tasks are known, how many are due, and some of the due ones."""
     source = iter(tasks)
-    counted, due, sample = 0, 0, []
+    counted, due = 0, 0
+    sample: list[_Task] = []
     while chunk := list(islice(source, LOOKUP)):
         found = known([key(task) for task in chunk])
         fresh = [task for task in chunk if key(task) not in found]
@@ -87,22 +90,28 @@ def _split(
     return counted, due, sample
 
 
-def _judge_row(judge: Judge, known: int, due: int, sample: Sequence[Case]) -> list[Cell]:
+def _contestant_row(model: Model, items: Sequence[Item], ledger: Ledger) -> list[Cell]:
+    known, due, sample = _split(items, lambda item: (item.key, 0), lambda keys: ledger.answered(model.name, keys))
+    return ["answers", model.name, known, due, *_price(model, due, [Prompt(item.turns) for item in sample], "answer")]
+
+
+def _judge_row(judge: Judge, cases: Iterable[Case], ledger: Ledger) -> list[Cell]:
+    known, due, sample = _split(cases, lambda case: (case.key, case.trial), lambda keys: ledger.heard(judge.name, keys))
     inner = judge.judge if isinstance(judge, SecondReader) else judge
     if not isinstance(inner, PromptedJudge):
         return ["verdicts", judge.name, known, due, 0, 0, 0.0]
     heard = [case for case in sample if not inner.recuses(case)]
-    due = round(due * len(heard) / len(sample)) if sample else 0
-    return _row("verdicts", judge.name, known, due, inner.model, [inner.prompt(case) for case in heard], inner.mode)
+    asked = round(due * len(heard) / len(sample)) if sample else 0
+    prompts = [inner.prompt(case) for case in heard]
+    return ["verdicts", judge.name, known, due, *_price(inner.model, asked, prompts, inner.mode)]
 
 
-def _row(
-    what: str, who: str, known: int, due: int, model: Model, prompts: Sequence[Prompt], mode: str
-) -> list[Cell]:
+def _price(model: Model, calls: int, prompts: Sequence[Prompt], mode: str) -> tuple[int, int, float | None]:
+    """Tokens in, tokens out and dollars of so many calls."""
     from fullbench.models.tokens import estimate
 
     mean = sum(map(estimate, prompts)) / len(prompts) if prompts else 0.0
-    tokens_in, tokens_out = round(mean * due), _WORDS_OUT[mode] * due
+    tokens_in, tokens_out = round(mean * calls), _WORDS_OUT[mode] * calls
     price = model.price
     dollars = None if price is None else (tokens_in * price[0] + tokens_out * price[1]) / 1e6
-    return [what, who, known, due, tokens_in, tokens_out, dollars]
+    return tokens_in, tokens_out, dollars
