@@ -1,0 +1,1 @@
+"""The court: pictures with known truth."""
