@@ -43,7 +43,7 @@ def leaderboard(record: Record, judge: str, *, seed: int = 0) -> Table:
     names = mine.contestants
     notes = [f"By {judge}, from {_listed({verdict.ballot for verdict in mine})}."]
     ratings, rates = _rated(duels, names, seed, notes)
-    scores = _scores(mine, names, seed)
+    scores = _scores(mine, seed)
     rows: list[list[Cell]] = []
     ranks = rank_sets(ratings)
     for name, rating, rate, rank in zip(names, ratings, rates, ranks, strict=True):
@@ -85,7 +85,7 @@ def _rated(
     return list(ratings.estimates), rates
 
 
-def _scores(record: Record, names: Sequence[str], seed: int) -> dict[str, dict[str, Estimate]]:
+def _scores(record: Record, seed: int) -> dict[str, dict[str, Estimate]]:
     """For each ballot that marks one response at a time, the mean mark of each contestant."""
     found: dict[str, dict[str, list[tuple[str, float]]]] = defaultdict(lambda: defaultdict(list))
     for verdict in record:
@@ -136,12 +136,17 @@ def _winner(marks: Sequence[float]) -> int | None:
     return list(marks).index(best) if list(marks).count(best) == 1 else None
 
 
+def _class(marks: Sequence[float]) -> int:
+    """The winner as a class of its own, a tie as one more."""
+    winner = _winner(marks)
+    return len(LETTERS) if winner is None else winner
+
+
 def _winners(*, ties: bool) -> Figure:
     def of(pairings: Sequence[Pairing], seed: int) -> Estimate:
-        rows = [(_winner(p.marks), _winner(p.other), p.verdict.item) for p in pairings]
-        kept = [row for row in rows if ties or None not in row[:2]]
-        ours, theirs = ([len(LETTERS) if row[i] is None else row[i] for row in kept] for i in (0, 1))
-        return agree.accuracy(ours, theirs, cluster=[item for *_, item in kept], seed=seed)
+        kept = [p for p in pairings if ties or None not in {_winner(p.marks), _winner(p.other)}]
+        ours, theirs = [_class(p.marks) for p in kept], [_class(p.other) for p in kept]
+        return agree.accuracy(ours, theirs, cluster=[p.verdict.item for p in kept], seed=seed)
 
     return of
 

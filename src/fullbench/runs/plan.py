@@ -23,28 +23,12 @@ _Task = TypeVar("_Task")
 Cases = Callable[[], Iterator[Case]]
 
 
-def tables(
-    contestants: Sequence[Model],
-    items: Sequence[Item],
-    judges: Sequence[Judge],
-    cases: Cases,
-    responses: Sequence[Response],
-    ledger: Ledger,
-) -> list[Table]:
+def table(
+    ledger: Ledger, *, contestants: Sequence[Model], items: Sequence[Item], judges: Sequence[Judge], cases: Cases
+) -> Table:
     """One row for each contestant and judge: what is known, what would be asked, tokens and dollars."""
-    rows: list[list[Cell]] = []
-    for model in contestants:
-        known, due, sample = _split(
-            items, lambda item: (item.key, 0), lambda keys, name=model.name: ledger.answered(name, keys)
-        )
-        rows.append(_row("answers", model.name, known, due, model, [Prompt(item.turns) for item in sample], "answer"))
-    for judge in judges:
-        known, due, sample = _split(
-            cases(responses),
-            lambda case: (case.key, case.trial),
-            lambda keys, name=judge.name: ledger.heard(name, keys),
-        )
-        rows.append(_judge_row(judge, known, due, sample))
+    rows = [_contestant_row(model, items, ledger) for model in contestants]
+    rows += [_judge_row(judge, cases(), ledger) for judge in judges]
     notes = [
         f"Tokens are estimated from {SAMPLE} of the prompts at most, and the length of replies is assumed "
         f"({_WORDS_OUT['analyze']} tokens, {_WORDS_OUT['direct']} where no analysis is asked for); retries and "
