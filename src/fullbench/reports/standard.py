@@ -238,10 +238,8 @@ def faults(record: Record) -> Table:
     """What each judge did not rule on, and why."""
     rows: list[list[Cell]] = []
     for judge, counts in record.faults().items():
-        wrong = sum(counts[fault] for fault in FAULTS)
-        rows.append(
-            [judge, counts["verdicts"], *(counts[fault] for fault in FAULTS), wilson(wrong, counts["verdicts"])]
-        )
+        wrong, total = sum(counts[fault] for fault in FAULTS), counts["verdicts"]
+        rows.append([judge, total, total - wrong, *(counts[fault] for fault in FAULTS), wilson(wrong, total)])
     hint = {"kind": "stacked", "label": "judge", "parts": ["ruled", *FAULTS]}
     return Table("faults", "Faults", ("judge", "verdicts", "ruled", *FAULTS, "faulty"), rows, (), {}, hint)
 
