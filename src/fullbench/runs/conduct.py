@@ -87,12 +87,19 @@ class Conductor:
             cases=lambda: self.cases(responses),
         )  # fmt: skip
 
+    def ready(self, budget: float | None = None) -> Budget | None:
+        """Refuse what cannot go well (a missing key, a budget without prices) before anything is made or asked."""
+        models = [*self.contestants, *filter(None, map(plan.model_of, self.judges))]
+        for model in models:
+            model.answer(())
+        return plan.purse(budget, models) if budget is not None else None
+
     def conduct(
         self, ledger: Ledger, *, budget: float | None = None, stop: Stop | None = None, quiet: bool = False
     ) -> Conducted:
         """Answer, hear, and look at the record. Stopped half-way, the same call goes on from there."""
         stop = stop or Stop()
-        purse = plan.purse(budget, self.contestants, self.judges) if budget is not None else None
+        purse = self.ready(budget)
         tallies: list[Tally] = []
         if self.contestants:
             names = [model.name for model in self.contestants]
