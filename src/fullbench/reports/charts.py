@@ -15,12 +15,14 @@ Rows whose figure is missing are left out of the chart and stay in the table.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from fullbench.core.errors import InputError, MissingExtra
+from fullbench.core.items import digest
 from fullbench.core.results import Cell, EstimateLike, Table
 from fullbench.reports.cells import plain, sort_value
 from fullbench.reports.files import write_file
@@ -66,7 +68,15 @@ def chart(table: Table, hint: Mapping[str, Any] | None = None) -> Chart | None:
 def svg(drawn: Chart) -> str:
     """The chart as SVG; text stays text, under a list of fonts that a browser has, Chinese ones among them."""
     found: str = _converter().vegalite_to_svg(dict(drawn.spec), vl_version="5.20")
-    return found
+    return _own_ids(found, digest(dict(drawn.spec))[:8])
+
+
+def _own_ids(text: str, mark: str) -> str:
+    """The SVG with ids that depend on the chart alone: the same every time, and no two charts of a page share one."""
+    ids = dict.fromkeys(re.findall(r'\bid="([^"]+)"', text))
+    for place, name in enumerate(ids):
+        text = text.replace(f'id="{name}"', f'id="c{mark}-{place}"').replace(f"url(#{name})", f"url(#c{mark}-{place})")
+    return text
 
 
 def png(drawn: Chart, *, scale: float = 2.0) -> bytes:
