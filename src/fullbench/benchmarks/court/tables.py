@@ -12,6 +12,7 @@ from fullbench.core.record import Record
 from fullbench.core.results import Cell, Table
 from fullbench.judges.rules import length_of
 from fullbench.judges.simulated import USUAL_LENGTH, SimulatedJudge
+from fullbench.reports.standard import leaderboard
 from fullbench.stats.bias import clustered_mean, fault_rate, latent_marks, position_bias, swap_flips
 from fullbench.stats.estimates import Estimate
 
@@ -49,37 +50,44 @@ def tables(record: Record, seed: int, size: int) -> list[Table]:
     planted = {judge.name: judge for judge in simulated(seed, size)}
     found = [one for name, judge in planted.items() for one in _recovered(record.where(judge=name), judge, record)]
     made = [
-        _leaderboard(record),
-        _by_task(record),
+        *_leaderboards(record, seed),
+        _means(record),
         _agreement(record),
         _planted(found),
         _unplanted(found),
         _faults(record, planted),
+        _by_task(record),
     ]
     return [
         Table(t.name, t.title, t.columns, t.rows, t.notes, source | dict(t.source), t.chart) for t in made if t.rows
     ]
 
 
-def _leaderboard(record: Record) -> Table:
-    """One leaderboard for each judge, side by side: the marks of different judges are never mixed."""
+def _leaderboards(record: Record, seed: int) -> list[Table]:
+    """The truth's leaderboard, and that of the judge that errs least: what a user would see of an honest judge."""
+    shown = [name for name in record.judges if name == TRUTH or name.startswith("accurate")]
+    return [leaderboard(record, name, seed=seed) for name in _truth_first(shown)]
+
+
+def _means(record: Record) -> Table:
+    """What each judge makes of the contestants: the marks of different judges are never mixed."""
     scored = record.where(ballot=SCORES, fault=None)
-    judges = _truth_first(scored.judges)
     means = {
-        (judge, name): _mean(_single(verdicts.where(contestant=name)))
+        judge: {name: _mean(_single(verdicts.where(contestant=name))) for name in scored.contestants}
         for judge, verdicts in scored.by("judge").items()
-        for name in scored.contestants
     }
-    ranked = sorted(scored.contestants, key=lambda name: -_value(means.get((judges[0], name)))) if judges else []
+    best = means.get(TRUTH, {})
+    ranked = sorted(scored.contestants, key=lambda name: -_value(best.get(name)))
+    rows: list[list[Cell]] = [
+        [judge, *(None if cell is None else cell.value for cell in (means[judge][name] for name in ranked))]
+        for judge in _truth_first(list(means))
+    ]
     return Table(
-        "leaderboard",
-        "Mean mark of each contestant, one leaderboard for each judge",
-        ["contestant", *judges],
-        [[name, *(means.get((judge, name)) for judge in judges)] for name in ranked],
-        [
-            "Scores of 1 to 5 given to single responses; intervals are clustered by item.",
-            f"Sorted by {judges[0] if judges else TRUTH!r}. Each column is a leaderboard of its own.",
-        ],
+        "means",
+        "Mean mark that each judge gives to each contestant",
+        ["judge", *ranked],
+        rows,
+        ["Scores of 1 to 5 given to single responses. Each row is a leaderboard of its own, beside the truth's."],
         {"ballot": SCORES},
     )
 
