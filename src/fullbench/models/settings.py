@@ -28,6 +28,11 @@ class Sampling:
     extra: Mapping[str, Any] = field(default_factory=dict)
     pixels: int | None = None
 
+    def __post_init__(self) -> None:
+        for name in self.extra:
+            if "key" in name.lower() or name.lower() == "token" or "secret" in name.lower():
+                raise InputError(f"{name!r} looks like a key and would be shown; give keys with key_env or key_file")
+
     @property
     def tail(self) -> str:
         """What a name needs so that two models that may answer differently never share one.
