@@ -28,7 +28,22 @@ from pathlib import Path
 from typing import Any
 
 KEY = "sk-secret-0123456789"
-FAULTS = ("429", "429after", "429date", "500", "529", "reset", "cut", "short", "empty", "html", "hang", "drip", "soft")
+FAULTS = (
+    "429",
+    "429after",
+    "429date",
+    "429once",
+    "500",
+    "529",
+    "reset",
+    "cut",
+    "short",
+    "empty",
+    "html",
+    "hang",
+    "drip",
+    "soft",
+)
 USED = b'"usage":{"prompt_tokens":900,"completion_tokens":5}'
 REPLY = b'{"choices":[{"message":{"content":"[[4]]"},"finish_reason":"stop"}],' + USED + b"}"
 
@@ -53,7 +68,7 @@ class Books:
         for name, share in self.faults.items():
             draw -= share
             if draw < 0:
-                return name
+                return name if name != "429once" or self.attempts[prompt] == 1 else ""
         return ""
 
     def as_json(self) -> dict[str, Any]:
@@ -234,6 +249,8 @@ class Connection(asyncio.Protocol):
             self.send(429, busy, extra="retry-after-ms: 20\r\n")
         elif fault == "429date":
             self.send(429, busy, extra="Retry-After: Wed, 21 Oct 2015 07:28:00 GMT\r\n")
+        elif fault == "429once":
+            self.send(429, busy, extra="Retry-After: 1\r\n")
         elif fault in {"500", "529"}:
             self.send(int(fault), sick)
         elif fault == "reset":

@@ -6,13 +6,15 @@ import asyncio
 import gc
 import json
 import re
+import subprocess
+import sys
 import threading
 import time
 from contextlib import closing
 
 import pytest
 
-from fullbench.core.errors import InputError, ModelError
+from fullbench.core.errors import BudgetSpent, InputError, ModelError
 from fullbench.core.items import Turn
 from fullbench.core.models import Model, Prompt
 from fullbench.core.pictures import Picture
@@ -232,6 +234,36 @@ def test_many_threads_may_share_a_model(server):
     for thread in threads:
         thread.join()
     assert counts == [50, 50]
+
+
+@pytest.mark.parametrize("limits", [Limits(rpm=1200), Limits(tpm=1200 * 120)], ids=["requests", "tokens"])
+def test_so_many_a_minute(server, limits):
+    """At twenty calls of 120 tokens a second, the twelfth has its turn after eleven twentieths of one."""
+    started = time.monotonic()
+    model = ChatModel("x", server.url, limits=limits, sampling=Sampling(max_tokens=20))
+    assert len(list(model.answer(map(ask, range(11))))) == 11
+    list(model.answer([ask(12)]))
+    assert time.monotonic() - started >= 11 / 20
+
+
+def test_a_source_that_gives_up_loses_nothing_that_was_asked():
+    def prompts():
+        yield from map(ask, range(8))
+        raise BudgetSpent("the budget is spent")
+
+    with FakeServer(latency=0.05) as server:
+        replies = []
+        with pytest.raises(BudgetSpent):
+            replies.extend(ChatModel("x", server.url, limits=Limits(concurrency=16)).answer(prompts()))
+    assert len(replies) == 8
+
+
+def test_making_a_model_imports_nothing_heavy():
+    code = (
+        "import sys; from fullbench.models.factories import openai; openai('gpt-4o', {});"
+        "print([name for name in ('aiohttp', 'PIL', 'numpy', 'genai_prices', 'litellm') if name in sys.modules])"
+    )
+    assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "[]"
 
 
 def test_names_tell_apart_what_may_answer_differently():

@@ -22,7 +22,7 @@ from fullbench.models.tokens import estimate, words
 WIDTH = 16
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class LiteLLMModel:
     """A model by its litellm name (`bedrock/...`). Keys are found by litellm itself, in its own variables."""
 

@@ -25,7 +25,7 @@ class Sampling:
     max_tokens: int | None = None
     seed: int | None = None
     system: str | None = None
-    extra: Mapping[str, Any] = field(default_factory=dict)
+    extra: Mapping[str, Any] = field(default_factory=dict, hash=False)
     pixels: int | None = None
 
     def __post_init__(self) -> None:

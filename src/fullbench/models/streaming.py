@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol, TypeVar
 
-from fullbench.core.errors import ModelError
+from fullbench.core.errors import FullbenchError, ModelError
 from fullbench.core.models import Prompt, Reply
 
 SLOW_PULL = 0.001
@@ -33,29 +34,27 @@ def stream(prompts: Iterable[Prompt], opened: AbstractAsyncContextManager[Asker]
     """Ask every prompt and yield the replies in the order they come.
 
     A prompt is pulled only when there is room for it, and in the caller's thread, outside of the event loop: the
-    source may itself be such a stream. A `ModelError` ends the stream after all that was on its way has been yielded.
-    Closing the iterator early cancels what is on its way.
+    source may itself be such a stream. When the server or the source gives up, the stream ends with that error, but
+    only after all that was on its way has been yielded. Closing the iterator early cancels what is on its way.
     """
     loop = _Loop()
     flight = _Flight(loop, iter(prompts))
     try:
         asker = loop.complete(opened.__aenter__())
-        refusal: ModelError | None = None
         while flight.more or flight.running:
             slow = flight.fill(asker)
             if flight.running:
                 loop.turn(wait=not slow)
             while flight.landed:
                 try:
-                    reply = flight.landed.pop().result()
+                    reply = flight.landed.popleft().result()
                 except ModelError as error:
-                    refusal = refusal or error
-                    flight.more = False
+                    flight.stop(error)
                     asker.hurry()
                 else:
                     yield reply
-        if refusal is not None:
-            raise refusal
+        if flight.error is not None:
+            raise flight.error
     finally:
         loop.end(flight.abandon(), opened)
 
@@ -66,7 +65,8 @@ class _Flight:
     def __init__(self, loop: _Loop, source: Iterator[Prompt]) -> None:
         self.more = True
         self.running: set[asyncio.Task[Reply]] = set()
-        self.landed: list[asyncio.Task[Reply]] = []
+        self.landed: deque[asyncio.Task[Reply]] = deque()
+        self.error: FullbenchError | None = None
         self._loop = loop
         self._source = source
         self._over = False
@@ -80,12 +80,20 @@ class _Flight:
             except StopIteration:
                 self.more = False
                 return False
+            except FullbenchError as error:
+                self.stop(error)
+                return False
             task = self._loop.create_task(asker(prompt))
             self.running.add(task)
             task.add_done_callback(self._land)
             if time.monotonic() - before > SLOW_PULL:
                 return True
         return False
+
+    def stop(self, error: FullbenchError) -> None:
+        """Take on no more; the first error is the one to be told."""
+        self.more = False
+        self.error = self.error or error
 
     def _land(self, task: asyncio.Task[Reply]) -> None:
         self.running.discard(task)

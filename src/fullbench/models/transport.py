@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any
+from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 import orjson
@@ -22,6 +23,7 @@ from fullbench.models import complaints
 from fullbench.models.complaints import Kind
 from fullbench.models.dialects import Answer, Dialect
 from fullbench.models.limits import Pace, Throttle
+from fullbench.models.prices import is_local
 from fullbench.models.settings import Key, Limits, Sampling
 from fullbench.models.tokens import estimate, words
 
@@ -110,6 +112,7 @@ class Caller:
             headers={**self._line.dialect.headers(self._line.secret), "Accept": "application/json"},
             connector=aiohttp.TCPConnector(limit=0, ttl_dns_cache=300),
             cookie_jar=aiohttp.DummyCookieJar(),
+            proxy=_proxy(self._url),
             timeout=aiohttp.ClientTimeout(total=self._line.limits.timeout, sock_connect=10.0),
         )
         return self
@@ -265,6 +268,13 @@ class Caller:
                 await self._closing.wait()
         except TimeoutError:
             return
+
+
+def _proxy(url: URL) -> str | None:
+    """The proxy that the environment names for this address; looked up once, since every call would cost."""
+    if is_local(str(url)) or proxy_bypass(url.host or ""):
+        return None
+    return getproxies().get(url.scheme)
 
 
 def _status_in(payload: Mapping[str, Any]) -> int:
