@@ -6,7 +6,8 @@ It runs in a process of its own on a free port of this machine:
         ... server.url, server.books()
 
 A prompt is known by the `#number` in its words. What becomes of its n-th attempt depends on the seed, the number and n
-only. The reply's words say what arrived: `{"id":..., "pictures":[sha256...], "media":[...], ...}`.
+only. With `bears=20` it sends 429 to whatever is more than 20 at a time. The reply's words say what arrived:
+`{"id":..., "pictures":[sha256...], "media":[...], ...}`.
 """
 
 from __future__ import annotations
@@ -51,8 +52,9 @@ REPLY = b'{"choices":[{"message":{"content":"[[4]]"},"finish_reason":"stop"}],' 
 class Books:
     """What was asked and what was sent."""
 
-    def __init__(self, faults: dict[str, float], seed: int) -> None:
+    def __init__(self, faults: dict[str, float], seed: int, bears: int = 0) -> None:
         self.faults = faults
+        self.bears = bears
         self.seed = seed
         self.attempts: Counter[str] = Counter()
         self.answered: Counter[str] = Counter()
@@ -229,6 +231,11 @@ class Connection(asyncio.Protocol):
             "media": [media for media, _ in pictures],
             "sizes": [len(data) for _, data in pictures],
         }
+        if self.books.bears and self.books.in_flight >= self.books.bears:
+            self.books.attempts[prompt] += 1
+            self.books.sent["too much"] += 1
+            self.send(429, b'{"error":{"message":"too much at a time"}}')
+            return
         self.books.in_flight += 1
         self.books.most = max(self.books.most, self.books.in_flight)
         self.later(self.finish, prompt, write, json.dumps(told), mood)
@@ -278,7 +285,7 @@ class Connection(asyncio.Protocol):
 
 async def run(options: argparse.Namespace) -> None:
     loop = asyncio.get_running_loop()
-    books = Books(json.loads(options.faults), options.seed)
+    books = Books(json.loads(options.faults), options.seed, options.bears)
     server = await loop.create_server(
         lambda: Connection(books, options.latency, options.quick), "127.0.0.1", 0, backlog=1024
     )
@@ -293,10 +300,16 @@ class FakeServer:
     """The server in its own process; ends with the `with`."""
 
     def __init__(
-        self, faults: dict[str, float] | None = None, *, seed: int = 0, latency: float = 0.0, quick: bool = False
+        self,
+        faults: dict[str, float] | None = None,
+        *,
+        seed: int = 0,
+        latency: float = 0.0,
+        quick: bool = False,
+        bears: int = 0,
     ) -> None:
         assert set(faults or {}) <= set(FAULTS)
-        options = [f"--faults={json.dumps(faults or {})}", f"--seed={seed}", f"--latency={latency}"]
+        options = [f"--faults={json.dumps(faults or {})}", f"--seed={seed}", f"--latency={latency}", f"--bears={bears}"]
         self._command = [sys.executable, "-m", "tests.fake_server", *options, *(["--quick"] if quick else [])]
 
     def __enter__(self) -> FakeServer:
@@ -328,6 +341,7 @@ def main() -> None:
     parser.add_argument("--faults", default="{}")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--latency", type=float, default=0.0)
+    parser.add_argument("--bears", type=int, default=0)
     parser.add_argument("--quick", action="store_true")
     asyncio.run(run(parser.parse_args()))
 

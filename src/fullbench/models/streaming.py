@@ -15,6 +15,7 @@ from fullbench.core.errors import FullbenchError, ModelError
 from fullbench.core.models import Prompt, Reply
 
 SLOW_PULL = 0.001
+LONGEST_TURN = 0.01
 T = TypeVar("T")
 
 
@@ -42,9 +43,9 @@ def stream(prompts: Iterable[Prompt], opened: AbstractAsyncContextManager[Asker]
     try:
         asker = loop.complete(opened.__aenter__())
         while flight.more or flight.running:
-            slow = flight.fill(asker)
+            spent = flight.fill(asker)
             if flight.running:
-                loop.turn(wait=not slow)
+                loop.turn(spent)
             while flight.landed:
                 try:
                     reply = flight.landed.popleft().result()
@@ -71,24 +72,26 @@ class _Flight:
         self._source = source
         self._over = False
 
-    def fill(self, asker: Asker) -> bool:
-        """Pull prompts while there is room. True when the source is slow, and what is on its way should not wait."""
+    def fill(self, asker: Asker) -> float | None:
+        """Pull prompts while there is room. Where the source is slow, the seconds that the last pull took: what is on
+        its way should now have as long."""
         while self.more and len(self.running) < asker.width:
             before = time.monotonic()
             try:
                 prompt = next(self._source)
             except StopIteration:
                 self.more = False
-                return False
+                return None
             except FullbenchError as error:
                 self.stop(error)
-                return False
+                return None
             task = self._loop.create_task(asker(prompt))
             self.running.add(task)
             task.add_done_callback(self._land)
-            if time.monotonic() - before > SLOW_PULL:
-                return True
-        return False
+            spent = time.monotonic() - before
+            if spent > SLOW_PULL:
+                return min(spent, LONGEST_TURN)
+        return None
 
     def stop(self, error: FullbenchError) -> None:
         """Take on no more; the first error is the one to be told."""
@@ -123,11 +126,16 @@ class _Loop(asyncio.SelectorEventLoop):
     def time(self) -> float:
         return time.monotonic() - self._lost
 
-    def turn(self, *, wait: bool) -> None:
-        """Run until something lands; without `wait`, only do what can be done at once."""
-        if not wait:
-            self.stop()
-        self._run(self.run_forever)
+    def turn(self, seconds: float | None) -> None:
+        """Run until something lands, but no longer than so many seconds."""
+
+        def work() -> None:
+            bell = None if seconds is None else self.call_later(seconds, self.stop)
+            self.run_forever()
+            if bell is not None:
+                bell.cancel()
+
+        self._run(work)
 
     def complete(self, awaitable: Awaitable[T]) -> T:
         """Run until this is done, and give its result."""

@@ -152,7 +152,8 @@ class Caller:
             wait = self._wait(result, attempt)
             late = time.monotonic() + wait > give_up
             if attempt >= line.limits.attempts or late or self._closing.is_set():
-                why = f"no answer after {attempt} attempts; the last one: {result.message}"
+                tries = "1 attempt" if attempt == 1 else f"{attempt} attempts"
+                why = f"no answer after {tries}; the last one: {result.message}"
                 return Reply(prompt, usage=tally.usage(line.price), error=line.hide(why))
             await self._pause(wait)
 
@@ -202,12 +203,13 @@ class Caller:
         return self._read(raw, prompt, tally)
 
     def _broken_off(self, error: Exception, seen: int, prompt: Prompt, tally: Tally) -> Trouble:
-        what = f"no answer within {self._line.limits.timeout:g} s" if isinstance(error, TimeoutError) else "broken off"
         if seen == 200:
             tally.tokens_in += estimate(prompt)
-            return Trouble("again", f"the answer was {what}" if what == "broken off" else what)
-        tally.retries += 1
-        return Trouble("again", f"{what} ({type(error).__name__})")
+        else:
+            tally.retries += 1
+        if isinstance(error, TimeoutError):
+            return Trouble("again", f"no whole answer within {self._line.limits.timeout:g} s")
+        return Trouble("again", f"the connection broke off ({type(error).__name__})")
 
     def _read(self, raw: bytes, prompt: Prompt, tally: Tally) -> Answer | Trouble:
         """The answer in a body that came with 200. What the server did not count is estimated, never zero."""
