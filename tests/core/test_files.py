@@ -213,6 +213,7 @@ BAD_NOUNS = [
     (read_items, '{"id": "a", "question": "q", "image": "http://x/y.png"}', "on the web"),
     (read_items, '{"id": "a", "turns": [{"role": "judge", "parts": ["x"]}]}', "role"),
     (read_items, '{"id": "a", "question": "q", "tags": [1]}', "mapping"),
+    (read_items, '{"id": "a\\ud800", "question": "q"}', "half a character"),
     (read_responses, '{"item": "a", "text": "x"}', "'contestant' is missing"),
     (read_responses, '{"item": "a", "model": "m"}', "no 'text'"),
     (read_responses, '{"item": "a", "model": "m", "parts": []}', "at least one part"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 from scripts.bench.kills import kill_and_check
 
 from fullbench.core.errors import LedgerError
+from fullbench.ledger import opening
 from fullbench.ledger.store import Ledger
 from tests.ledger.making import case, verdict
 
@@ -39,6 +41,21 @@ def test_two_processes_write_at_once_and_each_case_has_one_verdict(tmp_path):
         judge = next(account for account in ledger.bill() if account.role == "judge")
         assert judge.usage.calls == 800, "the calls whose verdicts came second are on the bill"
         assert ledger.verify() == []
+
+
+def test_a_writer_that_waits_in_vain_says_so(tmp_path, monkeypatch):
+    monkeypatch.setattr(opening, "BUSY_SECONDS", 0.05)
+    with Ledger(tmp_path / "x.ledger") as ledger:
+        other = sqlite3.connect(tmp_path / "x.ledger", isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        ledger.add(verdict(1))
+        with pytest.raises(LedgerError, match="another process has been writing") as caught:
+            ledger.flush()
+        assert "locked" not in str(caught.value)
+        other.execute("ROLLBACK")
+        other.close()
+        ledger.flush()
+        assert ledger.acknowledged == 1
 
 
 def test_many_processes_make_one_ledger(tmp_path):

@@ -52,6 +52,7 @@ def tamper(path, *statements):
         ("UPDATE items SET body = replace(body, '7', '8') WHERE rowid = 8", "its key promises"),
         ("UPDATE responses SET body = '[\"other\"]' WHERE rowid = 8", "its key promises"),
         ("UPDATE cases SET criterion = 'other' WHERE rowid = 8", "its key promises"),
+        ("UPDATE verdicts SET ballot = 'score:1-9' WHERE rowid = 8", "on another ballot"),
         ("DELETE FROM items WHERE rowid = 8", "not in the ledger"),
         ("DELETE FROM responses WHERE rowid = 8", "not in the ledger"),
         ("DELETE FROM pictures", "is not known"),

@@ -67,6 +67,8 @@ class Fields:
         value = self.text(name, default)
         if not value:
             raise self.error(f"the field {name!r} is missing; found {', '.join(self._row) or 'none'}")
+        if any("\ud800" <= letter <= "\udfff" for letter in value):
+            raise self.error(f"the field {name!r} holds half a character: {value!r}")
         return value
 
     def integer(self, name: str, default: int) -> int:

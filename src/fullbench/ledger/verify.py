@@ -69,6 +69,12 @@ def _cases(reader: sqlite3.Connection) -> Iterator[str]:
     )
     for key, what in reader.execute(dangling):
         yield f"the case {key} speaks of the {what}, which is not in the ledger"
+    differing = (
+        "SELECT judge, case_key FROM verdicts JOIN cases ON cases.key = verdicts.case_key "
+        "WHERE cases.ballot <> verdicts.ballot OR cases.criterion <> verdicts.criterion"
+    )
+    for judge, key in reader.execute(differing):
+        yield f"the verdict of {judge!r} in case {key} is on another ballot or criterion than the case"
 
 
 def _verdicts(reader: sqlite3.Connection) -> Iterator[str]:
