@@ -135,6 +135,14 @@ def test_common_spellings_are_read(tmp_path):
     assert answer == Response("7", "m", ("grey",), {"temperature": "0.5"})
 
 
+def test_nan_means_a_missing_value(tmp_path):
+    (tmp_path / "x.jsonl").write_text('{"id": "a", "question": "q", "reference": NaN, "topic": NaN}')
+    write_rows(tmp_path / "x.parquet", [{"id": "a", "question": "q", "topic": float("nan")}])
+    for suffix in (".jsonl", ".parquet"):
+        (found,) = read_items(tmp_path / f"x{suffix}")
+        assert (found.reference, found.tags) == (None, {})
+
+
 def test_a_folder_of_pictures(tmp_path):
     for stem in ("b", "a"):
         (tmp_path / f"{stem}.PNG").write_bytes(png(1))
@@ -166,7 +174,7 @@ def test_an_unknown_price_stays_unknown(tmp_path):
 BAD_ROWS = [
     ("x.jsonl", b'{"a": 1}\n{"a": \n', 2, "not valid JSON"),
     ("x.jsonl", b"[1, 2]\n", 1, "must be a JSON object"),
-    ("x.jsonl", b'{"a": NaN}\n', 1, "NaN"),
+    ("x.jsonl", b'{"a": -Infinity}\n', 1, "-Infinity"),
     ("x.jsonl", b'{"a": 1}\n{"a": "\xff"}\n', 2, "not UTF-8"),
     ("x.jsonl", b'{"a": ' + b"[" * 100_000, 1, "not valid JSON"),
     ("x.jsonl", b"", None, "no rows"),
@@ -221,6 +229,8 @@ BAD_NOUNS = [
     (read_verdicts, '{"item": "a", "contestants": ["m"], "marks": [4]}', "'ballot' is missing"),
     (read_verdicts, '{"item": "a", "contestants": ["m"], "marks": [9], "ballot": "score:1-5"}', "not legal"),
     (read_verdicts, '{"item": "a", "contestants": ["m"], "marks": "nan", "ballot": "score:1-5"}', "finite"),
+    (read_verdicts, '{"item": "a", "contestants": ["m"], "marks": [NaN], "ballot": "score:1-5"}', "finite"),
+    (read_verdicts, '{"item": "a", "contestants": ["m"], "mark": NaN, "ballot": "score:1-5"}', "marks or a fault"),
     (read_verdicts, '{"item": "a", "contestants": ["m", "n"], "marks": [4], "ballot": "score:1-5"}', "one mark"),
     (read_verdicts, '{"item": "a", "contestants": ["m"], "ballot": "score:1-5"}', "marks or a fault"),
     (read_verdicts, '{"item": "a", "contestants": ["m"], "fault": "tired", "ballot": "score:1-5"}', "unknown fault"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -82,6 +83,18 @@ def test_a_full_disk_keeps_what_was_acknowledged(tmp_path):
         assert ledger.verify() == []
         ledger.add(verdict(99_999))
         assert len(ledger.record()) == int(acknowledged) + 2
+
+
+def test_a_real_disk_that_is_full_and_then_is_not(tmp_path):
+    small = ["unshare", "-m", "sh", "-c", 'mount -t tmpfs -o size=4m tmpfs "$0" && exec "$@"', str(tmp_path)]
+    if shutil.which("unshare") is None or subprocess.run([*small, "true"], capture_output=True).returncode:
+        pytest.skip("no small disk can be mounted here")
+    command = [*small, sys.executable, "-m", "tests.ledger.children", "refill", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=120)
+    assert (done.returncode, done.stderr) == (0, "")
+    sentence, kept, problems, all_there = done.stdout.splitlines()
+    assert "the disk is full; all that was committed is kept" in sentence
+    assert (kept, problems, all_there) == ("True", "[]", "True")
 
 
 def test_a_full_database_says_so_and_goes_on_when_there_is_room(tmp_path):
