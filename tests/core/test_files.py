@@ -114,6 +114,16 @@ def test_keys_are_the_same_after_a_round_trip(tmp_path):
     assert [found.key for found in read_items(tmp_path / "items.csv")] == [made.key]
 
 
+def test_pictures_are_found_again_through_a_linked_folder(tmp_path):
+    (tmp_path / "deep" / "er").mkdir(parents=True)
+    (tmp_path / "link").symlink_to(tmp_path / "deep" / "er")
+    (tmp_path / "a.png").write_bytes(png(9))
+    made = Item.ask("a", "what?", Picture.read(tmp_path / "a.png"))
+    write_items(tmp_path / "link" / "items.jsonl", [made])
+    for folder in (tmp_path / "link", tmp_path / "deep" / "er"):
+        assert list(read_items(folder / "items.jsonl")) == [made]
+
+
 def test_half_characters_survive_json_lines_and_are_refused_elsewhere(tmp_path):
     odd = Response.say("a", "m", "half \ud83d")
     write_responses(tmp_path / "r.jsonl", [odd])

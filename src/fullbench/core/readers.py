@@ -162,7 +162,10 @@ class _Text:
             try:
                 value, end = _DECODER.raw_decode(self._buffer)
             except json.JSONDecodeError:
-                if len(self._buffer) > LIMIT or not self._more():
+                if len(self._buffer) > LIMIT:
+                    found = f"the row is longer than {LIMIT // 2**20} MiB, the most we read, or not valid JSON"
+                    raise InputError(found, path=self.path, line=self.line) from None
+                if not self._more():
                     raise
             else:
                 self.take(end)

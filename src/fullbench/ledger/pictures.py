@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import secrets
-from collections.abc import Iterator
 from pathlib import Path
 
 from fullbench.core.errors import LedgerError
@@ -44,15 +42,3 @@ class PictureFolder:
                 f"{self.folder}: a picture cannot be kept ({error.strerror}); what is in the ledger stays: "
                 "mend that and run again to go on"
             ) from error
-
-    def damaged(self) -> Iterator[str]:
-        """One sentence for each file whose bytes are not those its name promises."""
-        if not self.folder.is_dir():
-            return
-        for path in sorted(self.folder.glob("*/*")):
-            if path.suffix == ".part":
-                continue
-            with path.open("rb") as file:
-                found = hashlib.file_digest(file, "sha256").hexdigest()
-            if found != path.name:
-                yield f"the picture {path} does not have the bytes its name promises"

@@ -74,7 +74,7 @@ class Ledger(AbstractContextManager["Ledger"]):
 
     @property
     def acknowledged(self) -> int:
-        """How many of the entries added here are on disk."""
+        """How many entries added here are on disk; items and responses that a case brought count as well."""
         return 0 if self._writer is None else self._writer.acknowledged
 
     # Writing
@@ -173,7 +173,10 @@ class Ledger(AbstractContextManager["Ledger"]):
     def verdicts(
         self, judge: Names = None, *, cases: Iterable[str] | None = None, texts: bool = True
     ) -> Iterator[Verdict]:
-        """Verdicts in the order they were given, streamed; `texts=False` leaves out what judges wrote."""
+        """Verdicts in the order they were given (by 500 cases at a time, where `cases` names them), streamed.
+
+        `texts=False` leaves out what judges wrote.
+        """
         with self._reading() as reader:
             yield from reading.verdicts(reader, judge, cases, texts)
 
@@ -227,7 +230,7 @@ class Ledger(AbstractContextManager["Ledger"]):
         from fullbench.ledger.verify import problems
 
         with self._reading() as reader:
-            return [*problems(reader, self._find), *self.pictures.damaged()]
+            return list(problems(reader, self._find))
 
     # Within
 
