@@ -1,0 +1,163 @@
+"""Judges that follow a simple rule: by length, by chance, by overlap with the reference. Honest baselines.
+
+Whoever judges well must beat them; whoever agrees with them too well judges length, or nothing.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from fullbench.core.ballots import Ballot, Choice, Ranking, Score
+from fullbench.core.cases import Case, Verdict
+from fullbench.core.errors import InputError
+
+_WORD = re.compile(r"[\u3400-\u9fff]|[^\W\u3400-\u9fff]+")
+
+
+def words_of(text: str) -> list[str]:
+    """The words of a text in lower case; every Chinese character is a word of its own.
+
+    >>> words_of("Three red circles"), words_of("三个圆形")
+    (['three', 'red', 'circles'], ['三', '个', '圆', '形'])
+    """
+    return _WORD.findall(text.lower())
+
+
+def length_of(text: str) -> int:
+    """How long a text is: its words, at least 1, so that it has a logarithm."""
+    return max(1, len(words_of(text)))
+
+
+def marks_from(
+    ballot: Ballot, worths: Sequence[float], *, margin: float = 0.0, order: Sequence[str] | None = None
+) -> tuple[float, ...] | None:
+    """Worths from 0 to 1, one for each response, as legal marks; None for a ballot that these judges cannot fill in.
+
+    A score spreads 0 to 1 over its range and rounds; what lies outside is cut off. A choice takes the best; worths
+    within `margin` of it tie with it, and where no tie is allowed, or not all of the responses tie, the first in
+    `order` wins. A ranking sorts; equal worths go by `order`. Without `order`, the earlier shown goes first.
+
+    >>> marks_from(Score(1, 5), [0.0, 0.6, 1.2])
+    (1.0, 3.0, 5.0)
+    >>> marks_from(Choice(), [0.5, 0.5]), marks_from(Choice(), [0.2, 0.5])
+    ((0.5, 0.5), (0.0, 1.0))
+    >>> marks_from(Ranking(), [0.1, 0.9, 0.5])
+    (1.0, 3.0, 2.0)
+    """
+    keys = order if order is not None else [f"{place:04d}" for place in range(len(worths))]
+    if isinstance(ballot, Score):
+        spread = ballot.high - ballot.low
+        return tuple(float(ballot.low + min(spread, max(0, math.floor(spread * w + 0.5)))) for w in worths)
+    if isinstance(ballot, Choice):
+        close = [place for place, worth in enumerate(worths) if worth >= max(worths) - margin]
+        if ballot.tie and len(close) == len(worths):
+            return (1 / len(worths),) * len(worths)
+        best = min(close, key=lambda place: keys[place])
+        return tuple(float(place == best) for place in range(len(worths)))
+    if isinstance(ballot, Ranking):
+        ranked = sorted(range(len(worths)), key=lambda place: (-worths[place], keys[place]))
+        return tuple(float(len(worths) - ranked.index(place)) for place in range(len(worths)))
+    return None
+
+
+class _Rule:
+    """A judge whose worths follow from the case alone."""
+
+    name: str
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        return {"rule": self.name}
+
+    def worths(self, case: Case) -> Sequence[float] | None:
+        raise NotImplementedError
+
+    def hear(self, cases: Iterable[Case]) -> Iterator[Verdict]:
+        for case in cases:
+            worths = self.worths(case)
+            marks = None if worths is None else marks_from(case.ballot, worths)
+            yield Verdict.of(case, self.name, "recused" if marks is None else marks)
+
+
+class LengthJudge(_Rule):
+    """The longer, the better. A score spreads 1 to 64 words over its range by doublings."""
+
+    name = "length"
+
+    def worths(self, case: Case) -> list[float]:
+        return [math.log2(length_of(response.text)) / 6 for response in case.responses]
+
+
+class ChanceJudge(_Rule):
+    """A fair draw among all legal rulings, the same for the same seed, case and trial."""
+
+    def __init__(self, seed: int = 0) -> None:
+        self.seed = seed
+        self.name = f"chance?seed={seed}" if seed else "chance"
+
+    def hear(self, cases: Iterable[Case]) -> Iterator[Verdict]:
+        for case in cases:
+            rng = random.Random(f"{self.name}/{case.key}/{case.trial}")
+            marks = _drawn(case.ballot, len(case.responses), rng)
+            yield Verdict.of(case, self.name, "recused" if marks is None else marks)
+
+
+def _drawn(ballot: Ballot, n: int, rng: random.Random) -> tuple[float, ...] | None:
+    if isinstance(ballot, Score):
+        return tuple(float(rng.randint(ballot.low, ballot.high)) for _ in range(n))
+    if isinstance(ballot, Choice) and ballot.tie and rng.randrange(n + 1) == n:
+        return (1 / n,) * n
+    return marks_from(ballot, [rng.random() for _ in range(n)])
+
+
+class ReferenceJudge(_Rule):
+    """The more words a response shares with the item's reference, the better; recused where there is none.
+
+    The worth is the harmonic mean of precision and recall over words, counted as often as they occur.
+    """
+
+    name = "reference"
+
+    def worths(self, case: Case) -> list[float] | None:
+        if case.item.reference is None:
+            return None
+        wanted = Counter(words_of(case.item.reference))
+        return [_shared(wanted, Counter(words_of(response.text))) for response in case.responses]
+
+
+def _shared(wanted: Counter[str], given: Counter[str]) -> float:
+    total = wanted.total() + given.total()
+    return 2 * (wanted & given).total() / total if total else 0.0
+
+
+def length(rest: str, options: Mapping[str, str]) -> LengthJudge:
+    """The judge that `length` names."""
+    _nothing_more("length", rest, options, known=())
+    return LengthJudge()
+
+
+def chance(rest: str, options: Mapping[str, str]) -> ChanceJudge:
+    """The judge that `chance` or `chance?seed=NUMBER` names."""
+    _nothing_more("chance", rest, options, known=("seed",))
+    seed = options.get("seed", "0")
+    if not seed.isdecimal():
+        raise InputError(f"the judge 'chance' takes a whole number as seed; found {seed!r}; say chance?seed=7")
+    return ChanceJudge(int(seed))
+
+
+def reference(rest: str, options: Mapping[str, str]) -> ReferenceJudge:
+    """The judge that `reference` names."""
+    _nothing_more("reference", rest, options, known=())
+    return ReferenceJudge()
+
+
+def _nothing_more(name: str, rest: str, options: Mapping[str, str], known: tuple[str, ...]) -> None:
+    more = [rest] * bool(rest) + [option for option in options if option not in known]
+    if more:
+        takes = f"only {', '.join(known)}" if known else "no options"
+        raise InputError(f"the judge {name!r} takes {takes}; found {', '.join(more)}; leave it out")
