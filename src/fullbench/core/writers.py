@@ -57,7 +57,7 @@ def replacing(path: Path) -> Iterator[Path]:
     except OSError as error:
         raise InputError(f"the file cannot be written ({error.strerror or error})", path=path) from error
     finally:
-        if os.access(path.parent, os.W_OK):
+        if path.parent.is_dir() and os.access(path.parent, os.W_OK):
             part.unlink(missing_ok=True)
 
 
