@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -142,7 +143,8 @@ class Failure:
     usage: Usage = NOTHING
 
 
-Orders = Literal["given", "both", "all"]
+Orders = Literal["sorted", "shuffled", "both", "all"]
+ORDERS: tuple[Orders, ...] = ("sorted", "shuffled", "both", "all")
 
 
 def panels(
@@ -150,31 +152,40 @@ def panels(
     responses: Iterable[Response],
     ballot: Ballot,
     *,
-    size: int = 1,
-    orders: Orders = "given",
+    size: int | None = 1,
+    orders: Orders = "both",
     criterion: str = "overall",
     trials: int = 1,
+    seed: int = 0,
 ) -> Iterator[Case]:
-    """Every panel of `size` responses to each item, as cases.
+    """Every panel of `size` responses to each item, as cases; `size=None` shows all responses of an item at once.
 
-    Contestants are taken in sorted order. `orders="given"` shows each panel once, `"both"` once more reversed, `"all"`
-    in every order. An item with fewer than `size` responses gives no case.
+    `orders="sorted"` shows a panel once, contestants by name; `"shuffled"` once, in an order drawn from the seed, the
+    item and the names; `"both"` in that order and in its reverse; `"all"` in every order. An item with too few
+    responses gives no case.
     """
+    if orders not in ORDERS:
+        raise InputError(f"unknown orders {orders!r}; known: {', '.join(ORDERS)}")
     shown: dict[str, list[Response]] = {}
     for response in responses:
         shown.setdefault(response.item, []).append(response)
     for item in items:
         ranked = sorted(shown.get(item.id, []), key=lambda r: (r.contestant, r.trial))
-        for panel in combinations(ranked, size):
-            for order in _orders(panel, orders):
+        if size is None and len(ranked) < 2:
+            continue
+        for panel in combinations(ranked, len(ranked) if size is None else size):
+            for order in _orders(panel, orders, seed):
                 for trial in range(trials):
                     yield Case(item, order, ballot, criterion, trial)
 
 
-def _orders(panel: tuple[Response, ...], orders: Orders) -> Iterator[tuple[Response, ...]]:
+def _orders(panel: tuple[Response, ...], orders: Orders, seed: int) -> Iterator[tuple[Response, ...]]:
     if orders == "all":
         yield from permutations(panel)
         return
+    if orders != "sorted" and len(panel) > 1:
+        lot = digest([seed, panel[0].item, [response.contestant for response in panel]])
+        panel = tuple(random.Random(lot).sample(panel, len(panel)))
     yield panel
     if orders == "both" and len(panel) > 1:
         yield panel[::-1]

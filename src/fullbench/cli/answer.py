@@ -1,0 +1,51 @@
+"""`fullbench answer`: let contestants answer items."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fullbench.cli.common import DEFAULT_LEDGER, BudgetOption, LedgerOption, QuietOption, closing, say, stoppable
+
+
+def answer(
+    items: Annotated[Path, typer.Option(help="What is asked: JSONL, CSV or Parquet, or a folder of pictures.")],
+    contestants: Annotated[
+        list[str], typer.Option("--contestant", help="Who answers, as KIND:NAME?OPTIONS. Give it again for more.")
+    ],
+    out: Annotated[Path, typer.Option(help="Write the responses here (.jsonl, .csv or .parquet).")],
+    question: Annotated[str | None, typer.Option(help="The question, for a folder of pictures.")] = None,
+    trials: Annotated[int, typer.Option(min=1, help="How often every item is answered.")] = 1,
+    ledger: LedgerOption = DEFAULT_LEDGER,
+    budget: BudgetOption = None,
+    quiet: QuietOption = False,
+) -> int:
+    """Let contestants answer items, and write what they said to a file.
+
+    Examples:
+
+        fullbench answer --items items.jsonl --contestant openai:gpt-4o --out answers.jsonl
+
+        fullbench answer --items photos/ --question "What is shown?" --contestant ollama:llava --out answers.csv
+    """
+    from fullbench.core.files import read_items, write_responses
+    from fullbench.ledger.store import Ledger
+    from fullbench.runs import plan, specs
+    from fullbench.runs.answer import answer as answer_all
+    from fullbench.runs.progress import watching
+
+    models = [specs.contestant(spec) for spec in contestants]
+    asked = list(read_items(items, question=question) if question else read_items(items))
+    purse = plan.purse(budget, models) if budget is not None else None
+    names = [model.name for model in models]
+    for model in models:
+        model.answer(())
+    with Ledger(ledger) as book, stoppable() as stop:
+        with watching("answers", names, len(asked) * trials, quiet=quiet) as watch:
+            tallies = answer_all(models, asked, book, trials=trials, budget=purse, stop=stop, watch=watch)
+        said = list(book.responses(names, item_keys=[item.key for item in asked]))
+    write_responses(out, said)
+    say(f"Written: {out} ({len(said)} responses)")
+    return closing(tallies, what="answers")

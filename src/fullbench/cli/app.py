@@ -1,0 +1,44 @@
+"""All commands under one name."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from fullbench.cli import answer, demo, judge, ledger, listing, new, report, run
+
+app = typer.Typer(
+    name="fullbench",
+    help="Judge multimodal models, and judge the judges.",
+    epilog="Start with: fullbench demo. Then: fullbench judge --help.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+@app.callback(invoke_without_command=True)
+def root(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Print the version and leave.")] = False,
+) -> None:
+    """Judge multimodal models, and judge the judges."""
+    if version:
+        from fullbench import __version__
+
+        typer.echo(__version__)
+        raise typer.Exit
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+app.command("demo")(demo.demo)
+app.command("judge")(judge.judge)
+app.command("answer")(answer.answer)
+app.command("run")(run.run)
+app.command("report")(report.report)
+app.command("list")(listing.listing)
+app.add_typer(ledger.ledger_app, name="ledger")
+app.add_typer(new.new_app, name="new")

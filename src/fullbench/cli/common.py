@@ -1,0 +1,87 @@
+"""What several commands share."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Annotated
+
+import typer
+
+from fullbench.core.results import Table
+from fullbench.runs.engine import Stop, Tally
+
+LedgerOption = Annotated[
+    Path, typer.Option("--ledger", envvar="FULLBENCH_LEDGER", help="Where responses and verdicts are kept.")
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON on standard output, nothing else.")]
+QuietOption = Annotated[bool, typer.Option("--quiet", help="No progress display.")]
+BudgetOption = Annotated[
+    float | None, typer.Option("--budget", min=0.0, help="Stop before this many dollars are spent.")
+]
+DryRunOption = Annotated[
+    bool, typer.Option("--dry-run", help="Say what would be asked and what it would cost; ask nothing.")
+]
+DEFAULT_LEDGER = Path("fullbench.ledger")
+
+
+def say(text: str) -> None:
+    """A sentence for the person, on standard error."""
+    typer.echo(text, err=True)
+
+
+@contextmanager
+def stoppable() -> Iterator[Stop]:
+    """Ctrl-C (or SIGTERM) once: ask nothing more and wait for what is in flight. Twice: leave at once."""
+    stop = Stop()
+
+    def on_signal(_number: int, _frame: FrameType | None) -> None:
+        if stop.reason:
+            raise KeyboardInterrupt
+        stop.pull("interrupted")
+        say("\nStopping: waiting for the calls in flight, which are paid for (again: leave at once).")
+
+    before = {number: signal.signal(number, on_signal) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def closing(tallies: Sequence[Tally], *, what: str) -> int:
+    """Say what is missing and how to go on. The exit code: 0 when all is there, 1 when not, 130 when interrupted."""
+    failed = sum(tally.failed for tally in tallies)
+    stopped = next((tally.stopped for tally in tallies if tally.stopped), "")
+    for tally in tallies:
+        for error, count in tally.failures.most_common(3):
+            say(f"{tally.name}: {count} failed: {error}")
+    if stopped:
+        say(f"Stopped: {stopped}. What was done is kept; the same command goes on from here.")
+    elif failed:
+        say(f"{failed} {what} are missing because the calls failed; the same command asks for these alone.")
+    return 130 if stopped == "interrupted" else 1 if stopped or failed else 0
+
+
+def show(tables: Sequence[Table], *, as_json: bool, out: Path | None = None) -> None:
+    """Tables on standard output, or into a file by its suffix."""
+    from fullbench.reports.tables import render, write
+
+    if out is not None:
+        write(tables, out)
+        say(f"Written: {out}")
+        return
+    if as_json:
+        import json
+
+        sys.stdout.write(
+            json.dumps([json.loads(render(table, "json")) for table in tables], ensure_ascii=False, indent=2)
+        )
+        sys.stdout.write("\n")
+        return
+    for table in tables:
+        sys.stdout.write(render(table, "text") + "\n")

@@ -1,0 +1,81 @@
+"""`fullbench judge`: let judges rule on one's own data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fullbench.cli.common import (
+    DEFAULT_LEDGER,
+    BudgetOption,
+    DryRunOption,
+    JsonOption,
+    LedgerOption,
+    QuietOption,
+    closing,
+    say,
+    show,
+    stoppable,
+)
+
+
+def judge(
+    items: Annotated[Path, typer.Option(help="What was asked: JSONL, CSV or Parquet, or a folder of pictures.")],
+    responses: Annotated[Path, typer.Option(help="What was answered: JSONL, CSV or Parquet.")],
+    judges: Annotated[
+        list[str], typer.Option("--judge", help="Who judges, as KIND:NAME?OPTIONS. Give it again for more.")
+    ],
+    ballots: Annotated[
+        list[str], typer.Option("--ballot", help="score:1-5, choice, choice+tie, ranking... Again for more.")
+    ],
+    labels: Annotated[Path | None, typer.Option(help="People's verdicts to compare with.")] = None,
+    criteria: Annotated[list[str] | None, typer.Option("--criterion", help="What to judge by. Again for more.")] = None,
+    orders: Annotated[str, typer.Option(help="sorted, shuffled, both, or all.")] = "both",
+    trials: Annotated[int, typer.Option(min=1, help="How often every case is heard.")] = 1,
+    seed: Annotated[int, typer.Option(help="For whatever is drawn at random.")] = 0,
+    ledger: LedgerOption = DEFAULT_LEDGER,
+    report: Annotated[Path | None, typer.Option(help="Write a page with tables, charts and cases here.")] = None,
+    budget: BudgetOption = None,
+    dry_run: DryRunOption = False,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> int:
+    """Let judges rule on your own items and responses.
+
+    Examples:
+
+        fullbench judge --items items.jsonl --responses answers.csv --judge openai:gpt-4o --ballot choice+tie
+
+        fullbench judge --items items.jsonl --responses answers.csv --ballot score:1-5 \\
+            --judge "vllm:qwen2-vl@http://localhost:8000/v1?mode=direct" --judge length --report report.html
+    """
+    from fullbench.core.cases import ORDERS
+    from fullbench.core.errors import InputError
+    from fullbench.ledger.store import Ledger
+    from fullbench.runs.conduct import Conductor
+    from fullbench.runs.study import Study
+
+    if orders not in ORDERS:
+        raise InputError(f"unknown orders {orders!r}; known: {', '.join(ORDERS)}")
+    study = Study(
+        "judge", items=items, responses=responses, labels=labels, judges=tuple(judges), ballots=tuple(ballots),
+        criteria=tuple(criteria or ("overall",)), orders=ORDERS[ORDERS.index(orders)], trials=trials, seed=seed,
+        ledger=ledger, report=report,
+    )  # fmt: skip
+    conductor = Conductor(study)
+    if not dry_run:
+        conductor.ready(budget)
+    with Ledger(ledger) as book, stoppable() as stop:
+        if dry_run:
+            show([conductor.plan(book)], as_json=as_json)
+            return 0
+        done = conductor.conduct(book, budget=budget, stop=stop, quiet=quiet)
+        show(done.tables, as_json=as_json)
+        if report is not None:
+            from fullbench.reports.standard import page
+
+            page("Judged", done.record, done.tables, report, source={"ledger": book.digest()})
+            say(f"The page: {report}")
+        return closing(done.tallies, what="verdicts")

@@ -1,0 +1,46 @@
+"""`fullbench new`: write the skeleton of a plugin."""
+
+from __future__ import annotations
+
+import keyword
+from importlib import resources
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fullbench.cli.common import say
+
+new_app = typer.Typer(help="Write the skeleton of a plugin.", no_args_is_help=True)
+
+
+@new_app.callback()
+def new() -> None:
+    """Write the skeleton of a plugin."""
+
+
+@new_app.command("benchmark")
+def new_benchmark(
+    name: Annotated[str, typer.Argument(help="A Python name, such as my_paper.")],
+    to: Annotated[Path, typer.Option(help="The folder to make it in.")] = Path(),
+) -> None:
+    """Write a package with a benchmark of your own that runs at once and passes fullbench's checks.
+
+    Examples:
+
+        fullbench new benchmark my_paper && pip install -e my_paper && pytest my_paper
+    """
+    from fullbench.core.errors import InputError
+
+    if not name.isidentifier() or keyword.iskeyword(name) or not name.islower():
+        raise InputError(f"{name!r} is no name for a package: use small letters, digits and _, such as my_paper")
+    folder = to / name
+    if folder.exists():
+        raise InputError("it is there already; choose another name, or move it away", path=folder)
+    text = (resources.files("fullbench.cli") / "skeleton" / "benchmark.txt").read_text(encoding="utf-8")
+    for part in text.split("=== ")[1:]:
+        head, _, body = part.replace("@NAME@", name).partition("\n")
+        target = folder / head
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(body, encoding="utf-8")
+    say(f"Made {folder}. Next: pip install -e {folder} && pytest {folder}")

@@ -1,0 +1,47 @@
+"""`fullbench report`: tables and a page from a ledger, with no call."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fullbench.cli.common import DEFAULT_LEDGER, JsonOption, LedgerOption, say, show
+
+
+def report(
+    ledger: LedgerOption = DEFAULT_LEDGER,
+    judges: Annotated[list[str] | None, typer.Option("--judge", help="Only these judges. Again for more.")] = None,
+    benchmark: Annotated[str | None, typer.Option(help="Show the tables of this benchmark.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="A file: .html is a page with charts and cases; .md, .csv, .json, .txt the tables."),
+    ] = None,
+    against: Annotated[str | None, typer.Option(help="Compare all judges with this one.")] = None,
+    seed: Annotated[int, typer.Option(help="For the bootstrap.")] = 0,
+    as_json: JsonOption = False,
+) -> None:
+    """Show what a ledger says: leaderboards, agreement, faults, cost. Nothing is asked.
+
+    Examples:
+
+        fullbench report --ledger fullbench.ledger
+
+        fullbench report --out report.html
+    """
+    from fullbench.core.errors import InputError
+    from fullbench.ledger.store import Ledger
+    from fullbench.reports.standard import page, tables
+    from fullbench.runs import specs
+
+    with Ledger(ledger, read_only=True) as book:
+        record = book.record(judges or None)
+        if not len(record):
+            raise InputError("the ledger holds no verdict of these judges", path=ledger)
+        made = specs.benchmark(benchmark).tables(record) if benchmark else tables(record, against=against, seed=seed)
+        if out is not None and out.suffix in {".html", ".htm"}:
+            page(ledger.stem, record, made, out, source={"ledger": book.digest()})
+            say(f"The page: {out}")
+        else:
+            show(made, as_json=as_json, out=out)

@@ -1,0 +1,52 @@
+"""`fullbench run`: a study from its file to its tables."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fullbench.cli.common import BudgetOption, DryRunOption, JsonOption, QuietOption, closing, say, show, stoppable
+
+
+def run(
+    study: Annotated[Path, typer.Argument(help="The study, a TOML file.")],
+    ledger: Annotated[Path | None, typer.Option("--ledger", help="Instead of the study's own ledger.")] = None,
+    budget: BudgetOption = None,
+    dry_run: DryRunOption = False,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> int:
+    """Run a study: contestants answer, judges rule, tables and a page come out.
+
+    What the ledger holds already is never asked again, so the same command goes on after an interruption, a failure,
+    or a longer list of judges.
+
+    Examples:
+
+        fullbench run study.toml --dry-run
+
+        fullbench run study.toml --budget 5
+    """
+    from fullbench.ledger.store import Ledger
+    from fullbench.runs.conduct import Conductor
+    from fullbench.runs.study import Study
+
+    plan = Study.read(study)
+    conductor = Conductor(plan)
+    limit = budget if budget is not None else plan.budget
+    if not dry_run:
+        conductor.ready(limit)
+    with Ledger(ledger or plan.ledger) as book, stoppable() as stop:
+        if dry_run:
+            show([conductor.plan(book)], as_json=as_json)
+            return 0
+        done = conductor.conduct(book, budget=limit, stop=stop, quiet=quiet)
+        show(done.tables, as_json=as_json)
+        if plan.report is not None:
+            from fullbench.reports.standard import page
+
+            page(plan.name, done.record, done.tables, plan.report, source={"ledger": book.digest()})
+            say(f"The page: {plan.report}")
+        return closing(done.tallies, what="answers or verdicts")

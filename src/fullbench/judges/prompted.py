@@ -1,0 +1,273 @@
+"""Judges that are models with a prompt."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from importlib import resources
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from fullbench.core.ballots import LETTERS, Ballot, Language, ballot
+from fullbench.core.cases import NOTHING, Case, Failure, Fault, Usage, Verdict
+from fullbench.core.errors import InputError
+from fullbench.core.items import Item, Part, Turn, digest
+from fullbench.core.models import Model, Prompt, Reply
+from fullbench.judges.templates import Template
+
+Mode = Literal["direct", "analyze", "steps"]
+Sight = Literal["image", "none", "described"]
+Step = Literal["both", "picture", "question"]
+
+SLOTS = frozenset({
+    "about", "criterion", "described", "dialogue", "examples", "pictures", "question", "reference",
+    "responses", "ruling", "shown", "withheld",
+})  # fmt: skip
+_BACKLOG = 1_000
+_WORDED = ("score:1-5", "real:0-1", "likert:bad|good", "choice", "choice+tie", "ranking")
+
+
+@dataclass(frozen=True)
+class Example:
+    """A worked example: what was judged, in a few words, and the ruling that was given."""
+
+    text: str
+    marks: tuple[float, ...]
+
+
+@dataclass(eq=False)
+class _Hearing:
+    """What has happened so far in one case."""
+
+    case: Case
+    steps: deque[Step]
+    usage: Usage = NOTHING
+    earlier: list[str] = field(default_factory=list)
+    attempts: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class PromptedJudge:
+    """A model asked to rule.
+
+    `mode` is `direct` (the ruling only), `analyze` (analysis, then the ruling) or `steps` (the reasoning turns named in
+    `steps` come first, then `analyze`). `sight` is `image`, `none` (pictures are withheld, and the judge is told so) or
+    `described` (the item's captions stand in). `reference` shows the item's reference answer. `criteria` says what a
+    criterion means, in words. A reply that cannot be read, or a refusal, is sampled again `resample` times.
+
+    The judge is shown letters, never contestants' names. Candidates' words stand between marks that carry a digest of
+    the case, which nobody can know who has not seen the whole case, so that an answer cannot close its own mark and
+    speak as the prompt.
+    """
+
+    model: Model
+    mode: Mode = "analyze"
+    sight: Sight = "image"
+    reference: bool = False
+    language: Language = "en"
+    steps: tuple[Step, ...] = ("both",)
+    criteria: Mapping[str, str] = field(default_factory=dict)
+    examples: tuple[Example, ...] = ()
+    resample: int = 1
+    form: Literal["marker", "json"] = "marker"
+    template: Template | None = None
+    label: str | None = None
+
+    def __post_init__(self) -> None:
+        for name, value, known in (("mode", self.mode, Mode), ("sight", self.sight, Sight)):
+            if value not in get_args(known):
+                raise InputError(f"unknown {name} {value!r}; known: {', '.join(get_args(known))}")
+        for step in self.steps:
+            if step not in get_args(Step):
+                raise InputError(f"unknown step {step!r}; known: {', '.join(get_args(Step))}")
+        if self.resample < 0:
+            raise InputError(f"resample must be 0 or more; found {self.resample}")
+        self.wording.block("direct" if self.mode == "direct" else "analyze")
+
+    @cached_property
+    def wording(self) -> Template:
+        return self.template or default_template(self.language)
+
+    @cached_property
+    def name(self) -> str:
+        """Model and manner in words, and a digest of all that can change a ruling."""
+        manner: list[str] = [self.mode]
+        manner += [] if self.sight == "image" else [{"none": "unseeing", "described": "described"}[self.sight]]
+        manner += ["reference"] if self.reference else []
+        manner += [] if self.language == "en" else [self.language]
+        return f"{self.label or self.model.name}+{'+'.join(manner)}#{digest(self.settings)[:8]}"
+
+    @cached_property
+    def settings(self) -> Mapping[str, Any]:
+        asked = [ballot(spec).ask(2, self.language, self.form) for spec in _WORDED]
+        return {
+            "model": self.model.name,
+            "mode": self.mode,
+            "sight": self.sight,
+            "reference": self.reference,
+            "language": self.language,
+            "steps": list(self.steps) if self.mode == "steps" else [],
+            "criteria": dict(self.criteria),
+            "examples": [[example.text, list(example.marks)] for example in self.examples],
+            "resample": self.resample,
+            "form": self.form,
+            "wording": digest([self.wording.digest, asked]),
+        }
+
+    def hear(self, cases: Iterable[Case]) -> Iterator[Verdict | Failure]:
+        """One verdict or failure for each case, as they come."""
+        docket = iter(cases)
+        due: deque[Prompt] = deque()
+        settled: deque[Verdict] = deque()
+        more = True
+
+        def prompts() -> Iterator[Prompt]:
+            nonlocal more
+            while due or (more and len(settled) < _BACKLOG):
+                if due:
+                    yield due.popleft()
+                    continue
+                case = next(docket, None)
+                if case is None:
+                    more = False
+                elif reason := self.recuses(case):
+                    settled.append(Verdict.of(case, self.name, "recused", text=reason, at=time.time()))
+                else:
+                    yield self.prompt(case)
+
+        while more or due:
+            for reply in self.model.answer(prompts()):
+                outcome = self._weigh(reply)
+                if isinstance(outcome, Prompt):
+                    due.append(outcome)
+                else:
+                    yield outcome
+                while settled:
+                    yield settled.popleft()
+            while settled:
+                yield settled.popleft()
+
+    def recuses(self, case: Case) -> str:
+        """Why this judge cannot rule in this case; empty when it can."""
+        if self.sight == "described" and case.item.pictures and len(case.item.captions) < len(case.item.pictures):
+            return f"{len(case.item.pictures)} picture(s), {len(case.item.captions)} description(s)"
+        if self.sight != "image" and any(response.pictures for response in case.responses):
+            return "the responses are pictures, and this judge sees none"
+        if self.reference and not case.item.reference:
+            return "the item has no reference answer"
+        return ""
+
+    def prompt(self, case: Case) -> Prompt:
+        """What the model is asked first in a case."""
+        steps = deque(self.steps if self.mode == "steps" else ())
+        return self._next(_Hearing(case, steps), self._context(case))
+
+    def _next(self, hearing: _Hearing, turns: tuple[Turn, ...]) -> Prompt:
+        """The next reasoning step where one is left, else the responses and the question for a ruling."""
+        case = hearing.case
+        stepping = bool(hearing.steps)
+        asked: tuple[Part, ...] = self._hearing(case)
+        if stepping:
+            asked = (self.wording.block(f"step_{hearing.steps.popleft()}"),)
+        if turns[-1].role == "user":
+            turns, asked = turns[:-1], (*turns[-1].parts, "\n", *asked)
+        json = self.form == "json" and not stepping
+        return Prompt((*turns, Turn("user", asked)), seed=case.trial or None, json=json, tag=hearing)
+
+    def _weigh(self, reply: Reply) -> Prompt | Verdict | Failure:
+        """What a reply leads to: a further prompt, a verdict, or a failure."""
+        hearing: _Hearing = reply.prompt.tag
+        case = hearing.case
+        hearing.usage += reply.usage
+        if reply.error is not None:
+            return Failure(case.key, self.name, case.trial, reply.error, hearing.usage)
+        in_steps = self.mode == "steps" and len(hearing.earlier) < len(self.steps)
+        if in_steps and reply.stop != "refused":
+            hearing.earlier.append(reply.text)
+            return self._next(hearing, (*reply.prompt.turns, Turn("assistant", (reply.text,))))
+        ruling = self._read(case, reply)
+        if isinstance(ruling, str) and hearing.attempts < self.resample:
+            hearing.attempts += 1
+            hearing.earlier.append(reply.text)
+            seed = (reply.prompt.seed or 0) + 1_000_003 * hearing.attempts
+            return replace(reply.prompt, seed=seed, tag=hearing)
+        return Verdict.of(
+            case, self.name, ruling, text=reply.text, usage=hearing.usage, prompt=reply.prompt.digest,
+            earlier=tuple(hearing.earlier), at=time.time(),
+        )  # fmt: skip
+
+    def _read(self, case: Case, reply: Reply) -> tuple[float, ...] | Fault:
+        if reply.stop == "refused":
+            return "refused"
+        return case.ballot.read(reply.text, len(case.responses), [response.text for response in case.responses])
+
+    def _context(self, case: Case) -> tuple[Turn, ...]:
+        """What is known before any response is shown."""
+        item = case.item
+        seen: dict[Sight, str] = {"image": "pictures", "none": "withheld", "described": "described"}
+        return self.wording.fill({
+            "about": (" ",) if item.pictures else (),
+            "dialogue": tuple(_dialogue(item)),
+            "examples": tuple(self._examples(case.ballot)),
+            "question": (item.question,),
+            "reference": (item.reference,) if self.reference and item.reference else (),
+            seen[self.sight]: tuple(self._pictures(item)),
+        })  # fmt: skip
+
+    def _hearing(self, case: Case) -> tuple[Part, ...]:
+        """The responses and the question for a ruling."""
+        n = len(case.responses)
+        form = self.form if self.mode != "direct" else "marker"
+        manner = "direct" if self.mode == "direct" else "analyze"
+        asked = {"text": (case.ballot.ask(n, self.language, form),)}
+        meaning = self.criteria.get(case.criterion, "" if case.criterion == "overall" else case.criterion)
+        values: dict[str, Sequence[Part]] = {
+            "criterion": (meaning,),
+            "shown": (str(n),),
+            "responses": tuple(_fenced(case, digest([case.key, self.settings["wording"]])[:8])),
+            "ruling": self.wording.fill_block(manner, asked),
+        }
+        return self.wording.fill_block("hearing", values)
+
+    def _pictures(self, item: Item) -> Iterator[Part]:
+        if self.sight == "image":
+            for index, picture in enumerate(item.pictures, 1):
+                yield f"[{index}] "
+                yield picture
+                yield "\n"
+        elif self.sight == "none" and item.pictures:
+            yield str(len(item.pictures))
+        elif self.sight == "described":
+            yield "\n".join(f"[{index}] {caption}" for index, caption in enumerate(item.captions, 1))
+
+    def _examples(self, form: Ballot) -> Iterator[Part]:
+        for example in self.examples:
+            yield f"{example.text}\n{form.write(example.marks)}\n\n"
+
+
+def _dialogue(item: Item) -> Iterator[Part]:
+    for turn in item.turns[:-1]:
+        yield f"{turn.role}: {turn.text}\n"
+
+
+def _fenced(case: Case, mark: str) -> Iterator[Part]:
+    """The responses, each between marks that its author could not foresee."""
+    for letter, response in zip(LETTERS, case.responses, strict=False):
+        name = f"response {letter} {mark}"
+        yield f"<{name}>\n"
+        yield from response.parts
+        yield f"\n</{name}>\n"
+
+
+def default_template(language: Language) -> Template:
+    """The wording that ships with the package."""
+    file = resources.files("fullbench.judges") / "prompts" / f"{language}.txt"
+    return Template.parse(file.read_text(encoding="utf-8"), SLOTS, path=f"{language}.txt")
+
+
+def read_template(path: str | Path) -> Template:
+    """A wording of one's own."""
+    return Template.read(path, SLOTS)

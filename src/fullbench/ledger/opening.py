@@ -1,0 +1,151 @@
+"""Opening a ledger: made whole or not at all, and never mistaken for another file."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from pathlib import Path
+from typing import Literal
+from urllib.parse import quote
+
+from fullbench.core.errors import LedgerError
+from fullbench.ledger import schema
+from fullbench.ledger.trouble import BUSY_SECONDS, plainly
+
+Durability = Literal["process", "power"]
+
+
+def prepare(path: Path, *, read_only: bool) -> None:
+    """Make the ledger where there is none, bring an older one up to date, refuse what is no ledger of ours."""
+    if not path.exists():
+        if read_only:
+            raise LedgerError(f"{path}: there is no ledger here; check the path, or run something that makes one")
+        _make(path)
+    if path.is_dir():
+        raise LedgerError(f"{path}: this is a folder, not a ledger; name a file")
+    _look(path)
+    with plainly(path):
+        connection = connect(path, read_only=True)
+        try:
+            version = schema.version_of(connection)
+        finally:
+            connection.close()
+        _check_version(path, version)
+        if version < schema.VERSION:
+            _bring_up(path, version, read_only=read_only)
+
+
+def connect(path: Path, *, read_only: bool, durability: Durability = "process") -> sqlite3.Connection:
+    """A connection that may be handed from thread to thread, in which nothing is committed by itself.
+
+    One for reading opens the file for writing too where it may, only to tidy up after itself; it changes nothing.
+    """
+    if not read_only:
+        return _connect(path, "rw", durability)
+    if os.access(path, os.W_OK) and os.access(path.parent, os.W_OK):
+        connection = _connect(path, "rw", durability)
+        connection.execute("PRAGMA query_only = ON")
+        return connection
+    try:
+        return _connect(path, "ro", durability)
+    except sqlite3.OperationalError as error:
+        if _wal(path) or error.sqlite_errorcode & 0xFF not in {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY}:
+            raise
+        return _connect(path, "ro&immutable=1", durability)
+
+
+def _connect(path: Path, mode: str, durability: Durability) -> sqlite3.Connection:
+    uri = f"file:{quote(str(path.absolute()))}?mode={mode}"
+    connection = sqlite3.connect(uri, uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+    try:
+        connection.execute(f"PRAGMA synchronous = {'FULL' if durability == 'power' else 'NORMAL'}")
+        connection.execute("PRAGMA recursive_triggers = ON")
+        connection.execute("PRAGMA wal_autocheckpoint = 4000")
+        connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _make(path: Path) -> None:
+    """Make the ledger under another name and link it into place: two processes that do so at once share the first."""
+    part = path.with_name(f"{path.name}.{os.getpid()}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part.unlink(missing_ok=True)
+        with plainly(path):
+            connection = sqlite3.connect(part, isolation_level=None)
+            try:
+                schema.create(connection)
+                connection.execute("PRAGMA journal_mode = WAL")
+            finally:
+                connection.close()
+        _link(part, path)
+    except OSError as error:
+        raise LedgerError(f"{path}: no ledger can be made here ({error.strerror}); name another path") from error
+    finally:
+        if os.access(path.parent, os.W_OK):
+            for suffix in ("", "-journal", "-wal", "-shm"):
+                part.with_name(part.name + suffix).unlink(missing_ok=True)
+
+
+def _link(part: Path, path: Path) -> None:
+    try:
+        os.link(part, path)
+    except FileExistsError:
+        return
+    except OSError:
+        part.rename(path)
+
+
+def _look(path: Path) -> None:
+    """Refuse what is no ledger of ours, after a look at the head of the file that touches nothing.
+
+    The head of a SQLite file holds the number of its pages at byte 28, the schema's version at 60, the application's
+    mark at 68; see https://www.sqlite.org/fileformat.html.
+    """
+    try:
+        with path.open("rb") as file:
+            head = file.read(100)
+            size = file.seek(0, os.SEEK_END)
+    except OSError as error:
+        raise LedgerError(f"{path}: the ledger cannot be read ({error.strerror})") from error
+    if not head.startswith(b"SQLite format 3\0") or int.from_bytes(head[68:72], "big") != schema.APPLICATION:
+        kind = "another program's database" if head.startswith(b"SQLite format 3") else "a file of another kind"
+        found = kind if head else "an empty file"
+        raise LedgerError(f"{path}: this is {found}, not a ledger; it was left untouched: name another path")
+    _check_version(path, int.from_bytes(head[60:64], "big"))
+    promised = int.from_bytes(head[28:32], "big") * int.from_bytes(head[16:18], "big")
+    if size < promised and not _wal(path):
+        raise LedgerError(
+            f"{path}: the ledger is cut short ({size:,} of {promised:,} bytes); take a copy from a backup, or rescue "
+            "what can be read with `sqlite3 DAMAGED .recover | sqlite3 NEW`"
+        )
+
+
+def _check_version(path: Path, version: int) -> None:
+    if version > schema.VERSION:
+        raise LedgerError(
+            f"{path}: the ledger has schema {version} and this fullbench knows up to {schema.VERSION}; it was left "
+            "untouched: install a newer fullbench"
+        )
+
+
+def _bring_up(path: Path, version: int, *, read_only: bool) -> None:
+    if read_only:
+        raise LedgerError(
+            f"{path}: the ledger has the older schema {version}; open it once for writing to bring it to "
+            f"{schema.VERSION}, or copy it to a place where you may write"
+        )
+    connection = connect(path, read_only=False)
+    try:
+        schema.migrate(connection)
+    finally:
+        connection.close()
+
+
+def _wal(path: Path) -> bool:
+    """Whether there are commits that are not in the main file yet."""
+    wal = path.with_name(path.name + "-wal")
+    return wal.exists() and wal.stat().st_size > 0

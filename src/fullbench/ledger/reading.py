@@ -1,0 +1,189 @@
+"""Questions to a ledger, each a plain SELECT on a connection handed in."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from itertools import islice
+from typing import Any, Literal
+
+from fullbench.core.ballots import ballot
+from fullbench.core.cases import FAULTS, Case, Usage, Verdict
+from fullbench.core.items import Item, Response
+from fullbench.core.record import Record
+from fullbench.ledger import rows, schema
+from fullbench.ledger.rows import Find, Row
+
+Role = Literal["judge", "contestant"]
+Names = str | Sequence[str] | None
+CHUNK = 500
+SPENT = (
+    "coalesce(sum(calls), 0), coalesce(sum(retries), 0), coalesce(sum(tokens_in), 0), coalesce(sum(tokens_out), 0), "
+    "CASE WHEN count(dollars) = count(*) THEN coalesce(sum(dollars), 0.0) END, coalesce(sum(seconds), 0.0)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """What one judge or contestant used: verdicts or responses given, calls that brought none, and the sum of all."""
+
+    role: Role
+    name: str
+    given: int
+    failures: int
+    usage: Usage
+
+
+def verdicts(reader: sqlite3.Connection, judge: Names, cases: Iterable[str] | None, texts: bool) -> Iterator[Verdict]:
+    columns = rows.VERDICT if texts else rows.VERDICT.replace(" text,", " '',").replace(" earlier,", " '[]',")
+    names = _names(judge)
+    for condition, values in _conditions("judge", names, "case_key", cases):
+        sql = f"SELECT {columns} FROM verdicts{condition} ORDER BY rowid"
+        yield from map(rows.verdict_of, _stream(reader, sql, values))
+
+
+def responses(
+    reader: sqlite3.Connection, contestant: Names, item_keys: Iterable[str] | None, find: Find
+) -> Iterator[Response]:
+    for condition, values in _conditions("contestant", _names(contestant), "item_key", item_keys):
+        sql = f"SELECT {rows.RESPONSE} FROM responses{condition} ORDER BY rowid"
+        for row in _stream(reader, sql, values):
+            yield rows.response_of(row, find)
+
+
+def items(reader: sqlite3.Connection, find: Find, ids: Collection[str] | None = None) -> Iterator[Item]:
+    latest = "SELECT max(rowid) FROM items GROUP BY key"
+    for row in _stream(reader, f"SELECT {rows.ITEM} FROM items WHERE rowid IN ({latest}) ORDER BY rowid", ()):
+        if ids is None or row[1] in ids:
+            yield rows.item_of(row, find)
+
+
+def case(reader: sqlite3.Connection, key: str, trial: int, find: Find) -> Case | None:
+    found = reader.execute("SELECT item_key, responses, ballot, criterion FROM cases WHERE key = ?", (key,)).fetchone()
+    if found is None:
+        return None
+    item_key, keys, spec, criterion = found
+    item = reader.execute(
+        f"SELECT {rows.ITEM} FROM items WHERE key = ? ORDER BY rowid DESC LIMIT 1", (item_key,)
+    ).fetchone()
+    shown = [
+        reader.execute(f"SELECT {rows.RESPONSE} FROM responses WHERE key = ? LIMIT 1", (name,)).fetchone()
+        for name in rows.load(keys)
+    ]
+    if item is None or None in shown:
+        return None
+    made = tuple(rows.response_of(row, find) for row in shown)
+    return Case(rows.item_of(item, find), made, ballot(spec), criterion, trial)
+
+
+def record(
+    reader: sqlite3.Connection,
+    find: Find,
+    *,
+    judge: Names,
+    cases: Iterable[str] | None,
+    tags: Mapping[str, str] | None,
+    texts: bool,
+) -> Record:
+    ruled = tuple(verdicts(reader, judge, cases, texts))
+    known = {item.id: item for item in items(reader, find, {verdict.item for verdict in ruled})}
+    if tags:
+        known = {name: item for name, item in known.items() if tags.items() <= item.tags.items()}
+        ruled = tuple(verdict for verdict in ruled if verdict.item in known)
+    spoken = {(verdict.item, name) for verdict in ruled for name in verdict.contestants}
+    given: dict[tuple[str, str], Response] = {}
+    for row in _stream(reader, f"SELECT {rows.RESPONSE} FROM responses ORDER BY trial DESC, rowid", ()):
+        if (row[2], row[1]) in spoken:
+            given[row[2], row[1]] = rows.response_of(row, find)
+    return Record(ruled, known, given)
+
+
+def bill(reader: sqlite3.Connection) -> list[Account]:
+    sql = (
+        f"SELECT 'judge', judge, count(*), 0, {SPENT} FROM verdicts GROUP BY judge UNION ALL "
+        f"SELECT 'contestant', contestant, count(*), 0, {SPENT} FROM responses GROUP BY contestant UNION ALL "
+        f"SELECT role, name, 0, count(*), {SPENT} FROM failures GROUP BY role, name"
+    )
+    accounts: dict[tuple[str, str], Account] = {}
+    for role, name, given, failed, *spent in reader.execute(sql):
+        before = accounts.get((role, name), Account(role, name, 0, 0, Usage()))
+        usage = before.usage + Usage(*spent)
+        accounts[role, name] = Account(role, name, before.given + given, before.failures + failed, usage)
+    return [accounts[key] for key in sorted(accounts)]
+
+
+def content_digest(reader: sqlite3.Connection) -> str:
+    whole = blake2b(digest_size=16)
+    for sql in (
+        "SELECT DISTINCT key FROM items ORDER BY key",
+        "SELECT contestant || ' ' || item_key || ' ' || trial || ' ' || key FROM responses "
+        "ORDER BY item_key, contestant, trial",
+        "SELECT sum FROM verdicts ORDER BY sum",
+    ):
+        for (text,) in reader.execute(sql):
+            whole.update(text.encode() + b"\n")
+        whole.update(b"\n")
+    return whole.hexdigest()
+
+
+def describe(reader: sqlite3.Connection) -> dict[str, Any]:
+    counts = {table: reader.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in schema.TABLES}
+    faults = {
+        (judge, fault): count
+        for judge, fault, count in reader.execute(
+            "SELECT judge, fault, count(*) FROM verdicts WHERE fault IS NOT NULL GROUP BY judge, fault"
+        )
+    }
+    first, last = reader.execute("SELECT min(at), max(at) FROM verdicts").fetchone()
+    settings = {
+        (role, name): rows.load(text)
+        for role in ("judge", "contestant")
+        for name, text in reader.execute(f"SELECT name, settings FROM {role}s")
+    }
+    return {
+        "schema": schema.version_of(reader),
+        "digest": content_digest(reader),
+        "counts": {table: counts[table] for table in ("items", "responses", "cases", "verdicts", "failures")},
+        "first": first,
+        "last": last,
+        "accounts": [
+            {
+                "role": account.role,
+                "name": account.name,
+                "given": account.given,
+                "failures": account.failures,
+                "faults": {fault: faults.get((account.name, fault), 0) for fault in FAULTS}
+                if account.role == "judge"
+                else {},
+                "usage": {name: getattr(account.usage, name) for name in Usage.__dataclass_fields__},
+                "settings": settings.get((account.role, account.name)),
+            }
+            for account in bill(reader)
+        ],
+    }
+
+
+def _names(names: Names) -> tuple[str, ...] | None:
+    return (names,) if isinstance(names, str) else None if names is None else tuple(names)
+
+
+def _conditions(
+    column: str, names: tuple[str, ...] | None, key_column: str, keys: Iterable[str] | None
+) -> Iterator[tuple[str, Row]]:
+    """WHERE clauses with their values: one, or one for each chunk of keys."""
+    by_name = [] if names is None else [f"{column} IN ({', '.join('?' * len(names))})"]
+    if keys is None:
+        yield (" WHERE " + by_name[0] if by_name else ""), names or ()
+        return
+    left = iter(dict.fromkeys(keys))
+    while chunk := tuple(islice(left, CHUNK)):
+        both = [*by_name, f"{key_column} IN ({', '.join('?' * len(chunk))})"]
+        yield " WHERE " + " AND ".join(both), (*(names or ()), *chunk)
+
+
+def _stream(reader: sqlite3.Connection, sql: str, values: Sequence[Any]) -> Iterator[Row]:
+    cursor = reader.execute(sql, values)
+    while batch := cursor.fetchmany(1000):
+        yield from batch

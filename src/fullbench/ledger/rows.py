@@ -1,0 +1,138 @@
+"""Nouns as rows of the ledger, and rows as nouns again."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from hashlib import blake2b
+from typing import Any
+
+import orjson
+
+from fullbench.core.cases import Case, Failure, Usage, Verdict
+from fullbench.core.items import Item, Part, Response, Turn, parts_content
+from fullbench.core.pictures import Picture
+
+Row = tuple[Any, ...]
+Find = Callable[[str], Picture]
+"""Gives the picture that a digest names."""
+
+VERDICT = (
+    "case_key, judge, item, contestants, ballot, criterion, trial, marks, fault, text, prompt, "
+    "calls, retries, tokens_in, tokens_out, dollars, seconds, at, earlier, sum"
+)
+RESPONSE = (
+    "key, contestant, item, item_key, trial, body, tags, prompt, "
+    "calls, retries, tokens_in, tokens_out, dollars, seconds, at"
+)
+ITEM = "key, item, body, tags"
+FAILURE = "role, name, key, trial, error, calls, retries, tokens_in, tokens_out, dollars, seconds, at"
+
+
+def dump(value: Any) -> str:
+    """A JSON value as text; half characters, which UTF-8 cannot hold, are escaped."""
+    try:
+        return orjson.dumps(value).decode()
+    except TypeError:
+        return json.dumps(value, separators=(",", ":"))
+
+
+def load(text: str) -> Any:
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return json.loads(text)
+
+
+def settings_text(settings: Mapping[str, Any]) -> str:
+    """Settings in one spelling, so that equal settings are equal texts."""
+    return json.dumps(dict(settings), ensure_ascii=False, sort_keys=True, separators=(",", ":"), default=str)
+
+
+def checksum(*ruling: Any) -> str:
+    """A digest of what was ruled, and on what: not of when, nor at what cost."""
+    return blake2b(orjson.dumps(ruling), digest_size=16).hexdigest()
+
+
+def verdict_row(verdict: Verdict) -> Row:
+    try:
+        return _verdict_row(verdict)
+    except TypeError:
+        earlier = tuple(map(_whole, verdict.earlier))
+        return _verdict_row(replace(verdict, text=_whole(verdict.text), earlier=earlier))
+
+
+def _verdict_row(v: Verdict) -> Row:
+    usage, marks = v.usage, v.marks
+    return (
+        v.case, v.judge, v.item, orjson.dumps(v.contestants).decode(), v.ballot, v.criterion, v.trial,
+        None if marks is None else orjson.dumps(marks).decode(), v.fault, v.text, v.prompt,
+        usage.calls, usage.retries, usage.tokens_in, usage.tokens_out, usage.dollars, usage.seconds,
+        v.at or time.time(), orjson.dumps(v.earlier).decode() if v.earlier else "[]",
+        checksum(v.case, v.judge, v.item, v.contestants, v.ballot, v.criterion, v.trial, marks, v.fault, v.text,
+                 v.prompt, v.earlier),
+    )  # fmt: skip
+
+
+def _whole(text: str) -> str:
+    """The text with its half characters, which UTF-8 cannot hold, paired or replaced."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def verdict_of(row: Sequence[Any]) -> Verdict:
+    (case, judge, item, contestants, ballot, criterion, trial, marks, fault, text, prompt,
+     calls, retries, tokens_in, tokens_out, dollars, seconds, at, earlier, _) = row  # fmt: skip
+    return Verdict(
+        case, judge, item, tuple(orjson.loads(contestants)), ballot, criterion, trial,
+        None if marks is None else tuple(orjson.loads(marks)), fault, text,
+        Usage(calls, retries, tokens_in, tokens_out, dollars, seconds), prompt,
+        () if earlier == "[]" else tuple(orjson.loads(earlier)), at,
+    )  # fmt: skip
+
+
+def usage_row(usage: Usage) -> Row:
+    return (usage.calls, usage.retries, usage.tokens_in, usage.tokens_out, usage.dollars, usage.seconds)
+
+
+def failure_row(role: str, failure: Failure) -> Row:
+    return (role, failure.judge, failure.case, failure.trial, _whole(failure.error),
+            *usage_row(failure.usage), time.time())  # fmt: skip
+
+
+def item_row(item: Item) -> Row:
+    turns = [[turn.role, parts_content(turn.parts)] for turn in item.turns]
+    return (item.key, item.id, dump([item.id, turns, item.reference, list(item.captions)]), tags_text(item.tags))
+
+
+def item_of(row: Sequence[Any], find: Find) -> Item:
+    (_, _, body, tags) = row
+    name, turns, reference, captions = load(body)
+    made = tuple(Turn(role, parts_of(parts, find)) for role, parts in turns)
+    return Item(name, made, reference, tuple(captions), load(tags))
+
+
+def response_row(item: Item, response: Response, usage: Usage, prompt: str, at: float) -> Row:
+    return (
+        response.key, response.contestant, response.item, item.key, response.trial,
+        dump(parts_content(response.parts)), tags_text(response.tags), prompt, *usage_row(usage), at or time.time(),
+    )  # fmt: skip
+
+
+def response_of(row: Sequence[Any], find: Find) -> Response:
+    (_, contestant, item, _, trial, body, tags, *_) = row
+    return Response(item, contestant, parts_of(load(body), find), load(tags), trial)
+
+
+def case_row(case: Case) -> Row:
+    keys = orjson.dumps([response.key for response in case.responses]).decode()
+    return (case.key, case.item.key, keys, case.ballot.spec, case.criterion)
+
+
+def tags_text(tags: Mapping[str, str]) -> str:
+    return json.dumps(dict(tags), sort_keys=True, separators=(",", ":")) if tags else "{}"
+
+
+def parts_of(content: Sequence[Any], find: Find) -> tuple[Part, ...]:
+    return tuple(part if isinstance(part, str) else find(part["picture"]) for part in content)

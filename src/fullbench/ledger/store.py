@@ -1,0 +1,330 @@
+"""The ledger: every response and verdict ever given, in one SQLite file.
+
+**Append-only.** Rows are only ever inserted; triggers forbid the rest. There is one verdict for each judge, case and
+trial: the first one stays, and a second one that was paid for is kept as a failure, so that the bill stays true.
+
+**Durable.** Rows are committed in groups: every 128 entries, or 20 ms after the first of them, whichever comes
+first; `acknowledged` counts those committed, `on_commit` is called with them. An acknowledged row survives
+kill -9 at any moment. With `durability="process"` (the default) a loss of *power* may take the last moments of
+acknowledged rows, never the ledger's soundness; `durability="power"` waits for the disk at every commit.
+
+**Threads and processes.** One `Ledger` may be used from several threads: writing takes turns, each reading thread has
+its own connection and sees a consistent state, and whatever was added before a read is committed before it. Several
+processes may write one ledger; `sole(name)` keeps two of them from asking the same judge at once. It must lie on a
+local disk. Do not carry an open ledger through `os.fork`.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from itertools import islice
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from fullbench.core.cases import NOTHING, Case, Failure, Usage, Verdict
+from fullbench.core.errors import LedgerError
+from fullbench.core.items import Item, Response
+from fullbench.core.pictures import Picture
+from fullbench.core.record import Record
+from fullbench.ledger import locks, reading, rows
+from fullbench.ledger.opening import Durability, connect, prepare
+from fullbench.ledger.pictures import PictureFolder
+from fullbench.ledger.reading import Account, Names
+from fullbench.ledger.trouble import plainly
+from fullbench.ledger.writer import OnCommit, Writer
+
+LOOKUP = 500
+RECENT = 4_096
+
+
+class Ledger(AbstractContextManager["Ledger"]):
+    """A ledger on disk, made where there is none. See the module's text for what it promises."""
+
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        read_only: bool = False,
+        durability: Durability = "process",
+        keep_pictures: bool = True,
+        on_commit: OnCommit | None = None,
+    ) -> None:
+        """Open the ledger at `path`.
+
+        With `keep_pictures` the pictures of items and responses are copied beside the ledger, so that it can be read
+        when the data set is gone; without, a picture that came from a file is remembered by its path only.
+        """
+        self.path = Path(path)
+        self.read_only = read_only
+        self.pictures = PictureFolder(self.path)
+        self._keep_pictures = keep_pictures
+        self._seen: dict[tuple[str, str], str] = {}
+        self._closed = False
+        self._local = threading.local()
+        self._readers: list[sqlite3.Connection] = []
+        self._writer: Writer | None = None
+        prepare(self.path, read_only=read_only)
+        if not read_only:
+            with plainly(self.path):
+                self._writer = Writer(self.path, connect(self.path, read_only=False, durability=durability), on_commit)
+
+    @property
+    def acknowledged(self) -> int:
+        """How many of the entries added here are on disk."""
+        return 0 if self._writer is None else self._writer.acknowledged
+
+    # Writing
+
+    def declare(self, role: reading.Role, name: str, settings: Mapping[str, Any]) -> None:
+        """Keep what stands behind the name of a judge or contestant; the same name with other settings is refused."""
+        text = rows.settings_text(settings)
+        writer = self._writing()
+        with writer.lock, plainly(self.path):
+            writer.connection.execute(
+                f"INSERT INTO {role}s (name, settings, at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
+                (name, text, time.time()),
+            )
+            known = writer.connection.execute(f"SELECT settings FROM {role}s WHERE name = ?", (name,)).fetchone()[0]
+        if known != text:
+            raise LedgerError(
+                f"{self.path}: the {role} {name!r} is known with the settings {known} and now has {text}; a name "
+                f"stands for one way of answering: give this {role} another name, or use another ledger"
+            )
+
+    def add(self, *entries: Verdict | Failure | Case | Item) -> None:
+        """Add verdicts, failed calls of judges, cases (with their items and responses) or items."""
+        writer = self._writing()
+        with writer.lock:
+            for entry in entries:
+                if isinstance(entry, Verdict):
+                    writer.put("verdicts", rows.verdict_row(entry), entry)
+                elif isinstance(entry, Failure):
+                    writer.put("failures", rows.failure_row("judge", entry), entry)
+                elif isinstance(entry, Case):
+                    self._add_case(writer, entry)
+                else:
+                    self._add_item(writer, entry)
+
+    def add_response(
+        self,
+        item: Item,
+        response: Response | Failure,
+        *,
+        usage: Usage = NOTHING,
+        prompt: str = "",
+        at: float = 0.0,
+    ) -> None:
+        """Add what a contestant answered to an item, or the call to it that failed.
+
+        One response is kept for each contestant, item and trial. Another one with the same words is ignored, with
+        other words refused: a contestant's name stands for one way of answering.
+        """
+        writer = self._writing()
+        with writer.lock:
+            self._add_item(writer, item)
+            if isinstance(response, Failure):
+                writer.put("failures", rows.failure_row("contestant", response), response)
+            else:
+                self._add_response(writer, item, response, rows.response_row(item, response, usage, prompt, at))
+
+    def flush(self) -> None:
+        """Commit all that was added. When this returns, it is durable."""
+        if self._writer is not None and not self._closed:
+            self._writer.flush()
+
+    def close(self) -> None:
+        """Commit what is left and let go of the file."""
+        if self._closed:
+            return
+        self._closed = True
+        for reader in self._readers:
+            reader.close()
+        if self._writer is not None:
+            self._writer.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def sole(self, name: str) -> AbstractContextManager[None]:
+        """Hold a judge or contestant for this run alone; a second run gets one sentence that says who holds it."""
+        return locks.sole(self.path, name)
+
+    # Reading
+
+    def heard(self, judge: str, keys: Iterable[tuple[str, int]]) -> set[tuple[str, int]]:
+        """Those of these cases (key and trial) in which the judge has ruled."""
+        sql = "SELECT case_key, trial FROM verdicts WHERE judge = ? AND case_key IN"
+        return self._known(sql, judge, keys)
+
+    def answered(self, contestant: str, keys: Iterable[tuple[str, int]]) -> set[tuple[str, int]]:
+        """Those of these items (key and trial) to which the contestant has answered."""
+        sql = "SELECT item_key, trial FROM responses WHERE contestant = ? AND item_key IN"
+        return self._known(sql, contestant, keys)
+
+    def verdicts(
+        self, judge: Names = None, *, cases: Iterable[str] | None = None, texts: bool = True
+    ) -> Iterator[Verdict]:
+        """Verdicts in the order they were given, streamed; `texts=False` leaves out what judges wrote."""
+        with self._reading() as reader:
+            yield from reading.verdicts(reader, judge, cases, texts)
+
+    def responses(self, contestant: Names = None, *, item_keys: Iterable[str] | None = None) -> Iterator[Response]:
+        """Responses in the order they were given, streamed."""
+        with self._reading() as reader:
+            yield from reading.responses(reader, contestant, item_keys, self._find)
+
+    def items(self) -> Iterator[Item]:
+        """Items in the order they came, each with its latest tags, streamed."""
+        with self._reading() as reader:
+            yield from reading.items(reader, self._find)
+
+    def case(self, key: str, trial: int = 0) -> Case | None:
+        """What was judged under a case's key; None when only the verdict is known."""
+        with self._reading() as reader:
+            return reading.case(reader, key, trial, self._find)
+
+    def record(
+        self,
+        judge: Names = None,
+        *,
+        cases: Iterable[str] | None = None,
+        tags: Mapping[str, str] | None = None,
+        texts: bool = True,
+    ) -> Record:
+        """Verdicts with their items and responses: of these judges, on these cases, on items that bear these tags.
+
+        Where an item id was used for several contents, the latest is given; `cases` keeps to the verdicts on yours.
+        """
+        with self._reading() as reader:
+            return reading.record(reader, self._find, judge=judge, cases=cases, tags=tags, texts=texts)
+
+    def bill(self) -> list[Account]:
+        """What each judge and contestant used, failed calls included."""
+        with self._reading() as reader:
+            return reading.bill(reader)
+
+    def digest(self) -> str:
+        """Stands for all that was judged and ruled, whatever the order, the times and the cost."""
+        with self._reading() as reader:
+            return reading.content_digest(reader)
+
+    def describe(self) -> dict[str, Any]:
+        """What is inside, as a JSON value."""
+        with self._reading() as reader:
+            return {"path": str(self.path), "bytes": self.path.stat().st_size, **reading.describe(reader)}
+
+    def verify(self) -> list[str]:
+        """Everything that is wrong with this ledger, one sentence each; empty when it is sound."""
+        from fullbench.ledger.verify import problems
+
+        with self._reading() as reader:
+            return [*problems(reader, self._find), *self.pictures.damaged()]
+
+    # Within
+
+    def _writing(self) -> Writer:
+        if self._closed:
+            raise LedgerError(f"{self.path}: the ledger is closed")
+        if self._writer is None:
+            raise LedgerError(f"{self.path}: the ledger was opened for reading only")
+        self._writer.check()
+        return self._writer
+
+    @contextmanager
+    def _reading(self) -> Iterator[sqlite3.Connection]:
+        self.flush()
+        with plainly(self.path):
+            if self._closed:
+                raise LedgerError(f"{self.path}: the ledger is closed")
+            reader: sqlite3.Connection | None = getattr(self._local, "reader", None)
+            if reader is None:
+                reader = self._local.reader = connect(self.path, read_only=True)
+                self._readers.append(reader)
+            yield reader
+
+    def _known(self, sql: str, name: str, keys: Iterable[tuple[str, int]]) -> set[tuple[str, int]]:
+        wanted = iter(set(keys))
+        found: set[tuple[str, int]] = set()
+        with self._reading() as reader:
+            while chunk := list(islice(wanted, LOOKUP)):
+                marks = ", ".join("?" * len(chunk))
+                rows_ = reader.execute(f"{sql} ({marks})", (name, *(key for key, _ in chunk)))
+                found |= set(chunk).intersection(rows_)
+        return found
+
+    def _seen_lately(self, table: str, key: str, content: str = "") -> bool:
+        return self._seen.get((table, key)) == content
+
+    def _remember(self, table: str, key: str, content: str = "") -> None:
+        """Spare a short while's repetitions; the memory never grows beyond `RECENT`."""
+        if len(self._seen) >= RECENT:
+            self._seen.clear()
+        self._seen[table, key] = content
+
+    def _add_case(self, writer: Writer, case: Case) -> None:
+        if self._seen_lately("cases", case.key):
+            return
+        self._add_item(writer, case.item)
+        for response in case.responses:
+            row = rows.response_row(case.item, response, NOTHING, "", 0.0)
+            self._add_response(writer, case.item, response, row)
+        self._remember("cases", case.key)
+        writer.put("cases", rows.case_row(case), case)
+
+    def _add_item(self, writer: Writer, item: Item) -> None:
+        tags = rows.tags_text(item.tags)
+        if not self._seen_lately("items", item.key, tags):
+            self._add_pictures(writer, item.pictures)
+            self._remember("items", item.key, tags)
+            writer.put("items", rows.item_row(item), item)
+
+    def _add_response(self, writer: Writer, item: Item, response: Response, row: rows.Row) -> None:
+        place = f"{item.key} {response.trial} {response.contestant}"
+        known = self._seen.get(("responses", place)) or self._response_key(writer, item, response)
+        if known is not None and known != response.key:
+            raise LedgerError(
+                f"{self.path}: {response.contestant!r} answered item {item.id!r} differently before (trial "
+                f"{response.trial}); give this contestant another name, or use another ledger"
+            )
+        if known is None:
+            self._add_pictures(writer, response.pictures)
+        self._remember("responses", place, response.key)
+        if known is None:
+            writer.put("responses", row, response)
+
+    def _response_key(self, writer: Writer, item: Item, response: Response) -> str | None:
+        with plainly(self.path):
+            found = writer.connection.execute(
+                "SELECT key FROM responses WHERE item_key = ? AND contestant = ? AND trial = ?",
+                (item.key, response.contestant, response.trial),
+            ).fetchone()  # fmt: skip
+        return None if found is None else str(found[0])
+
+    def _add_pictures(self, writer: Writer, pictures: Iterable[Picture]) -> None:
+        for picture in pictures:
+            if self._seen_lately("pictures", picture.digest):
+                continue
+            away = not self._keep_pictures and isinstance(picture.source, Path)
+            if not away:
+                self.pictures.keep(picture)
+            self._remember("pictures", picture.digest)
+            writer.put_picture((picture.digest, picture.media, str(picture.source) if away else None))
+
+    def _find(self, digest: str) -> Picture:
+        kept = self.pictures.path(digest)
+        with self._reading() as reader:
+            found = reader.execute("SELECT media, path FROM pictures WHERE digest = ?", (digest,)).fetchone()
+        if found is None:
+            raise LedgerError(f"{self.path}: the picture {digest} is not known; run `fullbench ledger verify`")
+        media, path = found
+        return Picture(digest, media, kept if path is None or kept.exists() else Path(path))

@@ -1,0 +1,90 @@
+"""A model behind a server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+from urllib.parse import urlsplit
+
+from fullbench.core.errors import InputError
+from fullbench.core.models import Prompt, Reply
+from fullbench.models.dialects import Dialect, OpenAI
+from fullbench.models.limits import CEILING, START, Pace, Throttle
+from fullbench.models.prices import Price, is_local, price_of
+from fullbench.models.settings import Key, Limits, Sampling
+from fullbench.models.streaming import stream
+
+
+@dataclass(frozen=True)
+class ChatModel:
+    """A model behind a server, spoken to in one of three dialects.
+
+    `url` is the address without the dialect's last steps (`http://localhost:8000/v1`). The name is the model's, with
+    a tail for every sampling setting; the same model elsewhere has the same name unless a `label` tells them apart
+    (`qwen2-vl@lab`). `price` is dollars per million tokens in and out; without it the list is asked.
+
+    `answer` runs its event loop in the calling thread. What it learned of the server's limits stays with the model,
+    so that several calls of `answer`, one after another or from several threads, keep within them.
+    """
+
+    model: str
+    url: str
+    dialect: Dialect = field(default_factory=OpenAI)
+    key: Key = field(default_factory=Key)
+    sampling: Sampling = field(default_factory=Sampling)
+    limits: Limits = field(default_factory=Limits)
+    listed: Price | None = None
+    label: str = ""
+    _learned: dict[str, int] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        parts = urlsplit(self.url)
+        if parts.scheme not in {"http", "https"} or not parts.hostname:
+            raise InputError(f"the URL of {self.model!r} must begin with http:// or https:// and name a server")
+        if parts.username or parts.password or parts.query or parts.fragment:
+            raise InputError(
+                f"the URL of {self.model!r} must hold no user, password or query; give the key with key_env or key_file"
+            )
+        if self.sampling.seed is not None and not self.dialect.takes_seed:
+            raise InputError(f"the {self.dialect.name} dialect takes no seed; leave it out for {self.model!r}")
+        object.__setattr__(self, "url", self.url.rstrip("/"))
+
+    @cached_property
+    def name(self) -> str:
+        return self.model + (f"@{self.label}" if self.label else "") + self.sampling.tail
+
+    @cached_property
+    def settings(self) -> Mapping[str, Any]:
+        """What changes answers, as a JSON value. Where the server is, how fast it is asked and its price do not."""
+        return {"model": self.model, "dialect": self.dialect.name, "label": self.label, "sampling": self.sampling.set()}
+
+    @cached_property
+    def price(self) -> Price | None:
+        return self.listed if self.listed is not None else price_of(self.model, self.url)
+
+    @cached_property
+    def _paces(self) -> tuple[Pace | None, Pace | None]:
+        return (
+            None if self.limits.rpm is None else Pace(self.limits.rpm),
+            None if self.limits.tpm is None else Pace(self.limits.tpm),
+        )
+
+    def answer(self, prompts: Iterable[Prompt]) -> Iterator[Reply]:
+        """Ask every prompt and yield the replies as they come. A missing key is told before anything is asked."""
+        from fullbench.models.transport import Caller, Line
+
+        secret = self.key.read(needed=not is_local(self.url), server=f"the server at {self.url}")
+        line = Line(self.dialect, self.url, self.model, self.sampling, self.limits, self.price, self.key, secret)
+        given = self.limits.concurrency
+        start = self._learned.get("width", given or START)
+        throttle = Throttle(start, given or CEILING)
+
+        def replies() -> Iterator[Reply]:
+            try:
+                yield from stream(prompts, Caller(line, throttle, *self._paces))
+            finally:
+                self._learned["width"] = throttle.width
+
+        return replies()

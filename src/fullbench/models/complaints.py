@@ -1,0 +1,133 @@
+"""What a server's refusal means: try again, ask less, this prompt is at fault, or no prompt can do."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from time import time
+from typing import Any, Literal
+
+Kind = Literal["again", "busy", "refused", "prompt", "unclear", "model"]
+
+_POLICY = re.compile(
+    r"content_policy|content policy|content_filter|content management policy|responsible.?ai|safety system"
+    r"|moderation|flagged|prohibited content|blocked by .*(safety|filter)",
+    re.IGNORECASE,
+)
+_PROMPT = re.compile(
+    r"context.?(length|window|size)|too (long|large|many (tokens|images|pictures))|maximum.{0,20}(length|tokens|size)"
+    r"|exceed|image|picture|media.?type|mime|base64|messages\[|messages\.\d|contents\[",
+    re.IGNORECASE,
+)
+_MODEL = re.compile(
+    r"api.?key|unsupported_(parameter|value)|unknown.?(parameter|field|name)|unrecognized|model_not_found"
+    r"|does not exist|model.{0,80}not found|no such model|is not supported (with|by|for) this model"
+    r"|does not support (image|vision|picture)|is not a multimodal model",
+    re.IGNORECASE,
+)
+_MONEY = re.compile(r"insufficient_quota|credit balance|billing|insufficient (balance|credits|funds)", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Complaint:
+    """What a server said instead of an answer: its sentence, and all its words for sorting."""
+
+    message: str
+    words: str
+    wait: float | None = None
+
+
+def read(payload: Any, raw: bytes = b"") -> Complaint:
+    """The complaint in an error body, whichever server wrote it; the first words of the body where it is no JSON.
+
+    >>> read({"error": {"message": "too long", "code": "context_length_exceeded"}}).message
+    'too long'
+    >>> read({"error": "model 'x' not found"}).message
+    "model 'x' not found"
+    """
+    body = payload
+    if isinstance(payload, list) and payload:
+        body = payload[0]
+    if isinstance(body, Mapping):
+        body = body.get("error") or body.get("detail") or body
+    words = " ".join(_words(body)) if body is not None else raw[:400].decode("utf-8", "replace")
+    message = body.get("message") if isinstance(body, Mapping) else None
+    text = message if isinstance(message, str) and message else words
+    return Complaint(" ".join(text.split())[:300] or "no reason given", words, _retry_info(body))
+
+
+def _words(value: Any) -> Iterator[str]:
+    if isinstance(value, Mapping):
+        for name, part in value.items():
+            yield str(name)
+            yield from _words(part)
+    elif isinstance(value, list):
+        for part in value:
+            yield from _words(part)
+    elif value is not None:
+        yield str(value)
+
+
+def _retry_info(body: Any) -> float | None:
+    """Gemini writes the seconds to wait into the body: `"retryDelay": "20s"`."""
+    details = body.get("details") if isinstance(body, Mapping) else None
+    for detail in details if isinstance(details, list) else []:
+        delay = detail.get("retryDelay") if isinstance(detail, Mapping) else None
+        if isinstance(delay, str) and (match := re.fullmatch(r"(\d+(?:\.\d+)?)s", delay)):
+            return float(match[1])
+    return None
+
+
+def sort(status: int, complaint: Complaint) -> Kind:
+    """What to do about it.
+
+    >>> sort(503, read(None, b"upstream died"))
+    'busy'
+    >>> sort(400, read({"error": {"message": "This model's maximum context length is 8192 tokens"}}))
+    'prompt'
+    """
+    words = complaint.words
+    if status == 402 or (status in {400, 403, 429} and _MONEY.search(words)):
+        return "model"
+    if status in {429, 503, 529}:
+        return "busy"
+    if status in {408, 409, 425} or status >= 500:
+        return "again"
+    if status in {400, 403, 422} and _POLICY.search(words):
+        return "refused"
+    if status == 413:
+        return "prompt"
+    if status in {400, 422}:
+        return "model" if _MODEL.search(words) else "prompt" if _PROMPT.search(words) else "unclear"
+    return "model"
+
+
+def sentence(status: int, complaint: Complaint, *, server: str, model: str, key: str) -> str:
+    """One sentence for the user: what, which server, what to do."""
+    said = f"{status}: {complaint.message}"
+    if status == 402 or _MONEY.search(complaint.words):
+        return f"{server} says that the account is used up ({said}); top it up or use another key"
+    if status in {401, 403} or re.search(r"api.?key", complaint.words, re.IGNORECASE):
+        return f"{server} refused the key ({said}); check {key}"
+    if status in {404, 405} or 300 <= status < 400:
+        return f"{server} has no model {model!r} at this address ({said}); check the name and the URL"
+    return f"{server} will not serve {model!r} as it is asked ({said}); check the name and its settings"
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """The seconds that a server asks us to wait: in milliseconds, in seconds or as a date.
+
+    >>> retry_after({"Retry-After": "7"}), retry_after({"retry-after-ms": "250"}), retry_after({})
+    (7.0, 0.25, None)
+    """
+    lower = {name.lower(): value for name, value in headers.items() if name.lower().startswith("retry-after")}
+    for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+        value = lower.get(name, "")
+        if re.fullmatch(r"\d+(\.\d+)?", value):
+            return float(value) * unit
+    try:
+        return max(0.0, parsedate_to_datetime(lower["retry-after"]).timestamp() - time())
+    except (KeyError, ValueError):
+        return None

@@ -1,0 +1,269 @@
+"""Three ways of speaking to a server: OpenAI chat completions, Anthropic Messages, Gemini generateContent.
+
+A dialect writes a request and reads its reply; it knows nothing of retries, limits or prices. Bodies are spliced from
+pieces of JSON, so that the base64 of a picture, encoded once, is only ever copied.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+from urllib.parse import quote
+
+import orjson
+
+from fullbench.core.items import Part, Turn
+from fullbench.core.models import Prompt
+from fullbench.models.pictures import Limit, encoded
+from fullbench.models.settings import Sampling
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a server answered. Tokens are None where it did not count them.
+
+    `stop` is `stop` (it was done), `length` (it ran into its limit), `refused` (it would not, or a filter cut it off),
+    or the server's own word for anything else.
+    """
+
+    text: str
+    stop: str
+    tokens_in: int | None
+    tokens_out: int | None
+
+
+class Dialect(ABC):
+    """How to write a request and read its reply. `takes_seed`: whether a seed can be sent."""
+
+    name: ClassVar[str]
+    takes_seed: ClassVar[bool] = True
+    pictures: ClassVar[Limit] = Limit()
+
+    @abstractmethod
+    def url(self, base: str, model: str) -> str:
+        """Where to post."""
+
+    @abstractmethod
+    def headers(self, key: str | None) -> dict[str, str]:
+        """What to send besides the body."""
+
+    @abstractmethod
+    def body(self, model: str, prompt: Prompt, sampling: Sampling) -> bytes:
+        """The request, as JSON."""
+
+    @abstractmethod
+    def parse(self, payload: Mapping[str, Any]) -> Answer | None:
+        """The answer; None where there is none in it. May raise `LookupError`, `TypeError` or `AttributeError` on
+        what is not of the expected shape."""
+
+    def limit(self, sampling: Sampling) -> Limit:
+        """What pictures must fit into."""
+        if sampling.pixels is None:
+            return self.pictures
+        return Limit(sampling.pixels, self.pictures.size, self.pictures.media)
+
+
+class OpenAI(Dialect):
+    """Chat completions: OpenAI, vLLM, SGLang, Ollama, OpenRouter, llama.cpp and many others."""
+
+    name = "openai"
+
+    def __init__(self, length: str = "max_tokens") -> None:
+        self._length = length
+
+    def url(self, base: str, model: str) -> str:
+        return f"{base}/chat/completions"
+
+    def headers(self, key: str | None) -> dict[str, str]:
+        return {} if key is None else {"Authorization": f"Bearer {key}"}
+
+    def body(self, model: str, prompt: Prompt, sampling: Sampling) -> bytes:
+        settings = {
+            "model": model,
+            "temperature": sampling.temperature,
+            "top_p": sampling.top_p,
+            self._length: sampling.max_tokens,
+            "seed": sampling.seed if prompt.seed is None else prompt.seed,
+            "response_format": {"type": "json_object"} if prompt.json else None,
+            **sampling.extra,
+        }
+        limit = self.limit(sampling)
+        turns = _with_system(prompt, sampling)
+        messages = b",".join(self._message(turn, limit) for turn in turns)
+        return _splice(settings, b'"messages":[' + messages + b"]")
+
+    def _message(self, turn: Turn, limit: Limit) -> bytes:
+        head = b'{"role":"' + turn.role.encode() + b'","content":'
+        if not turn.pictures and len(turn.parts) == 1:
+            return head + _json(turn.text) + b"}"
+        return head + b"[" + b",".join(self._part(part, limit) for part in turn.parts) + b"]}"
+
+    def _part(self, part: Part, limit: Limit) -> bytes:
+        if isinstance(part, str):
+            return b'{"type":"text","text":' + _json(part) + b"}"
+        media, data = encoded(part, limit)
+        return b'{"type":"image_url","image_url":{"url":"data:' + media.encode() + b";base64," + data + b'"}}'
+
+    def parse(self, payload: Mapping[str, Any]) -> Answer | None:
+        choices = payload["choices"]
+        if not choices:
+            return None
+        message = choices[0]["message"]
+        refusal, content = message.get("refusal"), message.get("content")
+        reason = choices[0].get("finish_reason") or "stop"
+        usage = payload.get("usage") or {}
+        if isinstance(content, list):
+            content = "".join(part.get("text") or "" for part in content)
+        stop = "refused" if refusal or reason == "content_filter" else reason
+        return Answer(refusal or content or "", stop, usage.get("prompt_tokens"), usage.get("completion_tokens"))
+
+
+class Anthropic(Dialect):
+    """Anthropic Messages. It wants a limit on the reply; 1024 tokens where none is set."""
+
+    name = "anthropic"
+    takes_seed = False
+    pictures = Limit(pixels=2_000)
+    _STOPS: ClassVar = {
+        "end_turn": "stop",
+        "stop_sequence": "stop",
+        "max_tokens": "length",
+        "model_context_window_exceeded": "length",
+        "refusal": "refused",
+    }
+
+    def url(self, base: str, model: str) -> str:
+        return f"{base}/messages"
+
+    def headers(self, key: str | None) -> dict[str, str]:
+        return {"anthropic-version": "2023-06-01"} | ({} if key is None else {"x-api-key": key})
+
+    def body(self, model: str, prompt: Prompt, sampling: Sampling) -> bytes:
+        turns = _with_system(prompt, sampling)
+        settings = {
+            "model": model,
+            "max_tokens": sampling.max_tokens or 1024,
+            "temperature": sampling.temperature,
+            "top_p": sampling.top_p,
+            "system": _system_words(turns),
+            **sampling.extra,
+        }
+        limit = self.limit(sampling)
+        messages = b",".join(
+            b'{"role":"' + turn.role.encode() + b'","content":['
+            + b",".join(self._part(part, limit) for part in turn.parts) + b"]}"
+            for turn in turns if turn.role != "system"
+        )  # fmt: skip
+        return _splice(settings, b'"messages":[' + messages + b"]")
+
+    def _part(self, part: Part, limit: Limit) -> bytes:
+        if isinstance(part, str):
+            return b'{"type":"text","text":' + _json(part) + b"}"
+        media, data = encoded(part, limit)
+        source = b'{"type":"base64","media_type":"' + media.encode() + b'","data":"' + data + b'"}'
+        return b'{"type":"image","source":' + source + b"}"
+
+    def parse(self, payload: Mapping[str, Any]) -> Answer | None:
+        blocks = payload["content"]
+        reason = payload.get("stop_reason") or "stop"
+        stop = self._STOPS.get(reason, reason)
+        if not blocks and stop == "stop" and reason != "end_turn":
+            return None
+        usage = payload.get("usage") or {}
+        cached = (usage.get("cache_read_input_tokens") or 0) + (usage.get("cache_creation_input_tokens") or 0)
+        tokens_in = usage.get("input_tokens")
+        text = "".join(block.get("text") or "" for block in blocks if block.get("type") == "text")
+        return Answer(text, stop, None if tokens_in is None else tokens_in + cached, usage.get("output_tokens"))
+
+
+class Gemini(Dialect):
+    """Gemini generateContent."""
+
+    name = "gemini"
+    pictures = Limit(pixels=3_072, media=("image/jpeg", "image/png", "image/webp"))
+    _REFUSED: ClassVar = {
+        "SAFETY", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "RECITATION",
+        "IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION", "LANGUAGE",
+    }  # fmt: skip
+
+    def url(self, base: str, model: str) -> str:
+        return f"{base}/models/{quote(model)}:generateContent"
+
+    def headers(self, key: str | None) -> dict[str, str]:
+        return {} if key is None else {"x-goog-api-key": key}
+
+    def body(self, model: str, prompt: Prompt, sampling: Sampling) -> bytes:
+        turns = _with_system(prompt, sampling)
+        system = _system_words(turns)
+        config = {
+            "temperature": sampling.temperature,
+            "topP": sampling.top_p,
+            "maxOutputTokens": sampling.max_tokens,
+            "seed": sampling.seed if prompt.seed is None else prompt.seed,
+            "responseMimeType": "application/json" if prompt.json else None,
+        }
+        settings = {
+            "systemInstruction": None if system is None else {"parts": [{"text": system}]},
+            "generationConfig": {name: value for name, value in config.items() if value is not None} or None,
+            **sampling.extra,
+        }
+        limit = self.limit(sampling)
+        contents = b",".join(
+            b'{"role":"' + (b"model" if turn.role == "assistant" else b"user") + b'","parts":['
+            + b",".join(self._part(part, limit) for part in turn.parts) + b"]}"
+            for turn in turns if turn.role != "system"
+        )  # fmt: skip
+        return _splice(settings, b'"contents":[' + contents + b"]")
+
+    def _part(self, part: Part, limit: Limit) -> bytes:
+        if isinstance(part, str):
+            return b'{"text":' + _json(part) + b"}"
+        media, data = encoded(part, limit)
+        return b'{"inlineData":{"mimeType":"' + media.encode() + b'","data":"' + data + b'"}}'
+
+    def parse(self, payload: Mapping[str, Any]) -> Answer | None:
+        usage = payload.get("usageMetadata") or {}
+        tokens_in, said = usage.get("promptTokenCount"), usage.get("candidatesTokenCount")
+        tokens_out = None if said is None else said + (usage.get("thoughtsTokenCount") or 0)
+        candidates = payload.get("candidates")
+        if not candidates:
+            blocked = (payload.get("promptFeedback") or {}).get("blockReason")
+            return Answer("", "refused", tokens_in, tokens_out or 0) if blocked else None
+        parts = (candidates[0].get("content") or {}).get("parts") or []
+        text = "".join(part.get("text") or "" for part in parts if not part.get("thought"))
+        reason = candidates[0].get("finishReason") or "STOP"
+        stop = "refused" if reason in self._REFUSED else {"STOP": "stop", "MAX_TOKENS": "length"}.get(reason, reason)
+        return Answer(text, stop, tokens_in, tokens_out)
+
+
+DIALECTS: Mapping[str, type[Dialect]] = {dialect.name: dialect for dialect in (OpenAI, Anthropic, Gemini)}
+
+
+def _json(text: str) -> bytes:
+    """A JSON string."""
+    try:
+        return orjson.dumps(text)
+    except orjson.JSONEncodeError:
+        return orjson.dumps(_whole(text))
+
+
+def _whole(text: str) -> str:
+    """The text with half surrogate pairs, which UTF-8 cannot carry, as question marks."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def _splice(settings: Mapping[str, Any], rest: bytes) -> bytes:
+    kept = {name: value for name, value in settings.items() if value is not None}
+    head = orjson.dumps(kept)[:-1] if kept else b"{"
+    return head + (b"," if kept else b"") + rest + b"}"
+
+
+def _with_system(prompt: Prompt, sampling: Sampling) -> tuple[Turn, ...]:
+    return prompt.turns if sampling.system is None else (Turn("system", (sampling.system,)), *prompt.turns)
+
+
+def _system_words(turns: Iterable[Turn]) -> str | None:
+    words = [turn.text for turn in turns if turn.role == "system"]
+    return _whole("\n\n".join(words)) if words else None

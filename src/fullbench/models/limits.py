@@ -1,0 +1,129 @@
+"""How fast to ask: so many a minute, and as many at a time as the server bears."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+
+START = 8
+CEILING = 256
+REST = 8
+
+
+class Pace:
+    """So many a minute, evenly: whoever comes is told when it is his turn.
+
+    A second of standing idle may be caught up with, no more. Plain arithmetic behind a lock, so that several threads
+    may share one.
+    """
+
+    def __init__(self, per_minute: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self._each = 60.0 / per_minute
+        self._clock = clock
+        self._turn = clock()
+        self._lock = threading.Lock()
+
+    def take(self, amount: float = 1.0) -> float:
+        """Take a turn for `amount`; the seconds to wait for it."""
+        with self._lock:
+            now = self._clock()
+            turn = max(self._turn, now - 1.0)
+            self._turn = turn + amount * self._each
+            return max(0.0, turn - now)
+
+    def correct(self, difference: float) -> None:
+        """What was taken turned out to be so much more (or less)."""
+        with self._lock:
+            self._turn += difference * self._each
+
+
+class Throttle:
+    """How many calls may be in flight: doubled until that no longer helps, then raised by little; halved when the
+    server says it has too much to do.
+
+    A round is as many good calls as may be in flight; a step that brought no more of them a second is taken back, and
+    tried again after some rounds. Calls that were sent before the last halving do not halve again:
+    they tell of the same jam.
+    """
+
+    def __init__(self, start: int, ceiling: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self.width = min(start, ceiling)
+        self._ceiling = ceiling
+        self._clock = clock
+        self._active = 0
+        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._steep = True
+        self._halved = clock()
+        self._rest = 0
+        self._best = 0.0
+        self._before = self.width
+        self._begin_round()
+
+    def _begin_round(self) -> None:
+        self._good = 0
+        self._since = self._clock()
+
+    async def enter(self) -> None:
+        """Wait for a free place and take it."""
+        if self._active < self.width and not self._waiting:
+            self._active += 1
+            return
+        place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append(place)
+        try:
+            await place
+        except asyncio.CancelledError:
+            if place.done() and not place.cancelled():
+                self.leave()
+            raise
+
+    def leave(self) -> None:
+        """Give the place back."""
+        self._active -= 1
+        while self._waiting and self._active < self.width:
+            place = self._waiting.popleft()
+            if not place.done():
+                self._active += 1
+                place.set_result(None)
+
+    def went_well(self) -> None:
+        """A call was answered; at the end of a round, see whether more would help."""
+        self._good += 1
+        if self._good >= self.width:
+            if self.width < self._ceiling and self._active * 2 >= self.width:
+                self._end_round(self._good / max(self._clock() - self._since, 1e-9))
+            self._begin_round()
+
+    def _end_round(self, rate: float) -> None:
+        helped = rate > self._best * (1.25 if self._steep else 1.02)
+        if self._rest:
+            self._rest -= 1
+            self._best = rate
+            if not self._rest:
+                self._grow()
+        elif helped:
+            self._best = rate
+            self._grow()
+        else:
+            self.width = self._before
+            self._steep = False
+            self._rest = REST
+
+    def _grow(self) -> None:
+        self._before = self.width
+        more = self.width if self._steep else max(1, self.width // 8)
+        self.width = min(self._ceiling, self.width + more)
+
+    def was_too_much(self, sent: float) -> None:
+        """The server has too much to do; the call was sent at `sent`."""
+        if sent < self._halved:
+            return
+        self.width = self._before = max(1, self.width // 2)
+        self._halved = self._clock()
+        self._steep = False
+        self._rest = 0
+        self._best = 0.0
+        self._begin_round()

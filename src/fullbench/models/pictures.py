@@ -1,0 +1,178 @@
+"""Pictures as they travel: unchanged where they fit, scaled once where they do not, encoded once either way."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import threading
+from collections import OrderedDict
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import lru_cache
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pybase64
+
+from fullbench.core.errors import InputError
+from fullbench.core.pictures import Picture, media_type
+from fullbench.models.sizes import size_of
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+KEPT_BYTES = 128 * 2**20
+_HEAD_BYTES = 2**18
+
+
+@dataclass(frozen=True)
+class Limit:
+    """What a server takes: the longest side in pixels, the bytes of one picture, the media types."""
+
+    pixels: int = 2_048
+    size: int = 3_500_000
+    media: tuple[str, ...] = ("image/jpeg", "image/png", "image/webp", "image/gif")
+
+    def fit(self, size: tuple[int, int]) -> tuple[int, int]:
+        """The size that fits, in the same proportions.
+
+        >>> Limit(pixels=100).fit((400, 200)), Limit(pixels=100).fit((40, 20))
+        ((100, 50), (40, 20))
+        """
+        longest = max(size)
+        if longest <= self.pixels:
+            return size
+        width, height = (max(1, round(side * self.pixels / longest)) for side in size)
+        return width, height
+
+
+class _Kept:
+    """The encoded pictures used last, up to so many bytes; shared by all models and threads."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._held = 0
+        self._found: OrderedDict[tuple[str, Limit], tuple[str, bytes]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, key: tuple[str, Limit]) -> tuple[str, bytes] | None:
+        with self._lock:
+            found = self._found.get(key)
+            if found is not None:
+                self._found.move_to_end(key)
+            return found
+
+    def put(self, key: tuple[str, Limit], value: tuple[str, bytes]) -> None:
+        with self._lock:
+            if key in self._found:
+                return
+            self._found[key] = value
+            self._held += len(value[1])
+            while self._held > self._most:
+                self._held -= len(self._found.popitem(last=False)[1][1])
+
+
+_kept = _Kept(KEPT_BYTES)
+
+
+def encoded(picture: Picture, limit: Limit) -> tuple[str, bytes]:
+    """The media type and the base64 of a picture within the limit. Encoded once, then remembered."""
+    key = (picture.digest, limit)
+    found = _kept.get(key)
+    if found is None:
+        media, data = wire(picture, limit)
+        found = (media, pybase64.b64encode(data))
+        _kept.put(key, found)
+    return found
+
+
+def wire(picture: Picture, limit: Limit) -> tuple[str, bytes]:
+    """The media type and the bytes to send: the picture's own where they fit, else a scaled copy, made once."""
+    data = picture.data()
+    if picture.media in limit.media and len(data) <= limit.size:
+        size = size_of(data)
+        if size is not None and max(size) <= limit.pixels:
+            return picture.media, data
+    file = cache_folder() / "pictures" / f"{picture.digest[:32]}-{limit.pixels}-{limit.size}"
+    with suppress(OSError):
+        scaled = file.read_bytes()
+        if (media := media_type(scaled)) in limit.media:
+            return str(media), scaled
+    media, scaled = _scaled(picture, data, limit)
+    with suppress(OSError):
+        _write(file, scaled)
+    return media, scaled
+
+
+def cache_folder() -> Path:
+    """Where what can be made again is kept: `FULLBENCH_CACHE`, or the user's cache folder."""
+    if folder := os.environ.get("FULLBENCH_CACHE"):
+        return Path(folder)
+    from platformdirs import user_cache_path
+
+    return user_cache_path("fullbench")
+
+
+@lru_cache(maxsize=65_536)
+def measured(picture: Picture) -> tuple[int, int] | None:
+    """Width and height, read from the first bytes; None where they do not tell."""
+    if isinstance(picture.source, bytes):
+        return size_of(picture.source)
+    try:
+        with picture.source.open("rb") as file:
+            return size_of(file.read(_HEAD_BYTES))
+    except OSError:
+        return None
+
+
+def _write(file: Path, data: bytes) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=file.parent)
+    try:
+        with os.fdopen(handle, "wb") as out:
+            out.write(data)
+        Path(name).replace(file)
+    except OSError:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def _scaled(picture: Picture, data: bytes, limit: Limit) -> tuple[str, bytes]:
+    from PIL import Image, ImageOps
+
+    try:
+        with Image.open(BytesIO(data)) as image:
+            image.draft("RGB", (limit.pixels, limit.pixels))
+            upright = _flat(ImageOps.exif_transpose(image))
+            upright.thumbnail((limit.pixels, limit.pixels), Image.Resampling.LANCZOS, reducing_gap=3.0)
+            return _compressed(upright, picture.media, limit)
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
+        where = picture.source if isinstance(picture.source, Path) else None
+        raise InputError(f"the picture {picture.digest[:12]} cannot be scaled ({error})", path=where) from error
+
+
+def _flat(image: Image) -> Image:
+    """In three colours; what is transparent becomes white, as on a page."""
+    from PIL import Image as Images
+
+    if image.mode in {"RGBA", "LA", "PA"} or "transparency" in image.info:
+        over = image.convert("RGBA")
+        return Images.alpha_composite(Images.new("RGBA", over.size, "white"), over).convert("RGB")
+    return image if image.mode in {"RGB", "L"} else image.convert("RGB")
+
+
+def _compressed(image: Image, media: str, limit: Limit) -> tuple[str, bytes]:
+    """Without loss where the picture had none and that fits, else as the best JPEG that does."""
+    if media != "image/jpeg":
+        out = BytesIO()
+        image.save(out, "PNG")
+        if out.tell() <= limit.size:
+            return "image/png", out.getvalue()
+    while True:
+        for quality in (92, 85, 75):
+            out = BytesIO()
+            image.save(out, "JPEG", quality=quality)
+            if out.tell() <= limit.size or max(image.size) <= 64:
+                return "image/jpeg", out.getvalue()
+        image = image.resize((max(1, image.width * 3 // 4), max(1, image.height * 3 // 4)))

@@ -1,0 +1,46 @@
+"""What a model costs: dollars per million tokens, in and out. Unknown is None, never zero."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from ipaddress import ip_address
+from urllib.parse import urlsplit
+
+Price = tuple[float, float]
+
+
+def is_local(url: str) -> bool:
+    """Whether a server is one's own: this machine or a private address, where no key is wanted and nothing is paid.
+
+    >>> is_local("http://localhost:8000/v1"), is_local("http://10.0.0.7/v1"), is_local("https://api.openai.com/v1")
+    (True, True, False)
+    """
+    host = urlsplit(url).hostname or ""
+    if host == "localhost" or host.endswith((".localhost", ".local", ".internal")):
+        return True
+    try:
+        address = ip_address(host)
+    except ValueError:
+        return False
+    return address.is_loopback or address.is_private
+
+
+@lru_cache(maxsize=1024)
+def price_of(model: str, url: str) -> Price | None:
+    """The listed price of a model at a server; None where it is not listed or the list is not installed.
+
+    The list comes with the optional part `prices`; where long prompts cost more, this is the price of short ones.
+    """
+    if is_local(url):
+        return (0.0, 0.0)
+    try:
+        from genai_prices import Usage, calc_price
+    except ImportError:
+        return None
+    thousand = 1_000
+    try:
+        into = calc_price(Usage(input_tokens=thousand), model, provider_api_url=url)
+        out = calc_price(Usage(output_tokens=thousand), model, provider_api_url=url)
+    except (LookupError, ValueError):
+        return None
+    return float(into.total_price) * thousand, float(out.total_price) * thousand

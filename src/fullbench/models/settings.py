@@ -1,0 +1,121 @@
+"""What a chat model is told once: how to sample (changes answers), how to behave on the wire (does not), which key."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from fullbench.core.errors import InputError, ModelError
+from fullbench.core.items import digest
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """What changes a model's answers. Whatever is set here shows in the model's name; None leaves it to the server.
+
+    `extra` goes into the request body as it is (for example `{"top_k": 1}`). `pixels` is the longest side a picture
+    is sent with, where it should differ from what the dialect takes.
+    """
+
+    temperature: float | None = None
+    top_p: float | None = None
+    max_tokens: int | None = None
+    seed: int | None = None
+    system: str | None = None
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    pixels: int | None = None
+
+    @property
+    def tail(self) -> str:
+        """What a name needs so that two models that may answer differently never share one.
+
+        >>> Sampling(temperature=0.7, max_tokens=512).tail
+        '+t0.7+max512'
+        >>> Sampling().tail
+        ''
+        """
+        words = [
+            ("t", self.temperature),
+            ("p", self.top_p),
+            ("max", self.max_tokens),
+            ("seed", self.seed),
+            ("sys-", None if self.system is None else digest(self.system)[:8]),
+            ("extra-", digest(dict(self.extra))[:8] if self.extra else None),
+            ("px", self.pixels),
+        ]
+        return "".join(f"+{word}{value:g}" if isinstance(value, float) else f"+{word}{value}" for word, value in words
+                       if value is not None)  # fmt: skip
+
+    def set(self) -> dict[str, Any]:
+        """What is set, as a JSON value."""
+        return {name: value for name, value in asdict(self).items() if value is not None and value != {}}
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How to behave on the wire. Nothing here changes an answer, so nothing here shows in a name.
+
+    `rpm` and `tpm` are requests and tokens a minute. `concurrency` calls at most are in flight; without it the number
+    starts at 8 and adapts. One attempt may take `timeout` seconds; a prompt gets `attempts` attempts and `patience`
+    seconds in all. The n-th wait is drawn from 0 to `backoff` * 2**n seconds (30 at most) unless the server names one.
+    """
+
+    rpm: float | None = None
+    tpm: float | None = None
+    concurrency: int | None = None
+    timeout: float = 120.0
+    attempts: int = 6
+    patience: float = 600.0
+    backoff: float = 0.5
+
+    def __post_init__(self) -> None:
+        for name, value in asdict(self).items():
+            if value is not None and (value < 0 if name == "backoff" else value <= 0):
+                raise InputError(f"the limit {name!r} must be above zero; found {value}")
+
+
+@dataclass(frozen=True)
+class Key:
+    """Where the key is: the first variable of `env` that is set, or a file. The key itself is never kept."""
+
+    env: tuple[str, ...] = ()
+    file: Path | None = None
+
+    @property
+    def hint(self) -> str:
+        """Where the user should look, in words."""
+        if self.file is not None:
+            return f"the key file {self.file}"
+        return f"the variable {' or '.join(self.env)}" if self.env else "the key (give key_env=NAME or key_file=PATH)"
+
+    def read(self, *, needed: bool, server: str) -> str | None:
+        """The key; None where there is none and none is `needed`."""
+        if self.file is not None:
+            return self._from_file(self.file)
+        for name in self.env:
+            if key := os.environ.get(name, "").strip():
+                return _plain(key, f"the variable {name}")
+        if needed:
+            what = f"set {' or '.join(self.env)}" if self.env else "name the variable that holds it (key_env=NAME)"
+            raise ModelError(f"{server} wants a key and none was found; {what}, or give key_file=PATH")
+        return None
+
+    @staticmethod
+    def _from_file(file: Path) -> str:
+        try:
+            key = file.expanduser().read_text().strip()
+        except (OSError, UnicodeDecodeError) as error:
+            reason = getattr(error, "strerror", None) or "it is not text"
+            raise ModelError(f"the key file {file} cannot be read ({reason})") from error
+        if not key:
+            raise ModelError(f"the key file {file} is empty; put the key into it, alone")
+        return _plain(key, f"the key file {file}")
+
+
+def _plain(key: str, where: str) -> str:
+    if not (key.isascii() and key.isprintable() and " " not in key):
+        raise ModelError(f"{where} holds spaces, line breaks or letters that no key has; put the key into it, alone")
+    return key

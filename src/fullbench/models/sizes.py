@@ -1,0 +1,66 @@
+"""Width and height of a picture from its first bytes, without decoding it."""
+
+from __future__ import annotations
+
+import struct
+from struct import unpack_from
+
+_NO_SIZE = {0xC4, 0xC8, 0xCC}
+
+
+def size_of(data: bytes) -> tuple[int, int] | None:
+    """Width and height of a PNG, JPEG, GIF or WebP picture; None where the bytes do not tell.
+
+    >>> size_of(b"GIF89a" + bytes([2, 0, 3, 0]))
+    (2, 3)
+    >>> size_of(b"GIF89a") is None
+    True
+    """
+    try:
+        if data.startswith(b"\x89PNG"):
+            width, height = unpack_from(">II", data, 16)
+            return width, height
+        if data.startswith(b"GIF8"):
+            width, height = unpack_from("<HH", data, 6)
+            return width, height
+        if data.startswith(b"\xff\xd8"):
+            return _jpeg(data)
+        if data[:4] == b"RIFF":
+            return _webp(data)
+    except (IndexError, struct.error):
+        return None
+    return None
+
+
+def _jpeg(data: bytes) -> tuple[int, int] | None:
+    """Walk from marker to marker until one that starts a frame."""
+    at = 2
+    while True:
+        if data[at] != 0xFF:
+            return None
+        marker = data[at + 1]
+        if marker == 0xFF:
+            at += 1
+        elif 0xC0 <= marker <= 0xCF and marker not in _NO_SIZE:
+            height, width = unpack_from(">HH", data, at + 5)
+            return width, height
+        elif marker in {0xD9, 0xDA}:
+            return None
+        elif marker == 0x01 or 0xD0 <= marker <= 0xD8:
+            at += 2
+        else:
+            at += 2 + unpack_from(">H", data, at + 2)[0]
+
+
+def _webp(data: bytes) -> tuple[int, int] | None:
+    kind = data[12:16]
+    if kind == b"VP8 ":
+        width, height = unpack_from("<HH", data, 26)
+        return width & 0x3FFF, height & 0x3FFF
+    if kind == b"VP8L":
+        bits = unpack_from("<I", data, 21)[0]
+        return (bits & 0x3FFF) + 1, (bits >> 14 & 0x3FFF) + 1
+    if kind == b"VP8X":
+        width = int.from_bytes(data[24:27], "little") + 1
+        return (width, int.from_bytes(data[27:30], "little") + 1) if len(data) >= 30 else None
+    return None

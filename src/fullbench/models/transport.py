@@ -1,0 +1,274 @@
+"""One prompt to one reply over HTTP: paced, throttled, retried, counted."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any
+
+import aiohttp
+import orjson
+from aiohttp.payload import BytesPayload, Payload
+from yarl import URL
+
+from fullbench.core.cases import Usage
+from fullbench.core.errors import InputError, ModelError
+from fullbench.core.models import Prompt, Reply
+from fullbench.models import complaints
+from fullbench.models.complaints import Kind
+from fullbench.models.dialects import Answer, Dialect
+from fullbench.models.limits import Pace, Throttle
+from fullbench.models.settings import Key, Limits, Sampling
+from fullbench.models.tokens import estimate, words
+
+LONGEST_WAIT = 30.0
+CONNECT_TRIES = 3
+UNCLEAR_TRIES = 5
+REPLY_TOKENS = 256
+
+
+@dataclass(frozen=True)
+class Line:
+    """Whom to ask and how: all that stays the same from call to call."""
+
+    dialect: Dialect
+    base: str
+    model: str
+    sampling: Sampling
+    limits: Limits
+    price: tuple[float, float] | None
+    key: Key
+    secret: str | None = field(repr=False)
+
+    @property
+    def server(self) -> str:
+        return f"the server at {self.base}"
+
+    def hide(self, text: str) -> str:
+        """The text without the key, should a server have repeated it."""
+        return text.replace(self.secret, "***") if self.secret else text
+
+
+@dataclass(slots=True)
+class Tally:
+    """What one prompt has used so far."""
+
+    calls: int = 0
+    retries: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
+    seconds: float = 0.0
+
+    def usage(self, price: tuple[float, float] | None) -> Usage:
+        dollars: float | None = 0.0
+        if self.calls:
+            dollars = None if price is None else (self.tokens_in * price[0] + self.tokens_out * price[1]) / 1e6
+        return Usage(self.calls, self.retries, self.tokens_in, self.tokens_out, dollars, self.seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """Why an attempt brought no answer, and the seconds the server asks us to wait."""
+
+    kind: Kind
+    message: str
+    wait: float | None = None
+    status: int = 0
+    complaint: complaints.Complaint | None = None
+    unconnected: bool = False
+
+
+class _Body(BytesPayload):
+    """Bytes to send; larger ones too (aiohttp would warn of those above a megabyte)."""
+
+    def __init__(self, value: bytes) -> None:
+        Payload.__init__(self, value, content_type="application/json")
+        self._size = len(value)
+
+
+class Caller:
+    """Asks one server, as many prompts at a time as its throttle lets through."""
+
+    def __init__(self, line: Line, throttle: Throttle, requests: Pace | None, tokens: Pace | None) -> None:
+        self._line = line
+        self._throttle = throttle
+        self._requests = requests
+        self._tokens = tokens
+        self._url = URL(line.dialect.url(line.base, line.model), encoded=True)
+        self._answered = False
+        self._unclear = 0
+        self._closing: asyncio.Event
+        self._session: aiohttp.ClientSession
+
+    async def __aenter__(self) -> Caller:
+        self._closing = asyncio.Event()
+        self._session = aiohttp.ClientSession(
+            headers={**self._line.dialect.headers(self._line.secret), "Accept": "application/json"},
+            connector=aiohttp.TCPConnector(limit=0, ttl_dns_cache=300),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            timeout=aiohttp.ClientTimeout(total=self._line.limits.timeout, sock_connect=10.0),
+        )
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._session.close()
+
+    @property
+    def width(self) -> int:
+        return self._throttle.width
+
+    def hurry(self) -> None:
+        self._closing.set()
+
+    async def __call__(self, prompt: Prompt) -> Reply:
+        """The reply to a prompt: an answer, a refusal or the error that no retry mended."""
+        line, tally = self._line, Tally()
+        try:
+            body = _Body(line.dialect.body(line.model, prompt, line.sampling))
+        except InputError as error:
+            return Reply(prompt, error=str(error))
+        guess = 0
+        if self._tokens is not None:
+            guess = estimate(prompt) + (line.sampling.max_tokens or REPLY_TOKENS)
+        give_up = time.monotonic() + line.limits.patience
+        attempt = 0
+        while True:
+            attempt += 1
+            result = await self._attempt(body, prompt, guess, tally)
+            if isinstance(result, Answer):
+                return Reply(prompt, result.text, tally.usage(line.price), stop=result.stop)
+            settled = self._settle(result, attempt)
+            if settled is not None:
+                return Reply(prompt, usage=tally.usage(line.price), error=settled[0], stop=settled[1])
+            wait = self._wait(result, attempt)
+            late = time.monotonic() + wait > give_up
+            if attempt >= line.limits.attempts or late or self._closing.is_set():
+                why = f"no answer after {attempt} attempts; the last one: {result.message}"
+                return Reply(prompt, usage=tally.usage(line.price), error=line.hide(why))
+            await self._pause(wait)
+
+    async def _attempt(self, body: Payload, prompt: Prompt, guess: int, tally: Tally) -> Answer | Trouble:
+        await self._throttle.enter()
+        try:
+            await self._take_turn(guess)
+            sent = time.monotonic()
+            before = tally.tokens_in + tally.tokens_out
+            result = await self._post(body, prompt, tally)
+            tally.seconds += time.monotonic() - sent
+            if self._tokens is not None:
+                self._tokens.correct(tally.tokens_in + tally.tokens_out - before - guess)
+            if isinstance(result, Answer):
+                self._answered = True
+                self._throttle.went_well()
+            elif result.kind == "busy":
+                self._throttle.was_too_much(sent)
+            return result
+        finally:
+            self._throttle.leave()
+
+    async def _take_turn(self, guess: int) -> None:
+        wait = 0.0 if self._requests is None else self._requests.take()
+        if self._tokens is not None:
+            wait = max(wait, self._tokens.take(guess))
+        if wait:
+            await asyncio.sleep(wait)
+
+    async def _post(self, body: Payload, prompt: Prompt, tally: Tally) -> Answer | Trouble:
+        """One attempt. Once the server has said 200 the call counts as answered, whatever comes after."""
+        seen = 0
+        try:
+            async with self._session.post(self._url, data=body, allow_redirects=False) as response:
+                seen = response.status
+                if seen == 200:
+                    tally.calls += 1
+                raw = await response.read()
+        except aiohttp.ClientConnectorError as error:
+            tally.retries += 1
+            return Trouble("again", f"no connection ({error.strerror or error})", unconnected=True)
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            return self._broken_off(error, seen, prompt, tally)
+        if seen != 200:
+            tally.retries += 1
+            return self._refusal(seen, raw, response.headers)
+        return self._read(raw, prompt, tally)
+
+    def _broken_off(self, error: Exception, seen: int, prompt: Prompt, tally: Tally) -> Trouble:
+        what = f"no answer within {self._line.limits.timeout:g} s" if isinstance(error, TimeoutError) else "broken off"
+        if seen == 200:
+            tally.tokens_in += estimate(prompt)
+            return Trouble("again", f"the answer was {what}" if what == "broken off" else what)
+        tally.retries += 1
+        return Trouble("again", f"{what} ({type(error).__name__})")
+
+    def _read(self, raw: bytes, prompt: Prompt, tally: Tally) -> Answer | Trouble:
+        """The answer in a body that came with 200. What the server did not count is estimated, never zero."""
+        answer, payload = None, None
+        try:
+            payload = orjson.loads(raw)
+            answer = self._line.dialect.parse(payload)
+        except (orjson.JSONDecodeError, LookupError, TypeError, AttributeError):
+            pass
+        if answer is None:
+            tally.tokens_in += estimate(prompt)
+            if isinstance(payload, Mapping) and payload.get("error"):
+                return self._refusal(_status_in(payload), raw, {})
+            return Trouble("again", "200 without an answer in it" if payload is not None else "200 with a broken body")
+        tally.tokens_in += estimate(prompt) if answer.tokens_in is None else answer.tokens_in
+        tally.tokens_out += words(answer.text) if answer.tokens_out is None else answer.tokens_out
+        return answer
+
+    def _refusal(self, status: int, raw: bytes, headers: Mapping[str, str]) -> Trouble:
+        try:
+            payload = orjson.loads(raw)
+        except orjson.JSONDecodeError:
+            payload = None
+        complaint = complaints.read(payload, raw)
+        wait = complaints.retry_after(headers)
+        kind = complaints.sort(status, complaint)
+        wait = complaint.wait if wait is None else wait
+        return Trouble(kind, f"{status}: {complaint.message}", wait, status, complaint)
+
+    def _settle(self, trouble: Trouble, attempt: int) -> tuple[str | None, str] | None:
+        """The error and stop word that end the prompt; None when it may be tried again. Raises if no prompt can do."""
+        line = self._line
+        if trouble.unconnected and not self._answered and attempt >= CONNECT_TRIES:
+            hint = "start it, or check the URL"
+            raise ModelError(line.hide(f"{line.server} cannot be reached: {trouble.message}; {hint}"))
+        if trouble.complaint is None or trouble.kind in {"again", "busy"}:
+            return None
+        if trouble.kind == "refused":
+            return None, "refused"
+        if trouble.kind == "unclear" and not self._answered:
+            self._unclear += 1
+        if trouble.kind == "model" or self._unclear >= UNCLEAR_TRIES:
+            said = complaints.sentence(
+                trouble.status, trouble.complaint, server=line.server, model=line.model, key=line.key.hint
+            )
+            raise ModelError(line.hide(said))
+        return line.hide(trouble.message), ""
+
+    def _wait(self, trouble: Trouble, attempt: int) -> float:
+        """What the server asks for and a little more, else a random time that grows with every attempt."""
+        if trouble.wait is not None:
+            return trouble.wait + random.uniform(0, min(1.0, 0.1 * trouble.wait))
+        return random.uniform(0, min(LONGEST_WAIT, self._line.limits.backoff * 2.0**attempt))
+
+    async def _pause(self, seconds: float) -> None:
+        try:
+            async with asyncio.timeout(seconds):
+                await self._closing.wait()
+        except TimeoutError:
+            return
+
+
+def _status_in(payload: Mapping[str, Any]) -> int:
+    """Some servers send an error with status 200 and the true status inside."""
+    error = payload["error"]
+    code = error.get("code") if isinstance(error, Mapping) else None
+    return code if isinstance(code, int) and code >= 400 else 500

@@ -1,0 +1,336 @@
+"""The tables that every record can show, whatever it was made for.
+
+Each is a pure function of the record. A leaderboard belongs to one judge: verdicts of different judges never mix.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fullbench.core.ballots import LETTERS
+from fullbench.core.cases import FAULTS, Usage, Verdict
+from fullbench.core.record import Duel, Pairing, Record
+from fullbench.core.results import Cell, Table
+from fullbench.stats import agreement as agree
+from fullbench.stats.bootstrap import bootstrap
+from fullbench.stats.estimates import Estimate, Undefined
+from fullbench.stats.ratings import bradley_terry, rank_sets, win_rates
+from fullbench.stats.shares import wilson
+from fullbench.stats.weighted import mean
+
+if TYPE_CHECKING:
+    from fullbench.reports.page import Exhibit
+
+PEOPLE = "human"
+
+
+def tables(record: Record, *, against: str | None = None, seed: int = 0) -> list[Table]:
+    """All of them that the record has something for.
+
+    Judges are compared with `against`, or with people where their verdicts are in the record.
+    """
+    other = against or (PEOPLE if PEOPLE in record.judges else None)
+    made = [leaderboard(record, judge, seed=seed) for judge in record.judges]
+    if other is not None:
+        made += agreement(record, other, seed=seed)
+    made += [orders(record), steadiness(record, seed=seed), faults(record), costs(record)]
+    return [table for table in made if table.rows]
+
+
+def leaderboard(record: Record, judge: str, *, seed: int = 0) -> Table:
+    """Contestants by what one judge ruled: rating, share of duels won, mean score."""
+    mine = record.where(judge=judge, fault=None)
+    duels = list(mine.duels())
+    names = mine.contestants
+    notes = [f"By {judge}, from {_listed({verdict.ballot for verdict in mine})}."]
+    ratings, rates = _rated(duels, names, seed, notes)
+    scores = _scores(mine, seed)
+    single = next(iter(scores.values()), {})
+    ordered = ratings if all(ratings) else rates if any(rates) else [single.get(name) for name in names]
+    rows: list[list[Cell]] = [
+        [_rank(rank), name, rating, rate, *(column.get(name) for column in scores.values())]
+        for name, rating, rate, rank in zip(names, ratings, rates, rank_sets(ordered), strict=True)
+    ]
+    by_worth = sorted(zip(ordered, rows, strict=True), key=lambda pair: -pair[0].value if pair[0] else float("inf"))
+    rows = [row for _, row in by_worth]
+    lost = len(record.where(judge=judge)) - len(mine)
+    if lost:
+        notes.append(f"{lost} verdicts of this judge are faults and count nowhere here.")
+    columns = ("rank", "contestant", "rating", "duels won", *(f"mean {spec}" for spec in scores))
+    best = "rating" if any(ratings) else "duels won" if any(rates) else columns[-1]
+    hint = {"kind": "intervals", "label": "contestant", "value": best}
+    return Table(
+        f"leaderboard {judge}", f"Leaderboard by {judge}", columns, rows, notes, {"judge": judge, "seed": seed}, hint
+    )
+
+
+def _rated(
+    duels: Sequence[Duel], names: Sequence[str], seed: int, notes: list[str]
+) -> tuple[list[Estimate | None], list[Estimate | None]]:
+    """Ratings and shares of duels won, in the order of the names."""
+    nothing: list[Estimate | None] = [None] * len(names)
+    if not duels:
+        return nothing, nothing
+    place = {name: index for index, name in enumerate(names)}
+    first = [place[duel.first] for duel in duels]
+    second = [place[duel.second] for duel in duels]
+    outcome = [duel.outcome for duel in duels]
+    rates = win_rates(first, second, outcome, contestants=len(names))
+    try:
+        ratings = bradley_terry(
+            first, second, outcome, contestants=len(names), cluster=[duel.item for duel in duels], seed=seed
+        )
+    except Undefined as reason:
+        notes.append(f"No ratings: {reason}. Sorted by the share of duels won.")
+        return nothing, rates
+    notes.append(f"Ratings: Bradley-Terry on {ratings.matches:,} duels, ties half, items resampled, mean 1000.")
+    notes += [f"{names[who]} is not rated: {reason}." for who, reason in ratings.unrated.items()]
+    return list(ratings.estimates), rates
+
+
+def _scores(record: Record, seed: int) -> dict[str, dict[str, Estimate]]:
+    """For each ballot that marks one response at a time, the mean mark of each contestant."""
+    found: dict[str, dict[str, list[tuple[str, float]]]] = defaultdict(lambda: defaultdict(list))
+    for verdict in record:
+        if len(verdict.contestants) == 1 and verdict.marks is not None:
+            found[verdict.ballot][verdict.contestants[0]].append((verdict.item, verdict.marks[0]))
+    return {
+        spec: {
+            name: bootstrap(mean, [m for _, m in marks], cluster=[i for i, _ in marks], seed=seed)
+            for name, marks in by_name.items()
+        }
+        for spec, by_name in sorted(found.items())
+    }
+
+
+def agreement(record: Record, other: str, *, seed: int = 0) -> list[Table]:
+    """How far each judge agrees with another one, for scores, pairs and rankings."""
+    pairings: dict[str, dict[str, list[Pairing]]] = defaultdict(lambda: defaultdict(list))
+    for pairing in record.against(other, "mean"):
+        pairings[_shape(pairing.verdict)][pairing.verdict.judge].append(pairing)
+    return [
+        _compared(shape, figures, pairings[shape], other, seed)
+        for shape, figures in _FIGURES.items()
+        if pairings[shape]
+    ]
+
+
+def _shape(verdict: Verdict) -> str:
+    if len(verdict.contestants) == 1:
+        return "scores"
+    return "rankings" if verdict.ballot == "ranking" else "pairs"
+
+
+Figure = Callable[[Sequence[Pairing], int], Estimate]
+
+
+def _marks(figure: Callable[..., Estimate]) -> Figure:
+    def of(pairings: Sequence[Pairing], seed: int) -> Estimate:
+        ours = [pairing.marks[0] for pairing in pairings]
+        theirs = [pairing.other[0] for pairing in pairings]
+        return figure(ours, theirs, cluster=[pairing.verdict.item for pairing in pairings], seed=seed)
+
+    return of
+
+
+def _winner(marks: Sequence[float]) -> int | None:
+    """Which of those shown was put first; None for a tie."""
+    best = max(marks)
+    return list(marks).index(best) if list(marks).count(best) == 1 else None
+
+
+def _class(marks: Sequence[float]) -> int:
+    """The winner as a class of its own, a tie as one more."""
+    winner = _winner(marks)
+    return len(LETTERS) if winner is None else winner
+
+
+def _winners(*, ties: bool) -> Figure:
+    def of(pairings: Sequence[Pairing], seed: int) -> Estimate:
+        kept = [p for p in pairings if ties or None not in {_winner(p.marks), _winner(p.other)}]
+        ours, theirs = [_class(p.marks) for p in kept], [_class(p.other) for p in kept]
+        return agree.accuracy(ours, theirs, cluster=[p.verdict.item for p in kept], seed=seed)
+
+    return of
+
+
+_FIGURES: Mapping[str, Mapping[str, Figure]] = {
+    "scores": {
+        "Pearson": _marks(agree.pearson),
+        "Spearman": _marks(agree.spearman),
+        "mean absolute error": _marks(agree.absolute_error),
+    },
+    "pairs": {"accuracy, ties a class": _winners(ties=True), "accuracy, ties left out": _winners(ties=False)},
+    "rankings": {"same first": _winners(ties=True)},
+}
+
+
+def _compared(
+    shape: str, figures: Mapping[str, Figure], judged: Mapping[str, Sequence[Pairing]], other: str, seed: int
+) -> Table:
+    rows: list[list[Cell]] = []
+    notes = [f"Beside the verdicts of {other} on the same responses; items are resampled."]
+    for judge, pairings in sorted(judged.items()):
+        cells: list[Cell] = []
+        for name, figure in figures.items():
+            try:
+                cells.append(figure(pairings, seed))
+            except Undefined as reason:
+                cells.append(None)
+                notes.append(f"{judge}, {name}: {reason}.")
+        rows.append([judge, *cells, len(pairings)])
+    first = next(iter(figures))
+    rows.sort(key=lambda row: -row[1].value if isinstance(row[1], Estimate) else float("inf"))
+    columns = ("judge", *figures, "n")
+    hint = {"kind": "intervals", "label": "judge", "value": first}
+    title = f"Agreement with {other} on {shape}"
+    return Table(
+        f"agreement {shape}", title, columns, rows, notes, {"against": other, "rule": "mean", "seed": seed}, hint
+    )
+
+
+def orders(record: Record) -> Table:
+    """Pairs that were heard in both orders: how often the winner stays, and how often the first shown wins."""
+    rows: list[list[Cell]] = []
+    for judge, mine in record.where(fault=None).by("judge").items():
+        pairs = [verdict for verdict in mine if len(verdict.contestants) == 2 and verdict.marks is not None]
+        met: dict[tuple[Any, ...], dict[tuple[str, ...], Verdict]] = defaultdict(dict)
+        for verdict in pairs:
+            place = (verdict.item, verdict.criterion, verdict.ballot, verdict.trial, frozenset(verdict.contestants))
+            met[place][verdict.contestants] = verdict
+        both = [tuple(seen.values()) for seen in met.values() if len(seen) == 2]
+        if not both:
+            continue
+        same = sum(_named(one) == _named(two) for one, two in both)
+        firsts = [_winner(verdict.marks or ()) for pair in both for verdict in pair]
+        decided = [winner for winner in firsts if winner is not None]
+        first = wilson(decided.count(0), len(decided)) if decided else None
+        rows.append([judge, wilson(same, len(both)), first, len(both)])
+    notes = ["An unbiased judge prefers the first shown half of the time, ties left out."]
+    columns = ("judge", "same ruling in both orders", "first shown wins", "pairs")
+    hint = {"kind": "intervals", "label": "judge", "value": "first shown wins", "reference": 0.5}
+    return Table("orders", "The order of presentation", columns, rows, notes, {}, hint)
+
+
+def _named(verdict: Verdict) -> str:
+    winner = _winner(verdict.marks or ())
+    return "" if winner is None else verdict.contestants[winner]
+
+
+def steadiness(record: Record, *, seed: int = 0) -> Table:
+    """Cases that were heard several times: how often the commonest ruling came."""
+    rows: list[list[Cell]] = []
+    for judge, mine in record.where(fault=None).by("judge").items():
+        rulings: dict[str, list[tuple[float, ...]]] = defaultdict(list)
+        for verdict in mine:
+            rulings[verdict.case].append(verdict.marks or ())
+        repeated = [marks for marks in rulings.values() if len(marks) > 1]
+        if repeated:
+            shares = [max(map(marks.count, marks)) / len(marks) for marks in repeated]
+            majority = wilson(sum(share > 0.5 for share in shares), len(shares))
+            rows.append([judge, bootstrap(mean, shares, seed=seed), majority, len(repeated)])
+    columns = ("judge", "share of the commonest ruling", "cases with a majority", "cases")
+    return Table("steadiness", "The same case heard again", columns, rows, (), {"seed": seed})
+
+
+def faults(record: Record) -> Table:
+    """What each judge did not rule on, and why."""
+    rows: list[list[Cell]] = []
+    for judge, counts in record.faults().items():
+        wrong, total = sum(counts[fault] for fault in FAULTS), counts["verdicts"]
+        rows.append([judge, total, total - wrong, *(counts[fault] for fault in FAULTS), wilson(wrong, total)])
+    hint = {"kind": "stacked", "label": "judge", "parts": ["ruled", *FAULTS]}
+    return Table("faults", "Faults", ("judge", "verdicts", "ruled", *FAULTS, "faulty"), rows, (), {}, hint)
+
+
+def costs(record: Record) -> Table:
+    """What the verdicts of each judge used. Calls that brought no verdict are in the ledger's bill."""
+    rows: list[list[Cell]] = []
+    for judge, mine in record.by("judge").items():
+        used = sum((verdict.usage for verdict in mine), Usage())
+        if used.calls:
+            thousand = None if used.dollars is None else 1000 * used.dollars / len(mine)
+            rows.append(
+                [judge, len(mine), used.calls, used.retries, used.tokens_in, used.tokens_out, used.dollars, thousand,
+                 used.seconds / used.calls]
+            )  # fmt: skip
+    columns = (
+        "judge",
+        "verdicts",
+        "calls",
+        "retries",
+        "tokens in",
+        "tokens out",
+        "dollars",
+        "dollars per 1,000",
+        "s a call",
+    )
+    return Table("costs", "What it cost", columns, rows)
+
+
+def page(
+    title: str,
+    record: Record,
+    made: Sequence[Table],
+    path: str | Path,
+    *,
+    lead: str = "",
+    source: Mapping[str, Any] | None = None,
+) -> Path:
+    """A page with all tables, their charts, and some of the cases behind them, as one HTML file."""
+    from fullbench import __version__
+    from fullbench.reports.files import write_file
+    from fullbench.reports.page import Section
+    from fullbench.reports.page import page as render
+
+    sections = [Section("Results", tables=made)]
+    if shown := exhibits(record):
+        words = "Cases on which the judges differ most, with all that was said."
+        sections.append(Section("Cases", words, exhibits=shown))
+    used = sum((verdict.usage for verdict in record), Usage())
+    lead = lead or (
+        f"{len(record):,} verdicts of {len(record.judges)} judges on {len(record.contestants)} contestants. "
+        "Every figure has its interval and its n; what was not ruled is counted, never guessed."
+    )
+    made_by = {"fullbench": __version__, **(source or {})}
+    return write_file(path, render(title, lead, sections, usage=used, source=made_by))
+
+
+def exhibits(record: Record, limit: int = 6) -> list[Exhibit]:
+    """The panels on which rulings differ most, one for each item, each with its item, responses and verdicts."""
+    from fullbench.reports.page import Exhibit
+
+    heard: dict[tuple[Any, ...], list[Verdict]] = defaultdict(list)
+    for verdict in record:
+        if verdict.item in record.items:
+            heard[verdict.item, verdict.ballot, verdict.criterion, frozenset(verdict.contestants)].append(verdict)
+    ranked = sorted(heard.items(), key=lambda entry: (-_spread(entry[1]), str(entry[0][:3]), sorted(entry[0][3])))
+    found: dict[str, Exhibit] = {}
+    for (item, _, _, names), verdicts in ranked:
+        shown = [record.responses[item, name] for name in sorted(names) if (item, name) in record.responses]
+        if item not in found and shown:
+            found[item] = Exhibit(record.items[item], shown, verdicts)
+        if len(found) >= limit:
+            break
+    return list(found.values())
+
+
+def _spread(verdicts: Sequence[Verdict]) -> int:
+    """How many different rulings there are on one panel, whatever the order shown; faults are one more."""
+    return len({
+        "" if verdict.marks is None else tuple(sorted(zip(verdict.contestants, verdict.marks, strict=True)))
+        for verdict in verdicts
+    })  # fmt: skip
+
+
+def _rank(rank: tuple[int, int] | None) -> str:
+    if rank is None:
+        return "-"
+    return str(rank[0]) if rank[0] == rank[1] else f"{rank[0]}-{rank[1]}"
+
+
+def _listed(words: Iterable[str]) -> str:
+    return ", ".join(sorted(words)) or "nothing"

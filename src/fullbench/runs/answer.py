@@ -1,0 +1,86 @@
+"""Answering: contestants answer items, and the ledger keeps what they said."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from fullbench.core.cases import Failure, Usage
+from fullbench.core.items import Item, Response
+from fullbench.core.models import Model, Prompt, Reply
+from fullbench.ledger.store import Ledger
+from fullbench.runs.engine import Budget, Job, Key, Stop, Tally, Watch, work
+
+
+@dataclass(frozen=True)
+class _Question:
+    item: Item
+    trial: int
+
+
+@dataclass(frozen=True)
+class _Answer:
+    item: Item
+    response: Response
+    usage: Usage
+    prompt: str
+
+
+def answer(
+    contestants: Sequence[Model],
+    items: Sequence[Item],
+    ledger: Ledger,
+    *,
+    trials: int = 1,
+    budget: Budget | None = None,
+    stop: Stop | None = None,
+    watch: Watch | None = None,
+) -> list[Tally]:
+    """Let every contestant answer every item. What the ledger holds already is not asked again.
+
+    A refusal is a response too: it is what the contestant said, and it bears the tag `stop = refused`.
+    """
+    return work([_job(model, items, trials, ledger) for model in contestants], budget=budget, stop=stop, watch=watch)
+
+
+def _job(model: Model, items: Sequence[Item], trials: int, ledger: Ledger) -> Job[_Question]:
+    by_key = {item.key: item for item in items}
+
+    def ask(questions: Iterable[_Question]) -> Iterator[_Answer | Failure]:
+        for reply in model.answer(map(_prompt, questions)):
+            yield _outcome(model.name, reply)
+
+    def keep(outcome: _Answer | Failure) -> Key:
+        if isinstance(outcome, Failure):
+            ledger.add_response(by_key[outcome.case], outcome)
+            return outcome.case, outcome.trial
+        ledger.add_response(outcome.item, outcome.response, usage=outcome.usage, prompt=outcome.prompt, at=time.time())
+        return outcome.item.key, outcome.response.trial
+
+    ledger.declare("contestant", model.name, model.settings)
+    return Job(
+        name=model.name,
+        tasks=lambda: (_Question(item, trial) for item in items for trial in range(trials)),
+        key=lambda question: (question.item.key, question.trial),
+        known=lambda keys: ledger.answered(model.name, keys),
+        enter=lambda question: ledger.add(question.item),
+        ask=ask,
+        keep=keep,
+        sole=lambda: ledger.sole(model.name),
+        flush=ledger.flush,
+    )
+
+
+def _prompt(question: _Question) -> Prompt:
+    return Prompt(question.item.turns, seed=question.trial or None, tag=question)
+
+
+def _outcome(contestant: str, reply: Reply) -> _Answer | Failure:
+    question: _Question = reply.prompt.tag
+    item, trial = question.item, question.trial
+    if reply.error is not None:
+        return Failure(item.key, contestant, trial, reply.error, reply.usage)
+    tags = {"stop": reply.stop} if reply.stop == "refused" else {}
+    response = Response(item.id, contestant, (reply.text,), tags, trial)
+    return _Answer(item, response, reply.usage, reply.prompt.digest)

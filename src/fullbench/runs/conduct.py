@@ -1,0 +1,145 @@
+"""A study from its file to its tables: answer, hear, look at the record."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from fullbench.core.ballots import ballot
+from fullbench.core.benchmark import Benchmark, Staffed
+from fullbench.core.cases import Case, Verdict
+from fullbench.core.errors import InputError
+from fullbench.core.files import read_items, read_responses, read_verdicts
+from fullbench.core.items import Item, Response
+from fullbench.core.models import Judge, Model
+from fullbench.core.record import Record
+from fullbench.core.results import Table
+from fullbench.ledger.store import Ledger
+from fullbench.runs import plan, specs
+from fullbench.runs.answer import answer
+from fullbench.runs.engine import Budget, Stop, Tally
+from fullbench.runs.hear import hear
+from fullbench.runs.progress import watching
+from fullbench.runs.study import Study, own_cases
+
+
+@dataclass
+class Conducted:
+    """What came of a study."""
+
+    study: Study
+    record: Record
+    tables: Sequence[Table]
+    tallies: list[Tally] = field(default_factory=list)
+
+
+class Conductor:
+    """A study with its files read and its judges and contestants made: nothing was asked yet."""
+
+    def __init__(self, study: Study) -> None:
+        self.study = study
+        for spec in study.ballots:
+            ballot(spec)
+        self.benchmark: Benchmark | None = specs.benchmark(study.benchmark) if study.benchmark else None
+        self.judges: list[Judge] = [specs.judge(spec) for spec in study.judges]
+        self.contestants: list[Model] = [specs.contestant(spec) for spec in study.contestants]
+        if isinstance(self.benchmark, Staffed):
+            self.judges = self.judges or list(self.benchmark.judges())
+            self.contestants = self.contestants or list(self.benchmark.contestants())
+        if not self.judges:
+            raise InputError("a study names at least one judge", path=study.path)
+        _distinct("judges", [judge.name for judge in self.judges])
+        _distinct("contestants", [model.name for model in self.contestants])
+        self.items: list[Item] = list(self._items())
+        ids = {item.id for item in self.items}
+        self.given: list[Response] = list(read_responses(study.responses, items=ids)) if study.responses else []
+        form = study.ballots[0] if len(study.ballots) == 1 else None
+        self.labels: list[Verdict] = list(read_verdicts(study.labels, ballot=form)) if study.labels else []
+
+    def _items(self) -> Iterator[Item]:
+        if self.benchmark is not None:
+            yield from self.benchmark.items(self.study.data)
+        elif self.study.items is not None:
+            yield from read_items(self.study.items)
+
+    def cases(self, responses: Sequence[Response]) -> Iterator[Case]:
+        """The study's cases, the same ones in the same order each time."""
+        study = self.study
+        if self.benchmark is not None:
+            return self.benchmark.cases(self.items, responses, trials=study.trials)
+        return own_cases(
+            self.items, responses, study.ballots,
+            criteria=study.criteria, orders=study.orders, trials=study.trials, seed=study.seed,
+        )  # fmt: skip
+
+    def responses(self, ledger: Ledger) -> list[Response]:
+        """The responses at hand: those given in a file, and those that the contestants have answered so far."""
+        names = [model.name for model in self.contestants]
+        keys = [item.key for item in self.items]
+        answered = ledger.responses(names, item_keys=keys) if names else ()
+        return [*self.given, *answered]
+
+    def plan(self, ledger: Ledger) -> Table:
+        """What would be asked, and what it would cost; nothing is asked."""
+        responses = self.responses(ledger)
+        return plan.table(
+            ledger, contestants=self.contestants, items=self.items, judges=self.judges,
+            cases=lambda: self.cases(responses),
+        )  # fmt: skip
+
+    def ready(self, budget: float | None = None) -> Budget | None:
+        """Refuse what cannot go well (a missing key, a budget without prices) before anything is made or asked."""
+        models = [*self.contestants, *filter(None, map(plan.model_of, self.judges))]
+        for model in models:
+            model.answer(())
+        return plan.purse(budget, models) if budget is not None else None
+
+    def conduct(
+        self, ledger: Ledger, *, budget: float | None = None, stop: Stop | None = None, quiet: bool = False
+    ) -> Conducted:
+        """Answer, hear, and look at the record. Stopped half-way, the same call goes on from there."""
+        stop = stop or Stop()
+        purse = self.ready(budget)
+        tallies: list[Tally] = []
+        if self.contestants:
+            names = [model.name for model in self.contestants]
+            with watching("answers", names, len(self.items), quiet=quiet) as watch:
+                tallies += answer(self.contestants, self.items, ledger, budget=purse, stop=stop, watch=watch)
+        responses = self.responses(ledger)
+        if not stop.reason:
+            tallies += self._hear(ledger, responses, purse, stop, quiet)
+        record = self.record(ledger, responses)
+        return Conducted(self.study, record, self.tables(record), tallies)
+
+    def _hear(
+        self, ledger: Ledger, responses: Sequence[Response], purse: Budget | None, stop: Stop, quiet: bool
+    ) -> list[Tally]:
+        total = sum(1 for _ in self.cases(responses))
+        if not total:
+            raise InputError("there is no case to hear: no item has as many responses as the ballots show at once")
+        names = [judge.name for judge in self.judges]
+        with watching("verdicts", names, total, quiet=quiet) as watch:
+            return hear(
+                self.judges, lambda _: self.cases(responses), ledger, budget=purse, stop=stop, watch=watch
+            )  # fmt: skip
+
+    def record(self, ledger: Ledger, responses: Sequence[Response]) -> Record:
+        """The study's verdicts, people's labels among them."""
+        keys = {case.key for case in self.cases(responses)}
+        record = ledger.record([judge.name for judge in self.judges], cases=keys)
+        items = {item.id: item for item in self.items}
+        shown = {(response.item, response.contestant): response for response in responses}
+        return Record((*record.verdicts, *self.labels), items, shown)
+
+    def tables(self, record: Record) -> Sequence[Table]:
+        if self.benchmark is not None:
+            return self.benchmark.tables(record)
+        from fullbench.reports.standard import tables
+
+        return tables(record, seed=self.study.seed)
+
+
+def _distinct(what: str, names: Sequence[str]) -> None:
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise InputError(f"two of the {what} are the same: {', '.join(twice)}; leave one out")

@@ -1,0 +1,127 @@
+"""How it goes, for people: a live display on a terminal, a line now and then elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import IO, TYPE_CHECKING
+
+from fullbench.core.cases import Usage
+from fullbench.runs.engine import Tally, Watch
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
+_EVERY = 5.0
+
+
+def money(usage: Usage) -> str:
+    """Dollars in as many digits as they need; `price unknown` where they are.
+
+    >>> money(Usage(dollars=0.01234)), money(Usage(dollars=None)), money(Usage())
+    ('$0.0123', 'price unknown', '$0.00')
+    """
+    if usage.dollars is None:
+        return "price unknown"
+    return f"${usage.dollars:.2f}" if usage.dollars >= 1 or not usage.dollars else f"${usage.dollars:.4f}"
+
+
+def clock(seconds: float) -> str:
+    """Seconds as people say them.
+
+    >>> clock(4.2), clock(75), clock(7322)
+    ('4 s', '1 min 15 s', '2 h 2 min')
+    """
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+class LineWatch:
+    """A line every few seconds, for logs and pipes."""
+
+    def __init__(self, what: str, total: int | None, out: IO[str], every: float = _EVERY) -> None:
+        self._what, self._total, self._out, self._every = what, total, out, every
+        self._lock = threading.Lock()
+        self._started = self._last = time.monotonic()
+        self._tallies: dict[str, Tally] = {}
+
+    def step(self, tally: Tally) -> None:
+        now = time.monotonic()
+        if now - self._last < self._every:
+            self._tallies[tally.name] = tally
+            return
+        with self._lock:
+            self._last = now
+            self._tallies[tally.name] = tally
+            self._say(now)
+
+    def _say(self, now: float) -> None:
+        tallies = list(self._tallies.values())
+        done = sum(tally.done for tally in tallies)
+        seen = done + sum(tally.known for tally in tallies)
+        rate = done / max(now - self._started, 1e-9)
+        of = "" if self._total is None else f" of {self._total:,}"
+        left = "" if self._total is None or not rate else f", about {clock((self._total - seen) / rate)} left"
+        faults = sum(sum(tally.faults.values()) for tally in tallies)
+        failed = sum(tally.failed for tally in tallies)
+        spent = sum((tally.usage for tally in tallies), Usage())
+        text = f"{self._what}: {seen:,}{of}, {rate:,.1f}/s, {faults} faults, {failed} failed, {money(spent)}{left}"
+        self._out.write(text + "\n")
+        self._out.flush()
+
+
+class LiveWatch:
+    """A bar for each judge or contestant: rate, faults, money, time left."""
+
+    def __init__(self, progress: Progress, totals: dict[str, int | None]) -> None:
+        self._progress = progress
+        self._tasks: dict[str, TaskID] = {
+            name: progress.add_task(name, total=total, rate="", faults="", spent="") for name, total in totals.items()
+        }
+        self._started = time.monotonic()
+        self._last: dict[str, float] = {}
+
+    def step(self, tally: Tally) -> None:
+        now = time.monotonic()
+        if now - self._last.get(tally.name, 0.0) < 0.1 and tally.in_flight:
+            return
+        self._last[tally.name] = now
+        rate = tally.done / max(now - self._started, 1e-9)
+        wrong = sum(tally.faults.values())
+        faults = f"{wrong} faults" + (f", {tally.failed} failed" if tally.failed else "")
+        seen = tally.known + tally.done + tally.failed
+        self._progress.update(
+            self._tasks[tally.name], completed=seen, rate=f"{rate:,.0f}/s", faults=faults, spent=money(tally.usage)
+        )
+
+
+@contextmanager
+def watching(what: str, names: list[str], total: int | None, *, quiet: bool = False) -> Iterator[Watch | None]:
+    """A watch that suits where standard error goes. `total` is the number of tasks for each name."""
+    if quiet:
+        yield None
+        return
+    if not sys.stderr.isatty():
+        yield LineWatch(what, None if total is None else total * len(names), sys.stderr)
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (
+        TextColumn("[bold]{task.description}", markup=True),
+        BarColumn(bar_width=None),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[rate]}"),
+        TextColumn("[yellow]{task.fields[faults]}"),
+        TextColumn("[green]{task.fields[spent]}"),
+        TimeRemainingColumn(compact=True),
+    )
+    with Progress(*columns, console=Console(stderr=True)) as progress:
+        yield LiveWatch(progress, dict.fromkeys(names, total))

@@ -1,0 +1,177 @@
+"""How far two raters agree: correlations, errors, kappas, and the scores of a classifier.
+
+All take two columns of one length and give an `Estimate` with a bootstrap interval; rows that share a `cluster` (an
+item) are resampled together. Where the two are not equal in rights, the first is the judge and the second the truth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TypedDict, Unpack
+
+import numpy as np
+
+from fullbench.stats import weighted
+from fullbench.stats.arrays import Bools, Floats, Numbers, column, columns
+from fullbench.stats.bootstrap import Labels, Method, Statistic, bootstrap
+from fullbench.stats.estimates import Estimate, Undefined
+from fullbench.stats.shares import wilson
+
+
+class Options(TypedDict, total=False):
+    """How the interval is made."""
+
+    cluster: Labels | None
+    resamples: int
+    level: float
+    seed: int
+    method: Method
+
+
+def _with_p(statistic: Statistic, test: str, x: Numbers, y: Numbers, options: Options) -> Estimate:
+    from scipy import stats
+
+    one, two = columns(x, y)
+    if len(one) < 3:
+        raise Undefined(f"a correlation needs at least three rows; found {len(one)}")
+    if np.ptp(one) == 0 or np.ptp(two) == 0:
+        raise Undefined(f"a correlation needs two columns that vary; one is constant over {len(one)} rows")
+    return replace(bootstrap(statistic, one, two, **options), p=float(getattr(stats, test)(one, two).pvalue))
+
+
+def pearson(x: Numbers, y: Numbers, **options: Unpack[Options]) -> Estimate:
+    """Pearson's r. `p` tests r = 0 with Student's t and takes rows as independent.
+
+    >>> print(pearson([1, 2, 3, 4, 5, 3], [2, 1, 4, 3, 5, 3]))
+    0.800 [0.474, 0.990] n=6
+    """
+    return _with_p(weighted.pearson, "pearsonr", x, y, options)
+
+
+def spearman(x: Numbers, y: Numbers, **options: Unpack[Options]) -> Estimate:
+    """Spearman's rho, ties at midranks (Spearman 1904, doi:10.2307/1412159).
+
+    >>> round(spearman([1, 2, 3, 4, 5], [2, 1, 4, 3, 5]).value, 6)
+    0.8
+    """
+    return _with_p(weighted.spearman, "spearmanr", x, y, options)
+
+
+def kendall(x: Numbers, y: Numbers, **options: Unpack[Options]) -> Estimate:
+    """Kendall's tau-b (Kendall 1945, doi:10.1093/biomet/33.3.239).
+
+    >>> round(kendall([1, 2, 3, 4, 5], [2, 1, 4, 3, 5]).value, 6)
+    0.6
+    """
+    return _with_p(weighted.kendall, "kendalltau", x, y, options)
+
+
+def absolute_error(x: Numbers, y: Numbers, **options: Unpack[Options]) -> Estimate:
+    """The mean absolute error.
+
+    >>> absolute_error([1, 5, 3], [2, 5, 1]).value
+    1.0
+    """
+    return bootstrap(weighted.absolute_error, x, y, **options)
+
+
+def cohen_kappa(x: Numbers, y: Numbers, **options: Unpack[Options]) -> Estimate:
+    """Cohen's kappa for classes without order (Cohen 1960, doi:10.1177/001316446002000104).
+
+    >>> cohen_kappa([0, 0, 1, 1] * 5, [0, 0, 1, 0] * 5).value
+    0.5
+    """
+    return bootstrap(weighted.cohen, x, y, **options)
+
+
+def quadratic_kappa(x: Numbers, y: Numbers, **options: Unpack[Options]) -> Estimate:
+    """Cohen's kappa with quadratic weights (Cohen 1968, doi:10.1037/h0026256), on the values of the marks.
+
+    Libraries that number the labels they find give another figure when a mark between two others never occurs.
+
+    >>> round(quadratic_kappa([1, 2, 3] * 4, [1, 2, 2] * 4).value, 3)
+    0.667
+    """
+    return bootstrap(weighted.quadratic, x, y, **options)
+
+
+def accuracy(given: Numbers, truth: Numbers, **options: Unpack[Options]) -> Estimate:
+    """The share of rows on which both say the same: Wilson's interval, or the bootstrap where clusters are given.
+
+    >>> print(accuracy([1, 0, 0.5, 1], [1, 0, 1, 1]))
+    0.750 [0.301, 0.954] n=4
+    """
+    if options.get("cluster") is not None:
+        return bootstrap(weighted.share_equal, given, truth, **options)
+    one, two = columns(given, truth)
+    return wilson(int((one == two).sum()), len(one), level=options.get("level", 0.95))
+
+
+def precision(given: Numbers, truth: Numbers, *, by_size: bool = False, **options: Unpack[Options]) -> Estimate:
+    """Macro precision: each class that occurs counts once, or by its true size (`by_size`). A class never given is 0.
+
+    >>> precision([0, 1, 1] * 4, [0, 0, 1] * 4).value
+    0.75
+    """
+    return bootstrap(weighted.precision(by_size), given, truth, **options)
+
+
+def recall(given: Numbers, truth: Numbers, *, by_size: bool = False, **options: Unpack[Options]) -> Estimate:
+    """Macro recall; by size it is the accuracy.
+
+    >>> recall([0, 1, 1] * 4, [0, 0, 1] * 4).value
+    0.75
+    """
+    return bootstrap(weighted.recall(by_size), given, truth, **options)
+
+
+def f1(given: Numbers, truth: Numbers, *, by_size: bool = False, **options: Unpack[Options]) -> Estimate:
+    """Macro F1: the mean of the classes' F1, or their mean by true size.
+
+    >>> round(f1([0, 1, 1] * 4, [0, 0, 1] * 4).value, 3)
+    0.667
+    """
+    return bootstrap(weighted.f1(by_size), given, truth, **options)
+
+
+def without_ties(*outcomes: Numbers, tie: float = 0.5) -> Bools:
+    """The rows on which none of these columns ties: a mask.
+
+    Papers mean two things by "without ties". `without_ties(human, judge)` drops a row when people or *this* judge tie,
+    so each judge has its own n; `without_ties(human, *all_judges)` drops it when *any* judge of the table does, so all
+    judges are compared on the same rows.
+
+    >>> without_ties([1, 0.5, 0], [1, 1, 0.5]).tolist()
+    [True, False, False]
+    """
+    keep: Bools = np.logical_and.reduce([array != tie for array in columns(*outcomes)])
+    return keep
+
+
+def bands(marks: Numbers, limits: Sequence[tuple[float, float]]) -> Floats:
+    """The place of the band each mark lies in; bands include both ends.
+
+    >>> bands([1, 4, 10], [(1, 2), (3, 5), (6, 10)]).tolist()
+    [0.0, 1.0, 2.0]
+    """
+    values = column(marks, "marks")
+    inside = np.array([(values >= low) & (values <= high) for low, high in limits]).reshape(len(limits), len(values))
+    outside = values[inside.sum(axis=0) != 1]
+    if len(outside):
+        raise ValueError(
+            f"every mark must lie in exactly one band; {outside[0]:g} does not ({len(outside)} such marks)"
+        )
+    place: Floats = inside.argmax(axis=0).astype(np.float64)
+    return place
+
+
+def band_accuracy(
+    given: Numbers, truth: Numbers, limits: Sequence[tuple[float, float]], **options: Unpack[Options]
+) -> Estimate:
+    """The share of rows whose two marks lie in the same band.
+
+    >>> band_accuracy([1, 4, 9], [2, 6, 10], [(1, 2), (3, 5), (6, 8), (9, 10)]).value
+    0.6666666666666666
+    """
+    return accuracy(bands(given, limits), bands(truth, limits), **options)

@@ -1,0 +1,267 @@
+"""Bootstrap intervals from counts, not from rows.
+
+A statistic here is a function of *weights*: `statistic(weights, *columns)` gets one row of weights for each resample
+and one column entry for each distinct row of the data (a cell), and gives one figure for each resample, NaN where that
+resample does not define it. Resampling is then a matter of drawing how often each cell occurs: for a million verdicts
+on a five-point scale, 25 numbers for each resample. Rows that share a cluster (an item) are drawn together.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from fullbench.stats.arrays import Bools, Floats, Ints, Numbers, codes, columns
+from fullbench.stats.estimates import Estimate, Undefined
+
+Statistic = Callable[..., Floats]
+Method = Literal["percentile", "bca"]
+Labels = npt.ArrayLike
+
+_BLOCK = 1 << 22
+_MOST_UNDEFINED = 0.1
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Rows as distinct cells, how often each occurs, and which clusters hold them.
+
+    `profile` has a row for each cluster and a column for each cell (a sparse matrix of counts); None where every row
+    is a cluster of its own.
+    """
+
+    cells: tuple[Any, ...]
+    counts: Floats
+    profile: Any
+    n: int
+    clusters: int
+
+    @classmethod
+    def of(cls, *values: Numbers, cluster: Labels | None = None) -> Sample:
+        """The sample that these columns are. A column may have two dimensions; its first is the row.
+
+        >>> sample = Sample.of([1, 1, 2], [0, 0, 1])
+        >>> [cell.tolist() for cell in sample.cells], sample.counts.tolist()
+        ([[1.0, 2.0], [0.0, 1.0]], [2.0, 1.0])
+        """
+        arrays = columns(*values)
+        n = len(arrays[0])
+        if n == 0:
+            raise Undefined("nothing was observed")
+        first, inverse, counts = _cells(arrays)
+        return cls.counted(tuple(array[first] for array in arrays), counts, inverse, cluster)
+
+    @classmethod
+    def counted(cls, cells: tuple[Any, ...], counts: Floats, inverse: Ints, cluster: Labels | None) -> Sample:
+        """A sample whose cells are known already; `inverse` gives each row's cell."""
+        n = len(inverse)
+        if cluster is None:
+            return cls(cells, counts, None, n, n)
+        names, owner = codes(cluster)
+        if len(owner) != n:
+            raise ValueError(f"the clusters must have one label a row; found {len(owner)} for {n} rows")
+        if len(names) == n:
+            return cls(cells, counts, None, n, n)
+        return cls(cells, counts, _profile(owner, inverse, len(names), len(counts)), n, len(names))
+
+    def restricted(self, keep: Bools, cells: tuple[Any, ...]) -> Sample:
+        """Only the cells kept, under new columns; clusters left empty go too."""
+        counts = self.counts[keep]
+        n = int(counts.sum())
+        if self.profile is None:
+            return Sample(cells, counts, None, n, n)
+        profile = self.profile[:, np.flatnonzero(keep)]
+        profile = profile[np.flatnonzero(profile.sum(axis=1))]
+        return Sample(cells, counts, profile, n, profile.shape[0])
+
+    def draw(self, rng: np.random.Generator, resamples: int) -> Floats:
+        """Weights of the cells in `resamples` bootstrap resamples, a row each."""
+        if self.profile is not None:
+            return np.ascontiguousarray((self.profile.T @ _times(rng, self.clusters, resamples).T).T)
+        size = len(self.counts)
+        if 4 * size < self.n:
+            return rng.multinomial(self.n, self.counts / self.n, size=resamples).astype(np.float64)
+        cell = np.repeat(np.arange(size), self.counts.astype(np.int64))
+        return _histogram(cell[rng.integers(0, self.n, size=(resamples, self.n))], size)
+
+    def without_each(self) -> Iterator[tuple[Floats, Floats]]:
+        """Blocks of weights with one cluster left out, and how many clusters each row of weights stands for."""
+        total = self.clusters if self.profile is not None else len(self.counts)
+        step = max(1, _BLOCK // len(self.counts))
+        for start in range(0, total, step):
+            stop = min(start + step, total)
+            if self.profile is not None:
+                yield self.counts - self.profile[start:stop].toarray(), np.ones(stop - start)
+            else:
+                one = np.zeros((stop - start, len(self.counts)))
+                one[np.arange(stop - start), np.arange(start, stop)] = 1.0
+                yield self.counts - one, self.counts[start:stop]
+
+
+def _cells(arrays: tuple[Floats, ...]) -> tuple[Ints, Ints, Floats]:
+    if any(array.ndim > 1 for array in arrays):
+        rows = np.arange(len(arrays[0]))
+        return rows, rows, np.ones(len(rows))
+    code = np.zeros(len(arrays[0]), dtype=np.int64)
+    for array in arrays:
+        values, inverse = np.unique(array, return_inverse=True)
+        # compact after each column, so that the product of the sizes cannot overflow
+        _, code = np.unique(code * len(values) + inverse, return_inverse=True)
+    _, first, counts = np.unique(code, return_index=True, return_counts=True)
+    return first, code, counts.astype(np.float64)
+
+
+def _profile(owner: Ints, cell: Ints, clusters: int, cells: int) -> Any:
+    from scipy.sparse import csr_array
+
+    return csr_array((np.ones(len(owner)), (owner, cell)), shape=(clusters, cells))
+
+
+def _times(rng: np.random.Generator, clusters: int, resamples: int) -> Floats:
+    return _histogram(rng.integers(0, clusters, size=(resamples, clusters)), clusters)
+
+
+def _histogram(drawn: Ints, size: int) -> Floats:
+    flat = (drawn + np.arange(len(drawn))[:, None] * size).ravel()
+    return np.bincount(flat, minlength=len(drawn) * size).reshape(len(drawn), size).astype(np.float64)
+
+
+def replicate(sample: Sample, statistic: Statistic, resamples: int, seed: int | list[int], *, width: int = 1) -> Floats:
+    """The statistic of each of `resamples` resamples; NaN where a resample does not define it.
+
+    A statistic may give several figures; then each resample has a row of them. `width` is the largest number of floats
+    that the statistic holds for one resample: blocks are cut so that memory stays bounded.
+    """
+    rng = np.random.default_rng(seed)
+    drawn = 1 if sample.profile is None else sample.clusters
+    step = max(1, _BLOCK // max(len(sample.counts), drawn, width))
+    blocks = [
+        statistic(sample.draw(rng, min(step, resamples - start)), *sample.cells) for start in range(0, resamples, step)
+    ]
+    return np.concatenate(blocks)
+
+
+def interval(
+    sample: Sample,
+    statistic: Statistic,
+    *,
+    resamples: int = 1000,
+    level: float = 0.95,
+    seed: int | list[int] = 0,
+    method: Method = "percentile",
+) -> Estimate:
+    """The estimate of a statistic on a sample, with its bootstrap interval (Efron and Tibshirani 1993, ch. 13-14).
+
+    `percentile` takes quantiles of the resampled figures; `bca` corrects them for bias and skewness with a jackknife
+    over clusters. Resamples that do not define the figure are left out; when they are more than a tenth, it is
+    `Undefined`.
+
+    >>> from fullbench.stats.weighted import mean
+    >>> print(interval(Sample.of([0, 1] * 50), mean))
+    0.500 [0.400, 0.600] n=100
+    """
+    if not 0 < level < 1:
+        raise ValueError(f"the level must lie between 0 and 1; found {level}")
+    value = float(statistic(sample.counts[None, :], *sample.cells)[0])
+    if math.isnan(value):
+        raise Undefined(f"the figure is not defined by these {sample.n} rows: a column is constant, or no row counts")
+    if sample.clusters < 2:
+        raise Undefined(f"an interval needs at least two clusters; found {sample.clusters} ({sample.n} rows)")
+    figures = replicate(sample, statistic, resamples, seed)
+    known = figures[~np.isnan(figures)]
+    if len(known) < (1 - _MOST_UNDEFINED) * resamples:
+        lost = resamples - len(known)
+        raise Undefined(f"too few rows for an interval: {lost} of {resamples} resamples do not define the figure")
+    tails = np.array([(1 - level) / 2, (1 + level) / 2])
+    if method == "bca":
+        tails = _corrected(sample, statistic, known, value, tails)
+    low, high = np.quantile(known, tails)
+    by = "" if sample.profile is None else f" over {sample.clusters} clusters"
+    name = f"{method} bootstrap{by}, {resamples} resamples"
+    return Estimate(value, float(low), float(high), sample.n, level, name)
+
+
+def _corrected(sample: Sample, statistic: Statistic, known: Floats, value: float, tails: Floats) -> Floats:
+    from scipy.special import ndtr, ndtri
+
+    below = np.clip(((known < value).mean() + (known <= value).mean()) / 2, 0.5 / len(known), 1 - 0.5 / len(known))
+    bias = ndtri(below)
+    blocks = [(statistic(weights, *sample.cells), times) for weights, times in sample.without_each()]
+    left, times = (np.concatenate(part) for part in zip(*blocks, strict=True))
+    usable = ~np.isnan(left)
+    left, times = left[usable], times[usable]
+    gap = np.average(left, weights=times) - left
+    spread = float((times * gap**2).sum())
+    speed = 0.0 if spread == 0 else float((times * gap**3).sum()) / (6 * spread**1.5)
+    score = bias + ndtri(tails)
+    corrected: Floats = ndtr(bias + score / (1 - speed * score))
+    return corrected
+
+
+def bootstrap(
+    statistic: Statistic,
+    *values: Numbers,
+    cluster: Labels | None = None,
+    resamples: int = 1000,
+    level: float = 0.95,
+    seed: int = 0,
+    method: Method = "percentile",
+) -> Estimate:
+    """A statistic of some columns, with its interval; rows that share a `cluster` are drawn together.
+
+    >>> from fullbench.stats.weighted import mean
+    >>> marks, item = [1, 1, 5, 5], ["a", "a", "b", "b"]
+    >>> bootstrap(mean, marks, cluster=item).low
+    1.0
+    """
+    sample = Sample.of(*values, cluster=cluster)
+    return interval(sample, statistic, resamples=resamples, level=level, seed=seed, method=method)
+
+
+@dataclass(frozen=True)
+class Groups:
+    """The estimates of many groups, and why some have none."""
+
+    estimates: Mapping[Any, Estimate]
+    undefined: Mapping[Any, str]
+
+
+def bootstrap_groups(
+    statistic: Statistic,
+    group: Labels,
+    *values: Numbers,
+    cluster: Labels | None = None,
+    resamples: int = 1000,
+    level: float = 0.95,
+    seed: int = 0,
+    method: Method = "percentile",
+) -> Groups:
+    """The same statistic in every group of rows. A group's resamples depend on the seed and its place among the groups.
+
+    >>> from fullbench.stats.weighted import pearson
+    >>> found = bootstrap_groups(pearson, list("aaaaaabb"), [1, 2, 3, 4, 5, 6, 1, 1], [1, 2, 3, 4, 6, 5, 1, 2])
+    >>> round(found.estimates["a"].value, 3), list(found.undefined)
+    (0.943, ['b'])
+    """
+    names, owner = codes(group)
+    arrays = columns(owner, *values)[1:]
+    order = np.argsort(owner, kind="stable")
+    bounds = np.searchsorted(owner[order], np.arange(len(names) + 1))
+    label = None if cluster is None else np.asarray(cluster)
+    estimates: dict[Any, Estimate] = {}
+    undefined: dict[Any, str] = {}
+    for place, name in enumerate(names.tolist()):
+        rows = order[bounds[place] : bounds[place + 1]]
+        sample = Sample.of(*(array[rows] for array in arrays), cluster=None if label is None else label[rows])
+        try:
+            estimates[name] = interval(
+                sample, statistic, resamples=resamples, level=level, seed=[seed, place], method=method
+            )
+        except Undefined as reason:
+            undefined[name] = str(reason)
+    return Groups(estimates, undefined)

@@ -1,0 +1,300 @@
+"""Ratings from duels: win matrices, win rates, Bradley-Terry, rank sets.
+
+Contestants are integer codes 0..m-1; an outcome is 1 when `first` won, 0 when it lost and 0.5 for a tie. Everything is
+computed from counts of (first, second, outcome), never from rows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from fullbench.stats.arrays import Floats, Ints, Numbers, column
+from fullbench.stats.bootstrap import Labels, Sample, replicate
+from fullbench.stats.estimates import Estimate, Undefined
+from fullbench.stats.graphs import strong_components, weak_components
+from fullbench.stats.shares import wilson
+
+Interval = Literal["bootstrap", "sandwich"]
+
+_STEPS = 200
+_LONGEST = 1.0
+_MOST_LOST = 0.1
+_OUTCOMES = np.array([0.0, 0.5, 1.0])
+
+
+@dataclass(frozen=True)
+class Ratings:
+    """A rating for each contestant on one scale, or the reason why it has none.
+
+    `log_strengths` are the maximum-likelihood values that the ratings scale, their mean zero over the rated; `matches`
+    counts those on which they rest. `components` are the groups within which ratings are finite, largest first: only
+    the first of them is rated. `lost` is how many resamples fell apart and were left out of the intervals.
+    """
+
+    estimates: tuple[Estimate | None, ...]
+    log_strengths: tuple[float | None, ...]
+    unrated: Mapping[int, str]
+    components: tuple[tuple[int, ...], ...]
+    matches: int
+    lost: int
+
+    def chance(self, one: int, two: int) -> float:
+        """The probability that `one` beats `two`, a tie counted half."""
+        a, b = self.log_strengths[one], self.log_strengths[two]
+        if a is None or b is None:
+            missing = one if a is None else two
+            raise Undefined(f"contestant {missing} has no rating: {self.unrated[missing]}")
+        return 1 / (1 + math.exp(b - a))
+
+
+def win_matrix(first: npt.ArrayLike, second: npt.ArrayLike, outcome: Numbers, *, contestants: int = 0) -> Floats:
+    """How often each contestant (row) beat each other (column); a tie is half a win for both.
+
+    >>> win_matrix([0, 0, 1], [1, 1, 2], [1, 0.5, 0]).tolist()
+    [[0.0, 1.5, 0.0], [0.5, 0.0, 0.0], [0.0, 1.0, 0.0]]
+    """
+    sample, size = _duels(first, second, outcome, contestants)
+    wins: Floats = _wins(sample, size, sample.counts[None, :])[0]
+    return wins
+
+
+def win_rates(
+    first: npt.ArrayLike, second: npt.ArrayLike, outcome: Numbers, *, contestants: int = 0, level: float = 0.95
+) -> list[Estimate | None]:
+    """Each contestant's share of wins, ties as halves, with Wilson's interval; None for one that met nobody.
+
+    >>> print(win_rates([0, 0, 1], [1, 1, 2], [1, 0.5, 0])[0])
+    0.750 [0.198, 0.973] n=2
+    """
+    wins = win_matrix(first, second, outcome, contestants=contestants)
+    won, lost = wins.sum(axis=1), wins.sum(axis=0)
+    return [
+        wilson(float(up), round(float(up + down)), level=level) if up + down else None
+        for up, down in zip(won, lost, strict=True)
+    ]
+
+
+def bradley_terry(
+    first: npt.ArrayLike,
+    second: npt.ArrayLike,
+    outcome: Numbers,
+    *,
+    contestants: int = 0,
+    cluster: Labels | None = None,
+    interval: Interval = "bootstrap",
+    resamples: int = 1000,
+    level: float = 0.95,
+    seed: int = 0,
+    scale: float = 400.0,
+    base: float = 10.0,
+    centre: float = 1000.0,
+    anchor: int | None = None,
+) -> Ratings:
+    """Bradley-Terry ratings by maximum likelihood, ties as half wins (Bradley and Terry 1952, doi:10.2307/2334029).
+
+    A difference of `scale` points is odds of `base` to 1. The mean of the rated, or the contestant `anchor`, is put at
+    `centre`. Ratings are finite only among contestants linked by chains of wins both ways (Ford 1957,
+    doi:10.2307/2308513): the largest such group is rated, all others get the reason instead. Intervals are percentiles
+    over resampled duels, or the normal interval with the sandwich covariance; a `cluster` label (the item) keeps duels
+    together that belong together.
+
+    >>> ratings = bradley_terry([0] * 4 + [1] * 4, [1] * 4 + [2] * 4, [1, 1, 1, 0] * 2, interval="sandwich")
+    >>> [round(estimate.value) for estimate in ratings.estimates]
+    [1191, 1000, 809]
+    """
+    sample, size = _duels(first, second, outcome, contestants, cluster)
+    wins = _wins(sample, size, sample.counts[None, :])[0]
+    components = strong_components(wins)
+    if len(components[0]) < 2 or (len(components) > 1 and len(components[1]) == len(components[0])):
+        found = f"{len(components)} groups, the largest of {len(components[0])}"
+        raise Undefined(f"no common scale: wins link the {size} contestants into {found}")
+    rated = np.array(components[0])
+    if anchor is not None and anchor not in components[0]:
+        raise Undefined(f"the anchor {anchor} cannot be rated: {_reasons(wins, rated)[anchor]}")
+    within = _among(sample, rated)
+    factor = scale / math.log(base)
+    held = None if anchor is None else components[0].index(anchor)
+    strengths = _solve(wins[np.ix_(rated, rated)][None], np.zeros((1, len(rated))))[0]
+    lost = 0
+    if interval == "bootstrap":
+        low, high, lost = _percentiles(within, strengths, held, resamples=resamples, level=level, seed=seed)
+        name = f"percentile bootstrap, {resamples} resamples"
+    else:
+        low, high = _normal(within, strengths, held, level)
+        name = "sandwich"
+    shown = strengths - (0.0 if held is None else strengths[held])
+    played = (wins + wins.T)[np.ix_(rated, rated)].sum(axis=1)
+    estimates: list[Estimate | None] = [None] * size
+    logs: list[float | None] = [None] * size
+    for place, who in enumerate(components[0]):
+        value, least, most = (centre + factor * float(part[place]) for part in (shown, low, high))
+        estimates[who] = Estimate(value, least, most, round(float(played[place])), level, name)
+        logs[who] = float(strengths[place])
+    groups = tuple(tuple(group) for group in components)
+    return Ratings(tuple(estimates), tuple(logs), _reasons(wins, rated), groups, within.n, lost)
+
+
+def rank_sets(estimates: Sequence[Estimate | None]) -> list[tuple[int, int] | None]:
+    """The best and the worst rank each contestant can have when intervals that overlap may stand in either order.
+
+    >>> rank_sets([Estimate(3, 2.5, 3.5, 9), Estimate(2, 1.5, 2.6, 9), Estimate(0, -1, 1, 9), None])
+    [(1, 2), (1, 2), (3, 3), None]
+    """
+    known = [estimate for estimate in estimates if estimate is not None]
+    return [
+        None
+        if one is None
+        else (1 + sum(two.low > one.high for two in known), len(known) - sum(two.high < one.low for two in known))
+        for one in estimates
+    ]
+
+
+def _duels(
+    first: npt.ArrayLike, second: npt.ArrayLike, outcome: Numbers, contestants: int, cluster: Labels | None = None
+) -> tuple[Sample, int]:
+    """Duels counted by (first, second, outcome), and the number of contestants."""
+    one, two, result = np.asarray(first), np.asarray(second), column(outcome, "outcomes")
+    if not len(one) == len(two) == len(result):
+        raise ValueError(f"the columns must have one length; found {len(one)}, {len(two)}, {len(result)}")
+    if len(one) == 0:
+        raise Undefined("no duel was fought")
+    if one.dtype.kind not in "iu" or two.dtype.kind not in "iu" or min(one.min(), two.min()) < 0:
+        raise ValueError("contestants must be codes 0, 1, 2, ...")
+    if (one == two).any():
+        raise ValueError(f"a contestant cannot meet itself; {int((one == two).sum())} duels say so")
+    size = max(contestants, int(one.max()) + 1, int(two.max()) + 1)
+    twice = 2 * result
+    kind = twice.astype(np.int64)
+    if (kind != twice).any() or kind.min() < 0 or kind.max() > 2:
+        raise ValueError("an outcome is 1 (the first won), 0 (it lost) or 0.5 (a tie)")
+    code = (one.astype(np.int64) * size + two) * 3 + kind
+    counts = np.bincount(code, minlength=size * size * 3)
+    cells = np.flatnonzero(counts)
+    parts = (cells // (3 * size), cells // 3 % size, _OUTCOMES[cells % 3])
+    place = np.cumsum(counts > 0) - 1
+    return Sample.counted(parts, counts[cells].astype(np.float64), place[code], cluster), size
+
+
+def _among(sample: Sample, rated: Ints) -> Sample:
+    """The duels between the rated, who are numbered anew."""
+    first, second, outcome = sample.cells
+    keep = np.isin(first, rated) & np.isin(second, rated)
+    cells = (np.searchsorted(rated, first[keep]), np.searchsorted(rated, second[keep]), outcome[keep])
+    return sample.restricted(keep, cells)
+
+
+def _wins(sample: Sample, size: int, weights: Floats) -> Floats:
+    """A win matrix for each row of weights."""
+    from scipy.sparse import csr_array
+
+    first, second, outcome = sample.cells
+    cell = np.arange(len(outcome))
+    place = np.concatenate([first * size + second, second * size + first])
+    share = np.concatenate([outcome, 1 - outcome])
+    spread = csr_array((share, (place, np.concatenate([cell, cell]))), shape=(size * size, len(cell)))
+    wins: Floats = np.ascontiguousarray((spread @ weights.T).T).reshape(len(weights), size, size)
+    return wins
+
+
+def _solve(wins: Floats, start: Floats) -> Floats:
+    """Log strengths of each win matrix, centred, by Newton's method with a bounded step."""
+    met = wins + wins.transpose(0, 2, 1)
+    won = wins.sum(axis=2)
+    size = wins.shape[1]
+    strengths = start.copy()
+    todo = np.arange(len(wins))
+    for _ in range(_STEPS):
+        here = strengths[todo]
+        chance = 1 / (1 + np.exp(here[:, None, :] - here[:, :, None]))
+        expected = met[todo] * chance
+        slope = won[todo] - expected.sum(axis=2)
+        bend = expected * (1 - chance)
+        curvature = -bend
+        diagonal = np.arange(size)
+        curvature[:, diagonal, diagonal] += bend.sum(axis=2)
+        step = np.linalg.solve(curvature + 1 / size, slope[:, :, None])[:, :, 0]
+        longest = np.abs(step).max(axis=1, keepdims=True)
+        here += step * np.minimum(1.0, _LONGEST / np.maximum(longest, _LONGEST))
+        strengths[todo] = here - here.mean(axis=1, keepdims=True)
+        todo = todo[longest[:, 0] > 1e-10]
+        if len(todo) == 0:
+            return strengths
+    raise Undefined(f"the ratings did not settle in {_STEPS} Newton steps: wins are too one-sided")
+
+
+def _percentiles(
+    within: Sample, strengths: Floats, held: int | None, *, resamples: int, level: float, seed: int
+) -> tuple[Floats, Floats, int]:
+    size = len(strengths)
+    support = _wins(within, size, within.counts[None, :])[0] > 0
+
+    def statistic(weights: Floats, *_: Floats) -> Floats:
+        wins = _wins(within, size, weights)
+        whole = ((wins > 0) == support).all(axis=(1, 2))
+        for place in np.flatnonzero(~whole):
+            whole[place] = len(strong_components(wins[place])) == 1
+        figures = np.full((len(wins), size), np.nan)
+        if whole.any():
+            figures[whole] = _solve(wins[whole], np.broadcast_to(strengths, (int(whole.sum()), size)))
+        return figures if held is None else figures - figures[:, [held]]
+
+    figures = replicate(within, statistic, resamples, seed, width=size * size)
+    known = figures[~np.isnan(figures[:, 0])]
+    lost = resamples - len(known)
+    if lost > _MOST_LOST * resamples:
+        raise Undefined(
+            f"too few duels for bootstrap intervals: wins fall apart in {lost} of {resamples} resamples; "
+            'interval="sandwich" can still be had'
+        )
+    low, high = np.quantile(known, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    return low, high, lost
+
+
+def _normal(within: Sample, strengths: Floats, held: int | None, level: float) -> tuple[Floats, Floats]:
+    """Intervals from the sandwich covariance (White 1982, doi:10.2307/1912526), clusters summed before squaring."""
+    from scipy.special import ndtri
+
+    first, second, outcome = within.cells
+    size, cell = len(strengths), np.arange(len(within.counts))
+    chance = 1 / (1 + np.exp(strengths[second] - strengths[first]))
+    sign = np.zeros((len(cell), size))
+    sign[cell, first], sign[cell, second] = 1.0, -1.0
+    curvature = sign.T @ (sign * (within.counts * chance * (1 - chance))[:, None])
+    score = sign * (outcome - chance)[:, None]
+    meat = score.T @ (score * within.counts[:, None]) if within.profile is None else _squared(within.profile @ score)
+    bread = np.linalg.pinv(curvature, hermitian=True)
+    contrast = np.eye(size) - (1 / size if held is None else np.eye(size)[held])
+    spread = np.sqrt(np.clip(np.diag(contrast @ bread @ meat @ bread @ contrast.T), 0, None))
+    middle = contrast @ strengths
+    half = float(ndtri((1 + level) / 2)) * spread
+    return middle - half, middle + half
+
+
+def _squared(scores: Any) -> Floats:
+    squared: Floats = scores.T @ scores
+    return squared
+
+
+def _reasons(wins: Floats, rated: Ints) -> dict[int, str]:
+    """Why each contestant outside the rated has no rating."""
+    linked = {who for group in weak_components(wins) if set(group) & set(rated.tolist()) for who in group}
+    reasons = {}
+    for who in sorted(set(range(len(wins))) - set(rated.tolist())):
+        beat, lost_to = wins[who, rated].sum() > 0, wins[rated, who].sum() > 0
+        if wins[who].sum() + wins[:, who].sum() == 0:
+            reasons[who] = "no match"
+        elif who not in linked:
+            reasons[who] = "never met the rated contestants, not even through others"
+        elif beat and not lost_to:
+            reasons[who] = "won every match against the rated contestants"
+        elif lost_to and not beat:
+            reasons[who] = "lost every match against the rated contestants"
+        else:
+            reasons[who] = "met the rated contestants only through others who won or lost every match"
+    return reasons

@@ -1,0 +1,319 @@
+"""A server that speaks the three dialects, misbehaves by a seeded plan, and keeps the books.
+
+It runs in a process of its own on a free port of this machine:
+
+    with FakeServer(faults={"429": 0.05, "cut": 0.01}, seed=1) as server:
+        ... server.url, server.books()
+
+A prompt is known by the `#number` in its words. What becomes of its n-th attempt depends on the seed, the number and n
+only. The reply's words say what arrived: `{"id":..., "pictures":[sha256...], "media":[...], ...}`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import base64
+import hashlib
+import json
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import urllib.request
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+KEY = "sk-secret-0123456789"
+FAULTS = ("429", "429after", "429date", "500", "529", "reset", "cut", "short", "empty", "html", "hang", "drip", "soft")
+USED = b'"usage":{"prompt_tokens":900,"completion_tokens":5}'
+REPLY = b'{"choices":[{"message":{"content":"[[4]]"},"finish_reason":"stop"}],' + USED + b"}"
+
+
+class Books:
+    """What was asked and what was sent."""
+
+    def __init__(self, faults: dict[str, float], seed: int) -> None:
+        self.faults = faults
+        self.seed = seed
+        self.attempts: Counter[str] = Counter()
+        self.answered: Counter[str] = Counter()
+        self.sent: Counter[str] = Counter()
+        self.in_flight = 0
+        self.most = 0
+        self.last: dict[str, Any] = {}
+
+    def fault(self, prompt: str) -> str:
+        """What becomes of this attempt: the name of a fault, or nothing."""
+        self.attempts[prompt] += 1
+        draw = random.Random(f"{self.seed}/{prompt}/{self.attempts[prompt]}").random()
+        for name, share in self.faults.items():
+            draw -= share
+            if draw < 0:
+                return name
+        return ""
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "attempts": self.attempts, "answered": self.answered, "sent": self.sent, "most": self.most,
+            "last": self.last,
+        }  # fmt: skip
+
+
+def openai_parts(body: dict[str, Any]) -> tuple[list[str], list[tuple[str, bytes]]]:
+    words, pictures = [], []
+    for message in body["messages"]:
+        content = message["content"]
+        for part in [{"type": "text", "text": content}] if isinstance(content, str) else content:
+            if part["type"] == "text":
+                words.append(part["text"])
+            else:
+                head, data = part["image_url"]["url"].split(",", 1)
+                pictures.append((head.removeprefix("data:").removesuffix(";base64"), base64.b64decode(data)))
+    return words, pictures
+
+
+def anthropic_parts(body: dict[str, Any]) -> tuple[list[str], list[tuple[str, bytes]]]:
+    assert body["max_tokens"] > 0
+    assert all(message["role"] in {"user", "assistant"} for message in body["messages"])
+    parts = [part for message in body["messages"] for part in message["content"]]
+    pictures = [part["source"] for part in parts if part["type"] == "image"]
+    words = [part["text"] for part in parts if part["type"] == "text"]
+    return words, [(picture["media_type"], base64.b64decode(picture["data"])) for picture in pictures]
+
+
+def gemini_parts(body: dict[str, Any]) -> tuple[list[str], list[tuple[str, bytes]]]:
+    parts = [part for content in body["contents"] for part in content["parts"]]
+    pictures = [part["inlineData"] for part in parts if "inlineData" in part]
+    words = [part["text"] for part in parts if "text" in part]
+    return words, [(picture["mimeType"], base64.b64decode(picture["data"])) for picture in pictures]
+
+
+def openai_reply(text: str, mood: str) -> dict[str, Any]:
+    message: dict[str, Any] = {"role": "assistant", "content": text}
+    reason = {"length": "length", "filter": "content_filter"}.get(mood, "stop")
+    if mood == "refuse":
+        message = {"role": "assistant", "content": None, "refusal": "I can't help with that."}
+    choices = [] if mood == "empty" else [{"index": 0, "message": message, "finish_reason": reason}]
+    usage = {"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120}
+    return {"id": "x", "choices": choices} | ({} if mood == "uncounted" else {"usage": usage})
+
+
+def anthropic_reply(text: str, mood: str) -> dict[str, Any]:
+    reason = {"length": "max_tokens", "refuse": "refusal", "filter": "refusal", "empty": None}.get(mood, "end_turn")
+    blocks = [] if mood in {"refuse", "filter", "empty"} else [{"type": "text", "text": text}]
+    usage = {"input_tokens": 100, "output_tokens": 20}
+    return {"type": "message", "role": "assistant", "content": blocks, "stop_reason": reason, "usage": usage}
+
+
+def gemini_reply(text: str, mood: str) -> dict[str, Any]:
+    usage = {"promptTokenCount": 100, "candidatesTokenCount": 15, "thoughtsTokenCount": 5}
+    if mood == "filter":
+        return {"promptFeedback": {"blockReason": "SAFETY"}, "usageMetadata": {"promptTokenCount": 100}}
+    reason = {"length": "MAX_TOKENS", "refuse": "SAFETY"}.get(mood, "STOP")
+    parts = [{"text": "hm", "thought": True}, {"text": text}] if mood != "refuse" else []
+    candidates = [] if mood == "empty" else [{"content": {"parts": parts, "role": "model"}, "finishReason": reason}]
+    return {"candidates": candidates, "usageMetadata": usage}
+
+
+SPEAK = {
+    "chat/completions": (openai_parts, openai_reply),
+    "messages": (anthropic_parts, anthropic_reply),
+    "generateContent": (gemini_parts, gemini_reply),
+}
+MOODS = {"please refuse": "refuse", "please filter": "filter", "please be long": "length", "do not count": "uncounted"}
+COMPLAINTS = {
+    "complain: context": (400, {"message": "maximum context length is 8192 tokens", "code": "context_length_exceeded"}),
+    "complain: policy": (400, {"message": "rejected by our safety system", "code": "content_policy_violation"}),
+    "complain: odd": (400, {"message": "something is off", "type": "invalid_request_error"}),
+    "complain: large": (413, {"message": "request too large", "type": "request_too_large"}),
+    "complain: quota": (429, {"message": f"no quota for {KEY}", "code": "insufficient_quota"}),
+    "complain: key": (401, {"message": f"Incorrect API key provided: {KEY}", "code": "invalid_api_key"}),
+    "complain: forbidden": (403, {"message": f"{KEY} may not use this", "type": "permission_error"}),
+    "complain: model": (404, {"message": f"The model does not exist for {KEY}", "code": "model_not_found"}),
+    "complain: setting": (400, {"message": f"{KEY}: temperature no", "code": "unsupported_parameter"}),
+    "complain: always": (500, {"message": f"boom {KEY}"}),
+    "complain: busy": (429, {"message": f"slow down {KEY}"}),
+    "complain: move": (302, {"message": "elsewhere"}),
+}
+
+
+class Connection(asyncio.Protocol):
+    """One connection: reads requests one after another and answers each."""
+
+    def __init__(self, books: Books, latency: float, quick: bool) -> None:
+        self.books, self.latency, self.quick = books, latency, quick
+        self.buffer = bytearray()
+        self.need = 0
+        self.tasks: set[asyncio.Task[None]] = set()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self.transport = transport
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        for task in self.tasks:
+            task.cancel()
+
+    def data_received(self, data: bytes) -> None:
+        self.buffer += data
+        while len(self.buffer) >= self.need:
+            head = self.buffer.find(b"\r\n\r\n")
+            if head < 0:
+                return
+            lower = bytes(self.buffer[:head]).lower()
+            at = lower.find(b"content-length:")
+            length = int(lower[at + 15 :].split(b"\r\n", 1)[0]) if at >= 0 else 0
+            self.need = head + 4 + length
+            if len(self.buffer) < self.need:
+                return
+            request, body = bytes(self.buffer[:head]), bytes(self.buffer[head + 4 : self.need])
+            del self.buffer[: self.need]
+            self.need = 0
+            if self.quick:
+                self.later(self.send, 200, REPLY)
+            else:
+                self.serve(request, body)
+
+    def later(self, do: Any, *rest: Any) -> None:
+        if self.latency:
+            asyncio.get_running_loop().call_later(self.latency, do, *rest)
+        else:
+            do(*rest)
+
+    def send(self, status: int, body: bytes, kind: str = "application/json", extra: str = "", length: int = 0) -> None:
+        head = f"HTTP/1.1 {status} X\r\nContent-Type: {kind}\r\nContent-Length: {length or len(body)}\r\n{extra}\r\n"
+        if not self.transport.is_closing():
+            self.transport.write(head.encode() + body)
+
+    def serve(self, request: bytes, raw: bytes) -> None:
+        path = request.split(b" ", 2)[1].decode()
+        if path == "/books":
+            self.send(200, json.dumps(self.books.as_json()).encode())
+            return
+        body = json.loads(raw)
+        read, write = SPEAK[re.split(r"[/:]", path)[-1] if "completions" not in path else "chat/completions"]
+        words, pictures = read(body)
+        text = "\n".join(words)
+        found = re.search(r"#(\d+)", text)
+        prompt = found[1] if found else "?"
+        self.books.last = {"path": path, "head": request.decode("latin-1"), "body": {**body, "messages": None}}
+        for sign, (status, error) in COMPLAINTS.items():
+            if sign in text:
+                self.books.attempts[prompt] += 1
+                self.send(status, json.dumps({"error": error}).encode())
+                return
+        mood = next((mood for sign, mood in MOODS.items() if sign in text), "")
+        told = {
+            "id": prompt,
+            "words": hashlib.sha256(text.encode()).hexdigest(),
+            "pictures": [hashlib.sha256(data).hexdigest() for _, data in pictures],
+            "media": [media for media, _ in pictures],
+            "sizes": [len(data) for _, data in pictures],
+        }
+        self.books.in_flight += 1
+        self.books.most = max(self.books.most, self.books.in_flight)
+        self.later(self.finish, prompt, write, json.dumps(told), mood)
+
+    def finish(self, prompt: str, write: Any, told: str, mood: str) -> None:
+        self.books.in_flight -= 1
+        fault = self.books.fault(prompt)
+        self.books.sent[fault or "good"] += 1
+        if fault in {"", "cut", "short", "empty", "html", "drip", "soft"}:
+            self.books.answered[prompt] += 1
+        good = json.dumps(write(told, "empty" if fault == "empty" else mood)).encode()
+        busy, sick = b'{"error":{"message":"slow down"}}', b'{"error":{"message":"it hurts"}}'
+        if fault in {"", "empty"}:
+            self.send(200, good)
+        elif fault == "429":
+            self.send(429, busy)
+        elif fault == "429after":
+            self.send(429, busy, extra="retry-after-ms: 20\r\n")
+        elif fault == "429date":
+            self.send(429, busy, extra="Retry-After: Wed, 21 Oct 2015 07:28:00 GMT\r\n")
+        elif fault in {"500", "529"}:
+            self.send(int(fault), sick)
+        elif fault == "reset":
+            self.transport.abort()
+        elif fault == "cut":
+            self.send(200, good[: len(good) // 2])
+        elif fault == "short":
+            self.send(200, good[: len(good) // 2], length=len(good))
+            self.transport.close()
+        elif fault == "html":
+            self.send(200, b"<html>a proxy speaks</html>", kind="text/html")
+        elif fault == "soft":
+            self.send(200, b'{"error":{"code":502,"message":"upstream is gone"}}')
+        elif fault == "drip":
+            task = asyncio.get_running_loop().create_task(self.drip(good))
+            self.tasks.add(task)
+            task.add_done_callback(self.tasks.discard)
+
+    async def drip(self, good: bytes) -> None:
+        self.send(200, good[:1], length=len(good))
+        for byte in good[1:]:
+            await asyncio.sleep(0.2)
+            self.transport.write(bytes([byte]))
+
+
+async def run(options: argparse.Namespace) -> None:
+    loop = asyncio.get_running_loop()
+    books = Books(json.loads(options.faults), options.seed)
+    server = await loop.create_server(
+        lambda: Connection(books, options.latency, options.quick), "127.0.0.1", 0, backlog=1024
+    )
+    sys.stdout.write(f"{server.sockets[0].getsockname()[1]}\n")
+    sys.stdout.flush()
+    done = asyncio.Event()
+    loop.add_signal_handler(signal.SIGTERM, done.set)
+    await done.wait()
+
+
+class FakeServer:
+    """The server in its own process; ends with the `with`."""
+
+    def __init__(
+        self, faults: dict[str, float] | None = None, *, seed: int = 0, latency: float = 0.0, quick: bool = False
+    ) -> None:
+        assert set(faults or {}) <= set(FAULTS)
+        options = [f"--faults={json.dumps(faults or {})}", f"--seed={seed}", f"--latency={latency}"]
+        self._command = [sys.executable, "-m", "tests.fake_server", *options, *(["--quick"] if quick else [])]
+
+    def __enter__(self) -> FakeServer:
+        root = Path(__file__).parent.parent
+        env = {**os.environ, "PYTHONPATH": str(root)}
+        self._process = subprocess.Popen(self._command, cwd=root, env=env, stdout=subprocess.PIPE, text=True)
+        assert self._process.stdout is not None
+        self.host = f"http://127.0.0.1:{int(self._process.stdout.readline())}"
+        self.url = f"{self.host}/v1"
+        return self
+
+    def __exit__(self, *rest: object) -> None:
+        self._process.terminate()
+        self._process.wait(20)
+        assert self._process.stdout is not None
+        self._process.stdout.close()
+
+    def kill(self) -> None:
+        """Die at once, without a word."""
+        self._process.kill()
+
+    def books(self) -> dict[str, Any]:
+        with urllib.request.urlopen(f"{self.host}/books") as response:
+            return json.load(response)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--faults", default="{}")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--latency", type=float, default=0.0)
+    parser.add_argument("--quick", action="store_true")
+    asyncio.run(run(parser.parse_args()))
+
+
+if __name__ == "__main__":
+    main()
