@@ -17,7 +17,9 @@ repeated voids what stands before it, and what follows it may rule; and what onl
 
 Where several labelled rulings differ, those labelled final, overall or not at all go before those that name a
 criterion; two criteria alone, or two sentences that contradict each other, are no ruling. Thinking (`<think>`) is not
-part of the reply. A reply without a ruling that declines in its own name is refused; any other is unreadable.
+part of the reply. Rulings in words are looked for in the last `LONGEST` characters, and of objects and brackets the
+last `CHECKED` are weighed: no real reply comes near. A reply without a ruling that declines in its own name is refused;
+any other is unreadable.
 """
 
 from __future__ import annotations
@@ -35,6 +37,7 @@ from fullbench.core.reading_words import CUE, KEY, NOUN, after_thinking, plain, 
 Ruling = tuple[float, ...] | Literal["refused", "unreadable"]
 ECHO = "echo"
 CHECKED = 200
+LONGEST = 50_000
 
 
 def read(form: Form, text: str, n: int, shown: Sequence[str] = ()) -> Ruling:
@@ -77,6 +80,7 @@ class _Reading:
         return self.in_words(text)
 
     def in_words(self, text: str) -> Marks | None:
+        text = text[-LONGEST:]
         for claims in (self.form.labelled(text, self.n), self.on_lines(text, single=True)):
             if (marks := self.decide(text, claims)) is not None:
                 return marks
@@ -177,8 +181,8 @@ class _Reading:
     def in_markers(self, text: str) -> list[Claim]:
         found = [m for m in _MARKER.finditer(text) if not _PLACEHOLDER.fullmatch(trim(m[0]))]
         if self.form.pieces(self.n) == 1:
-            return self.menus(text, [self.marked(text, run) for run in _runs(text, found, _SIGNS)])
-        claims = [self.marked(text, run) for run in _runs(text, found, _LINKS)]
+            return self.menus(text, [self.marked(text, run) for run in _runs(text, found, _SIGNS)[-CHECKED:]])
+        claims = [self.marked(text, run) for run in _runs(text, found, _LINKS)[-CHECKED:]]
         if isinstance(self.form, ValueForm) and not (claims and claims[-1].marks):
             return self.apart(self.form, text, found) or claims
         return claims

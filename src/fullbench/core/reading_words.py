@@ -51,9 +51,8 @@ _ENGLISH = {
 }
 _CHINESE = {w: i for i, w in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2}
 _WORDS = "|".join(_ENGLISH)
-NUM = (
-    rf"(?:[-+]?\d+(?:\.\d+)?|(?:{_WORDS})(?![a-z])|[零〇一二两三四五六七八九十百]{{1,5}}(?!个|些|下|定|般|样|种|致|方))"
-)
+_HAN_NUM = r"[零〇一二两三四五六七八九十百]{1,5}(?!个|些|下|定|般|样|种|致|方)"
+NUM = rf"(?:[-+]?\d+(?:\.\d+)?(?:e-?\d+)?|(?:{_WORDS})(?![a-z])|{_HAN_NUM})"
 
 
 def number(text: str) -> float:
