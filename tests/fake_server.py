@@ -45,7 +45,7 @@ FAULTS = (
     "drip",
     "soft",
 )
-USED = b'"usage":{"prompt_tokens":900,"completion_tokens":5}'
+USED = b'"usage":{"prompt_tokens":900,"completion_tokens":5,"total_tokens":905}'
 REPLY = b'{"choices":[{"message":{"content":"[[4]]"},"finish_reason":"stop"}],' + USED + b"}"
 
 
