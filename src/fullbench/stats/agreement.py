@@ -99,13 +99,21 @@ def quadratic_kappa(x: Numbers, y: Numbers, **options: Unpack[Options]) -> Estim
 def accuracy(given: Numbers, truth: Numbers, **options: Unpack[Options]) -> Estimate:
     """The share of rows on which both say the same: Wilson's interval, or the bootstrap where clusters are given.
 
+    Where all rows agree, or none, resampling shows no spread: then it is Wilson's interval on the number of clusters.
+
     >>> print(accuracy([1, 0, 0.5, 1], [1, 0, 1, 1]))
     0.750 [0.301, 0.954] n=4
     """
-    if options.get("cluster") is not None:
-        return bootstrap(weighted.share_equal, given, truth, **options)
     one, two = columns(given, truth)
-    return wilson(int((one == two).sum()), len(one), level=options.get("level", 0.95))
+    right = one == two
+    level = options.get("level", 0.95)
+    cluster = options.get("cluster")
+    if cluster is None:
+        return wilson(int(right.sum()), len(right), level=level)
+    if len(right) and (right.all() or not right.any()):
+        clusters = len(np.unique(np.asarray(cluster)))
+        return replace(wilson(clusters * int(right[0]), clusters, level=level), n=len(right))
+    return bootstrap(weighted.share_equal, one, two, **options)
 
 
 def precision(given: Numbers, truth: Numbers, *, by_size: bool = False, **options: Unpack[Options]) -> Estimate:
