@@ -82,11 +82,10 @@ def _rated(
     first = [place[duel.first] for duel in duels]
     second = [place[duel.second] for duel in duels]
     outcome = [duel.outcome for duel in duels]
-    rates = win_rates(first, second, outcome, contestants=len(names))
+    items = [duel.item for duel in duels]
+    rates = win_rates(first, second, outcome, contestants=len(names), cluster=items, seed=seed)
     try:
-        ratings = bradley_terry(
-            first, second, outcome, contestants=len(names), cluster=[duel.item for duel in duels], seed=seed
-        )
+        ratings = bradley_terry(first, second, outcome, contestants=len(names), cluster=items, seed=seed)
     except Undefined as reason:
         notes.append(f"No ratings: {reason}. Sorted by the share of duels won.")
         return nothing, rates

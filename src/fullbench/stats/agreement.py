@@ -16,7 +16,7 @@ from fullbench.stats import weighted
 from fullbench.stats.arrays import Bools, Floats, Numbers, column, columns
 from fullbench.stats.bootstrap import Labels, Method, Statistic, bootstrap
 from fullbench.stats.estimates import Estimate, Undefined
-from fullbench.stats.shares import wilson
+from fullbench.stats.shares import share
 
 
 class Options(TypedDict, total=False):
@@ -105,15 +105,15 @@ def accuracy(given: Numbers, truth: Numbers, **options: Unpack[Options]) -> Esti
     0.750 [0.301, 0.954] n=4
     """
     one, two = columns(given, truth)
-    right = one == two
-    level = options.get("level", 0.95)
-    cluster = options.get("cluster")
-    if cluster is None:
-        return wilson(int(right.sum()), len(right), level=level)
-    if len(right) and (right.all() or not right.any()):
-        clusters = len(np.unique(np.asarray(cluster)))
-        return replace(wilson(clusters * int(right[0]), clusters, level=level), n=len(right))
-    return bootstrap(weighted.share_equal, one, two, **options)
+    if options.get("method") == "bca":
+        return bootstrap(weighted.share_equal, one, two, **options)
+    return share(
+        one == two,
+        cluster=options.get("cluster"),
+        resamples=options.get("resamples", 1000),
+        level=options.get("level", 0.95),
+        seed=options.get("seed", 0),
+    )
 
 
 def precision(given: Numbers, truth: Numbers, *, by_size: bool = False, **options: Unpack[Options]) -> Estimate:

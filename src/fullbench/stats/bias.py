@@ -26,14 +26,28 @@ Bends = list[tuple[Array, Array]]
 """Columns and weights whose weighted squares, summed, are a matrix of (minus) second derivatives."""
 
 
-def clustered_mean(values: ArrayLike, clusters: Sequence[Hashable], *, level: float = 0.95) -> Estimate:
+def clustered_mean(
+    values: ArrayLike,
+    clusters: Sequence[Hashable],
+    *,
+    within: tuple[float, float] | None = None,
+    level: float = 0.95,
+) -> Estimate:
     """The mean of all values, with an interval that respects the clusters.
+
+    Where no value can lie outside of `within`, neither can their mean, and the interval is cut off there.
 
     >>> print(clustered_mean([1, 2, 3, 4], ["a", "b", "c", "d"]))
     2.500 [0.446, 4.554] n=4
+    >>> print(clustered_mean([1, 2, 3, 4], ["a", "b", "c", "d"], within=(1, 5)))
+    2.500 [1.000, 4.554] n=4
     """
     values = _vector(values)
-    return _least_squares(values, np.ones((len(values), 1)), clusters, level)[0]
+    found = _least_squares(values, np.ones((len(values), 1)), clusters, level)[0]
+    if within is None:
+        return found
+    value, low, high = (min(within[1], max(within[0], end)) for end in (found.value, found.low, found.high))
+    return Estimate(value, low, high, found.n)
 
 
 def position_bias(one: ArrayLike, other: ArrayLike, clusters: Sequence[Hashable], *, level: float = 0.95) -> Estimate:
@@ -280,4 +294,4 @@ def _wilson(share: float, n: float, level: float) -> tuple[float, float]:
     z = float(ndtri(0.5 + level / 2))
     middle = (share + z * z / (2 * n)) / (1 + z * z / n)
     reach = z / (1 + z * z / n) * float(np.sqrt(share * (1 - share) / n + z * z / (4 * n * n)))
-    return max(0.0, middle - reach), min(1.0, middle + reach)
+    return min(share, max(0.0, middle - reach)), max(share, min(1.0, middle + reach))
