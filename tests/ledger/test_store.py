@@ -7,6 +7,7 @@ import threading
 import time
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -131,6 +132,33 @@ def test_nothing_can_be_changed_or_taken_out(tmp_path, table):
         with pytest.raises(sqlite3.IntegrityError, match="append-only"):
             connection.execute(statement)
     connection.close()
+
+
+def test_a_verdict_with_both_marks_and_fault_or_neither_cannot_be_stored(tmp_path):
+    with Ledger(tmp_path / "x.ledger") as ledger:
+        ledger.add(verdict(1))
+    connection = sqlite3.connect(tmp_path / "x.ledger")
+    columns = [row[1] for row in connection.execute("PRAGMA table_info(verdicts)")]
+    for marks, fault in (("NULL", "NULL"), ("'[1.0]'", "'refused'")):
+        changed = {"marks": marks, "fault": fault, "case_key": "'other'"}
+        values = ", ".join(changed.get(column, column) for column in columns)
+        with pytest.raises(sqlite3.IntegrityError, match="CHECK"):
+            connection.execute(f"INSERT INTO verdicts SELECT {values} FROM verdicts")
+    connection.close()
+
+
+def test_numbers_of_other_libraries_become_floats(ledger):
+    ledger.add(replace(verdict(1), marks=(np.float64(4.0),)), replace(verdict(2), marks=(np.float32(2.5),), ballot="x"))
+    assert [v.marks for v in ledger.record()] == [(4.0,), (2.5,)]
+
+
+def test_readers_do_not_pile_up(ledger):
+    ledger.add(verdict(1))
+    for _ in range(20):
+        thread = threading.Thread(target=ledger.record)
+        thread.start()
+        thread.join()
+    assert len(ledger._readers) == 1
 
 
 def test_a_row_is_committed_soon_even_when_no_other_follows(tmp_path):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +12,7 @@ import pytest
 from scripts.bench.kills import kill_and_check
 
 from fullbench.core.errors import LedgerError
+from fullbench.ledger import opening
 from fullbench.ledger.store import Ledger
 from tests.ledger.making import case, verdict
 
@@ -41,6 +44,21 @@ def test_two_processes_write_at_once_and_each_case_has_one_verdict(tmp_path):
         assert ledger.verify() == []
 
 
+def test_a_writer_that_waits_in_vain_says_so(tmp_path, monkeypatch):
+    monkeypatch.setattr(opening, "BUSY_SECONDS", 0.05)
+    with Ledger(tmp_path / "x.ledger") as ledger:
+        other = sqlite3.connect(tmp_path / "x.ledger", isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        ledger.add(verdict(1))
+        with pytest.raises(LedgerError, match="another process has been writing") as caught:
+            ledger.flush()
+        assert "locked" not in str(caught.value)
+        other.execute("ROLLBACK")
+        other.close()
+        ledger.flush()
+        assert ledger.acknowledged == 1
+
+
 def test_many_processes_make_one_ledger(tmp_path):
     children = [child("write", tmp_path / "x.ledger", start, 5) for start in (0, 5, 10)]
     for one in children:
@@ -65,6 +83,18 @@ def test_a_full_disk_keeps_what_was_acknowledged(tmp_path):
         assert ledger.verify() == []
         ledger.add(verdict(99_999))
         assert len(ledger.record()) == int(acknowledged) + 2
+
+
+def test_a_real_disk_that_is_full_and_then_is_not(tmp_path):
+    small = ["unshare", "-m", "sh", "-c", 'mount -t tmpfs -o size=4m tmpfs "$0" && exec "$@"', str(tmp_path)]
+    if shutil.which("unshare") is None or subprocess.run([*small, "true"], capture_output=True).returncode:
+        pytest.skip("no small disk can be mounted here")
+    command = [*small, sys.executable, "-m", "tests.ledger.children", "refill", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=120)
+    assert (done.returncode, done.stderr) == (0, "")
+    sentence, kept, problems, all_there = done.stdout.splitlines()
+    assert "the disk is full; all that was committed is kept" in sentence
+    assert (kept, problems, all_there) == ("True", "[]", "True")
 
 
 def test_a_full_database_says_so_and_goes_on_when_there_is_room(tmp_path):

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any
+from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 import orjson
@@ -22,6 +23,7 @@ from fullbench.models import complaints
 from fullbench.models.complaints import Kind
 from fullbench.models.dialects import Answer, Dialect
 from fullbench.models.limits import Pace, Throttle
+from fullbench.models.prices import is_local
 from fullbench.models.settings import Key, Limits, Sampling
 from fullbench.models.tokens import estimate, words
 
@@ -110,6 +112,7 @@ class Caller:
             headers={**self._line.dialect.headers(self._line.secret), "Accept": "application/json"},
             connector=aiohttp.TCPConnector(limit=0, ttl_dns_cache=300),
             cookie_jar=aiohttp.DummyCookieJar(),
+            proxy=_proxy(self._url),
             timeout=aiohttp.ClientTimeout(total=self._line.limits.timeout, sock_connect=10.0),
         )
         return self
@@ -149,7 +152,8 @@ class Caller:
             wait = self._wait(result, attempt)
             late = time.monotonic() + wait > give_up
             if attempt >= line.limits.attempts or late or self._closing.is_set():
-                why = f"no answer after {attempt} attempts; the last one: {result.message}"
+                tries = "1 attempt" if attempt == 1 else f"{attempt} attempts"
+                why = f"no answer after {tries}; the last one: {result.message}"
                 return Reply(prompt, usage=tally.usage(line.price), error=line.hide(why))
             await self._pause(wait)
 
@@ -199,12 +203,13 @@ class Caller:
         return self._read(raw, prompt, tally)
 
     def _broken_off(self, error: Exception, seen: int, prompt: Prompt, tally: Tally) -> Trouble:
-        what = f"no answer within {self._line.limits.timeout:g} s" if isinstance(error, TimeoutError) else "broken off"
         if seen == 200:
             tally.tokens_in += estimate(prompt)
-            return Trouble("again", f"the answer was {what}" if what == "broken off" else what)
-        tally.retries += 1
-        return Trouble("again", f"{what} ({type(error).__name__})")
+        else:
+            tally.retries += 1
+        if isinstance(error, TimeoutError):
+            return Trouble("again", f"no whole answer within {self._line.limits.timeout:g} s")
+        return Trouble("again", f"the connection broke off ({type(error).__name__})")
 
     def _read(self, raw: bytes, prompt: Prompt, tally: Tally) -> Answer | Trouble:
         """The answer in a body that came with 200. What the server did not count is estimated, never zero."""
@@ -265,6 +270,13 @@ class Caller:
                 await self._closing.wait()
         except TimeoutError:
             return
+
+
+def _proxy(url: URL) -> str | None:
+    """The proxy that the environment names for this address; looked up once, since every call would cost."""
+    if is_local(str(url)) or proxy_bypass(url.host or ""):
+        return None
+    return getproxies().get(url.scheme)
 
 
 def _status_in(payload: Mapping[str, Any]) -> int:

@@ -17,7 +17,7 @@ from fullbench.core.results import Cell, Table
 from fullbench.stats import agreement as agree
 from fullbench.stats.bootstrap import bootstrap
 from fullbench.stats.estimates import Estimate, Undefined
-from fullbench.stats.ratings import bradley_terry, rank_sets, win_rates
+from fullbench.stats.ratings import bradley_terry, rank_sets
 from fullbench.stats.shares import wilson
 from fullbench.stats.weighted import mean
 
@@ -78,7 +78,7 @@ def _rated(
     first = [place[duel.first] for duel in duels]
     second = [place[duel.second] for duel in duels]
     outcome = [duel.outcome for duel in duels]
-    rates = win_rates(first, second, outcome, contestants=len(names))
+    rates = [_won(duels, name, seed) for name in names]
     try:
         ratings = bradley_terry(
             first, second, outcome, contestants=len(names), cluster=[duel.item for duel in duels], seed=seed
@@ -89,6 +89,16 @@ def _rated(
     notes.append(f"Ratings: Bradley-Terry on {ratings.matches:,} duels, ties half, items resampled, mean 1000.")
     notes += [f"{names[who]} is not rated: {reason}." for who, reason in ratings.unrated.items()]
     return list(ratings.estimates), rates
+
+
+def _won(duels: Sequence[Duel], name: str, seed: int) -> Estimate | None:
+    """The share of its duels that a contestant won, a tie counted half."""
+    mine = [
+        (duel.outcome if duel.first == name else 1 - duel.outcome, duel.item)
+        for duel in duels
+        if name in {duel.first, duel.second}
+    ]
+    return bootstrap(mean, [won for won, _ in mine], cluster=[item for _, item in mine], seed=seed) if mine else None
 
 
 def _scores(record: Record, seed: int) -> dict[str, dict[str, Estimate]]:

@@ -24,8 +24,11 @@ from fullbench.core.cases import FAULTS, Verdict
 from fullbench.core.record import Record
 from fullbench.core.results import Cell, Table
 from fullbench.judges.simulated import SimulatedJudge
-from fullbench.stats.bias import clustered_mean, fault_rate, swap_flips
+from fullbench.reports.standard import leaderboard
+from fullbench.stats.agreement import pearson
+from fullbench.stats.bias import clustered_mean, swap_flips
 from fullbench.stats.estimates import Estimate
+from fullbench.stats.shares import wilson
 
 Rows = Iterable[tuple[float, str]]
 """Values, each with the item it belongs to."""
@@ -38,28 +41,34 @@ def tables(record: Record, seed: int) -> list[Table]:
     planted = {judge.name: judge for judge in simulated(seed)}
     found = [one for name, judge in planted.items() for one in recovered(record.where(judge=name), judge, record)]
     made = [
-        _leaderboard(record),
+        *_leaderboards(record, seed),
+        _means(record),
         _wins(record),
-        _by_task(record),
-        _agreement(record),
+        _agreement(record, seed),
         _planted(found),
         _unplanted(found),
         _faults(record, planted),
+        _by_task(record),
     ]
     return [
         Table(t.name, t.title, t.columns, t.rows, t.notes, source | dict(t.source), t.chart) for t in made if t.rows
     ]
 
 
-def _leaderboard(record: Record) -> Table:
+def _leaderboards(record: Record, seed: int) -> list[Table]:
+    """The truth's leaderboard, and that of the judge that errs least: what a user would see of an honest judge."""
+    shown = [name for name in record.judges if name == TRUTH or name.startswith("accurate")]
+    return [leaderboard(record, name, seed=seed) for name in _truth_first(shown)]
+
+
+def _means(record: Record) -> Table:
     """The mean mark of every contestant, by every judge."""
     scored = record.where(ballot=SCORES, fault=None)
-    rows = {judge: _by_contestant(marked(own), SCALE) for judge, own in scored.by("judge").items()}
     return _side_by_side(
-        "leaderboard",
-        "Mean mark of each contestant, one leaderboard for each judge",
-        rows,
-        "Scores of 1 to 5 given to single responses; intervals are clustered by item.",
+        "means",
+        "Mean mark that each judge gives to each contestant",
+        {judge: _by_contestant(marked(own), SCALE) for judge, own in scored.by("judge").items()},
+        "Scores of 1 to 5 given to single responses.",
         SCORES,
     )
 
@@ -67,12 +76,11 @@ def _leaderboard(record: Record) -> Table:
 def _wins(record: Record) -> Table:
     """The share of comparisons that every contestant wins, by every judge."""
     compared = record.where(ballot=PAIRS, fault=None)
-    rows = {judge: _by_contestant(_outcomes(own), SHARE) for judge, own in compared.by("judge").items()}
     return _side_by_side(
         "wins",
-        "Share of pairs that each contestant wins, one leaderboard for each judge",
-        rows,
-        "Pairs heard in both orders; a tie is half a win; intervals are clustered by item.",
+        "Share of pairs that each contestant wins before each judge",
+        {judge: _by_contestant(_outcomes(own), SHARE) for judge, own in compared.by("judge").items()},
+        "Pairs heard in both orders; a tie is half a win.",
         PAIRS,
     )
 
@@ -91,18 +99,22 @@ def _by_contestant(marks: Iterable[tuple[Key, float]], within: tuple[float, floa
 
 
 def _side_by_side(name: str, title: str, means: dict[str, dict[str, Estimate | None]], note: str, ballot: str) -> Table:
-    """One leaderboard for each judge, in columns: the marks of different judges are never mixed."""
-    judges = sorted(means, key=lambda judge: (judge != TRUTH, judge))
-    contestants = {contestant for column in means.values() for contestant in column}
-    ranked = _ranked(contestants, means[judges[0]]) if judges else []
+    """What each judge makes of the contestants: the marks of different judges are never mixed."""
+    judges = _truth_first(means)
+    ranked = _ranked({one for row in means.values() for one in row}, means[judges[0]]) if judges else []
+    cells = {judge: {one: found and found.value for one, found in means[judge].items()} for judge in judges}
     return Table(
         name,
         title,
-        ["contestant", *judges],
-        [[contestant, *(means[judge].get(contestant) for judge in judges)] for contestant in ranked],
-        [note, f"Each column is a leaderboard of its own; the rows are sorted by {', '.join(judges[:1])!r}."],
+        ["judge", *ranked],
+        [[judge, *(cells[judge].get(contestant) for contestant in ranked)] for judge in judges],
+        [f"{note} Each row is a leaderboard of its own."],
         {"ballot": ballot},
     )
+
+
+def _truth_first(judges: Iterable[str]) -> list[str]:
+    return sorted(judges, key=lambda judge: (judge != TRUTH, judge))
 
 
 def _ranked(contestants: Iterable[str], means: dict[str, Estimate | None]) -> list[str]:
@@ -129,12 +141,13 @@ def _task(record: Record) -> Callable[[Verdict], object]:
     return lambda verdict: record.tag(verdict, "task")
 
 
-def _agreement(record: Record) -> Table:
+def _agreement(record: Record, seed: int) -> Table:
     """Each judge against the truth: marks, pairs, rankings."""
     true = true_marks(record)
     rows = [
         [
             judge,
+            _correlation(verdicts, true, seed),
             _mean(((abs(mark - true[key]), key[0]) for key, mark in marked(verdicts) if key in true), (0, 4)),
             _mean(_decided(verdicts.where(ballot=PAIRS, fault=None), true, ties=True), SHARE),
             _mean(_decided(verdicts.where(ballot=PAIRS, fault=None), true, ties=False), SHARE),
@@ -146,21 +159,31 @@ def _agreement(record: Record) -> Table:
         for judge, verdicts in record.by("judge").items()
         if judge != TRUTH
     ]
-    columns = ["judge", "score error", "pairs", "pairs, no ties", "rankings", "swap flips", "verdicts", "faults"]
+    columns = [
+        *("judge", "scores, r", "score error", "pairs", "pairs, no ties", "rankings", "swap flips"),
+        *("verdicts", "faults"),
+    ]
     return Table(
         "agreement",
         "Each judge against the truth",
         columns,
-        sorted(rows, key=lambda row: _value(row[1])) if true else [],
+        sorted(rows, key=lambda row: _value(row[2])) if true else [],
         [
-            "Score error: mean distance from the truth's mark of 1 to 5.",
+            "Scores, r: Pearson's correlation with the truth's marks of 1 to 5. Score error: mean distance from them.",
             "Pairs: share ruled as the truth does, a tie being a ruling of its own. No ties: only pairs of different "
             "quality, a judge's tie counting one half; rankings likewise, over the pairs within them.",
             "Swap flips: share of pairs whose ruling changed with the order shown.",
             "Faults are left out of the figures before them and counted at the end.",
         ],
         {"against": TRUTH},
+        {"kind": "intervals", "label": "judge", "value": "pairs, no ties", "reference": 0.5},
     )
+
+
+def _correlation(own: Record, true: dict[Key, float], seed: int) -> Estimate | None:
+    rows = [(mark, true[key], key[0]) for key, mark in marked(own) if key in true]
+    marks, truth, items = ([row[place] for row in rows] for place in range(3))
+    return tried(lambda: pearson(marks, truth, cluster=items, seed=seed))
 
 
 def _planted(found: Sequence[Found]) -> Table:
@@ -204,15 +227,15 @@ def _faults(record: Record, planted: dict[str, SimulatedJudge]) -> Table:
     for judge, counts in record.faults().items():
         total = sum(counts[fault] for fault in FAULTS)
         share = planted[judge].planted.faults if judge in planted else None
-        rows.append(
-            [judge, counts["verdicts"], *(counts[f] for f in FAULTS), fault_rate(total, counts["verdicts"]), share]
-        )
+        rows.append([judge, counts["verdicts"], *(counts[f] for f in FAULTS), wilson(total, counts["verdicts"]), share])
     return Table(
         "faults",
         "Verdicts without a ruling",
         ["judge", "verdicts", *FAULTS, "share", "planted"],
         rows,
         ["A fault is never a mark: it is left out of every mean and counted here."],
+        {},
+        {"kind": "bars", "label": "judge", "value": "share"},
     )
 
 
