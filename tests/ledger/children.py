@@ -54,9 +54,11 @@ def refill(folder: str) -> None:
             ledger.add(verdict(number, text="x" * 2000))
     except LedgerError as error:
         say(error)
+    acknowledged = ledger.acknowledged
     ballast.unlink()
     with Ledger(path) as again:
-        say([v.item for v in again.verdicts()] == [f"item-{number}" for number in range(ledger.acknowledged)])
+        found = [v.item for v in again.verdicts()]
+        say(len(found) >= acknowledged > 0 and found == [f"item-{number}" for number in range(len(found))])
         say(again.verify())
     ledger.close()
     with Ledger(path) as again:

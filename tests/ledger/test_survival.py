@@ -6,6 +6,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -112,6 +113,31 @@ def test_a_full_database_says_so_and_goes_on_when_there_is_room(tmp_path):
         ledger.flush()
         assert ledger.acknowledged == 20
         assert len(ledger.record()) == 20
+
+
+def test_a_commit_that_fails_in_the_background_is_told_to_the_next_who_adds(tmp_path):
+    with Ledger(tmp_path / "x.ledger") as ledger:
+        connection = ledger._writer.connection
+        pages = connection.execute("PRAGMA page_count").fetchone()[0]
+        connection.execute(f"PRAGMA max_page_count = {pages}")
+        ledger.add(verdict(1, text="x" * 10_000))
+        for _ in range(6000):
+            if ledger._writer._trouble is not None:
+                break
+            time.sleep(0.01)
+        with pytest.raises(LedgerError, match="the disk is full"):
+            ledger.add(verdict(2))
+        connection.execute("PRAGMA max_page_count = 1000000")
+        ledger.add(verdict(2))
+    with Ledger(tmp_path / "x.ledger") as ledger:
+        assert [v.item for v in ledger.verdicts()] == ["item-1", "item-2"]
+
+
+@pytest.mark.parametrize(("durability", "level"), [("process", 1), ("power", 2)])
+def test_the_disk_is_waited_for_when_asked(tmp_path, durability, level):
+    with Ledger(tmp_path / "x.ledger", durability=durability) as ledger:
+        assert ledger._writer.connection.execute("PRAGMA synchronous").fetchone() == (level,)
+        assert ledger._writer.connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
 
 
 def test_a_judge_is_held_by_one_process_and_let_go_on_kill(tmp_path):

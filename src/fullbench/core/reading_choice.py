@@ -142,6 +142,8 @@ class ChoiceForm(Form):
                 hedged = _OR_ANOTHER.match(text, m.end())
                 claims.append(self.spoken(m, text, ILLEGAL if hedged else self.wins(position(m), n), ""))
         for m in _EVEN.finditer(text):
+            if m[0].casefold() in {"tie", "draw"}:
+                continue
             claims.append(self.spoken(m, text, self.even(n), weak=not _TIED.match(m[0])))
         kept = [claim for claim in claims if claim is not None]
         return kept + self.denied(text, n, kept)

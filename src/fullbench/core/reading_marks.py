@@ -52,9 +52,9 @@ class Form(ABC):
         return Claim(start, end, marks, kind)
 
 
-_TRIM = " \t\n.,;:!\"'()[]{}。-"
+_TRIM = " \t\n.,;:!\"'()[]{}。"
 _LABEL = re.compile(
-    rf"(?P<kind>(?:[A-Za-z][\w-]{{0,20}}[ -])?)(?<![A-Za-z])"
+    rf"(?P<kind>(?:[A-Za-z][\w-]{{0,20}}[ -]|[\u3400-\u9fff]{{1,4}})?)(?<![A-Za-z])"
     rf"(?P<key>(?i:{KEY})|(?i:better|best|preferred|winning)\s?(?i:{NOUN})?)s?"
     rf"(?P<of>(?i:\s?\([^()\n]{{0,40}}\)|\s(?:from|of|between|on)\s[^\n:.]{{0,24}}?{NUM}\s?(?:to|and|-)\s?{NUM}"
     rf"|\s(?:of|for)\s(?:the|this|that)\s[\w ]{{1,30}}?)?)"
@@ -72,7 +72,8 @@ def _kind(match: re.Match[str]) -> str:
 
 def trim(raw: str) -> str:
     """A phrase without the punctuation and brackets around it."""
-    return raw.strip(_TRIM)
+    body = raw.strip(_TRIM).rstrip("-" + _TRIM)
+    return body if re.match(r"-\d", body) else body.lstrip("-" + _TRIM)
 
 
 def unlabelled(raw: str) -> str:

@@ -51,9 +51,8 @@ _ENGLISH = {
 }
 _CHINESE = {w: i for i, w in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2}
 _WORDS = "|".join(_ENGLISH)
-NUM = (
-    rf"(?:[-+]?\d+(?:\.\d+)?|(?:{_WORDS})(?![a-z])|[零〇一二两三四五六七八九十百]{{1,5}}(?!个|些|下|定|般|样|种|致|方))"
-)
+_HAN_NUM = r"[零〇一二两三四五六七八九十百]{1,5}(?!个|些|下|定|般|样|种|致|方)"
+NUM = rf"(?:[-+]?\d+(?:\.\d+)?(?:e-?\d+)?|(?:{_WORDS})(?![a-z])|{_HAN_NUM})"
 
 
 def number(text: str) -> float:
@@ -122,7 +121,7 @@ KEY = (
     r"|preference|pick|评分|得分|分数|打分|总分|评级|等级|评价|结论|判断|判定|裁决|裁定|答案|选择|排名|排序|结果|胜者|胜出者)"
 )
 STRONG = (
-    r"(?:final|overall|total|my|the|your|our|a|an|its|this|最终|最后|总体|综合|整体|我的|总|本次|为|是|in|so|thus|"
+    r"(?:final|overall|total|my|the|your|our|a|an|its|this|最终|最后|总体|综合|整体|我的|我|总|本次|为|是|给出|得出|因此|所以|综上|in|so|thus|"
     r"therefore|hence|and|single|correct|official|definitive)"
 )
 NEGATION = re.compile(

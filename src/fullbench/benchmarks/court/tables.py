@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from fullbench.benchmarks.court.bench import FAVOURITE, simulated
 from fullbench.benchmarks.court.recovered import (
@@ -43,7 +43,6 @@ def tables(record: Record, seed: int) -> list[Table]:
     made = [
         *_leaderboards(record, seed),
         _means(record),
-        _wins(record),
         _agreement(record, seed),
         _planted(found),
         _unplanted(found),
@@ -58,37 +57,29 @@ def tables(record: Record, seed: int) -> list[Table]:
 def _leaderboards(record: Record, seed: int) -> list[Table]:
     """The truth's leaderboard, and that of the judge that errs least: what a user would see of an honest judge."""
     shown = [name for name in record.judges if name == TRUTH or name.startswith("accurate")]
-    return [leaderboard(record, name, seed=seed) for name in _truth_first(shown)]
+    return [leaderboard(record, name, seed=seed) for name in sorted(shown, key=_truth_first)]
 
 
 def _means(record: Record) -> Table:
-    """The mean mark of every contestant, by every judge."""
+    """What each judge makes of the contestants: the marks of different judges are never mixed."""
     scored = record.where(ballot=SCORES, fault=None)
-    return _side_by_side(
+    means = {judge: _by_contestant(marked(own), SCALE) for judge, own in scored.by("judge").items()}
+    judges = sorted(means, key=_truth_first)
+    ranked = _ranked(scored.contestants, means[judges[0]]) if judges else []
+    found = {judge: [means[judge].get(name) for name in ranked] for judge in judges}
+    return Table(
         "means",
         "Mean mark that each judge gives to each contestant",
-        {judge: _by_contestant(marked(own), SCALE) for judge, own in scored.by("judge").items()},
-        "Scores of 1 to 5 given to single responses.",
-        SCORES,
-    )
+        ["judge", *ranked, "n"],
+        [[judge, *(cell and cell.value for cell in cells), sum(cell.n for cell in cells if cell)]
+         for judge, cells in found.items()],
+        ["Scores of 1 to 5 given to single responses. Each row is a leaderboard of its own, beside the truth's."],
+        {"ballot": SCORES},
+    )  # fmt: skip
 
 
-def _wins(record: Record) -> Table:
-    """The share of comparisons that every contestant wins, by every judge."""
-    compared = record.where(ballot=PAIRS, fault=None)
-    return _side_by_side(
-        "wins",
-        "Share of pairs that each contestant wins before each judge",
-        {judge: _by_contestant(_outcomes(own), SHARE) for judge, own in compared.by("judge").items()},
-        "Pairs heard in both orders; a tie is half a win.",
-        PAIRS,
-    )
-
-
-def _outcomes(own: Record) -> Iterator[tuple[Key, float]]:
-    for duel in own.duels():
-        yield (duel.item, duel.first), duel.outcome
-        yield (duel.item, duel.second), 1 - duel.outcome
+def _truth_first(judge: str) -> tuple[bool, str]:
+    return judge != TRUTH, judge
 
 
 def _by_contestant(marks: Iterable[tuple[Key, float]], within: tuple[float, float]) -> dict[str, Estimate | None]:
@@ -96,25 +87,6 @@ def _by_contestant(marks: Iterable[tuple[Key, float]], within: tuple[float, floa
     for (item, contestant), mark in marks:
         rows.setdefault(contestant, []).append((mark, item))
     return {contestant: _mean(those, within) for contestant, those in rows.items()}
-
-
-def _side_by_side(name: str, title: str, means: dict[str, dict[str, Estimate | None]], note: str, ballot: str) -> Table:
-    """What each judge makes of the contestants: the marks of different judges are never mixed."""
-    judges = _truth_first(means)
-    ranked = _ranked({one for row in means.values() for one in row}, means[judges[0]]) if judges else []
-    cells = {judge: {one: found and found.value for one, found in means[judge].items()} for judge in judges}
-    return Table(
-        name,
-        title,
-        ["judge", *ranked],
-        [[judge, *(cells[judge].get(contestant) for contestant in ranked)] for judge in judges],
-        [f"{note} Each row is a leaderboard of its own."],
-        {"ballot": ballot},
-    )
-
-
-def _truth_first(judges: Iterable[str]) -> list[str]:
-    return sorted(judges, key=lambda judge: (judge != TRUTH, judge))
 
 
 def _ranked(contestants: Iterable[str], means: dict[str, Estimate | None]) -> list[str]:
