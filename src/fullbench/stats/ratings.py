@@ -18,7 +18,7 @@ from fullbench.stats.arrays import Floats, Ints, Numbers, column
 from fullbench.stats.bootstrap import Labels, Sample, replicate
 from fullbench.stats.estimates import Estimate, Undefined
 from fullbench.stats.graphs import strong_components, weak_components
-from fullbench.stats.shares import wilson
+from fullbench.stats.shares import share, wilson
 from fullbench.stats.strengths import Pairs, newton
 
 Interval = Literal["bootstrap", "sandwich"]
@@ -63,19 +63,37 @@ def win_matrix(first: npt.ArrayLike, second: npt.ArrayLike, outcome: Numbers, *,
 
 
 def win_rates(
-    first: npt.ArrayLike, second: npt.ArrayLike, outcome: Numbers, *, contestants: int = 0, level: float = 0.95
+    first: npt.ArrayLike,
+    second: npt.ArrayLike,
+    outcome: Numbers,
+    *,
+    contestants: int = 0,
+    cluster: Labels | None = None,
+    level: float = 0.95,
+    seed: int = 0,
 ) -> list[Estimate | None]:
-    """Each contestant's share of wins, ties as halves, with Wilson's interval; None for one that met nobody.
+    """Each contestant's share of wins, ties as halves; None for one that met nobody, or in one cluster only.
+
+    The interval is Wilson's, or that of `shares.share` where duels have a `cluster` (the item).
 
     >>> print(win_rates([0, 0, 1], [1, 1, 2], [1, 0.5, 0])[0])
     0.750 [0.198, 0.973] n=2
     """
     wins = win_matrix(first, second, outcome, contestants=contestants)
-    won, lost = wins.sum(axis=1), wins.sum(axis=0)
-    return [
-        wilson(float(up), round(float(up + down)), level=level) if up + down else None
-        for up, down in zip(won, lost, strict=True)
-    ]
+    if cluster is None:
+        played = wins.sum(axis=1) + wins.sum(axis=0)
+        return [
+            wilson(float(up), round(float(all_)), level=level) if all_ else None
+            for up, all_ in zip(wins.sum(axis=1), played, strict=True)
+        ]
+    one, two, result, label = np.asarray(first), np.asarray(second), column(outcome), np.asarray(cluster)
+    rates: list[Estimate | None] = []
+    for who in range(len(wins)):
+        mine = (one == who) | (two == who)
+        won = np.where(one == who, result, 1 - result)[mine]
+        clusters = len(np.unique(label[mine]))
+        rates.append(share(won, cluster=label[mine], level=level, seed=seed) if clusters > 1 else None)
+    return rates
 
 
 def bradley_terry(
