@@ -45,8 +45,9 @@ FAULTS = (
     "drip",
     "soft",
 )
-USED = b'"usage":{"prompt_tokens":900,"completion_tokens":5}'
-REPLY = b'{"choices":[{"message":{"content":"[[4]]"},"finish_reason":"stop"}],' + USED + b"}"
+USED = b'"usage":{"prompt_tokens":900,"completion_tokens":5,"total_tokens":905}'
+SAID = b'"choices":[{"index":0,"message":{"role":"assistant","content":"[[4]]"},"finish_reason":"stop"}]'
+REPLY = b'{"id":"1","object":"chat.completion","created":1,"model":"judge",' + SAID + b"," + USED + b"}"
 
 
 class Books:

@@ -1,6 +1,6 @@
 """One client, one measurement, one process: `python -m scripts.bench.clients CLIENT URL CALLS WIDTH` prints JSON.
 
-Clients: `ours` (ChatModel), `floor` (an asyncio protocol that does nothing but write and read), `sdk` (the OpenAI
+Clients: `ours` (ChatModel), `hearing` (a whole run, ledger on), `inspect` (inspect_ai's generate), `floor` (an asyncio protocol that does nothing but write and read), `sdk` (the OpenAI
 SDK). Each asks the same: 443 words and a JPEG of 40 KB. The last imports nothing of ours, so that it can run in an
 environment of its own.
 """
@@ -14,7 +14,7 @@ import random
 import resource
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 WORDS = " ".join(random.Random(0).choice(["judge", "picture", "answer", "better", "because"]) for _ in range(443))
@@ -122,6 +122,57 @@ def sdk(url: str, width: int) -> Callable[[int], None]:
     return lambda calls: asyncio.run(play(calls))
 
 
+def inspect(url: str, width: int) -> Callable[[int], None]:
+    from inspect_ai.model import ChatMessageUser, ContentImage, ContentText, GenerateConfig, get_model
+
+    config = GenerateConfig(max_connections=width, temperature=0.0)
+    model = get_model("openai/judge", base_url=url, api_key="none", responses_api=False, config=config)
+    picture = f"data:image/jpeg;base64,{base64.b64encode(jpeg()).decode()}"
+
+    async def play(calls: int) -> None:
+        gate = asyncio.Semaphore(width)
+
+        async def ask(number: int) -> None:
+            async with gate:
+                parts = [ContentImage(image=picture), ContentText(text=f"{WORDS} {number}")]
+                reply = await model.generate([ChatMessageUser(content=parts)])
+                assert reply.completion == "[[4]]"
+
+        await asyncio.gather(*map(ask, range(calls)))
+
+    loop = asyncio.new_event_loop()
+    return lambda calls: loop.run_until_complete(play(calls))
+
+
+def hearing(url: str, width: int) -> Callable[[int], None]:
+    """Cases, prompts, calls, reading and the ledger: all that a run does."""
+    import tempfile
+
+    from fullbench import Case, Item, Picture, Response, Score
+    from fullbench.judges.prompted import PromptedJudge
+    from fullbench.ledger.store import Ledger
+    from fullbench.models.chat import ChatModel
+    from fullbench.models.settings import Limits, Sampling
+    from fullbench.runs.hear import hear
+
+    picture = Picture.of(jpeg())
+    model = ChatModel("judge", url, sampling=Sampling(temperature=0.0), limits=Limits(concurrency=width))
+    judge = PromptedJudge(model, "direct")
+    question, answer = WORDS[: len(WORDS) // 4], WORDS[len(WORDS) // 4 :]
+
+    def cases(calls: int) -> Iterator[Case]:
+        for number in range(calls):
+            item = Item.ask(f"{calls}-{number}", f"{question} {number}", picture)
+            yield Case(item, (Response.say(item.id, "somebody", answer),), Score(1, 5))
+
+    def run(calls: int) -> None:
+        with tempfile.TemporaryDirectory() as folder, Ledger(Path(folder) / "bench.ledger") as ledger:
+            (tally,) = hear([judge], lambda _: cases(calls), ledger)
+        assert (tally.done, tally.failed, sum(tally.faults.values())) == (calls, 0, 0)
+
+    return run
+
+
 def peak_mb() -> float:
     """The most memory this process ever held."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
@@ -129,7 +180,7 @@ def peak_mb() -> float:
 
 def main() -> None:
     client, url, calls, width = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
-    run = {"ours": ours, "floor": floor, "sdk": sdk}[client](url, width)
+    run = {"ours": ours, "hearing": hearing, "floor": floor, "sdk": sdk, "inspect": inspect}[client](url, width)
     run(WARM_UP)
     wall, cpu = time.perf_counter(), time.process_time()
     run(calls)

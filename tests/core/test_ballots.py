@@ -107,11 +107,13 @@ def test_whatever_is_read_is_legal(text: str, n: int, kind: Ballot) -> None:
     assert isinstance(ruling, str) or (len(ruling) == n and kind.allows(ruling))
 
 
-TOKENS = ["[[", "]]", "[", "]", "A", "B", "C", "4", "7", "4/5", ">", "=", ",", "\n", " ", "{", "}", '"', "'", ":",
-          "judgement", "Rating", "Response", "is", "better", "not", "tie", "评分", "平局", "good", "<think>"]  # fmt: skip
+TOKENS = (
+    """[[ ]] [ ] A B C 4 7 4/5 > = , { } " ' : judgement Rating Response is better not tie 评分 平局 good <think>"""
+)
+SHARDS = [*TOKENS.split(), " ", "\n"]
 
 
-@given(parts=st.lists(st.sampled_from(TOKENS), max_size=30), n=st.integers(1, 4), kind=st.sampled_from(BALLOTS))
+@given(parts=st.lists(st.sampled_from(SHARDS), max_size=30), n=st.integers(1, 4), kind=st.sampled_from(BALLOTS))
 def test_whatever_is_read_from_shards_is_legal(parts: list[str], n: int, kind: Ballot) -> None:
     n = max(n, least(kind))
     ruling = kind.read("".join(parts), n)
@@ -135,7 +137,7 @@ def test_json_is_json() -> None:
 
 def test_markers() -> None:
     assert Score().write([4.0, 2.0]) == "[[4]], [[2]]"
-    assert Real().write([1e-7]) == "[[0.0000001]]"
+    assert Real().write([1e-7]) == "[[1e-07]]"
     assert Choice().write([0.5, 0.5]) == "[[C]]"
     assert Choice().write([0.0, 0.0, 1.0]) == "[[C]]"
     assert Ranking().write([2.0, 1.0, 3.0]) == "[[C]], [[A]], [[B]]"
@@ -187,12 +189,14 @@ def test_a_spec_that_names_nothing(spec: str, says: str) -> None:
 
 @pytest.mark.parametrize(
     ("kind", "n"),
-    [(Score(), 0), (Real(), 0), (Likert(("bad", "good")), 0), (Choice(), 1), (Choice(), 26), (Ranking(), 1)],
+    [(Score(), 0), (Real(), 0), (Likert(("bad", "good")), 0), (Choice(), 1), (Ranking(), 1)],
 )
 def test_too_few_or_too_many_responses(kind: Ballot, n: int) -> None:
     with pytest.raises(InputError, match=f"found {n}"):
         kind.check(n)
-    kind.check(n + 2 if n < 20 else len(LETTERS) - 1)
+    with pytest.raises(InputError, match="found 27"):
+        kind.check(len(LETTERS) + 1)
+    kind.check(n + 1)
 
 
 def test_styles_and_languages() -> None:

@@ -210,7 +210,7 @@ BAD_ROWS = [
 ]
 
 
-@pytest.mark.parametrize(("file", "content", "line", "said"), BAD_ROWS)
+@pytest.mark.parametrize(("file", "content", "line", "said"), BAD_ROWS, ids=[f"{row[0]} {row[3]}" for row in BAD_ROWS])
 def test_bad_rows_are_one_sentence_with_file_and_line(tmp_path, file, content, line, said):
     path = tmp_path / file
     path.write_bytes(content)

@@ -17,7 +17,9 @@ repeated voids what stands before it, and what follows it may rule; and what onl
 
 Where several labelled rulings differ, those labelled final, overall or not at all go before those that name a
 criterion; two criteria alone, or two sentences that contradict each other, are no ruling. Thinking (`<think>`) is not
-part of the reply. A reply without a ruling that declines in its own name is refused; any other is unreadable.
+part of the reply. Rulings in words are looked for in the last `LONGEST` characters, and of objects and brackets the
+last `CHECKED` are weighed: no real reply comes near. A reply without a ruling that declines in its own name is refused;
+any other is unreadable.
 """
 
 from __future__ import annotations
@@ -35,6 +37,7 @@ from fullbench.core.reading_words import CUE, KEY, NOUN, after_thinking, plain, 
 Ruling = tuple[float, ...] | Literal["refused", "unreadable"]
 ECHO = "echo"
 CHECKED = 200
+LONGEST = 50_000
 
 
 def read(form: Form, text: str, n: int, shown: Sequence[str] = ()) -> Ruling:
@@ -77,6 +80,7 @@ class _Reading:
         return self.in_words(text)
 
     def in_words(self, text: str) -> Marks | None:
+        text = text[-LONGEST:]
         for claims in (self.form.labelled(text, self.n), self.on_lines(text, single=True)):
             if (marks := self.decide(text, claims)) is not None:
                 return marks
@@ -177,8 +181,8 @@ class _Reading:
     def in_markers(self, text: str) -> list[Claim]:
         found = [m for m in _MARKER.finditer(text) if not _PLACEHOLDER.fullmatch(trim(m[0]))]
         if self.form.pieces(self.n) == 1:
-            return self.menus(text, [self.marked(text, run) for run in _runs(text, found, _SIGNS)])
-        claims = [self.marked(text, run) for run in _runs(text, found, _LINKS)]
+            return self.menus(text, [self.marked(text, run) for run in _runs(text, found, _SIGNS)[-CHECKED:]])
+        claims = [self.marked(text, run) for run in _runs(text, found, _LINKS)[-CHECKED:]]
         if isinstance(self.form, ValueForm) and not (claims and claims[-1].marks):
             return self.apart(self.form, text, found) or claims
         return claims
@@ -259,6 +263,12 @@ _PLACEHOLDER = re.compile(
 _MENU_LINE = re.compile(
     r"\s*(?:\(?\d[.):]|[-•·(]|if\b)|.{0,200}(?:\bif\b|\bwhen\b|\bfor\b|如果|若|表示|代表)", re.IGNORECASE
 )
+_OPTION_GAP = re.compile(
+    r"[^\w\n]{0,4}(?:(?:or|and|to|through|以及|或者|或|和|到)[^\w\n]{0,4})?"
+    r"|(?!.*(?i:\b(?:but|however|yet|although|instead|actually|then)\b)|.*[但却而])"
+    r".{0,120}(?:(?i:\b(?:if|when|means?)\b|\bfor (?:an? )?(?:\w+ )?(?:tie|draw|response|assistant|answer)\b)"
+    r"|如果|若|表示|代表|时).{0,120}"
+)
 _STRICT_WORDS = """
 rating score grade judgement judgment verdict ranking rank decision mark
 评分 得分 分数 打分 总分 结论 判断 判定 裁决 排名 排序 评级 等级
@@ -327,6 +337,24 @@ def _runs(text: str, found: list[re.Match[str]], link: re.Pattern[str]) -> list[
 
 
 def _by_line(text: str, claims: list[Claim]) -> list[list[Claim]]:
+    """Claims of one line that are joined as options are: `[[A]] if ..., [[B]] if ...`, `[[1]] to [[5]]`.
+
+    Three or more different ones on a line are options however they are joined, unless the last is called final.
+    """
+    lines: list[list[Claim]] = []
+    for line in _same_line(text, claims):
+        if len({claim.marks for claim in line}) > 2 and not CUE.search(text, line[-2].end, line[-1].start):
+            lines.append(line)
+            continue
+        for place, claim in enumerate(line):
+            if place and _OPTION_GAP.fullmatch(text, line[place - 1].end, claim.start):
+                lines[-1].append(claim)
+            else:
+                lines.append([claim])
+    return lines
+
+
+def _same_line(text: str, claims: list[Claim]) -> list[list[Claim]]:
     lines: list[list[Claim]] = []
     for claim in claims:
         if lines and "\n" not in text[lines[-1][-1].end : claim.start]:

@@ -27,7 +27,8 @@ finally conclusion verdict answer rating score scores grade judgement judgment d
 result winner preference better best worse worst good bad tie tied both equal equally response responses assistant
 assistants model models image images option candidate output would give rate choose pick select prefer than with
 following analysis reason json points out because
-我 的 是 为 最 终 后 总 评 分 得 数 结 论 判 断 答 案 选 择 排 名 序 果 更 好 优 差 胜 平 局 因 此 所 以 综 上 回 复 图 片 给 打
+我 的 是 为 最 终 后 总 评 分 得 数 结 论 判 断 答 案 选 择 排 名 序 果 更 好 优 差 胜 平 局
+因 此 所 以 综 上 回 复 图 片 给 打
 """
 _STOCK = frozenset(_STOCK_WORDS.split())
 _EDGE = re.compile(r"[\n\"]|[.!?:]\s")

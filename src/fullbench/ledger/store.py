@@ -206,6 +206,7 @@ class Ledger(AbstractContextManager["Ledger"]):
         """Verdicts with their items and responses: of these judges, on these cases, on items that bear these tags.
 
         Where an item id was used for several contents, the latest is given; `cases` keeps to the verdicts on yours.
+        Where a contestant answered several times, the response of the first trial is given.
         """
         with self._reading() as reader:
             return reading.record(reader, self._find, judge=judge, cases=cases, tags=tags, texts=texts)
@@ -275,8 +276,9 @@ class Ledger(AbstractContextManager["Ledger"]):
         return self._seen.get((table, key)) == content
 
     def _remember(self, table: str, key: str, content: str = "") -> None:
-        """Spare a short while's repetitions; the memory never grows beyond `RECENT`."""
+        """Spare a short while's repetitions; the memory never grows beyond `RECENT`, and what it forgets is on disk."""
         if len(self._seen) >= RECENT:
+            self.flush()
             self._seen.clear()
         self._seen[table, key] = content
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any
@@ -29,6 +28,7 @@ from fullbench.models.tokens import estimate, words
 
 LONGEST_WAIT = 30.0
 CONNECT_TRIES = 3
+CONNECT_SECONDS = 10.0
 UNCLEAR_TRIES = 5
 REPLY_TOKENS = 256
 
@@ -103,17 +103,19 @@ class Caller:
         self._url = URL(line.dialect.url(line.base, line.model), encoded=True)
         self._answered = False
         self._unclear = 0
+        self._clock: Callable[[], float]
         self._closing: asyncio.Event
         self._session: aiohttp.ClientSession
 
     async def __aenter__(self) -> Caller:
+        self._clock = asyncio.get_running_loop().time
         self._closing = asyncio.Event()
         self._session = aiohttp.ClientSession(
             headers={**self._line.dialect.headers(self._line.secret), "Accept": "application/json"},
             connector=aiohttp.TCPConnector(limit=0, ttl_dns_cache=300),
             cookie_jar=aiohttp.DummyCookieJar(),
             proxy=_proxy(self._url),
-            timeout=aiohttp.ClientTimeout(total=self._line.limits.timeout, sock_connect=10.0),
+            timeout=aiohttp.ClientTimeout(total=self._line.limits.timeout, sock_connect=CONNECT_SECONDS),
         )
         return self
 
@@ -139,7 +141,7 @@ class Caller:
         guess = 0
         if self._tokens is not None:
             guess = estimate(prompt) + (line.sampling.max_tokens or REPLY_TOKENS)
-        give_up = time.monotonic() + line.limits.patience
+        give_up = self._clock() + line.limits.patience
         attempt = 0
         while True:
             attempt += 1
@@ -150,7 +152,7 @@ class Caller:
             if settled is not None:
                 return Reply(prompt, usage=tally.usage(line.price), error=settled[0], stop=settled[1])
             wait = self._wait(result, attempt)
-            late = time.monotonic() + wait > give_up
+            late = self._clock() + wait > give_up
             if attempt >= line.limits.attempts or late or self._closing.is_set():
                 tries = "1 attempt" if attempt == 1 else f"{attempt} attempts"
                 why = f"no answer after {tries}; the last one: {result.message}"
@@ -161,10 +163,10 @@ class Caller:
         await self._throttle.enter()
         try:
             await self._take_turn(guess)
-            sent = time.monotonic()
+            sent, started = self._throttle.clock(), self._clock()
             before = tally.tokens_in + tally.tokens_out
             result = await self._post(body, prompt, tally)
-            tally.seconds += time.monotonic() - sent
+            tally.seconds += self._clock() - started
             if self._tokens is not None:
                 self._tokens.correct(tally.tokens_in + tally.tokens_out - before - guess)
             if isinstance(result, Answer):
@@ -195,6 +197,9 @@ class Caller:
         except aiohttp.ClientConnectorError as error:
             tally.retries += 1
             return Trouble("again", f"no connection ({error.strerror or error})", unconnected=True)
+        except aiohttp.ConnectionTimeoutError:
+            tally.retries += 1
+            return Trouble("again", "no connection in time", unconnected=True)
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             return self._broken_off(error, seen, prompt, tally)
         if seen != 200:

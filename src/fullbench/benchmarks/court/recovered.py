@@ -10,8 +10,9 @@ from fullbench.benchmarks.court.bench import FAVOURITE
 from fullbench.core.record import Record
 from fullbench.judges.rules import length_of
 from fullbench.judges.simulated import USUAL_LENGTH, SimulatedJudge
-from fullbench.stats.bias import fault_rate, latent_marks, position_bias
-from fullbench.stats.estimates import Estimate
+from fullbench.stats.bias import latent_marks, position_bias
+from fullbench.stats.estimates import Estimate, Undefined
+from fullbench.stats.shares import wilson
 
 TRUTH = "truth"
 SCORES, PAIRS, RANKINGS = "score:1-5", "choice+tie", "ranking"
@@ -50,7 +51,7 @@ def recovered(own: Record, judge: SimulatedJudge, record: Record) -> Iterator[Fo
     yield Found(judge, "position", planted.position, lean, "share ruled by place", 0.0)
     faults = sum(verdict.fault is not None for verdict in own)
     if planted.faults:
-        yield Found(judge, "faults", planted.faults, fault_rate(faults, len(own)), "share of verdicts", 0.0)
+        yield Found(judge, "faults", planted.faults, wilson(faults, len(own)), "share of verdicts", 0.0)
 
 
 def _effects(own: Record, true: dict[Key, float]) -> dict[str, Estimate]:
@@ -99,7 +100,7 @@ def tried(compute: Callable[[], T]) -> T | None:
     """What a statistic gives, or None where it is not defined for so few rows."""
     try:
         return compute()
-    except ValueError:
+    except Undefined:
         return None
 
 

@@ -25,8 +25,10 @@ from fullbench.core.record import Record
 from fullbench.core.results import Cell, Table
 from fullbench.judges.simulated import SimulatedJudge
 from fullbench.reports.standard import leaderboard
-from fullbench.stats.bias import clustered_mean, fault_rate, swap_flips
+from fullbench.stats.agreement import pearson
+from fullbench.stats.bias import clustered_mean, swap_flips
 from fullbench.stats.estimates import Estimate
+from fullbench.stats.shares import wilson
 
 Rows = Iterable[tuple[float, str]]
 """Values, each with the item it belongs to."""
@@ -41,7 +43,7 @@ def tables(record: Record, seed: int) -> list[Table]:
     made = [
         *_leaderboards(record, seed),
         _means(record),
-        _agreement(record),
+        _agreement(record, seed),
         _planted(found),
         _unplanted(found),
         _faults(record, planted),
@@ -111,12 +113,13 @@ def _task(record: Record) -> Callable[[Verdict], object]:
     return lambda verdict: record.tag(verdict, "task")
 
 
-def _agreement(record: Record) -> Table:
+def _agreement(record: Record, seed: int) -> Table:
     """Each judge against the truth: marks, pairs, rankings."""
     true = true_marks(record)
     rows = [
         [
             judge,
+            _correlation(verdicts, true, seed),
             _mean(((abs(mark - true[key]), key[0]) for key, mark in marked(verdicts) if key in true), (0, 4)),
             _mean(_decided(verdicts.where(ballot=PAIRS, fault=None), true, ties=True), SHARE),
             _mean(_decided(verdicts.where(ballot=PAIRS, fault=None), true, ties=False), SHARE),
@@ -128,21 +131,31 @@ def _agreement(record: Record) -> Table:
         for judge, verdicts in record.by("judge").items()
         if judge != TRUTH
     ]
-    columns = ["judge", "score error", "pairs", "pairs, no ties", "rankings", "swap flips", "verdicts", "faults"]
+    columns = [
+        *("judge", "scores, r", "score error", "pairs", "pairs, no ties", "rankings", "swap flips"),
+        *("verdicts", "faults"),
+    ]
     return Table(
         "agreement",
         "Each judge against the truth",
         columns,
-        sorted(rows, key=lambda row: _value(row[1])) if true else [],
+        sorted(rows, key=lambda row: _value(row[2])) if true else [],
         [
-            "Score error: mean distance from the truth's mark of 1 to 5.",
+            "Scores, r: Pearson's correlation with the truth's marks of 1 to 5. Score error: mean distance from them.",
             "Pairs: share ruled as the truth does, a tie being a ruling of its own. No ties: only pairs of different "
             "quality, a judge's tie counting one half; rankings likewise, over the pairs within them.",
             "Swap flips: share of pairs whose ruling changed with the order shown.",
             "Faults are left out of the figures before them and counted at the end.",
         ],
         {"against": TRUTH},
+        {"kind": "intervals", "label": "judge", "value": "pairs, no ties", "reference": 0.5},
     )
+
+
+def _correlation(own: Record, true: dict[Key, float], seed: int) -> Estimate | None:
+    rows = [(mark, true[key], key[0]) for key, mark in marked(own) if key in true]
+    marks, truth, items = ([row[place] for row in rows] for place in range(3))
+    return tried(lambda: pearson(marks, truth, cluster=items, seed=seed))
 
 
 def _planted(found: Sequence[Found]) -> Table:
@@ -186,15 +199,15 @@ def _faults(record: Record, planted: dict[str, SimulatedJudge]) -> Table:
     for judge, counts in record.faults().items():
         total = sum(counts[fault] for fault in FAULTS)
         share = planted[judge].planted.faults if judge in planted else None
-        rows.append(
-            [judge, counts["verdicts"], *(counts[f] for f in FAULTS), fault_rate(total, counts["verdicts"]), share]
-        )
+        rows.append([judge, counts["verdicts"], *(counts[f] for f in FAULTS), wilson(total, counts["verdicts"]), share])
     return Table(
         "faults",
         "Verdicts without a ruling",
         ["judge", "verdicts", *FAULTS, "share", "planted"],
         rows,
         ["A fault is never a mark: it is left out of every mean and counted here."],
+        {},
+        {"kind": "bars", "label": "judge", "value": "share"},
     )
 
 
