@@ -21,7 +21,7 @@ from fullbench.core.items import Item, Response
 from fullbench.core.pictures import Picture
 from fullbench.core.results import EstimateLike, Table
 from fullbench.reports import charts
-from fullbench.reports.cells import decimals, is_fault, number, numeric, show, sort_value
+from fullbench.reports.cells import decimals, is_fault, numeric, show, sort_value
 from fullbench.reports.charts import Chart
 
 if TYPE_CHECKING:
@@ -170,11 +170,11 @@ def _column(table: Table, name: str) -> list[_Cell]:
         if not isinstance(cell, EstimateLike):
             shown.append(_Cell(show(cell, places), sort, classes))
             continue
-        ends = f"[{number(cell.low, places)}, {number(cell.high, places)}]"
+        figure, ends = show(cell, places).split(" ", 1)
         bar = None if most <= least else _bar(cell, least, most)
         method = getattr(cell, "method", "")
         title = f"n = {cell.n}" + (f"; {method}" if method else "")
-        shown.append(_Cell(number(cell.value, places), sort, classes, f"{ends} n={cell.n}", bar, title))
+        shown.append(_Cell(figure, sort, classes, f"{ends} n={cell.n}", bar, title))
     return shown
 
 
