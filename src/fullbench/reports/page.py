@@ -206,20 +206,27 @@ def _exhibit(exhibit: Exhibit) -> dict[str, Any]:
             )
             for response in exhibit.responses
         ],
-        "rulings": [
-            (
-                verdict.judge,
-                verdict.fault,
-                list(zip(verdict.contestants, map(_mark, verdict.marks or ()), strict=False)),
-                verdict.text,
-            )
-            for verdict in exhibit.verdicts
-        ],
+        "rulings": _rulings(exhibit),
     }
 
 
-def _mark(mark: float) -> str:
-    return f"{mark:g}"
+def _rulings(exhibit: Exhibit) -> dict[str, Any]:
+    """Every verdict as a row of marks under the contestants' names; who was shown first, where orders differ."""
+    shown = [response.contestant for response in exhibit.responses]
+    names = list(dict.fromkeys([*shown, *(name for one in exhibit.verdicts for name in one.contestants)]))
+    rows = []
+    for verdict in exhibit.verdicts:
+        marks = dict(zip(verdict.contestants, verdict.marks or (), strict=False))
+        rows.append(
+            {
+                "judge": verdict.judge,
+                "first": verdict.contestants[0],
+                "marks": [marks.get(name) for name in names],
+                "fault": verdict.fault,
+                "text": verdict.text,
+            }
+        )
+    return {"names": names, "rows": rows, "orders": len({verdict.contestants for verdict in exhibit.verdicts}) > 1}
 
 
 def _draw(drawn: Chart) -> _Drawn:
