@@ -8,7 +8,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Literal
 
 from fullbench.core.errors import InputError
@@ -23,6 +23,15 @@ Style = Literal["marker", "json"]
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 __all__ = ["LETTERS", "Ballot", "Choice", "Language", "Likert", "Ranking", "Real", "Ruling", "Score", "Style", "ballot"]
+
+
+_TERSE = 10
+
+
+@lru_cache(maxsize=4096)
+def _read_terse(form: Ballot, text: str, n: int) -> Ruling:
+    """A reply that is a marker and no more: too short to quote anybody, and the same one comes by the thousand."""
+    return read(form._reader, text, n, ())  # noqa: SLF001
 
 
 class Ballot(ABC):
@@ -68,6 +77,8 @@ class Ballot(ABC):
         `shown` holds the candidates' own words: a ruling that only quotes them does not count. The rule stands in
         `core.reading`, what is a quotation in `core.reading_quotes`.
         """
+        if len(text) <= _TERSE and text.startswith("[["):
+            return _read_terse(self, text, n)
         return read(self._reader, text, n, shown)
 
     def write(self, marks: Sequence[float], form: Style = "marker") -> str:
