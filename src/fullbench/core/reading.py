@@ -136,10 +136,9 @@ class _Reading:
             return ILLEGAL
         if not entry.values:
             return None
-        digits = word in _CHOOSING
-        if len(entry.values) > 1:
-            return self.value(entry.values, digits)
-        return self.value(entry.values[0], digits)
+        node = entry.values if len(entry.values) > 1 else entry.values[0]
+        marks = self.value(node, digits=word in _CHOOSING)
+        return marks or None if word in _SCORING and not isinstance(self.form, ValueForm) else marks
 
     def value(self, node: Node, digits: bool) -> Marks | None:
         if isinstance(node, Object):
@@ -247,8 +246,8 @@ _LISTED = re.compile(r"\s*(?:[-•·]|(\d)[.)])\s")
 _OUT_OF = re.compile(r"\s?(?:/|out of)\s?\d+(?:\.\d+)?")
 _SIGNS = re.compile(r"\s?[<>=~]{1,3}\s?")
 _LINKS = re.compile(
-    r"\s{0,4}(?:[,;>&|<=~]{1,2}|,?\s?(?:then|followed by|and then|and)\b|然后|其次|再|和)?\s{0,4}"
-    r"(?:\(?\d{1,2}[.):]|\d(?:st|nd|rd|th)\b[ :]{0,2}(?:place)?:?)?\s{0,3}"
+    r"(?i)\s{0,4}(?:[,;>&|<=~]{1,2}|,?\s?(?:then|followed by|and then|and)\b|然后|其次|再|和)?\s{0,4}"
+    r"(?:\(?\d{1,2}[.):]|(?:\d(?:st|nd|rd|th)|second|third|fourth|fifth|last|worst)\b[ :]{0,2}(?:place)?:?)?\s{0,3}"
 )
 _MENU_MARK = re.compile(r"[A-Z0-9]\s?[/|]\s?[A-Z](?![A-Za-z])|\bor\b|或|[A-Z]/[A-Z]|\d\s?\|\s?\d")
 _PLACEHOLDER = re.compile(
@@ -267,9 +266,11 @@ _STRICT_WORDS = """
 rating score grade judgement judgment verdict ranking rank decision mark
 评分 得分 分数 打分 总分 结论 判断 判定 裁决 排名 排序 评级 等级
 """
+_SCORING_WORDS = "rating score grade mark 评分 得分 分数 打分 总分 评级 等级"
 _CHOOSING_WORDS = "winner better best preferred preference choice 胜者 选择 更好"
 _LOOSE_WORDS = "answer result order output pick selection conclusion 答案 结果"
 _OTHER_WORDS = "max min maximum minimum possible confidence reason scale range"
+_SCORING = frozenset(_SCORING_WORDS.split())
 _STRICT = frozenset(_STRICT_WORDS.split())
 _CHOOSING = frozenset(_CHOOSING_WORDS.split())
 _LOOSE = frozenset(_LOOSE_WORDS.split()) | _CHOOSING
