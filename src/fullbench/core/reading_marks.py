@@ -15,6 +15,8 @@ from fullbench.core.reading_words import KEY, KEY_WORDS, NOUN, NUM, STRONG, clau
 Marks = tuple[float, ...]
 ILLEGAL: Marks = ()
 PROSE = "prose"
+ECHO = "echo"
+CHECKED = 200
 HOLD = 200
 RESPONSE = re.compile(ref())
 
@@ -62,6 +64,15 @@ _LABEL = re.compile(
     r"|\s?(?:是|为|应为|应该是)[\s:]{0,3})"
 )
 _LABEL_WORDS = [*KEY_WORDS, "better", "best", "preferred", "winning", "overall"]
+PLACEHOLDER = re.compile(
+    r"(?:(?:your|the|final|overall|a|an|best|whole|single|integer|of)[ _])*(?:rating|score|letter|choice|verdict|answer"
+    r"|option|number|ranking|rank|judge?ment|word|label|value|integer|mark|result|here|winner)s?"
+    r"(?:[ _](?:here|of|for|number|[A-Z1-9]|[a-z ]{1,20}))?"
+    r"|[xXnN.…_?#-]{1,5}|first|second|third|fourth|last|best|worst|next|\W*"
+    r"|(?:你的|您的|最终|最好|最佳|第[一二三四五六七八九])?"
+    r"(?:评分|分数|得分|字母|选择|答案|结论|判断|数字|词|排名|整数)|最好的?|第[一二三四五六]|最后|其次|最差的?",
+    re.IGNORECASE,
+)
 _WORD_BEFORE = re.compile(r"[A-Za-z][\w-]{0,20}[ -]$|[\u3400-\u9fff]{1,4}$")
 _ANSWER = re.compile(r"answer|result|答案|结果", re.IGNORECASE)
 _CONCLUDES = re.compile(
