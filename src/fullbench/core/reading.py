@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Literal
+from typing import TYPE_CHECKING
 
 from fullbench.core.reading_markers import LISTED, MARKER, Markers
 from fullbench.core.reading_marks import CHECKED, ECHO, ILLEGAL, PROSE, Claim, Form, Marks
@@ -34,7 +34,9 @@ from fullbench.core.reading_objects import Objects
 from fullbench.core.reading_quotes import Quotes
 from fullbench.core.reading_words import after_thinking, plain, refuses
 
-Ruling = tuple[float, ...] | Literal["refused", "unreadable"]
+if TYPE_CHECKING:
+    from fullbench.core.ballots import Ruling
+
 LONGEST = 50_000
 
 
