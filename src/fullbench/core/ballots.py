@@ -21,8 +21,6 @@ Style = Literal["marker", "json"]
 Ruling = tuple[float, ...] | Literal["refused", "unreadable"]
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
-__all__ = ["LETTERS", "Ballot", "Choice", "Language", "Likert", "Ranking", "Real", "Ruling", "Score", "Style", "ballot"]
-
 
 class Ballot(ABC):
     """The form a judge fills in.
