@@ -40,7 +40,7 @@ from fullbench.ledger.trouble import plainly
 GROUP = 50
 DELAY = 0.02
 LOOKUP = 500
-RECENT = 65_536
+RECENT = 4_096
 
 INSERTS = {
     "pictures": "INSERT INTO pictures (digest, media, path) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
