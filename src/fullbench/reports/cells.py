@@ -1,0 +1,137 @@
+"""How one cell of a table is shown, and how a figure that cannot be had becomes a cell that says so."""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from fullbench.core.cases import FAULTS
+from fullbench.core.results import Cell, EstimateLike, Table
+from fullbench.stats.estimates import Undefined
+
+Figure = TypeVar("Figure")
+EMPTY = "-"
+
+
+class Gaps:
+    """Keeps the reasons of figures that could not be had, for the notes of the table.
+
+    >>> from fullbench.stats.agreement import pearson
+    >>> gaps = Gaps()
+    >>> gaps.cell("judge A", lambda: pearson([1, 1, 1], [1, 2, 3])) is None
+    True
+    >>> gaps.notes
+    ('- for judge A: a correlation needs two columns that vary; one is constant over 3 rows',)
+    """
+
+    def __init__(self) -> None:
+        self._where: dict[str, list[str]] = {}
+
+    def cell(self, where: str, figure: Callable[[], Figure]) -> Figure | None:
+        """The figure, or None when it is undefined; the reason is kept under the name `where`."""
+        try:
+            return figure()
+        except Undefined as reason:
+            self._where.setdefault(str(reason), []).append(where)
+            return None
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return tuple(f"{EMPTY} for {', '.join(places)}: {reason}" for reason, places in self._where.items())
+
+
+def plain(text: str) -> str:
+    """Text on one line and without control characters, which could rewrite a terminal.
+
+    >>> plain("a\\x1b[31m\\nb")
+    'a[31m b'
+    """
+    kept = (" " if char.isspace() else char for char in text if char.isspace() or unicodedata.category(char) != "Cc")
+    return " ".join("".join(kept).split())
+
+
+def decimals(cells: Sequence[Cell]) -> int:
+    """How many decimals the numbers of a column deserve: ratings none, percentages one, shares two.
+
+    >>> decimals([0.5, 0.25]), decimals([12.5]), decimals([1034.2])
+    (2, 1, 0)
+    """
+    numbers = [cell.value if isinstance(cell, EstimateLike) else cell for cell in cells]
+    largest = max((abs(number) for number in numbers if isinstance(number, int | float)), default=0.0)
+    return 0 if largest >= 200 else 1 if largest >= 10 else 2
+
+
+def show(cell: Cell, places: int = 2) -> str:
+    """A cell as text.
+
+    >>> show(None), show(3), show(0.125, 2), show("gpt")
+    ('-', '3', '0.12', 'gpt')
+    """
+    if cell is None:
+        return EMPTY
+    if isinstance(cell, str):
+        return plain(cell)
+    if isinstance(cell, EstimateLike):
+        return f"{number(cell.value, places)} [{number(cell.low, places)}, {number(cell.high, places)}]"
+    return number(cell, places)
+
+
+def number(value: float, places: int = 2) -> str:
+    """A number as text; whole numbers keep no decimals, and what rounds to zero has no sign.
+
+    >>> number(7), number(-0.001), number(0.3333, 3)
+    ('7', '0.00', '0.333')
+    """
+    if isinstance(value, int):
+        return str(value)
+    if not math.isfinite(value):
+        raise ValueError(f"a table holds finite numbers or None; found {value}")
+    text = f"{value:.{places}f}"
+    return text.removeprefix("-") if float(text) == 0 else text
+
+
+def sort_value(cell: Cell) -> float | None:
+    """What a numeric cell is sorted by; None for text and for nothing."""
+    if isinstance(cell, EstimateLike):
+        return cell.value
+    return cell if isinstance(cell, int | float) else None
+
+
+def numeric(cells: Sequence[Cell]) -> bool:
+    """Whether a column holds numbers only (and gaps)."""
+    return any(cell is not None for cell in cells) and not any(isinstance(cell, str) for cell in cells)
+
+
+def is_fault(column: str, cell: Cell) -> bool:
+    """Whether a cell counts faults, and there are some.
+
+    >>> is_fault("refused", 3), is_fault("refused", 0), is_fault("n", 3)
+    (True, False, False)
+    """
+    value = sort_value(cell)
+    return value is not None and value > 0 and column.lower() in {*FAULTS, "faults"}
+
+
+def with_n(table: Table) -> tuple[list[str], list[list[str]]]:
+    """Columns and shown cells, with the number of observations beside the intervals.
+
+    One column `n` where all estimates of each row share it and the table has no such column; else `n=` in each cell.
+    """
+    places = [decimals(table.column(name)) for name in table.columns]
+    rows = [[show(cell, place) for cell, place in zip(row, places, strict=True)] for row in table.rows]
+    counts = [{cell.n for cell in row if isinstance(cell, EstimateLike)} for row in table.rows]
+    columns = list(table.columns)
+    if not any(counts):
+        return columns, rows
+    if all(len(found) <= 1 for found in counts):
+        if "n" in columns:
+            return columns, rows
+        tails = [str(next(iter(found))) if found else EMPTY for found in counts]
+        return [*columns, "n"], [[*row, tail] for row, tail in zip(rows, tails, strict=True)]
+    for row, cells in zip(rows, table.rows, strict=True):
+        for place, cell in enumerate(cells):
+            if isinstance(cell, EstimateLike):
+                row[place] += f" n={cell.n}"
+    return columns, rows

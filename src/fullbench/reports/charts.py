@@ -1,0 +1,294 @@
+"""Charts from one definition: a table and its hint become a Vega-Lite specification; that becomes SVG, PNG, or part of
+a page.
+
+A hint is `{"kind": ..., ...}` and names columns of the table:
+
+    intervals   label, value [, group, reference]   dots with their intervals, best first: a leaderboard
+    bars        label, value [, group]              bars from zero with their intervals
+    scatter     x, y [, label]                      two figures for each row, with intervals and the line x = y
+    heat        row, column, value                  one coloured cell for each row of the table
+    stacked     label, parts                        shares of each row's parts, such as faults
+    histogram   bin, count                          bars side by side
+
+Rows whose figure is missing are left out of the chart and stay in the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fullbench.core.errors import InputError, MissingExtra
+from fullbench.core.results import Cell, EstimateLike, Table
+from fullbench.reports.cells import plain, sort_value
+from fullbench.reports.files import write_file
+
+SCHEMA = "https://vega.github.io/schema/vega-lite/v5.json"
+INK, MUTED, GRID, ACCENT, PAPER = "#1b2430", "#5a6675", "#dde2e8", "#2457c5", "#ffffff"
+PALETTE = ["#2457c5", "#c2541b", "#1a7f5a", "#8a3fb0", "#8a6d00", "#b0305f", "#3c6e8f", "#5e5e5e"]
+FONTS = "system-ui, 'Segoe UI', 'Noto Sans', 'Noto Sans CJK SC', 'PingFang SC', 'Microsoft YaHei', sans-serif"
+Spec = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A Vega-Lite specification, and in words what it shows."""
+
+    spec: Mapping[str, Any]
+    alt: str
+
+
+def chart(table: Table, hint: Mapping[str, Any] | None = None) -> Chart | None:
+    """The chart of a table, by its own hint or the one given; None where there is no hint or nothing to draw.
+
+    >>> table = Table("t", "Wins", ["model", "n"], [["A", 3], ["B", 5]])
+    >>> chart(table, {"kind": "bars", "label": "model", "value": "n"}).alt
+    'Wins. Bars: n by model, 2 rows; from A 3 to B 5.'
+    """
+    found = table.chart if hint is None else hint
+    if found is None:
+        return None
+    kind = found.get("kind")
+    if kind not in _KINDS:
+        raise InputError(f"table {table.name!r}: unknown chart {kind!r}; known: {', '.join(sorted(_KINDS))}")
+    try:
+        body, words = _KINDS[kind](table, found)
+    except KeyError as error:
+        raise InputError(f"table {table.name!r}: a chart of kind {kind!r} needs the hint {error}") from error
+    if not body["data"]["values"]:
+        return None
+    spec = {"$schema": SCHEMA, "background": PAPER, "config": _config(), **body}
+    return Chart(spec, f"{plain(table.title)}. {words}.")
+
+
+def svg(drawn: Chart) -> str:
+    """The chart as SVG; text stays text, under a list of fonts that a browser has, Chinese ones among them."""
+    found: str = _converter().vegalite_to_svg(dict(drawn.spec), vl_version="5.20")
+    return found
+
+
+def png(drawn: Chart, *, scale: float = 2.0) -> bytes:
+    """The chart as PNG, drawn with the fonts of this machine: for Chinese it needs one, such as `fonts-noto-cjk`."""
+    found: bytes = _converter().vegalite_to_png(dict(drawn.spec), scale=scale, vl_version="5.20")
+    return found
+
+
+def write_chart(drawn: Chart, path: str | Path, *, fonts: str | Path | None = None) -> Path:
+    """Write a chart as `.svg`, `.png` or its specification as `.json`; `fonts` is a folder of further fonts."""
+    path = Path(path)
+    if fonts is not None:
+        _converter().register_font_directory(str(fonts))
+    if path.suffix == ".svg":
+        return write_file(path, svg(drawn))
+    if path.suffix == ".png":
+        return write_file(path, png(drawn))
+    if path.suffix == ".json":
+        import orjson
+
+        return write_file(path, orjson.dumps(dict(drawn.spec), option=orjson.OPT_INDENT_2))
+    raise InputError("the suffix says the form of a chart: .svg, .png, .json", path=path)
+
+
+def _converter() -> Any:
+    try:
+        import vl_convert
+    except ImportError as error:
+        raise MissingExtra("drawing charts", "charts") from error
+    return vl_convert
+
+
+def _config() -> Spec:
+    axis = {
+        "labelColor": MUTED, "titleColor": INK, "gridColor": GRID, "domainColor": GRID, "tickColor": GRID,
+        "labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal", "labelLimit": 260, "titlePadding": 8,
+    }  # fmt: skip
+    return {
+        "font": FONTS,
+        "axis": axis,
+        "axisY": {"grid": False},
+        "legend": {"labelColor": MUTED, "titleColor": INK, "labelFontSize": 12, "titleFontSize": 12, "orient": "top"},
+        "view": {"stroke": None},
+        "range": {"category": PALETTE},
+    }
+
+
+def _column(table: Table, name: str) -> list[Cell]:
+    if name not in table.columns:
+        raise InputError(f"table {table.name!r} has no column {name!r} to draw; it has {', '.join(table.columns)}")
+    return table.column(name)
+
+
+def _figure(cell: Cell) -> dict[str, float] | None:
+    value = sort_value(cell)
+    if value is None:
+        return None
+    low, high = (cell.low, cell.high) if isinstance(cell, EstimateLike) else (value, value)
+    return {"value": float(value), "low": float(low), "high": float(high)}
+
+
+def _labelled(table: Table, hint: Mapping[str, Any]) -> list[Spec]:
+    labels, figures = _column(table, hint["label"]), _column(table, hint["value"])
+    groups = _column(table, hint["group"]) if "group" in hint else [None] * len(labels)
+    return [
+        {"label": plain(str(label)), **found} | ({} if group is None else {"group": plain(str(group))})
+        for label, cell, group in zip(labels, figures, groups, strict=True)
+        if (found := _figure(cell)) is not None
+    ]
+
+
+def _words(rows: list[Spec], what: str, hint: Mapping[str, Any]) -> str:
+    if not rows:
+        return what
+    least, most = min(rows, key=lambda row: row["value"]), max(rows, key=lambda row: row["value"])
+    ends = f"from {least['label']} {least['value']:.3g} to {most['label']} {most['value']:.3g}"
+    return f"{what}: {hint['value']} by {hint['label']}, {len(rows)} rows; {ends}"
+
+
+def _named(field: str, title: str | None, **rest: Any) -> Spec:
+    kind = rest.pop("type", "quantitative")
+    return {"field": field, "type": kind, "title": title, **rest}
+
+
+def _colour(hint: Mapping[str, Any]) -> Spec:
+    return (
+        {"color": _named("group", hint["group"], type="nominal")} if "group" in hint else {"color": {"value": ACCENT}}
+    )
+
+
+def _intervals(table: Table, hint: Mapping[str, Any]) -> tuple[Spec, str]:
+    rows = _labelled(table, hint)
+    order = {"op": "max", "field": "value", "order": "descending"}
+    y = _named("label", None, type="nominal", sort=order)
+    offset = {"yOffset": {"field": "group"}} if "group" in hint else {}
+    scale = {"zero": False, "nice": True}
+    layers: list[Spec] = [
+        {
+            "mark": {"type": "rule", "strokeWidth": 2},
+            "encoding": {"y": y, "x": _named("low", hint["value"], scale=scale), "x2": {"field": "high"}}
+            | offset
+            | _colour(hint),
+        },
+        {
+            "mark": {"type": "point", "filled": True, "size": 60, "opacity": 1},
+            "encoding": {"y": y, "x": _named("value", hint["value"])} | offset | _colour(hint),
+        },
+    ]
+    if "reference" in hint:
+        line = {"type": "rule", "strokeDash": [4, 4], "color": MUTED}
+        layers.append({"mark": line, "encoding": {"x": {"datum": hint["reference"]}}})
+    height = {"step": 26} if "group" not in hint else {"step": 12, "for": "offset"}
+    body = {"data": {"values": rows}, "layer": layers, "width": 560, "height": height}
+    return body, _words(rows, "Dots with intervals", hint)
+
+
+def _bars(table: Table, hint: Mapping[str, Any]) -> tuple[Spec, str]:
+    rows = _labelled(table, hint)
+    y = _named("label", None, type="nominal", sort=None)
+    offset = {"yOffset": {"field": "group", "sort": None}} if "group" in hint else {}
+    bar = {"y": y, "x": _named("value", hint["value"])} | offset | _colour(hint)
+    line = {"y": y, "x": _named("low", hint["value"]), "x2": {"field": "high"}} | offset
+    layers = [
+        {"mark": {"type": "bar", "opacity": 0.75}, "encoding": bar},
+        {"mark": {"type": "rule", "strokeWidth": 1.5, "color": INK}, "encoding": line},
+    ]
+    height = {"step": 26} if "group" not in hint else {"step": 14, "for": "offset"}
+    body = {"data": {"values": rows}, "layer": layers, "width": 560, "height": height}
+    return body, _words(rows, "Bars", hint)
+
+
+def _scatter(table: Table, hint: Mapping[str, Any]) -> tuple[Spec, str]:
+    names = _column(table, hint["label"]) if "label" in hint else [""] * len(table.rows)
+    rows: list[Spec] = []
+    for label, one, two in zip(names, _column(table, hint["x"]), _column(table, hint["y"]), strict=True):
+        across, up = _figure(one), _figure(two)
+        if across is not None and up is not None:
+            ends = {"xlow": across["low"], "xhigh": across["high"], "ylow": up["low"], "yhigh": up["high"]}
+            rows.append({"label": plain(str(label)), "x": across["value"], "y": up["value"], **ends})
+    least = min((min(row["xlow"], row["ylow"]) for row in rows), default=0.0)
+    most = max((max(row["xhigh"], row["yhigh"]) for row in rows), default=1.0)
+    scale = {"domain": [least, most], "nice": True, "zero": False}
+    x, y = _named("x", hint["x"], scale=scale), _named("y", hint["y"], scale=scale)
+    corners = {"x": {"datum": least}, "y": {"datum": least}, "x2": {"datum": most}, "y2": {"datum": most}}
+    line, dot = {"type": "rule", "color": ACCENT}, {"type": "point", "filled": True, "size": 60, "opacity": 1}
+    layers: list[Spec] = [
+        {"mark": {"type": "rule", "strokeDash": [4, 4], "color": MUTED}, "encoding": corners},
+        {"mark": line, "encoding": {"x": x, "y": {**y, "field": "ylow"}, "y2": {"field": "yhigh"}}},
+        {"mark": line, "encoding": {"y": y, "x": {**x, "field": "xlow"}, "x2": {"field": "xhigh"}}},
+        {"mark": {**dot, "color": ACCENT}, "encoding": {"x": x, "y": y}},
+    ]
+    if "label" in hint:
+        mark = {"type": "text", "align": "left", "dx": 7, "dy": -7, "color": MUTED, "fontSize": 11}
+        layers.append({"mark": mark, "encoding": {"x": x, "y": y, "text": {"field": "label"}}})
+    body = {"data": {"values": rows}, "layer": layers, "width": 420, "height": 420}
+    return body, f"Scatter of {hint['y']} against {hint['x']}, {len(rows)} rows, with the line where both are equal"
+
+
+def _heat(table: Table, hint: Mapping[str, Any]) -> tuple[Spec, str]:
+    rows: list[Spec] = [
+        {"row": plain(str(row)), "column": plain(str(column)), "value": value}
+        for row, column, cell in zip(
+            _column(table, hint["row"]), _column(table, hint["column"]), _column(table, hint["value"]), strict=True
+        )
+        if (value := sort_value(cell)) is not None
+    ]
+    values = [float(row["value"]) for row in rows]
+    middle = (min(values) + max(values)) / 2 if values else 0.0
+    places = {
+        "x": _named("column", None, type="nominal", sort=None, axis={"orient": "top", "labelAngle": -35}),
+        "y": _named("row", None, type="nominal", sort=None),
+    }
+    fill = _named("value", hint["value"], scale={"range": ["#eef3fc", "#16397f"]})
+    ink = {"condition": {"test": f"datum.value > {middle}", "value": "#ffffff"}, "value": "#10203f"}
+    digits = ".0f" if values and max(map(abs, values)) >= 10 else ".2f"
+    text = {"field": "value", "type": "quantitative", "format": digits}
+    layers = [
+        {"mark": "rect", "encoding": {**places, "color": fill}},
+        {"mark": {"type": "text", "fontSize": 11}, "encoding": {**places, "text": text, "color": ink}},
+    ]
+    body = {"data": {"values": rows}, "layer": layers, "width": {"step": 52}, "height": {"step": 30}}
+    return body, f"Heat map: {hint['value']} by {hint['row']} and {hint['column']}, {len(rows)} cells"
+
+
+def _stacked(table: Table, hint: Mapping[str, Any]) -> tuple[Spec, str]:
+    labels = _column(table, hint["label"])
+    rows = [
+        {"label": plain(str(label)), "part": part, "value": value, "order": order}
+        for order, part in enumerate(hint["parts"])
+        for label, cell in zip(labels, _column(table, part), strict=True)
+        if (value := sort_value(cell)) is not None
+    ]
+    encoding = {
+        "y": _named("label", None, type="nominal", sort=None),
+        "x": _named("value", None, stack="normalize", axis={"format": "%"}),
+        "color": _named("part", None, type="nominal", sort=list(hint["parts"])),
+        "order": {"field": "order", "type": "quantitative"},
+    }
+    body = {"data": {"values": rows}, "mark": "bar", "encoding": encoding, "width": 560, "height": {"step": 26}}
+    return body, f"Stacked bars: {', '.join(hint['parts'])} for each {hint['label']}, {len(labels)} rows"
+
+
+def _histogram(table: Table, hint: Mapping[str, Any]) -> tuple[Spec, str]:
+    rows = [
+        {"bin": cell if isinstance(cell, int | float) else plain(str(cell)), "count": count}
+        for cell, value in zip(_column(table, hint["bin"]), _column(table, hint["count"]), strict=True)
+        if (count := sort_value(value)) is not None
+    ]
+    encoding = {
+        "x": _named("bin", hint["bin"], type="ordinal", sort=None, axis={"labelAngle": 0}),
+        "y": _named("count", hint["count"], axis={"grid": True}),
+    }
+    mark = {"type": "bar", "color": ACCENT}
+    body = {"data": {"values": rows}, "mark": mark, "encoding": encoding, "width": {"step": 44}, "height": 220}
+    return body, f"Histogram: {hint['count']} by {hint['bin']}, {len(rows)} bins"
+
+
+_KINDS: dict[str, Callable[[Table, Mapping[str, Any]], tuple[Spec, str]]] = {
+    "bars": _bars,
+    "heat": _heat,
+    "histogram": _histogram,
+    "intervals": _intervals,
+    "scatter": _scatter,
+    "stacked": _stacked,
+}

@@ -1,0 +1,253 @@
+"""A page: one HTML file that needs no network, shows tables, charts, pictures and verdicts, and trusts no text.
+
+What contestants and judges wrote is hostile until escaped: every value goes through Jinja's autoescape, and the page's
+own policy allows no script but the one whose hash it names.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fullbench.core.cases import Usage, Verdict
+from fullbench.core.errors import MissingExtra
+from fullbench.core.items import Item, Response
+from fullbench.core.pictures import Picture
+from fullbench.core.results import EstimateLike, Table
+from fullbench.reports import charts
+from fullbench.reports.cells import decimals, is_fault, number, numeric, show, sort_value
+from fullbench.reports.charts import Chart
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+THUMBNAIL = 480
+_FOLDER = Path(__file__).parent / "templates"
+
+
+@dataclass(frozen=True)
+class Exhibit:
+    """One item as evidence: what was asked, what was answered, and how each judge ruled."""
+
+    item: Item
+    responses: Sequence[Response] = ()
+    verdicts: Sequence[Verdict] = ()
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of a page. Tables that carry a chart hint are drawn above their rows."""
+
+    title: str
+    text: str = ""
+    tables: Sequence[Table] = ()
+    charts: Sequence[Chart] = ()
+    exhibits: Sequence[Exhibit] = ()
+
+
+@dataclass(frozen=True)
+class _Cell:
+    shown: str
+    sort: str
+    classes: str
+    interval: str = ""
+    bar: tuple[float, float, float] | None = None
+    title: str = ""
+
+
+@dataclass(frozen=True)
+class _Drawn:
+    alt: str
+    svg: str = ""
+    missing: str = ""
+
+
+@dataclass(frozen=True)
+class _Grid:
+    table: Table
+    heads: list[tuple[str, bool]]
+    rows: list[list[_Cell]]
+    chart: _Drawn | None
+    source: list[tuple[str, str]]
+
+
+def page(
+    title: str,
+    lead: str,
+    sections: Sequence[Section],
+    *,
+    usage: Usage | None = None,
+    source: Mapping[str, Any] | None = None,
+    language: str = "en",
+) -> str:
+    """A whole page as one HTML text.
+
+    `usage` is what the calls cost, `source` what made the page (versions, seeds, ledger digest).
+
+    >>> "<h1>Judges</h1>" in page("Judges", "Who agrees with people?", [])
+    True
+    """
+    script = _file("page.js")
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    return _environment().get_template("page.html").render(
+        title=title,
+        lead=lead,
+        language=language,
+        style=_file("page.css"),
+        script=script,
+        script_hash=f"sha256-{digest}",
+        sections=[_section(number, section) for number, section in enumerate(sections, start=1)],
+        usage=usage,
+        source=_pairs(source or {}),
+    )  # fmt: skip
+
+
+def fragment(table: Table) -> str:
+    """One table as an HTML fragment, without style or script."""
+    module: Any = _environment().get_template("macros.html").module
+    return str(module.grid(_grid(table, draw=False)))
+
+
+def thumbnail(picture: Picture, *, size: int = THUMBNAIL) -> str | None:
+    """The picture as a data URI, no side longer than `size`; None when it cannot be decoded."""
+    from PIL import Image, UnidentifiedImageError
+
+    try:
+        with Image.open(io.BytesIO(picture.data())) as image:
+            image.draft("RGB", (size, size))
+            small = image.convert("RGBA" if "A" in image.getbands() or "transparency" in image.info else "RGB")
+            small.thumbnail((size, size))
+    except (UnidentifiedImageError, OSError, ValueError, Image.DecompressionBombError):
+        return None
+    out = io.BytesIO()
+    small.save(out, "WEBP", quality=80)
+    return "data:image/webp;base64," + base64.b64encode(out.getvalue()).decode()
+
+
+def _section(place: int, section: Section) -> dict[str, Any]:
+    return {
+        "id": f"section-{place}",
+        "title": section.title,
+        "text": section.text,
+        "charts": [_draw(drawn) for drawn in section.charts],
+        "grids": [_grid(table) for table in section.tables],
+        "exhibits": [_exhibit(exhibit) for exhibit in section.exhibits],
+    }
+
+
+def _grid(table: Table, *, draw: bool = True) -> _Grid:
+    heads = [(name, numeric(table.column(name))) for name in table.columns]
+    columns = [_column(table, name) for name in table.columns]
+    rows = [list(row) for row in zip(*columns, strict=True)]
+    drawn = charts.chart(table) if draw else None
+    return _Grid(table, heads, rows, None if drawn is None else _draw(drawn), _pairs(table.source))
+
+
+def _column(table: Table, name: str) -> list[_Cell]:
+    cells = table.column(name)
+    places = decimals(cells)
+    known = [cell for cell in cells if isinstance(cell, EstimateLike)]
+    least, most = min((cell.low for cell in known), default=0.0), max((cell.high for cell in known), default=0.0)
+    kind = "number" if numeric(cells) else "words"
+    shown = []
+    for cell in cells:
+        value = sort_value(cell)
+        sort = "" if value is None else repr(float(value))
+        classes = " ".join([kind, *(["fault"] if is_fault(name, cell) else []), *(["gap"] if cell is None else [])])
+        if not isinstance(cell, EstimateLike):
+            shown.append(_Cell(show(cell, places), sort, classes))
+            continue
+        ends = f"[{number(cell.low, places)}, {number(cell.high, places)}]"
+        bar = None if most <= least else _bar(cell, least, most)
+        method = getattr(cell, "method", "")
+        title = f"n = {cell.n}" + (f"; {method}" if method else "")
+        shown.append(_Cell(number(cell.value, places), sort, classes, f"{ends} n={cell.n}", bar, title))
+    return shown
+
+
+def _bar(cell: EstimateLike, least: float, most: float) -> tuple[float, float, float]:
+    """Where the interval's ends and the figure lie between the column's extremes, in percent."""
+    low, value, high = (100 * (end - least) / (most - least) for end in (cell.low, cell.value, cell.high))
+    return low, value, high
+
+
+def _exhibit(exhibit: Exhibit) -> dict[str, Any]:
+    item = exhibit.item
+    captions = [*item.captions, *[""] * len(item.pictures)]
+    return {
+        "item": item,
+        "note": exhibit.note,
+        "turns": [(turn.role, turn.text) for turn in item.turns],
+        "pictures": [
+            (thumbnail(picture), caption or f"Picture {place} of item {item.id}")
+            for place, (picture, caption) in enumerate(zip(item.pictures, captions, strict=False), start=1)
+        ],
+        "responses": [
+            (
+                response.contestant,
+                response.text,
+                [
+                    (thumbnail(picture), f"Picture {place} by {response.contestant}")
+                    for place, picture in enumerate(response.pictures, start=1)
+                ],
+            )
+            for response in exhibit.responses
+        ],
+        "rulings": [
+            (
+                verdict.judge,
+                verdict.fault,
+                list(zip(verdict.contestants, map(_mark, verdict.marks or ()), strict=False)),
+                verdict.text,
+            )
+            for verdict in exhibit.verdicts
+        ],
+    }
+
+
+def _mark(mark: float) -> str:
+    return f"{mark:g}"
+
+
+def _draw(drawn: Chart) -> _Drawn:
+    """The chart as SVG with its colours tied to the page's, so that it turns dark with it."""
+    try:
+        text = charts.svg(drawn)
+    except MissingExtra as error:
+        return _Drawn(drawn.alt, missing=str(error))
+    for colour, name in ((charts.INK, "ink"), (charts.MUTED, "muted"), (charts.GRID, "line"), (charts.PAPER, "paper")):
+        for where in ("fill", "stroke"):
+            text = text.replace(f'{where}="{colour}"', f'{where}="var(--{name})"')
+    return _Drawn(drawn.alt, text)
+
+
+def _pairs(source: Mapping[str, Any]) -> list[tuple[str, str]]:
+    return [
+        (key, ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value))
+        for key, value in source.items()
+    ]
+
+
+@cache
+def _environment() -> Environment:
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    return Environment(
+        loader=FileSystemLoader(_FOLDER),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+@cache
+def _file(name: str) -> str:
+    return (_FOLDER / name).read_text(encoding="utf-8")

@@ -1,0 +1,189 @@
+"""One table in five forms: text for a terminal, Markdown, CSV, JSON and HTML."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from fullbench.core.errors import InputError
+from fullbench.core.results import Cell, EstimateLike, Table
+from fullbench.reports.cells import is_fault, numeric, with_n
+from fullbench.reports.files import write_file
+from fullbench.stats.estimates import Estimate
+
+Form = Literal["text", "markdown", "csv", "json", "html"]
+SUFFIXES: dict[str, Form] = {".txt": "text", ".md": "markdown", ".csv": "csv", ".json": "json", ".html": "html"}
+
+
+def render(table: Table, form: Form = "text", *, width: int = 100, color: bool = False) -> str:
+    """A table in one of the forms; `width` and `color` are for text alone.
+
+    >>> table = Table("t", "Agreement", ["judge", "r"], [["A", Estimate(0.81, 0.772, 0.853, 412)], ["B", None]])
+    >>> print(render(table, "markdown"))
+    **Agreement**
+    <BLANKLINE>
+    | judge | r | n |
+    | :--- | ---: | ---: |
+    | A | 0.81 [0.77, 0.85] | 412 |
+    | B | - | - |
+    <BLANKLINE>
+    """
+    if form == "text":
+        from fullbench.reports.terminal import text
+
+        return text(table, width=width, color=color)
+    if form == "html":
+        from fullbench.reports.page import fragment
+
+        return fragment(table)
+    if form == "markdown":
+        return _markdown(table)
+    if form == "csv":
+        return _csv(table)
+    if form == "json":
+        return _json(table).decode()
+    raise InputError(f"unknown form {form!r}; known: {', '.join(SUFFIXES.values())}")
+
+
+def write(tables: Table | Sequence[Table], path: str | Path) -> list[Path]:
+    """Write tables in the form that the suffix names, and say which files were written.
+
+    Several tables share a file, except as CSV: then each gets its own, `NAME-TABLE.csv`.
+    """
+    path = Path(path)
+    listed = [tables] if isinstance(tables, Table) else list(tables)
+    form = SUFFIXES.get(path.suffix.lower())
+    if form is None:
+        raise InputError(f"the suffix says the form: {', '.join(SUFFIXES)}", path=path)
+    if form == "csv" and len(listed) > 1:
+        return [write_file(path.with_stem(f"{path.stem}-{table.name}"), _csv(table)) for table in listed]
+    if form == "json" and len(listed) != 1:
+        return [write_file(path, b"[" + b",\n".join(map(_json, listed)) + b"]\n")]
+    if form == "html":
+        from fullbench.reports.page import Section, page
+
+        title = listed[0].title if len(listed) == 1 else path.stem
+        return [write_file(path, page(title, "", [Section("", tables=listed)]))]
+    return [write_file(path, "\n".join(render(table, form) for table in listed))]
+
+
+def table_from_json(text: str | bytes) -> Table:
+    """The table that `render(table, "json")` wrote.
+
+    >>> table = Table("t", "T", ("a",), ((Estimate(0.5, 0.25, 0.75, 9),), (None,)))
+    >>> table_from_json(render(table, "json")) == table
+    True
+    """
+    return _table(_loads(text))
+
+
+def read_tables(path: str | Path) -> list[Table]:
+    """The tables of a JSON file that `write` made."""
+    try:
+        found = _loads(Path(path).read_bytes())
+    except OSError as error:
+        raise InputError(f"cannot be read ({error.strerror})", path=path) from error
+    except InputError as error:
+        raise InputError(str(error), path=path) from error
+    return [_table(one) for one in (found if isinstance(found, list) else [found])]
+
+
+def _loads(text: str | bytes) -> Any:
+    import orjson
+
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError as error:
+        raise InputError(f"this is no JSON: {error}") from error
+
+
+def _json(table: Table) -> bytes:
+    import orjson
+
+    value = {
+        "name": table.name,
+        "title": table.title,
+        "columns": list(table.columns),
+        "rows": [[_pack(cell) for cell in row] for row in table.rows],
+        "notes": list(table.notes),
+        "source": dict(table.source),
+        "chart": None if table.chart is None else dict(table.chart),
+    }
+    return orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+
+
+def _pack(cell: Cell) -> Any:
+    if isinstance(cell, float) and not math.isfinite(cell):
+        raise ValueError(f"a table holds finite numbers or None; found {cell}")
+    if not isinstance(cell, EstimateLike):
+        return cell
+    packed: dict[str, Any] = {"value": cell.value, "low": cell.low, "high": cell.high, "n": cell.n}
+    if isinstance(cell, Estimate):
+        packed |= {"level": cell.level, "method": cell.method}
+        packed |= {} if cell.p is None else {"p": cell.p}
+    return packed
+
+
+def _table(value: Any) -> Table:
+    try:
+        rows = tuple(
+            tuple(Estimate(**cell) if isinstance(cell, dict) else cell for cell in row) for row in value["rows"]
+        )
+        return Table(
+            value["name"],
+            value["title"],
+            tuple(value["columns"]),
+            rows,
+            tuple(value["notes"]),
+            value["source"],
+            value["chart"],
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise InputError(f"this JSON is no table of fullbench: {error!r}") from error
+
+
+def _csv(table: Table) -> str:
+    """Estimates spread over four columns; nothing is an empty field."""
+    wide = [any(isinstance(cell, EstimateLike) for cell in table.column(name)) for name in table.columns]
+    head: list[str] = []
+    for name, spread in zip(table.columns, wide, strict=True):
+        head += [name, f"{name}_low", f"{name}_high", f"{name}_n"] if spread else [name]
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(head)
+    for row in table.rows:
+        fields: list[Cell] = []
+        for cell, spread in zip(row, wide, strict=True):
+            if isinstance(cell, EstimateLike):
+                fields += [cell.value, cell.low, cell.high, cell.n]
+            else:
+                fields += [cell, None, None, None] if spread else [cell]
+        writer.writerow(fields)
+    return out.getvalue()
+
+
+_MARKS = str.maketrans({char: f"\\{char}" for char in "\\|*`<[]"})
+
+
+def _markdown(table: Table) -> str:
+    columns, rows = with_n(table)
+    right = [numeric(table.column(name)) for name in table.columns] + [True] * (len(columns) - len(table.columns))
+    lines = [f"**{table.title.translate(_MARKS)}**", ""]
+    lines.append("| " + " | ".join(name.translate(_MARKS) for name in columns) + " |")
+    lines.append("| " + " | ".join("---:" if one else ":---" for one in right) + " |")
+    for shown, cells in zip(rows, table.rows, strict=True):
+        fields = [
+            text.translate(_MARKS) if place < len(cells) and isinstance(cells[place], str) else text
+            for place, text in enumerate(shown)
+        ]
+        fields = [
+            f"**{text}**" if place < len(cells) and is_fault(table.columns[place], cells[place]) else text
+            for place, text in enumerate(fields)
+        ]
+        lines.append("| " + " | ".join(fields) + " |")
+    lines += ["", *(f"- {note.translate(_MARKS)}" for note in table.notes)] if table.notes else []
+    return "\n".join(lines) + "\n"
