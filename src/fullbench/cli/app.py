@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from fullbench.cli import answer, demo, judge, ledger, listing, new, report, run
+from fullbench.cli import answer, demo, judge, listing, new, report, run
 
 app = typer.Typer(
     name="fullbench",
@@ -40,5 +40,4 @@ app.command("answer")(answer.answer)
 app.command("run")(run.run)
 app.command("report")(report.report)
 app.command("list")(listing.listing)
-app.add_typer(ledger.ledger_app, name="ledger")
 app.add_typer(new.new_app, name="new")

@@ -8,6 +8,7 @@ from typing import Protocol, runtime_checkable
 
 from fullbench.core.cases import Case
 from fullbench.core.items import Item, Response
+from fullbench.core.models import Judge, Model
 from fullbench.core.record import Record
 from fullbench.core.results import Table
 
@@ -31,3 +32,12 @@ class Benchmark(Protocol):
     def cases(self, items: Sequence[Item], responses: Iterable[Response], *, trials: int = 1) -> Iterator[Case]: ...
 
     def tables(self, record: Record) -> Sequence[Table]: ...
+
+
+@runtime_checkable
+class Staffed(Protocol):
+    """A benchmark that brings contestants and judges of its own, for a study that names none."""
+
+    def contestants(self) -> Sequence[Model]: ...
+
+    def judges(self) -> Sequence[Judge]: ...

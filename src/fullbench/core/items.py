@@ -15,6 +15,8 @@ Part = str | Picture
 Role = Literal["system", "user", "assistant"]
 ROLES: tuple[Role, ...] = ("system", "user", "assistant")
 
+_encode = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode
+
 
 def digest(value: Any) -> str:
     """32 hexadecimal digits that stand for a JSON value, the same on every machine.
@@ -22,8 +24,7 @@ def digest(value: Any) -> str:
     >>> digest({"b": 1, "a": "好"}) == digest({"a": "好", "b": 1})
     True
     """
-    text = json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
-    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+    return hashlib.blake2b(_encode(value).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
 def parts_content(parts: Sequence[Part]) -> list[Any]:

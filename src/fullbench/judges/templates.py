@@ -23,6 +23,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import zip_longest
 from pathlib import Path
 
@@ -89,10 +90,16 @@ class Template:
         """One block with every slot replaced."""
         return self._fill(self.block(name), values)
 
+    @cached_property
+    def _pieces(self) -> dict[str, list[str]]:
+        """Every text split at its slots: words at even places, names of slots at odd ones."""
+        texts = [*self.blocks.values(), *(text for _, text in self.turns)]
+        return {text: _SLOT.split(text) for text in texts}
+
     def _fill(self, text: str, values: Mapping[str, Sequence[Part]]) -> tuple[Part, ...]:
         out: list[Part] = []
         gone = False
-        for index, piece in enumerate(_SLOT.split(text)):
+        for index, piece in enumerate(self._pieces[text]):
             if index % 2 == 0:
                 alone = gone and piece.startswith("\n") and _at_line_start(out)
                 out.append(piece[1:] if alone else piece)

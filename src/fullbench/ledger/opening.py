@@ -50,6 +50,7 @@ def _connect(path: Path, mode: str, durability: Durability) -> sqlite3.Connectio
     try:
         connection.execute(f"PRAGMA synchronous = {'FULL' if durability == 'power' else 'NORMAL'}")
         connection.execute("PRAGMA recursive_triggers = ON")
+        connection.execute("PRAGMA wal_autocheckpoint = 4000")
         connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
     except BaseException:
         connection.close()

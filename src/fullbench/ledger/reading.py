@@ -165,19 +165,6 @@ def describe(reader: sqlite3.Connection) -> dict[str, Any]:
     }
 
 
-def heard_twice(writer: sqlite3.Connection, pending: Sequence[Row]) -> Iterator[Row]:
-    """Failures that stand for verdicts which came second and were another call; a plain repetition is none."""
-    for row in pending:
-        key, judge, trial, usage, at, total = row[0], row[1], row[6], row[11:17], row[17], row[19]
-        kept = writer.execute(
-            "SELECT calls, retries, tokens_in, tokens_out, dollars, seconds, at, sum FROM verdicts "
-            "WHERE case_key = ? AND judge = ? AND trial = ?",
-            (key, judge, trial),
-        ).fetchone()
-        if kept[:6] != usage or kept[7] != total:
-            yield ("judge", judge, key, trial, "a second verdict in the same case was not kept", *usage, at)
-
-
 def _names(names: Names) -> tuple[str, ...] | None:
     return (names,) if isinstance(names, str) else None if names is None else tuple(names)
 

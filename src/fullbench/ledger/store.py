@@ -3,8 +3,8 @@
 **Append-only.** Rows are only ever inserted; triggers forbid the rest. There is one verdict for each judge, case and
 trial: the first one stays, and a second one that was paid for is kept as a failure, so that the bill stays true.
 
-**Durable.** Rows are committed in groups: every `GROUP` rows, or `DELAY` seconds after the first of them, whichever
-comes first; `acknowledged` counts those committed, `on_commit` is called with them. An acknowledged row survives
+**Durable.** Rows are committed in groups: every 64 entries, or 20 ms after the first of them, whichever comes
+first; `acknowledged` counts those committed, `on_commit` is called with them. An acknowledged row survives
 kill -9 at any moment. With `durability="process"` (the default) a loss of *power* may take the last moments of
 acknowledged rows, never the ledger's soundness; `durability="power"` waits for the disk at every commit.
 
@@ -19,7 +19,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from itertools import islice
 from pathlib import Path
@@ -36,24 +36,10 @@ from fullbench.ledger.opening import Durability, connect, prepare
 from fullbench.ledger.pictures import PictureFolder
 from fullbench.ledger.reading import Account, Names
 from fullbench.ledger.trouble import plainly
+from fullbench.ledger.writer import OnCommit, Writer
 
-GROUP = 50
-DELAY = 0.02
 LOOKUP = 500
 RECENT = 4_096
-
-INSERTS = {
-    "pictures": "INSERT INTO pictures (digest, media, path) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
-    "items": f"INSERT INTO items ({rows.ITEM}) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
-    "responses": f"INSERT INTO responses ({rows.RESPONSE}) VALUES ({', '.join('?' * 15)}) ON CONFLICT DO NOTHING",
-    "cases": "INSERT INTO cases (key, item_key, responses, ballot, criterion) VALUES (?, ?, ?, ?, ?) "
-    "ON CONFLICT DO NOTHING",
-    "verdicts": f"INSERT INTO verdicts ({rows.VERDICT}) VALUES ({', '.join('?' * 20)}) ON CONFLICT DO NOTHING",
-    "failures": f"INSERT INTO failures ({rows.FAILURE}) VALUES ({', '.join('?' * 12)})",
-}
-
-Entry = Verdict | Failure | Case | Item | Response
-OnCommit = Callable[[Sequence[Entry]], None]
 
 
 class Ledger(AbstractContextManager["Ledger"]):
@@ -76,36 +62,34 @@ class Ledger(AbstractContextManager["Ledger"]):
         self.path = Path(path)
         self.read_only = read_only
         self.pictures = PictureFolder(self.path)
-        self.acknowledged = 0
         self._keep_pictures = keep_pictures
-        self._on_commit = on_commit
-        self._lock = threading.RLock()
-        self._ripe = threading.Condition(self._lock)
-        self._pending: dict[str, list[rows.Row]] = {table: [] for table in INSERTS}
-        self._entries: list[Entry] = []
-        self._since = 0.0
         self._seen: dict[tuple[str, str], str] = {}
-        self._trouble: LedgerError | None = None
         self._closed = False
-        self._flusher: threading.Thread | None = None
         self._local = threading.local()
         self._readers: list[sqlite3.Connection] = []
+        self._writer: Writer | None = None
         prepare(self.path, read_only=read_only)
-        with plainly(self.path):
-            self._writer = None if read_only else connect(self.path, read_only=False, durability=durability)
+        if not read_only:
+            with plainly(self.path):
+                self._writer = Writer(self.path, connect(self.path, read_only=False, durability=durability), on_commit)
+
+    @property
+    def acknowledged(self) -> int:
+        """How many of the entries added here are on disk."""
+        return 0 if self._writer is None else self._writer.acknowledged
 
     # Writing
 
     def declare(self, role: reading.Role, name: str, settings: Mapping[str, Any]) -> None:
         """Keep what stands behind the name of a judge or contestant; the same name with other settings is refused."""
         text = rows.settings_text(settings)
-        with self._lock, plainly(self.path):
-            writer = self._writing()
-            writer.execute(
+        writer = self._writing()
+        with writer.lock, plainly(self.path):
+            writer.connection.execute(
                 f"INSERT INTO {role}s (name, settings, at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
                 (name, text, time.time()),
             )
-            known = writer.execute(f"SELECT settings FROM {role}s WHERE name = ?", (name,)).fetchone()[0]
+            known = writer.connection.execute(f"SELECT settings FROM {role}s WHERE name = ?", (name,)).fetchone()[0]
         if known != text:
             raise LedgerError(
                 f"{self.path}: the {role} {name!r} is known with the settings {known} and now has {text}; a name "
@@ -114,17 +98,17 @@ class Ledger(AbstractContextManager["Ledger"]):
 
     def add(self, *entries: Verdict | Failure | Case | Item) -> None:
         """Add verdicts, failed calls of judges, cases (with their items and responses) or items."""
-        with self._lock:
-            self._writing()
+        writer = self._writing()
+        with writer.lock:
             for entry in entries:
                 if isinstance(entry, Verdict):
-                    self._buffer("verdicts", rows.verdict_row(entry), entry)
+                    writer.put("verdicts", rows.verdict_row(entry), entry)
                 elif isinstance(entry, Failure):
-                    self._buffer("failures", rows.failure_row("judge", entry), entry)
+                    writer.put("failures", rows.failure_row("judge", entry), entry)
                 elif isinstance(entry, Case):
-                    self._add_case(entry)
+                    self._add_case(writer, entry)
                 else:
-                    self._add_item(entry)
+                    self._add_item(writer, entry)
 
     def add_response(
         self,
@@ -140,39 +124,28 @@ class Ledger(AbstractContextManager["Ledger"]):
         One response is kept for each contestant, item and trial. Another one with the same words is ignored, with
         other words refused: a contestant's name stands for one way of answering.
         """
-        with self._lock:
-            self._writing()
-            self._add_item(item)
+        writer = self._writing()
+        with writer.lock:
+            self._add_item(writer, item)
             if isinstance(response, Failure):
-                self._buffer("failures", rows.failure_row("contestant", response), response)
+                writer.put("failures", rows.failure_row("contestant", response), response)
             else:
-                self._add_response(item, response, usage, prompt, at)
+                self._add_response(writer, item, response, rows.response_row(item, response, usage, prompt, at))
 
     def flush(self) -> None:
         """Commit all that was added. When this returns, it is durable."""
-        with self._lock:
-            self._trouble = None
-            if self._entries:
-                self._commit()
+        if self._writer is not None and not self._closed:
+            self._writer.flush()
 
     def close(self) -> None:
         """Commit what is left and let go of the file."""
-        with self._lock:
-            if self._closed:
-                return
-            try:
-                self.flush()
-            except LedgerError as error:
-                raise LedgerError(f"{error} ({len(self._entries)} entries were not written)") from error
-            finally:
-                self._closed = True
-                self._ripe.notify_all()
-                for reader in self._readers:
-                    reader.close()
-                if self._writer is not None:
-                    self._writer.close()
-        if self._flusher is not None:
-            self._flusher.join()
+        if self._closed:
+            return
+        self._closed = True
+        for reader in self._readers:
+            reader.close()
+        if self._writer is not None:
+            self._writer.close()
 
     def __enter__(self) -> Self:
         return self
@@ -259,14 +232,12 @@ class Ledger(AbstractContextManager["Ledger"]):
 
     # Within
 
-    def _writing(self) -> sqlite3.Connection:
+    def _writing(self) -> Writer:
         if self._closed:
             raise LedgerError(f"{self.path}: the ledger is closed")
         if self._writer is None:
             raise LedgerError(f"{self.path}: the ledger was opened for reading only")
-        if self._trouble is not None:
-            trouble, self._trouble = self._trouble, None
-            raise trouble
+        self._writer.check()
         return self._writer
 
     @contextmanager
@@ -278,8 +249,7 @@ class Ledger(AbstractContextManager["Ledger"]):
             reader: sqlite3.Connection | None = getattr(self._local, "reader", None)
             if reader is None:
                 reader = self._local.reader = connect(self.path, read_only=True)
-                with self._lock:
-                    self._readers.append(reader)
+                self._readers.append(reader)
             yield reader
 
     def _known(self, sql: str, name: str, keys: Iterable[tuple[str, int]]) -> set[tuple[str, int]]:
@@ -292,57 +262,6 @@ class Ledger(AbstractContextManager["Ledger"]):
                 found |= set(chunk).intersection(rows_)
         return found
 
-    def _buffer(self, table: str, row: rows.Row, entry: Entry) -> None:
-        self._pending[table].append(row)
-        self._entries.append(entry)
-        if len(self._entries) == 1:
-            self._since = time.monotonic()
-            self._wake()
-        elif len(self._entries) >= GROUP:
-            self._commit()
-
-    def _wake(self) -> None:
-        if self._flusher is None:
-            self._flusher = threading.Thread(target=self._flush_late, name="fullbench-ledger", daemon=True)
-            self._flusher.start()
-        self._ripe.notify_all()
-
-    def _flush_late(self) -> None:
-        """Commit what no further row pushes out in time."""
-        with self._ripe:
-            while not self._closed:
-                if not self._entries or self._trouble is not None:
-                    self._ripe.wait()
-                elif (left := self._since + DELAY - time.monotonic()) > 0:
-                    self._ripe.wait(left)
-                else:
-                    try:
-                        self._commit()
-                    except LedgerError as error:
-                        self._trouble = error
-
-    def _commit(self) -> None:
-        writer, entries = self._writing(), self._entries
-        with plainly(self.path):
-            writer.execute("BEGIN IMMEDIATE")
-            try:
-                for table, pending in self._pending.items():
-                    if pending:
-                        done = writer.executemany(INSERTS[table], pending).rowcount
-                        if table == "verdicts" and done < len(pending):
-                            writer.executemany(INSERTS["failures"], reading.heard_twice(writer, pending))
-                writer.execute("COMMIT")
-            except BaseException:
-                if writer.in_transaction:
-                    writer.execute("ROLLBACK")
-                raise
-        for pending in self._pending.values():
-            pending.clear()
-        self._entries = []
-        self.acknowledged += len(entries)
-        if self._on_commit is not None:
-            self._on_commit(entries)
-
     def _seen_lately(self, table: str, key: str, content: str = "") -> bool:
         return self._seen.get((table, key)) == content
 
@@ -352,45 +271,46 @@ class Ledger(AbstractContextManager["Ledger"]):
             self._seen.clear()
         self._seen[table, key] = content
 
-    def _add_case(self, case: Case) -> None:
+    def _add_case(self, writer: Writer, case: Case) -> None:
         if self._seen_lately("cases", case.key):
             return
-        self._add_item(case.item)
+        self._add_item(writer, case.item)
         for response in case.responses:
-            self._add_response(case.item, response, NOTHING, "", 0.0)
+            row = rows.response_row(case.item, response, NOTHING, "", 0.0)
+            self._add_response(writer, case.item, response, row)
         self._remember("cases", case.key)
-        self._buffer("cases", rows.case_row(case), case)
+        writer.put("cases", rows.case_row(case), case)
 
-    def _add_item(self, item: Item) -> None:
+    def _add_item(self, writer: Writer, item: Item) -> None:
         tags = rows.tags_text(item.tags)
         if not self._seen_lately("items", item.key, tags):
-            self._add_pictures(item.pictures)
+            self._add_pictures(writer, item.pictures)
             self._remember("items", item.key, tags)
-            self._buffer("items", rows.item_row(item), item)
+            writer.put("items", rows.item_row(item), item)
 
-    def _add_response(self, item: Item, response: Response, usage: Usage, prompt: str, at: float) -> None:
+    def _add_response(self, writer: Writer, item: Item, response: Response, row: rows.Row) -> None:
         place = f"{item.key} {response.trial} {response.contestant}"
-        known = self._seen.get(("responses", place)) or self._response_key(item, response)
+        known = self._seen.get(("responses", place)) or self._response_key(writer, item, response)
         if known is not None and known != response.key:
             raise LedgerError(
                 f"{self.path}: {response.contestant!r} answered item {item.id!r} differently before (trial "
                 f"{response.trial}); give this contestant another name, or use another ledger"
             )
         if known is None:
-            self._add_pictures(response.pictures)
+            self._add_pictures(writer, response.pictures)
         self._remember("responses", place, response.key)
         if known is None:
-            self._buffer("responses", rows.response_row(item, response, usage, prompt, at), response)
+            writer.put("responses", row, response)
 
-    def _response_key(self, item: Item, response: Response) -> str | None:
+    def _response_key(self, writer: Writer, item: Item, response: Response) -> str | None:
         with plainly(self.path):
-            found = self._writing().execute(
+            found = writer.connection.execute(
                 "SELECT key FROM responses WHERE item_key = ? AND contestant = ? AND trial = ?",
                 (item.key, response.contestant, response.trial),
             ).fetchone()  # fmt: skip
         return None if found is None else str(found[0])
 
-    def _add_pictures(self, pictures: Iterable[Picture]) -> None:
+    def _add_pictures(self, writer: Writer, pictures: Iterable[Picture]) -> None:
         for picture in pictures:
             if self._seen_lately("pictures", picture.digest):
                 continue
@@ -398,7 +318,7 @@ class Ledger(AbstractContextManager["Ledger"]):
             if not away:
                 self.pictures.keep(picture)
             self._remember("pictures", picture.digest)
-            self._pending["pictures"].append((picture.digest, picture.media, str(picture.source) if away else None))
+            writer.put_picture((picture.digest, picture.media, str(picture.source) if away else None))
 
     def _find(self, digest: str) -> Picture:
         kept = self.pictures.path(digest)

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from fullbench.core.ballots import LETTERS
 from fullbench.core.cases import FAULTS, Usage, Verdict
@@ -19,6 +20,9 @@ from fullbench.stats.estimates import Estimate, Undefined
 from fullbench.stats.ratings import bradley_terry, rank_sets, win_rates
 from fullbench.stats.shares import wilson
 from fullbench.stats.weighted import mean
+
+if TYPE_CHECKING:
+    from fullbench.reports.page import Exhibit
 
 PEOPLE = "human"
 
@@ -205,7 +209,7 @@ def orders(record: Record) -> Table:
         rows.append([judge, wilson(same, len(both)), first, len(both)])
     notes = ["An unbiased judge prefers the first shown half of the time, ties left out."]
     columns = ("judge", "same ruling in both orders", "first shown wins", "pairs")
-    hint = {"kind": "intervals", "label": "judge", "value": "first shown wins", "line": 0.5}
+    hint = {"kind": "intervals", "label": "judge", "value": "first shown wins", "reference": 0.5}
     return Table("orders", "The order of presentation", columns, rows, notes, {}, hint)
 
 
@@ -238,8 +242,8 @@ def faults(record: Record) -> Table:
         rows.append(
             [judge, counts["verdicts"], *(counts[fault] for fault in FAULTS), wilson(wrong, counts["verdicts"])]
         )
-    hint = {"kind": "stack", "label": "judge", "values": list(FAULTS)}
-    return Table("faults", "Faults", ("judge", "verdicts", *FAULTS, "faulty"), rows, (), {}, hint)
+    hint = {"kind": "stacked", "label": "judge", "parts": ["ruled", *FAULTS]}
+    return Table("faults", "Faults", ("judge", "verdicts", "ruled", *FAULTS, "faulty"), rows, (), {}, hint)
 
 
 def costs(record: Record) -> Table:
@@ -265,6 +269,61 @@ def costs(record: Record) -> Table:
         "s a call",
     )
     return Table("costs", "What it cost", columns, rows)
+
+
+def page(
+    title: str,
+    record: Record,
+    made: Sequence[Table],
+    path: str | Path,
+    *,
+    lead: str = "",
+    source: Mapping[str, Any] | None = None,
+) -> Path:
+    """A page with all tables, their charts, and some of the cases behind them, as one HTML file."""
+    from fullbench import __version__
+    from fullbench.reports.files import write_file
+    from fullbench.reports.page import Section
+    from fullbench.reports.page import page as render
+
+    sections = [Section("Results", tables=made)]
+    if shown := exhibits(record):
+        words = "Cases on which the judges differ most, with all that was said."
+        sections.append(Section("Cases", words, exhibits=shown))
+    used = sum((verdict.usage for verdict in record), Usage())
+    lead = lead or (
+        f"{len(record):,} verdicts of {len(record.judges)} judges on {len(record.contestants)} contestants. "
+        "Every figure has its interval and its n; what was not ruled is counted, never guessed."
+    )
+    made_by = {"fullbench": __version__, **(source or {})}
+    return write_file(path, render(title, lead, sections, usage=used, source=made_by))
+
+
+def exhibits(record: Record, limit: int = 6) -> list[Exhibit]:
+    """The panels on which rulings differ most, one for each item, each with its item, responses and verdicts."""
+    from fullbench.reports.page import Exhibit
+
+    heard: dict[tuple[Any, ...], list[Verdict]] = defaultdict(list)
+    for verdict in record:
+        if verdict.item in record.items and verdict.text:
+            heard[verdict.item, verdict.ballot, verdict.criterion, frozenset(verdict.contestants)].append(verdict)
+    ranked = sorted(heard.items(), key=lambda entry: (-_spread(entry[1]), str(entry[0][:3]), sorted(entry[0][3])))
+    found: dict[str, Exhibit] = {}
+    for (item, _, _, names), verdicts in ranked:
+        shown = [record.responses[item, name] for name in sorted(names) if (item, name) in record.responses]
+        if item not in found and shown:
+            found[item] = Exhibit(record.items[item], shown, verdicts)
+        if len(found) >= limit:
+            break
+    return list(found.values())
+
+
+def _spread(verdicts: Sequence[Verdict]) -> int:
+    """How many different rulings there are on one panel, whatever the order shown; faults are one more."""
+    return len({
+        "" if verdict.marks is None else tuple(sorted(zip(verdict.contestants, verdict.marks, strict=True)))
+        for verdict in verdicts
+    })  # fmt: skip
 
 
 def _rank(rank: tuple[int, int] | None) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from fullbench.core.benchmark import Benchmark
+from fullbench.core.benchmark import Benchmark, Staffed
 from fullbench.core.cases import Case, Verdict
 from fullbench.core.errors import InputError
 from fullbench.core.files import check_responses, read_items, read_responses, read_verdicts
@@ -40,12 +40,18 @@ class Conductor:
         self.benchmark: Benchmark | None = specs.benchmark(study.benchmark) if study.benchmark else None
         self.judges: list[Judge] = [specs.judge(spec) for spec in study.judges]
         self.contestants: list[Model] = [specs.contestant(spec) for spec in study.contestants]
+        if isinstance(self.benchmark, Staffed):
+            self.judges = self.judges or list(self.benchmark.judges())
+            self.contestants = self.contestants or list(self.benchmark.contestants())
+        if not self.judges:
+            raise InputError("a study names at least one judge", path=study.path)
         _distinct("judges", [judge.name for judge in self.judges])
         _distinct("contestants", [model.name for model in self.contestants])
         self.items: list[Item] = list(self._items())
         self.given: list[Response] = list(read_responses(study.responses)) if study.responses else []
-        check_responses(self.items, self.given)
-        self.labels: list[Verdict] = list(read_verdicts(study.labels)) if study.labels else []
+        check_responses(self.items, self.given, path=study.responses)
+        form = study.ballots[0] if len(study.ballots) == 1 else None
+        self.labels: list[Verdict] = list(read_verdicts(study.labels, ballot=form)) if study.labels else []
 
     def _items(self) -> Iterator[Item]:
         if self.benchmark is not None:

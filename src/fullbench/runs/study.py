@@ -23,7 +23,8 @@ class Study:
     """What a study file says. Paths are taken from the folder of the file.
 
     Either `benchmark` (with `data`, its released files, where it needs them) or `items`. Responses come from the file
-    `responses`, from the `contestants`, or from both. `labels` are people's verdicts.
+    `responses`, from the `contestants`, or from both. `labels` are people's verdicts. A benchmark that brings judges
+    and contestants of its own, as the court does, is heard by these where the study names none.
     """
 
     name: str
@@ -85,8 +86,6 @@ class Study:
     def _check(self, wrong: Any) -> None:
         if (self.benchmark is None) == (self.items is None):
             raise InputError("a study names either a benchmark or a file of items", path=self.path)
-        if not self.judges:
-            raise InputError("a study names at least one judge", path=self.path)
         if self.items is not None and not self.ballots:
             raise InputError('a study of one\'s own items names its ballots, such as ["score:1-5"]', path=self.path)
         if self.items is not None and not (self.responses or self.contestants):

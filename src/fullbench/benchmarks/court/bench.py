@@ -1,0 +1,37 @@
+"""The bench of the court: judges whose every fault is known, beside honest baselines and the truth."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+
+from fullbench.benchmarks.court.sample import sample
+from fullbench.benchmarks.court.truth import TruthJudge
+from fullbench.core.models import Judge
+from fullbench.judges.rules import ChanceJudge, LengthJudge, ReferenceJudge
+from fullbench.judges.simulated import Planted, SimulatedJudge
+
+FAVOURITE = "court/blurred"
+"""The contestant that the self-regarding judge favours, and on which favour is looked for in all judges."""
+
+
+@cache
+def simulated(seed: int, size: int) -> tuple[SimulatedJudge, ...]:
+    """The simulated judges, one fault each."""
+    truth = TruthJudge(sample(seed, size)).qualities
+    return (
+        SimulatedJudge("accurate", truth, noise=0.4, seed=seed),
+        SimulatedJudge("noisy", truth, noise=1.5, seed=seed),
+        SimulatedJudge("first-place", truth, planted=Planted(position=0.35), seed=seed),
+        SimulatedJudge("long-words", truth, planted=Planted(length=0.5), seed=seed),
+        SimulatedJudge("lenient", truth, planted=Planted(leniency=0.8), seed=seed),
+        SimulatedJudge("ego", truth, planted=Planted(ego=1.2, favourite=FAVOURITE), seed=seed),
+        SimulatedJudge("sloppy", truth, planted=Planted(refuses=0.06, garbles=0.09), seed=seed),
+        SimulatedJudge("blind", truth, sight=0.0, noise=1.0, seed=seed),
+    )
+
+
+def judges(seed: int, size: int) -> Sequence[Judge]:
+    """The whole bench: the truth, the simulated judges, and the baselines."""
+    truth = TruthJudge(sample(seed, size))
+    return [truth, *simulated(seed, size), ReferenceJudge(), LengthJudge(), ChanceJudge(seed)]
