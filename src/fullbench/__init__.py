@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from fullbench.core.ballots import Ballot, Choice, Ranking, Score, ballot
+    from fullbench.core.ballots import Ballot, Choice, Likert, Ranking, Real, Score, ballot
     from fullbench.core.cases import Case, Failure, Usage, Verdict, panels
     from fullbench.core.items import Item, Response, Turn
     from fullbench.core.models import Prompt, Reply
@@ -27,9 +27,11 @@ _HOMES = {
     "Estimate": "stats.estimates",
     "Failure": "core.cases",
     "Item": "core.items",
+    "Likert": "core.ballots",
     "Picture": "core.pictures",
     "Prompt": "core.models",
     "Ranking": "core.ballots",
+    "Real": "core.ballots",
     "Record": "core.record",
     "Reply": "core.models",
     "Response": "core.items",
@@ -49,9 +51,11 @@ __all__ = [
     "Estimate",
     "Failure",
     "Item",
+    "Likert",
     "Picture",
     "Prompt",
     "Ranking",
+    "Real",
     "Record",
     "Reply",
     "Response",

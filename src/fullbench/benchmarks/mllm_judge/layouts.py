@@ -18,7 +18,7 @@ from fullbench.benchmarks.mllm_judge.rows import BALLOTS, PEOPLE, Given, Review,
 from fullbench.core.errors import InputError
 
 HUMAN_KEYS = ("human_answer", "Human_answer", "human")
-JUDGES = {"gpt4": "GPT-4V", "gemini": "Gemini", "llava": "LLaVA-1.5-13b", "CogVLM": "CogVLM"}
+JUDGES = {"gpt4": "GPT-4V", "gemini": "Gemini", "llava": "LLaVA-1.5-13b", "cogvlm": "CogVLM"}
 _LEGAL: dict[Task, str] = {"score": "[0-5]", "pair": "[ABC]", "batch": "[A-D]{0,4}"}
 _SHAPE: dict[Task, str] = {"score": "score_id", "pair": "pair_id", "batch": "answers"}
 _END = "</s>"
@@ -157,10 +157,12 @@ def read_ruling(text: str, task: Task, n: int) -> str:
 
 
 def _name(line: Line) -> str:
-    name = line["name"]
-    if name not in JUDGES:
+    name = str(line["name"])
+    if name not in JUDGES and name.lower() in JUDGES:
+        line.note(f"the judge is called {name!r}: read like {name.lower()!r}")
+    if name.lower() not in JUDGES:
         raise line.error(f"the judge must be one of {', '.join(JUDGES)}; found {name!r}")
-    return JUDGES[name]
+    return JUDGES[name.lower()]
 
 
 def _words(line: Line, key: str) -> str:

@@ -1,0 +1,172 @@
+"""The words replies are made of: numbers, references to responses, ties, labels; and plain text out of decorated text.
+
+Every pattern here is bounded, so that a reply of a megabyte is read in linear time.
+"""
+
+from __future__ import annotations
+
+import re
+
+_WIDE = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)} | {
+    ord(old): new
+    for old, new in {
+        "【": "[", "】": "]", "〔": "[", "〕": "]", "\u3000": " ", "\u00a0": " ", "。": ". ", "、": ", ",
+        "“": '"', "”": '"', "„": '"', "‘": "'", "’": "'", "「": '"', "」": '"', "『": '"', "』": '"',
+        "≻": ">", "≫": ">", "→": ">", "≈": "=", "＝": "=", "–": "-", "—": "-", "−": "-", "～": "~",
+        "\u200b": None, "\ufeff": None, "*": None, "`": None, "\r": None,
+    }.items()
+}  # fmt: skip
+_NOISE = str.maketrans("", "", "*`\r")
+_END_TOKENS = re.compile(r"</s>|<\|[\w ]{1,30}\|>|<end_of_turn>|<eos>")
+_BOXED = re.compile(r"\\boxed\s?\{(?:\\text\s?\{)?([^{}\n]{1,60})\}{1,2}")
+_TAGGED = re.compile(
+    r"<(answer|score|rating|verdict|judge?ment|choice|ranking|winner)>([^<>]{1,80})</\1>", re.IGNORECASE
+)
+
+
+def plain(text: str) -> str:
+    """Text without what only decorates it: full-width forms, emphasis, code fences, end tokens.
+
+    `\\boxed{..}` and `<answer>..</answer>` become the double brackets we ask for.
+
+    >>> plain("**评分**：【【４】】")
+    '评分:[[4]]'
+    """
+    text = text.translate(_NOISE) if text.isascii() else text.translate(_WIDE)
+    if "<" in text:
+        text = _TAGGED.sub(r"[[\2]]", _END_TOKENS.sub("", text))
+    return _BOXED.sub(r"[[\1]]", text) if "\\boxed" in text else text
+
+
+def after_thinking(text: str) -> str:
+    """What follows the thinking; a reply cut off while thinking has said nothing yet."""
+    if "think" not in text:
+        return text
+    done = text.rpartition("</think>")[2]
+    return "" if done.lstrip().startswith("<think>") else done
+
+
+_ENGLISH = {
+    w: i for i, w in enumerate(["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"])
+}
+_CHINESE = {w: i for i, w in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2}
+_WORDS = "|".join(_ENGLISH)
+NUM = (
+    rf"(?:[-+]?\d+(?:\.\d+)?|(?:{_WORDS})(?![a-z])|[零〇一二两三四五六七八九十百]{{1,5}}(?!个|些|下|定|般|样|种|致|方))"
+)
+
+
+def number(text: str) -> float:
+    """The number that a match of `NUM` stands for.
+
+    >>> number("4.5"), number("Four"), number("七"), number("八十五"), number("一百")
+    (4.5, 4.0, 7.0, 85.0, 100.0)
+    """
+    word = text.casefold()
+    if word in _ENGLISH:
+        return float(_ENGLISH[word])
+    if word[-1].isdigit():
+        return float(word)
+    total, digit = 0, -1
+    for sign in word:
+        if sign in _CHINESE:
+            digit = _CHINESE[sign]
+        else:
+            total, digit = total + abs(digit) * (10 if sign == "十" else 100), 0
+    return float(total + max(digit, 0))
+
+
+NOUN = (
+    r"(?:response|assistant|answer|model|image|picture|photo|option|candidate|output|video|caption|reply|text|system|"
+    r"contestant|回答|回复|答案|助手|助理|图片|图像|图|选项|模型|候选|响应|视频)"
+)
+_FIRSTS = ["first", "second", "third", "fourth", "fifth", "sixth"]
+_CHINESE_FIRSTS = "一二三四五六"
+REF = (
+    rf"(?:(?i:(?:the\s)?{NOUN}s?\s?[-#]?\s?)[\"'(]?(?P<%sletter>[A-Z]|\d{{1,2}})(?![A-Za-z0-9])(?:[\")]|'(?!s))?"
+    rf"|(?i:(?:the\s)?(?P<%sfirst>{'|'.join(_FIRSTS)})\s(?:one\b|{NOUN}))"
+    rf"|第(?P<%shan>[{_CHINESE_FIRSTS}])(?:个|张|幅|条|段|份)?{NOUN}?"
+    rf"|(?<![A-Za-z'])(?P<%sbare>[A-Z])(?![A-Za-z0-9']))"
+)
+
+
+def ref(prefix: str = "") -> str:
+    """The pattern of a reference to a response, its groups named with the prefix; letters must be capital."""
+    return REF.replace("%s", prefix)
+
+
+def position(match: re.Match[str], prefix: str = "") -> int:
+    """Which response a match of `ref(prefix)` speaks of, counted from 0."""
+    groups = match.groupdict()
+    if name := groups[f"{prefix}letter"] or groups[f"{prefix}bare"]:
+        return int(name) - 1 if name.isdigit() else ord(name.upper()) - ord("A")
+    if name := groups[f"{prefix}first"]:
+        return _FIRSTS.index(name.casefold())
+    return _CHINESE_FIRSTS.index(groups[f"{prefix}han"])
+
+
+TIE = (
+    r"(?:(?:it(?:'s| is) )?an? (?:clear |complete |draw or |close |virtual )?(?:tie|draw)(?![a-z])"
+    r"|tied?(?![a-z])|draw(?![a-z])"
+    r"|no (?:clear |overall )?winner|平局|平手|打平|不相上下|不分上下|不分伯仲|难分高下|不分高下)"
+)
+EVEN = (
+    r"(?:both (?:(?:of )?\w{1,10} ){0,2}(?:are|being|were) (?:equally |similarly |very |both |about )?"
+    r"(?:good|bad|poor|acceptable|equal|tied|the same|excellent)(?![a-z])"
+    r"|(?:about |roughly )?equally (?:good|bad|strong|matched|well|poor)"
+    r"|一样好|同样好|一样差|同样差|都很?[好差])"
+)
+
+KEY = (
+    r"(?:rating|score|grade|judge?ment|verdict|decision|answer|choice|ranking|rank|order|result|conclusion|winner"
+    r"|preference|pick|评分|得分|分数|打分|总分|评级|等级|评价|结论|判断|判定|裁决|裁定|答案|选择|排名|排序|结果|胜者|胜出者)"
+)
+STRONG = (
+    r"(?:final|overall|total|my|the|your|our|a|an|its|this|最终|最后|总体|综合|整体|我的|总|本次|为|是|in|so|thus|"
+    r"therefore|hence|and|single|correct|official|definitive)"
+)
+NEGATION = re.compile(
+    r"\b(?:not|never|neither|nor|no|hardly|cannot|whether|if|unless|without|had|instead of|rather than)\b|n't\b"
+    r"|不|没|并非|未必|难说|是否|如果|假如|若|要是",
+    re.IGNORECASE,
+)
+CUE = re.compile(
+    r"\b(?:overall|therefore|thus|hence|in conclusion|to conclude|in summary|to sum up|final|finally|verdict|conclude"
+    r"|all in all|in the end|ultimately|judge?ment|consequently|all things considered|on balance)\b"
+    r"|综上|因此|所以|总的来说|总体|总之|最终|综合来看|整体|结论|故",
+    re.IGNORECASE,
+)
+_STOP = re.compile(r"[.!?;](?=[\s,A-Z\u3400-\u9fff]|$)|\n")
+
+
+def clause(text: str, start: int, reach: int = 120) -> str:
+    """The words before `start` in the same sentence."""
+    before = text[max(0, start - reach) : start]
+    return _STOP.split(before)[-1]
+
+
+REFUSAL = re.compile(
+    r"\b(?:i|we)(?: am|'m| was| are|'re)? (?:really |very |so |deeply |truly )?sorry\b|\bsorry,|\bi apologi[sz]e"
+    r"|\bmy apologies|\b(?:i|we)(?: simply| really| just)? (?:can't|cannot|can not|couldn't|could not|won't|will not"
+    r"|must decline|must refuse|decline|refuse|am unable|am not able|do not have the ability|don't have the ability"
+    r"|am not capable|am not allowed|am not permitted|don't feel comfortable|do not feel comfortable)"
+    r"(?! (?:\w+ )?(?:determine|decide|tell|say|choose|conclude|overlook|stress|agree|help but)\b)"
+    r"|\bi'm (?:unable|not able|not capable|not allowed)\b|\bas an? (?:ai|artificial|large|language)\b"
+    r"|\bunable to (?:assist|help|judge|view|see|evaluate|comply|process|access|fulfil)|\bblock_?reason\b"
+    r"|\bcontent[ _](?:polic|filter|management)|\bsafety (?:filter|polic|guideline|system)|\bprohibited_content\b"
+    r"|\bresponse (?:was|has been|is) (?:blocked|filtered)|\bagainst (?:my|our) (?:policy|guidelines)"
+    r"|\bno images? (?:was|were|is|are|has been|have been|provided|attached|visible)"
+    r"|\brequest (?:was|has been) (?:blocked|rejected|refused|flagged)"
+    r"|抱歉|对不起|很遗憾|我(?:无法|不能|没办法|不便|拒绝|没有能力)|作为(?:一个|一名)?(?:AI|人工智能|语言模型|大模型)"
+    r"|无法(?:协助|提供|回答|处理|查看|看到|满足|完成)|内容(?:过滤|审核|安全|违规)|违反.{0,12}(?:政策|规定|准则)"
+    r"|敏感(?:内容|信息)|没有(?:看到|收到|提供).{0,6}图",
+    re.IGNORECASE,
+)
+_SPEAKS_OF_ANOTHER = re.compile(rf"[\"]|\b{NOUN}s?\b", re.IGNORECASE)
+
+
+def refuses(text: str) -> bool:
+    """Whether a reply without a ruling is a refusal: it opens by declining in its own name."""
+    opening = text.lstrip()[:400]
+    match = REFUSAL.search(opening)
+    return match is not None and not _SPEAKS_OF_ANOTHER.search(opening[: match.start()])
