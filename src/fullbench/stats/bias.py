@@ -63,7 +63,7 @@ def swap_flips(one: ArrayLike, other: ArrayLike, clusters: Sequence[Hashable], *
     flipped = (_vector(one) != -_vector(other)).astype(np.float64)
     share, n = float(flipped.mean()), len(flipped)
     spread = _fitted(flipped, np.ones((n, 1)), _codes(clusters, n))[1][0, 0]
-    effective = min(n, share * (1 - share) / spread) if spread > 0 else n
+    effective = min(n, share * (1 - share) / spread) if 0 < share < 1 and spread > 0 else n
     low, high = _wilson(share, effective, level)
     return Estimate(share, low, high, n)
 
@@ -186,7 +186,7 @@ def _climb(start: Array, lower: Array, upper: Array, design: Array) -> Array:
         else:
             return here
         gain, here, height = new - height, there, new
-        if here[-1] > 200:
+        if height > -1e-6:
             break
         if gain < 1e-10 * max(1.0, abs(height)):
             return here

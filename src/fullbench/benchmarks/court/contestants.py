@@ -45,7 +45,10 @@ _AFTER = {
 
 @dataclass(frozen=True)
 class Contestant:
-    """A model with eyes of some quality and a manner of speaking. With no `sight` it never looks and guesses."""
+    """A model with eyes of some quality and a manner of speaking. With no `sight` it never looks and guesses.
+
+    Where nothing was made out that answers the question, the guess hangs on the question's words alone.
+    """
 
     label: str
     sight: Sight | None = None
@@ -72,7 +75,7 @@ class Contestant:
         query = understand(question.text)
         if query is None:
             return "I do not understand the question."
-        rng = random.Random(f"{self.sight}/{prompt.digest}")
+        rng = random.Random(f"{self.sight}/{question.text}/{prompt.seed}")
         pictures = [picture for turn in prompt.turns for picture in turn.pictures]
         seen = _seen(pictures[-1], self.sight) if pictures and self.sight else None
         answer = None if seen is None else solve(query, seen)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    Pixels = NDArray[np.float64]
+    Pixels = NDArray[np.float32]
     Labels = NDArray[np.int64]
 
 FILL: dict[Shape, float] = {"square": 1.0, "circle": 0.785, "diamond": 0.5, "star": 0.39}
@@ -39,18 +39,20 @@ def look(png: bytes, sight: Sight) -> Scene:
     pixels = _confused(_decoded(png, sight.blur), sight.confusion)
     colours = _colours(pixels)
     lines = _lines(pixels)
-    if lines.size and lines[-1] - lines[0] > len(pixels) / 2:
+    if lines.size and lines[-1] - lines[0] > pixels.shape[1] / 2:
         return Scene(bars=_bars(colours, top=int(lines[0]), base=int(lines[-1])))
     return Scene(things=tuple(_things(colours, sight)))
 
 
 def _decoded(png: bytes, blur: int) -> Pixels:
+    """Red, green and blue as three planes of numbers from 0 to 1."""
     import numpy as np
     from PIL import Image
 
     with Image.open(io.BytesIO(png)) as picture:
         small = picture.convert("RGB").reduce(blur) if blur > 1 else picture.convert("RGB")
-        return np.asarray(small, dtype=np.float64) / 255
+        planes = np.asarray(small).transpose(2, 0, 1)
+        return np.ascontiguousarray(planes).astype(np.float32) / np.float32(255)
 
 
 def _confused(pixels: Pixels, confusion: float) -> Pixels:
@@ -58,19 +60,18 @@ def _confused(pixels: Pixels, confusion: float) -> Pixels:
         return pixels
     import numpy as np
 
-    both = 0.5 * (pixels[..., 0] + pixels[..., 1])
-    red = pixels[..., 0] + confusion * (both - pixels[..., 0])
-    green = pixels[..., 1] + confusion * (both - pixels[..., 1])
-    return np.stack([red, green, pixels[..., 2]], axis=-1)
+    red, green, blue = pixels
+    both = (red + green) / 2
+    return np.stack([red + confusion * (both - red), green + confusion * (both - green), blue])
 
 
 def _colours(pixels: Pixels) -> Labels:
     """For every pixel the number of its colour in `COLOURS`; grey ones get the number after the last."""
     import numpy as np
 
-    high, low = pixels.max(axis=-1), pixels.min(axis=-1)
+    high, low = pixels.max(axis=0), pixels.min(axis=0)
     vivid = (high - low > 0.22) & (high - low > 0.3 * high)
-    red, green, blue = pixels[vivid].T
+    red, green, blue = (plane[vivid] for plane in pixels)
     top, spread = high[vivid], (high - low)[vivid]
     sixths = np.select(
         [top == red, top == green], [(green - blue) / spread, (blue - red) / spread + 2], (red - green) / spread + 4
@@ -89,7 +90,7 @@ def _lines(pixels: Pixels) -> Labels:
     """
     import numpy as np
 
-    brightness = np.median(pixels.mean(axis=-1), axis=1)
+    brightness = np.median(pixels.mean(axis=0), axis=1)
     darker = np.median(brightness[:3]) - brightness
     return np.flatnonzero(darker > (0.012 if darker.max() > 0.09 else np.inf))
 
