@@ -25,5 +25,7 @@ class Oddities:
     def table(self) -> Table:
         """All of it, file by file."""
         rows: list[list[Cell]] = [[file, times, done] for (file, done), times in sorted(self.counts.items())]
-        notes = ["Each row of the released files is used, mended or set aside; this says how many were mended or aside."]
+        notes = [
+            "Each row of the released files is used, mended or set aside; this says how many were mended or aside."
+        ]
         return Table("oddities", "What was odd in the released files", ("file", "rows", "what was done"), rows, notes)

@@ -33,9 +33,9 @@ JUDGES_CSV = "third_party/score_judges"
 
 FILES: dict[str, tuple[Task, Rulings]] = {
     SCORES: ("score", layouts.people),
-    **{file: ("score", layouts.people) for file in MARKED_SCORES},
+    **dict.fromkeys(MARKED_SCORES, ("score", layouts.people)),
     PAIRS: ("pair", layouts.people),
-    **{file: ("pair", layouts.people) for file in MARKED_PAIRS},
+    **dict.fromkeys(MARKED_PAIRS, ("pair", layouts.people)),
     RANKINGS: ("batch", layouts.people),
     "Benchmark_Lite/score_lite": ("score", layouts.people),
     "Benchmark_Lite/pair_lite": ("pair", layouts.people),
@@ -95,7 +95,9 @@ class Release:
 
 
 def _lines(folder: Path, file: str, suffix: str, odd: Oddities) -> Iterator[Line]:
-    path = next((place for place in (folder / f"{file}{suffix}.gz", folder / f"{file}{suffix}") if place.exists()), None)
+    path = next(
+        (place for place in (folder / f"{file}{suffix}.gz", folder / f"{file}{suffix}") if place.exists()), None
+    )
     if path is None:
         raise InputError("the file is missing; the release has it", path=folder / f"{file}{suffix}.gz")
     number = 0
@@ -130,7 +132,7 @@ def _scored(folder: Path, odd: Oddities) -> Iterator[Scored]:
             line.note("the human score is 0: no verdict of people")
         for judge, score in judges.items():
             if score is None:
-                line.note(f"the score of {judge} is -1: the verdict is 'unreadable'")
+                line.note(f"the score of {judge} is -1 or missing: the verdict is 'unreadable'")
         score_id = line["score_id"]
         if score_id is None:
             line.note("no score_id: the answer is known by its row alone")
@@ -139,7 +141,7 @@ def _scored(folder: Path, odd: Oddities) -> Iterator[Scored]:
 
 def _score(line: Line, column: str, *, nothing: str) -> int | None:
     value = line[column]
-    if value == nothing:
+    if value is None or value == nothing:
         return None
     if value not in set("12345"):
         raise line.error(f"{column!r} must be 1 to 5, or {nothing} for none; found {value!r}")
@@ -151,7 +153,8 @@ def _instructions(folder: Path, rows: Mapping[str, Iterable[Row]], odd: Oddities
     asked = {(row.dataset, row.question) for group in rows.values() for row in group}
     seen: set[Any] = set()
     count = 0
-    for count, line in enumerate(_lines(folder / "native", STEP1, ".jsonl", odd), 1):
+    for line in _lines(folder / "native", STEP1, ".jsonl", odd):
+        count += 1
         if line["id"] in seen:
             line.note("the id occurs before: no item is made from this file")
         seen.add(line["id"])
@@ -178,5 +181,7 @@ def _compare_releases(rows: Mapping[str, Iterable[Row]], odd: Oddities) -> None:
         same = row.given[0].ruling in later[row.number]
         odd.note(
             row.file,
-            "the later release rules the same: counted there" if same else "the later release rules otherwise: set aside",
+            "the later release rules the same: counted there"
+            if same
+            else "the later release rules otherwise: set aside",
         )
