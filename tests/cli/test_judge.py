@@ -29,7 +29,9 @@ def cli(monkeypatch, capsys, tmp_path):
 @pytest.fixture
 def data(tmp_path) -> Path:
     (tmp_path / "red.png").write_bytes(png())
-    items = [{"id": f"i{i}", "question": "几种颜色？", "pictures": ["red.png"], "tags": {"task": "t"}} for i in range(12)]
+    items = [
+        {"id": f"i{i}", "question": "几种颜色？", "pictures": ["red.png"], "tags": {"task": "t"}} for i in range(12)
+    ]
     texts = {"terse": "一", "wordy": "我看到的是一种颜色，红色。", "middle": "一种颜色。"}
     answers = [{"item": it["id"], "contestant": name, "text": text} for it in items for name, text in texts.items()]
     write(tmp_path / "items.jsonl", items)
@@ -48,7 +50,8 @@ def test_own_data_end_to_end_and_again(cli, data):
     code, out, err = cli(*GOOD, "choice+tie", "--judge", "chance", "--report", "report.html")
     assert code == 0, err
     assert "Leaderboard by length" in out
-    assert out.index("wordy") < out.index("middle") < out.index("terse")
+    board = out[out.index("Leaderboard by length") :]
+    assert board.index("wordy") < board.index("middle") < board.index("terse")
     page = (data / "report.html").read_text(encoding="utf-8")
     assert "几种颜色？" in page
     assert "<svg" in page
@@ -78,7 +81,9 @@ def test_a_dry_run_asks_nothing_and_says_what_it_would_ask(cli, data):
 
 def test_people_are_judges(cli, data):
     labels = [{"item": f"i{i}", "contestants": ["wordy"], "marks": [4], "ballot": "score:1-5"} for i in range(12)]
-    labels += [{"item": f"i{i}", "contestants": ["terse"], "marks": [1 + i % 2], "ballot": "score:1-5"} for i in range(12)]
+    labels += [
+        {"item": f"i{i}", "contestants": ["terse"], "marks": [1 + i % 2], "ballot": "score:1-5"} for i in range(12)
+    ]
     write(data / "labels.jsonl", labels)
     code, out, err = cli(*GOOD, "score:1-5", "--labels", "labels.jsonl")
     assert code == 0, err

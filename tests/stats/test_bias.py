@@ -35,7 +35,7 @@ def scored(seed, *, sight=1.0, leniency=0.0, length=0.0, ego=0.0, noise=0.5):
         rng.choice([0.25, 0.5, 0.75], (ITEMS, CONTESTANTS)),
         rng.random((ITEMS, CONTESTANTS)) < skill,
     )
-    doublings = rng.normal(0, 0.5, (ITEMS, 1)) + [0, 2, -1.5, 0, 0, 0] + rng.normal(0, 0.2, (ITEMS, CONTESTANTS))
+    doublings = [*rng.normal(0, 0.5, (ITEMS, 1)), 0, 2, -1.5, 0, 0, 0, *rng.normal(0, 0.2, (ITEMS, CONTESTANTS))]
     favoured = np.tile([0.0, 0.0, 0.0, 1.0, 0.0, 0.0], (ITEMS, 1))
     felt = 3 + sight * (truth - 3) + leniency + length * doublings + ego * favoured
     felt = felt + noise * rng.standard_normal(felt.shape)
@@ -76,7 +76,9 @@ def test_least_squares_leaves_out_each_cluster_as_refitting_without_it_does():
     lengths = 2.0**doublings
     design = np.column_stack([np.ones_like(truth), truth, doublings])
     whole = np.linalg.lstsq(design, felt, rcond=None)[0]
-    without = np.array([np.linalg.lstsq(design[CLUSTERS != g], felt[CLUSTERS != g], rcond=None)[0] for g in range(ITEMS)])
+    without = np.array(
+        [np.linalg.lstsq(design[g != CLUSTERS], felt[g != CLUSTERS], rcond=None)[0] for g in range(ITEMS)]
+    )
     error = np.sqrt((ITEMS - 1) / ITEMS * ((without - whole) ** 2).sum(axis=0))[2]
     found = length_slope(felt, truth, lengths, CLUSTERS)
     assert found.value == pytest.approx(whole[2])
@@ -87,7 +89,9 @@ def test_clustered_errors_are_near_those_of_statsmodels():
     import statsmodels.api as sm
 
     felt, truth, _, favoured = scored(5, ego=0.7)
-    fit = sm.OLS(felt - truth, sm.add_constant(favoured)).fit(cov_type="cluster", cov_kwds={"groups": CLUSTERS}, use_t=True)
+    fit = sm.OLS(felt - truth, sm.add_constant(favoured)).fit(
+        cov_type="cluster", cov_kwds={"groups": CLUSTERS}, use_t=True
+    )
     found = favour(felt, truth, favoured, CLUSTERS)
     assert found.value == pytest.approx(fit.params[1])
     assert (found.low, found.high) == pytest.approx(tuple(fit.conf_int()[1]), abs=0.02)
@@ -203,7 +207,16 @@ def test_flips_that_cluster_have_wider_intervals_than_independent_ones():
         lambda: fault_rate(3, 2),
         lambda: latent_marks([1, 2, 3, 4] * 5, {"truth": [1, 2, 3, 4] * 5}, range(20), low=1, high=5),
     ],
-    ids=["one cluster", "no rows", "too few clusters", "nobody else", "hangs on one", "none of none", "more", "no noise"],
+    ids=[
+        "one cluster",
+        "no rows",
+        "too few clusters",
+        "nobody else",
+        "hangs on one",
+        "none of none",
+        "more",
+        "no noise",
+    ],
 )
 def test_what_cannot_be_estimated_is_said(compute):
     with pytest.raises(ValueError, match=r"needs|cannot|hang|without noise"):

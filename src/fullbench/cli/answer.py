@@ -38,8 +38,10 @@ def answer(
 
     models = [specs.contestant(spec) for spec in contestants]
     asked = list(read_items(items, question=question) if question else read_items(items))
-    purse = plan.purse(budget, models, []) if budget is not None else None
+    purse = plan.purse(budget, models) if budget is not None else None
     names = [model.name for model in models]
+    for model in models:
+        model.answer(())
     with Ledger(ledger) as book, stoppable() as stop:
         with watching("answers", names, len(asked) * trials, quiet=quiet) as watch:
             tallies = answer_all(models, asked, book, trials=trials, budget=purse, stop=stop, watch=watch)

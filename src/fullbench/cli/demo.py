@@ -39,9 +39,7 @@ def demo(
     started = time.monotonic()
     out.mkdir(parents=True, exist_ok=True)
     study = Study("demo", benchmark="court", ledger=out / "demo.ledger", report=out / "index.html")
-    say(
-        "Drawing pictures whose truth is known; asking contestants that read the pixels; hearing judges, some of them bent."
-    )
+    say("Drawing pictures whose truth is known, asking contestants that read the pixels, hearing judges, some bent.")
     with Ledger(study.ledger) as ledger, stoppable() as stop:
         done = Conductor(study).conduct(ledger, stop=stop, quiet=quiet)
         show(done.tables, as_json=False)
@@ -50,6 +48,7 @@ def demo(
         say(f"{asked:,} asked, {known:,} known from the ledger, in {clock(time.monotonic() - started)}.")
         code = closing(done.tallies, what="answers or verdicts")
         if not code and study.report is not None:
-            page("The court", done.record, done.tables, study.report, lead=_LEAD, source={"ledger": ledger.digest()})
+            source = {"ledger": ledger.digest()}
+            page("The court", done.record, done.tables, study.report, lead=_LEAD, source=source)
             say(f"The page, with charts and pictures: {study.report.resolve()}")
     return code

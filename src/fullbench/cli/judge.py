@@ -65,6 +65,8 @@ def judge(
         ledger=ledger, report=report,
     )  # fmt: skip
     conductor = Conductor(study)
+    if not dry_run:
+        conductor.ready(budget)
     with Ledger(ledger) as book, stoppable() as stop:
         if dry_run:
             show([conductor.plan(book)], as_json=as_json)

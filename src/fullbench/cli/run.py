@@ -35,11 +35,14 @@ def run(
 
     plan = Study.read(study)
     conductor = Conductor(plan)
+    limit = budget if budget is not None else plan.budget
+    if not dry_run:
+        conductor.ready(limit)
     with Ledger(ledger or plan.ledger) as book, stoppable() as stop:
         if dry_run:
             show([conductor.plan(book)], as_json=as_json)
             return 0
-        done = conductor.conduct(book, budget=budget if budget is not None else plan.budget, stop=stop, quiet=quiet)
+        done = conductor.conduct(book, budget=limit, stop=stop, quiet=quiet)
         show(done.tables, as_json=as_json)
         if plan.report is not None:
             from fullbench.reports.standard import page

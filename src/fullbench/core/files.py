@@ -128,13 +128,20 @@ def _turns(fields: Fields, turns: Any) -> tuple[Turn, ...]:
     return tuple(made)
 
 
-def read_responses(path: str | Path, *, contestant: str | None = None) -> Iterator[Response]:
-    """The responses of a file; `contestant` names who answered where the rows do not."""
+def read_responses(
+    path: str | Path, *, contestant: str | None = None, items: Collection[str] | None = None
+) -> Iterator[Response]:
+    """The responses of a file; `contestant` names who answered where the rows do not.
+
+    With `items`, the ids of the items there are, a response to any other is refused.
+    """
     path = Path(path)
     seen: set[tuple[str, str, int]] = set()
     for line, row in read_rows(path):
         response = _response(Fields(path, line, row, RESPONSE), contestant)
         place = (response.item, response.contestant, response.trial)
+        if items is not None and response.item not in items:
+            raise InputError(_stray(response, len(items)), path=path, line=line)
         if place in seen:
             raise InputError(
                 f"{response.contestant!r} answers item {response.item!r} twice; number the trials in a column 'trial'",
@@ -168,12 +175,13 @@ def check_responses(
     checked = []
     for response in responses:
         if response.item not in known:
-            raise InputError(
-                f"{response.contestant!r} answers item {response.item!r}, which is not among the {len(known)} items",
-                path=path,
-            )
+            raise InputError(_stray(response, len(known)), path=path)
         checked.append(response)
     return checked
+
+
+def _stray(response: Response, items: int) -> str:
+    return f"{response.contestant!r} answers item {response.item!r}, which is not among the {items} items"
 
 
 def read_verdicts(path: str | Path, *, judge: str = "human", ballot: str | None = None) -> Iterator[Verdict]:

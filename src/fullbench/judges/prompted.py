@@ -27,7 +27,7 @@ SLOTS = frozenset({
     "responses", "ruling", "shown", "withheld",
 })  # fmt: skip
 _BACKLOG = 1_000
-_WORDED = ("score:1-5", "choice", "choice+tie", "ranking")
+_WORDED = ("score:1-5", "real:0-1", "likert:bad|good", "choice", "choice+tie", "ranking")
 
 
 @dataclass(frozen=True)

@@ -23,23 +23,33 @@ def prepare(path: Path, *, read_only: bool) -> None:
         _make(path)
     if path.is_dir():
         raise LedgerError(f"{path}: this is a folder, not a ledger; name a file")
+    _look(path)
     with plainly(path):
         connection = connect(path, read_only=True)
         try:
-            version = _probe(path, connection)
+            version = schema.version_of(connection)
         finally:
             connection.close()
+        _check_version(path, version)
         if version < schema.VERSION:
             _bring_up(path, version, read_only=read_only)
 
 
 def connect(path: Path, *, read_only: bool, durability: Durability = "process") -> sqlite3.Connection:
-    """A connection that may be handed from thread to thread, in which nothing is committed by itself."""
-    mode = "ro" if read_only else "rw"
+    """A connection that may be handed from thread to thread, in which nothing is committed by itself.
+
+    One for reading opens the file for writing too where it may, only to tidy up after itself; it changes nothing.
+    """
+    if not read_only:
+        return _connect(path, "rw", durability)
+    if os.access(path, os.W_OK) and os.access(path.parent, os.W_OK):
+        connection = _connect(path, "rw", durability)
+        connection.execute("PRAGMA query_only = ON")
+        return connection
     try:
-        return _connect(path, mode, durability)
+        return _connect(path, "ro", durability)
     except sqlite3.OperationalError as error:
-        if not read_only or _wal(path) or error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_CANTOPEN:
+        if _wal(path) or error.sqlite_errorcode & 0xFF not in {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY}:
             raise
         return _connect(path, "ro&immutable=1", durability)
 
@@ -89,27 +99,37 @@ def _link(part: Path, path: Path) -> None:
         part.rename(path)
 
 
-def _probe(path: Path, connection: sqlite3.Connection) -> int:
-    """The ledger's version, after a look that changes nothing."""
-    if schema.application_of(connection) != schema.APPLICATION:
-        found = "an empty file" if path.stat().st_size == 0 else "another program's SQLite database"
+def _look(path: Path) -> None:
+    """Refuse what is no ledger of ours, after a look at the head of the file that touches nothing.
+
+    The head of a SQLite file holds the number of its pages at byte 28, the schema's version at 60, the application's
+    mark at 68; see https://www.sqlite.org/fileformat.html.
+    """
+    try:
+        with path.open("rb") as file:
+            head = file.read(100)
+            size = file.seek(0, os.SEEK_END)
+    except OSError as error:
+        raise LedgerError(f"{path}: the ledger cannot be read ({error.strerror})") from error
+    if not head.startswith(b"SQLite format 3\0") or int.from_bytes(head[68:72], "big") != schema.APPLICATION:
+        kind = "another program's database" if head.startswith(b"SQLite format 3") else "a file of another kind"
+        found = kind if head else "an empty file"
         raise LedgerError(f"{path}: this is {found}, not a ledger; it was left untouched: name another path")
-    version = schema.version_of(connection)
+    _check_version(path, int.from_bytes(head[60:64], "big"))
+    promised = int.from_bytes(head[28:32], "big") * int.from_bytes(head[16:18], "big")
+    if size < promised and not _wal(path):
+        raise LedgerError(
+            f"{path}: the ledger is cut short ({size:,} of {promised:,} bytes); take a copy from a backup, or rescue "
+            "what can be read with `sqlite3 DAMAGED .recover | sqlite3 NEW`"
+        )
+
+
+def _check_version(path: Path, version: int) -> None:
     if version > schema.VERSION:
         raise LedgerError(
             f"{path}: the ledger has schema {version} and this fullbench knows up to {schema.VERSION}; it was left "
             "untouched: install a newer fullbench"
         )
-    if not _wal(path):
-        with path.open("rb") as file:
-            pages = int.from_bytes(file.read(32)[28:32], "big")
-        promised = pages * int(connection.execute("PRAGMA page_size").fetchone()[0])
-        if path.stat().st_size < promised:
-            raise LedgerError(
-                f"{path}: the ledger is cut short ({path.stat().st_size:,} of {promised:,} bytes); take a copy from a "
-                "backup, or rescue what can be read with `sqlite3 DAMAGED .recover | sqlite3 NEW`"
-            )
-    return version
 
 
 def _bring_up(path: Path, version: int, *, read_only: bool) -> None:

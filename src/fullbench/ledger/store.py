@@ -3,7 +3,7 @@
 **Append-only.** Rows are only ever inserted; triggers forbid the rest. There is one verdict for each judge, case and
 trial: the first one stays, and a second one that was paid for is kept as a failure, so that the bill stays true.
 
-**Durable.** Rows are committed in groups: every 64 entries, or 20 ms after the first of them, whichever comes
+**Durable.** Rows are committed in groups: every 128 entries, or 20 ms after the first of them, whichever comes
 first; `acknowledged` counts those committed, `on_commit` is called with them. An acknowledged row survives
 kill -9 at any moment. With `durability="process"` (the default) a loss of *power* may take the last moments of
 acknowledged rows, never the ledger's soundness; `durability="power"` waits for the disk at every commit.

@@ -29,18 +29,31 @@ def problems(reader: sqlite3.Connection, find: Find) -> Iterator[str]:
 
 
 def _items(reader: sqlite3.Connection) -> Iterator[str]:
+    shown = set()
     for key, body in reader.execute("SELECT key, body FROM items"):
-        if digest(rows.load(body)) != key:
+        content = rows.load(body)
+        if digest(content) != key:
             yield f"the item {key} does not have the content its key promises"
+        shown |= {part["picture"] for _, parts in content[1] for part in parts if isinstance(part, dict)}
+    yield from _unknown_pictures(reader, shown)
 
 
 def _responses(reader: sqlite3.Connection) -> Iterator[str]:
+    shown = set()
     for key, contestant, item, body in reader.execute("SELECT key, contestant, item, body FROM responses"):
-        if digest([item, contestant, rows.load(body)]) != key:
+        content = rows.load(body)
+        if digest([item, contestant, content]) != key:
             yield f"the response of {contestant!r} to item {item!r} does not have the content its key promises"
+        shown |= {part["picture"] for part in content if isinstance(part, dict)}
+    yield from _unknown_pictures(reader, shown)
     dangling = "SELECT contestant, item FROM responses WHERE item_key NOT IN (SELECT key FROM items)"
     for contestant, item in reader.execute(dangling):
         yield f"the response of {contestant!r} belongs to an item {item!r} that is not in the ledger"
+
+
+def _unknown_pictures(reader: sqlite3.Connection, shown: set[str]) -> Iterator[str]:
+    for name in sorted(shown.difference(name for (name,) in reader.execute("SELECT digest FROM pictures"))):
+        yield f"the picture {name} is shown and is not known"
 
 
 def _cases(reader: sqlite3.Connection) -> Iterator[str]:

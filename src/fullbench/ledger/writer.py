@@ -15,7 +15,7 @@ from fullbench.ledger import rows
 from fullbench.ledger.rows import Row
 from fullbench.ledger.trouble import plainly
 
-GROUP = 64
+GROUP = 128
 """So many entries are committed together at the latest..."""
 
 DELAY = 0.02

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 from urllib.parse import urlsplit
@@ -57,15 +57,8 @@ class ChatModel:
 
     @cached_property
     def settings(self) -> Mapping[str, Any]:
-        """All but secrets, as a JSON value."""
-        return {
-            "model": self.model,
-            "dialect": self.dialect.name,
-            "url": self.url,
-            "sampling": self.sampling.set(),
-            "limits": {name: value for name, value in asdict(self.limits).items() if value is not None},
-            "price": None if self.price is None else list(self.price),
-        }
+        """What changes answers, as a JSON value. Where the server is, how fast it is asked and its price do not."""
+        return {"model": self.model, "dialect": self.dialect.name, "label": self.label, "sampling": self.sampling.set()}
 
     @cached_property
     def price(self) -> Price | None:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 START = 8
 CEILING = 256
+REST = 8
 
 
 class Pace:
@@ -40,10 +41,11 @@ class Pace:
 
 
 class Throttle:
-    """How many calls may be in flight: doubled in rounds until that no longer helps, then raised by little; halved
-    when the server says it has too much to do.
+    """How many calls may be in flight: doubled until that no longer helps, then raised by little; halved when the
+    server says it has too much to do.
 
-    A round is as many good calls as may be in flight. Calls that were sent before the last halving do not halve again:
+    A round is as many good calls as may be in flight; a step that brought no more of them a second is taken back, and
+    tried again after some rounds. Calls that were sent before the last halving do not halve again:
     they tell of the same jam.
     """
 
@@ -57,6 +59,7 @@ class Throttle:
         self._halved = clock()
         self._rest = 0
         self._best = 0.0
+        self._before = self.width
         self._begin_round()
 
     def _begin_round(self) -> None:
@@ -96,22 +99,29 @@ class Throttle:
 
     def _end_round(self, rate: float) -> None:
         helped = rate > self._best * (1.25 if self._steep else 1.02)
-        self._best = max(self._best, rate)
         if self._rest:
             self._rest -= 1
-        elif helped or not self._steep:
-            more = self.width if self._steep else max(1, self.width // 8)
-            self.width = min(self._ceiling, self.width + more)
-            self._rest = 0 if helped else 8
+            self._best = rate
+            if not self._rest:
+                self._grow()
+        elif helped:
+            self._best = rate
+            self._grow()
         else:
+            self.width = self._before
             self._steep = False
-            self._rest = 8
+            self._rest = REST
+
+    def _grow(self) -> None:
+        self._before = self.width
+        more = self.width if self._steep else max(1, self.width // 8)
+        self.width = min(self._ceiling, self.width + more)
 
     def was_too_much(self, sent: float) -> None:
         """The server has too much to do; the call was sent at `sent`."""
         if sent < self._halved:
             return
-        self.width = max(1, self.width // 2)
+        self.width = self._before = max(1, self.width // 2)
         self._halved = self._clock()
         self._steep = False
         self._rest = 0

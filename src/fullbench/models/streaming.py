@@ -57,7 +57,7 @@ def stream(prompts: Iterable[Prompt], opened: AbstractAsyncContextManager[Asker]
         if refusal is not None:
             raise refusal
     finally:
-        loop.end([*flight.running, *flight.landed], opened)
+        loop.end(flight.abandon(), opened)
 
 
 class _Flight:
@@ -69,6 +69,7 @@ class _Flight:
         self.landed: list[asyncio.Task[Reply]] = []
         self._loop = loop
         self._source = source
+        self._over = False
 
     def fill(self, asker: Asker) -> bool:
         """Pull prompts while there is room. True when the source is slow, and what is on its way should not wait."""
@@ -89,7 +90,13 @@ class _Flight:
     def _land(self, task: asyncio.Task[Reply]) -> None:
         self.running.discard(task)
         self.landed.append(task)
-        self._loop.stop()
+        if not self._over:
+            self._loop.stop()
+
+    def abandon(self) -> list[asyncio.Task[Reply]]:
+        """What nobody waits for any longer."""
+        self._over = True
+        return [*self.running, *self.landed]
 
 
 class _Loop(asyncio.SelectorEventLoop):

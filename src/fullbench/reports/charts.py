@@ -15,12 +15,14 @@ Rows whose figure is missing are left out of the chart and stay in the table.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from fullbench.core.errors import InputError, MissingExtra
+from fullbench.core.items import digest
 from fullbench.core.results import Cell, EstimateLike, Table
 from fullbench.reports.cells import plain, sort_value
 from fullbench.reports.files import write_file
@@ -66,7 +68,15 @@ def chart(table: Table, hint: Mapping[str, Any] | None = None) -> Chart | None:
 def svg(drawn: Chart) -> str:
     """The chart as SVG; text stays text, under a list of fonts that a browser has, Chinese ones among them."""
     found: str = _converter().vegalite_to_svg(dict(drawn.spec), vl_version="5.20")
-    return found
+    return _own_ids(found, digest(dict(drawn.spec))[:8])
+
+
+def _own_ids(text: str, mark: str) -> str:
+    """The SVG with ids that depend on the chart alone: the same every time, and no two charts of a page share one."""
+    ids = dict.fromkeys(re.findall(r'\bid="([^"]+)"', text))
+    for place, name in enumerate(ids):
+        text = text.replace(f'id="{name}"', f'id="c{mark}-{place}"').replace(f"url(#{name})", f"url(#c{mark}-{place})")
+    return text
 
 
 def png(drawn: Chart, *, scale: float = 2.0) -> bytes:
@@ -103,6 +113,7 @@ def _config() -> Spec:
     axis = {
         "labelColor": MUTED, "titleColor": INK, "gridColor": GRID, "domainColor": GRID, "tickColor": GRID,
         "labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal", "labelLimit": 260, "titlePadding": 8,
+        "labelFlush": False, "labelOverlap": "greedy", "labelSeparation": 6,
     }  # fmt: skip
     return {
         "font": FONTS,
@@ -187,10 +198,10 @@ def _bars(table: Table, hint: Mapping[str, Any]) -> tuple[Spec, str]:
     rows = _labelled(table, hint)
     y = _named("label", None, type="nominal", sort=None)
     offset = {"yOffset": {"field": "group", "sort": None}} if "group" in hint else {}
-    bar = {"y": y, "x": _named("value", hint["value"])} | offset | _colour(hint)
+    bar = {"y": y, "x": _named("value", hint["value"], axis={"grid": False})} | offset | _colour(hint)
     line = {"y": y, "x": _named("low", hint["value"]), "x2": {"field": "high"}} | offset
     layers = [
-        {"mark": {"type": "bar", "opacity": 0.75}, "encoding": bar},
+        {"mark": {"type": "bar", "opacity": 0.6}, "encoding": bar},
         {"mark": {"type": "rule", "strokeWidth": 1.5, "color": INK}, "encoding": line},
     ]
     height = {"step": 26} if "group" not in hint else {"step": 14, "for": "offset"}
@@ -235,8 +246,11 @@ def _heat(table: Table, hint: Mapping[str, Any]) -> tuple[Spec, str]:
     ]
     values = [float(row["value"]) for row in rows]
     middle = (min(values) + max(values)) / 2 if values else 0.0
+    across = list(dict.fromkeys([row[part] for part in ("row", "column") for row in rows]))
+    used = {row["column"] for row in rows}
+    order = [name for name in across if name in used]
     places = {
-        "x": _named("column", None, type="nominal", sort=None, axis={"orient": "top", "labelAngle": -35}),
+        "x": _named("column", None, type="nominal", sort=order, axis={"orient": "top", "labelAngle": -35}),
         "y": _named("row", None, type="nominal", sort=None),
     }
     fill = _named("value", hint["value"], scale={"range": ["#eef3fc", "#16397f"]})
@@ -280,7 +294,7 @@ def _histogram(table: Table, hint: Mapping[str, Any]) -> tuple[Spec, str]:
         "y": _named("count", hint["count"], axis={"grid": True}),
     }
     mark = {"type": "bar", "color": ACCENT}
-    body = {"data": {"values": rows}, "mark": mark, "encoding": encoding, "width": {"step": 44}, "height": 220}
+    body = {"data": {"values": rows}, "mark": mark, "encoding": encoding, "width": {"step": 56}, "height": 220}
     return body, f"Histogram: {hint['count']} by {hint['bin']}, {len(rows)} bins"
 
 

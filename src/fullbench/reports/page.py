@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 THUMBNAIL = 480
+_LONG = 24
 _FOLDER = Path(__file__).parent / "templates"
 
 
@@ -76,6 +77,11 @@ class _Grid:
     rows: list[list[_Cell]]
     chart: _Drawn | None
     source: list[tuple[str, str]]
+
+    @property
+    def folded(self) -> bool:
+        """A long table folds when its chart already shows it."""
+        return self.chart is not None and len(self.rows) > _LONG
 
 
 def page(

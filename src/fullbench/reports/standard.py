@@ -48,18 +48,20 @@ def leaderboard(record: Record, judge: str, *, seed: int = 0) -> Table:
     notes = [f"By {judge}, from {_listed({verdict.ballot for verdict in mine})}."]
     ratings, rates = _rated(duels, names, seed, notes)
     scores = _scores(mine, seed)
-    rows: list[list[Cell]] = []
-    ranks = rank_sets(ratings)
-    for name, rating, rate, rank in zip(names, ratings, rates, ranks, strict=True):
-        rows.append([_rank(rank), name, rating, rate, *(column.get(name) for column in scores.values())])
-    rows.sort(key=lambda row: -row[2].value if isinstance(row[2], Estimate) else float("inf"))
-    if not duels:
-        rows.sort(key=lambda row: -row[4].value if len(row) > 4 and isinstance(row[4], Estimate) else float("inf"))
+    single = next(iter(scores.values()), {})
+    ordered = ratings if all(ratings) else rates if any(rates) else [single.get(name) for name in names]
+    rows: list[list[Cell]] = [
+        [_rank(rank), name, rating, rate, *(column.get(name) for column in scores.values())]
+        for name, rating, rate, rank in zip(names, ratings, rates, rank_sets(ordered), strict=True)
+    ]
+    by_worth = sorted(zip(ordered, rows, strict=True), key=lambda pair: -pair[0].value if pair[0] else float("inf"))
+    rows = [row for _, row in by_worth]
     lost = len(record.where(judge=judge)) - len(mine)
     if lost:
         notes.append(f"{lost} verdicts of this judge are faults and count nowhere here.")
     columns = ("rank", "contestant", "rating", "duels won", *(f"mean {spec}" for spec in scores))
-    hint = {"kind": "intervals", "label": "contestant", "value": "rating" if duels else columns[-1]}
+    best = "rating" if any(ratings) else "duels won" if any(rates) else columns[-1]
+    hint = {"kind": "intervals", "label": "contestant", "value": best}
     return Table(
         f"leaderboard {judge}", f"Leaderboard by {judge}", columns, rows, notes, {"judge": judge, "seed": seed}, hint
     )
@@ -82,7 +84,7 @@ def _rated(
             first, second, outcome, contestants=len(names), cluster=[duel.item for duel in duels], seed=seed
         )
     except Undefined as reason:
-        notes.append(f"No ratings: {reason}.")
+        notes.append(f"No ratings: {reason}. Sorted by the share of duels won.")
         return nothing, rates
     notes.append(f"Ratings: Bradley-Terry on {ratings.matches:,} duels, ties half, items resampled, mean 1000.")
     notes += [f"{names[who]} is not rated: {reason}." for who, reason in ratings.unrated.items()]
@@ -238,10 +240,8 @@ def faults(record: Record) -> Table:
     """What each judge did not rule on, and why."""
     rows: list[list[Cell]] = []
     for judge, counts in record.faults().items():
-        wrong = sum(counts[fault] for fault in FAULTS)
-        rows.append(
-            [judge, counts["verdicts"], *(counts[fault] for fault in FAULTS), wilson(wrong, counts["verdicts"])]
-        )
+        wrong, total = sum(counts[fault] for fault in FAULTS), counts["verdicts"]
+        rows.append([judge, total, total - wrong, *(counts[fault] for fault in FAULTS), wilson(wrong, total)])
     hint = {"kind": "stacked", "label": "judge", "parts": ["ruled", *FAULTS]}
     return Table("faults", "Faults", ("judge", "verdicts", "ruled", *FAULTS, "faulty"), rows, (), {}, hint)
 
@@ -305,7 +305,7 @@ def exhibits(record: Record, limit: int = 6) -> list[Exhibit]:
 
     heard: dict[tuple[Any, ...], list[Verdict]] = defaultdict(list)
     for verdict in record:
-        if verdict.item in record.items and verdict.text:
+        if verdict.item in record.items:
             heard[verdict.item, verdict.ballot, verdict.criterion, frozenset(verdict.contestants)].append(verdict)
     ranked = sorted(heard.items(), key=lambda entry: (-_spread(entry[1]), str(entry[0][:3]), sorted(entry[0][3])))
     found: dict[str, Exhibit] = {}

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from fullbench.core.ballots import ballot
 from fullbench.core.benchmark import Benchmark, Staffed
 from fullbench.core.cases import Case, Verdict
 from fullbench.core.errors import InputError
-from fullbench.core.files import check_responses, read_items, read_responses, read_verdicts
+from fullbench.core.files import read_items, read_responses, read_verdicts
 from fullbench.core.items import Item, Response
 from fullbench.core.models import Judge, Model
 from fullbench.core.record import Record
@@ -37,6 +38,8 @@ class Conductor:
 
     def __init__(self, study: Study) -> None:
         self.study = study
+        for spec in study.ballots:
+            ballot(spec)
         self.benchmark: Benchmark | None = specs.benchmark(study.benchmark) if study.benchmark else None
         self.judges: list[Judge] = [specs.judge(spec) for spec in study.judges]
         self.contestants: list[Model] = [specs.contestant(spec) for spec in study.contestants]
@@ -48,8 +51,8 @@ class Conductor:
         _distinct("judges", [judge.name for judge in self.judges])
         _distinct("contestants", [model.name for model in self.contestants])
         self.items: list[Item] = list(self._items())
-        self.given: list[Response] = list(read_responses(study.responses)) if study.responses else []
-        check_responses(self.items, self.given, path=study.responses)
+        ids = {item.id for item in self.items}
+        self.given: list[Response] = list(read_responses(study.responses, items=ids)) if study.responses else []
         form = study.ballots[0] if len(study.ballots) == 1 else None
         self.labels: list[Verdict] = list(read_verdicts(study.labels, ballot=form)) if study.labels else []
 
@@ -84,12 +87,19 @@ class Conductor:
             cases=lambda: self.cases(responses),
         )  # fmt: skip
 
+    def ready(self, budget: float | None = None) -> Budget | None:
+        """Refuse what cannot go well (a missing key, a budget without prices) before anything is made or asked."""
+        models = [*self.contestants, *filter(None, map(plan.model_of, self.judges))]
+        for model in models:
+            model.answer(())
+        return plan.purse(budget, models) if budget is not None else None
+
     def conduct(
         self, ledger: Ledger, *, budget: float | None = None, stop: Stop | None = None, quiet: bool = False
     ) -> Conducted:
         """Answer, hear, and look at the record. Stopped half-way, the same call goes on from there."""
         stop = stop or Stop()
-        purse = plan.purse(budget, self.contestants, self.judges) if budget is not None else None
+        purse = self.ready(budget)
         tallies: list[Tally] = []
         if self.contestants:
             names = [model.name for model in self.contestants]

@@ -40,9 +40,9 @@ def table(
     return Table("plan", "What would be asked", columns, rows, notes)
 
 
-def purse(limit: float, contestants: Sequence[Model], judges: Sequence[Judge]) -> Budget:
+def purse(limit: float, models: Sequence[Model]) -> Budget:
     """A budget, refused where a price is not known: money cannot be counted then."""
-    for model in [*contestants, *filter(None, map(model_of, judges))]:
+    for model in models:
         if model.price is None:
             raise InputError(
                 f"no price is known for {model.name!r}, so a budget cannot be kept: give its price in dollars per "

@@ -59,7 +59,8 @@ class Study:
             table = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
             found = re.search(r"line (\d+)", str(error))
-            raise InputError(f"not valid TOML: {error}", path=path, line=int(found[1]) if found else None) from error
+            line = int(found[1]) if found else text.rstrip().count("\n") + 1
+            raise InputError(f"not valid TOML: {error}", path=path, line=line) from error
         return cls._of(table, path, text)
 
     @classmethod

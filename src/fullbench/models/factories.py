@@ -1,0 +1,161 @@
+"""Models from one line: `openai:gpt-4o?temperature=0`, `vllm:qwen2-vl@http://localhost:8000/v1?rpm=60`.
+
+Each factory takes what stands after the provider's name, and the options as words. These are the functions behind the
+plug-in door; a package of one's own adds another in the same way.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+from fullbench.core.errors import InputError
+from fullbench.core.models import Model
+from fullbench.models.chat import ChatModel
+from fullbench.models.dialects import Anthropic, Dialect, Gemini, OpenAI
+from fullbench.models.settings import Key, Limits, Sampling
+
+
+@dataclass(frozen=True)
+class Provider:
+    """Where a provider is, what it speaks, and which variables may hold its key."""
+
+    name: str
+    dialect: Callable[[], Dialect]
+    url: str
+    env: tuple[str, ...] = ()
+
+
+OPENAI = Provider("openai", lambda: OpenAI("max_completion_tokens"), "https://api.openai.com/v1", ("OPENAI_API_KEY",))
+ANTHROPIC = Provider("anthropic", Anthropic, "https://api.anthropic.com/v1", ("ANTHROPIC_API_KEY",))
+GEMINI = Provider(
+    "gemini", Gemini, "https://generativelanguage.googleapis.com/v1beta", ("GEMINI_API_KEY", "GOOGLE_API_KEY")
+)
+OPENROUTER = Provider("openrouter", OpenAI, "https://openrouter.ai/api/v1", ("OPENROUTER_API_KEY",))
+OLLAMA = Provider("ollama", OpenAI, "http://localhost:11434/v1")
+VLLM = Provider("vllm", OpenAI, "http://localhost:8000/v1")
+
+
+def openai(name: str, options: Mapping[str, str]) -> Model:
+    """A model of OpenAI, or of any server that speaks chat completions: `gpt-4o`, `name@http://host/v1`."""
+    return _chat(OPENAI, name, options)
+
+
+def anthropic(name: str, options: Mapping[str, str]) -> Model:
+    """A model of Anthropic."""
+    return _chat(ANTHROPIC, name, options)
+
+
+def gemini(name: str, options: Mapping[str, str]) -> Model:
+    """A model of Google's Gemini API."""
+    return _chat(GEMINI, name, options)
+
+
+def openrouter(name: str, options: Mapping[str, str]) -> Model:
+    """A model by way of OpenRouter: `qwen/qwen2.5-vl-72b-instruct`."""
+    return _chat(OPENROUTER, name, options)
+
+
+def ollama(name: str, options: Mapping[str, str]) -> Model:
+    """A model that Ollama serves on this machine."""
+    return _chat(OLLAMA, name, options)
+
+
+def vllm(name: str, options: Mapping[str, str]) -> Model:
+    """A model that vLLM (or SGLang, llama.cpp...) serves on this machine or at the address after `@`."""
+    return _chat(VLLM, name, options)
+
+
+def litellm(name: str, options: Mapping[str, str]) -> Model:
+    """A model by its litellm name; needs the optional part `litellm`."""
+    from fullbench.models.litellm import LiteLLMModel
+
+    read = _read(f"litellm:{name}", options, {**SAMPLING, **LIMITS, **PRICE})
+    return LiteLLMModel(name, _sampling(read), _limits(read), _price(read))
+
+
+def offline(name: str, options: Mapping[str, str]) -> Model:
+    """A model that needs no server: `echo` says what it was told, `first` rules for the first response shown,
+    `canned?text=...` always says the same."""
+    from fullbench.models.offline import OfflineModel, echo, first
+
+    if name == "canned":
+        text = _read("offline:canned", options, {"text": str}).get("text", "")
+        return OfflineModel(f"canned:{text}", lambda _: text, {"text": text})
+    _read(f"offline:{name}", options, {})
+    replies = {"echo": echo, "first": first}
+    if name not in replies:
+        raise InputError(f"there is no offline model {name!r}; known: canned, echo, first")
+    return OfflineModel(name, replies[name])
+
+
+def _chat(provider: Provider, name: str, options: Mapping[str, str]) -> Model:
+    model, _, url = name.partition("@http")
+    spec = f"{provider.name}:{model}"
+    if not model:
+        raise InputError(f"the spec {spec!r} names no model; write {provider.name}:NAME or {provider.name}:NAME@URL")
+    read = _read(spec, options, {**SAMPLING, **LIMITS, **PRICE, **ACCESS})
+    file = read.get("key_file")
+    env = (read["key_env"],) if "key_env" in read else provider.env
+    dialect = OpenAI() if url and provider is OPENAI else provider.dialect()
+    return ChatModel(
+        model,
+        f"http{url}" if url else provider.url,
+        dialect,
+        Key(env, None if file is None else Path(file)),
+        _sampling(read),
+        _limits(read),
+        _price(read),
+        read.get("label", ""),
+    )
+
+
+def _number(word: str) -> float:
+    number = float(word)
+    if not isfinite(number):
+        raise ValueError(word)
+    return number
+
+
+SAMPLING: Mapping[str, Callable[[str], Any]] = {
+    "temperature": _number, "top_p": _number, "max_tokens": int, "seed": int, "system": str, "extra": json.loads,
+    "pixels": int,
+}  # fmt: skip
+LIMITS: Mapping[str, Callable[[str], Any]] = {
+    "rpm": _number, "tpm": _number, "concurrency": int, "timeout": _number, "attempts": int, "patience": _number,
+    "backoff": _number,
+}  # fmt: skip
+PRICE: Mapping[str, Callable[[str], Any]] = {"price_in": _number, "price_out": _number}
+ACCESS: Mapping[str, Callable[[str], Any]] = {"key_env": str, "key_file": str, "label": str}
+
+
+def _read(spec: str, options: Mapping[str, str], known: Mapping[str, Callable[[str], Any]]) -> dict[str, Any]:
+    read = {}
+    for name, word in options.items():
+        if name not in known:
+            raise InputError(f"{spec!r} has no option {name!r}; known: {', '.join(sorted(known)) or 'none'}")
+        try:
+            read[name] = known[name](word)
+        except ValueError as error:
+            raise InputError(f"the option {name!r} of {spec!r} cannot be {word!r}") from error
+    return read
+
+
+def _sampling(read: Mapping[str, Any]) -> Sampling:
+    if not isinstance(read.get("extra", {}), dict):
+        raise InputError("the option 'extra' must be a JSON object such as {\"top_k\": 1}")
+    return Sampling(**{name: read[name] for name in SAMPLING if name in read})
+
+
+def _limits(read: Mapping[str, Any]) -> Limits:
+    return Limits(**{name: read[name] for name in LIMITS if name in read})
+
+
+def _price(read: Mapping[str, Any]) -> tuple[float, float] | None:
+    if ("price_in" in read) != ("price_out" in read):
+        raise InputError("a price has two sides: give both price_in and price_out, in dollars per million tokens")
+    return (read["price_in"], read["price_out"]) if "price_in" in read else None

@@ -1,0 +1,100 @@
+"""Any provider that litellm knows: slower than `ChatModel`, for servers that speak none of its dialects."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from itertools import islice
+from typing import Any
+
+from fullbench.core.cases import Usage
+from fullbench.core.errors import InputError, MissingExtra, ModelError
+from fullbench.core.models import Prompt, Reply
+from fullbench.models.dialects import OpenAI
+from fullbench.models.settings import Limits, Sampling
+from fullbench.models.tokens import estimate, words
+
+WIDTH = 16
+
+
+@dataclass(frozen=True)
+class LiteLLMModel:
+    """A model by its litellm name (`bedrock/...`). Keys are found by litellm itself, in its own variables."""
+
+    model: str
+    sampling: Sampling = field(default_factory=Sampling)
+    limits: Limits = field(default_factory=Limits)
+    listed: tuple[float, float] | None = None
+
+    @cached_property
+    def name(self) -> str:
+        return self.model + self.sampling.tail
+
+    @cached_property
+    def settings(self) -> Mapping[str, Any]:
+        limits = {name: value for name, value in asdict(self.limits).items() if value is not None}
+        return {"model": self.model, "dialect": "litellm", "sampling": self.sampling.set(), "limits": limits}
+
+    @cached_property
+    def price(self) -> tuple[float, float] | None:
+        return self.listed
+
+    def answer(self, prompts: Iterable[Prompt]) -> Iterator[Reply]:
+        """Ask in a few threads; a prompt is pulled only when one of them is free."""
+        try:
+            import litellm
+        except ImportError as error:
+            raise MissingExtra("asking through litellm", "litellm") from error
+        return self._replies(litellm, iter(prompts))
+
+    def _replies(self, litellm: Any, source: Iterator[Prompt]) -> Iterator[Reply]:
+        running: set[Future[Reply]] = set()
+        width = self.limits.concurrency or WIDTH
+        with ThreadPoolExecutor(width) as pool:
+            try:
+                while True:
+                    for prompt in islice(source, width - len(running)):
+                        running.add(pool.submit(self._ask, litellm, prompt))
+                    if not running:
+                        return
+                    done, running = wait(running, return_when=FIRST_COMPLETED)
+                    for future in done:
+                        yield future.result()
+            finally:
+                for future in running:
+                    future.cancel()
+
+    def _ask(self, litellm: Any, prompt: Prompt) -> Reply:
+        import orjson
+        from openai import OpenAIError
+
+        started = time.monotonic()
+        try:
+            body = orjson.loads(OpenAI().body(self.model, prompt, self.sampling))
+            options = {"timeout": self.limits.timeout, "num_retries": self.limits.attempts - 1}
+            payload = litellm.completion(**body, **options).model_dump()
+            answer = OpenAI().parse(payload)
+        except InputError as error:
+            return Reply(prompt, error=str(error))
+        except (litellm.AuthenticationError, litellm.PermissionDeniedError, litellm.NotFoundError) as error:
+            raise ModelError(f"litellm cannot use {self.model!r} ({_short(error)}); check its name and key") from None
+        except litellm.ContentPolicyViolationError:
+            return Reply(prompt, stop="refused")
+        except (OpenAIError, LookupError, TypeError, AttributeError) as error:
+            return Reply(prompt, error=_short(error))
+        if answer is None:
+            return Reply(prompt, usage=Usage(calls=1, dollars=None), error="an answer without choices")
+        tokens_in = estimate(prompt) if answer.tokens_in is None else answer.tokens_in
+        tokens_out = words(answer.text) if answer.tokens_out is None else answer.tokens_out
+        dollars = None
+        if self.listed is not None:
+            dollars = (tokens_in * self.listed[0] + tokens_out * self.listed[1]) / 1e6
+        used = Usage(1, 0, tokens_in, tokens_out, dollars, time.monotonic() - started)
+        return Reply(prompt, answer.text, used, stop=answer.stop)
+
+
+def _short(error: Exception) -> str:
+    return f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"

@@ -1,0 +1,87 @@
+"""How far two rankings of the same things agree, item by item."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import Unpack
+
+import numpy as np
+
+from fullbench.stats import weighted
+from fullbench.stats.agreement import Options, accuracy
+from fullbench.stats.bootstrap import bootstrap
+from fullbench.stats.estimates import Estimate, Undefined
+
+Order = Sequence[Hashable]
+
+
+def edit_distance(one: Order, two: Order) -> float:
+    """Levenshtein's distance of two orders, best first, over the longer one's length: 0 is the same order.
+
+    >>> edit_distance("ABCD", "ACBD")
+    0.5
+    """
+    from rapidfuzz.distance import Levenshtein
+
+    return float(Levenshtein.normalized_distance(one, two))
+
+
+def rank_correlation(one: Order, two: Order) -> float:
+    """Kendall's tau between two orders of the same things.
+
+    >>> rank_correlation("ABC", "ACB")
+    0.3333333333333333
+    """
+    if sorted(map(repr, one)) != sorted(map(repr, two)) or len(set(one)) != len(one):
+        raise ValueError(f"two orders must hold the same things, each once; found {list(one)} and {list(two)}")
+    if len(one) < 2:
+        raise Undefined("an order of one thing agrees with every other")
+    place = {thing: index for index, thing in enumerate(two)}
+    seen = np.array([place[thing] for thing in one])
+    above = np.sign(seen[None, :] - seen[:, None])[np.triu_indices(len(seen), 1)]
+    return float(above.mean())
+
+
+def _over_items(
+    figure: Callable[[Order, Order], float], ours: Sequence[Order], theirs: Sequence[Order], options: Options
+) -> Estimate:
+    found = [figure(one, two) for one, two in zip(ours, theirs, strict=True)]
+    return bootstrap(weighted.mean, found, **options)
+
+
+def mean_edit_distance(ours: Sequence[Order], theirs: Sequence[Order], **options: Unpack[Options]) -> Estimate:
+    """The mean normalised edit distance over items.
+
+    >>> mean_edit_distance(["ABCD", "ABCD"], ["ABCD", "ACBD"]).value
+    0.25
+    """
+    return _over_items(edit_distance, ours, theirs, options)
+
+
+def mean_rank_correlation(ours: Sequence[Order], theirs: Sequence[Order], **options: Unpack[Options]) -> Estimate:
+    """The mean of Kendall's tau over items.
+
+    >>> mean_rank_correlation(["ABC", "ABC"], ["ABC", "CBA"]).value
+    0.0
+    """
+    return _over_items(rank_correlation, ours, theirs, options)
+
+
+def exact_match(ours: Sequence[Order], theirs: Sequence[Order], **options: Unpack[Options]) -> Estimate:
+    """The share of items that are ranked exactly alike.
+
+    >>> exact_match(["ABC", "ABC"], ["ABC", "ACB"]).value
+    0.5
+    """
+    hits = [list(one) == list(two) for one, two in zip(ours, theirs, strict=True)]
+    return accuracy(hits, [True] * len(hits), **options)
+
+
+def top_match(ours: Sequence[Order], theirs: Sequence[Order], **options: Unpack[Options]) -> Estimate:
+    """The share of items for which both put the same thing first.
+
+    >>> top_match(["ABC", "ABC"], ["ACB", "CBA"]).value
+    0.5
+    """
+    hits = [one[0] == two[0] for one, two in zip(ours, theirs, strict=True)]
+    return accuracy(hits, [True] * len(hits), **options)

@@ -1,0 +1,73 @@
+"""Does a judge say the same when it is asked again?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fullbench.stats import weighted
+from fullbench.stats.arrays import codes
+from fullbench.stats.bootstrap import bootstrap
+from fullbench.stats.estimates import Estimate, Undefined
+from fullbench.stats.shares import wilson
+
+
+@dataclass(frozen=True)
+class Steadiness:
+    """How steady a judge is over repeated hearings of the same items.
+
+    `consistency` averages, over items, the share of the most frequent verdict; `majority` is the share of items for
+    which more than half of the verdicts are the same (the criteria of MLLM-as-a-Judge, Chen et al. 2024,
+    arXiv:2402.04788). `shares` has one share for each item, in the order of `items`.
+    """
+
+    consistency: Estimate
+    majority: Estimate
+    items: tuple[Any, ...]
+    shares: tuple[float, ...]
+
+    def histogram(self, bins: int = 5) -> list[tuple[float, float, int]]:
+        """How many items have which share: (from, to, items); the last bin holds both its ends."""
+        counts, edges = np.histogram(self.shares, bins=bins, range=(0.0, 1.0))
+        return [(float(low), float(high), int(n)) for low, high, n in zip(edges, edges[1:], counts, strict=False)]
+
+
+def steadiness(
+    item: npt.ArrayLike,
+    verdict: npt.ArrayLike,
+    *,
+    trials: int | None = None,
+    resamples: int = 1000,
+    level: float = 0.95,
+    seed: int = 0,
+) -> Steadiness:
+    """The steadiness of verdicts, a row each; verdicts are compared as labels.
+
+    Shares are of the verdicts an item has; with `trials`, of that many hearings, so that a fault counts against
+    steadiness. An item heard only once says nothing and is left out.
+
+    >>> found = steadiness([1, 1, 1, 2, 2, 2], ["A", "A", "B", "C", "C", "C"])
+    >>> found.shares, found.majority.value
+    ((0.6666666666666666, 1.0), 1.0)
+    """
+    items, row = codes(item)
+    _, said = codes(verdict)
+    if len(row) != len(said):
+        raise ValueError(f"the columns must have one length; found {len(row)}, {len(said)}")
+    heard = np.bincount(row, minlength=len(items))
+    if trials is not None and heard.max(initial=0) > trials:
+        raise ValueError(f"{trials} trials were announced, but an item has {heard.max()} verdicts")
+    pair, times = np.unique(row * (said.max(initial=0) + 1) + said, return_counts=True)
+    most = np.zeros(len(items), dtype=np.int64)
+    np.maximum.at(most, pair // (said.max(initial=0) + 1), times)
+    known = heard > 1 if trials is None else np.full(len(items), trials > 1)
+    if not known.any():
+        raise Undefined("no item was heard twice")
+    total = heard[known] if trials is None else np.full(int(known.sum()), trials)
+    shares = most[known] / total
+    consistency = bootstrap(weighted.mean, shares, resamples=resamples, level=level, seed=seed)
+    majority = wilson(int((2 * most[known] > total).sum()), len(shares), level=level)
+    return Steadiness(consistency, majority, tuple(items[known].tolist()), tuple(map(float, shares)))

@@ -1,0 +1,104 @@
+"""The page in a real browser: it sorts, asks the network for nothing, runs nothing hostile, and can be read."""
+
+import pytest
+
+from fullbench.reports.page import page
+from tests.reports.sample import HOSTILE, USAGE, sections
+
+# The relative luminance and contrast of WCAG 2.2, for every element that holds words of its own.
+CONTRAST = """
+() => {
+  const rgb = (text) => (text.match(/[\\d.]+/g) || []).map(Number);
+  const light = (c) => {
+    const [r, g, b] = c.slice(0, 3).map((v) => (v /= 255) <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const behind = (e) => {
+    for (; e; e = e.parentElement) {
+      const c = rgb(getComputedStyle(e).backgroundColor);
+      if (c.length === 3 || c[3] > 0) return c;
+    }
+    return [255, 255, 255];
+  };
+  const weak = [];
+  for (const e of document.querySelectorAll("body *:not(svg, svg *, script, style)")) {
+    if (![...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim())) continue;
+    const a = light(rgb(getComputedStyle(e).color)), b = light(behind(e));
+    const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    if (ratio < 4.5) weak.push([e.tagName, e.className, ratio]);
+  }
+  for (const e of document.querySelectorAll(".chart .mark-text.role-axis-label text, .chart .role-axis-title text")) {
+    const a = light(rgb(getComputedStyle(e).fill)), b = light(behind(e));
+    const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    if (ratio < 4.5) weak.push(["svg text", e.textContent, ratio]);
+  }
+  return weak;
+}
+"""
+
+
+@pytest.fixture
+def opened(browser, tmp_path, request):
+    options = getattr(request, "param", {})
+    path = tmp_path / "page.html"
+    path.write_text(page(HOSTILE, HOSTILE, sections(), usage=USAGE, source={"judge": HOSTILE}), encoding="utf-8")
+    context = browser.new_context(viewport={"width": 1200, "height": 900}, **options)
+    tab = context.new_page()
+    tab.set_default_timeout(10_000)
+    tab.heard, tab.asked = [], []
+    tab.on("console", lambda message: tab.heard.append(message.text))
+    tab.on("pageerror", lambda error: tab.heard.append(str(error)))
+    tab.on("request", lambda asked: tab.asked.append(asked.url))
+    tab.goto(path.as_uri())
+    yield tab
+    context.close()
+
+
+def names(tab):
+    return tab.eval_on_selector_all(
+        "main figure:first-of-type tbody th", "cells => cells.map(cell => cell.textContent.trim())"
+    )
+
+
+def test_a_click_sorts_and_another_turns_it_and_gaps_stay_last(opened):
+    head = opened.get_by_role("button", name="rating", exact=True)
+    head.click()
+    assert names(opened) == [HOSTILE, "glm", "智谱", "unheard"]
+    assert head.locator("..").get_attribute("aria-sort") == "descending"
+    head.click()
+    assert names(opened) == ["智谱", "glm", HOSTILE, "unheard"]
+    opened.get_by_role("button", name="contestant", exact=True).press("Enter")
+    assert names(opened)[1:3] == ["glm", "unheard"]
+    assert head.locator("..").get_attribute("aria-sort") is None
+
+
+def test_no_request_leaves_no_error_is_heard_and_nothing_hostile_runs(opened):
+    opened.locator("details").evaluate_all("all => all.forEach(one => one.open = true)")
+    opened.mouse.wheel(0, 20000)
+    opened.wait_for_load_state("networkidle")
+    assert [url for url in opened.asked if not url.startswith(("file:", "data:"))] == []
+    assert opened.heard == []
+    assert opened.evaluate("window.owned") is None
+    assert opened.title() == HOSTILE
+    assert opened.locator("script").count() == 1
+    shown = opened.locator("img").evaluate_all("all => all.every(one => one.complete && one.naturalWidth > 0)")
+    assert shown
+
+
+@pytest.mark.parametrize("opened", [{"color_scheme": "light"}, {"color_scheme": "dark"}], indirect=True)
+def test_words_stand_out_from_what_is_behind_them(opened):
+    opened.locator("details").evaluate_all("all => all.forEach(one => one.open = true)")
+    assert opened.evaluate(CONTRAST) == []
+
+
+def test_a_phone_scrolls_down_only(opened):
+    opened.set_viewport_size({"width": 360, "height": 700})
+    assert opened.evaluate("document.documentElement.scrollWidth") <= 360
+
+
+def test_controls_and_tables_have_names(opened):
+    tree = opened.locator("body").aria_snapshot()
+    assert 'table "Leaderboard"' in tree
+    assert 'columnheader "rating"' in tree
+    assert 'rowheader "glm"' in tree
+    assert 'img "A red disc."' in tree

@@ -1,0 +1,58 @@
+"""Child processes for the tests of the ledger: `python -m tests.ledger.children WHAT LEDGER [ARGS...]`."""
+
+from __future__ import annotations
+
+import resource
+import sys
+import time
+
+from fullbench.core.errors import LedgerError
+from fullbench.ledger.store import Ledger
+from tests.ledger.making import case, verdict
+
+
+def say(what: object) -> None:
+    sys.stdout.write(f"{what}\n")
+    sys.stdout.flush()
+
+
+def write(path: str, start: str, count: str) -> None:
+    """Add `count` verdicts from `start`, in the name of the same judge."""
+    with Ledger(path) as ledger:
+        say("ready")
+        sys.stdin.readline()
+        for number in range(int(start), int(start) + int(count)):
+            ledger.add(case(number), verdict(number, text=start))
+
+
+def fill(path: str, limit: str) -> None:
+    """Add verdicts until no file may grow further, then try to go on, and say what happened."""
+    with Ledger(path) as ledger:
+        ledger.add(verdict(0))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (int(limit), int(limit)))
+    ledger = Ledger(path)
+    try:
+        for number in range(1, 100_000):
+            ledger.add(verdict(number, text="x" * 2000))
+    except LedgerError as error:
+        say(ledger.acknowledged)
+        say(error)
+    try:
+        ledger.close()
+    except LedgerError as error:
+        say(error)
+
+
+def hold(path: str, name: str) -> None:
+    """Hold a judge until killed, or say who does."""
+    with Ledger(path) as ledger:
+        try:
+            with ledger.sole(name):
+                say("held")
+                time.sleep(600)
+        except LedgerError as error:
+            say(error)
+
+
+if __name__ == "__main__":
+    {"write": write, "fill": fill, "hold": hold}[sys.argv[1]](*sys.argv[2:])

@@ -1,0 +1,81 @@
+"""Every kind of damage is found and said."""
+
+from __future__ import annotations
+
+import sqlite3
+
+import pytest
+
+from fullbench.core.errors import LedgerError
+from fullbench.core.pictures import Picture
+from fullbench.ledger.store import Ledger
+from tests.ledger.making import case, png, verdict
+
+
+@pytest.fixture
+def path(tmp_path):
+    with Ledger(tmp_path / "x.ledger") as ledger:
+        for number in range(300):
+            ledger.add(case(number), verdict(number))
+        ledger.add(case(300, Picture.of(png(1))))
+        assert ledger.verify() == []
+    return tmp_path / "x.ledger"
+
+
+def read_all(ledger):
+    ledger.record()
+    ledger.digest()
+    list(ledger.responses())
+
+
+def tamper(path, *statements):
+    connection = sqlite3.connect(path)
+    for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
+        connection.execute(f"DROP TRIGGER {name}")
+    for statement in statements:
+        connection.execute(statement)
+    connection.commit()
+    connection.close()
+    with Ledger(path, read_only=True) as ledger:
+        return ledger.verify()
+
+
+@pytest.mark.parametrize(
+    ("statement", "said"),
+    [
+        ("UPDATE verdicts SET marks = '[5.0]' WHERE rowid = 7", "checksum"),
+        ("UPDATE verdicts SET text = 'bribed' WHERE rowid = 7", "checksum"),
+        ("UPDATE verdicts SET judge = 'k' WHERE rowid = 7", "checksum"),
+        ("UPDATE verdicts SET marks = '[9.0]' WHERE rowid = 7", "does not allow"),
+        ("UPDATE verdicts SET marks = 'junk' WHERE rowid = 7", "cannot be read"),
+        ("UPDATE verdicts SET marks = '[1.0, 2.0]' WHERE rowid = 7", "cannot be read"),
+        ("UPDATE items SET body = replace(body, '7', '8') WHERE rowid = 8", "its key promises"),
+        ("UPDATE responses SET body = '[\"other\"]' WHERE rowid = 8", "its key promises"),
+        ("UPDATE cases SET criterion = 'other' WHERE rowid = 8", "its key promises"),
+        ("DELETE FROM items WHERE rowid = 8", "not in the ledger"),
+        ("DELETE FROM responses WHERE rowid = 8", "not in the ledger"),
+        ("DELETE FROM pictures", "is not known"),
+    ],
+)
+def test_tampering_is_found(path, statement, said):
+    found = tamper(path, statement)
+    assert any(said in problem for problem in found), found
+
+
+def test_damaged_pages_are_found(path):
+    data = bytearray(path.read_bytes())
+    quarter = len(data) // 4 // 4096 * 4096
+    data[quarter:] = b"\xa5" * (len(data) - quarter)
+    path.write_bytes(data)
+    with Ledger(path, read_only=True) as ledger:
+        assert any("damaged" in problem for problem in ledger.verify())
+        with pytest.raises(LedgerError, match="damaged"):
+            read_all(ledger)
+
+
+def test_a_ledger_cut_short_is_said_on_opening(path):
+    data = path.read_bytes()
+    path.write_bytes(data[: len(data) // 2])
+    with pytest.raises(LedgerError, match="cut short"):
+        Ledger(path)
+    assert path.read_bytes() == data[: len(data) // 2]

@@ -1,0 +1,107 @@
+"""Models from one line."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from fullbench.core.errors import InputError, ModelError
+from fullbench.core.models import Model
+from fullbench.models import factories
+from fullbench.models.chat import ChatModel
+from tests.models.conftest import ask
+
+HOMES = {
+    "openai": ("https://api.openai.com/v1", "openai", "OPENAI_API_KEY"),
+    "anthropic": ("https://api.anthropic.com/v1", "anthropic", "ANTHROPIC_API_KEY"),
+    "gemini": ("https://generativelanguage.googleapis.com/v1beta", "gemini", "GEMINI_API_KEY or GOOGLE_API_KEY"),
+    "openrouter": ("https://openrouter.ai/api/v1", "openai", "OPENROUTER_API_KEY"),
+    "ollama": ("http://localhost:11434/v1", "openai", None),
+    "vllm": ("http://localhost:8000/v1", "openai", None),
+}
+
+
+@pytest.mark.parametrize("name", HOMES)
+def test_where_each_provider_is(name, monkeypatch):
+    url, dialect, variable = HOMES[name]
+    model = getattr(factories, name)("some/model-1", {})
+    assert isinstance(model, ChatModel)
+    assert isinstance(model, Model)
+    assert (model.name, model.url, model.dialect.name) == ("some/model-1", url, dialect)
+    if variable is not None:
+        for each in variable.split(" or "):
+            monkeypatch.delenv(each, raising=False)
+        with pytest.raises(ModelError, match=f"set {variable}, or"):
+            model.answer([])
+
+
+def test_all_options(server):
+    options = {
+        "temperature": "0", "top_p": "0.5", "max_tokens": "512", "seed": "7", "system": "Be brief.",
+        "extra": '{"top_k": 1}', "pixels": "512", "rpm": "6000", "tpm": "9e6", "concurrency": "64", "timeout": "60",
+        "attempts": "2", "patience": "30", "backoff": "0.1", "price_in": "1", "price_out": "2", "label": "lab",
+        "key_env": "SOME_KEY",
+    }  # fmt: skip
+    model = factories.vllm(f"qwen@{server.url}", options)
+    assert model.name.startswith("qwen@lab+t0+p0.5+max512+seed7+sys-")
+    assert model.price == (1.0, 2.0)
+    assert model.settings["limits"] == {
+        "rpm": 6000, "tpm": 9e6, "concurrency": 64, "timeout": 60, "attempts": 2, "patience": 30, "backoff": 0.1,
+    }  # fmt: skip
+    replies = list(model.answer(map(ask, range(5))))
+    assert [reply.usage.dollars for reply in replies] == [pytest.approx((100 + 2 * 20) / 1e6)] * 5
+    body = server.books()["last"]["body"]
+    assert {name: body[name] for name in ("model", "temperature", "max_tokens", "seed", "top_k")} == {
+        "model": "qwen", "temperature": 0, "max_tokens": 512, "seed": 7, "top_k": 1,
+    }  # fmt: skip
+
+
+def test_openai_itself_and_others_that_speak_alike_name_the_length_differently(server):
+    own = factories.openai("gpt-4o", {"max_tokens": "5"})
+    other = factories.openai(f"m@{server.url}", {"max_tokens": "5"})
+    assert isinstance(own, ChatModel)
+    assert isinstance(other, ChatModel)
+    assert "max_completion_tokens" in json.loads(own.dialect.body("m", ask(1), own.sampling))
+    assert "max_tokens" in json.loads(other.dialect.body("m", ask(1), other.sampling))
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"temprature": "0"}, "no option 'temprature'; known: .*temperature"),
+        ({"api_key": "sk-secret"}, "no option 'api_key'; known: .*key_env, key_file"),
+        ({"temperature": "hot"}, "'temperature' of 'openai:x' cannot be 'hot'"),
+        ({"temperature": "nan"}, "cannot be 'nan'"),
+        ({"max_tokens": "1.5"}, "'max_tokens' of 'openai:x' cannot be '1.5'"),
+        ({"extra": "{"}, "'extra' of 'openai:x' cannot be"),
+        ({"extra": "[1]"}, "must be a JSON object"),
+        ({"price_in": "1"}, "give both price_in and price_out"),
+        ({"rpm": "0"}, "'rpm' must be above zero"),
+    ],
+)
+def test_options_that_will_not_do(options, said):
+    with pytest.raises(InputError, match=said) as caught:
+        factories.openai("x", options)
+    assert "sk-secret" not in str(caught.value)
+
+
+def test_no_name():
+    with pytest.raises(InputError, match="names no model"):
+        factories.vllm("@http://localhost:1/v1", {})
+
+
+def test_offline_models():
+    prompts = [ask(1, "hello"), ask(2, "world")]
+    echo = factories.offline("echo", {})
+    assert [reply.text for reply in echo.answer(prompts)] == ["hello #1", "world #2"]
+    assert [reply.text for reply in factories.offline("first", {}).answer(prompts)] == ["[[A]]", "[[A]]"]
+    canned = factories.offline("canned", {"text": "[[3]]"})
+    (reply, _) = canned.answer(prompts)
+    assert (reply.text, reply.stop, reply.usage.calls, reply.usage.dollars) == ("[[3]]", "stop", 1, 0.0)
+    assert canned.name != factories.offline("canned", {"text": "[[4]]"}).name
+    assert isinstance(echo, Model)
+    with pytest.raises(InputError, match="no offline model 'x'; known: canned, echo, first"):
+        factories.offline("x", {})
+    with pytest.raises(InputError, match="no option 'text'; known: none"):
+        factories.offline("echo", {"text": "a"})

@@ -1,0 +1,56 @@
+"""A server that misbehaves in every way we know of: every prompt ends, and the bill is right to the call."""
+
+from __future__ import annotations
+
+import pytest
+
+from fullbench.models.chat import ChatModel
+from fullbench.models.dialects import Anthropic, Gemini, OpenAI
+from fullbench.models.settings import Limits
+from tests.fake_server import FakeServer
+from tests.models.conftest import ask
+
+PLAN = {
+    "429": 0.03, "429after": 0.01, "429date": 0.01, "500": 0.015, "529": 0.005, "reset": 0.01, "cut": 0.01,
+    "short": 0.005, "empty": 0.01, "html": 0.005, "soft": 0.005, "hang": 0.004, "drip": 0.003,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("dialect", [OpenAI(), Anthropic(), Gemini()], ids=lambda dialect: dialect.name)
+def test_every_prompt_ends_and_the_bill_is_right(dialect):
+    with FakeServer(PLAN, seed=7) as server:
+        limits = Limits(backoff=0.005, timeout=0.5, attempts=8)
+        replies = list(
+            ChatModel("x", server.url, dialect, limits=limits, listed=(2.0, 8.0)).answer(map(ask, range(600)))
+        )
+        books = server.books()
+    assert len(replies) == 600
+    assert sorted(id(reply.prompt) for reply in replies) == sorted({id(reply.prompt) for reply in replies})
+    assert [reply.error for reply in replies if reply.error] == []
+    assert sum(reply.usage.calls for reply in replies) == sum(books["answered"].values())
+    assert sum(reply.usage.calls + reply.usage.retries for reply in replies) == sum(books["attempts"].values())
+    assert max(books["attempts"].values()) <= 8
+    assert set(books["sent"]) == {"good", *PLAN}, "every fault was met"
+    for reply in replies:
+        number = reply.prompt.turns[0].text.split("#")[1]
+        assert reply.usage.calls == books["answered"][number]
+        assert reply.usage.dollars == pytest.approx((2 * reply.usage.tokens_in + 8 * reply.usage.tokens_out) / 1e6)
+
+
+@pytest.mark.parametrize("fault", ["500", "reset", "cut", "short", "empty", "html", "soft", "hang", "drip", "429date"])
+def test_a_fault_that_never_ends_is_an_honest_error(fault):
+    with FakeServer({fault: 1.0}) as server:
+        limits = Limits(backoff=0.005, timeout=0.3, attempts=3)
+        replies = list(ChatModel("x", server.url, limits=limits).answer(map(ask, range(3))))
+        books = server.books()
+    assert [reply.text for reply in replies] == [""] * 3
+    assert all((reply.error or "").startswith("no answer after 3 attempts; the last one: ") for reply in replies)
+    assert sum(books["attempts"].values()) == 9
+    assert sum(reply.usage.calls for reply in replies) == sum(books["answered"].values())
+
+
+def test_waiting_longer_than_patience_is_giving_up():
+    with FakeServer({"500": 1.0}) as server:
+        limits = Limits(backoff=1000.0, patience=0.001)
+        (reply,) = ChatModel("x", server.url, limits=limits).answer([ask(1)])
+    assert "no answer after 1 attempts" in (reply.error or "")

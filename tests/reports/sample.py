@@ -1,0 +1,83 @@
+"""A page with one of everything, hostile text among it, for the tests of pages and browsers."""
+
+import io
+
+from PIL import Image, ImageDraw
+
+from fullbench.core.cases import Usage, Verdict
+from fullbench.core.items import Item, Response
+from fullbench.core.pictures import Picture
+from fullbench.core.results import Table
+from fullbench.reports.page import Exhibit, Section
+from fullbench.stats.estimates import Estimate
+
+HOSTILE = "</script><script>window.owned = 1</script><img src=x onerror='window.owned = 1'> {{ 7 * 7 }} 评审"
+
+LEADERBOARD = Table(
+    "leaderboard",
+    "Leaderboard",
+    ("contestant", "rating", "share", "refused"),
+    (
+        ("glm", Estimate(1012.0, 980.0, 1040.0, 90), 0.5, 0),
+        (HOSTILE, Estimate(1100.0, 1061.0, 1141.0, 88), 0.7, 3),
+        ("智谱", Estimate(951.0, 905.0, 990.0, 91), 0.25, 0),
+        ("unheard", None, None, 0),
+    ),
+    ("- for unheard: no match", HOSTILE),
+    {"judge": HOSTILE, "seed": 7},
+    {"kind": "intervals", "label": "contestant", "value": "rating", "reference": 1000},
+)
+TABLES = (
+    LEADERBOARD,
+    Table(
+        "agreement", "Agreement", ("judge", "set", "r"),
+        (
+            ("a", "x", Estimate(0.8, 0.7, 0.9, 50)), ("b", "x", Estimate(0.4, 0.2, 0.6, 50)),
+            ("a", "y", 0.5), ("b", "y", None),
+        ),
+        chart={"kind": "bars", "label": "judge", "value": "r", "group": "set"},
+    ),
+    Table(
+        "planted", "Planted and recovered", ("name", "planted", "found"),
+        (("a", 1.0, Estimate(1.1, 0.9, 1.3, 50)), ("b", 2.0, Estimate(1.8, 1.5, 2.1, 50))),
+        chart={"kind": "scatter", "x": "planted", "y": "found", "label": "name"},
+    ),
+    Table(
+        "wins", "Wins", ("winner", "loser", "share"), (("a", "b", 0.75), ("b", "a", 0.25)),
+        chart={"kind": "heat", "row": "winner", "column": "loser", "value": "share"},
+    ),
+    Table(
+        "faults", "Faults", ("judge", "ruled", "refused", "unreadable"), (("a", 90, 4, 6), ("b", 100, 0, 0)),
+        chart={"kind": "stacked", "label": "judge", "parts": ["ruled", "refused", "unreadable"]},
+    ),
+    Table(
+        "steady", "Steadiness", ("share", "items"), (("0.4-0.6", 3), ("0.6-0.8", 9), ("0.8-1.0", 30)),
+        chart={"kind": "histogram", "bin": "share", "count": "items"},
+    ),
+)  # fmt: skip
+
+
+def picture(size=(900, 600), color="#cfe3f5"):
+    image = Image.new("RGB", size, color)
+    ImageDraw.Draw(image).ellipse((300, 120, 520, 340), fill="#d9482b")
+    out = io.BytesIO()
+    image.save(out, "PNG")
+    return Picture.of(out.getvalue())
+
+
+def exhibit():
+    item = Item.ask("42", HOSTILE, picture(), reference="One.", captions=("A red disc.",))
+    responses = [Response.say("42", HOSTILE, HOSTILE), Response("42", "painter", (picture(color="#ffffff"),))]
+    names = (HOSTILE, "painter")
+    verdicts = [
+        Verdict("c", "judge", "42", names, "score:1-5", marks=(2, 4.5), text=HOSTILE),
+        Verdict("c", HOSTILE, "42", names, "score:1-5", fault="unreadable", text=""),
+    ]
+    return Exhibit(item, responses, verdicts, HOSTILE)
+
+
+def sections():
+    return [Section("Results", HOSTILE, TABLES), Section("Verdicts", exhibits=[exhibit()])]
+
+
+USAGE = Usage(1200, 3, 45000, 6000, None, 12.5)

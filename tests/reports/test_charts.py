@@ -1,0 +1,115 @@
+"""Charts: one definition, drawn offline as SVG and PNG, Chinese included."""
+
+import io
+import re
+import shutil
+import subprocess
+from xml.etree import ElementTree as ET
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from fullbench.core.errors import InputError, MissingExtra
+from fullbench.core.results import Table
+from fullbench.reports import charts
+from fullbench.reports.charts import chart, png, svg, write_chart
+from fullbench.stats.estimates import Estimate
+from tests.reports.sample import LEADERBOARD, TABLES
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def texts(drawn):
+    return ["".join(element.itertext()) for element in ET.fromstring(svg(drawn)).iter(f"{SVG}text")]
+
+
+@pytest.mark.parametrize("table", TABLES, ids=lambda table: table.chart["kind"])
+def test_every_kind_draws_its_rows_and_says_what_it_shows(table):
+    drawn = chart(table)
+    assert drawn.alt.startswith(table.title)
+    shown = " ".join(texts(drawn))
+    for label in table.column(table.columns[0]):
+        assert label in ("unheard", LEADERBOARD.rows[1][0]) or label in shown
+    assert "null" not in shown
+    assert "undefined" not in shown
+
+
+def test_a_row_without_a_figure_is_not_drawn_and_the_best_is_on_top():
+    found = [text for text in texts(chart(LEADERBOARD)) if text in {"glm", "智谱", "unheard"}]
+    assert found == ["glm", "智谱"]
+
+
+def test_dots_lie_where_the_values_are():
+    table = Table("t", "T", ("m", "v"), (("a", Estimate(10, 8, 12, 5)), ("b", Estimate(20, 15, 21, 5)), ("c", 30)))
+    root = ET.fromstring(svg(chart(table, {"kind": "intervals", "label": "m", "value": "v"})))
+    group = next(g for g in root.iter(f"{SVG}g") if "mark-symbol" in g.get("class", ""))
+    places = [float(re.match(r"translate\(([\d.]+)", path.get("transform"))[1]) for path in group.iter(f"{SVG}path")]
+    assert places[1] - places[0] == pytest.approx(places[2] - places[1], rel=1e-3)
+    assert places == sorted(places)
+
+
+def test_chinese_stays_text_in_svg_under_fonts_that_browsers_have():
+    text = svg(chart(LEADERBOARD))
+    assert ">智谱</text>" in text
+    assert "PingFang SC" in text
+    assert "http" not in re.sub(r'xmlns(:\w+)?="[^"]*"', "", text)
+
+
+def test_no_two_charts_share_an_id_and_the_same_chart_is_the_same_text():
+    heat = next(table for table in TABLES if table.chart["kind"] == "heat")
+    one, two = chart(heat), chart(Table("t", "T", heat.columns, (*heat.rows, ("a", "a", 0.5))), heat.chart)
+    assert svg(one) == svg(one)
+    first, second = (set(re.findall(r' id="([^"]+)"', svg(drawn))) for drawn in (one, two))
+    assert first
+    assert not first & second
+
+
+def cjk_font():
+    if shutil.which("fc-list") is None:
+        return False
+    return bool(subprocess.run(["fc-list", ":lang=zh"], capture_output=True, check=True).stdout)
+
+
+def ink(name):
+    table = Table("t", "T", ("m", "v"), ((name, 1.0), ("b", 2.0)))
+    data = png(chart(table, {"kind": "intervals", "label": "m", "value": "v"}), scale=1)
+    return np.asarray(Image.open(io.BytesIO(data)).convert("L"))
+
+
+def test_chinese_glyphs_differ_in_png():
+    if not cjk_font():
+        pytest.skip("no Chinese font on this machine: apt-get install fonts-noto-cjk")
+    one, two = ink("一一"), ink("齉齉")
+    assert one.shape == two.shape
+    assert (two < 160).sum() > (one < 160).sum() + 40
+
+
+def test_files_by_suffix(tmp_path):
+    drawn = chart(LEADERBOARD)
+    assert write_chart(drawn, tmp_path / "c.svg").read_text().startswith("<svg")
+    with Image.open(write_chart(drawn, tmp_path / "c.png")) as image:
+        assert image.width > 600
+    assert b'"layer"' in write_chart(drawn, tmp_path / "c.json").read_bytes()
+    with pytest.raises(InputError, match=r"\.svg, \.png"):
+        write_chart(drawn, tmp_path / "c.gif")
+
+
+def test_hints_that_do_not_fit_are_named():
+    with pytest.raises(InputError, match="unknown chart 'pie'"):
+        chart(LEADERBOARD, {"kind": "pie"})
+    with pytest.raises(InputError, match="needs the hint 'value'"):
+        chart(LEADERBOARD, {"kind": "bars", "label": "contestant"})
+    with pytest.raises(InputError, match="no column 'x'"):
+        chart(LEADERBOARD, {"kind": "bars", "label": "x", "value": "rating"})
+
+
+def test_no_hint_no_chart_and_no_rows_no_chart():
+    assert chart(Table("t", "T", ("a",), ())) is None
+    assert chart(Table("t", "T", ("a", "b"), (("x", None),)), {"kind": "bars", "label": "a", "value": "b"}) is None
+
+
+def test_without_the_extra_the_message_says_how_to_get_it(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "vl_convert", None)
+    with pytest.raises(MissingExtra, match=r"fullbench\[charts\]"):
+        charts.svg(chart(LEADERBOARD))

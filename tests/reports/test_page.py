@@ -1,0 +1,112 @@
+"""A page is one file, escapes everything, and shows faults, costs and sources."""
+
+import base64
+import hashlib
+import io
+import re
+from html.parser import HTMLParser
+
+import pytest
+from PIL import Image
+
+from fullbench.core.pictures import Picture
+from fullbench.reports.page import Section, page, thumbnail
+from tests.reports.sample import HOSTILE, LEADERBOARD, USAGE, picture, sections
+
+VOID = {"meta", "link", "img", "br", "input"}
+
+
+class Tree(HTMLParser):
+    """Every tag with its attributes, and whether the tags nest."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.found, self.open = [], []
+        self.feed(text)
+        assert not self.open
+
+    def handle_starttag(self, tag, attrs):
+        self.found.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.found.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def all(self, tag):
+        return [attrs for name, attrs in self.found if name == tag]
+
+
+@pytest.fixture(scope="module")
+def html():
+    return page(HOSTILE, HOSTILE, sections(), usage=USAGE, source={"judge": HOSTILE, "seeds": [1, 2]})
+
+
+def test_hostile_text_stays_text(html):
+    tree = Tree(html)
+    assert len(tree.all("script")) == 1
+    assert all(image["src"].startswith("data:image/webp;base64,") for image in tree.all("img"))
+    assert not [name for _, attrs in tree.found for name in attrs if name.startswith("on")]
+    assert "{{ 7 * 7 }}" in html
+
+
+def test_the_policy_allows_the_pages_own_script_alone(html):
+    script = re.search(r"<script>(.*?)</script>", html, re.DOTALL)[1]
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    policy = next(meta for meta in Tree(html).all("meta") if meta.get("http-equiv"))["content"]
+    assert f"script-src 'sha256-{digest}'" in policy
+    assert "default-src 'none'" in policy
+
+
+def test_nothing_points_outside(html):
+    for _, attrs in Tree(html).found:
+        for name in ("src", "href", "action", "xlink:href"):
+            assert (attrs.get(name) or "#").startswith(("#", "data:"))
+    assert "@import" not in html
+    assert not re.search(r"url\((?!#)", html)
+
+
+def test_a_reader_finds_headings_captions_labels_and_alternatives(html):
+    tree = Tree(html)
+    assert len(tree.all("h1")) == 1
+    assert len(tree.all("caption")) == len(tree.all("table")) == 6
+    assert all(attrs["alt"] for attrs in tree.all("img"))
+    charts = [attrs for attrs in tree.all("div") if attrs.get("class") == "chart"]
+    assert len(charts) == 6
+    assert all(attrs["role"] == "img" and attrs["aria-label"] for attrs in charts)
+    assert all(attrs["scope"] in {"col", "row"} for attrs in tree.all("th"))
+    assert tree.all("html") == [{"lang": "en"}]
+
+
+def test_faults_costs_and_sources_are_there(html):
+    assert 'class="fault">unreadable<' in html
+    assert re.search(r'class="number fault" data-sort="3\.0">3<', html)
+    assert "<dt>Dollars</dt><dd>unknown</dd>" in html
+    assert "<dt>seeds</dt><dd>1, 2</dd>" in html
+    assert "This judge gave no words." in html
+
+
+def test_without_the_charts_extra_the_page_says_what_is_missing(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "vl_convert", None)
+    html = page("T", "", [Section("S", tables=[LEADERBOARD])])
+    assert "fullbench[charts]" in html
+    assert "<svg" not in html
+    assert "<table>" in html
+
+
+def test_a_thumbnail_is_small_and_keeps_its_shape():
+    data = base64.b64decode(thumbnail(picture((1800, 1200))).removeprefix("data:image/webp;base64,"))
+    assert Image.open(io.BytesIO(data)).size == (480, 320)
+    assert len(data) < 8000
+
+
+def test_a_picture_that_cannot_be_decoded_is_named():
+    broken = Picture.of(b"\x89PNG\r\n\x1a\n" + b"0" * 40)
+    assert thumbnail(broken) is None
+
+
+def test_the_same_input_gives_the_same_page():
+    assert page("T", "lead", sections()) == page("T", "lead", sections())
