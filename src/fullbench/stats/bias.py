@@ -280,4 +280,4 @@ def _wilson(share: float, n: float, level: float) -> tuple[float, float]:
     z = float(ndtri(0.5 + level / 2))
     middle = (share + z * z / (2 * n)) / (1 + z * z / n)
     reach = z / (1 + z * z / n) * float(np.sqrt(share * (1 - share) / n + z * z / (4 * n * n)))
-    return max(0.0, middle - reach), min(1.0, middle + reach)
+    return min(share, max(0.0, middle - reach)), max(share, min(1.0, middle + reach))

@@ -78,8 +78,8 @@ def _quarters(share: float) -> float:
 class TruthJudge:
     """Rules from the scenes themselves; what it is not told of it does not rule on.
 
-    Equal qualities tie where the ballot allows a tie. A ranking allows none: there they are put in an order that
-    depends on the responses' words only, never on their places or their contestants' names.
+    Equal qualities tie where the ballot allows a tie. A ranking allows none: there a draw that every item makes anew
+    puts them in order, whatever their places.
     """
 
     name = "truth"
@@ -113,4 +113,4 @@ class TruthJudge:
 
 
 def _order(case: Case) -> list[str]:
-    return [digest([case.item.id, response.text]) for response in case.responses]
+    return [digest(["truth", response.key]) for response in case.responses]

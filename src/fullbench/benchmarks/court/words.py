@@ -31,7 +31,9 @@ _VALUES = (
     | {word: value for value, word in enumerate(NUMBERS_ZH)}
     | {"no": 0, "a": 1, "an": 1, "二": 2, "〇": 0}
 )
-_NUMBER = r"\d+|\b(?:" + "|".join(sorted(NUMBERS_EN, key=len, reverse=True)) + r")\b|[零〇一二两三四五六七八九十]+"
+_NUMBER = (
+    r"\d+|\b(?:" + "|".join(sorted(NUMBERS_EN, key=len, reverse=True)) + r")\b|[零〇一二两三四五六七八九十]+(?!角)"
+)
 _COLOUR = r"\b(?:" + "|".join(COLOURS) + r")\b|[" + "".join(_COLOURS_ZH) + "]"
 _SHAPES_ZH_RE = "|".join(sorted(_SHAPES_ZH, key=len, reverse=True))
 _SHAPE = r"\b(?:" + "|".join(SHAPES) + r")s?\b|" + _SHAPES_ZH_RE
@@ -56,10 +58,10 @@ def number_of(word: str) -> int:
 
 
 def numbers_in(text: str) -> list[int]:
-    """Every number a sentence names, in order.
+    """Every number a sentence names, in order; the one in the Chinese word for a triangle is none.
 
-    >>> numbers_in("Bar C stands at 12."), numbers_in("图中有三个圆形。")
-    ([12], [3])
+    >>> numbers_in("Bar C stands at 12."), numbers_in("图中有两个三角形。")
+    ([12], [2])
     """
     return [number_of(word) for word in re.findall(_NUMBER, text.lower())]
 
