@@ -11,10 +11,9 @@ from statistics import fmean
 from typing import Any
 
 from fullbench.stats import agreement as agree
-from fullbench.stats.bootstrap import bootstrap
 from fullbench.stats.estimates import Estimate, Undefined
+from fullbench.stats.rankings import edit_distance, mean_edit_distance
 from fullbench.stats.shares import wilson
-from fullbench.stats.weighted import mean
 
 Figures = dict[str, Any]
 
@@ -85,15 +84,13 @@ def chosen(judge: Sequence[str], human: Sequence[str]) -> tuple[Figures, Estimat
 
 def ranked(judge: Sequence[str], human: Sequence[str]) -> tuple[Figures, Estimate]:
     """How far rankings, as strings of letters, are from people's."""
-    from rapidfuzz.distance import Levenshtein
-
     pairs = list(zip(judge, human, strict=True))
-    distance = bootstrap(mean, [Levenshtein.normalized_distance(x, y) for x, y in pairs])
+    distance = mean_edit_distance(judge, human)
     n = len(pairs)
     figures = {
         "n": n,
         "normalized_levenshtein": rounded(distance.value),
-        "levenshtein": rounded(sum(Levenshtein.distance(x, y) for x, y in pairs) / n),
+        "levenshtein": rounded(sum(edit_distance(x, y) * max(len(x), len(y)) for x, y in pairs) / n),
         "exact_match": rounded(sum(x == y for x, y in pairs) / n),
         "top1_match": rounded(sum(x[:1] == y[:1] for x, y in pairs) / n),
     }
