@@ -17,7 +17,7 @@ class Dataset:
     @property
     def tags(self) -> dict[str, str]:
         """The labels its items carry."""
-        return {"dataset": self.name, "abilities": " ".join(self.abilities)}
+        return {"dataset": self.name, "abilities": "+".join(self.abilities)}
 
 
 _SEE = ("recognition", "comprehension")
