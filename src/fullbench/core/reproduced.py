@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
+from fullbench.core.record import Record
 from fullbench.core.results import EstimateLike, Table
 
 
@@ -56,3 +57,13 @@ class Reproducible(Protocol):
     def name(self) -> str: ...
 
     def reproduce(self, data: Path) -> Reproduction: ...
+
+
+@runtime_checkable
+class Recorded(Protocol):
+    """A benchmark that brings items, responses and verdicts: people's, and those of judges whose runs were released."""
+
+    @property
+    def name(self) -> str: ...
+
+    def record(self, source: Path | None = None) -> Record: ...

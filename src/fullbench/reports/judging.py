@@ -244,11 +244,12 @@ def _table(
             notes += [
                 f"{judge}, {entry.group}, {name}: {why}." for name, why in entry.undefined.items() if name in names
             ]
-        if main and len(mine) > 1 and kind in means[judge]:
+        known = sum(entry.first is not None for entry in mine)
+        if main and known > 1 and kind in means[judge]:
             blank: list[Cell] = [None] * (len(names) - 1)
             faults = sum(entry.faults for entry in mine)
-            rows.append([judge, f"mean of {len(mine)}", means[judge][kind], *blank, means[judge][kind].n, faults])
+            rows.append([judge, f"mean of {known}", means[judge][kind], *blank, means[judge][kind].n, faults])
     hint = {"kind": "heat", "row": "judge", "column": tag, "value": names[0]}
-    title = f"Agreement with people on {kind}, by {tag}" + ("" if main else f": {', '.join(names)}")
+    title = f"Agreement with people on {kind}, by {tag}" + ("" if main else f": {'; '.join(names)}")
     name = f"{kind} by {tag}" + ("" if main else f", {names[0]}")
     return Table(name, title, ("judge", tag, *names, "n", "faults"), rows, notes, {"rule": RULES[kind]}, hint)

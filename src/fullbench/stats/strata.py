@@ -21,12 +21,12 @@ def mean_of_groups(
     """The unweighted mean of a statistic over groups, each resampled on its own.
 
     Papers print this as an average over data sets; it is not the figure of all rows in one. A group that does not
-    define the figure is left out.
+    define the figure, or is a single cluster, is left out; `method` says how many groups were averaged.
 
     >>> from fullbench.stats.weighted import mean
-    >>> found = mean_of_groups(mean, list("aaab"), [1, 1, 1, 5])
+    >>> found = mean_of_groups(mean, list("aaabb"), [1, 1, 1, 5, 5])
     >>> found.value, found.n, found.method
-    (3.0, 4, 'mean of 2 groups, percentile bootstrap, 1000 resamples')
+    (3.0, 5, 'mean of 2 groups, percentile bootstrap, 1000 resamples')
     """
     names, owner = codes(group)
     arrays = columns(owner, *values)[1:]
@@ -36,7 +36,7 @@ def mean_of_groups(
         mine = np.flatnonzero(owner == place)
         sample = Sample.of(*(array[mine] for array in arrays), cluster=None if label is None else label[mine])
         figure = float(statistic(sample.counts[None, :], *sample.cells)[0])
-        if np.isnan(figure):
+        if np.isnan(figure) or sample.clusters < 2:
             continue
         figures.append(figure)
         drawn.append(replicate(sample, statistic, resamples, [seed, place]))

@@ -1,7 +1,7 @@
 """What people think of judges' rulings: the same machine run a second time.
 
-A ruling's words are appealed (`Record.appeal`): they become a response of the judge, to the case it ruled on, and people
-mark it under three criteria: whether the ruling is right, how good the reasons are, whether they see what is not there.
+A ruling's words are appealed (`Record.appeal`): they become a response of the judge, to the case it ruled on, and
+people mark it under three criteria: is the ruling right, how good are the reasons, do they see what is not there.
 """
 
 from __future__ import annotations
@@ -14,12 +14,13 @@ from fullbench.core.cases import Case, Verdict
 from fullbench.core.items import Item, digest
 from fullbench.core.record import Record
 from fullbench.core.results import Cell, Table
+from fullbench.reports.subsets import HALLUCINATES
 from fullbench.stats.bootstrap import bootstrap
 from fullbench.stats.estimates import Estimate, Undefined
 from fullbench.stats.shares import wilson
 from fullbench.stats.weighted import mean
 
-AGREES, REASONS, HALLUCINATES = "agrees", "reasons", "hallucinates"
+AGREES, REASONS = "agrees", "reasons"
 CRITERIA = {
     AGREES: "whether the ruling is the one that a careful person would give",
     REASONS: "how sound and how complete the reasons given for the ruling are",
@@ -65,7 +66,7 @@ def table(record: Record) -> Table:
         for ballot, part in groups.items():
             rows.append([judge, ballot, *(_figure(part, criterion) for criterion in BALLOTS), _deviation(part, record)])
     notes = [
-        "Agreement and hallucination: the share of reviews that say yes, by the majority where several people reviewed.",
+        "Agreement, hallucination: the share of reviews that say yes, by majority where several people reviewed.",
         "Deviation: how far the grades of one item's rulings lie from their mean, on average (items with two or more).",
     ]
     columns = ("judge", "ballot", "people agree", "grade of the reasons", "hallucinates", "deviation of grades")
