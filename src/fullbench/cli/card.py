@@ -29,7 +29,7 @@ def card(
 
     Examples:
 
-        fullbench card human --people length --benchmark mllm-as-a-judge
+        fullbench card length --benchmark mllm-as-a-judge --by dataset
 
         fullbench card CogVLM --benchmark mllm-as-a-judge --data mllm-as-a-judge --by dataset --out card.html
     """
@@ -51,6 +51,8 @@ def card(
         cards.write(made, out)
         say(f"Written: {out}")
         return
-    if not as_json:
-        typer.echo(f"{judge}\n{made.lead}\n")
-    show(made.tables, as_json=as_json)
+    if as_json:
+        typer.echo(cards.as_json(made), nl=False)
+        return
+    typer.echo(f"{judge}\n{made.lead}\n")
+    show(made.tables, as_json=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from math import erfc, sqrt
@@ -12,7 +13,7 @@ from fullbench.core.errors import InputError
 from fullbench.core.record import Pairing, Record
 from fullbench.core.results import Cell, Table
 from fullbench.reports import judging, probes, repeats, standard
-from fullbench.reports.judging import PEOPLE
+from fullbench.reports.judging import PEOPLE, Met
 from fullbench.stats import weighted
 from fullbench.stats.bootstrap import bootstrap
 from fullbench.stats.comparison import benjamini_hochberg, mcnemar, paired_difference
@@ -47,14 +48,15 @@ def card(
     if judge not in record.judges:
         raise InputError(f"the record holds no verdict of {judge!r}; judges there: {', '.join(record.judges)}")
     mine = record.where(judge=judge)
-    both = record.where(lambda verdict: verdict.judge in {judge, people})
-    overall = judging.agreements(record, judge, other=people, seed=seed)
+    met = judging.meet(record, people)
+    overall = judging.agreements(met, judge, seed=seed)
     made = [
         _overall(overall),
-        *(judging.agreement_tables(both, tags, other=people, seed=seed) if people in record.judges else []),
-        standing(record, judge, people=people, seed=seed),
+        *judging.agreement_tables(met, tags, judges=[judge], seed=seed),
+        standing(met, judge, seed=seed),
         *repeats.tables(mine, seed=seed),
-        probes.table(probes.probes(record, judge, people=people, own=own)),
+        probes.table(probes.probes(met, judge, own=own)),
+        _reviews(record, judge, people, seed),
         standard.faults(mine),
         standard.costs(mine),
     ]
@@ -86,20 +88,27 @@ def _overall(overall: Sequence[judging.Agreement]) -> Table:
     return Table("agreement", "Agreement with people", ("ruling", "figure", "estimate", "faults"), rows, notes)
 
 
-def standing(record: Record, judge: str, *, people: str = PEOPLE, seed: int = 0) -> Table:
+def _reviews(record: Record, judge: str, people: str, seed: int) -> Table:
+    """What people marked the judge's own rulings with, where they reviewed them."""
+    rows: list[list[Cell]] = []
+    for criterion, part in record.where(judge=people, contestant=judge, fault=None).by("criterion").items():
+        reviews = [verdict for verdict in part if verdict.contestants == (judge,) and verdict.marks is not None]
+        if len(reviews) > 1:
+            marks = [verdict.marks[0] for verdict in reviews if verdict.marks is not None]
+            rows.append([criterion, reviews[0].ballot, bootstrap(weighted.mean, marks, seed=seed)])
+    return Table("reviews", "What people think of its rulings", ("criterion", "ballot", "mean mark"), rows)
+
+
+def standing(met: Met, judge: str, *, seed: int = 0) -> Table:
     """How the judge stands beside every other one, on the cases that both ruled on and people did too."""
     rows: list[list[Cell]] = []
     ps: list[float] = []
-    ours = judging.pairings(record, judge, people)
-    for other in record.judges:
-        if other in {judge, people}:
-            continue
-        theirs = judging.pairings(record, other, people)
-        for kind in judging.FIGURES:
-            met = list(_met(ours.get(kind, []), theirs.get(kind, [])))
-            if met and (gap := _gap(kind, met, seed)) is not None:
-                rows.append([other, kind, next(iter(judging.FIGURES[kind])), gap])
-                ps.append(_p(kind, met, gap))
+    for other in met.judges:
+        for kind, figures in judging.FIGURES.items():
+            shared = list(_shared(met.of(judge, kind), met.of(other, kind))) if other != judge else []
+            if shared and (gap := _gap(kind, shared, seed)) is not None:
+                rows.append([other, kind, next(iter(figures)), gap])
+                ps.append(_p(kind, shared, gap))
     passed = benjamini_hochberg(ps).passed if ps else ()
     for row, told in zip(rows, passed, strict=True):
         row.append("yes" if told else "no")
@@ -112,7 +121,7 @@ def standing(record: Record, judge: str, *, people: str = PEOPLE, seed: int = 0)
     return Table("standing", "Among other judges", columns, rows, notes, {"judge": judge, "seed": seed})
 
 
-def _met(ours: Sequence[Pairing], theirs: Sequence[Pairing]) -> Iterator[tuple[Pairing, Pairing]]:
+def _shared(ours: Sequence[Pairing], theirs: Sequence[Pairing]) -> Iterator[tuple[Pairing, Pairing]]:
     """Pairings of two judges on the same responses; where one ruled several times, its first ruling."""
     known: dict[Place, Pairing] = {}
     for pairing in theirs:
@@ -158,15 +167,26 @@ def _p(kind: str, met: Sequence[tuple[Pairing, Pairing]], gap: Estimate) -> floa
     return erfc(abs(gap.value) / error / sqrt(2)) if error else float(gap.value == 0)
 
 
+def as_json(made: Card) -> str:
+    """A card as JSON: judge, lead, tables."""
+    from fullbench.reports.tables import render
+
+    tables = [json.loads(render(table, "json")) for table in made.tables]
+    return json.dumps({"judge": made.judge, "lead": made.lead, "tables": tables}, ensure_ascii=False, indent=2) + "\n"
+
+
 def write(made: Card, path: str | Path) -> list[Path]:
-    """Write a card: .html is a page with charts, .json, .md, .txt and .csv are its tables."""
+    """Write a card: .html is a page with charts, .json the whole card, .md, .txt and .csv its tables."""
     from fullbench import __version__
     from fullbench.reports.files import write_file
     from fullbench.reports.page import Section, page
     from fullbench.reports.tables import write as write_tables
 
     path = Path(path)
-    if path.suffix.lower() not in {".html", ".htm"}:
+    suffix = path.suffix.lower()
+    if suffix == ".json":
+        return [write_file(path, as_json(made))]
+    if suffix not in {".html", ".htm"}:
         return write_tables(made.tables, path)
     sections = [Section("The card", tables=made.tables)]
     return [write_file(path, page(f"Judge card: {made.judge}", made.lead, sections, source={"fullbench": __version__}))]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from fullbench.core.ballots import LETTERS
@@ -31,10 +30,6 @@ def shape(verdict: Verdict) -> str:
     if len(verdict.contestants) == 1:
         return "scores"
     return "rankings" if verdict.ballot == "ranking" else "pairs"
-
-
-def _has_shape(kind: str, verdict: Verdict) -> bool:
-    return shape(verdict) == kind
 
 
 def winner(marks: Sequence[float]) -> int | None:
@@ -141,32 +136,46 @@ def by_tag(record: Record, name: str) -> Groups:
     return lambda verdict: record.tag(verdict, name).split("+")
 
 
-def pairings(record: Record, judge: str, other: str = PEOPLE) -> dict[str, list[Pairing]]:
-    """A judge's verdicts beside people's, by shape; several people's votes are combined by the shape's rule."""
-    both = record.where(lambda verdict: verdict.judge in {judge, other})
-    found: dict[str, list[Pairing]] = {}
-    if other not in both.judges:
-        return found
-    for kind, rule in RULES.items():
-        mine = both.where(partial(_has_shape, kind))
-        if judge in mine.judges and other in mine.where(fault=None).judges:
-            found[kind] = mine.against(other, rule)
-    return {kind: pairs for kind, pairs in found.items() if pairs}
+@dataclass(frozen=True)
+class Met:
+    """Every judge's verdicts beside people's on the same responses, found once: by judge, then by shape."""
+
+    record: Record
+    people: str
+    pairs: Mapping[str, Mapping[str, Sequence[Pairing]]]
+
+    @property
+    def judges(self) -> list[str]:
+        """All judges but the one they are compared with."""
+        return [judge for judge in self.record.judges if judge != self.people]
+
+    def of(self, judge: str, kind: str) -> Sequence[Pairing]:
+        """One judge's pairings of one shape."""
+        return self.pairs.get(judge, {}).get(kind, ())
 
 
-def agreements(
-    record: Record, judge: str, groups: Groups | None = None, *, other: str = PEOPLE, seed: int = 0
-) -> list[Agreement]:
+def meet(record: Record, people: str = PEOPLE) -> Met:
+    """All verdicts of a record beside people's; several people's votes are combined by the shape's rule."""
+    pairs: dict[str, dict[str, list[Pairing]]] = defaultdict(lambda: defaultdict(list))
+    for kind, part in record.by(shape).items():
+        if part.where(judge=people, fault=None).verdicts:
+            for pairing in part.against(people, RULES[kind]):
+                pairs[pairing.verdict.judge][kind].append(pairing)
+    return Met(record, people, pairs)
+
+
+def agreements(met: Met, judge: str, groups: Groups | None = None, *, seed: int = 0) -> list[Agreement]:
     """How far one judge agrees with people: on all items where no groups are given, else in each group."""
     found = []
     lost = Counter(
         (shape(verdict), group)
-        for verdict in record.where(lambda v: v.judge == judge and v.fault is not None)
+        for verdict in met.record.where(judge=judge)
+        if verdict.fault is not None
         for group in (groups(verdict) if groups else (ALL,))
     )
-    for kind, pairs in pairings(record, judge, other).items():
+    for kind in FIGURES:
         parts: dict[str, list[Pairing]] = defaultdict(list)
-        for pairing in pairs:
+        for pairing in met.of(judge, kind):
             for group in groups(pairing.verdict) if groups else (ALL,):
                 parts[group].append(pairing)
         for group, part in sorted(parts.items()):
@@ -186,15 +195,16 @@ def _figures(kind: str, part: Sequence[Pairing], seed: int) -> tuple[dict[str, E
     return figures, undefined
 
 
-def averages(record: Record, judge: str, groups: Groups, *, other: str = PEOPLE, seed: int = 0) -> dict[str, Estimate]:
+def averages(met: Met, judge: str, groups: Groups, *, seed: int = 0) -> dict[str, Estimate]:
     """For each shape, the first figure averaged over groups, each group counting once, as papers print it.
 
     Groups that share items have no such average.
     """
     found = {}
-    for kind, pairs in pairings(record, judge, other).items():
+    for kind in FIGURES:
+        pairs = met.of(judge, kind)
         rows = [(group, p) for p in pairs for group in groups(p.verdict)]
-        if len(rows) > len(pairs):
+        if not rows or len(rows) > len(pairs):
             continue
         statistic, columns = _columns(kind, [p for _, p in rows])
         try:
@@ -214,14 +224,16 @@ def _columns(kind: str, pairs: Sequence[Pairing]) -> tuple[Statistic, list[list[
     return weighted.mean, [[rankings.edit_distance(order(p.marks), order(p.other)) for p in pairs]]
 
 
-def agreement_tables(record: Record, tags: Sequence[str], *, other: str = PEOPLE, seed: int = 0) -> list[Table]:
+def agreement_tables(
+    met: Met, tags: Sequence[str], *, judges: Sequence[str] | None = None, seed: int = 0
+) -> list[Table]:
     """For each shape of ruling and each tag, a table of judges and groups, with the mean over groups below."""
     made: list[Table] = []
-    judges = [judge for judge in record.judges if judge != other]
+    listed = met.judges if judges is None else judges
     for tag in tags:
-        groups = by_tag(record, tag)
-        found = [entry for judge in judges for entry in agreements(record, judge, groups, other=other, seed=seed)]
-        means = {judge: averages(record, judge, groups, other=other, seed=seed) for judge in judges}
+        groups = by_tag(met.record, tag)
+        found = [entry for judge in listed for entry in agreements(met, judge, groups, seed=seed)]
+        means = {judge: averages(met, judge, groups, seed=seed) for judge in listed}
         for kind, figures in FIGURES.items():
             mine = [entry for entry in found if entry.shape == kind]
             names = list(figures)

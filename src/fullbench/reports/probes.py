@@ -14,7 +14,7 @@ import numpy as np
 from fullbench.core.cases import Verdict
 from fullbench.core.record import Pairing, Record
 from fullbench.core.results import Cell, Table
-from fullbench.reports.judging import PEOPLE, order, pairings, winner
+from fullbench.reports.judging import Met, order, winner
 from fullbench.stats import agreement as agree
 from fullbench.stats.arrays import Floats
 from fullbench.stats.bias import favour, length_slope, score_shift, swap_flips
@@ -38,25 +38,24 @@ class Finding:
     says: str
 
 
-def probes(
-    record: Record, judge: str, *, people: str = PEOPLE, own: Collection[str] = (), example: str | None = None
-) -> list[Finding]:
+def probes(met: Met, judge: str, *, own: Collection[str] = (), example: str | None = None) -> list[Finding]:
     """All findings that the record allows about one judge.
 
     `own` are the contestants of the judge's own family; `example` is the order that the worked example in its prompt
     shows, best first (`CDBA`).
     """
-    met = pairings(record, judge, people)
-    mine = record.where(judge=judge, fault=None)
+    scores, pairs, rankings = (met.of(judge, kind) for kind in ("scores", "pairs", "rankings"))
+    mine = met.record.where(judge=judge, fault=None)
     found: list[Finding] = []
-    found += _position(judge, met.get("pairs", []))
+    found += _position(judge, pairs)
     found += _swaps(judge, mine)
-    found += _copying(judge, met.get("rankings", []), example)
-    found += _length(judge, record, met.get("scores", []))
-    found += _lengthened(judge, record, mine)
-    found += _shift(judge, met.get("scores", []))
+    found += _copying(judge, rankings, example)
+    found += _length(judge, met.record, scores)
+    found += _lengthened(judge, met.record, mine)
+    found += _shift(judge, scores)
     if own:
-        found += _ego(judge, met, set(own))
+        found += _ego_scores(judge, scores, set(own))
+        found += _ego_pairs(judge, pairs, set(own))
     return found
 
 
@@ -254,23 +253,21 @@ def _entropy(weights: Floats, values: Floats) -> Floats:
     return bits
 
 
-def _ego(judge: str, met: dict[str, list[Pairing]], own: set[str]) -> Iterator[Finding]:
-    """How the judge treats answers of its own family, against how people treat the same answers."""
-    scored = met.get("scores", [])
-    mine = [float(p.verdict.contestants[0] in own) for p in scored]
-    if 0 < sum(mine) < len(mine):
-        extra = _tried(
-            lambda: favour(
-                [p.marks[0] for p in scored], [p.other[0] for p in scored], mine, [p.verdict.item for p in scored]
-            )
-        )
-        if extra is not None:
-            lean = _lean(extra, "it favours its own", "it is harder on its own")
-            says = (
-                f"Against people's scores, its own family's answers get {extra.value:+.2f} more than others': {lean}."
-            )
-            yield Finding(judge, "ego", "extra marks for its own", extra, None, says)
-    rows = [(p, place) for p in met.get("pairs", []) if (place := _own_place(p, own)) is not None]
+def _ego_scores(judge: str, met: Sequence[Pairing], own: set[str]) -> Iterator[Finding]:
+    """How the judge scores answers of its own family, against how people score the same answers."""
+    mine = [float(p.verdict.contestants[0] in own) for p in met]
+    if not 0 < sum(mine) < len(mine):
+        return
+    marks, other = [p.marks[0] for p in met], [p.other[0] for p in met]
+    if extra := _tried(lambda: favour(marks, other, mine, [p.verdict.item for p in met])):
+        lean = _lean(extra, "it favours its own", "it is harder on its own")
+        says = f"Against people's scores, its own family's answers get {extra.value:+.2f} more than others': {lean}."
+        yield Finding(judge, "ego", "extra marks for its own", extra, None, says)
+
+
+def _ego_pairs(judge: str, met: Sequence[Pairing], own: set[str]) -> Iterator[Finding]:
+    """How often answers of the judge's own family win, by its ruling and by people's."""
+    rows = [(p, place) for p in met if (place := _own_place(p, own)) is not None]
     won = [(float(winner(p.marks) == place), float(winner(p.other) == place), p.verdict.item) for p, place in rows]
     if found := _beside(won):
         lean = found.lean("it favours its own", "it is harder on its own")
@@ -296,15 +293,13 @@ def table(findings: Iterable[Finding]) -> Table:
     )
 
 
-def positions(record: Record, *, people: str = PEOPLE) -> Table:
+def positions(met: Met) -> Table:
     """Which place wins, for each judge and for people on the same panels."""
     rows: list[list[Cell]] = []
-    for judge in record.judges:
-        if judge == people:
-            continue
-        for kind, met in pairings(record, judge, people).items():
-            if kind != "scores":
-                rows += _placed(judge, kind, met)
+    for judge in met.judges:
+        for kind in ("pairs", "rankings"):
+            if pairs := met.of(judge, kind):
+                rows += _placed(judge, kind, pairs)
     columns = ("judge", "ruling", "place", "judge's", "people's")
     notes = ["The share of panels of that size in which each place is put first; a tie is a place of its own."]
     return Table("positions", "Which place wins", columns, rows, notes)

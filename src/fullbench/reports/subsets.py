@@ -6,7 +6,7 @@ from typing import Literal, get_args
 
 from fullbench.core.errors import InputError
 from fullbench.core.record import Pairing, Record
-from fullbench.reports.judging import PEOPLE, order, pairings, winner
+from fullbench.reports.judging import FIGURES, PEOPLE, meet, order, winner
 from fullbench.stats.rankings import rank_correlation
 
 Subset = Literal["hq", "hard"]
@@ -47,8 +47,9 @@ def subset(record: Record, judge: str, which: Subset, *, people: str = PEOPLE) -
         if verdict.marks is not None and verdict.marks[0] > 1
     }
     kept: set[tuple[str, frozenset[str]]] = set()
-    for kind, met in pairings(record.where(criterion="overall"), judge, people).items():
-        for pairing in met:
+    met = meet(record.where(criterion="overall"), people)
+    for kind in FIGURES:
+        for pairing in met.of(judge, kind):
             hard = contradicts(kind, pairing) or pairing.verdict.case in caught
             if hard if which == "hard" else agrees(kind, pairing) and not hard:
                 kept.add((pairing.verdict.item, frozenset(pairing.verdict.contestants)))

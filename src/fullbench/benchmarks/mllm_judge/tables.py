@@ -33,16 +33,12 @@ def tables(record: Record) -> list[Table]:
     heard = record.where(lambda verdict: not reviews.is_review(verdict))
     made: list[Table] = []
     if PEOPLE in heard.judges:
-        judges = [judge for judge in heard.judges if judge != PEOPLE]
-        made += judging.agreement_tables(heard, TAGS)
-        made.append(probes.positions(heard))
-        made.append(
-            probes.table(
-                finding
-                for judge in judges
-                for finding in probes.probes(heard, judge, own=family(judge, heard.contestants))
-            )
-        )
+        met = judging.meet(heard)
+        names = heard.contestants
+        made += judging.agreement_tables(met, TAGS)
+        made.append(probes.positions(met))
+        found = (probes.probes(met, judge, own=family(judge, names)) for judge in met.judges)
+        made.append(probes.table(finding for findings in found for finding in findings))
     made += repeats.tables(heard)
     if len(heard) < len(record):
         made.append(reviews.table(record))
