@@ -23,6 +23,7 @@ test: check
 	@$(RUN) dev pytest -n 2 -m "not slow" tests src
 
 test-slow:
+	@$(RUN) dev sh scripts/localmodel.sh
 	@$(RUN) dev pytest -m slow tests
 
 bench:

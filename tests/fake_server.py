@@ -6,7 +6,8 @@ It runs in a process of its own on a free port of this machine:
         ... server.url, server.books()
 
 A prompt is known by the `#number` in its words. What becomes of its n-th attempt depends on the seed, the number and n
-only. The reply's words say what arrived: `{"id":..., "pictures":[sha256...], "media":[...], ...}`.
+only. With `bears=20` it sends 429 to whatever is more than 20 at a time. The reply's words say what arrived:
+`{"id":..., "pictures":[sha256...], "media":[...], ...}`.
 """
 
 from __future__ import annotations
@@ -28,16 +29,33 @@ from pathlib import Path
 from typing import Any
 
 KEY = "sk-secret-0123456789"
-FAULTS = ("429", "429after", "429date", "500", "529", "reset", "cut", "short", "empty", "html", "hang", "drip", "soft")
-USED = b'"usage":{"prompt_tokens":900,"completion_tokens":5}'
-REPLY = b'{"choices":[{"message":{"content":"[[4]]"},"finish_reason":"stop"}],' + USED + b"}"
+FAULTS = (
+    "429",
+    "429after",
+    "429date",
+    "429once",
+    "500",
+    "529",
+    "reset",
+    "cut",
+    "short",
+    "empty",
+    "html",
+    "hang",
+    "drip",
+    "soft",
+)
+USED = b'"usage":{"prompt_tokens":900,"completion_tokens":5,"total_tokens":905}'
+SAID = b'"choices":[{"index":0,"message":{"role":"assistant","content":"[[4]]"},"finish_reason":"stop"}]'
+REPLY = b'{"id":"1","object":"chat.completion","created":1,"model":"judge",' + SAID + b"," + USED + b"}"
 
 
 class Books:
     """What was asked and what was sent."""
 
-    def __init__(self, faults: dict[str, float], seed: int) -> None:
+    def __init__(self, faults: dict[str, float], seed: int, bears: int = 0) -> None:
         self.faults = faults
+        self.bears = bears
         self.seed = seed
         self.attempts: Counter[str] = Counter()
         self.answered: Counter[str] = Counter()
@@ -53,7 +71,7 @@ class Books:
         for name, share in self.faults.items():
             draw -= share
             if draw < 0:
-                return name
+                return name if name != "429once" or self.attempts[prompt] == 1 else ""
         return ""
 
     def as_json(self) -> dict[str, Any]:
@@ -214,6 +232,11 @@ class Connection(asyncio.Protocol):
             "media": [media for media, _ in pictures],
             "sizes": [len(data) for _, data in pictures],
         }
+        if self.books.bears and self.books.in_flight >= self.books.bears:
+            self.books.attempts[prompt] += 1
+            self.books.sent["too much"] += 1
+            self.send(429, b'{"error":{"message":"too much at a time"}}')
+            return
         self.books.in_flight += 1
         self.books.most = max(self.books.most, self.books.in_flight)
         self.later(self.finish, prompt, write, json.dumps(told), mood)
@@ -234,6 +257,8 @@ class Connection(asyncio.Protocol):
             self.send(429, busy, extra="retry-after-ms: 20\r\n")
         elif fault == "429date":
             self.send(429, busy, extra="Retry-After: Wed, 21 Oct 2015 07:28:00 GMT\r\n")
+        elif fault == "429once":
+            self.send(429, busy, extra="Retry-After: 1\r\n")
         elif fault in {"500", "529"}:
             self.send(int(fault), sick)
         elif fault == "reset":
@@ -261,7 +286,7 @@ class Connection(asyncio.Protocol):
 
 async def run(options: argparse.Namespace) -> None:
     loop = asyncio.get_running_loop()
-    books = Books(json.loads(options.faults), options.seed)
+    books = Books(json.loads(options.faults), options.seed, options.bears)
     server = await loop.create_server(
         lambda: Connection(books, options.latency, options.quick), "127.0.0.1", 0, backlog=1024
     )
@@ -276,10 +301,16 @@ class FakeServer:
     """The server in its own process; ends with the `with`."""
 
     def __init__(
-        self, faults: dict[str, float] | None = None, *, seed: int = 0, latency: float = 0.0, quick: bool = False
+        self,
+        faults: dict[str, float] | None = None,
+        *,
+        seed: int = 0,
+        latency: float = 0.0,
+        quick: bool = False,
+        bears: int = 0,
     ) -> None:
         assert set(faults or {}) <= set(FAULTS)
-        options = [f"--faults={json.dumps(faults or {})}", f"--seed={seed}", f"--latency={latency}"]
+        options = [f"--faults={json.dumps(faults or {})}", f"--seed={seed}", f"--latency={latency}", f"--bears={bears}"]
         self._command = [sys.executable, "-m", "tests.fake_server", *options, *(["--quick"] if quick else [])]
 
     def __enter__(self) -> FakeServer:
@@ -311,6 +342,7 @@ def main() -> None:
     parser.add_argument("--faults", default="{}")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--latency", type=float, default=0.0)
+    parser.add_argument("--bears", type=int, default=0)
     parser.add_argument("--quick", action="store_true")
     asyncio.run(run(parser.parse_args()))
 

@@ -22,4 +22,4 @@ class Row:
 
     def __str__(self) -> str:
         theirs = f"{self.other_name} {self.other:,.6g}"
-        return f"{self.what:<52} {self.ours:>12,.6g} {self.unit:<8} {theirs:<34} ratio {self.ratio:.2f}"
+        return f"{self.what:<52} {self.ours:>12,.6g} {self.unit:<8} {theirs:<34} ratio {self.ratio:.3g}"

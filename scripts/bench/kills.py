@@ -55,13 +55,14 @@ class Kills:
 
 
 def kill_and_check(folder: Path, *, kills: int, seed: int = 0, count: int = 100_000) -> Kills:
-    """Start and kill `kills` children in turn on one ledger; then compare what they said with what is there."""
+    """Start and kill `kills` children in turn on one ledger; after each, compare what they said with what is there."""
     from fullbench.ledger.store import Ledger
 
     path, rng = folder / "killed.ledger", random.Random(seed)
     asked: Counter[str] = Counter()
     acknowledged: set[str] = set()
-    in_flight = 0
+    lost: set[str] = set()
+    in_flight = twice = 0
     for _ in range(kills):
         lines = _one(path, count, rng.uniform(0.005, 0.3))
         said = [line[1:] for line in lines if line.startswith("?")]
@@ -69,13 +70,15 @@ def kill_and_check(folder: Path, *, kills: int, seed: int = 0, count: int = 100_
         asked.update(said)
         acknowledged |= done
         in_flight += len(set(said) - done)
-    with Ledger(path) as ledger:
-        kept = [verdict.case for verdict in ledger.verdicts("judge")]
-        problems = ledger.verify()
-    if problems:
-        raise AssertionError(problems)
+        with Ledger(path) as ledger:
+            kept = [verdict.case for verdict in ledger.verdicts("judge")]
+            problems = ledger.verify()
+        if problems:
+            raise AssertionError(problems)
+        lost |= acknowledged - set(kept)
+        twice += len(kept) - len(set(kept))
     again = sum(times - 1 for times in asked.values())
-    return Kills(kills, len(acknowledged), len(acknowledged - set(kept)), len(kept) - len(set(kept)), again, in_flight)
+    return Kills(kills, len(acknowledged), len(lost), twice, again, in_flight)
 
 
 def _one(path: Path, count: int, delay: float) -> list[str]:

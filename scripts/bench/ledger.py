@@ -86,12 +86,18 @@ def _reading(path: Path, verdicts: list[Verdict]) -> list[Row]:
     fetched = _timed(lambda: connection.execute("SELECT * FROM verdicts").fetchall())[0]
     connection.close()
     opened = _timed(lambda: Ledger(path).close())[0]
-    bare = _timed(lambda: sqlite3.connect(path).close())[0]
+    bare = _timed(lambda: _one_query(path))[0]
     return [
         Row.of(f"record() of {len(verdicts):,} verdicts", record, fetched, "bare SELECT, no objects", "s"),
         Row.of("heard() of 1,000 keys", heard * 1e3, fetched * 1e3, "reading all rows", "ms"),
-        Row.of("opening", opened * 1e3, bare * 1e3, "sqlite3.connect, no query", "ms"),
+        Row.of("opening", opened * 1e3, bare * 1e3, "sqlite3.connect, one query", "ms"),
     ]
+
+
+def _one_query(path: Path) -> None:
+    connection = sqlite3.connect(path)
+    connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    connection.close()
 
 
 def _kills(folder: Path) -> list[Row]:

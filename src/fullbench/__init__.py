@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from fullbench.core.pictures import Picture
     from fullbench.core.record import Record
     from fullbench.core.results import Table
+    from fullbench.ledger.store import Ledger
     from fullbench.stats.estimates import Estimate
 
 __version__ = "0.1.0"
@@ -27,6 +28,7 @@ _HOMES = {
     "Estimate": "stats.estimates",
     "Failure": "core.cases",
     "Item": "core.items",
+    "Ledger": "ledger.store",
     "Likert": "core.ballots",
     "Picture": "core.pictures",
     "Prompt": "core.models",
@@ -51,6 +53,7 @@ __all__ = [
     "Estimate",
     "Failure",
     "Item",
+    "Ledger",
     "Likert",
     "Picture",
     "Prompt",

@@ -114,6 +114,16 @@ def test_keys_are_the_same_after_a_round_trip(tmp_path):
     assert [found.key for found in read_items(tmp_path / "items.csv")] == [made.key]
 
 
+def test_pictures_are_found_again_through_a_linked_folder(tmp_path):
+    (tmp_path / "deep" / "er").mkdir(parents=True)
+    (tmp_path / "link").symlink_to(tmp_path / "deep" / "er")
+    (tmp_path / "a.png").write_bytes(png(9))
+    made = Item.ask("a", "what?", Picture.read(tmp_path / "a.png"))
+    write_items(tmp_path / "link" / "items.jsonl", [made])
+    for folder in (tmp_path / "link", tmp_path / "deep" / "er"):
+        assert list(read_items(folder / "items.jsonl")) == [made]
+
+
 def test_half_characters_survive_json_lines_and_are_refused_elsewhere(tmp_path):
     odd = Response.say("a", "m", "half \ud83d")
     write_responses(tmp_path / "r.jsonl", [odd])
@@ -133,6 +143,14 @@ def test_common_spellings_are_read(tmp_path):
     (tmp_path / "r.jsonl").write_text('{"item": 7, "model": "m", "output": "grey", "temperature": 0.5}\n')
     (answer,) = read_responses(tmp_path / "r.jsonl")
     assert answer == Response("7", "m", ("grey",), {"temperature": "0.5"})
+
+
+def test_nan_means_a_missing_value(tmp_path):
+    (tmp_path / "x.jsonl").write_text('{"id": "a", "question": "q", "reference": NaN, "topic": NaN}')
+    write_rows(tmp_path / "x.parquet", [{"id": "a", "question": "q", "topic": float("nan")}])
+    for suffix in (".jsonl", ".parquet"):
+        (found,) = read_items(tmp_path / f"x{suffix}")
+        assert (found.reference, found.tags) == (None, {})
 
 
 def test_a_folder_of_pictures(tmp_path):
@@ -166,7 +184,7 @@ def test_an_unknown_price_stays_unknown(tmp_path):
 BAD_ROWS = [
     ("x.jsonl", b'{"a": 1}\n{"a": \n', 2, "not valid JSON"),
     ("x.jsonl", b"[1, 2]\n", 1, "must be a JSON object"),
-    ("x.jsonl", b'{"a": NaN}\n', 1, "NaN"),
+    ("x.jsonl", b'{"a": -Infinity}\n', 1, "-Infinity"),
     ("x.jsonl", b'{"a": 1}\n{"a": "\xff"}\n', 2, "not UTF-8"),
     ("x.jsonl", b'{"a": ' + b"[" * 100_000, 1, "not valid JSON"),
     ("x.jsonl", b"", None, "no rows"),
@@ -192,7 +210,7 @@ BAD_ROWS = [
 ]
 
 
-@pytest.mark.parametrize(("file", "content", "line", "said"), BAD_ROWS)
+@pytest.mark.parametrize(("file", "content", "line", "said"), BAD_ROWS, ids=[f"{row[0]} {row[3]}" for row in BAD_ROWS])
 def test_bad_rows_are_one_sentence_with_file_and_line(tmp_path, file, content, line, said):
     path = tmp_path / file
     path.write_bytes(content)
@@ -213,6 +231,7 @@ BAD_NOUNS = [
     (read_items, '{"id": "a", "question": "q", "image": "http://x/y.png"}', "on the web"),
     (read_items, '{"id": "a", "turns": [{"role": "judge", "parts": ["x"]}]}', "role"),
     (read_items, '{"id": "a", "question": "q", "tags": [1]}', "mapping"),
+    (read_items, '{"id": "a\\ud800", "question": "q"}', "half a character"),
     (read_responses, '{"item": "a", "text": "x"}', "'contestant' is missing"),
     (read_responses, '{"item": "a", "model": "m"}', "no 'text'"),
     (read_responses, '{"item": "a", "model": "m", "parts": []}', "at least one part"),
@@ -220,6 +239,8 @@ BAD_NOUNS = [
     (read_verdicts, '{"item": "a", "contestants": ["m"], "marks": [4]}', "'ballot' is missing"),
     (read_verdicts, '{"item": "a", "contestants": ["m"], "marks": [9], "ballot": "score:1-5"}', "not legal"),
     (read_verdicts, '{"item": "a", "contestants": ["m"], "marks": "nan", "ballot": "score:1-5"}', "finite"),
+    (read_verdicts, '{"item": "a", "contestants": ["m"], "marks": [NaN], "ballot": "score:1-5"}', "finite"),
+    (read_verdicts, '{"item": "a", "contestants": ["m"], "mark": NaN, "ballot": "score:1-5"}', "marks or a fault"),
     (read_verdicts, '{"item": "a", "contestants": ["m", "n"], "marks": [4], "ballot": "score:1-5"}', "one mark"),
     (read_verdicts, '{"item": "a", "contestants": ["m"], "ballot": "score:1-5"}', "marks or a fault"),
     (read_verdicts, '{"item": "a", "contestants": ["m"], "fault": "tired", "ballot": "score:1-5"}', "unknown fault"),

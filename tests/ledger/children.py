@@ -5,6 +5,7 @@ from __future__ import annotations
 import resource
 import sys
 import time
+from pathlib import Path
 
 from fullbench.core.errors import LedgerError
 from fullbench.ledger.store import Ledger
@@ -43,6 +44,27 @@ def fill(path: str, limit: str) -> None:
         say(error)
 
 
+def refill(folder: str) -> None:
+    """On a small disk: add verdicts until it is full, make room, and go on."""
+    ballast, path = Path(folder) / "ballast", Path(folder) / "x.ledger"
+    ballast.write_bytes(bytes(1_000_000))
+    ledger = Ledger(path)
+    try:
+        for number in range(100_000):
+            ledger.add(verdict(number, text="x" * 2000))
+    except LedgerError as error:
+        say(error)
+    acknowledged = ledger.acknowledged
+    ballast.unlink()
+    with Ledger(path) as again:
+        found = [v.item for v in again.verdicts()]
+        say(len(found) >= acknowledged > 0 and found == [f"item-{number}" for number in range(len(found))])
+        say(again.verify())
+    ledger.close()
+    with Ledger(path) as again:
+        say(sum(1 for _ in again.verdicts()) == ledger.acknowledged)
+
+
 def hold(path: str, name: str) -> None:
     """Hold a judge until killed, or say who does."""
     with Ledger(path) as ledger:
@@ -55,4 +77,4 @@ def hold(path: str, name: str) -> None:
 
 
 if __name__ == "__main__":
-    {"write": write, "fill": fill, "hold": hold}[sys.argv[1]](*sys.argv[2:])
+    {"write": write, "fill": fill, "refill": refill, "hold": hold}[sys.argv[1]](*sys.argv[2:])

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import shutil
+import sqlite3
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 from scripts.bench.kills import kill_and_check
 
 from fullbench.core.errors import LedgerError
+from fullbench.ledger import opening
 from fullbench.ledger.store import Ledger
 from tests.ledger.making import case, verdict
 
@@ -41,6 +45,21 @@ def test_two_processes_write_at_once_and_each_case_has_one_verdict(tmp_path):
         assert ledger.verify() == []
 
 
+def test_a_writer_that_waits_in_vain_says_so(tmp_path, monkeypatch):
+    monkeypatch.setattr(opening, "BUSY_SECONDS", 0.05)
+    with Ledger(tmp_path / "x.ledger") as ledger:
+        other = sqlite3.connect(tmp_path / "x.ledger", isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        ledger.add(verdict(1))
+        with pytest.raises(LedgerError, match="another process has been writing") as caught:
+            ledger.flush()
+        assert "locked" not in str(caught.value)
+        other.execute("ROLLBACK")
+        other.close()
+        ledger.flush()
+        assert ledger.acknowledged == 1
+
+
 def test_many_processes_make_one_ledger(tmp_path):
     children = [child("write", tmp_path / "x.ledger", start, 5) for start in (0, 5, 10)]
     for one in children:
@@ -67,6 +86,18 @@ def test_a_full_disk_keeps_what_was_acknowledged(tmp_path):
         assert len(ledger.record()) == int(acknowledged) + 2
 
 
+def test_a_real_disk_that_is_full_and_then_is_not(tmp_path):
+    small = ["unshare", "-m", "sh", "-c", 'mount -t tmpfs -o size=4m tmpfs "$0" && exec "$@"', str(tmp_path)]
+    if shutil.which("unshare") is None or subprocess.run([*small, "true"], capture_output=True).returncode:
+        pytest.skip("no small disk can be mounted here")
+    command = [*small, sys.executable, "-m", "tests.ledger.children", "refill", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=120)
+    assert (done.returncode, done.stderr) == (0, "")
+    sentence, kept, problems, all_there = done.stdout.splitlines()
+    assert "the disk is full; all that was committed is kept" in sentence
+    assert (kept, problems, all_there) == ("True", "[]", "True")
+
+
 def test_a_full_database_says_so_and_goes_on_when_there_is_room(tmp_path):
     with Ledger(tmp_path / "x.ledger") as ledger:
         ledger.add(verdict(0))
@@ -82,6 +113,31 @@ def test_a_full_database_says_so_and_goes_on_when_there_is_room(tmp_path):
         ledger.flush()
         assert ledger.acknowledged == 20
         assert len(ledger.record()) == 20
+
+
+def test_a_commit_that_fails_in_the_background_is_told_to_the_next_who_adds(tmp_path):
+    with Ledger(tmp_path / "x.ledger") as ledger:
+        connection = ledger._writer.connection
+        pages = connection.execute("PRAGMA page_count").fetchone()[0]
+        connection.execute(f"PRAGMA max_page_count = {pages}")
+        ledger.add(verdict(1, text="x" * 10_000))
+        for _ in range(6000):
+            if ledger._writer._trouble is not None:
+                break
+            time.sleep(0.01)
+        with pytest.raises(LedgerError, match="the disk is full"):
+            ledger.add(verdict(2))
+        connection.execute("PRAGMA max_page_count = 1000000")
+        ledger.add(verdict(2))
+    with Ledger(tmp_path / "x.ledger") as ledger:
+        assert [v.item for v in ledger.verdicts()] == ["item-1", "item-2"]
+
+
+@pytest.mark.parametrize(("durability", "level"), [("process", 1), ("power", 2)])
+def test_the_disk_is_waited_for_when_asked(tmp_path, durability, level):
+    with Ledger(tmp_path / "x.ledger", durability=durability) as ledger:
+        assert ledger._writer.connection.execute("PRAGMA synchronous").fetchone() == (level,)
+        assert ledger._writer.connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
 
 
 def test_a_judge_is_held_by_one_process_and_let_go_on_kill(tmp_path):

@@ -50,8 +50,11 @@ def tamper(path, *statements):
         ("UPDATE verdicts SET marks = 'junk' WHERE rowid = 7", "cannot be read"),
         ("UPDATE verdicts SET marks = '[1.0, 2.0]' WHERE rowid = 7", "cannot be read"),
         ("UPDATE items SET body = replace(body, '7', '8') WHERE rowid = 8", "its key promises"),
+        ("UPDATE items SET body = 'junk' WHERE rowid = 8", "its key promises"),
+        ("UPDATE cases SET responses = '[]' WHERE rowid = 8", "its key promises"),
         ("UPDATE responses SET body = '[\"other\"]' WHERE rowid = 8", "its key promises"),
         ("UPDATE cases SET criterion = 'other' WHERE rowid = 8", "its key promises"),
+        ("UPDATE verdicts SET ballot = 'score:1-9' WHERE rowid = 8", "on another ballot"),
         ("DELETE FROM items WHERE rowid = 8", "not in the ledger"),
         ("DELETE FROM responses WHERE rowid = 8", "not in the ledger"),
         ("DELETE FROM pictures", "is not known"),
@@ -60,6 +63,12 @@ def tamper(path, *statements):
 def test_tampering_is_found(path, statement, said):
     found = tamper(path, statement)
     assert any(said in problem for problem in found), found
+
+
+def test_a_row_that_cannot_be_read_is_one_sentence(path):
+    tamper(path, "UPDATE verdicts SET contestants = 'junk' WHERE rowid = 7")
+    with Ledger(path, read_only=True) as ledger, pytest.raises(LedgerError, match="a row is damaged"):
+        ledger.record()
 
 
 def test_damaged_pages_are_found(path):

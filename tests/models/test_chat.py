@@ -6,13 +6,15 @@ import asyncio
 import gc
 import json
 import re
+import subprocess
+import sys
 import threading
 import time
 from contextlib import closing
 
 import pytest
 
-from fullbench.core.errors import InputError, ModelError
+from fullbench.core.errors import BudgetSpent, InputError, ModelError
 from fullbench.core.items import Turn
 from fullbench.core.models import Model, Prompt
 from fullbench.core.pictures import Picture
@@ -182,6 +184,7 @@ def test_concurrency_grows_by_itself_where_that_helps():
 
 
 def test_closing_early_leaves_nothing_behind():
+    threads = threading.active_count()
     with FakeServer(latency=0.05) as server:
         model = ChatModel("x", server.url, limits=Limits(concurrency=32))
         with closing(model.answer(map(ask, range(1000)))) as replies:
@@ -193,7 +196,7 @@ def test_closing_early_leaves_nothing_behind():
         next(abandoned)
         del abandoned
         gc.collect()
-        assert threading.active_count() == 1
+        assert threading.active_count() == threads
 
 
 def test_a_stream_may_feed_a_stream(server):
@@ -203,22 +206,38 @@ def test_a_stream_may_feed_a_stream(server):
     assert ids == list(range(1000, 1050))
 
 
+def test_a_slow_source_does_not_hold_back_what_is_asked():
+    with FakeServer(latency=0.01) as server:
+        asked = []
+
+        def prompts():
+            for number in range(8):
+                time.sleep(0.05)
+                asked.append(sum(server.books()["answered"].values()))
+                yield ask(number)
+
+        assert len(list(ChatModel("x", server.url, limits=Limits(concurrency=32)).answer(prompts()))) == 8
+    assert asked[-1] >= 5
+
+
 def test_inside_a_running_loop(server):
     async def notebook() -> int:
         return len(list(ChatModel("x", server.url).answer(map(ask, range(20)))))
 
+    threads = threading.active_count()
     assert asyncio.run(notebook()) == 20
-    assert threading.active_count() == 1
+    assert threading.active_count() == threads
 
 
 def test_a_slow_caller_makes_no_call_time_out():
     with FakeServer(latency=0.05) as server:
-        model = ChatModel("x", server.url, limits=Limits(timeout=0.4, concurrency=4, backoff=0.01))
+        model = ChatModel("x", server.url, limits=Limits(timeout=1.0, concurrency=2, backoff=0.01))
         replies = []
-        for reply in model.answer(map(ask, range(6))):
+        for reply in model.answer(map(ask, range(4))):
             replies.append(reply)
-            time.sleep(0.5)
-        assert [reply.usage.retries for reply in replies] == [0] * 6
+            time.sleep(1.1)
+        assert [reply.usage.retries for reply in replies] == [0] * 4
+        assert max(reply.usage.seconds for reply in replies) < 1.0, "the caller's own time is not the server's"
 
 
 def test_many_threads_may_share_a_model(server):
@@ -232,6 +251,36 @@ def test_many_threads_may_share_a_model(server):
     for thread in threads:
         thread.join()
     assert counts == [50, 50]
+
+
+@pytest.mark.parametrize("limits", [Limits(rpm=1200), Limits(tpm=1200 * 120)], ids=["requests", "tokens"])
+def test_so_many_a_minute(server, limits):
+    """At twenty calls of 120 tokens a second, the twelfth has its turn after eleven twentieths of one."""
+    started = time.monotonic()
+    model = ChatModel("x", server.url, limits=limits, sampling=Sampling(max_tokens=20))
+    assert len(list(model.answer(map(ask, range(11))))) == 11
+    list(model.answer([ask(12)]))
+    assert time.monotonic() - started >= 11 / 20
+
+
+def test_a_source_that_gives_up_loses_nothing_that_was_asked():
+    def prompts():
+        yield from map(ask, range(8))
+        raise BudgetSpent("the budget is spent")
+
+    with FakeServer(latency=0.05) as server:
+        replies = []
+        with pytest.raises(BudgetSpent):
+            replies.extend(ChatModel("x", server.url, limits=Limits(concurrency=16)).answer(prompts()))
+    assert len(replies) == 8
+
+
+def test_making_a_model_imports_nothing_heavy():
+    code = (
+        "import sys; from fullbench.models.factories import openai; openai('gpt-4o', {});"
+        "print([name for name in ('aiohttp', 'PIL', 'numpy', 'genai_prices', 'litellm') if name in sys.modules])"
+    )
+    assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "[]"
 
 
 def test_names_tell_apart_what_may_answer_differently():

@@ -32,6 +32,7 @@ SAID = [
     (400, {"error": {"message": "Unsupported parameter: 'max_tokens'", "code": "unsupported_parameter"}}, "model"),
     (400, [{"error": {"code": 400, "message": "API key not valid.", "status": "INVALID_ARGUMENT"}}], "model"),
     (400, {"object": "error", "message": "x is not a multimodal model", "type": "BadRequestError"}, "model"),
+    (500, {"error": {"code": 500, "message": "image input is not supported - hint: mmproj"}}, "model"),
     (422, {"detail": [{"loc": ["body", "messages"], "msg": "field required"}]}, "unclear"),
     (413, None, "prompt"),
     (302, None, "model"),

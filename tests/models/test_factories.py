@@ -10,6 +10,7 @@ from fullbench.core.errors import InputError, ModelError
 from fullbench.core.models import Model
 from fullbench.models import factories
 from fullbench.models.chat import ChatModel
+from fullbench.models.settings import Limits
 from tests.models.conftest import ask
 
 HOMES = {
@@ -46,9 +47,8 @@ def test_all_options(server):
     model = factories.vllm(f"qwen@{server.url}", options)
     assert model.name.startswith("qwen@lab+t0+p0.5+max512+seed7+sys-")
     assert model.price == (1.0, 2.0)
-    assert model.settings["limits"] == {
-        "rpm": 6000, "tpm": 9e6, "concurrency": 64, "timeout": 60, "attempts": 2, "patience": 30, "backoff": 0.1,
-    }  # fmt: skip
+    assert isinstance(model, ChatModel)
+    assert model.limits == Limits(6000, 9e6, 64, timeout=60, attempts=2, patience=30, backoff=0.1)
     replies = list(model.answer(map(ask, range(5))))
     assert [reply.usage.dollars for reply in replies] == [pytest.approx((100 + 2 * 20) / 1e6)] * 5
     body = server.books()["last"]["body"]

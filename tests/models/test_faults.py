@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from fullbench.models.chat import ChatModel
@@ -53,4 +55,21 @@ def test_waiting_longer_than_patience_is_giving_up():
     with FakeServer({"500": 1.0}) as server:
         limits = Limits(backoff=1000.0, patience=0.001)
         (reply,) = ChatModel("x", server.url, limits=limits).answer([ask(1)])
-    assert "no answer after 1 attempts" in (reply.error or "")
+    assert "no answer after 1 attempt;" in (reply.error or "")
+
+
+def test_the_wait_that_a_server_asks_for_is_kept():
+    with FakeServer({"429once": 1.0}) as server:
+        started = time.monotonic()
+        (reply,) = ChatModel("x", server.url, limits=Limits(backoff=0.0)).answer([ask(1)])
+    assert time.monotonic() - started >= 1.0
+    assert (reply.error, reply.usage.calls, reply.usage.retries) == (None, 1, 1)
+
+
+def test_no_more_at_a_time_than_the_server_bears():
+    with FakeServer(latency=0.03, bears=20) as server:
+        replies = list(ChatModel("x", server.url, limits=Limits(backoff=0.02)).answer(map(ask, range(1500))))
+        books = server.books()
+    assert [reply.error for reply in replies if reply.error] == []
+    assert books["most"] >= 12, "what it bears is used"
+    assert books["sent"]["too much"] < 300, "and not fought"

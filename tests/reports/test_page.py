@@ -89,6 +89,12 @@ def test_faults_costs_and_sources_are_there(html):
     assert "This judge gave no words." in html
 
 
+def test_words_on_coloured_cells_do_not_turn_with_the_paper(html):
+    assert 'fill="var(--paper)"' in html
+    assert not re.search(r'<text[^>]*fill="var\(--paper\)"', html)
+    assert re.search(r'<text[^>]*fill="#fdfdfd"', html)
+
+
 def test_without_the_charts_extra_the_page_says_what_is_missing(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "vl_convert", None)
     html = page("T", "", [Section("S", tables=[LEADERBOARD])])

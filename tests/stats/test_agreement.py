@@ -124,6 +124,15 @@ def test_clustered_accuracy_uses_the_bootstrap():
     assert found.low == found.high == found.value == 0.75
 
 
+@pytest.mark.parametrize(("said", "value"), [(1, 1.0), (0, 0.0)])
+def test_agreement_on_every_row_is_not_certainty(said, value):
+    found = agreement.accuracy([said] * 40, [1] * 40, cluster=np.arange(40) // 4)
+    alone = agreement.accuracy([said] * 10, [1] * 10)
+    assert (found.value, found.n) == (value, 40)
+    assert (found.low, found.high) == (alone.low, alone.high)
+    assert found.high - found.low > 0.2
+
+
 def test_kappa_of_one_class_is_undefined():
     with pytest.raises(Undefined):
         agreement.cohen_kappa([1, 1, 1], [1, 1, 1])

@@ -96,6 +96,13 @@ def test_many_distinct_values_are_drawn_right():
     assert found.high - found.low == pytest.approx(2 * half, rel=0.06)
 
 
+@pytest.mark.parametrize("cluster", [None, np.arange(120_000) // 2])
+def test_many_rows_have_the_interval_that_theory_gives(cluster):
+    x = np.random.default_rng(2).binomial(4, 0.4, 120_000)
+    found = bootstrap(weighted.mean, x, cluster=cluster, resamples=2000)
+    assert found.high - found.low == pytest.approx(2 * 1.96 * x.std() / 120_000**0.5, rel=0.08)
+
+
 def test_groups_give_what_each_group_gives_alone_up_to_the_seed():
     x, y = likert(300)
     group = np.arange(300) % 3
@@ -135,6 +142,7 @@ def test_columns_of_different_lengths_are_refused():
 
 
 @given(st.integers(1, 400).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))))
+@settings(deadline=None)
 def test_wilson_is_statsmodels(pair):
     hits, n = pair
     found = wilson(hits, n)

@@ -129,6 +129,18 @@ def test_win_rates_count_ties_half():
     assert [rate and rate.n for rate in rates] == [2, 3, 1, None]
 
 
+def test_win_rates_know_items():
+    first, second, outcome, _ = duels(400)
+    again = [np.tile(part, 3) for part in (first, second, outcome)]
+    once = win_rates(first, second, outcome)
+    honest = win_rates(*again, cluster=np.tile(np.arange(400), 3))
+    for one, two in zip(once, honest, strict=True):
+        assert two.value == pytest.approx(one.value)
+        assert two.n == 3 * one.n
+        assert two.high - two.low == pytest.approx(one.high - one.low, rel=0.2)
+    assert win_rates([0, 0], [1, 1], [1, 0], cluster=["a", "a"]) == [None, None]
+
+
 def test_rank_sets_follow_intervals():
     sets = rank_sets([Estimate(1, 0, 2, 5), Estimate(5, 4, 6, 5), None, Estimate(1.5, 1, 3, 5)])
     assert sets == [(2, 3), (1, 1), None, (2, 3)]

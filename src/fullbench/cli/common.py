@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
 import sys
 from collections.abc import Iterator, Sequence
@@ -83,5 +84,6 @@ def show(tables: Sequence[Table], *, as_json: bool, out: Path | None = None) -> 
         )
         sys.stdout.write("\n")
         return
+    width = shutil.get_terminal_size((110, 40)).columns
     for table in tables:
-        sys.stdout.write(render(table, "text") + "\n")
+        sys.stdout.write(render(table, "text", width=width, color=sys.stdout.isatty()) + "\n")

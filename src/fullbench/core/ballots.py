@@ -8,7 +8,6 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from functools import cached_property
 from typing import Literal
 
@@ -76,7 +75,7 @@ class Ballot(ABC):
         tokens = self._tokens(marks)
         if form == "marker":
             return ", ".join(f"[[{token}]]" for token in tokens)
-        values = [json.loads(token) if re.fullmatch(r"-?[\d.e-]+", token) else token for token in tokens]
+        values = [json.loads(token) if re.fullmatch(r"-?\d[\d.e-]*", token) else token for token in tokens]
         return json.dumps({"judgement": values[0] if len(values) == 1 else values}, ensure_ascii=False)
 
 
@@ -236,7 +235,7 @@ class Choice(Ballot):
     def ask(self, n: int, language: Language = "en", form: Style = "marker") -> str:
         letters, even = f"{LETTERS[0]} - {LETTERS[n - 1]}" if n > 2 else "A / B", LETTERS[n]
         if language == "zh":
-            what = f"最好的回答的字母（{letters}{f'；不分高下写 {even}' if self.tie else ''}）"
+            what = f"最好的回答的字母（{letters}{f'；分不出写 {even}' if self.tie else ''}）"
             return _ask(language, form, what, _example(1, form, "字母"))
         what = f"the letter of the best response ({letters}{f', or {even} when none is ahead' if self.tie else ''})"
         return _ask(language, form, what, _example(1, form, "letter"))
@@ -287,8 +286,8 @@ def _check_count(name: str, n: int, least: int, most: int = len(LETTERS)) -> Non
 
 
 def _digits(value: float) -> str:
-    """A number in full: no exponent, and not rounded."""
-    return str(int(value)) if float(value).is_integer() else format(Decimal(repr(float(value))), "f")
+    """A number in the fewest digits that are read back as the same number."""
+    return str(int(value)) if float(value).is_integer() else repr(float(value))
 
 
 def ballot(spec: str) -> Ballot:

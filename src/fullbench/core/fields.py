@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,7 +20,7 @@ class Fields:
     def __init__(self, path: Path, line: int, row: Mapping[str, Any], synonyms: Mapping[str, Sequence[str]]) -> None:
         self.path = path
         self.line = line
-        self._row = dict(row)
+        self._row = {name: None if _is_nan(value) else value for name, value in row.items()}
         self._taken = {"tags"}
         for name, others in synonyms.items():
             spelt = [other for other in (name, *others) if self._row.get(other) is not None]
@@ -67,6 +68,8 @@ class Fields:
         value = self.text(name, default)
         if not value:
             raise self.error(f"the field {name!r} is missing; found {', '.join(self._row) or 'none'}")
+        if any("\ud800" <= letter <= "\udfff" for letter in value):
+            raise self.error(f"the field {name!r} holds half a character: {value!r}")
         return value
 
     def integer(self, name: str, default: int) -> int:
@@ -84,9 +87,9 @@ class Fields:
     def _number(self, name: str, value: Any) -> float:
         try:
             number = float(value)
-        except (TypeError, ValueError):
-            number = float("nan")
-        if isinstance(value, bool) or number - number != 0:
+        except (TypeError, ValueError, OverflowError):
+            number = math.inf
+        if isinstance(value, bool) or not math.isfinite(number):
             raise self.error(f"{name!r} must be a finite number; found {str(value)[:40]!r}")
         return number
 
@@ -124,6 +127,10 @@ class Fields:
             raise self.error(f"'tags' must be a mapping; found {str(value)[:40]!r}")
         rest = {name: found for name, found in self._row.items() if name not in self._taken}
         return {str(name): _tag(found) for name, found in {**rest, **(value or {})}.items() if found is not None}
+
+
+def _is_nan(value: Any) -> bool:
+    return isinstance(value, float) and math.isnan(value)
 
 
 def _tag(value: Any) -> str:

@@ -333,4 +333,4 @@ def _named(path: Path, picture: Picture) -> str:
             with replacing(kept) as part:
                 part.write_bytes(source)
         source = kept
-    return os.path.relpath(source, path.parent)
+    return os.path.relpath(source.resolve(), path.parent.resolve())

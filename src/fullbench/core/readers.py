@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from fullbench.core.errors import InputError, MissingExtra
 
@@ -39,15 +39,19 @@ def read_rows(path: str | Path) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def parse_json(text: str) -> Any:
-    """A JSON value, strictly: NaN and Infinity, which JSON does not know, are refused with a `ValueError`."""
+    """A JSON value. JSON knows no NaN, yet some programs write it for a missing value: it is read as None.
+
+    Infinity, which is nothing of the kind, is refused with a `ValueError`.
+    """
     return _DECODER.decode(text)
 
 
-def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not a number JSON knows")
+def _constant(name: str) -> None:
+    if name != "NaN":
+        raise ValueError(f"{name} is not a number JSON knows")
 
 
-_DECODER = json.JSONDecoder(parse_constant=_no_constant)
+_DECODER = json.JSONDecoder(parse_constant=_constant)
 
 
 def suffix_of(path: Path) -> str:
@@ -158,7 +162,10 @@ class _Text:
             try:
                 value, end = _DECODER.raw_decode(self._buffer)
             except json.JSONDecodeError:
-                if len(self._buffer) > LIMIT or not self._more():
+                if len(self._buffer) > LIMIT:
+                    found = f"the row is longer than {LIMIT // 2**20} MiB, the most we read, or not valid JSON"
+                    raise InputError(found, path=self.path, line=self.line) from None
+                if not self._more():
                     raise
             else:
                 self.take(end)

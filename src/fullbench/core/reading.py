@@ -17,7 +17,9 @@ repeated voids what stands before it, and what follows it may rule; and what onl
 
 Where several labelled rulings differ, those labelled final, overall or not at all go before those that name a
 criterion; two criteria alone, or two sentences that contradict each other, are no ruling. Thinking (`<think>`) is not
-part of the reply. A reply without a ruling that declines in its own name is refused; any other is unreadable.
+part of the reply. Rulings in words are looked for in the last `LONGEST` characters, and of objects and brackets the
+last `CHECKED` are weighed: no real reply comes near. A reply without a ruling that declines in its own name is refused;
+any other is unreadable.
 """
 
 from __future__ import annotations
@@ -35,6 +37,7 @@ from fullbench.core.reading_words import CUE, KEY, NOUN, after_thinking, plain, 
 Ruling = tuple[float, ...] | Literal["refused", "unreadable"]
 ECHO = "echo"
 CHECKED = 200
+LONGEST = 50_000
 
 
 def read(form: Form, text: str, n: int, shown: Sequence[str] = ()) -> Ruling:
@@ -69,13 +72,15 @@ class _Reading:
             if last is not None and last.kind != ECHO:
                 return last.marks
             if last is not None:
-                return self.in_words(text[last.end :]) or ILLEGAL
+                rest = _SENTENCE_END.search(text, last.end)
+                return (self.in_words(text[rest.end() :]) if rest else None) or ILLEGAL
             for claim in claims:
                 text = text[: claim.start] + " " * (claim.end - claim.start) + text[claim.end :]
             text = _ANY_MARKER.sub(" ", text)
         return self.in_words(text)
 
     def in_words(self, text: str) -> Marks | None:
+        text = text[-LONGEST:]
         for claims in (self.form.labelled(text, self.n), self.on_lines(text, single=True)):
             if (marks := self.decide(text, claims)) is not None:
                 return marks
@@ -104,17 +109,21 @@ class _Reading:
     def in_objects(self, text: str) -> list[Claim]:
         found, cut = objects(text)
         claims: list[Claim] = []
+        whole = 0
         for one in found[-CHECKED:]:
-            claims += self.in_object(one)
+            if one.start < whole:
+                continue
+            named = self.keyed(one) if self.n > 1 else None
+            if named:
+                whole = one.end
+            claims += [Claim(one.start, one.end, named)] if named else self.in_object(one, named)
         strict = [claim for claim in claims if not claim.kind]
         if cut and not claims and text.lstrip(" \njson").startswith("{") and _cut_in_reasons(found):
             return [Claim(0, len(text), ILLEGAL)]
         return strict or claims
 
-    def in_object(self, one: Object) -> list[Claim]:
-        claims = []
-        if self.n > 1 and (marks := self.keyed(one)) is not None:
-            claims.append(Claim(one.start, one.end, marks))
+    def in_object(self, one: Object, named: Marks | None) -> list[Claim]:
+        claims = [] if named is None else [Claim(one.start, one.end, named)]
         for entry in one.entries:
             word = _key_word(entry.key)
             marks = self.entry(entry, word) if word else None
@@ -172,8 +181,8 @@ class _Reading:
     def in_markers(self, text: str) -> list[Claim]:
         found = [m for m in _MARKER.finditer(text) if not _PLACEHOLDER.fullmatch(trim(m[0]))]
         if self.form.pieces(self.n) == 1:
-            return self.menus(text, [self.marked(text, run) for run in _runs(text, found, _SIGNS)])
-        claims = [self.marked(text, run) for run in _runs(text, found, _LINKS)]
+            return self.menus(text, [self.marked(text, run) for run in _runs(text, found, _SIGNS)[-CHECKED:]])
+        claims = [self.marked(text, run) for run in _runs(text, found, _LINKS)[-CHECKED:]]
         if isinstance(self.form, ValueForm) and not (claims and claims[-1].marks):
             return self.apart(self.form, text, found) or claims
         return claims
@@ -220,7 +229,8 @@ class _Reading:
         for line in lines:
             if _LISTED.match(line) and line != body:
                 continue
-            if len(line) < 80 and (marks := self.form.bare(line, self.n)) is not None:
+            marks = self.form.bare(line, self.n) if len(line) < 80 else None
+            if marks or (marks is not None and len(line) < 12):
                 start = text.find(line)
                 return [Claim(start, start + len(line), marks)]
         return []
@@ -230,6 +240,7 @@ _MARKER = re.compile(
     r"\[\[[^\[\]]{1,120}\](?:\s?[,;>=]{0,2}\s?\[[^\[\]]{1,40}\]){0,26}\]?|\[[^\[\]\n]{1,40}\]\]"
 )  # fmt: skip
 _ANY_MARKER = re.compile(r"\[\[[^\[\]]{0,120}\]\]?")
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s|\n")
 _BRACKETS = re.compile(r"[\[\]]")
 _ALONE = re.compile(r"^[ \t]*\[([^\[\]\n]{1,60})\][ \t.]*$", re.MULTILINE)
 _LISTED = re.compile(r"\s*(?:[-•·]|(\d)[.)])\s")
@@ -242,7 +253,7 @@ _LINKS = re.compile(
 _MENU_MARK = re.compile(r"[A-Z0-9]\s?[/|]\s?[A-Z](?![A-Za-z])|\bor\b|或|[A-Z]/[A-Z]|\d\s?\|\s?\d")
 _PLACEHOLDER = re.compile(
     r"(?:(?:your|the|final|overall|a|an|best|whole|single|integer|of)[ _])*(?:rating|score|letter|choice|verdict|answer"
-    r"|option|number|ranking|rank|judge?ment|word|label|value|integer|mark|result|response|here|winner)s?"
+    r"|option|number|ranking|rank|judge?ment|word|label|value|integer|mark|result|here|winner)s?"
     r"(?:[ _](?:here|of|for|number|[A-Z1-9]|[a-z ]{1,20}))?"
     r"|[xXnN.…_?#-]{1,5}|first|second|third|fourth|last|best|worst|next|\W*"
     r"|(?:你的|您的|最终|最好|最佳|第[一二三四五六七八九])?"
@@ -251,6 +262,12 @@ _PLACEHOLDER = re.compile(
 )
 _MENU_LINE = re.compile(
     r"\s*(?:\(?\d[.):]|[-•·(]|if\b)|.{0,200}(?:\bif\b|\bwhen\b|\bfor\b|如果|若|表示|代表)", re.IGNORECASE
+)
+_OPTION_GAP = re.compile(
+    r"[^\w\n]{0,4}(?:(?:or|and|to|through|以及|或者|或|和|到)[^\w\n]{0,4})?"
+    r"|(?!.*(?i:\b(?:but|however|yet|although|instead|actually|then)\b)|.*[但却而])"
+    r".{0,120}(?:(?i:\b(?:if|when|means?)\b|\bfor (?:an? )?(?:\w+ )?(?:tie|draw|response|assistant|answer)\b)"
+    r"|如果|若|表示|代表|时).{0,120}"
 )
 _STRICT_WORDS = """
 rating score grade judgement judgment verdict ranking rank decision mark
@@ -320,6 +337,24 @@ def _runs(text: str, found: list[re.Match[str]], link: re.Pattern[str]) -> list[
 
 
 def _by_line(text: str, claims: list[Claim]) -> list[list[Claim]]:
+    """Claims of one line that are joined as options are: `[[A]] if ..., [[B]] if ...`, `[[1]] to [[5]]`.
+
+    Three or more different ones on a line are options however they are joined, unless the last is called final.
+    """
+    lines: list[list[Claim]] = []
+    for line in _same_line(text, claims):
+        if len({claim.marks for claim in line}) > 2 and not CUE.search(text, line[-2].end, line[-1].start):
+            lines.append(line)
+            continue
+        for place, claim in enumerate(line):
+            if place and _OPTION_GAP.fullmatch(text, line[place - 1].end, claim.start):
+                lines[-1].append(claim)
+            else:
+                lines.append([claim])
+    return lines
+
+
+def _same_line(text: str, claims: list[Claim]) -> list[list[Claim]]:
     lines: list[list[Claim]] = []
     for claim in claims:
         if lines and "\n" not in text[lines[-1][-1].end : claim.start]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from fullbench.core.reading_marks import ILLEGAL, PROSE, RESPONSE, Claim, Form, Marks, chain, labels, unlabelled
-from fullbench.core.reading_words import CUE, EVEN, NEGATION, NOUN, TIE, clause, position, ref
+from fullbench.core.reading_words import CUE, EVEN, NEGATION, NOUN, TIE, clause, matches, position, ref
 
 _SIGN = r"\s?([<>=~]{1,3})\s?"
 _COMPARED = re.compile(rf"{ref('x')}(?:{_SIGN}{ref('y')}){{1,25}}(?P<both>\s?=\s?(?i:good|bad))?")
@@ -45,6 +45,17 @@ _OR_ANOTHER = re.compile(
     rf"\s?(?:,|/|\||&|(?i:\bor\b|\band\b|\bvs\.?)|或者?|和|与)\s?(?i:maybe |perhaps |possibly |also )?{ref()}"
 )
 _WORD_FOLLOWS = re.compile(r"'s\b|\s(?!(?i:because|as|since|over|for|by|based|due|given|than|with)\b)[a-z]")
+_WIN = """
+better best superior stronger prefer winner winning wins win won prevails outperforms beats surpasses edges comes
+更好 更优 更佳 最好 最佳 最优 胜 优于 好于 强于
+"""
+_LOSS = "worse inferior weaker worst loses lost 不如 更差 差于 劣于"
+_PICK = "choose chose prefer pick select vote go opt favor favour 选 我选 倾向 更喜欢 投"
+_TOP = "更好的 更优的 最好的 最佳 胜者 胜出 获胜"
+_TIE = "tie draw winner both equal 平局 平手 打平 不相 不分 难分 一样 同样 都"
+_WIN_WORDS, _LOSS_WORDS, _CHOICE_WORDS, _BEST_WORDS, _EVEN_WORDS = (
+    row.split() for row in (_WIN, _LOSS, _PICK, _TOP, _TIE)
+)
 _WHICH = re.compile(r"(?i)better|best|preferred|winning|winner|choice|preference|胜|选择")
 
 
@@ -126,22 +137,26 @@ class ChoiceForm(Form):
 
     def labelled(self, text: str, n: int) -> list[Claim]:
         claims = []
-        for match, rest, kind in labels(text):
-            marks, end = self.lead(rest, n, digits=_WHICH.match(match["key"]) is not None)
+        for label in labels(text):
+            marks, end = self.lead(label.rest, n, digits=_WHICH.match(label.key) is not None)
             if marks is not None:
-                claims.append(Claim(match.start(), match.end() + end, marks, kind))
+                claims.append(Claim(label.start, label.end + end, marks, label.kind))
         return sorted(claims + self.concluded(text, n))
 
     def concluded(self, text: str, n: int) -> list[Claim]:
         """Sentences that say who is better. One that denies a win makes an earlier claim of that win void."""
-        claims = [self.spoken(m, text, self.wins(position(m), n)) for m in _WINS.finditer(text)]
+        won = matches(_WINS, text, _WIN_WORDS, before=120, after=20)
+        claims = [self.spoken(m, text, self.wins(position(m), n)) for m in won]
         if n == 2:
-            claims += [self.spoken(m, text, self.wins(1 - position(m), n)) for m in _LOSES.finditer(text)]
-        for pattern in (_CHOOSE, _BETTER_IS):
-            for m in pattern.finditer(text):
+            lost = matches(_LOSES, text, _LOSS_WORDS, before=120, after=20)
+            claims += [self.spoken(m, text, self.wins(1 - position(m), n)) for m in lost]
+        for pattern, words in ((_CHOOSE, _CHOICE_WORDS), (_BETTER_IS, _BEST_WORDS)):
+            for m in matches(pattern, text, words, before=1, after=80):
                 hedged = _OR_ANOTHER.match(text, m.end())
                 claims.append(self.spoken(m, text, ILLEGAL if hedged else self.wins(position(m), n), ""))
-        for m in _EVEN.finditer(text):
+        for m in matches(_EVEN, text, _EVEN_WORDS, before=40, after=60):
+            if m[0].casefold() in {"tie", "draw"}:
+                continue
             claims.append(self.spoken(m, text, self.even(n), weak=not _TIED.match(m[0])))
         kept = [claim for claim in claims if claim is not None]
         return kept + self.denied(text, n, kept)
@@ -157,7 +172,7 @@ class ChoiceForm(Form):
 
     def denied(self, text: str, n: int, claims: list[Claim]) -> list[Claim]:
         void = []
-        for match in _REFUSED_WIN.finditer(text):
+        for match in matches(_REFUSED_WIN, text, _WIN_WORDS, before=120, after=20):
             lost = self.wins(position(match), n)
             earlier = [claim for claim in claims if claim.start < match.start()]
             if earlier and max(earlier).marks == lost:

@@ -17,6 +17,7 @@ _LOST_END = r"\n(?!\s{0,20}\{\s{0,5}[\"'])"
 _DOUBLE = rf'"((?:[^"\\\n]|{_LOST_END}|\\.|"(?!\s{{0,20}}(?:[,:}}\]{{]|\Z|\n\s{{0,20}}")))*+)("?)'
 _SINGLE = rf"'((?:[^'\\\n]|{_LOST_END}|\\.|'(?!\s{{0,20}}(?:[,:}}\]{{]|\Z)))*+)('?)"
 _STRING = re.compile(rf"\s*+(?:{_DOUBLE}|{_SINGLE})", re.DOTALL)
+_NO_COMMA = re.compile(r"[ \t]{0,20}\n\s{0,20}[\"']")
 _BARE = re.compile(r"[^{}\[\],:]++")
 
 
@@ -122,7 +123,20 @@ class _Walk:
             self.cut_short()
             return len(self.text)
         self.pending = (_unescape(body), match.start())
+        if _NO_COMMA.match(self.text, match.end()):
+            self.settle()
+            return self.missing_comma(match.end())
         return match.end()
+
+    def missing_comma(self, at: int) -> int:
+        """Strings on lines of their own without commas between them."""
+        while _NO_COMMA.match(self.text, at):
+            match = _STRING.match(self.text, at)
+            if match is None or not (match[2] or match[4]):
+                break
+            self.settle()
+            self.pending, at = (_unescape(match[1] or match[3] or ""), match.start()), match.end()
+        return at
 
     def cut_short(self) -> None:
         self.cut = True

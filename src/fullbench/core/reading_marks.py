@@ -10,7 +10,7 @@ import re
 from abc import ABC, abstractmethod
 from typing import NamedTuple
 
-from fullbench.core.reading_words import KEY, NOUN, NUM, STRONG, clause, position, ref
+from fullbench.core.reading_words import KEY, KEY_WORDS, NOUN, NUM, STRONG, clause, position, ref, spots
 
 Marks = tuple[float, ...]
 ILLEGAL: Marks = ()
@@ -52,27 +52,32 @@ class Form(ABC):
         return Claim(start, end, marks, kind)
 
 
-_TRIM = " \t\n.,;:!\"'()[]{}。-"
+_TRIM = " \t\n.,;:!\"'()[]{}。"
 _LABEL = re.compile(
-    rf"(?P<kind>(?:[A-Za-z][\w-]{{0,20}}[ -])?)(?<![A-Za-z])"
+    r"(?<![A-Za-z])"
     rf"(?P<key>(?i:{KEY})|(?i:better|best|preferred|winning)\s?(?i:{NOUN})?)s?"
     rf"(?P<of>(?i:\s?\([^()\n]{{0,40}}\)|\s(?:from|of|between|on)\s[^\n:.]{{0,24}}?{NUM}\s?(?:to|and|-)\s?{NUM}"
     rf"|\s(?:of|for)\s(?:the|this|that)\s[\w ]{{1,30}}?)?)"
     r"(?:\s?(?:[:=]|\s-\s|-\s)\s{0,3}|\s(?i:is|are|was|would be|will be|as|of)(?i:\sthat)?[\s:]{1,3}"
     r"|\s?(?:是|为|应为|应该是)[\s:]{0,3})"
 )
+_LABEL_WORDS = [*KEY_WORDS, "better", "best", "preferred", "winning"]
+_WORD_BEFORE = re.compile(r"[A-Za-z][\w-]{0,20}[ -]$|[\u3400-\u9fff]{1,4}$")
 _LEADING_LABEL = re.compile(rf"(?i:(?:final |overall |my )?{KEY})\s?(?:[:=]|\bis\b|是|为)?\s?")
 _SUPPOSED = re.compile(r"\b(?:if|had|could|unless)\b|如果|假如", re.IGNORECASE)
 
 
-def _kind(match: re.Match[str]) -> str:
-    word = match["kind"].strip(" -").casefold()
-    return "" if not word or re.fullmatch(STRONG, word, re.IGNORECASE) else word
+def _kind(text: str, start: int) -> str:
+    """The word before a label, where it is not one that only makes the label final."""
+    match = _WORD_BEFORE.search(text, max(0, start - 24), start)
+    word = match[0].strip(" -").casefold() if match else ""
+    return "" if STRONG.search(word) else word
 
 
 def trim(raw: str) -> str:
     """A phrase without the punctuation and brackets around it."""
-    return raw.strip(_TRIM)
+    body = raw.strip(_TRIM).rstrip("-" + _TRIM)
+    return body if re.match(r"-\d", body) else body.lstrip("-" + _TRIM)
 
 
 def unlabelled(raw: str) -> str:
@@ -86,12 +91,27 @@ def unlabelled(raw: str) -> str:
     return trim(body[label.end() :]) if label else body
 
 
-def labels(text: str) -> list[tuple[re.Match[str], str, str]]:
-    """Every label with what follows it and its kind; labels of a hypothetical or negated sentence are left out."""
+class Label(NamedTuple):
+    """A label: its key word, its kind (see `Claim`), where it stands and what follows."""
+
+    key: str
+    kind: str
+    start: int
+    end: int
+    rest: str
+
+
+def labels(text: str) -> list[Label]:
+    """Every label in the text; those of a hypothetical sentence are left out."""
     found = []
-    for match in _LABEL.finditer(text):
-        if match["kind"] != "is " and not _SUPPOSED.search(clause(text, match.start())):
-            found.append((match, text[match.end() : match.end() + HOLD], _kind(match)))
+    done = 0
+    for spot in spots(text, _LABEL_WORDS):
+        match = _LABEL.match(text, spot) if spot >= done else None
+        if match is None or _SUPPOSED.search(clause(text, spot)):
+            continue
+        done, kind = match.end(), _kind(text, spot)
+        if kind != "is":
+            found.append(Label(match["key"], kind, spot, done, text[done : done + HOLD]))
     return found
 
 

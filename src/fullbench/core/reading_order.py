@@ -60,10 +60,10 @@ class RankingForm(Form):
 
     def labelled(self, text: str, n: int) -> list[Claim]:
         claims = []
-        for match, rest, kind in labels(text):
-            marks, end = self.lead(rest, n)
+        for label in labels(text):
+            marks, end = self.lead(label.rest, n)
             if marks is not None:
-                claims.append(self.turned(text, match.start(), match.end() + end, marks, kind))
+                claims.append(self.turned(text, label.start, label.end + end, marks, label.kind))
         for match in _BEST_TO_WORST.finditer(text):
             marks, end = self.lead(text[match.end() : match.end() + HOLD], n)
             if marks:

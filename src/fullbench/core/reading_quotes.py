@@ -27,7 +27,8 @@ finally conclusion verdict answer rating score scores grade judgement judgment d
 result winner preference better best worse worst good bad tie tied both equal equally response responses assistant
 assistants model models image images option candidate output would give rate choose pick select prefer than with
 following analysis reason json points out because
-我 的 是 为 最 终 后 总 评 分 得 数 结 论 判 断 答 案 选 择 排 名 序 果 更 好 优 差 胜 平 局 因 此 所 以 综 上 回 复 图 片 给 打
+我 的 是 为 最 终 后 总 评 分 得 数 结 论 判 断 答 案 选 择 排 名 序 果 更 好 优 差 胜 平 局
+因 此 所 以 综 上 回 复 图 片 给 打
 """
 _STOCK = frozenset(_STOCK_WORDS.split())
 _EDGE = re.compile(r"[\n\"]|[.!?:]\s")
@@ -74,24 +75,26 @@ class Quotes:
         if _SAYS.search(left):
             return True
         line = left.rpartition("\n")[2] + ruling + right.partition("\n")[0]
-        opening, closing = _last_edge(left), _EDGE.search(right)
-        before = left[opening[1] :] if opening else left
+        before, closing = left[_last_edge(left) :], _EDGE.search(right)
         after = right[: closing.start()] if closing else right
-        sentence = before + ruling + after
-        marked = bool(opening and closing and opening[0] == '"' == closing[0][0])
-        if self.proves(line, OWN) or self.proves(sentence, OWN):
+        if self.proves(line.lstrip("> "), OWN) or self.proves(before + ruling + after, OWN):
             return True
-        if marked and _WORD.search(before + after) and self.hold(sentence):
+        if self.in_marks(line, len(left.rpartition("\n")[2]), ruling):
             return True
         return self.proves(_tail(left) + ruling, LONG) or self.proves(ruling + _head(right), LONG)
+
+    def in_marks(self, line: str, at: int, ruling: str) -> bool:
+        """Whether quotation marks around the ruling enclose more than itself, all of it a candidate's words."""
+        before, after = line[:at].rpartition('"'), line[at + len(ruling) :].partition('"')
+        enclosed = bool(before[1] and after[1] and _WORD.search(before[2] + after[0]))
+        return enclosed and self.hold(before[2] + ruling + after[0])
 
     def proves(self, passage: str, letters: int) -> bool:
         return _own(passage) >= letters and self.hold(passage)
 
 
-def _last_edge(left: str) -> tuple[str, int] | None:
-    edges = list(_EDGE.finditer(left))
-    return (edges[-1][0][0], edges[-1].end()) if edges else None
+def _last_edge(left: str) -> int:
+    return max((edge.end() for edge in _EDGE.finditer(left)), default=0)
 
 
 def _tail(left: str) -> str:

@@ -96,19 +96,19 @@ class ValueForm(Form):
 
     def labels(self, text: str) -> list[Claim]:
         claims = []
-        for match, rest, kind in labels(text):
-            marks, end = self.lead(rest)
+        for label in labels(text):
+            marks, end = self.lead(label.rest)
             if marks is not None:
-                claims.append(Claim(match.start(), match.end() + end, marks, kind))
+                claims.append(Claim(label.start, label.end + end, marks, label.kind))
         return claims
 
     def listed(self, text: str, n: int) -> list[Claim]:
         claims = []
-        for match, rest, kind in labels(text):
-            line = rest.split("\n", 1)[0]
+        for label in labels(text):
+            line = label.rest.split("\n", 1)[0]
             if series := self.series.match(line.lstrip("[( ")):
                 values = [self.mark(value) for value in self.value.finditer(series[0])]
-                claims.append(Claim(match.start(), match.end() + series.end(), self.join(values, n), kind))
+                claims.append(Claim(label.start, label.end + series.end(), self.join(values, n), label.kind))
         return claims
 
     def rated(self, text: str) -> list[Claim]:

@@ -6,6 +6,7 @@ Every pattern here is bounded, so that a reply of a megabyte is read in linear t
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 
 _WIDE = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)} | {
     ord(old): new
@@ -51,9 +52,8 @@ _ENGLISH = {
 }
 _CHINESE = {w: i for i, w in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2}
 _WORDS = "|".join(_ENGLISH)
-NUM = (
-    rf"(?:[-+]?\d+(?:\.\d+)?|(?:{_WORDS})(?![a-z])|[零〇一二两三四五六七八九十百]{{1,5}}(?!个|些|下|定|般|样|种|致|方))"
-)
+_HAN_NUM = r"[零〇一二两三四五六七八九十百]{1,5}(?!个|些|下|定|般|样|种|致|方)"
+NUM = rf"(?:[-+]?\d+(?:\.\d+)?(?:e-?\d+)?|(?:{_WORDS})(?![a-z])|{_HAN_NUM})"
 
 
 def number(text: str) -> float:
@@ -117,13 +117,16 @@ EVEN = (
     r"|一样好|同样好|一样差|同样差|都很?[好差])"
 )
 
-KEY = (
-    r"(?:rating|score|grade|judge?ment|verdict|decision|answer|choice|ranking|rank|order|result|conclusion|winner"
-    r"|preference|pick|评分|得分|分数|打分|总分|评级|等级|评价|结论|判断|判定|裁决|裁定|答案|选择|排名|排序|结果|胜者|胜出者)"
-)
-STRONG = (
-    r"(?:final|overall|total|my|the|your|our|a|an|its|this|最终|最后|总体|综合|整体|我的|总|本次|为|是|in|so|thus|"
-    r"therefore|hence|and|single|correct|official|definitive)"
+_KEYS = """
+rating score grade judgement judgment verdict decision answer choice ranking rank order result conclusion winner
+preference pick 评分 得分 分数 打分 总分 评级 等级 评价 结论 判断 判定 裁决 裁定 答案 选择 排名 排序 结果 胜者 胜出者
+"""
+KEY_WORDS = _KEYS.split()
+KEY = "(?:" + "|".join(KEY_WORDS) + ")"
+STRONG = re.compile(
+    r"(?:^|(?<=[ -]))(?:final|overall|total|my|the|your|our|a|an|its|this|in|so|thus|therefore|hence|and|single|correct"
+    r"|official|definitive)$|(?:最终|最后|总体|综合|整体|我的|我|总|本次|为|是|给出|得出|因此|所以|综上)$",
+    re.IGNORECASE,
 )
 NEGATION = re.compile(
     r"\b(?:not|never|neither|nor|no|hardly|cannot|whether|if|unless|without|had|instead of|rather than)\b|n't\b"
@@ -136,6 +139,55 @@ CUE = re.compile(
     r"|综上|因此|所以|总的来说|总体|总之|最终|综合来看|整体|结论|故",
     re.IGNORECASE,
 )
+_LOWER = {code: code + 32 for code in range(ord("A"), ord("Z") + 1)}
+
+
+def spots(text: str, words: Sequence[str]) -> list[int]:
+    """Where any of these (small) words stands in the text, in whatever case, in order.
+
+    >>> spots("Score: a low score", ["score"])
+    [0, 13]
+    """
+    lower = text.lower() if text.isascii() else text.translate(_LOWER)
+    found: set[int] = set()
+    for word in words:
+        at = lower.find(word)
+        while at != -1:
+            found.add(at)
+            at = lower.find(word, at + len(word))
+    return sorted(found)
+
+
+def matches(
+    pattern: re.Pattern[str], text: str, words: Sequence[str], *, before: int, after: int
+) -> Iterator[re.Match[str]]:
+    """The matches of a pattern that hold one of the words, in order: only the text around the words is searched.
+
+    Finding plain words is a hundred times as fast as trying a long pattern at every place.
+
+    >>> best = re.compile(r"\\w+ is best")
+    >>> [match[0] for match in matches(best, "A is best. B is not.", ["best"], before=9, after=4)]
+    ['A is best']
+    """
+    done = 0
+    for start, end in _merged(spots(text, words), before, after):
+        for match in pattern.finditer(text, max(start, done), min(end, len(text))):
+            done = max(done, match.end())
+            yield match
+
+
+def _merged(places: Sequence[int], before: int, after: int) -> Iterator[tuple[int, int]]:
+    start = end = -1
+    for spot in places:
+        if spot - before > end:
+            if end > 0:
+                yield start, end
+            start = max(0, spot - before)
+        end = spot + after
+    if end > 0:
+        yield start, end
+
+
 _STOP = re.compile(r"[.!?;](?=[\s,A-Z\u3400-\u9fff]|$)|\n")
 
 

@@ -12,6 +12,7 @@ import gzip
 import io
 import json
 import os
+import secrets
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import chain, islice
@@ -46,7 +47,7 @@ def write_rows(path: str | Path, rows: Iterable[Mapping[str, Any]], columns: Col
 def replacing(path: Path) -> Iterator[Path]:
     """A path to write to; when the block ends well it takes the place of `path`, and otherwise it is gone."""
     path = path.resolve()
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         yield part
@@ -56,7 +57,7 @@ def replacing(path: Path) -> Iterator[Path]:
     except OSError as error:
         raise InputError(f"the file cannot be written ({error.strerror or error})", path=path) from error
     finally:
-        if os.access(path.parent, os.W_OK):
+        if path.parent.is_dir() and os.access(path.parent, os.W_OK):
             part.unlink(missing_ok=True)
 
 

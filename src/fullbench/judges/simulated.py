@@ -11,8 +11,8 @@ probability |position| the judge rules by place alone: for the first shown when 
 it is below. With probability `refuses` it writes a refusal and with probability `garbles` something nobody can read.
 
 So each planted number has the unit of its estimate in `fullbench.stats.bias`: sight, leniency, length (marks for each
-doubling), ego and noise those of `latent_marks`; position that of `position_bias`; refuses + garbles that of
-`fault_rate`.
+doubling), ego and noise those of `latent_marks`; position that of `position_bias`; refuses + garbles is a share of
+verdicts.
 
 It writes a reply as a model would and the ballot reads it, so that its faults take the same way as anyone's. Rulings
 depend only on the judge, the case and the trial.

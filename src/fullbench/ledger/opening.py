@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import sqlite3
 from pathlib import Path
 from typing import Literal
@@ -70,10 +71,9 @@ def _connect(path: Path, mode: str, durability: Durability) -> sqlite3.Connectio
 
 def _make(path: Path) -> None:
     """Make the ledger under another name and link it into place: two processes that do so at once share the first."""
-    part = path.with_name(f"{path.name}.{os.getpid()}.part")
+    part = path.with_name(f"{path.name}.{secrets.token_hex(4)}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        part.unlink(missing_ok=True)
         with plainly(path):
             connection = sqlite3.connect(part, isolation_level=None)
             try:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
-from collections.abc import Iterator
+import secrets
 from pathlib import Path
 
 from fullbench.core.errors import LedgerError
@@ -14,7 +13,9 @@ from fullbench.core.pictures import Picture
 class PictureFolder:
     """`NAME.pictures/ab/abcdef...`: written whole or not at all, checked against the digest when read."""
 
-    def __init__(self, ledger: Path) -> None:
+    def __init__(self, ledger: Path, *, sync: bool = False) -> None:
+        """With `sync`, wait for the disk after every picture."""
+        self._sync = sync
         self.folder = ledger.with_name(ledger.name + ".pictures")
 
     def path(self, digest: str) -> Path:
@@ -23,16 +24,17 @@ class PictureFolder:
     def keep(self, picture: Picture) -> None:
         """Copy the picture's bytes in, unless they are there already."""
         path = self.path(picture.digest)
-        if path.exists():
+        if path.exists() and path.stat().st_size:
             return
         data = picture.data()
-        part = path.with_name(f"{picture.digest}.{os.getpid()}.part")
+        part = path.with_name(f"{picture.digest}.{secrets.token_hex(4)}.part")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             with part.open("wb") as file:
                 file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
+                if self._sync:
+                    file.flush()
+                    os.fsync(file.fileno())
             part.replace(path)
         except OSError as error:
             part.unlink(missing_ok=True)
@@ -40,15 +42,3 @@ class PictureFolder:
                 f"{self.folder}: a picture cannot be kept ({error.strerror}); what is in the ledger stays: "
                 "mend that and run again to go on"
             ) from error
-
-    def damaged(self) -> Iterator[str]:
-        """One sentence for each file whose bytes are not those its name promises."""
-        if not self.folder.is_dir():
-            return
-        for path in sorted(self.folder.glob("*/*")):
-            if path.suffix == ".part":
-                continue
-            with path.open("rb") as file:
-                found = hashlib.file_digest(file, "sha256").hexdigest()
-            if found != path.name:
-                yield f"the picture {path} does not have the bytes its name promises"

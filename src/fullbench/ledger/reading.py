@@ -94,9 +94,11 @@ def record(
         ruled = tuple(verdict for verdict in ruled if verdict.item in known)
     spoken = {(verdict.item, name) for verdict in ruled for name in verdict.contestants}
     given: dict[tuple[str, str], Response] = {}
-    for row in _stream(reader, f"SELECT {rows.RESPONSE} FROM responses ORDER BY trial DESC, rowid", ()):
-        if (row[2], row[1]) in spoken:
-            given[row[2], row[1]] = rows.response_of(row, find)
+    for row in _stream(reader, f"SELECT {rows.RESPONSE} FROM responses ORDER BY rowid", ()):
+        _, contestant, item, _, trial, *_ = row
+        place = (item, contestant)
+        if place in spoken and (place not in given or trial <= given[place].trial):
+            given[place] = rows.response_of(row, find)
     return Record(ruled, known, given)
 
 

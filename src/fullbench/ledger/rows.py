@@ -57,11 +57,13 @@ def checksum(*ruling: Any) -> str:
 
 
 def verdict_row(verdict: Verdict) -> Row:
+    """The row of a verdict; half characters in texts are replaced, marks of other number types made floats."""
     try:
         return _verdict_row(verdict)
     except TypeError:
+        marks = None if verdict.marks is None else tuple(map(float, verdict.marks))
         earlier = tuple(map(_whole, verdict.earlier))
-        return _verdict_row(replace(verdict, text=_whole(verdict.text), earlier=earlier))
+        return _verdict_row(replace(verdict, marks=marks, text=_whole(verdict.text), earlier=earlier))
 
 
 def _verdict_row(v: Verdict) -> Row:

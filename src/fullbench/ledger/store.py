@@ -8,16 +8,15 @@ first; `acknowledged` counts those committed, `on_commit` is called with them. A
 kill -9 at any moment. With `durability="process"` (the default) a loss of *power* may take the last moments of
 acknowledged rows, never the ledger's soundness; `durability="power"` waits for the disk at every commit.
 
-**Threads and processes.** One `Ledger` may be used from several threads: writing takes turns, each reading thread has
-its own connection and sees a consistent state, and whatever was added before a read is committed before it. Several
-processes may write one ledger; `sole(name)` keeps two of them from asking the same judge at once. It must lie on a
-local disk. Do not carry an open ledger through `os.fork`.
+**Threads and processes.** One `Ledger` may be used from several threads: writing takes turns, each read has a
+connection to itself, and whatever was added before a read is committed before it. Several processes may write one
+ledger; `sole(name)` keeps two of them from asking the same judge at once. It must lie on a local disk. Do not carry
+an open ledger through `os.fork`.
 """
 
 from __future__ import annotations
 
 import sqlite3
-import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
@@ -58,14 +57,14 @@ class Ledger(AbstractContextManager["Ledger"]):
 
         With `keep_pictures` the pictures of items and responses are copied beside the ledger, so that it can be read
         when the data set is gone; without, a picture that came from a file is remembered by its path only.
+        `on_commit` is called with the entries of each commit, in the thread that made it; it must not wait for others.
         """
         self.path = Path(path)
         self.read_only = read_only
-        self.pictures = PictureFolder(self.path)
+        self.pictures = PictureFolder(self.path, sync=durability == "power")
         self._keep_pictures = keep_pictures
         self._seen: dict[tuple[str, str], str] = {}
         self._closed = False
-        self._local = threading.local()
         self._readers: list[sqlite3.Connection] = []
         self._writer: Writer | None = None
         prepare(self.path, read_only=read_only)
@@ -75,7 +74,7 @@ class Ledger(AbstractContextManager["Ledger"]):
 
     @property
     def acknowledged(self) -> int:
-        """How many of the entries added here are on disk."""
+        """How many entries added here are on disk; items and responses that a case brought count as well."""
         return 0 if self._writer is None else self._writer.acknowledged
 
     # Writing
@@ -142,8 +141,8 @@ class Ledger(AbstractContextManager["Ledger"]):
         if self._closed:
             return
         self._closed = True
-        for reader in self._readers:
-            reader.close()
+        while self._readers:
+            self._readers.pop().close()
         if self._writer is not None:
             self._writer.close()
 
@@ -174,7 +173,10 @@ class Ledger(AbstractContextManager["Ledger"]):
     def verdicts(
         self, judge: Names = None, *, cases: Iterable[str] | None = None, texts: bool = True
     ) -> Iterator[Verdict]:
-        """Verdicts in the order they were given, streamed; `texts=False` leaves out what judges wrote."""
+        """Verdicts in the order they were given (by 500 cases at a time, where `cases` names them), streamed.
+
+        `texts=False` leaves out what judges wrote.
+        """
         with self._reading() as reader:
             yield from reading.verdicts(reader, judge, cases, texts)
 
@@ -204,6 +206,7 @@ class Ledger(AbstractContextManager["Ledger"]):
         """Verdicts with their items and responses: of these judges, on these cases, on items that bear these tags.
 
         Where an item id was used for several contents, the latest is given; `cases` keeps to the verdicts on yours.
+        Where a contestant answered several times, the response of the first trial is given.
         """
         with self._reading() as reader:
             return reading.record(reader, self._find, judge=judge, cases=cases, tags=tags, texts=texts)
@@ -228,7 +231,7 @@ class Ledger(AbstractContextManager["Ledger"]):
         from fullbench.ledger.verify import problems
 
         with self._reading() as reader:
-            return [*problems(reader, self._find), *self.pictures.damaged()]
+            return list(problems(reader, self._find))
 
     # Within
 
@@ -242,15 +245,22 @@ class Ledger(AbstractContextManager["Ledger"]):
 
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:
+        """A connection for one read, lent from those that are free."""
+        if self._closed:
+            raise LedgerError(f"{self.path}: the ledger is closed")
         self.flush()
         with plainly(self.path):
-            if self._closed:
-                raise LedgerError(f"{self.path}: the ledger is closed")
-            reader: sqlite3.Connection | None = getattr(self._local, "reader", None)
-            if reader is None:
-                reader = self._local.reader = connect(self.path, read_only=True)
-                self._readers.append(reader)
-            yield reader
+            try:
+                reader = self._readers.pop()
+            except IndexError:
+                reader = connect(self.path, read_only=True)
+            try:
+                yield reader
+            finally:
+                if self._closed:
+                    reader.close()
+                else:
+                    self._readers.append(reader)
 
     def _known(self, sql: str, name: str, keys: Iterable[tuple[str, int]]) -> set[tuple[str, int]]:
         wanted = iter(set(keys))
@@ -266,8 +276,9 @@ class Ledger(AbstractContextManager["Ledger"]):
         return self._seen.get((table, key)) == content
 
     def _remember(self, table: str, key: str, content: str = "") -> None:
-        """Spare a short while's repetitions; the memory never grows beyond `RECENT`."""
+        """Spare a short while's repetitions; the memory never grows beyond `RECENT`, and what it forgets is on disk."""
         if len(self._seen) >= RECENT:
+            self.flush()
             self._seen.clear()
         self._seen[table, key] = content
 

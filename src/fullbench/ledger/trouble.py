@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,11 +16,13 @@ BUSY_SECONDS = 30.0
 
 @contextmanager
 def plainly(path: Path) -> Iterator[None]:
-    """Turn any error of SQLite on this ledger into a `LedgerError`."""
+    """Turn any error of SQLite on this ledger, and any row that cannot be read, into a `LedgerError`."""
     try:
         yield
     except sqlite3.Error as error:
         raise LedgerError(_sentence(path, error)) from error
+    except json.JSONDecodeError as error:
+        raise LedgerError(f"{path}: a row is damaged ({error}); run `fullbench ledger verify`") from error
 
 
 def _sentence(path: Path, error: sqlite3.Error) -> str:

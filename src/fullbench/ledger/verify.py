@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
+from typing import Any
 
 from fullbench.core.ballots import ballot
 from fullbench.core.errors import InputError, UserError
@@ -31,9 +32,10 @@ def problems(reader: sqlite3.Connection, find: Find) -> Iterator[str]:
 def _items(reader: sqlite3.Connection) -> Iterator[str]:
     shown = set()
     for key, body in reader.execute("SELECT key, body FROM items"):
-        content = rows.load(body)
+        content = _loaded(body)
         if digest(content) != key:
             yield f"the item {key} does not have the content its key promises"
+            continue
         shown |= {part["picture"] for _, parts in content[1] for part in parts if isinstance(part, dict)}
     yield from _unknown_pictures(reader, shown)
 
@@ -41,14 +43,23 @@ def _items(reader: sqlite3.Connection) -> Iterator[str]:
 def _responses(reader: sqlite3.Connection) -> Iterator[str]:
     shown = set()
     for key, contestant, item, body in reader.execute("SELECT key, contestant, item, body FROM responses"):
-        content = rows.load(body)
+        content = _loaded(body)
         if digest([item, contestant, content]) != key:
             yield f"the response of {contestant!r} to item {item!r} does not have the content its key promises"
+            continue
         shown |= {part["picture"] for part in content if isinstance(part, dict)}
     yield from _unknown_pictures(reader, shown)
     dangling = "SELECT contestant, item FROM responses WHERE item_key NOT IN (SELECT key FROM items)"
     for contestant, item in reader.execute(dangling):
         yield f"the response of {contestant!r} belongs to an item {item!r} that is not in the ledger"
+
+
+def _loaded(text: str) -> Any:
+    """The JSON value of a column; None, which no key is made of, when it is none."""
+    try:
+        return rows.load(text)
+    except ValueError:
+        return None
 
 
 def _unknown_pictures(reader: sqlite3.Connection, shown: set[str]) -> Iterator[str]:
@@ -60,7 +71,7 @@ def _cases(reader: sqlite3.Connection) -> Iterator[str]:
     for key, item_key, keys, spec, criterion in reader.execute(
         "SELECT key, item_key, responses, ballot, criterion FROM cases"
     ):
-        if digest([item_key, rows.load(keys), spec, criterion]) != key:
+        if digest([item_key, _loaded(keys), spec, criterion]) != key:
             yield f"the case {key} does not have the content its key promises"
     dangling = (
         "SELECT key, 'item ' || item_key FROM cases WHERE item_key NOT IN (SELECT key FROM items) UNION ALL "
@@ -69,6 +80,12 @@ def _cases(reader: sqlite3.Connection) -> Iterator[str]:
     )
     for key, what in reader.execute(dangling):
         yield f"the case {key} speaks of the {what}, which is not in the ledger"
+    differing = (
+        "SELECT judge, case_key FROM verdicts JOIN cases ON cases.key = verdicts.case_key "
+        "WHERE cases.ballot <> verdicts.ballot OR cases.criterion <> verdicts.criterion"
+    )
+    for judge, key in reader.execute(differing):
+        yield f"the verdict of {judge!r} in case {key} is on another ballot or criterion than the case"
 
 
 def _verdicts(reader: sqlite3.Connection) -> Iterator[str]:

@@ -53,7 +53,7 @@ class Writer:
         self._trouble: LedgerError | None = None
         self._changed = threading.Condition(self.lock)
         self._thread: threading.Thread | None = None
-        self._idle = False
+        self._idle = True
         self._closed = False
 
     def check(self) -> None:
@@ -66,11 +66,13 @@ class Writer:
         """Gather a row, and the entry that is acknowledged with it."""
         self._pending[table].append(row)
         self._entries.append(entry)
+        if len(self._entries) >= GROUP:
+            self._commit()
+            return
         if len(self._entries) == 1:
             self._since = time.monotonic()
+        if self._idle:
             self._wake()
-        elif len(self._entries) >= GROUP:
-            self._commit()
 
     def put_picture(self, row: Row) -> None:
         """Gather the row of a picture; it is committed with the entry that shows it."""
@@ -96,12 +98,11 @@ class Writer:
             self._thread.join()
 
     def _wake(self) -> None:
+        self._idle = False
         if self._thread is None:
             self._thread = threading.Thread(target=self._commit_late, name="fullbench-ledger", daemon=True)
             self._thread.start()
-        if self._idle:
-            self._idle = False
-            self._changed.notify_all()
+        self._changed.notify_all()
 
     def _commit_late(self) -> None:
         with self.lock:

@@ -17,7 +17,7 @@ from fullbench.models.settings import Key, Limits, Sampling
 from fullbench.models.streaming import stream
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ChatModel:
     """A model behind a server, spoken to in one of three dialects.
 

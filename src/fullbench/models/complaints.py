@@ -23,9 +23,11 @@ _PROMPT = re.compile(
 )
 _MODEL = re.compile(
     r"api.?key|unsupported_(parameter|value)|unknown.?(parameter|field|name)|unrecognized|model_not_found"
-    r"|does not exist|model.{0,80}not found|no such model|is not supported (with|by|for) this model"
-    r"|does not support (image|vision|picture)|is not a multimodal model",
+    r"|does not exist|model.{0,80}not found|no such model|is not supported (with|by|for) this model",
     re.IGNORECASE,
+)
+_BLIND = re.compile(
+    r"does not support (image|vision|picture)|image input is not supported|is not a multimodal model", re.IGNORECASE
 )
 _MONEY = re.compile(r"insufficient_quota|credit balance|billing|insufficient (balance|credits|funds)", re.IGNORECASE)
 
@@ -89,7 +91,7 @@ def sort(status: int, complaint: Complaint) -> Kind:
     'prompt'
     """
     words = complaint.words
-    if status == 402 or (status in {400, 403, 429} and _MONEY.search(words)):
+    if status == 402 or (status in {400, 403, 429} and _MONEY.search(words)) or _BLIND.search(words):
         return "model"
     if status in {429, 503, 529}:
         return "busy"

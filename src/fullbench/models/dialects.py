@@ -111,7 +111,8 @@ class OpenAI(Dialect):
         if not choices:
             return None
         message = choices[0]["message"]
-        refusal, content = message.get("refusal"), message.get("content")
+        content = message.get("content")
+        refusal = message.get("refusal") or (message.get("provider_specific_fields") or {}).get("refusal")
         reason = choices[0].get("finish_reason") or "stop"
         usage = payload.get("usage") or {}
         if isinstance(content, list):

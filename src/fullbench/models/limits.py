@@ -52,7 +52,7 @@ class Throttle:
     def __init__(self, start: int, ceiling: int, clock: Callable[[], float] = time.monotonic) -> None:
         self.width = min(start, ceiling)
         self._ceiling = ceiling
-        self._clock = clock
+        self.clock = clock
         self._active = 0
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._steep = True
@@ -64,7 +64,7 @@ class Throttle:
 
     def _begin_round(self) -> None:
         self._good = 0
-        self._since = self._clock()
+        self._since = self.clock()
 
     async def enter(self) -> None:
         """Wait for a free place and take it."""
@@ -94,7 +94,7 @@ class Throttle:
         self._good += 1
         if self._good >= self.width:
             if self.width < self._ceiling and self._active * 2 >= self.width:
-                self._end_round(self._good / max(self._clock() - self._since, 1e-9))
+                self._end_round(self._good / max(self.clock() - self._since, 1e-9))
             self._begin_round()
 
     def _end_round(self, rate: float) -> None:
@@ -122,7 +122,7 @@ class Throttle:
         if sent < self._halved:
             return
         self.width = self._before = max(1, self.width // 2)
-        self._halved = self._clock()
+        self._halved = self.clock()
         self._steep = False
         self._rest = 0
         self._best = 0.0

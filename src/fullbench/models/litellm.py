@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -13,6 +14,7 @@ from typing import Any
 from fullbench.core.cases import Usage
 from fullbench.core.errors import InputError, MissingExtra, ModelError
 from fullbench.core.models import Prompt, Reply
+from fullbench.models import complaints
 from fullbench.models.dialects import OpenAI
 from fullbench.models.settings import Limits, Sampling
 from fullbench.models.tokens import estimate, words
@@ -20,7 +22,7 @@ from fullbench.models.tokens import estimate, words
 WIDTH = 16
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class LiteLLMModel:
     """A model by its litellm name (`bedrock/...`). Keys are found by litellm itself, in its own variables."""
 
@@ -44,11 +46,7 @@ class LiteLLMModel:
 
     def answer(self, prompts: Iterable[Prompt]) -> Iterator[Reply]:
         """Ask in a few threads; a prompt is pulled only when one of them is free."""
-        try:
-            import litellm
-        except ImportError as error:
-            raise MissingExtra("asking through litellm", "litellm") from error
-        return self._replies(litellm, iter(prompts))
+        return self._replies(_quiet_litellm(), iter(prompts))
 
     def _replies(self, litellm: Any, source: Iterator[Prompt]) -> Iterator[Reply]:
         running: set[Future[Reply]] = set()
@@ -79,14 +77,12 @@ class LiteLLMModel:
             answer = OpenAI().parse(payload)
         except InputError as error:
             return Reply(prompt, error=str(error))
-        except (litellm.AuthenticationError, litellm.PermissionDeniedError, litellm.NotFoundError) as error:
-            raise ModelError(f"litellm cannot use {self.model!r} ({_short(error)}); check its name and key") from None
-        except litellm.ContentPolicyViolationError:
-            return Reply(prompt, stop="refused")
-        except (OpenAIError, LookupError, TypeError, AttributeError) as error:
-            return Reply(prompt, error=_short(error))
+        except OpenAIError as error:
+            return self._trouble(prompt, error)
+        except (LookupError, TypeError, AttributeError):
+            answer = None
         if answer is None:
-            return Reply(prompt, usage=Usage(calls=1, dollars=None), error="an answer without choices")
+            return Reply(prompt, usage=Usage(calls=1, dollars=None), error="an answer without a choice in it")
         tokens_in = estimate(prompt) if answer.tokens_in is None else answer.tokens_in
         tokens_out = words(answer.text) if answer.tokens_out is None else answer.tokens_out
         dollars = None
@@ -95,6 +91,32 @@ class LiteLLMModel:
         used = Usage(1, 0, tokens_in, tokens_out, dollars, time.monotonic() - started)
         return Reply(prompt, answer.text, used, stop=answer.stop)
 
+    def _trouble(self, prompt: Prompt, error: Exception) -> Reply:
+        complaint = complaints.read({"message": str(error), "kind": type(error).__name__})
+        kind = complaints.sort(getattr(error, "status_code", 500), complaint)
+        if kind == "model":
+            raise ModelError(f"litellm cannot use {self.model!r} ({_short(error)}); check its name and key") from None
+        if kind == "refused":
+            return Reply(prompt, stop="refused")
+        return Reply(prompt, error=_short(error))
+
+
+def _quiet_litellm() -> Any:
+    """litellm, told not to fetch its price list from the network and not to advertise itself."""
+    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+    try:
+        import litellm
+    except ImportError as error:
+        raise MissingExtra("asking through litellm", "litellm") from error
+    litellm.telemetry = False
+    litellm.suppress_debug_info = True
+    return litellm
+
 
 def _short(error: Exception) -> str:
-    return f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+    """The error without keys: litellm reads them from variables, and a server may repeat them."""
+    text = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
+    for name, value in os.environ.items():
+        if len(value) >= 8 and name.endswith(("_KEY", "_TOKEN", "_SECRET")):
+            text = text.replace(value, "***")
+    return text

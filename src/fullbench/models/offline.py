@@ -11,7 +11,7 @@ from fullbench.core.models import Prompt, Reply
 from fullbench.models.tokens import estimate, words
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class OfflineModel:
     """A function that answers prompts, as a model. It costs nothing; its tokens are estimates."""
 

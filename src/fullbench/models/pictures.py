@@ -22,7 +22,7 @@ from fullbench.models.sizes import size_of
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-KEPT_BYTES = 128 * 2**20
+KEPT_BYTES = 64 * 2**20
 _HEAD_BYTES = 2**18
 
 
@@ -114,13 +114,15 @@ def cache_folder() -> Path:
     return user_cache_path("fullbench")
 
 
-@lru_cache(maxsize=65_536)
 def measured(picture: Picture) -> tuple[int, int] | None:
     """Width and height, read from the first bytes; None where they do not tell."""
-    if isinstance(picture.source, bytes):
-        return size_of(picture.source)
+    return size_of(picture.source) if isinstance(picture.source, bytes) else _measured_file(picture.source)
+
+
+@lru_cache(maxsize=65_536)
+def _measured_file(path: Path) -> tuple[int, int] | None:
     try:
-        with picture.source.open("rb") as file:
+        with path.open("rb") as file:
             return size_of(file.read(_HEAD_BYTES))
     except OSError:
         return None

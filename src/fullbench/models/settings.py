@@ -25,8 +25,13 @@ class Sampling:
     max_tokens: int | None = None
     seed: int | None = None
     system: str | None = None
-    extra: Mapping[str, Any] = field(default_factory=dict)
+    extra: Mapping[str, Any] = field(default_factory=dict, hash=False)
     pixels: int | None = None
+
+    def __post_init__(self) -> None:
+        for name in self.extra:
+            if "key" in name.lower() or name.lower() == "token" or "secret" in name.lower():
+                raise InputError(f"{name!r} looks like a key and would be shown; give keys with key_env or key_file")
 
     @property
     def tail(self) -> str:

@@ -5,15 +5,17 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol, TypeVar
 
-from fullbench.core.errors import ModelError
+from fullbench.core.errors import FullbenchError, ModelError
 from fullbench.core.models import Prompt, Reply
 
 SLOW_PULL = 0.001
+LONGEST_TURN = 0.01
 T = TypeVar("T")
 
 
@@ -33,29 +35,27 @@ def stream(prompts: Iterable[Prompt], opened: AbstractAsyncContextManager[Asker]
     """Ask every prompt and yield the replies in the order they come.
 
     A prompt is pulled only when there is room for it, and in the caller's thread, outside of the event loop: the
-    source may itself be such a stream. A `ModelError` ends the stream after all that was on its way has been yielded.
-    Closing the iterator early cancels what is on its way.
+    source may itself be such a stream. When the server or the source gives up, the stream ends with that error, but
+    only after all that was on its way has been yielded. Closing the iterator early cancels what is on its way.
     """
     loop = _Loop()
     flight = _Flight(loop, iter(prompts))
     try:
         asker = loop.complete(opened.__aenter__())
-        refusal: ModelError | None = None
         while flight.more or flight.running:
-            slow = flight.fill(asker)
+            spent = flight.fill(asker)
             if flight.running:
-                loop.turn(wait=not slow)
+                loop.turn(spent)
             while flight.landed:
                 try:
-                    reply = flight.landed.pop().result()
+                    reply = flight.landed.popleft().result()
                 except ModelError as error:
-                    refusal = refusal or error
-                    flight.more = False
+                    flight.stop(error)
                     asker.hurry()
                 else:
                     yield reply
-        if refusal is not None:
-            raise refusal
+        if flight.error is not None:
+            raise flight.error
     finally:
         loop.end(flight.abandon(), opened)
 
@@ -66,26 +66,37 @@ class _Flight:
     def __init__(self, loop: _Loop, source: Iterator[Prompt]) -> None:
         self.more = True
         self.running: set[asyncio.Task[Reply]] = set()
-        self.landed: list[asyncio.Task[Reply]] = []
+        self.landed: deque[asyncio.Task[Reply]] = deque()
+        self.error: FullbenchError | None = None
         self._loop = loop
         self._source = source
         self._over = False
 
-    def fill(self, asker: Asker) -> bool:
-        """Pull prompts while there is room. True when the source is slow, and what is on its way should not wait."""
+    def fill(self, asker: Asker) -> float | None:
+        """Pull prompts while there is room. Where the source is slow, the seconds that the last pull took: what is on
+        its way should now have as long."""
         while self.more and len(self.running) < asker.width:
             before = time.monotonic()
             try:
                 prompt = next(self._source)
             except StopIteration:
                 self.more = False
-                return False
+                return None
+            except FullbenchError as error:
+                self.stop(error)
+                return None
             task = self._loop.create_task(asker(prompt))
             self.running.add(task)
             task.add_done_callback(self._land)
-            if time.monotonic() - before > SLOW_PULL:
-                return True
-        return False
+            spent = time.monotonic() - before
+            if spent > SLOW_PULL:
+                return min(spent, LONGEST_TURN)
+        return None
+
+    def stop(self, error: FullbenchError) -> None:
+        """Take on no more; the first error is the one to be told."""
+        self.more = False
+        self.error = self.error or error
 
     def _land(self, task: asyncio.Task[Reply]) -> None:
         self.running.discard(task)
@@ -115,11 +126,16 @@ class _Loop(asyncio.SelectorEventLoop):
     def time(self) -> float:
         return time.monotonic() - self._lost
 
-    def turn(self, *, wait: bool) -> None:
-        """Run until something lands; without `wait`, only do what can be done at once."""
-        if not wait:
-            self.stop()
-        self._run(self.run_forever)
+    def turn(self, seconds: float | None) -> None:
+        """Run until something lands, but no longer than so many seconds."""
+
+        def work() -> None:
+            bell = None if seconds is None else self.call_later(seconds, self.stop)
+            self.run_forever()
+            if bell is not None:
+                bell.cancel()
+
+        self._run(work)
 
     def complete(self, awaitable: Awaitable[T]) -> T:
         """Run until this is done, and give its result."""

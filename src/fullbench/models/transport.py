@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import random
-import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any
+from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 import orjson
@@ -22,11 +22,13 @@ from fullbench.models import complaints
 from fullbench.models.complaints import Kind
 from fullbench.models.dialects import Answer, Dialect
 from fullbench.models.limits import Pace, Throttle
+from fullbench.models.prices import is_local
 from fullbench.models.settings import Key, Limits, Sampling
 from fullbench.models.tokens import estimate, words
 
 LONGEST_WAIT = 30.0
 CONNECT_TRIES = 3
+CONNECT_SECONDS = 10.0
 UNCLEAR_TRIES = 5
 REPLY_TOKENS = 256
 
@@ -101,16 +103,19 @@ class Caller:
         self._url = URL(line.dialect.url(line.base, line.model), encoded=True)
         self._answered = False
         self._unclear = 0
+        self._clock: Callable[[], float]
         self._closing: asyncio.Event
         self._session: aiohttp.ClientSession
 
     async def __aenter__(self) -> Caller:
+        self._clock = asyncio.get_running_loop().time
         self._closing = asyncio.Event()
         self._session = aiohttp.ClientSession(
             headers={**self._line.dialect.headers(self._line.secret), "Accept": "application/json"},
             connector=aiohttp.TCPConnector(limit=0, ttl_dns_cache=300),
             cookie_jar=aiohttp.DummyCookieJar(),
-            timeout=aiohttp.ClientTimeout(total=self._line.limits.timeout, sock_connect=10.0),
+            proxy=_proxy(self._url),
+            timeout=aiohttp.ClientTimeout(total=self._line.limits.timeout, sock_connect=CONNECT_SECONDS),
         )
         return self
 
@@ -136,7 +141,7 @@ class Caller:
         guess = 0
         if self._tokens is not None:
             guess = estimate(prompt) + (line.sampling.max_tokens or REPLY_TOKENS)
-        give_up = time.monotonic() + line.limits.patience
+        give_up = self._clock() + line.limits.patience
         attempt = 0
         while True:
             attempt += 1
@@ -147,9 +152,10 @@ class Caller:
             if settled is not None:
                 return Reply(prompt, usage=tally.usage(line.price), error=settled[0], stop=settled[1])
             wait = self._wait(result, attempt)
-            late = time.monotonic() + wait > give_up
+            late = self._clock() + wait > give_up
             if attempt >= line.limits.attempts or late or self._closing.is_set():
-                why = f"no answer after {attempt} attempts; the last one: {result.message}"
+                tries = "1 attempt" if attempt == 1 else f"{attempt} attempts"
+                why = f"no answer after {tries}; the last one: {result.message}"
                 return Reply(prompt, usage=tally.usage(line.price), error=line.hide(why))
             await self._pause(wait)
 
@@ -157,10 +163,10 @@ class Caller:
         await self._throttle.enter()
         try:
             await self._take_turn(guess)
-            sent = time.monotonic()
+            sent, started = self._throttle.clock(), self._clock()
             before = tally.tokens_in + tally.tokens_out
             result = await self._post(body, prompt, tally)
-            tally.seconds += time.monotonic() - sent
+            tally.seconds += self._clock() - started
             if self._tokens is not None:
                 self._tokens.correct(tally.tokens_in + tally.tokens_out - before - guess)
             if isinstance(result, Answer):
@@ -191,6 +197,9 @@ class Caller:
         except aiohttp.ClientConnectorError as error:
             tally.retries += 1
             return Trouble("again", f"no connection ({error.strerror or error})", unconnected=True)
+        except aiohttp.ConnectionTimeoutError:
+            tally.retries += 1
+            return Trouble("again", "no connection in time", unconnected=True)
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             return self._broken_off(error, seen, prompt, tally)
         if seen != 200:
@@ -199,12 +208,13 @@ class Caller:
         return self._read(raw, prompt, tally)
 
     def _broken_off(self, error: Exception, seen: int, prompt: Prompt, tally: Tally) -> Trouble:
-        what = f"no answer within {self._line.limits.timeout:g} s" if isinstance(error, TimeoutError) else "broken off"
         if seen == 200:
             tally.tokens_in += estimate(prompt)
-            return Trouble("again", f"the answer was {what}" if what == "broken off" else what)
-        tally.retries += 1
-        return Trouble("again", f"{what} ({type(error).__name__})")
+        else:
+            tally.retries += 1
+        if isinstance(error, TimeoutError):
+            return Trouble("again", f"no whole answer within {self._line.limits.timeout:g} s")
+        return Trouble("again", f"the connection broke off ({type(error).__name__})")
 
     def _read(self, raw: bytes, prompt: Prompt, tally: Tally) -> Answer | Trouble:
         """The answer in a body that came with 200. What the server did not count is estimated, never zero."""
@@ -265,6 +275,13 @@ class Caller:
                 await self._closing.wait()
         except TimeoutError:
             return
+
+
+def _proxy(url: URL) -> str | None:
+    """The proxy that the environment names for this address; looked up once, since every call would cost."""
+    if is_local(str(url)) or proxy_bypass(url.host or ""):
+        return None
+    return getproxies().get(url.scheme)
 
 
 def _status_in(payload: Mapping[str, Any]) -> int:

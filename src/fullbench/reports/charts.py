@@ -27,9 +27,10 @@ from fullbench.core.results import Cell, EstimateLike, Table
 from fullbench.reports.cells import plain, sort_value
 from fullbench.reports.files import write_file
 
+WIDTH = 480
 SCHEMA = "https://vega.github.io/schema/vega-lite/v5.json"
 INK, MUTED, GRID, ACCENT, PAPER = "#1b2430", "#5a6675", "#dde2e8", "#2457c5", "#ffffff"
-PALETTE = ["#2457c5", "#c2541b", "#1a7f5a", "#8a3fb0", "#8a6d00", "#b0305f", "#3c6e8f", "#5e5e5e"]
+PALETTE = ["#2457c5", "#c2541b", "#1a7f5a", "#a05acb", "#8a6d00", "#cf4a7b", "#3c6e8f", "#747474"]
 FONTS = "system-ui, 'Segoe UI', 'Noto Sans', 'Noto Sans CJK SC', 'PingFang SC', 'Microsoft YaHei', sans-serif"
 Spec = dict[str, Any]
 
@@ -118,8 +119,15 @@ def _config() -> Spec:
     return {
         "font": FONTS,
         "axis": axis,
-        "axisY": {"grid": False},
-        "legend": {"labelColor": MUTED, "titleColor": INK, "labelFontSize": 12, "titleFontSize": 12, "orient": "top"},
+        "axisY": {"grid": False, "labelOverlap": False},
+        "legend": {
+            "labelColor": MUTED,
+            "titleColor": INK,
+            "labelFontSize": 12,
+            "titleFontSize": 12,
+            "titleFontWeight": "normal",
+            "orient": "top",
+        },
         "view": {"stroke": None},
         "range": {"category": PALETTE},
     }
@@ -190,7 +198,7 @@ def _intervals(table: Table, hint: Mapping[str, Any]) -> tuple[Spec, str]:
         line = {"type": "rule", "strokeDash": [4, 4], "color": MUTED}
         layers.append({"mark": line, "encoding": {"x": {"datum": hint["reference"]}}})
     height = {"step": 26} if "group" not in hint else {"step": 12, "for": "offset"}
-    body = {"data": {"values": rows}, "layer": layers, "width": 560, "height": height}
+    body = {"data": {"values": rows}, "layer": layers, "width": WIDTH, "height": height}
     return body, _words(rows, "Dots with intervals", hint)
 
 
@@ -205,7 +213,7 @@ def _bars(table: Table, hint: Mapping[str, Any]) -> tuple[Spec, str]:
         {"mark": {"type": "rule", "strokeWidth": 1.5, "color": INK}, "encoding": line},
     ]
     height = {"step": 26} if "group" not in hint else {"step": 14, "for": "offset"}
-    body = {"data": {"values": rows}, "layer": layers, "width": 560, "height": height}
+    body = {"data": {"values": rows}, "layer": layers, "width": WIDTH, "height": height}
     return body, _words(rows, "Bars", hint)
 
 
@@ -220,7 +228,8 @@ def _scatter(table: Table, hint: Mapping[str, Any]) -> tuple[Spec, str]:
     least = min((min(row["xlow"], row["ylow"]) for row in rows), default=0.0)
     most = max((max(row["xhigh"], row["yhigh"]) for row in rows), default=1.0)
     scale = {"domain": [least, most], "nice": True, "zero": False}
-    x, y = _named("x", hint["x"], scale=scale), _named("y", hint["y"], scale=scale)
+    ticks = {"tickCount": 6, "grid": True}
+    x, y = _named("x", hint["x"], scale=scale, axis=ticks), _named("y", hint["y"], scale=scale, axis=ticks)
     corners = {"x": {"datum": least}, "y": {"datum": least}, "x2": {"datum": most}, "y2": {"datum": most}}
     line, dot = {"type": "rule", "color": ACCENT}, {"type": "point", "filled": True, "size": 60, "opacity": 1}
     layers: list[Spec] = [
@@ -250,11 +259,13 @@ def _heat(table: Table, hint: Mapping[str, Any]) -> tuple[Spec, str]:
     used = {row["column"] for row in rows}
     order = [name for name in across if name in used]
     places = {
-        "x": _named("column", None, type="nominal", sort=order, axis={"orient": "top", "labelAngle": -35}),
+        "x": _named(
+            "column", None, type="nominal", sort=order, axis={"orient": "top", "labelAngle": -35, "labelOverlap": False}
+        ),
         "y": _named("row", None, type="nominal", sort=None),
     }
     fill = _named("value", hint["value"], scale={"range": ["#eef3fc", "#16397f"]})
-    ink = {"condition": {"test": f"datum.value > {middle}", "value": "#ffffff"}, "value": "#10203f"}
+    ink = {"condition": {"test": f"datum.value > {middle}", "value": "#fdfdfd"}, "value": "#10203f"}
     digits = ".0f" if values and max(map(abs, values)) >= 10 else ".2f"
     text = {"field": "value", "type": "quantitative", "format": digits}
     layers = [
@@ -279,7 +290,7 @@ def _stacked(table: Table, hint: Mapping[str, Any]) -> tuple[Spec, str]:
         "color": _named("part", None, type="nominal", sort=list(hint["parts"])),
         "order": {"field": "order", "type": "quantitative"},
     }
-    body = {"data": {"values": rows}, "mark": "bar", "encoding": encoding, "width": 560, "height": {"step": 26}}
+    body = {"data": {"values": rows}, "mark": "bar", "encoding": encoding, "width": WIDTH, "height": {"step": 26}}
     return body, f"Stacked bars: {', '.join(hint['parts'])} for each {hint['label']}, {len(labels)} rows"
 
 

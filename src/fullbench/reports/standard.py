@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from fullbench.core.ballots import LETTERS
 from fullbench.core.cases import FAULTS, Usage, Verdict
 from fullbench.core.record import Duel, Pairing, Record
 from fullbench.core.results import Cell, Table
+from fullbench.reports.cells import Gaps
 from fullbench.stats import agreement as agree
 from fullbench.stats.bootstrap import bootstrap
 from fullbench.stats.estimates import Estimate, Undefined
@@ -47,7 +49,9 @@ def leaderboard(record: Record, judge: str, *, seed: int = 0) -> Table:
     names = mine.contestants
     notes = [f"By {judge}, from {_listed({verdict.ballot for verdict in mine})}."]
     ratings, rates = _rated(duels, names, seed, notes)
-    scores = _scores(mine, seed)
+    gaps = Gaps()
+    scores = _scores(mine, seed, gaps)
+    notes += gaps.notes
     single = next(iter(scores.values()), {})
     ordered = ratings if all(ratings) else rates if any(rates) else [single.get(name) for name in names]
     rows: list[list[Cell]] = [
@@ -78,11 +82,10 @@ def _rated(
     first = [place[duel.first] for duel in duels]
     second = [place[duel.second] for duel in duels]
     outcome = [duel.outcome for duel in duels]
-    rates = win_rates(first, second, outcome, contestants=len(names))
+    items = [duel.item for duel in duels]
+    rates = win_rates(first, second, outcome, contestants=len(names), cluster=items, seed=seed)
     try:
-        ratings = bradley_terry(
-            first, second, outcome, contestants=len(names), cluster=[duel.item for duel in duels], seed=seed
-        )
+        ratings = bradley_terry(first, second, outcome, contestants=len(names), cluster=items, seed=seed)
     except Undefined as reason:
         notes.append(f"No ratings: {reason}. Sorted by the share of duels won.")
         return nothing, rates
@@ -91,19 +94,20 @@ def _rated(
     return list(ratings.estimates), rates
 
 
-def _scores(record: Record, seed: int) -> dict[str, dict[str, Estimate]]:
+def _scores(record: Record, seed: int, gaps: Gaps) -> dict[str, dict[str, Estimate | None]]:
     """For each ballot that marks one response at a time, the mean mark of each contestant."""
     found: dict[str, dict[str, list[tuple[str, float]]]] = defaultdict(lambda: defaultdict(list))
     for verdict in record:
         if len(verdict.contestants) == 1 and verdict.marks is not None:
             found[verdict.ballot][verdict.contestants[0]].append((verdict.item, verdict.marks[0]))
     return {
-        spec: {
-            name: bootstrap(mean, [m for _, m in marks], cluster=[i for i, _ in marks], seed=seed)
-            for name, marks in by_name.items()
-        }
+        spec: {name: gaps.cell(name, partial(_mean_mark, marks, seed)) for name, marks in by_name.items()}
         for spec, by_name in sorted(found.items())
     }
+
+
+def _mean_mark(marks: Sequence[tuple[str, float]], seed: int) -> Estimate:
+    return bootstrap(mean, [mark for _, mark in marks], cluster=[item for item, _ in marks], seed=seed)
 
 
 def agreement(record: Record, other: str, *, seed: int = 0) -> list[Table]:
@@ -223,6 +227,7 @@ def _named(verdict: Verdict) -> str:
 def steadiness(record: Record, *, seed: int = 0) -> Table:
     """Cases that were heard several times: how often the commonest ruling came."""
     rows: list[list[Cell]] = []
+    gaps = Gaps()
     for judge, mine in record.where(fault=None).by("judge").items():
         rulings: dict[str, list[tuple[float, ...]]] = defaultdict(list)
         for verdict in mine:
@@ -231,9 +236,10 @@ def steadiness(record: Record, *, seed: int = 0) -> Table:
         if repeated:
             shares = [max(map(marks.count, marks)) / len(marks) for marks in repeated]
             majority = wilson(sum(share > 0.5 for share in shares), len(shares))
-            rows.append([judge, bootstrap(mean, shares, seed=seed), majority, len(repeated)])
+            consistency = gaps.cell(judge, partial(bootstrap, mean, shares, seed=seed))
+            rows.append([judge, consistency, majority, len(repeated)])
     columns = ("judge", "share of the commonest ruling", "cases with a majority", "cases")
-    return Table("steadiness", "The same case heard again", columns, rows, (), {"seed": seed})
+    return Table("steadiness", "The same case heard again", columns, rows, gaps.notes, {"seed": seed})
 
 
 def faults(record: Record) -> Table:

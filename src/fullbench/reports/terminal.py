@@ -3,35 +3,60 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from rich import box
+from rich.cells import cell_len
 from rich.console import Console, Group, RenderableType
-from rich.measure import Measurement
 from rich.table import Table as Grid
 from rich.text import Text
 
 from fullbench.core.results import Table
 from fullbench.reports.cells import is_fault, numeric, plain, with_n
 
-_WIDE = 10_000
+_GAP = 3
+_WORDS = 28
 
 
 def text(table: Table, *, width: int = 100, color: bool = False) -> str:
-    """The table as lines; when it is too wide for the terminal, each row becomes a block of `column  value` lines."""
+    """The table as lines. Too wide for the terminal, it is shown in parts, each with the first column again."""
     out = io.StringIO()
     colors: Literal["standard"] | None = "standard" if color else None
     console = Console(
         file=out, width=width, color_system=colors, force_terminal=color, no_color=not color, emoji=False, markup=False
     )
-    body: RenderableType = _grid(table)
-    if Measurement.get(console, console.options.update(width=_WIDE), body).minimum > width:
-        body = _blocks(table)
     console.print(Text(plain(table.title), style="bold"))
-    console.print(body)
+    for part in _parts(table, width):
+        console.print(part)
     for note in table.notes:
         console.print(Text(plain(note), style="dim"))
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
+
+
+def _parts(table: Table, width: int) -> Iterator[RenderableType]:
+    """The whole table where it fits, else its columns in as many parts as it takes, else a block for each row."""
+    columns, rows = with_n(table)
+    needs = [_need(table, place, name, [row[place] for row in rows]) for place, name in enumerate(columns)]
+    first = needs[0]
+    if max(needs) + first + _GAP > width and sum(needs) + _GAP * (len(needs) - 1) > width:
+        yield _blocks(table)
+        return
+    shown: list[int] = [0]
+    for place in range(1, len(columns)):
+        if len(shown) > 1 and sum(needs[i] + _GAP for i in shown) + needs[place] > width:
+            yield _grid(table, shown, needs)
+            yield Text("")
+            shown = [0]
+        shown.append(place)
+    yield _grid(table, shown, needs)
+
+
+def _need(table: Table, place: int, name: str, cells: Sequence[str]) -> int:
+    """The least width of a column: figures are never broken, words may be, though not into crumbs."""
+    whole = max(map(cell_len, [plain(name), *cells]), default=1)
+    figures = place >= len(table.columns) or numeric(table.column(name))
+    return whole if figures else min(whole, _WORDS)
 
 
 def _styles(table: Table, row: int, width: int) -> list[str]:
@@ -41,17 +66,18 @@ def _styles(table: Table, row: int, width: int) -> list[str]:
     return styles + [""] * (width - len(styles))
 
 
-def _grid(table: Table) -> Grid:
+def _grid(table: Table, shown: Sequence[int], needs: Sequence[int]) -> Grid:
     columns, rows = with_n(table)
     grid = Grid(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold")
-    for place, name in enumerate(columns):
+    for place in shown:
+        name = columns[place]
         right = place >= len(table.columns) or numeric(table.column(name))
-        grid.add_column(
-            Text(plain(name)), justify="right" if right else "left", no_wrap=right, overflow="fold", min_width=4
-        )
+        heading = Text(plain(name))
+        side: Literal["left", "right"] = "right" if right else "left"
+        grid.add_column(heading, justify=side, no_wrap=right, overflow="fold", min_width=needs[place])
     for index, row in enumerate(rows):
         styles = _styles(table, index, len(columns))
-        grid.add_row(*(Text(cell, style=style) for cell, style in zip(row, styles, strict=True)))
+        grid.add_row(*(Text(row[place], style=styles[place]) for place in shown))
     return grid
 
 

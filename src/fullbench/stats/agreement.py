@@ -16,7 +16,7 @@ from fullbench.stats import weighted
 from fullbench.stats.arrays import Bools, Floats, Numbers, column, columns
 from fullbench.stats.bootstrap import Labels, Method, Statistic, bootstrap
 from fullbench.stats.estimates import Estimate, Undefined
-from fullbench.stats.shares import wilson
+from fullbench.stats.shares import share
 
 
 class Options(TypedDict, total=False):
@@ -99,13 +99,21 @@ def quadratic_kappa(x: Numbers, y: Numbers, **options: Unpack[Options]) -> Estim
 def accuracy(given: Numbers, truth: Numbers, **options: Unpack[Options]) -> Estimate:
     """The share of rows on which both say the same: Wilson's interval, or the bootstrap where clusters are given.
 
+    Where all rows agree, or none, resampling shows no spread: then it is Wilson's interval on the number of clusters.
+
     >>> print(accuracy([1, 0, 0.5, 1], [1, 0, 1, 1]))
     0.750 [0.301, 0.954] n=4
     """
-    if options.get("cluster") is not None:
-        return bootstrap(weighted.share_equal, given, truth, **options)
     one, two = columns(given, truth)
-    return wilson(int((one == two).sum()), len(one), level=options.get("level", 0.95))
+    if options.get("method") == "bca":
+        return bootstrap(weighted.share_equal, one, two, **options)
+    return share(
+        one == two,
+        cluster=options.get("cluster"),
+        resamples=options.get("resamples", 1000),
+        level=options.get("level", 0.95),
+        seed=options.get("seed", 0),
+    )
 
 
 def precision(given: Numbers, truth: Numbers, *, by_size: bool = False, **options: Unpack[Options]) -> Estimate:

@@ -1,7 +1,7 @@
-"""Biases of a judge, as numbers with intervals: place, length, shift, favour, noise, faults.
+"""Biases of a judge, as numbers with intervals: place, length, shift, favour, noise. (For its faults see `wilson`.)
 
 Rows that share an item are not independent, so every interval is clustered: `clusters` says which rows belong
-together. Intervals are at 95% unless `level` says otherwise. What cannot be estimated raises `ValueError`.
+together. Intervals are at 95% unless `level` says otherwise. What cannot be estimated raises `Undefined`.
 
 Three plain estimators (`score_shift`, `favour`, `length_slope`) compare means. They are right for marks on an open
 scale; on a short scale marks pile up at the ends and all three shrink toward zero. `latent_marks` takes the ends and
@@ -16,24 +16,40 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fullbench.stats.estimates import Estimate
+from fullbench.stats.estimates import Estimate, Undefined
+from fullbench.stats.shares import wilson
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
 Array = NDArray[np.float64]
+METHOD = "clustered jackknife"
 Bends = list[tuple[Array, Array]]
 """Columns and weights whose weighted squares, summed, are a matrix of (minus) second derivatives."""
 
 
-def clustered_mean(values: ArrayLike, clusters: Sequence[Hashable], *, level: float = 0.95) -> Estimate:
+def clustered_mean(
+    values: ArrayLike,
+    clusters: Sequence[Hashable],
+    *,
+    within: tuple[float, float] | None = None,
+    level: float = 0.95,
+) -> Estimate:
     """The mean of all values, with an interval that respects the clusters.
+
+    Where no value can lie outside of `within`, neither can their mean, and the interval is cut off there.
 
     >>> print(clustered_mean([1, 2, 3, 4], ["a", "b", "c", "d"]))
     2.500 [0.446, 4.554] n=4
+    >>> print(clustered_mean([1, 2, 3, 4], ["a", "b", "c", "d"], within=(1, 5)))
+    2.500 [1.000, 4.554] n=4
     """
     values = _vector(values)
-    return _least_squares(values, np.ones((len(values), 1)), clusters, level)[0]
+    found = _least_squares(values, np.ones((len(values), 1)), clusters, level)[0]
+    if within is None:
+        return found
+    value, low, high = (min(within[1], max(within[0], end)) for end in (found.value, found.low, found.high))
+    return Estimate(value, low, high, found.n, level, found.method)
 
 
 def position_bias(one: ArrayLike, other: ArrayLike, clusters: Sequence[Hashable], *, level: float = 0.95) -> Estimate:
@@ -63,21 +79,9 @@ def swap_flips(one: ArrayLike, other: ArrayLike, clusters: Sequence[Hashable], *
     flipped = (_vector(one) != -_vector(other)).astype(np.float64)
     share, n = float(flipped.mean()), len(flipped)
     spread = _fitted(flipped, np.ones((n, 1)), _codes(clusters, n))[1][0, 0]
-    effective = min(n, share * (1 - share) / spread) if 0 < share < 1 and spread > 0 else n
-    low, high = _wilson(share, effective, level)
-    return Estimate(share, low, high, n)
-
-
-def fault_rate(faults: int, n: int, *, level: float = 0.95) -> Estimate:
-    """The share of verdicts that are faults, with Wilson's interval (Journal of the ASA 22, 1927).
-
-    >>> print(fault_rate(3, 40))
-    0.075 [0.026, 0.199] n=40
-    """
-    if not 0 <= faults <= n or n == 0:
-        raise ValueError(f"a rate needs 0 to n faults among n > 0 verdicts; found {faults} of {n}")
-    low, high = _wilson(faults / n, n, level)
-    return Estimate(faults / n, low, high, n)
+    effective = min(n, int(share * (1 - share) / spread)) if 0 < share < 1 and spread > 0 else n
+    around = wilson(share * max(1, effective), max(1, effective), level=level)
+    return Estimate(share, min(share, around.low), max(share, around.high), n, level, "Wilson, clustered")
 
 
 def score_shift(marks: ArrayLike, truth: ArrayLike, clusters: Sequence[Hashable], *, level: float = 0.95) -> Estimate:
@@ -162,12 +166,14 @@ def latent_marks(
     errors = np.sqrt(np.diag(turn @ covariance @ turn.T))
     reach = _student(codes.max(), level)
     estimates = {
-        name: Estimate(float(value), float(value - reach * error), float(value + reach * error), len(marks))
+        name: Estimate(
+            float(value), float(value - reach * error), float(value + reach * error), len(marks), level, METHOD
+        )
         for name, value, error in zip(regressors, found[:-1] / precision, errors, strict=True)
     }
     factor = float(np.exp(reach * np.sqrt(covariance[-1, -1]) / precision))
     noise = float(1 / precision)
-    return estimates | {"noise": Estimate(noise, noise / factor, noise * factor, len(marks))}
+    return estimates | {"noise": Estimate(noise, noise / factor, noise * factor, len(marks), level, METHOD)}
 
 
 def _climb(start: Array, lower: Array, upper: Array, design: Array) -> Array:
@@ -190,7 +196,7 @@ def _climb(start: Array, lower: Array, upper: Array, design: Array) -> Array:
             break
         if gain < 1e-10 * max(1.0, abs(height)):
             return here
-    raise ValueError("the marks follow from the regressors without noise: there is no interval to give")
+    raise Undefined("the marks follow from the regressors without noise: there is no interval to give")
 
 
 def _slopes(point: Array, lower: Array, upper: Array, design: Array) -> tuple[float, Array, Bends]:
@@ -217,14 +223,17 @@ def _least_squares(values: Array, design: Array, clusters: Sequence[Hashable], l
     codes = _codes(clusters, len(values))
     effects, covariance = _fitted(values, design, codes)
     reach = _student(codes.max(), level) * np.sqrt(np.diag(covariance))
-    return [Estimate(float(v), float(v - r), float(v + r), len(values)) for v, r in zip(effects, reach, strict=True)]
+    return [
+        Estimate(float(value), float(value - half), float(value + half), len(values), level, METHOD)
+        for value, half in zip(effects, reach, strict=True)
+    ]
 
 
 def _fitted(values: Array, design: Array, codes: NDArray[np.intp]) -> tuple[Array, Array]:
     """Least squares and its clustered covariance."""
     if np.linalg.matrix_rank(design) < design.shape[1]:
-        raise ValueError("the effects cannot be told apart: one column is constant or a sum of others")
-    effects = _vector(np.linalg.lstsq(design, values, rcond=None)[0])
+        raise Undefined("the effects cannot be told apart: one column is constant or a sum of others")
+    effects = _vector(np.linalg.solve(design.T @ design, design.T @ values))
     scores = design * (values - design @ effects)[:, None]
     return effects, _jackknife(scores, [(design, np.ones(len(values)))], codes)
 
@@ -245,7 +254,7 @@ def _jackknife(scores: Array, bends: Bends, codes: NDArray[np.intp]) -> Array:
     try:
         moves = np.linalg.solve(parts.sum(axis=0) - parts, sums[:, :, None])[:, :, 0]
     except np.linalg.LinAlgError as error:
-        raise ValueError("the effects hang on a single cluster: there is no interval to give") from error
+        raise Undefined("the effects hang on a single cluster: there is no interval to give") from error
     return np.asarray((groups - 1) / groups * moves.T @ moves)
 
 
@@ -260,7 +269,7 @@ def _codes(clusters: Sequence[Hashable], rows: int) -> NDArray[np.intp]:
     if len(codes) != rows:
         raise ValueError(f"every row needs its cluster; found {len(codes)} for {rows} rows")
     if len(numbers) < 2:
-        raise ValueError(f"an interval needs at least two clusters; found {len(numbers)}")
+        raise Undefined(f"an interval needs at least two clusters; found {len(numbers)}")
     return codes
 
 
@@ -272,12 +281,3 @@ def _student(freedom: float, level: float) -> float:
     from scipy.special import stdtrit
 
     return float(stdtrit(freedom, 0.5 + level / 2))
-
-
-def _wilson(share: float, n: float, level: float) -> tuple[float, float]:
-    from scipy.special import ndtri
-
-    z = float(ndtri(0.5 + level / 2))
-    middle = (share + z * z / (2 * n)) / (1 + z * z / n)
-    reach = z / (1 + z * z / n) * float(np.sqrt(share * (1 - share) / n + z * z / (4 * n * n)))
-    return min(share, max(0.0, middle - reach)), max(share, min(1.0, middle + reach))

@@ -18,12 +18,11 @@ from fullbench.stats.arrays import Floats, Ints, Numbers, column
 from fullbench.stats.bootstrap import Labels, Sample, replicate
 from fullbench.stats.estimates import Estimate, Undefined
 from fullbench.stats.graphs import strong_components, weak_components
-from fullbench.stats.shares import wilson
+from fullbench.stats.shares import share, wilson
+from fullbench.stats.strengths import Pairs, newton
 
 Interval = Literal["bootstrap", "sandwich"]
 
-_STEPS = 200
-_LONGEST = 1.0
 _MOST_LOST = 0.1
 _OUTCOMES = np.array([0.0, 0.5, 1.0])
 
@@ -60,24 +59,41 @@ def win_matrix(first: npt.ArrayLike, second: npt.ArrayLike, outcome: Numbers, *,
     [[0.0, 1.5, 0.0], [0.5, 0.0, 0.0], [0.0, 1.0, 0.0]]
     """
     sample, size = _duels(first, second, outcome, contestants)
-    wins: Floats = _wins(sample, size, sample.counts[None, :])[0]
-    return wins
+    return Pairs.of(*sample.cells, size=size).matrix(sample.counts)
 
 
 def win_rates(
-    first: npt.ArrayLike, second: npt.ArrayLike, outcome: Numbers, *, contestants: int = 0, level: float = 0.95
+    first: npt.ArrayLike,
+    second: npt.ArrayLike,
+    outcome: Numbers,
+    *,
+    contestants: int = 0,
+    cluster: Labels | None = None,
+    level: float = 0.95,
+    seed: int = 0,
 ) -> list[Estimate | None]:
-    """Each contestant's share of wins, ties as halves, with Wilson's interval; None for one that met nobody.
+    """Each contestant's share of wins, ties as halves; None for one that met nobody, or in one cluster only.
+
+    The interval is Wilson's, or that of `shares.share` where duels have a `cluster` (the item).
 
     >>> print(win_rates([0, 0, 1], [1, 1, 2], [1, 0.5, 0])[0])
     0.750 [0.198, 0.973] n=2
     """
     wins = win_matrix(first, second, outcome, contestants=contestants)
-    won, lost = wins.sum(axis=1), wins.sum(axis=0)
-    return [
-        wilson(float(up), round(float(up + down)), level=level) if up + down else None
-        for up, down in zip(won, lost, strict=True)
-    ]
+    if cluster is None:
+        played = wins.sum(axis=1) + wins.sum(axis=0)
+        return [
+            wilson(float(up), round(float(all_)), level=level) if all_ else None
+            for up, all_ in zip(wins.sum(axis=1), played, strict=True)
+        ]
+    one, two, result, label = np.asarray(first), np.asarray(second), column(outcome), np.asarray(cluster)
+    rates: list[Estimate | None] = []
+    for who in range(len(wins)):
+        mine = (one == who) | (two == who)
+        won = np.where(one == who, result, 1 - result)[mine]
+        clusters = len(np.unique(label[mine]))
+        rates.append(share(won, cluster=label[mine], level=level, seed=seed) if clusters > 1 else None)
+    return rates
 
 
 def bradley_terry(
@@ -109,7 +125,7 @@ def bradley_terry(
     [1191, 1000, 809]
     """
     sample, size = _duels(first, second, outcome, contestants, cluster)
-    wins = _wins(sample, size, sample.counts[None, :])[0]
+    wins = Pairs.of(*sample.cells, size=size).matrix(sample.counts)
     components = strong_components(wins)
     if len(components[0]) < 2 or (len(components) > 1 and len(components[1]) == len(components[0])):
         found = f"{len(components)} groups, the largest of {len(components[0])}"
@@ -120,7 +136,7 @@ def bradley_terry(
     within = _among(sample, rated)
     factor = scale / math.log(base)
     held = None if anchor is None else components[0].index(anchor)
-    strengths = _solve(wins[np.ix_(rated, rated)][None], np.zeros((1, len(rated))))[0]
+    strengths = newton(wins[np.ix_(rated, rated)])
     lost = 0
     if interval == "bootstrap":
         low, high, lost = _percentiles(within, strengths, held, resamples=resamples, level=level, seed=seed)
@@ -158,7 +174,7 @@ def rank_sets(estimates: Sequence[Estimate | None]) -> list[tuple[int, int] | No
 def _duels(
     first: npt.ArrayLike, second: npt.ArrayLike, outcome: Numbers, contestants: int, cluster: Labels | None = None
 ) -> tuple[Sample, int]:
-    """Duels counted by (first, second, outcome), and the number of contestants."""
+    """Duels counted by (lower code, higher code, outcome for the lower), and the number of contestants."""
     one, two, result = np.asarray(first), np.asarray(second), column(outcome, "outcomes")
     if not len(one) == len(two) == len(result):
         raise ValueError(f"the columns must have one length; found {len(one)}, {len(two)}, {len(result)}")
@@ -173,7 +189,9 @@ def _duels(
     kind = twice.astype(np.int64)
     if (kind != twice).any() or kind.min() < 0 or kind.max() > 2:
         raise ValueError("an outcome is 1 (the first won), 0 (it lost) or 0.5 (a tie)")
-    code = (one.astype(np.int64) * size + two) * 3 + kind
+    turned = one > two
+    low, high = np.where(turned, two, one).astype(np.int64), np.where(turned, one, two).astype(np.int64)
+    code = (low * size + high) * 3 + np.where(turned, 2 - kind, kind)
     counts = np.bincount(code, minlength=size * size * 3)
     cells = np.flatnonzero(counts)
     parts = (cells // (3 * size), cells // 3 % size, _OUTCOMES[cells % 3])
@@ -189,62 +207,15 @@ def _among(sample: Sample, rated: Ints) -> Sample:
     return sample.restricted(keep, cells)
 
 
-def _wins(sample: Sample, size: int, weights: Floats) -> Floats:
-    """A win matrix for each row of weights."""
-    from scipy.sparse import csr_array
-
-    first, second, outcome = sample.cells
-    cell = np.arange(len(outcome))
-    place = np.concatenate([first * size + second, second * size + first])
-    share = np.concatenate([outcome, 1 - outcome])
-    spread = csr_array((share, (place, np.concatenate([cell, cell]))), shape=(size * size, len(cell)))
-    wins: Floats = np.ascontiguousarray((spread @ weights.T).T).reshape(len(weights), size, size)
-    return wins
-
-
-def _solve(wins: Floats, start: Floats) -> Floats:
-    """Log strengths of each win matrix, centred, by Newton's method with a bounded step."""
-    met = wins + wins.transpose(0, 2, 1)
-    won = wins.sum(axis=2)
-    size = wins.shape[1]
-    strengths = start.copy()
-    todo = np.arange(len(wins))
-    for _ in range(_STEPS):
-        here = strengths[todo]
-        chance = 1 / (1 + np.exp(here[:, None, :] - here[:, :, None]))
-        expected = met[todo] * chance
-        slope = won[todo] - expected.sum(axis=2)
-        bend = expected * (1 - chance)
-        curvature = -bend
-        diagonal = np.arange(size)
-        curvature[:, diagonal, diagonal] += bend.sum(axis=2)
-        step = np.linalg.solve(curvature + 1 / size, slope[:, :, None])[:, :, 0]
-        longest = np.abs(step).max(axis=1, keepdims=True)
-        here += step * np.minimum(1.0, _LONGEST / np.maximum(longest, _LONGEST))
-        strengths[todo] = here - here.mean(axis=1, keepdims=True)
-        todo = todo[longest[:, 0] > 1e-10]
-        if len(todo) == 0:
-            return strengths
-    raise Undefined(f"the ratings did not settle in {_STEPS} Newton steps: wins are too one-sided")
-
-
 def _percentiles(
     within: Sample, strengths: Floats, held: int | None, *, resamples: int, level: float, seed: int
 ) -> tuple[Floats, Floats, int]:
-    size = len(strengths)
-    support = _wins(within, size, within.counts[None, :])[0] > 0
-
     def statistic(weights: Floats, *_: Floats) -> Floats:
-        wins = _wins(within, size, weights)
-        whole = ((wins > 0) == support).all(axis=(1, 2))
-        for place in np.flatnonzero(~whole):
-            whole[place] = len(strong_components(wins[place])) == 1
-        figures = np.full((len(wins), size), np.nan)
-        if whole.any():
-            figures[whole] = _solve(wins[whole], np.broadcast_to(strengths, (int(whole.sum()), size)))
+        figures = pairs.solve(weights, strengths, within.counts)
         return figures if held is None else figures - figures[:, [held]]
 
-    figures = replicate(within, statistic, resamples, seed, width=size * size)
+    pairs = Pairs.of(*within.cells, size=len(strengths))
+    figures = replicate(within, statistic, resamples, seed)
     known = figures[~np.isnan(figures[:, 0])]
     lost = resamples - len(known)
     if lost > _MOST_LOST * resamples:

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
+
+from fullbench.stats.arrays import Numbers, column
+from fullbench.stats.bootstrap import Labels, bootstrap
 from fullbench.stats.estimates import Estimate, Undefined
+from fullbench.stats.weighted import mean
 
 
 def wilson(hits: float, n: int, *, level: float = 0.95) -> Estimate:
@@ -26,3 +33,24 @@ def wilson(hits: float, n: int, *, level: float = 0.95) -> Estimate:
     low = 0.0 if hits == 0 else max(0.0, centre - half)
     high = 1.0 if hits == n else min(1.0, centre + half)
     return Estimate(share, low, high, n, level, "Wilson")
+
+
+def share(
+    hits: Numbers, *, cluster: Labels | None = None, resamples: int = 1000, level: float = 0.95, seed: int = 0
+) -> Estimate:
+    """The mean of a column of hits (1), misses (0) and halves: Wilson's interval, or the bootstrap over clusters.
+
+    Where all rows hit, or none, resampling shows no spread: then it is Wilson's interval on the number of clusters.
+
+    >>> print(share([1, 1, 1, 1, 1, 1], cluster=["a", "a", "b", "b", "c", "c"]))
+    1.000 [0.439, 1.000] n=6
+    """
+    rows = column(hits, "hits")
+    if ((rows < 0) | (rows > 1)).any():
+        raise ValueError("hits lie between 0 and 1")
+    if cluster is None:
+        return wilson(float(rows.sum()), len(rows), level=level)
+    if len(rows) and np.isin(rows[0], (0, 1)) and (rows == rows[0]).all():
+        clusters = len(np.unique(np.asarray(cluster)))
+        return replace(wilson(clusters * int(rows[0]), clusters, level=level), n=len(rows))
+    return bootstrap(mean, rows, cluster=cluster, resamples=resamples, level=level, seed=seed)

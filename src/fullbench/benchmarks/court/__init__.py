@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from fullbench.core.ballots import Choice, Ranking, Score
 from fullbench.core.cases import Case, panels
@@ -32,8 +32,8 @@ class Court:
 
     seed: int = 7
     size: int = 60
-    name: str = "court"
-    paper: str = "none: an instrument of fullbench's own, with planted truth"
+    name: ClassVar[str] = "court"
+    paper: ClassVar[str] = "none: an instrument of fullbench's own, with planted truth"
 
     def items(self, source: Path | None = None) -> list[Item]:
         """The items, made afresh from the seed; there is nothing to read from a folder."""
@@ -79,10 +79,10 @@ class Court:
                     yield Case(item, order, Ranking(), trial=trial)
 
     def tables(self, record: Record) -> list[Table]:
-        """The leaderboard, the contestants by task, agreement with the truth, planted against recovered, faults."""
+        """Leaderboards, contestants by task, agreement with the truth, planted against recovered, faults."""
         from fullbench.benchmarks.court.tables import tables
 
-        return tables(record, self.seed, self.size)
+        return tables(record, self.seed)
 
 
 court = Court()

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import cache
-
 from fullbench.benchmarks.court.sample import sample
 from fullbench.benchmarks.court.truth import TruthJudge
 from fullbench.core.models import Judge
 from fullbench.judges.rules import ChanceJudge, LengthJudge, ReferenceJudge
-from fullbench.judges.simulated import Planted, SimulatedJudge
+from fullbench.judges.simulated import Planted, SimulatedJudge, Truth
 
 FAVOURITE = "court/blurred"
 """The contestant that the self-regarding judge favours, and on which favour is looked for in all judges."""
 
 
-@cache
-def simulated(seed: int, size: int) -> tuple[SimulatedJudge, ...]:
-    """The simulated judges, one fault each."""
-    truth = TruthJudge(sample(seed, size)).qualities
-    return (
+def simulated(seed: int, truth: Truth = lambda _: None) -> list[SimulatedJudge]:
+    """The simulated judges, one fault each; without the truth they only tell what was planted in them."""
+    return [
         SimulatedJudge("accurate", truth, noise=0.4, seed=seed),
         SimulatedJudge("noisy", truth, noise=1.5, seed=seed),
         SimulatedJudge("first-place", truth, planted=Planted(position=0.35), seed=seed),
@@ -28,10 +23,10 @@ def simulated(seed: int, size: int) -> tuple[SimulatedJudge, ...]:
         SimulatedJudge("ego", truth, planted=Planted(ego=1.2, favourite=FAVOURITE), seed=seed),
         SimulatedJudge("sloppy", truth, planted=Planted(refuses=0.06, garbles=0.09), seed=seed),
         SimulatedJudge("blind", truth, sight=0.0, noise=1.0, seed=seed),
-    )
+    ]
 
 
-def judges(seed: int, size: int) -> Sequence[Judge]:
+def judges(seed: int, size: int) -> list[Judge]:
     """The whole bench: the truth, the simulated judges, and the baselines."""
     truth = TruthJudge(sample(seed, size))
-    return [truth, *simulated(seed, size), ReferenceJudge(), LengthJudge(), ChanceJudge(seed)]
+    return [truth, *simulated(seed, truth.qualities), ReferenceJudge(), LengthJudge(), ChanceJudge(seed)]

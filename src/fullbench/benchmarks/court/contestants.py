@@ -121,7 +121,7 @@ def contestants() -> list[Contestant]:
         Contestant("keen", Sight()),
         Contestant("wordy", Sight(), "wordy"),
         Contestant("hasty", Sight(overlooks=12), "terse"),
-        Contestant("blurred", Sight(blur=7)),
+        Contestant("blurred", Sight(blur=6)),
         Contestant("colourblind", Sight(confusion=0.9)),
         Contestant("blind"),
     ]

@@ -1,0 +1,197 @@
+"""One client, one measurement, one process: `python -m scripts.bench.clients CLIENT URL CALLS WIDTH` prints JSON.
+
+Clients: `ours` (ChatModel), `hearing` (a whole run, ledger on), `inspect` (inspect_ai's generate), `floor` (an asyncio protocol that does nothing but write and read), `sdk` (the OpenAI
+SDK). Each asks the same: 443 words and a JPEG of 40 KB. The last imports nothing of ours, so that it can run in an
+environment of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import random
+import resource
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+WORDS = " ".join(random.Random(0).choice(["judge", "picture", "answer", "better", "because"]) for _ in range(443))
+WARM_UP = 200
+
+
+def jpeg() -> bytes:
+    """40 KB that begin like a JPEG of 640 x 480 pixels; nobody here looks any further."""
+    frame = bytes([0xFF, 0xC0, 0, 17, 8, 480 >> 8, 480 & 255, 640 >> 8, 640 & 255, 3, *range(9)])
+    return b"\xff\xd8" + frame + random.Random(1).randbytes(40_000)
+
+
+def ours(url: str, width: int) -> Callable[[int], None]:
+    from fullbench.core.items import Turn
+    from fullbench.core.models import Prompt
+    from fullbench.core.pictures import Picture
+    from fullbench.models.chat import ChatModel
+    from fullbench.models.settings import Limits, Sampling
+
+    picture = Picture.of(jpeg())
+    model = ChatModel("judge", url, sampling=Sampling(temperature=0.0), limits=Limits(concurrency=width))
+
+    def run(calls: int) -> None:
+        prompts = (Prompt((Turn("user", (picture, f"{WORDS} {number}")),)) for number in range(calls))
+        good = sum(reply.text == "[[4]]" for reply in model.answer(prompts))
+        assert good == calls
+
+    return run
+
+
+class _Floor(asyncio.Protocol):
+    """A connection that sends the next request as soon as a reply is whole."""
+
+    def __init__(self, bodies: list[bytes], left: list[int], done: asyncio.Event, host: str) -> None:
+        self.bodies, self.left, self.done, self.host = bodies, left, done, host
+        self.buffer = bytearray()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self.transport = transport
+        self.ask()
+
+    def ask(self) -> None:
+        if self.left[0] == 0:
+            self.transport.close()
+            return
+        self.left[0] -= 1
+        words = json.dumps(f"{WORDS} {self.left[0]}").encode()
+        body = self.bodies[0] + words + self.bodies[1]
+        head = f"POST /v1/chat/completions HTTP/1.1\r\nHost: {self.host}\r\nContent-Length: {len(body)}\r\n\r\n"
+        self.transport.write(head.encode() + body)
+
+    def data_received(self, data: bytes) -> None:
+        self.buffer += data
+        head = self.buffer.find(b"\r\n\r\n")
+        length = int(self.buffer.split(b"Content-Length: ", 1)[1].split(b"\r\n", 1)[0]) if head > 0 else 0
+        if head > 0 and len(self.buffer) >= head + 4 + length:
+            assert json.loads(self.buffer[head + 4 :])["choices"][0]["message"]["content"] == "[[4]]"
+            self.buffer.clear()
+            self.left[1] -= 1
+            if self.left[1] == 0:
+                self.done.set()
+            self.ask()
+
+
+def floor(url: str, width: int) -> Callable[[int], None]:
+    host, port = url.removeprefix("http://").removesuffix("/v1").split(":")
+    picture = base64.b64encode(jpeg())
+    start = b'{"model":"judge","temperature":0,"messages":[{"role":"user","content":[{"type":"image_url","image_url":'
+    start += b'{"url":"data:image/jpeg;base64,' + picture + b'"}},{"type":"text","text":'
+    bodies = [start, b"}]}]}"]
+
+    async def play(calls: int) -> None:
+        done, left = asyncio.Event(), [calls, calls]
+        loop = asyncio.get_running_loop()
+        for _ in range(width):
+            await loop.create_connection(lambda: _Floor(bodies, left, done, host), host, int(port))
+        await done.wait()
+
+    return lambda calls: asyncio.run(play(calls))
+
+
+def sdk(url: str, width: int) -> Callable[[int], None]:
+    from openai import AsyncOpenAI
+
+    data = jpeg()
+
+    async def play(calls: int) -> None:
+        gate = asyncio.Semaphore(width)
+        async with AsyncOpenAI(base_url=url, api_key="none") as client:
+
+            async def ask(number: int) -> None:
+                async with gate:
+                    picture = f"data:image/jpeg;base64,{base64.b64encode(data).decode()}"
+                    parts = [
+                        {"type": "image_url", "image_url": {"url": picture}},
+                        {"type": "text", "text": f"{WORDS} {number}"},
+                    ]
+                    turns = [{"role": "user", "content": parts}]
+                    reply = await client.chat.completions.create(model="judge", temperature=0, messages=turns)
+                    assert reply.choices[0].message.content == "[[4]]"
+
+            await asyncio.gather(*map(ask, range(calls)))
+
+    return lambda calls: asyncio.run(play(calls))
+
+
+def inspect(url: str, width: int) -> Callable[[int], None]:
+    from inspect_ai.model import ChatMessageUser, ContentImage, ContentText, GenerateConfig, get_model
+
+    config = GenerateConfig(max_connections=width, temperature=0.0)
+    model = get_model("openai/judge", base_url=url, api_key="none", responses_api=False, config=config)
+    picture = f"data:image/jpeg;base64,{base64.b64encode(jpeg()).decode()}"
+
+    async def play(calls: int) -> None:
+        gate = asyncio.Semaphore(width)
+
+        async def ask(number: int) -> None:
+            async with gate:
+                parts = [ContentImage(image=picture), ContentText(text=f"{WORDS} {number}")]
+                reply = await model.generate([ChatMessageUser(content=parts)])
+                assert reply.completion == "[[4]]"
+
+        await asyncio.gather(*map(ask, range(calls)))
+
+    loop = asyncio.new_event_loop()
+    return lambda calls: loop.run_until_complete(play(calls))
+
+
+def hearing(url: str, width: int) -> Callable[[int], None]:
+    """Cases, prompts, calls, reading and the ledger: all that a run does."""
+    import tempfile
+
+    from fullbench import Case, Item, Picture, Response, Score
+    from fullbench.judges.prompted import PromptedJudge
+    from fullbench.ledger.store import Ledger
+    from fullbench.models.chat import ChatModel
+    from fullbench.models.settings import Limits, Sampling
+    from fullbench.runs.hear import hear
+
+    picture = Picture.of(jpeg())
+    model = ChatModel("judge", url, sampling=Sampling(temperature=0.0), limits=Limits(concurrency=width))
+    judge = PromptedJudge(model, "direct")
+    question, answer = WORDS[: len(WORDS) // 4], WORDS[len(WORDS) // 4 :]
+
+    def cases(calls: int) -> Iterator[Case]:
+        for number in range(calls):
+            item = Item.ask(f"{calls}-{number}", f"{question} {number}", picture)
+            yield Case(item, (Response.say(item.id, "somebody", answer),), Score(1, 5))
+
+    def run(calls: int) -> None:
+        with tempfile.TemporaryDirectory() as folder, Ledger(Path(folder) / "bench.ledger") as ledger:
+            (tally,) = hear([judge], lambda _: cases(calls), ledger)
+        assert (tally.done, tally.failed, sum(tally.faults.values())) == (calls, 0, 0)
+
+    return run
+
+
+def peak_mb() -> float:
+    """The most memory this process ever held."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def main() -> None:
+    client, url, calls, width = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
+    run = {"ours": ours, "hearing": hearing, "floor": floor, "sdk": sdk, "inspect": inspect}[client](url, width)
+    run(WARM_UP)
+    wall, cpu = time.perf_counter(), time.process_time()
+    run(calls)
+    found = {
+        "cpu_ms": (time.process_time() - cpu) / calls * 1e3,
+        "wall": time.perf_counter() - wall,
+        "peak_mb": peak_mb(),
+    }
+    sys.stdout.write(json.dumps(found) + "\n")
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).parents[2] / "src"))
+    main()

@@ -1,0 +1,118 @@
+"""Statistics: a million verdicts in 300 groups, and a million duels; beside the usual loop and evalica, in one run.
+
+Peers are measured on a part of the work and scaled where the whole would take minutes; the name says so.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import evalica
+import numpy as np
+from sklearn.metrics import cohen_kappa_score, f1_score
+
+from fullbench.stats import weighted
+from fullbench.stats.arrays import Floats, Ints
+from fullbench.stats.bootstrap import Statistic, bootstrap_groups
+from fullbench.stats.ratings import bradley_terry
+from scripts.bench import Row
+
+ROWS, GROUPS, ITEMS, RESAMPLES = 1_000_000, 300, 500, 1000
+CONTESTANTS = 100
+
+
+@dataclass(frozen=True)
+class Verdicts:
+    """Marks of judges beside people's, by judge and data set, several for each item."""
+
+    group: Ints
+    item: Ints
+    judge: Ints
+    human: Ints
+
+
+def _verdicts(seed: int = 0) -> Verdicts:
+    rng = np.random.default_rng(seed)
+    human = rng.integers(1, 6, ROWS)
+    judge = np.clip(human + rng.integers(-1, 2, ROWS), 1, 5)
+    return Verdicts(rng.integers(0, GROUPS, ROWS), rng.integers(0, ITEMS, ROWS), judge, human)
+
+
+def _cpu(work: Callable[[], object], times: int = 1) -> float:
+    """CPU seconds, the least of some runs: on a busy machine waiting threads of the linear algebra burn CPU too."""
+    found = []
+    for _ in range(times):
+        started = time.process_time()
+        work()
+        found.append(time.process_time() - started)
+    return min(found)
+
+
+def _loop(data: Verdicts, figure: Callable[[Ints, Ints], float], groups: int, resamples: int) -> float:
+    """CPU seconds of the usual way, scaled: for each group, for each resample, take rows and ask the library."""
+    rng = np.random.default_rng(1)
+    parts = [(data.judge[data.group == name], data.human[data.group == name]) for name in range(groups)]
+
+    def work() -> None:
+        for judge, human in parts:
+            for _ in range(resamples):
+                drawn = rng.integers(0, len(judge), len(judge))
+                figure(judge[drawn], human[drawn])
+
+    return _cpu(work) * GROUPS / groups * RESAMPLES / resamples
+
+
+def agreement() -> list[Row]:
+    """CPU seconds for one figure with its interval in all 300 groups."""
+    data = _verdicts()
+    figures: list[tuple[str, Statistic, Callable[[Ints, Ints], float]]] = [
+        ("Pearson", weighted.pearson, lambda a, b: float(np.corrcoef(a, b)[0, 1])),
+        ("quadratic kappa", weighted.quadratic, lambda a, b: cohen_kappa_score(a, b, weights="quadratic")),
+        ("macro F1", weighted.f1(False), lambda a, b: f1_score(b, a, average="macro")),
+    ]
+    rows = []
+    for name, ours, theirs in figures:
+        mine = _cpu(lambda ours=ours: bootstrap_groups(ours, data.group, data.judge, data.human, resamples=RESAMPLES))
+        other = _loop(data, theirs, groups=3, resamples=20)
+        what = f"{name}, 1M verdicts, {GROUPS} groups, {RESAMPLES} resamples"
+        rows.append(Row.of(what, mine, other, "numpy/scikit-learn loop, scaled", "CPU s"))
+    mine = _cpu(lambda: bootstrap_groups(weighted.pearson, data.group, data.judge, data.human, cluster=data.item))
+    rows.append(Row.of("the same, Pearson, clustered by item", mine, rows[0].other, "loop without clusters", "CPU s"))
+    return rows
+
+
+def _duels(seed: int = 0) -> tuple[Ints, Ints, Floats]:
+    rng = np.random.default_rng(seed)
+    truth = rng.normal(0, 1, CONTESTANTS)
+    first = rng.integers(0, CONTESTANTS, ROWS)
+    second = (first + rng.integers(1, CONTESTANTS, ROWS)) % CONTESTANTS
+    outcome = (rng.random(ROWS) < 1 / (1 + np.exp(truth[second] - truth[first]))).astype(np.float64)
+    outcome[rng.random(ROWS) < 0.15] = 0.5
+    return first, second, outcome
+
+
+def ratings() -> list[Row]:
+    """CPU seconds for Bradley-Terry ratings of 100 contestants."""
+    first, second, outcome = _duels()
+    winners = {1.0: evalica.Winner.X, 0.0: evalica.Winner.Y, 0.5: evalica.Winner.Draw}
+    xs, ys, won = first.tolist(), second.tolist(), [winners[one] for one in outcome.tolist()]
+    bradley_terry(first[:1000], second[:1000], outcome[:1000], interval="sandwich")
+    once = _cpu(lambda: bradley_terry(first, second, outcome, interval="sandwich"), times=3)
+    other = _cpu(lambda: evalica.bradley_terry(xs, ys, won), times=3)
+    drawn = _cpu(lambda: bradley_terry(first, second, outcome, resamples=RESAMPLES))
+    return [
+        Row.of("Bradley-Terry, 1M duels, sandwich intervals", once, other, "evalica, no interval", "CPU s"),
+        Row.of(f"Bradley-Terry, 1M duels, {RESAMPLES} resamples", drawn, other * RESAMPLES, "evalica, scaled", "CPU s"),
+    ]
+
+
+def main() -> list[Row]:
+    """All rows; ours divided by theirs, smaller is better."""
+    return [*agreement(), *ratings()]
+
+
+if __name__ == "__main__":
+    for row in main():
+        print(row)

@@ -1,0 +1,124 @@
+"""The log strengths that make a set of duels most likely: one set exactly, or thousands of resamples of it at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fullbench.stats.arrays import Bools, Floats, Ints
+from fullbench.stats.estimates import Undefined
+from fullbench.stats.graphs import strong_components
+
+_STEPS = 200
+_LONGEST = 1.0
+_CLOSE = 1e-10
+_QUICK_STEPS = 30
+_QUICK_CLOSE = 1e-7
+
+
+def newton(wins: Floats, start: Floats | None = None) -> Floats:
+    """Log strengths with mean zero of one win matrix, by Newton's method with a bounded step.
+
+    The matrix must be strongly connected, or there is no finite answer.
+
+    >>> newton(np.array([[0.0, 3.0], [1.0, 0.0]])).round(4)
+    array([ 0.5493, -0.5493])
+    """
+    met, won = wins + wins.T, wins.sum(axis=1)
+    here = np.zeros(len(wins)) if start is None else start.copy()
+    for _ in range(_STEPS):
+        expected, curvature = _local(met, here)
+        step = np.linalg.solve(curvature, won - expected)
+        longest = float(np.abs(step).max())
+        here += step * min(1.0, _LONGEST / max(longest, _LONGEST))
+        here -= here.mean()
+        if longest < _CLOSE:
+            return here
+    raise Undefined(f"the ratings did not settle in {_STEPS} Newton steps: wins are too one-sided")
+
+
+def _local(met: Floats, here: Floats) -> tuple[Floats, Floats]:
+    """Expected wins, and the curvature of the likelihood with the free shift held by adding 1/m."""
+    chance = 1 / (1 + np.exp(here[None, :] - here[:, None]))
+    expected = met * chance
+    bend = expected * (1 - chance)
+    return expected.sum(axis=1), np.diag(bend.sum(axis=1)) - bend + 1 / len(here)
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Cells of duels (first, second, outcome) gathered by pair, ready to be solved for many weights of the cells."""
+
+    size: int
+    first: Ints
+    second: Ints
+    won: Any
+    met: Any
+    contrast: Any
+
+    @classmethod
+    def of(cls, first: Ints, second: Ints, outcome: Floats, *, size: int) -> Pairs:
+        from scipy.sparse import csr_array
+
+        pair, place = np.unique(first * size + second, return_inverse=True)
+        cell, row = np.arange(len(outcome)), np.arange(len(pair))
+        shape = (len(pair), len(cell))
+        one, two = pair // size, pair % size
+        ends = (np.concatenate([row, row]), np.concatenate([one, two]))
+        signs = np.repeat([1.0, -1.0], len(pair))
+        return cls(
+            size,
+            one,
+            two,
+            csr_array((outcome, (place, cell)), shape=shape),
+            csr_array((np.ones(len(cell)), (place, cell)), shape=shape),
+            csr_array((signs, ends), shape=(len(pair), size)),
+        )
+
+    def matrix(self, weights: Floats) -> Floats:
+        """The win matrix under one row of weights."""
+        won, met = self.won @ weights, self.met @ weights
+        wins = np.zeros((self.size, self.size))
+        np.add.at(wins, (self.first, self.second), won)
+        np.add.at(wins, (self.second, self.first), met - won)
+        return wins
+
+    def solve(self, weights: Floats, centre: Floats, whole: Floats) -> Floats:
+        """Log strengths for each row of weights; NaN in rows whose wins fall apart.
+
+        `centre` solves the weights `whole`. Resamples lie near it, so its curvature serves them all; what has not
+        settled after some steps is solved by Newton's method.
+        """
+        columns = np.ascontiguousarray(weights.T)
+        won, met = self.won @ columns, self.met @ columns
+        figures = np.full((len(weights), self.size), np.nan)
+        todo = np.flatnonzero(self._linked(won, met, weights, whole))
+        if len(todo) == 0:
+            return figures
+        base = self.matrix(whole)
+        inverse = np.linalg.inv(_local(base + base.T, centre)[1])
+        won, met = won[:, todo], met[:, todo]
+        here = np.repeat(centre[:, None], len(todo), axis=1)
+        for _ in range(_QUICK_STEPS):
+            chance = 1 / (1 + np.exp(-(self.contrast @ here)))
+            step = inverse @ (self.contrast.T @ (won - met * chance))
+            here += np.clip(step, -_LONGEST, _LONGEST)
+            left = np.abs(step).max(axis=0) > _QUICK_CLOSE
+            figures[todo[~left]] = here[:, ~left].T
+            todo, here, won, met = todo[left], here[:, left], won[:, left], met[:, left]
+            if len(todo) == 0:
+                break
+        for row in todo:
+            figures[row] = newton(self.matrix(weights[row]), centre)
+        figures -= figures.mean(axis=1, keepdims=True)
+        return figures
+
+    def _linked(self, won: Floats, met: Floats, weights: Floats, whole: Floats) -> Bools:
+        """Which rows of weights keep everyone linked by wins both ways; only those that lost a link are looked at."""
+        up, down = self.won @ whole > 0, (self.met - self.won) @ whole > 0
+        linked: Bools = (won[up] > 0).all(axis=0) & ((met - won)[down] > 0).all(axis=0)
+        for row in np.flatnonzero(~linked):
+            linked[row] = len(strong_components(self.matrix(weights[row]))) == 1
+        return linked

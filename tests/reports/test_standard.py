@@ -1,0 +1,24 @@
+"""The tables that every record can show, where there is almost nothing to show."""
+
+from fullbench.core.ballots import Score
+from fullbench.core.cases import Case, Verdict
+from fullbench.core.items import Item, Response
+from fullbench.core.record import Record
+from fullbench.reports.standard import tables
+
+
+def test_a_single_item_gives_gaps_with_reasons_not_an_error():
+    item = Item.ask("1", "How many?")
+    heard = [
+        Verdict.of(Case(item, (Response.say("1", name, "Two."),), Score(1, 5), trial=trial), "judge", [mark])
+        for name, mark in (("a", 4), ("b", 2))
+        for trial in range(2)
+    ]
+    found = {table.name: table for table in tables(Record(tuple(heard)))}
+    board = found["leaderboard judge"]
+    assert board.column("mean score:1-5") == [None, None]
+    assert any("two clusters" in note for note in board.notes)
+    assert found["steadiness"].rows[0][1].value == 1
+    alone = {table.name: table for table in tables(Record(tuple(heard[:2])))}
+    assert alone["steadiness"].rows[0][1] is None
+    assert any("two clusters" in note for note in alone["steadiness"].notes)
