@@ -177,7 +177,8 @@ def as_json(made: Card) -> str:
 
 def write(made: Card, path: str | Path) -> list[Path]:
     """Write a card: .html is a page with charts, .json the whole card, .md, .txt and .csv its tables."""
-    from fullbench import __version__
+    from importlib.metadata import version
+
     from fullbench.reports.files import write_file
     from fullbench.reports.page import Section, page
     from fullbench.reports.tables import write as write_tables
@@ -189,4 +190,8 @@ def write(made: Card, path: str | Path) -> list[Path]:
     if suffix not in {".html", ".htm"}:
         return write_tables(made.tables, path)
     sections = [Section("The card", tables=made.tables)]
-    return [write_file(path, page(f"Judge card: {made.judge}", made.lead, sections, source={"fullbench": __version__}))]
+    return [
+        write_file(
+            path, page(f"Judge card: {made.judge}", made.lead, sections, source={"fullbench": version("fullbench")})
+        )
+    ]
