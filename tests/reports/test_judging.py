@@ -14,7 +14,8 @@ from fullbench import Choice, Item, Ranking, Record, Response, Score, Verdict
 from fullbench.core.cases import Case, Usage
 from fullbench.core.errors import InputError
 from fullbench.reports import card as cards
-from fullbench.reports.judging import agreement_tables, agreements, averages, by_tag, meet
+from fullbench.reports.judging import agreement_tables, agreements, averages, by_tag, decided_by_all, meet
+from fullbench.reports.repeats import doubtful
 from fullbench.reports.repeats import tables as repeats
 from fullbench.reports.subsets import subset
 
@@ -99,6 +100,20 @@ def test_rankings_against_rapidfuzz(record: Record):
     assert found["edit distance"].value == pytest.approx(np.mean(wanted))
 
 
+def test_pairs_that_everybody_decides_are_the_same_rows_for_all(record: Record):
+    met = meet(record)
+    made = decided_by_all(met)
+    ours, theirs = ({(p.verdict.item): p for p in met.of(judge, "pairs")} for judge in ("good", "poor"))
+    rows = [item for item in ours if all(p[item].marks[0] != 0.5 and p[item].other[0] != 0.5 for p in (ours, theirs))]
+    wanted = {
+        judge: np.mean([p[item].marks == p[item].other for item in rows])
+        for judge, p in (("good", ours), ("poor", theirs))
+    }
+    assert {row[0]: row[1].value for row in made.rows} == pytest.approx(wanted)
+    assert {row[1].n for row in made.rows} == {len(rows)}
+    assert decided_by_all(meet(record.where(lambda v: v.judge != "poor"))).rows == []
+
+
 def test_groups_and_their_mean(record: Record):
     met = meet(record)
     found = {e.group: e for e in agreements(met, "good", by_tag(record, "dataset")) if e.shape == "scores"}
@@ -178,3 +193,4 @@ def test_steadiness_counts_a_fault_against_the_judge(record: Record):
     assert row[2].value == pytest.approx((3 / 6 + 1) / 2)
     assert row[3].value == 0.5
     assert [line[2:] for line in histogram.rows] == [["0.50 to 0.67", 1], ["0.83 to 1.00", 1]]
+    assert doubtful(Record(tuple(heard))) == [("j", case.key)]

@@ -265,3 +265,27 @@ def _table(
     title = f"Agreement with people on {kind}, by {tag}" + ("" if main else f": {'; '.join(names)}")
     name = f"{kind} by {tag}" + ("" if main else f", {names[0]}")
     return Table(name, title, ("judge", tag, *names, "n", "faults"), rows, notes, {"rule": RULES[kind]}, hint)
+
+
+def decided_by_all(met: Met, *, seed: int = 0) -> Table:
+    """Accuracy on the pairs that people and every judge of the table decide: the same rows for all judges.
+
+    The other meaning of "without ties" (people and this judge decide) is a column of `agreement_tables`.
+    """
+    heard = {judge: {_panel(p): p for p in met.of(judge, "pairs")} for judge in met.judges if met.of(judge, "pairs")}
+    shared = set.intersection(*(set(panels) for panels in heard.values())) if heard else set()
+    decided = [
+        place
+        for place in sorted(shared)
+        if all(None not in {winner(panels[place].marks), winner(panels[place].other)} for panels in heard.values())
+    ]
+    rows: list[list[Cell]] = []
+    if decided and len(heard) > 1:
+        hits = _choices(agree.accuracy)
+        rows = [[judge, hits([panels[place] for place in decided], seed)] for judge, panels in heard.items()]
+    notes = [f"{len(shared):,} pairs were ruled on by all {len(heard)} judges; {len(decided):,} of them nobody ties."]
+    return Table("pairs decided by all", "Accuracy on pairs that everybody decides", ("judge", "accuracy"), rows, notes)
+
+
+def _panel(pairing: Pairing) -> tuple[str, ...]:
+    return (pairing.verdict.item, pairing.verdict.criterion, *sorted(pairing.verdict.contestants))

@@ -19,6 +19,7 @@ from fullbench.core.record import Record
 from fullbench.judges.prompted import Example
 from fullbench.reports.judging import meet
 from fullbench.reports.probes import LENGTHENS
+from fullbench.stats.estimates import Undefined
 from fullbench.testing import check_benchmark
 from tests.making import Talker, png, words
 
@@ -140,6 +141,24 @@ def test_reviews_go_through_appeals():
     assert (name, ballot) == (judge.name, "score:1-5")
     assert (agrees.value, reasons.value, hallucinates.value) == (12 / 16, 4.0, 1 / 16)
     assert deviation.value == pytest.approx(0.5)
+
+
+def test_the_change_of_a_rate_between_two_ways_of_judging():
+    record = mllm_judge.record()
+    heard = [verdict for verdict in record if verdict.judge in {"length", "chance"} and verdict.trial == 0]
+    first = {verdict.case: place for place, verdict in enumerate(v for v in heard if v.judge == "length")}
+    told = [
+        review
+        for verdict in heard
+        for review in reviews.reviewed(
+            verdict, Review(None, None, verdict.judge == "chance" and first[verdict.case] % 4 == 0)
+        )
+    ]
+    found = reviews.change(Record(tuple(told)), "length", "chance")
+    assert found.value == pytest.approx(0.25)
+    assert found.low > 0
+    with pytest.raises(Undefined, match="no case of both"):
+        reviews.change(Record(tuple(told)), "length", "nobody")
 
 
 def test_a_review_that_was_not_made_is_no_verdict():

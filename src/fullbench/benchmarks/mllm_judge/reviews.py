@@ -7,6 +7,7 @@ people mark it under three criteria: is the ruling right, how good are the reaso
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from statistics import fmean
 
 from fullbench.benchmarks.mllm_judge.rows import PEOPLE, Review
 from fullbench.core.ballots import Likert, Score
@@ -71,6 +72,21 @@ def table(record: Record) -> Table:
     ]
     columns = ("judge", "ballot", "people agree", "grade of the reasons", "hallucinates", "deviation of grades")
     return Table("reviews", "What people think of the rulings", columns, rows, notes)
+
+
+def change(record: Record, before: str, after: str, criterion: str = HALLUCINATES) -> Estimate:
+    """How much a review's mark changes from one judge to another (say, the same model in another mode), case by case.
+
+    For hallucination and agreement, where yes is one more than no, this is the change of the rate.
+    """
+    marks: dict[str, dict[str, list[float]]] = {before: {}, after: {}}
+    for verdict in record.where(judge=PEOPLE, criterion=criterion, fault=None):
+        if verdict.contestants[0] in marks:
+            marks[verdict.contestants[0]].setdefault(verdict.item, []).extend(verdict.marks or ())
+    shared = sorted(set(marks[before]) & set(marks[after]))
+    if not shared:
+        raise Undefined(f"people reviewed no case of both {before!r} and {after!r} under {criterion!r}")
+    return bootstrap(mean, [fmean(marks[after][case]) - fmean(marks[before][case]) for case in shared])
 
 
 def _figure(record: Record, criterion: str) -> Estimate | None:

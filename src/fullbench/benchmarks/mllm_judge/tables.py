@@ -36,6 +36,7 @@ def tables(record: Record) -> list[Table]:
         met = judging.meet(heard)
         names = heard.contestants
         made += judging.agreement_tables(met, TAGS)
+        made.append(judging.decided_by_all(met))
         made.append(probes.positions(met))
         found = (probes.probes(met, judge, own=family(judge, names)) for judge in met.judges)
         made.append(probes.table(finding for findings in found for finding in findings))
