@@ -119,4 +119,4 @@ def test_the_paper_prints_one_row_twice():
 def test_not_all_correlations_are_significant(made: dict[str, Reproduced]):
     """The caption of Table 9 says that all p-values are below 0.05; for CogVLM's released run most are not."""
     ps = [made[f"CogVLM/score/{name}"].value["first_run_rows"]["p_value"] for name in FIRST_TEN]
-    assert sum(p >= 0.05 for p in ps) >= 6
+    assert sum(p >= 0.05 for p in ps) == 8

@@ -46,7 +46,7 @@ def llava_rankings(release: Release) -> Iterator[Reproduced]:
     """LLaVA-1.5-13b's rankings beside people's: strings as released, and with impossible letters taken out."""
     labels = release.labels(files.RANKINGS)
     for dataset in FIRST_TEN:
-        rows = [row for row in release.rows[files.LLAVA] if row.dataset == dataset]
+        rows = [row for row in release.rows[files.LLAVA] if row.dataset == dataset and row.number in labels]
         if not rows:
             continue
         given = [row.given[0].ruling for row in rows]
@@ -177,7 +177,8 @@ def hard_subset(release: Release) -> Iterator[Reproduced]:
     """The hard subset holds no labels: they come from the labelled files, pairs joined by item and names."""
     labels = release.labels(files.RANKINGS)
     for judge in REVIEWED:
-        rows = [(row, given) for row in release.rows[files.HARD_RANKINGS] if (given := row.by(judge))]
+        found = release.rows[files.HARD_RANKINGS]
+        rows = [(row, given) for row in found if row.number in labels and (given := row.by(judge))]
         value, estimate = ranked([given.ruling for _, given in rows], [labels[row.number] for row, _ in rows])
         short = only(value, "n", "normalized_levenshtein", "levenshtein")
         yield Reproduced(f"{judge}/batch/Hard", short, value["n"], "normalized_levenshtein", estimate)
@@ -283,8 +284,8 @@ def length(rows: Scores) -> Figures:
 
 def position(release: Release) -> Figures:
     """Who is put first, and how often the order shown is simply given back."""
-    rows = release.rows[files.LLAVA]
     labels = release.labels(files.RANKINGS)
+    rows = [row for row in release.rows[files.LLAVA] if row.number in labels]
     given = [row.given[0].ruling for row in rows]
     truth = [labels[row.number] for row in rows]
     letters = LETTERS[:4]

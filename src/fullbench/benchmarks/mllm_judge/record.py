@@ -8,6 +8,7 @@ from pathlib import Path
 
 from fullbench.benchmarks.mllm_judge import release as files
 from fullbench.benchmarks.mllm_judge.datasets import BY_NAME
+from fullbench.benchmarks.mllm_judge.layouts import Line
 from fullbench.benchmarks.mllm_judge.oddities import Oddities
 from fullbench.benchmarks.mllm_judge.release import Release, Scored
 from fullbench.benchmarks.mllm_judge.reviews import reviewed
@@ -124,17 +125,19 @@ class _Assembly:
         return self.case(name, (UNKNOWN,), "score")
 
 
-def _pictures(folder: Path, odd: Oddities) -> dict[tuple[Task, int], Picture]:
+def _pictures(folder: Path, odd: Oddities) -> dict[tuple[str, int], Picture]:
     """The pictures at hand, by task and item. Their type is what their bytes say."""
     index = folder / "images" / "index.jsonl"
     if not index.exists():
         return {}
-    found: dict[tuple[Task, int], Picture] = {}
-    for line, row in read_rows(index):
-        picture = Picture.read(index.parent / str(row["file"]), path=index, line=line)
-        if picture.media != "image/jpeg" and str(row["file"]).endswith(".jpg"):
-            odd.note("images/index", f"a picture called .jpg is {picture.media}: taken for what it is")
-        found[row["task"], row["id"]] = picture
+    found: dict[tuple[str, int], Picture] = {}
+    for number, values in read_rows(index):
+        line = Line("images/index", str(index), number, values, odd)
+        name = str(line["file"])
+        picture = Picture.read(index.parent / name, path=index, line=number)
+        if picture.media != "image/jpeg" and name.endswith(".jpg"):
+            line.note(f"a picture called .jpg is {picture.media}: taken for what it is")
+        found[str(line["task"]), line.whole("id")] = picture
     return found
 
 

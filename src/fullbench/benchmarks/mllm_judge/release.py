@@ -7,10 +7,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from fullbench.benchmarks.mllm_judge import layouts
-from fullbench.benchmarks.mllm_judge.datasets import BY_NAME
 from fullbench.benchmarks.mllm_judge.layouts import Line, Rulings
 from fullbench.benchmarks.mllm_judge.oddities import Oddities
 from fullbench.benchmarks.mllm_judge.rows import PEOPLE, Row, Task
@@ -87,6 +85,7 @@ class Release:
         rows = {file: tuple(_rows(folder, file, task, how, odd)) for file, (task, how) in FILES.items()}
         _compare_answers(rows, odd)
         _compare_releases(rows, odd)
+        _count_unlabelled(rows, odd)
         return cls(folder, rows, tuple(_scored(folder, odd)), _instructions(folder, rows, odd), odd)
 
     def labels(self, *files: str) -> dict[int, str]:
@@ -123,9 +122,7 @@ def _rows(folder: Path, file: str, task: Task, how: Rulings, odd: Oddities) -> I
 
 def _scored(folder: Path, odd: Oddities) -> Iterator[Scored]:
     for line in _lines(folder, JUDGES_CSV, ".csv", odd):
-        dataset = line["original_dataset"]
-        if dataset not in BY_NAME:
-            raise line.error(f"the data set must be one of {', '.join(BY_NAME)}; found {dataset!r}")
+        dataset = layouts.known_dataset(line)
         human = _score(line, "human", nothing="0")
         judges = {judge: _score(line, column, nothing="-1") for judge, column in THIRD_PARTY.items()}
         if human is None:
@@ -133,10 +130,16 @@ def _scored(folder: Path, odd: Oddities) -> Iterator[Scored]:
         for judge, score in judges.items():
             if score is None:
                 line.note(f"the score of {judge} is -1 or missing: the verdict is 'unreadable'")
-        score_id = line["score_id"]
-        if score_id is None:
+        if line["score_id"] is None:
             line.note("no score_id: the answer is known by its row alone")
-        yield Scored(int(line["row"]), None if score_id is None else int(score_id), dataset, human, judges)
+        yield Scored(_whole(line, "row") or 0, _whole(line, "score_id"), dataset, human, judges)
+
+
+def _whole(line: Line, column: str) -> int | None:
+    value = line[column]
+    if value is not None and not str(value).isdecimal():
+        raise line.error(f"{column!r} must be a whole number; found {value!r}")
+    return None if value is None else int(value)
 
 
 def _score(line: Line, column: str, *, nothing: str) -> int | None:
@@ -151,14 +154,14 @@ def _score(line: Line, column: str, *, nothing: str) -> int | None:
 def _instructions(folder: Path, rows: Mapping[str, Iterable[Row]], odd: Oddities) -> int:
     """How many instructions of the first step there are; those that later files do not ask so are counted as odd."""
     asked = {(row.dataset, row.question) for group in rows.values() for row in group}
-    seen: set[Any] = set()
+    seen: set[int] = set()
     count = 0
     for line in _lines(folder / "native", STEP1, ".jsonl", odd):
         count += 1
-        if line["id"] in seen:
+        if line.whole("id") in seen:
             line.note("the id occurs before: no item is made from this file")
-        seen.add(line["id"])
-        if (line["original_dataset"], line["instruction"]) not in asked:
+        seen.add(line.whole("id"))
+        if (layouts.known_dataset(line), str(line["instruction"])) not in asked:
             line.note("no labelled row of the same data set asks this: not used")
     return count
 
@@ -185,3 +188,15 @@ def _compare_releases(rows: Mapping[str, Iterable[Row]], odd: Oddities) -> None:
             if same
             else "the later release rules otherwise: set aside",
         )
+
+
+def _count_unlabelled(rows: Mapping[str, Iterable[Row]], odd: Oddities) -> None:
+    """Count the rows of judges on which no person ruled: they enter no figure."""
+    labelled: dict[str, set[tuple[str, frozenset[str]]]] = defaultdict(set)
+    for file in (SCORES, *MARKED_SCORES, PAIRS, *MARKED_PAIRS, RANKINGS):
+        for row in rows[file]:
+            labelled[row.task].add((row.item_id, frozenset(row.contestants)))
+    for file in (COGVLM, LLAVA, HARD_RANKINGS, HARD_PAIRS):
+        for row in rows[file]:
+            if (row.item_id, frozenset(row.contestants)) not in labelled[row.task]:
+                odd.note(file, "no person ruled on these answers: the row enters no figure")
