@@ -1,8 +1,8 @@
 """One client, one measurement, one process: `python -m scripts.bench.clients CLIENT URL CALLS WIDTH` prints JSON.
 
-Clients: `ours` (ChatModel), `hearing` (a whole run, ledger on), `inspect` (inspect_ai's generate), `floor` (an asyncio protocol that does nothing but write and read), `sdk` (the OpenAI
-SDK). Each asks the same: 443 words and a JPEG of 40 KB. The last imports nothing of ours, so that it can run in an
-environment of its own.
+Clients: `ours` (ChatModel), `hearing` (a whole run, ledger on), `floor` (an asyncio protocol that does nothing but
+write and read), `sdk` (the OpenAI SDK), `inspect` (inspect_ai's generate). Each asks the same: 443 words and a JPEG of
+40 KB. The last two import nothing of ours, so that they can run in environments of their own.
 """
 
 from __future__ import annotations

@@ -139,7 +139,7 @@ def test_single_ratings_of_mj_bench() -> None:
                 seen["same" if stored is None else "off the scale" if off else "rescaled" if rescaled else "other"] += 1
             else:
                 seen["gained" if stored is None else "same" if ruling == (stored,) else "other"] += 1
-    assert seen == {"same": 2380, "gained": 160, "off the scale": 96, "rescaled": 4}
+    assert seen == {"same": 2333, "gained": 207, "off the scale": 96, "rescaled": 4}
 
 
 def test_ratings_in_pairs_of_mj_bench() -> None:

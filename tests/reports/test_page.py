@@ -4,14 +4,16 @@ import base64
 import hashlib
 import io
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
 from PIL import Image
 
+from fullbench.core.cases import Verdict
 from fullbench.core.pictures import Picture
 from fullbench.reports.page import Section, page, thumbnail
-from tests.reports.sample import HOSTILE, LEADERBOARD, USAGE, picture, sections
+from tests.reports.sample import HOSTILE, LEADERBOARD, USAGE, exhibit, picture, sections
 
 VOID = {"meta", "link", "img", "br", "input"}
 
@@ -72,7 +74,7 @@ def test_nothing_points_outside(html):
 def test_a_reader_finds_headings_captions_labels_and_alternatives(html):
     tree = Tree(html)
     assert len(tree.all("h1")) == 1
-    assert len(tree.all("caption")) == len(tree.all("table")) == 6
+    assert len(tree.all("caption")) == len(tree.all("table")) == 7
     assert all(attrs["alt"] for attrs in tree.all("img"))
     charts = [attrs for attrs in tree.all("div") if attrs.get("class") == "chart"]
     assert len(charts) == 6
@@ -86,7 +88,7 @@ def test_faults_costs_and_sources_are_there(html):
     assert re.search(r'class="number fault" data-sort="3\.0">3<', html)
     assert "<dt>Dollars</dt><dd>unknown</dd>" in html
     assert "<dt>seeds</dt><dd>1, 2</dd>" in html
-    assert "This judge gave no words." in html
+    assert '<span class="none">no words</span>' in html
 
 
 def test_words_on_coloured_cells_do_not_turn_with_the_paper(html):
@@ -101,6 +103,16 @@ def test_without_the_charts_extra_the_page_says_what_is_missing(monkeypatch):
     assert "fullbench[charts]" in html
     assert "<svg" not in html
     assert "<table>" in html
+
+
+def test_rulings_stand_under_the_names_they_are_for_whatever_the_order_shown():
+    one = exhibit()
+    turned = Verdict("d", "judge", "42", ("painter", HOSTILE), "score:1-5", marks=(1, 3))
+    html = page("T", "", [Section("S", exhibits=[replace(one, verdicts=[*one.verdicts, turned])])])
+    marks = re.findall(r'<td class="number" data-sort="([\d.]+)">', html)
+    assert list(map(float, marks)) == [2, 4.5, 3, 1]
+    assert html.count("shown first") == 1
+    assert "shown first" not in page("T", "", [Section("S", exhibits=[one])])
 
 
 def test_a_thumbnail_is_small_and_keeps_its_shape():

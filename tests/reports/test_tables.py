@@ -74,6 +74,12 @@ def test_colour_marks_faults_only_when_asked():
     assert "\x1b" not in render(TABLE, "text")
 
 
+def test_an_interval_of_whole_numbers_keeps_the_columns_decimals():
+    table = Table("t", "T", ["x"], [[Estimate(5, 5, 5, 8)], [Estimate(3.667, 2.125, 5, 8)]])
+    assert "| 5.00 [5.00, 5.00] | 8 |" in render(table, "markdown")
+    assert "| 3.67 [2.12, 5.00] | 8 |" in render(table, "markdown")
+
+
 def test_different_ns_in_a_row_stand_in_their_cells():
     table = Table("t", "T", ["x", "y"], [[Estimate(0.5, 0.4, 0.6, 10), Estimate(0.5, 0.4, 0.6, 20)]])
     assert "0.50 [0.40, 0.60] n=10 | 0.50 [0.40, 0.60] n=20" in render(table, "markdown")

@@ -8,21 +8,33 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Literal
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Literal
 
 from fullbench.core.errors import InputError
-from fullbench.core.reading import Ruling, read
-from fullbench.core.reading_choice import ChoiceForm
-from fullbench.core.reading_marks import Form
-from fullbench.core.reading_order import RankingForm
-from fullbench.core.reading_values import NumberForm, WordForm
+
+if TYPE_CHECKING:
+    from fullbench.core.reading_marks import Form
 
 Language = Literal["en", "zh"]
 Style = Literal["marker", "json"]
+Ruling = tuple[float, ...] | Literal["refused", "unreadable"]
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
-__all__ = ["LETTERS", "Ballot", "Choice", "Language", "Likert", "Ranking", "Real", "Ruling", "Score", "Style", "ballot"]
+
+_TERSE = 10
+
+
+def _read(form: Ballot, text: str, n: int, shown: Sequence[str]) -> Ruling:
+    from fullbench.core.reading import read  # late: its patterns take long to compile, and only judges need them
+
+    return read(form._reader, text, n, shown)  # noqa: SLF001
+
+
+@lru_cache(maxsize=4096)
+def _read_terse(form: Ballot, text: str, n: int) -> Ruling:
+    """A reply that is a marker and no more: too short to quote anybody, and the same one comes by the thousand."""
+    return _read(form, text, n, ())
 
 
 class Ballot(ABC):
@@ -68,7 +80,9 @@ class Ballot(ABC):
         `shown` holds the candidates' own words: a ruling that only quotes them does not count. The rule stands in
         `core.reading`, what is a quotation in `core.reading_quotes`.
         """
-        return read(self._reader, text, n, shown)
+        if len(text) <= _TERSE and text.startswith("[["):
+            return _read_terse(self, text, n)
+        return _read(self, text, n, shown)
 
     def write(self, marks: Sequence[float], form: Style = "marker") -> str:
         """A ruling in the form `read` prefers: `read(write(marks), n) == marks` for every legal `marks`."""
@@ -135,6 +149,8 @@ class Score(Ballot):
         return bool(marks) and all(self.low <= mark <= self.high and float(mark).is_integer() for mark in marks)
 
     def _form(self) -> Form:
+        from fullbench.core.reading_values import NumberForm
+
         return NumberForm(self.low, self.high, whole=True)
 
     def _tokens(self, marks: Sequence[float]) -> list[str]:
@@ -171,6 +187,8 @@ class Real(Ballot):
         return bool(marks) and all(self.low <= mark <= self.high for mark in marks)
 
     def _form(self) -> Form:
+        from fullbench.core.reading_values import NumberForm
+
         return NumberForm(self.low, self.high, whole=False)
 
     def _tokens(self, marks: Sequence[float]) -> list[str]:
@@ -184,7 +202,7 @@ class Likert(Ballot):
     words: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        folded = {WordForm.fold(word) for word in self.words}
+        folded = {re.sub(r"[\s-]+", " ", word).casefold() for word in self.words}
         if len(self.words) < 2 or len(folded) < len(self.words):
             raise InputError(f"a likert ballot needs two or more different words; found {list(self.words)}")
         for word in self.words:
@@ -210,6 +228,8 @@ class Likert(Ballot):
         return bool(marks) and all(float(mark).is_integer() and 1 <= mark <= len(self.words) for mark in marks)
 
     def _form(self) -> Form:
+        from fullbench.core.reading_values import WordForm
+
         return WordForm(self.words)
 
     def _tokens(self, marks: Sequence[float]) -> list[str]:
@@ -245,6 +265,8 @@ class Choice(Ballot):
         return sorted(marks) == [0.0] * (n - 1) + [1.0] or (self.tie and n > 1 and all(mark == 1 / n for mark in marks))
 
     def _form(self) -> Form:
+        from fullbench.core.reading_choice import ChoiceForm
+
         return ChoiceForm(self.tie)
 
     def _tokens(self, marks: Sequence[float]) -> list[str]:
@@ -274,6 +296,8 @@ class Ranking(Ballot):
         return len(marks) > 1 and sorted(marks) == [float(i + 1) for i in range(len(marks))]
 
     def _form(self) -> Form:
+        from fullbench.core.reading_order import RankingForm
+
         return RankingForm()
 
     def _tokens(self, marks: Sequence[float]) -> list[str]:

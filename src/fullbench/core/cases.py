@@ -6,13 +6,12 @@ import math
 import random
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import combinations, permutations
 from typing import Literal
 
 from fullbench.core.ballots import Ballot
 from fullbench.core.errors import InputError
-from fullbench.core.items import Item, Response, digest
+from fullbench.core.items import Item, Response, digest, once
 
 Fault = Literal["refused", "unreadable", "recused"]
 FAULTS: tuple[Fault, ...] = ("refused", "unreadable", "recused")
@@ -65,7 +64,7 @@ class Case:
             if response.item != self.item.id:
                 raise InputError(f"a case on item {self.item.id!r} shows a response to item {response.item!r}")
 
-    @cached_property
+    @once
     def key(self) -> str:
         """Names and content of all that can change the ruling, as a digest; the trial stands beside it."""
         return digest([self.item.key, [r.key for r in self.responses], self.ballot.spec, self.criterion])

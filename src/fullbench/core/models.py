@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, Protocol, runtime_checkable
 
 from fullbench.core.cases import NOTHING, Case, Failure, Usage, Verdict
-from fullbench.core.items import Turn, digest, parts_content
+from fullbench.core.items import Turn, digest, once, parts_content
 
 
 @dataclass(frozen=True)
@@ -20,7 +19,7 @@ class Prompt:
     json: bool = False
     tag: Any = field(default=None, compare=False, repr=False)
 
-    @cached_property
+    @once
     def digest(self) -> str:
         """Stands for all that is sent: words, pictures, seed."""
         return digest([[[turn.role, parts_content(turn.parts)] for turn in self.turns], self.seed, self.json])

@@ -11,7 +11,7 @@ _SIGN = r"\s?([<>=~]{1,3})\s?"
 _COMPARED = re.compile(rf"{ref('x')}(?:{_SIGN}{ref('y')}){{1,25}}(?P<both>\s?=\s?(?i:good|bad))?")
 _ADVERB = (
     r"(?:slightly|much|clearly|significantly|definitely|marginally|overall|still|simply|a bit|somewhat|far|indeed|also"
-    r"|therefore|thus|the|a|considered|judged|deemed|by far|to be|just|generally|ultimately)"
+    r"|clear|obvious|therefore|thus|the|a|considered|judged|deemed|by far|to be|just|generally|ultimately)"
 )
 _BETTER = (
     rf"(?:(?:is|was|'s|has been|are)\s(?:{_ADVERB}\s){{0,3}}"
@@ -56,6 +56,7 @@ _TIE = "tie draw winner both equal 平局 平手 打平 不相 不分 难分 一
 _WIN_WORDS, _LOSS_WORDS, _CHOICE_WORDS, _BEST_WORDS, _EVEN_WORDS = (
     row.split() for row in (_WIN, _LOSS, _PICK, _TOP, _TIE)
 )
+_SMALL = re.compile(rf"(?:(?i:{NOUN})[ _-]?)?([a-z])")
 _WHICH = re.compile(r"(?i)better|best|preferred|winning|winner|choice|preference|胜|选择")
 
 
@@ -94,8 +95,8 @@ class ChoiceForm(Form):
 
     def phrase(self, raw: str, n: int, *, digits: bool = False) -> Marks | None:
         body = unlabelled(raw)
-        if re.fullmatch(r"[a-z]", body):
-            body = body.upper()
+        if match := _SMALL.fullmatch(body):
+            body = match[1].upper()
         if _SAME.fullmatch(body):
             return self.even(n)
         if match := _COMPARED.fullmatch(body):

@@ -15,6 +15,8 @@ from fullbench.core.reading_words import KEY, KEY_WORDS, NOUN, NUM, STRONG, clau
 Marks = tuple[float, ...]
 ILLEGAL: Marks = ()
 PROSE = "prose"
+ECHO = "echo"
+CHECKED = 200
 HOLD = 200
 RESPONSE = re.compile(ref())
 
@@ -55,15 +57,29 @@ class Form(ABC):
 _TRIM = " \t\n.,;:!\"'()[]{}。"
 _LABEL = re.compile(
     r"(?<![A-Za-z])"
-    rf"(?P<key>(?i:{KEY})|(?i:better|best|preferred|winning)\s?(?i:{NOUN})?)s?"
+    rf"(?P<key>(?i:{KEY})|(?i:better|best|preferred|winning)\s?(?i:{NOUN}|one)?|(?i:overall)(?=\s?[:=]))s?"
     rf"(?P<of>(?i:\s?\([^()\n]{{0,40}}\)|\s(?:from|of|between|on)\s[^\n:.]{{0,24}}?{NUM}\s?(?:to|and|-)\s?{NUM}"
     rf"|\s(?:of|for)\s(?:the|this|that)\s[\w ]{{1,30}}?)?)"
-    r"(?:\s?(?:[:=]|\s-\s|-\s)\s{0,3}|\s(?i:is|are|was|would be|will be|as|of)(?i:\sthat)?[\s:]{1,3}"
+    r"(?:\s?(?:[:=]|\s-\s|-\s)\s{0,3}|\s(?i:is|are|was|would be|will be|as|of)(?i:\sthat|\sas follows)?[\s:]{1,3}"
     r"|\s?(?:是|为|应为|应该是)[\s:]{0,3})"
 )
-_LABEL_WORDS = [*KEY_WORDS, "better", "best", "preferred", "winning"]
+_LABEL_WORDS = [*KEY_WORDS, "better", "best", "preferred", "winning", "overall"]
+PLACEHOLDER = re.compile(
+    r"(?:(?:your|the|final|overall|a|an|best|whole|single|integer|of)[ _])*(?:rating|score|letter|choice|verdict|answer"
+    r"|option|number|ranking|rank|judge?ment|word|label|value|integer|mark|result|here|winner)s?"
+    r"(?:[ _](?:here|of|for|number|[A-Z1-9]|[a-z ]{1,20}))?"
+    r"|[xXnN.…_?#-]{1,5}|first|second|third|fourth|last|best|worst|next|\W*"
+    r"|(?:你的|您的|最终|最好|最佳|第[一二三四五六七八九])?"
+    r"(?:评分|分数|得分|字母|选择|答案|结论|判断|数字|词|排名|整数)|最好的?|第[一二三四五六]|最后|其次|最差的?",
+    re.IGNORECASE,
+)
 _WORD_BEFORE = re.compile(r"[A-Za-z][\w-]{0,20}[ -]$|[\u3400-\u9fff]{1,4}$")
-_LEADING_LABEL = re.compile(rf"(?i:(?:final |overall |my )?{KEY})\s?(?:[:=]|\bis\b|是|为)?\s?")
+_ANSWER = re.compile(r"answer|result|答案|结果", re.IGNORECASE)
+_CONCLUDES = re.compile(
+    r"\W*(?:(?:so|thus|therefore|hence|my|the|final|overall|our|in conclusion|最终|因此|所以|我的|综上|故|则)\W*){0,5}",
+    re.IGNORECASE,
+)
+_LEADING_LABEL = re.compile(rf"(?i:(?:the |my )?(?:final |overall )?{KEY})\s?(?:[:=]|\bis\b:?|是|为)?\s?")
 _SUPPOSED = re.compile(r"\b(?:if|had|could|unless)\b|如果|假如", re.IGNORECASE)
 
 
@@ -102,12 +118,19 @@ class Label(NamedTuple):
 
 
 def labels(text: str) -> list[Label]:
-    """Every label in the text; those of a hypothetical sentence are left out."""
+    """Every label in the text; those of a hypothetical sentence are left out.
+
+    An answer is often that to the item ("Both say the correct answer is B"); it counts as a label only where nothing
+    but words that conclude stand before it.
+    """
     found = []
     done = 0
     for spot in spots(text, _LABEL_WORDS):
         match = _LABEL.match(text, spot) if spot >= done else None
-        if match is None or _SUPPOSED.search(clause(text, spot)):
+        if match is None:
+            continue
+        before = clause(text, spot)
+        if _SUPPOSED.search(before) or (_ANSWER.match(match["key"]) and not _CONCLUDES.fullmatch(before)):
             continue
         done, kind = match.end(), _kind(text, spot)
         if kind != "is":

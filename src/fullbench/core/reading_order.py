@@ -16,6 +16,7 @@ _STEP = r"(?:\(?\d{1,2}[.):]\s?|(?i:\d(?:st|nd|rd|th)\b(?: place)?\s?[:.-]?\s?))
 _ORDER = re.compile(rf"{_STEP}{ref('x')}(?:(?:{_LINK}|\s{{1,3}}){_STEP}{ref('y')}){{1,25}}")
 _ROW = re.compile(rf"{ref('x')}(?:\s?>{{1,2}}\s?{ref('y')}){{1,25}}")
 _RUN = re.compile(r"[A-Z]{2,26}?(?=[A-Z][a-z]|[^A-Za-z]|$)")
+_PLACE = re.compile(r"(?i:\b(?:second|third|fourth|fifth|last|worst)(?: place)?:\s?)")
 _HAN = "一二三四五六七八九"
 _ITEM = re.compile(
     rf"^[ \t]*(?:rank |no\.? ?|第)?(?P<rank>[1-9{_HAN}])(?:名|st|nd|rd|th)?(?: place)?[.):\- ]+\s?{ref()}",
@@ -41,7 +42,7 @@ class RankingForm(Form):
 
     def phrase(self, raw: str, n: int, *, digits: bool = False) -> Marks | None:
         body = unlabelled(raw)
-        body = re.sub(r"[\[\]\"]", "", body)
+        body = _PLACE.sub("", re.sub(r"[\[\]\"']", "", body))
         if _RUN.fullmatch(body):
             return self.marks([ord(sign) - ord("A") for sign in body], n)
         if _ORDER.fullmatch(body):

@@ -6,7 +6,7 @@ import re
 from abc import abstractmethod
 from collections.abc import Sequence
 
-from fullbench.core.reading_marks import HOLD, ILLEGAL, PROSE, Claim, Form, Marks, labels, trim, unlabelled
+from fullbench.core.reading_marks import HOLD, ILLEGAL, PROSE, Claim, Form, Marks, labels, unlabelled
 from fullbench.core.reading_words import KEY, NEGATION, NUM, clause, number, position, ref
 
 _HEDGE = r"\s?(?:-|~|/|\bto\b|\bor\b|\band\b|到|至|或)\s?"
@@ -15,6 +15,10 @@ _REFUTED = re.compile(
     re.IGNORECASE,
 )
 _SEPARATOR = r"(?:\s?[,;/|&\n]\s{0,3}(?:and\s)?|\sand\s|\s{1,4}|\s?和\s?)"
+
+
+_OF_THE_ITEM = re.compile(r"answer|result|order|答案|结果", re.IGNORECASE)
+_RATE = re.compile(r"(?i:\b(?:rate|rated|grade|judge|consider)\b[^.!?\n\[\]]{0,80}?\s(?:as|a|an|be)\s|评为|评价为)")
 
 
 class ValueForm(Form):
@@ -61,7 +65,8 @@ class ValueForm(Form):
         return marks if not rest or re.match(r"[(\-:,.;=]|[A-Z][a-z]", rest) else ILLEGAL
 
     def bare(self, line: str, n: int) -> Marks | None:
-        whole = n > 1 or self.value.fullmatch(trim(line)) or self.series.fullmatch(trim(line))
+        body = unlabelled(line)
+        whole = n > 1 or self.value.fullmatch(body) or self.series.fullmatch(body)
         return self.phrase(line, n) if whole else None
 
     def phrases(self, body: str, n: int) -> Marks | None:
@@ -97,6 +102,8 @@ class ValueForm(Form):
     def labels(self, text: str) -> list[Claim]:
         claims = []
         for label in labels(text):
+            if _OF_THE_ITEM.match(label.key) and "final" not in clause(text, label.start).casefold():
+                continue
             marks, end = self.lead(label.rest)
             if marks is not None:
                 claims.append(Claim(label.start, label.end + end, marks, label.kind))
@@ -180,6 +187,14 @@ class WordForm(ValueForm):
 
     def mark(self, match: re.Match[str]) -> Marks:
         return (self.ranks[self.fold(match["word"])],)
+
+    def rated(self, text: str) -> list[Claim]:
+        claims = []
+        for match in _RATE.finditer(text):
+            marks, end = self.lead(text[match.end() : match.end() + HOLD])
+            if marks and not NEGATION.search(clause(text, match.start(), 60) + match[0]):
+                claims.append(Claim(match.start(), match.end() + end, marks))
+        return claims
 
     def looks_like(self, raw: str) -> bool:
         return self.any.search(raw.split("\n", 1)[0]) is not None or re.match(r"\d", raw) is not None

@@ -124,7 +124,7 @@ preference pick 评分 得分 分数 打分 总分 评级 等级 评价 结论 �
 KEY_WORDS = _KEYS.split()
 KEY = "(?:" + "|".join(KEY_WORDS) + ")"
 STRONG = re.compile(
-    r"(?:^|(?<=[ -]))(?:final|overall|total|my|the|your|our|a|an|its|this|in|so|thus|therefore|hence|and|single|correct"
+    r"(?:^|(?<=[ -]))(?:final|overall|total|my|the|your|our|a|an|its|this|in|so|thus|therefore|hence|and|single"
     r"|official|definitive)$|(?:最终|最后|总体|综合|整体|我的|我|总|本次|为|是|给出|得出|因此|所以|综上)$",
     re.IGNORECASE,
 )

@@ -75,6 +75,7 @@ class PromptedJudge:
     form: Literal["marker", "json"] = "marker"
     template: Template | None = None
     label: str | None = None
+    _asked: dict[tuple[str, int], tuple[Part, ...]] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
         for name, value, known in (("mode", self.mode, Mode), ("sight", self.sight, Sight)):
@@ -220,17 +221,23 @@ class PromptedJudge:
     def _hearing(self, case: Case) -> tuple[Part, ...]:
         """The responses and the question for a ruling."""
         n = len(case.responses)
-        form = self.form if self.mode != "direct" else "marker"
-        manner = "direct" if self.mode == "direct" else "analyze"
-        asked = {"text": (case.ballot.ask(n, self.language, form),)}
         meaning = self.criteria.get(case.criterion, "" if case.criterion == "overall" else case.criterion)
         values: dict[str, Sequence[Part]] = {
             "criterion": (meaning,),
             "shown": (str(n),),
-            "responses": tuple(_fenced(case, digest([case.key, self.settings["wording"]])[:8])),
-            "ruling": self.wording.fill_block(manner, asked),
+            "responses": tuple(_fenced(case)),
+            "ruling": self._ruling(case.ballot, n),
         }
         return self.wording.fill_block("hearing", values)
+
+    def _ruling(self, form: Ballot, n: int) -> tuple[Part, ...]:
+        """How the ruling is asked for; the same for all cases with this ballot and number of responses."""
+        known = self._asked.get((form.spec, n))
+        if known is None:
+            asked = form.ask(n, self.language, "marker" if self.mode == "direct" else self.form)
+            manner = "direct" if self.mode == "direct" else "analyze"
+            known = self._asked[form.spec, n] = self.wording.fill_block(manner, {"text": (asked,)})
+        return known
 
     def _pictures(self, item: Item) -> Iterator[Part]:
         if self.sight == "image":
@@ -253,10 +260,10 @@ def _dialogue(item: Item) -> Iterator[Part]:
         yield f"{turn.role}: {turn.text}\n"
 
 
-def _fenced(case: Case, mark: str) -> Iterator[Part]:
-    """The responses, each between marks that its author could not foresee."""
+def _fenced(case: Case) -> Iterator[Part]:
+    """The responses, each between marks that its author could not foresee: they carry a digest of all of them."""
     for letter, response in zip(LETTERS, case.responses, strict=False):
-        name = f"response {letter} {mark}"
+        name = f"response {letter} {case.key[:8]}"
         yield f"<{name}>\n"
         yield from response.parts
         yield f"\n</{name}>\n"

@@ -74,7 +74,8 @@ def show(cell: Cell, places: int = 2) -> str:
     if isinstance(cell, str):
         return plain(cell)
     if isinstance(cell, EstimateLike):
-        return f"{number(cell.value, places)} [{number(cell.low, places)}, {number(cell.high, places)}]"
+        value, low, high = (number(float(end), places) for end in (cell.value, cell.low, cell.high))
+        return f"{value} [{low}, {high}]"
     return number(cell, places)
 
 

@@ -21,7 +21,7 @@ from fullbench.core.items import Item, Response
 from fullbench.core.pictures import Picture
 from fullbench.core.results import EstimateLike, Table
 from fullbench.reports import charts
-from fullbench.reports.cells import decimals, is_fault, number, numeric, show, sort_value
+from fullbench.reports.cells import decimals, is_fault, numeric, show, sort_value
 from fullbench.reports.charts import Chart
 
 if TYPE_CHECKING:
@@ -170,11 +170,11 @@ def _column(table: Table, name: str) -> list[_Cell]:
         if not isinstance(cell, EstimateLike):
             shown.append(_Cell(show(cell, places), sort, classes))
             continue
-        ends = f"[{number(cell.low, places)}, {number(cell.high, places)}]"
+        figure, ends = show(cell, places).split(" ", 1)
         bar = None if most <= least else _bar(cell, least, most)
         method = getattr(cell, "method", "")
         title = f"n = {cell.n}" + (f"; {method}" if method else "")
-        shown.append(_Cell(number(cell.value, places), sort, classes, f"{ends} n={cell.n}", bar, title))
+        shown.append(_Cell(figure, sort, classes, f"{ends} n={cell.n}", bar, title))
     return shown
 
 
@@ -206,20 +206,27 @@ def _exhibit(exhibit: Exhibit) -> dict[str, Any]:
             )
             for response in exhibit.responses
         ],
-        "rulings": [
-            (
-                verdict.judge,
-                verdict.fault,
-                list(zip(verdict.contestants, map(_mark, verdict.marks or ()), strict=False)),
-                verdict.text,
-            )
-            for verdict in exhibit.verdicts
-        ],
+        "rulings": _rulings(exhibit),
     }
 
 
-def _mark(mark: float) -> str:
-    return f"{mark:g}"
+def _rulings(exhibit: Exhibit) -> dict[str, Any]:
+    """Every verdict as a row of marks under the contestants' names; who was shown first, where orders differ."""
+    shown = [response.contestant for response in exhibit.responses]
+    names = list(dict.fromkeys([*shown, *(name for one in exhibit.verdicts for name in one.contestants)]))
+    rows = []
+    for verdict in exhibit.verdicts:
+        marks = dict(zip(verdict.contestants, verdict.marks or (), strict=False))
+        rows.append(
+            {
+                "judge": verdict.judge,
+                "first": verdict.contestants[0],
+                "marks": [marks.get(name) for name in names],
+                "fault": verdict.fault,
+                "text": verdict.text,
+            }
+        )
+    return {"names": names, "rows": rows, "orders": len({verdict.contestants for verdict in exhibit.verdicts}) > 1}
 
 
 def _draw(drawn: Chart) -> _Drawn:

@@ -287,7 +287,8 @@ def page(
     source: Mapping[str, Any] | None = None,
 ) -> Path:
     """A page with all tables, their charts, and some of the cases behind them, as one HTML file."""
-    from fullbench import __version__
+    from importlib.metadata import version
+
     from fullbench.reports.files import write_file
     from fullbench.reports.page import Section
     from fullbench.reports.page import page as render
@@ -301,7 +302,7 @@ def page(
         f"{len(record):,} verdicts of {len(record.judges)} judges on {len(record.contestants)} contestants. "
         "Every figure has its interval and its n; what was not ruled is counted, never guessed."
     )
-    made_by = {"fullbench": __version__, **(source or {})}
+    made_by = {"fullbench": version("fullbench"), **(source or {})}
     return write_file(path, render(title, lead, sections, usage=used, source=made_by))
 
 

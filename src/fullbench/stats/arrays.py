@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fullbench.stats.estimates import Undefined
+
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -47,3 +49,28 @@ def codes(labels: npt.ArrayLike) -> tuple[npt.NDArray[Any], Ints]:
         raise ValueError(f"labels must be one list; found {array.ndim} dimensions")
     names, inverse = np.unique(array, return_inverse=True)
     return names, inverse.astype(np.int64)
+
+
+def duels(
+    first: npt.ArrayLike, second: npt.ArrayLike, outcome: Numbers, contestants: int = 0
+) -> tuple[Ints, Ints, Floats, int]:
+    """Duels of contestants 0, 1, 2, ... as arrays, and how many contestants there are, `contestants` at least.
+
+    An outcome is 1 when the first won, 0 when it lost, 0.5 for a tie.
+
+    >>> duels([0, 2], [1, 1], [1, 0.5])[3]
+    3
+    """
+    one, two, result = np.asarray(first), np.asarray(second), column(outcome, "outcomes")
+    if not len(one) == len(two) == len(result):
+        raise ValueError(f"the columns must have one length; found {len(one)}, {len(two)}, {len(result)}")
+    if len(one) == 0:
+        raise Undefined("no duel was fought")
+    if one.dtype.kind not in "iu" or two.dtype.kind not in "iu" or min(one.min(), two.min()) < 0:
+        raise ValueError("contestants must be codes 0, 1, 2, ...")
+    if (one == two).any():
+        raise ValueError(f"a contestant cannot meet itself; {int((one == two).sum())} duels say so")
+    if ((result != 0) & (result != 1) & (result != 0.5)).any():
+        raise ValueError("an outcome is 1 (the first won), 0 (it lost) or 0.5 (a tie)")
+    size = max(contestants, int(one.max()) + 1, int(two.max()) + 1)
+    return one.astype(np.int64), two.astype(np.int64), result, size

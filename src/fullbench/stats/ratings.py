@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from fullbench.stats.arrays import Floats, Ints, Numbers, column
+from fullbench.stats.arrays import Floats, Ints, Numbers, duels
 from fullbench.stats.bootstrap import Labels, Sample, replicate
 from fullbench.stats.estimates import Estimate, Undefined
 from fullbench.stats.graphs import strong_components, weak_components
@@ -86,9 +86,10 @@ def win_rates(
             wilson(float(up), round(float(all_)), level=level) if all_ else None
             for up, all_ in zip(wins.sum(axis=1), played, strict=True)
         ]
-    one, two, result, label = np.asarray(first), np.asarray(second), column(outcome), np.asarray(cluster)
+    one, two, result, size = duels(first, second, outcome, contestants)
+    label = np.asarray(cluster)
     rates: list[Estimate | None] = []
-    for who in range(len(wins)):
+    for who in range(size):
         mine = (one == who) | (two == who)
         won = np.where(one == who, result, 1 - result)[mine]
         clusters = len(np.unique(label[mine]))
@@ -175,22 +176,10 @@ def _duels(
     first: npt.ArrayLike, second: npt.ArrayLike, outcome: Numbers, contestants: int, cluster: Labels | None = None
 ) -> tuple[Sample, int]:
     """Duels counted by (lower code, higher code, outcome for the lower), and the number of contestants."""
-    one, two, result = np.asarray(first), np.asarray(second), column(outcome, "outcomes")
-    if not len(one) == len(two) == len(result):
-        raise ValueError(f"the columns must have one length; found {len(one)}, {len(two)}, {len(result)}")
-    if len(one) == 0:
-        raise Undefined("no duel was fought")
-    if one.dtype.kind not in "iu" or two.dtype.kind not in "iu" or min(one.min(), two.min()) < 0:
-        raise ValueError("contestants must be codes 0, 1, 2, ...")
-    if (one == two).any():
-        raise ValueError(f"a contestant cannot meet itself; {int((one == two).sum())} duels say so")
-    size = max(contestants, int(one.max()) + 1, int(two.max()) + 1)
-    twice = 2 * result
-    kind = twice.astype(np.int64)
-    if (kind != twice).any() or kind.min() < 0 or kind.max() > 2:
-        raise ValueError("an outcome is 1 (the first won), 0 (it lost) or 0.5 (a tie)")
+    one, two, result, size = duels(first, second, outcome, contestants)
+    kind = (2 * result).astype(np.int64)
     turned = one > two
-    low, high = np.where(turned, two, one).astype(np.int64), np.where(turned, one, two).astype(np.int64)
+    low, high = np.minimum(one, two), np.maximum(one, two)
     code = (low * size + high) * 3 + np.where(turned, 2 - kind, kind)
     counts = np.bincount(code, minlength=size * size * 3)
     cells = np.flatnonzero(counts)

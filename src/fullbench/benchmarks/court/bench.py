@@ -17,11 +17,11 @@ def simulated(seed: int, truth: Truth = lambda _: None) -> list[SimulatedJudge]:
     return [
         SimulatedJudge("accurate", truth, noise=0.4, seed=seed),
         SimulatedJudge("noisy", truth, noise=1.5, seed=seed),
-        SimulatedJudge("first-place", truth, planted=Planted(position=0.35), seed=seed),
-        SimulatedJudge("long-words", truth, planted=Planted(length=0.5), seed=seed),
-        SimulatedJudge("lenient", truth, planted=Planted(leniency=0.8), seed=seed),
-        SimulatedJudge("ego", truth, planted=Planted(ego=1.2, favourite=FAVOURITE), seed=seed),
-        SimulatedJudge("sloppy", truth, planted=Planted(refuses=0.06, garbles=0.09), seed=seed),
+        SimulatedJudge("first-place", truth, noise=0.6, planted=Planted(position=0.35), seed=seed),
+        SimulatedJudge("long-words", truth, noise=0.55, planted=Planted(length=0.5), seed=seed),
+        SimulatedJudge("lenient", truth, noise=0.45, planted=Planted(leniency=0.8), seed=seed),
+        SimulatedJudge("ego", truth, noise=0.65, planted=Planted(ego=1.2, favourite=FAVOURITE), seed=seed),
+        SimulatedJudge("sloppy", truth, noise=0.3, planted=Planted(refuses=0.06, garbles=0.09), seed=seed),
         SimulatedJudge("blind", truth, sight=0.0, noise=1.0, seed=seed),
     ]
 

@@ -174,7 +174,7 @@ def _planted(found: Sequence[Found]) -> Table:
             "about one in twenty should not."
         ],
         {"favour looked for in": FAVOURITE},
-        {"kind": "scatter", "x": "planted", "y": "recovered", "label": "judge"},
+        {"kind": "scatter", "x": "planted", "y": "recovered", "label": "what"},
     )
 
 

@@ -1,0 +1,107 @@
+"""Elo ratings: duels taken one after another, so that their order matters; many orders are rated at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from fullbench.stats.arrays import Floats, Ints, Numbers, duels
+from fullbench.stats.estimates import Estimate
+
+Draw = Literal["orders", "bootstrap"]
+Middle = Literal["mean", "median"]
+
+_BLOCK = 1 << 22
+
+
+def elo_in_order(
+    first: npt.ArrayLike,
+    second: npt.ArrayLike,
+    outcome: Numbers,
+    *,
+    contestants: int = 0,
+    k: float = 32.0,
+    start: float = 1000.0,
+    scale: float = 400.0,
+    base: float = 10.0,
+) -> list[float | None]:
+    """Ratings after the duels in the order given (Elo 1978); None for a contestant that met nobody.
+
+    >>> elo_in_order([0, 0], [1, 1], [0.5, 1], contestants=3)
+    [1016.0, 984.0, None]
+    """
+    one, two, result, size = duels(first, second, outcome, contestants)
+    rated = _played(one[:, None], two[:, None], result[:, None], size, (k, start, scale, base))[0]
+    seen = np.isin(np.arange(size), np.concatenate([one, two]))
+    return [float(rating) if known else None for rating, known in zip(rated, seen, strict=True)]
+
+
+def elo(
+    first: npt.ArrayLike,
+    second: npt.ArrayLike,
+    outcome: Numbers,
+    *,
+    contestants: int = 0,
+    k: float = 32.0,
+    start: float = 1000.0,
+    scale: float = 400.0,
+    base: float = 10.0,
+    draw: Draw = "orders",
+    middle: Middle = "mean",
+    draws: int = 1000,
+    level: float = 0.95,
+    seed: int = 0,
+) -> list[Estimate | None]:
+    """The middle of the ratings over random orders of the duels, and the range in which `level` of them lie.
+
+    With `draw="orders"` every duel is played once in each order, and the range shows what the order does, not what
+    other duels would; with `"bootstrap"` duels are drawn with replacement, and it shows both.
+
+    >>> [round(rating.value) for rating in elo([0, 0, 1] * 9, [1, 2, 2] * 9, [1, 1, 1] * 9)]
+    [1180, 1000, 820]
+    """
+    one, two, result, size = duels(first, second, outcome, contestants)
+    settings = (k, start, scale, base)
+    blocks = [
+        _played(one[rows], two[rows], result[rows], size, settings) for rows in _orders(len(one), draw, draws, seed)
+    ]
+    ratings = np.concatenate(blocks)
+    centre = ratings.mean(axis=0) if middle == "mean" else np.median(ratings, axis=0)
+    low, high = np.quantile(ratings, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    met = np.bincount(np.concatenate([one, two]), minlength=size)
+    name = f"Elo, K={k:g}, {middle} over {draws} " + ("random orders" if draw == "orders" else "bootstrap resamples")
+    return [
+        Estimate(float(centre[who]), float(low[who]), float(high[who]), int(met[who]), level, name)
+        if met[who]
+        else None
+        for who in range(size)
+    ]
+
+
+def _orders(n: int, draw: Draw, draws: int, seed: int) -> Iterator[Ints]:
+    """Row numbers, one column for each order, in blocks that bound memory."""
+    rng = np.random.default_rng(seed)
+    step = max(1, _BLOCK // n)
+    for begin in range(0, draws, step):
+        width = min(step, draws - begin)
+        if draw == "bootstrap":
+            yield rng.integers(0, n, size=(n, width))
+        else:
+            yield rng.permuted(np.tile(np.arange(n)[:, None], (1, width)), axis=0)
+
+
+def _played(one: Ints, two: Ints, result: Floats, size: int, settings: tuple[float, float, float, float]) -> Floats:
+    """Ratings after each column of duels has been played from top to bottom: a row for each column."""
+    k, start, scale, base = settings
+    rate = np.log(base) / scale
+    ratings = np.full((one.shape[1], size), start)
+    each = np.arange(one.shape[1])
+    for a, b, outcome in zip(one, two, result, strict=True):
+        mine, other = ratings[each, a], ratings[each, b]
+        gain = k * (outcome - 1 / (1 + np.exp(rate * (other - mine))))
+        ratings[each, a] = mine + gain
+        ratings[each, b] = other - gain
+    return ratings

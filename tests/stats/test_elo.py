@@ -1,0 +1,55 @@
+"""Elo against evalica in a given order, and over many orders."""
+
+import evalica
+import numpy as np
+import pytest
+
+from fullbench.stats.elo import elo, elo_in_order
+from fullbench.stats.estimates import Undefined
+from tests.stats.test_ratings import duels
+
+
+def test_one_order_is_evalicas():
+    first, second, outcome, _ = duels(500)
+    winner = {1.0: evalica.Winner.X, 0.0: evalica.Winner.Y, 0.5: evalica.Winner.Draw}
+    theirs = evalica.elo(first.tolist(), second.tolist(), [winner[o] for o in outcome], initial=1000, k=4, scale=400)
+    assert elo_in_order(first, second, outcome, k=4) == pytest.approx(theirs.scores.sort_index().to_numpy())
+
+
+def test_points_are_neither_made_nor_lost():
+    first, second, outcome, _ = duels(300)
+    assert np.mean(elo_in_order(first, second, outcome)) == pytest.approx(1000)
+    assert np.mean([rating.value for rating in elo(first, second, outcome, draws=50)]) == pytest.approx(1000)
+
+
+def test_many_orders_do_not_care_which_was_given():
+    first, second, outcome, _ = duels(400)
+    turned = [part[::-1] for part in (first, second, outcome)]
+    for one, two in zip(elo(first, second, outcome), elo(*turned), strict=True):
+        assert one.value == pytest.approx(two.value, abs=4)
+    last = elo_in_order(first, second, outcome)
+    assert last != pytest.approx(elo_in_order(*turned), abs=4)
+
+
+def test_a_bootstrap_shows_more_than_the_order_does():
+    first, second, outcome, _ = duels(400)
+    by_order = elo(first, second, outcome, k=4, middle="median")
+    by_both = elo(first, second, outcome, k=4, middle="median", draw="bootstrap")
+    for one, two in zip(by_order, by_both, strict=True):
+        assert two.high - two.low > one.high - one.low
+        assert one.value == pytest.approx(two.value, abs=8)
+
+
+def test_blocks_of_orders_are_one_run(monkeypatch):
+    first, second, outcome, _ = duels(100)
+    monkeypatch.setattr("fullbench.stats.elo._BLOCK", 700)
+    found = elo(first, second, outcome, draws=30)
+    assert all(rating.low < rating.value < rating.high for rating in found)
+
+
+def test_who_met_nobody_has_no_rating():
+    assert elo([0], [1], [1], contestants=3, draws=2)[2] is None
+    with pytest.raises(Undefined):
+        elo([], [], [])
+    with pytest.raises(ValueError, match="meet itself"):
+        elo_in_order([1], [1], [1])
