@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import fmean
 
+from fullbench.benchmarks.mllm_judge import drawn
 from fullbench.benchmarks.mllm_judge import release as files
+from fullbench.benchmarks.mllm_judge.drawn import joined
 from fullbench.benchmarks.mllm_judge.datasets import DATASETS, FIRST_TEN
 from fullbench.benchmarks.mllm_judge.figures import (
     Figures,
@@ -19,14 +20,12 @@ from fullbench.benchmarks.mllm_judge.figures import (
 )
 from fullbench.benchmarks.mllm_judge.layouts import read_ruling
 from fullbench.benchmarks.mllm_judge.published import printed, table9
-from fullbench.benchmarks.mllm_judge.release import HQ, MARKERS, THIRD_PARTY, Release
+from fullbench.benchmarks.mllm_judge.release import HQ, THIRD_PARTY, Release
 from fullbench.benchmarks.mllm_judge.rows import PEOPLE, Row, Task, trimmed
-from fullbench.core.ballots import LETTERS
 from fullbench.core.reproduced import Reproduced
 from fullbench.stats.estimates import Estimate
 
 REVIEWED = ("GPT-4V", "Gemini")
-Scores = list[tuple[Row, int, int]]
 
 
 def cells(release: Release) -> Iterator[Reproduced]:
@@ -37,33 +36,43 @@ def cells(release: Release) -> Iterator[Reproduced]:
     yield from good_subset(release)
     yield from hard_subset(release)
     yield from reading(release)
-    yield from figures(release)
-    yield from annotators(release)
+    yield from drawn.figures(release)
+    yield from drawn.annotators(release)
     yield from averages()
 
 
 def llava_rankings(release: Release) -> Iterator[Reproduced]:
     """LLaVA-1.5-13b's rankings beside people's: strings as released, and with impossible letters taken out."""
     labels = release.labels(files.RANKINGS)
+    labelled = [row for row in release.rows[files.LLAVA] if row.number in labels]
+    distances = []
     for dataset in FIRST_TEN:
-        rows = [row for row in release.rows[files.LLAVA] if row.dataset == dataset and row.number in labels]
+        rows = [row for row in labelled if row.dataset == dataset]
         if not rows:
             continue
-        given = [row.given[0].ruling for row in rows]
-        truth = [labels[row.number] for row in rows]
-        value, estimate = ranked(given, truth)
-        sizes = [len(row.contestants) for row in rows]
-        sound = [place for place, label in enumerate(truth) if label and len(set(label)) == len(label)]
-        cut, _ = ranked(
-            [trimmed(given[place], sizes[place]) for place in sound],
-            [trimmed(truth[place], sizes[place]) for place in sound],
-        )
+        value, estimate = _rankings(rows, labels)
+        distances.append(estimate.value)
         n = value.pop("n")
-        value |= {"n_trimmed": cut["n"], "normalized_levenshtein_trimmed": cut["normalized_levenshtein"]}
         yield Reproduced(
             f"LLaVA-1.5-13b/batch/{dataset}", value, n, "normalized_levenshtein", estimate,
             printed("LLaVA-1.5-13b", "batch", dataset), "Table 9",
         )  # fmt: skip
+    value, estimate = _rankings(labelled, labels)
+    value[f"normalized_levenshtein_mean_of_{len(distances)}"] = rounded(fmean(distances))
+    yield Reproduced("LLaVA-1.5-13b/batch/ALL", value, value["n"], "normalized_levenshtein", estimate)
+
+
+def _rankings(rows: Sequence[Row], labels: Mapping[int, str]) -> tuple[Figures, Estimate]:
+    given, truth = [row.given[0].ruling for row in rows], [labels[row.number] for row in rows]
+    value, estimate = ranked(given, truth)
+    sound = [
+        (trimmed(ours, len(row.contestants)), trimmed(label, len(row.contestants)))
+        for row, ours, label in zip(rows, given, truth, strict=True)
+        if label and len(set(label)) == len(label)
+    ]
+    cut, _ = ranked([ours for ours, _ in sound], [label for _, label in sound])
+    value |= {"n_trimmed": cut["n"], "normalized_levenshtein_trimmed": cut["normalized_levenshtein"]}
+    return value, estimate
 
 
 def cogvlm_scores(release: Release) -> Iterator[Reproduced]:
@@ -93,17 +102,6 @@ def cogvlm_scores(release: Release) -> Iterator[Reproduced]:
         "CogVLM/score/ALL", pooled, pooled["all_rows"]["n"], f"first_run_rows.{mean}", None,
         next(row.average for row in table9() if (row.judge, row.task) == ("CogVLM", "score")), "Table 9",
     )  # fmt: skip
-
-
-def joined(release: Release, *more: str) -> Scores:
-    """CogVLM's rows that have a label from 1 to 5, with both scores."""
-    labels = release.labels(files.SCORES, *more)
-    found = []
-    for row in release.rows[files.COGVLM]:
-        human, judge = labels.get(row.number, "0"), row.given[0].ruling
-        if human != "0" and judge:
-            found.append((row, int(judge), int(human)))
-    return found
 
 
 def third_party(release: Release) -> Iterator[Reproduced]:
@@ -236,91 +234,6 @@ def _read(release: Release, task: Task) -> Reproduced:
         value["equal_after_dropping_letters_without_an_answer"] = len(found) - len(bad)
     value["known_bad_ids"] = sorted(row.number for row in bad)
     return Reproduced(f"parser/{task}/HQ", value, len(found), "equal")
-
-
-def figures(release: Release) -> Iterator[Reproduced]:
-    """What the paper's figures on ego, length and position show, for the runs that were released."""
-    rows = joined(release)
-    yield Reproduced("figure/egocentric/CogVLM-score", egocentric(rows, "cogvlm"), len(rows), "excess")
-    yield Reproduced("figure/length/CogVLM-score", length(rows), len(rows), "judge")
-    value = position(release)
-    yield Reproduced("figure/position/LLaVA-batch", value, value["n"], "share_ABCD")
-
-
-def egocentric(rows: Scores, own: str) -> Figures:
-    """Mean scores by who wrote the answer, and how much more the judge favours its own than people do."""
-    names = [row.contestants[0] for row, _, _ in rows]
-    marks = {"judge": [judge for _, judge, _ in rows], "human": [human for _, _, human in rows]}
-    means: dict[str, dict[str, float]] = {}
-    gaps: dict[str, float] = {}
-    for who, given in marks.items():
-        named = list(zip(names, given, strict=True))
-        means[who] = {name: fmean(mark for author, mark in named if author == name) for name in dict.fromkeys(names)}
-        gaps[who] = means[who][own] - fmean(mark for author, mark in named if author != own)
-    return {
-        "n": len(rows),
-        **{f"{who}_mean": {name: rounded(figure) for name, figure in by.items()} for who, by in means.items()},
-        "judge_self_minus_others": rounded(gaps["judge"]),
-        "human_self_minus_others": rounded(gaps["human"]),
-        "excess": rounded(gaps["judge"] - gaps["human"]),
-    }
-
-
-def length(rows: Scores) -> Figures:
-    """How scores go with the number of words of the answer, for the judge and for people."""
-    words = [len(row.answers[0].split()) for row, _, _ in rows]
-    judge, human = [given for _, given, _ in rows], [label for _, _, label in rows]
-    by_score = {
-        str(score): rounded(fmean(count for count, given in zip(words, judge, strict=True) if given == score))
-        for score in sorted(set(judge))
-    }
-    return {
-        "n": len(rows),
-        "judge": correlated(words, judge)[0]["pearson"],
-        "human": correlated(words, human)[0]["pearson"],
-        "mean_words_by_judge_score": by_score,
-    }
-
-
-def position(release: Release) -> Figures:
-    """Who is put first, and how often the order shown is simply given back."""
-    labels = release.labels(files.RANKINGS)
-    rows = [row for row in release.rows[files.LLAVA] if row.number in labels]
-    given = [row.given[0].ruling for row in rows]
-    truth = [labels[row.number] for row in rows]
-    letters = LETTERS[:4]
-    firsts, human = Counter(x[:1] for x in given), Counter(x[:1] for x in truth)
-    return {
-        "n": len(rows),
-        "share_ABCD": rounded(sum(x == letters for x in given) / len(rows)),
-        "first_place": {letter: rounded(firsts[letter] / len(rows)) for letter in letters},
-        "human_first_place": {letter: rounded(human[letter] / len(rows)) for letter in letters},
-        "n_invalid_permutation": sum(len(set(x)) < len(x) for x in given),
-        "n_ranks_more_answers_than_exist": sum(
-            len(x) > len(row.contestants) for x, row in zip(given, rows, strict=True)
-        ),
-    }
-
-
-def annotators(release: Release) -> Iterator[Reproduced]:
-    """What each of the four annotators gave."""
-    for who, file in zip(MARKERS, files.MARKED_PAIRS, strict=True):
-        rows = release.rows[file]
-        counts = Counter(row.given[0].ruling for row in rows)
-        value: Figures = {"rows": len(rows), "unique_pair_id": len({row.number for row in rows})}
-        value |= {letter: counts[letter] for letter in "ABC"}
-        yield Reproduced(f"figure/annotator/pair-{who}", value, len(rows), "rows")
-    for who, file in zip(MARKERS, files.MARKED_SCORES, strict=True):
-        rows = release.rows[file]
-        scores = [int(row.given[0].ruling) for row in rows]
-        counts = Counter(row.given[0].ruling for row in rows)
-        value = {
-            "rows": len(rows),
-            "unique_score_id": len({row.number for row in rows}),
-            "mean": rounded(fmean(scores)),
-            "hist": {str(score): counts[str(score)] for score in range(6)},
-        }
-        yield Reproduced(f"figure/annotator/score-{who}", value, len(rows), "mean")
 
 
 def averages() -> Iterator[Reproduced]:
