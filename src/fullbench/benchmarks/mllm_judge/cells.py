@@ -7,8 +7,8 @@ from statistics import fmean
 
 from fullbench.benchmarks.mllm_judge import drawn
 from fullbench.benchmarks.mllm_judge import release as files
-from fullbench.benchmarks.mllm_judge.drawn import joined
 from fullbench.benchmarks.mllm_judge.datasets import DATASETS, FIRST_TEN
+from fullbench.benchmarks.mllm_judge.drawn import joined
 from fullbench.benchmarks.mllm_judge.figures import (
     Figures,
     chosen,

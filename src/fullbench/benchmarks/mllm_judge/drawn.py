@@ -1,4 +1,4 @@
-"""What the paper draws: ego, length, density and position, for the runs that were released; and what annotators gave."""
+"""What the paper draws: ego, length, density and position, for the runs released; and what annotators gave."""
 
 from __future__ import annotations
 
