@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from statistics import fmean
 
 from fullbench.benchmarks.mllm_judge import drawn
@@ -21,7 +22,7 @@ from fullbench.benchmarks.mllm_judge.figures import (
 from fullbench.benchmarks.mllm_judge.layouts import read_ruling
 from fullbench.benchmarks.mllm_judge.published import printed, table9
 from fullbench.benchmarks.mllm_judge.release import HQ, THIRD_PARTY, Release
-from fullbench.benchmarks.mllm_judge.rows import PEOPLE, Row, Task, trimmed
+from fullbench.benchmarks.mllm_judge.rows import PEOPLE, Row, Task, marks, trimmed
 from fullbench.core.reproduced import Reproduced
 from fullbench.stats.estimates import Estimate
 
@@ -32,6 +33,7 @@ def cells(release: Release) -> Iterator[Reproduced]:
     """All of them, family by family; each family has every member that the data allow."""
     yield from llava_rankings(release)
     yield from cogvlm_scores(release)
+    yield from whole_runs(release)
     yield from third_party(release)
     yield from good_subset(release)
     yield from hard_subset(release)
@@ -102,6 +104,41 @@ def cogvlm_scores(release: Release) -> Iterator[Reproduced]:
         "CogVLM/score/ALL", pooled, pooled["all_rows"]["n"], f"first_run_rows.{mean}", None,
         next(row.average for row in table9() if (row.judge, row.task) == ("CogVLM", "score")), "Table 9",
     )  # fmt: skip
+
+
+def whole_runs(release: Release) -> Iterator[Reproduced]:
+    """The runs of the full download, where it is there: each judge, task and data set beside the paper's cell."""
+    labels = {
+        "score": release.labels("Benchmark/score", files.SCORES),
+        "batch": release.labels("Benchmark/batch", files.RANKINGS),
+    }
+    pairs = pair_labels(release)
+    for file, (task, _) in files.WHOLE_RUNS.items():
+        rows = release.rows.get(file, ()) if file.startswith("step3/") else ()
+        for dataset in dict.fromkeys(row.dataset for row in rows):
+            found = [
+                (row.given[0].judge, row.given[0].ruling, label)
+                for row in rows
+                if row.dataset == dataset
+                and (label := turned(pairs, row) if task == "pair" else labels[task].get(row.number))
+                and marks(task, row.given[0].ruling, len(row.contestants))
+                and marks(task, label, len(row.contestants))
+            ]
+            if found:
+                yield _whole(task, dataset, found)
+
+
+def _whole(task: Task, dataset: str, found: Sequence[tuple[str, str, str]]) -> Reproduced:
+    judge = found[0][0]
+    given, truth = [ruling for _, ruling, _ in found], [label for _, _, label in found]
+    column = {"score": "score", "pair": "pair_tie", "batch": "batch"}[task]
+    paper = printed({"Gemini": "Gemini-Pro"}.get(judge, judge), column, dataset)
+    if task == "batch":
+        value, estimate = ranked(given, truth)
+        cell = Reproduced(f"{judge}/batch/{dataset}", value, value["n"], "normalized_levenshtein", estimate)
+    else:
+        cell = _subset(judge, task, dataset, given, truth)
+    return replace(cell, paper=paper, source="Table 9")
 
 
 def third_party(release: Release) -> Iterator[Reproduced]:
@@ -197,8 +234,8 @@ def pair_labels(release: Release) -> PairLabels:
     """People's choices by item and unordered names; where a pair was labelled twice, the last."""
     return {
         (row.item, frozenset(row.contestants)): (row.contestants, given.ruling)
-        for file in (files.PAIRS, *files.MARKED_PAIRS)
-        for row in release.rows[file]
+        for file in ("Benchmark/pair", files.PAIRS, *files.MARKED_PAIRS)
+        for row in release.rows.get(file, ())
         if (given := row.by(PEOPLE))
     }
 

@@ -19,6 +19,7 @@ from fullbench.core.errors import InputError
 
 HUMAN_KEYS = ("human_answer", "Human_answer", "human")
 JUDGES = {"gpt4": "GPT-4V", "gemini": "Gemini", "llava": "LLaVA-1.5-13b", "cogvlm": "CogVLM"}
+_FILES = {"GPT-4V": "gpt4", "Gemini": "gemini", "LLaVA": "llava", "CogVLM": "cogvlm"}
 _LEGAL: dict[Task, str] = {"score": "[0-5]", "pair": "[ABC]", "batch": "[A-D]{0,4}"}
 _SHAPE: dict[Task, str] = {"score": "score_id", "pair": "pair_id", "batch": "answers"}
 _END = "</s>"
@@ -165,6 +166,9 @@ def read_ruling(text: str, task: Task, n: int) -> str:
 
 
 def _name(line: Line) -> str:
+    if "name" not in line.values and (found := [key for word, key in _FILES.items() if word in line.file]):
+        line.note("the judge is not named: taken from the name of the file")
+        return JUDGES[found[0]]
     name = str(line["name"])
     if name not in JUDGES and name.lower() in JUDGES:
         line.note(f"the judge is called {name!r}: read like {name.lower()!r}")

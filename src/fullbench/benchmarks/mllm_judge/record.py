@@ -58,12 +58,22 @@ class _Assembly:
     def _know(self, row: Row) -> None:
         if row.item_id not in self.items:
             tags = {**BY_NAME[row.dataset].tags, "task": row.task}
-            picture = self.pictures.get((row.task, row.item))
+            picture = self.pictures.get((row.task, row.item)) or self._native(row)
             parts = () if picture is None else (picture,)
             self.items[row.item_id] = Item.ask(row.item_id, row.question, *parts, tags=tags)
         for name, answer in zip(row.contestants, row.answers, strict=True):
             if (row.item_id, name) not in self.responses:
                 self.responses[row.item_id, name] = Response.say(row.item_id, name, answer)
+
+    def _native(self, row: Row) -> Picture | None:
+        """The picture under its own name, as the full download has it. Its type is what its bytes say."""
+        path = self.release.folder / "image" / Path(row.picture).name
+        if not path.exists():
+            return None
+        picture = Picture.read(path, path=row.file, line=row.line)
+        if picture.media != "image/jpeg" and path.suffix == ".jpg":
+            self.odd.note("image", f"a picture called .jpg is {picture.media}: taken for what it is")
+        return picture
 
     def _case(self, item: str, contestants: tuple[str, ...], task: Task) -> Case:
         shown = tuple(self.responses[item, name] for name in contestants)

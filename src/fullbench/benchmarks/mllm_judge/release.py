@@ -47,6 +47,21 @@ FILES: dict[str, tuple[Task, Rulings]] = {
     HARD_RANKINGS: ("batch", layouts.two_judges),
     HARD_SCORES: ("batch", layouts.two_judges),
 }
+WHOLE_RUNS: dict[str, tuple[Task, Rulings]] = {
+    "Benchmark/score": ("score", layouts.people),
+    "Benchmark/pair": ("pair", layouts.people),
+    "Benchmark/batch": ("batch", layouts.people),
+    "step3/Score/GPT-4V": ("score", layouts.judge),
+    "step3/Score/Gemini": ("score", layouts.judge),
+    "step3/Score/LLaVA": ("score", layouts.judge),
+    "step3/Pair/new GPT-4V(ision)": ("pair", layouts.judge),
+    "step3/Pair/new Gemini": ("pair", layouts.judge),
+    "step3/Pair/new LLaVA": ("pair", layouts.judge),
+    "step3/Pair/new CogVLM": ("pair", layouts.judge),
+    "step3/Batch/GPT-4V(ision)": ("batch", layouts.judge),
+    "step3/Batch/Gemini": ("batch", layouts.judge),
+}
+"""Files of the full download, read where they are there; the smaller release does without."""
 THIRD_PARTY = {
     "LLaVA-Critic-7B": "llava_critic_7b_score",
     "Phi-4-reasoning-15B": "phi4_reasoning_15b_score",
@@ -82,21 +97,32 @@ class Release:
         if not folder.is_dir():
             raise InputError("there is no such folder; give the one that holds native/ and third_party/", path=folder)
         odd = Oddities()
-        rows = {file: tuple(_rows(folder, file, task, how, odd)) for file, (task, how) in FILES.items()}
+        there = {file: entry for file, entry in WHOLE_RUNS.items() if _place(folder / "native", file, ".jsonl")}
+        subsets = [file for file in FILES if file.startswith("Hard_HQ/")]
+        first = {file: entry for file, entry in FILES.items() if file not in subsets}
+        ordered = {**first, **there, **{file: FILES[file] for file in subsets}}
+        rows = {file: tuple(_rows(folder, file, task, how, odd)) for file, (task, how) in ordered.items()}
         _compare_answers(rows, odd)
         _compare_releases(rows, odd)
         _count_unlabelled(rows, odd)
         return cls(folder, rows, tuple(_scored(folder, odd)), _instructions(folder, rows, odd), odd)
 
     def labels(self, *files: str) -> dict[int, str]:
-        """People's rulings of some files by the authors' number of the row; where a number comes twice, the last."""
-        return {row.number: given.ruling for file in files for row in self.rows[file] if (given := row.by(PEOPLE))}
+        """People's rulings of some files by the authors' number of the row; where a number comes twice, the last.
+
+        A file that is not there adds nothing: only those of the full download can be missing.
+        """
+        rows = [row for file in files for row in self.rows.get(file, ())]
+        return {row.number: given.ruling for row in rows if (given := row.by(PEOPLE))}
+
+
+def _place(folder: Path, file: str, suffix: str) -> Path | None:
+    """Where a file is, gzipped or not."""
+    return next((path for path in (folder / f"{file}{suffix}.gz", folder / f"{file}{suffix}") if path.exists()), None)
 
 
 def _lines(folder: Path, file: str, suffix: str, odd: Oddities) -> Iterator[Line]:
-    path = next(
-        (place for place in (folder / f"{file}{suffix}.gz", folder / f"{file}{suffix}") if place.exists()), None
-    )
+    path = _place(folder, file, suffix)
     if path is None:
         raise InputError("the file is missing; the release has it", path=folder / f"{file}{suffix}.gz")
     number = 0
@@ -196,7 +222,8 @@ def _count_unlabelled(rows: Mapping[str, Iterable[Row]], odd: Oddities) -> None:
     for file in (SCORES, *MARKED_SCORES, PAIRS, *MARKED_PAIRS, RANKINGS):
         for row in rows[file]:
             labelled[row.task].add((row.item_id, frozenset(row.contestants)))
-    for file in (COGVLM, LLAVA, HARD_RANKINGS, HARD_PAIRS):
+    judged = [file for file in WHOLE_RUNS if file in rows and file.startswith("step3/")]
+    for file in (COGVLM, LLAVA, *judged, HARD_RANKINGS, HARD_PAIRS):
         for row in rows[file]:
             if (row.item_id, frozenset(row.contestants)) not in labelled[row.task]:
                 odd.note(file, "no person ruled on these answers: the row enters no figure")
