@@ -13,6 +13,7 @@ import pytest
 
 from fullbench.benchmarks.mllm_judge import layouts
 from fullbench.benchmarks.mllm_judge import release as files
+from fullbench.benchmarks.mllm_judge.bench import mllm_judge
 from fullbench.benchmarks.mllm_judge.cells import cells
 from fullbench.benchmarks.mllm_judge.layouts import Line
 from fullbench.benchmarks.mllm_judge.oddities import Oddities
@@ -235,3 +236,16 @@ def test_a_picture_is_what_its_bytes_say(copy: Path):
     found = assemble(release).items["score-100"]
     assert [picture.media for picture in found.pictures] == ["image/png"]
     assert release.oddities.counts["image", "a picture called .jpg is image/png: taken for what it is"] == 1
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3])
+def test_very_few_rows_give_fewer_cells_and_no_crash(tmp_path: Path, rows: int):
+    for source in [*(DATA / "native").rglob("*.gz"), *(DATA / "third_party").glob("*.gz")]:
+        target = tmp_path / source.relative_to(DATA)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        kept = gzip.decompress(source.read_bytes()).split(b"\n")[: rows + (".csv" in source.name)]
+        target.write_bytes(gzip.compress(b"\n".join(kept) + b"\n"))
+    made = mllm_judge.reproduce(tmp_path)
+    assert all(cell.n > 0 or "human_review" in cell.id for cell in made.cells)
+    assert [cell.shown for cell in made.cells]
+    assert mllm_judge.tables(mllm_judge.record(tmp_path))

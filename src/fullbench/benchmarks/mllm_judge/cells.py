@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from statistics import fmean
 
 from fullbench.benchmarks.mllm_judge import drawn
 from fullbench.benchmarks.mllm_judge import release as files
@@ -12,6 +11,7 @@ from fullbench.benchmarks.mllm_judge.datasets import DATASETS, FIRST_TEN
 from fullbench.benchmarks.mllm_judge.drawn import joined
 from fullbench.benchmarks.mllm_judge.figures import (
     Figures,
+    average,
     chosen,
     correlated,
     only,
@@ -25,6 +25,7 @@ from fullbench.benchmarks.mllm_judge.release import HQ, THIRD_PARTY, Release
 from fullbench.benchmarks.mllm_judge.rows import PEOPLE, Row, Task, marks, trimmed
 from fullbench.core.reproduced import Reproduced
 from fullbench.stats.estimates import Estimate
+from fullbench.stats.rankings import edit_distance
 
 REVIEWED = ("GPT-4V", "Gemini")
 
@@ -53,18 +54,20 @@ def llava_rankings(release: Release) -> Iterator[Reproduced]:
         if not rows:
             continue
         value, estimate = _rankings(rows, labels)
-        distances.append(estimate.value)
+        distances.append(value["normalized_levenshtein"])
         n = value.pop("n")
         yield Reproduced(
             f"LLaVA-1.5-13b/batch/{dataset}", value, n, "normalized_levenshtein", estimate,
             printed("LLaVA-1.5-13b", "batch", dataset), "Table 9",
         )  # fmt: skip
+    if not labelled:
+        return
     value, estimate = _rankings(labelled, labels)
-    value[f"normalized_levenshtein_mean_of_{len(distances)}"] = rounded(fmean(distances))
+    value[f"normalized_levenshtein_mean_of_{len(distances)}"] = average(distances)
     yield Reproduced("LLaVA-1.5-13b/batch/ALL", value, value["n"], "normalized_levenshtein", estimate)
 
 
-def _rankings(rows: Sequence[Row], labels: Mapping[int, str]) -> tuple[Figures, Estimate]:
+def _rankings(rows: Sequence[Row], labels: Mapping[int, str]) -> tuple[Figures, Estimate | None]:
     given, truth = [row.given[0].ruling for row in rows], [labels[row.number] for row in rows]
     value, estimate = ranked(given, truth)
     sound = [
@@ -72,8 +75,8 @@ def _rankings(rows: Sequence[Row], labels: Mapping[int, str]) -> tuple[Figures, 
         for row, ours, label in zip(rows, given, truth, strict=True)
         if label and len(set(label)) == len(label)
     ]
-    cut, _ = ranked([ours for ours, _ in sound], [label for _, label in sound])
-    value |= {"n_trimmed": cut["n"], "normalized_levenshtein_trimmed": cut["normalized_levenshtein"]}
+    distances = [edit_distance(ours, label) for ours, label in sound]
+    value |= {"n_trimmed": len(distances), "normalized_levenshtein_trimmed": average(distances)}
     return value, estimate
 
 
@@ -98,8 +101,10 @@ def cogvlm_scores(release: Release) -> Iterator[Reproduced]:
                 f"CogVLM/score/{dataset}", value, value["all_rows"]["n"], "first_run_rows.pearson",
                 rs["first_run_rows"][-1], printed("CogVLM", "score", dataset), "Table 9",
             )  # fmt: skip
-    pooled = {name: _pooled([row[1:] for row in rows], rs[name])[0] for name, rows in variants.items()}
-    mean = f"pearson_mean_of_{len(FIRST_TEN)}"
+    pooled = {name: _pooled([row[1:] for row in rows], rs[name])[0] for name, rows in variants.items() if rows}
+    if "first_run_rows" not in pooled:
+        return
+    mean = next(name for name in pooled["first_run_rows"] if "mean" in name)
     yield Reproduced(
         "CogVLM/score/ALL", pooled, pooled["all_rows"]["n"], f"first_run_rows.{mean}", None,
         next(row.average for row in table9() if (row.judge, row.task) == ("CogVLM", "score")), "Table 9",
@@ -154,6 +159,8 @@ def third_party(release: Release) -> Iterator[Reproduced]:
             value, estimate = scored(*zip(*mine, strict=True))
             rs.append(estimate)
             yield Reproduced(f"{judge}/score/{dataset.name}", value, value["n"], "pearson", estimate)
+        if not pairs:
+            continue
         value, estimate = _pooled([pair[1:] for pair in pairs], rs)
         yield Reproduced(f"{judge}/score/ALL", value, value["n"], "pearson_pooled", estimate)
 
@@ -166,7 +173,7 @@ def _pooled(pairs: Sequence[tuple[int, int]], rs: Sequence[Estimate | None]) -> 
         "n": pooled["n"],
         "pearson_pooled": pooled["pearson"],
         "spearman_pooled": pooled["spearman"],
-        f"pearson_mean_of_{len(known)}": rounded(fmean(known)),
+        f"pearson_mean_of_{len(known)}": average(known),
     }
     return value, estimate
 
@@ -175,11 +182,14 @@ def good_subset(release: Release) -> Iterator[Reproduced]:
     """The HQ subset, chosen by its authors for agreement: rulings, and what people said of them."""
     for judge in REVIEWED:
         rows = {task: [row for row in release.rows[file] if row.by(judge)] for task, file in HQ.items()}
-        yield _subset(judge, "score", "HQ", *_both(rows["score"], judge))
-        yield _subset(judge, "pair", "HQ", *_both(rows["pair"], judge))
-        value, estimate = ranked(*_both(rows["batch"], judge))
-        short = only(value, "n", "normalized_levenshtein", "exact_match")
-        yield Reproduced(f"{judge}/batch/HQ", short, value["n"], "normalized_levenshtein", estimate)
+        for task, mine in rows.items():
+            given, truth = _both(mine, judge)
+            if given and task == "batch":
+                value, estimate = ranked(given, truth)
+                short = only(value, "n", "normalized_levenshtein", "exact_match")
+                yield Reproduced(f"{judge}/batch/HQ", short, value["n"], "normalized_levenshtein", estimate)
+            elif given:
+                yield _subset(judge, task, "HQ", given, truth)
         reviews = {task: _reviewed(mine, judge) for task, mine in rows.items()}
         yield Reproduced(f"{judge}/human_review/HQ", reviews, sum(r["n"] for r in reviews.values()), "score.agreed")
 
@@ -214,6 +224,8 @@ def hard_subset(release: Release) -> Iterator[Reproduced]:
     for judge in REVIEWED:
         found = release.rows[files.HARD_RANKINGS]
         rows = [(row, given) for row in found if row.number in labels and (given := row.by(judge))]
+        if not rows:
+            continue
         value, estimate = ranked([given.ruling for _, given in rows], [labels[row.number] for row, _ in rows])
         short = only(value, "n", "normalized_levenshtein", "levenshtein")
         yield Reproduced(f"{judge}/batch/Hard", short, value["n"], "normalized_levenshtein", estimate)
@@ -224,7 +236,8 @@ def hard_subset(release: Release) -> Iterator[Reproduced]:
             for row in release.rows[files.HARD_PAIRS]
             if (given := row.by(judge)) and (label := turned(people, row))
         ]
-        yield _subset(judge, "pair", "Hard", [given for given, _ in pairs], [label for _, label in pairs])
+        if pairs:
+            yield _subset(judge, "pair", "Hard", [given for given, _ in pairs], [label for _, label in pairs])
 
 
 PairLabels = dict[tuple[int, frozenset[str]], tuple[tuple[str, ...], str]]

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from statistics import fmean
 
 from fullbench.benchmarks.mllm_judge import release as files
-from fullbench.benchmarks.mllm_judge.figures import Figures, correlated, rounded
+from fullbench.benchmarks.mllm_judge.figures import Figures, average, correlated, rounded
 from fullbench.benchmarks.mllm_judge.release import MARKERS, Release
 from fullbench.benchmarks.mllm_judge.rows import Row
 from fullbench.core.ballots import LETTERS
@@ -31,30 +31,31 @@ def joined(release: Release, *more: str) -> Scores:
 def figures(release: Release) -> Iterator[Reproduced]:
     """What the paper's figures on ego, length and position show, for the runs that were released."""
     rows = joined(release)
-    yield Reproduced("figure/egocentric/CogVLM-score", egocentric(rows, "cogvlm"), len(rows), "excess")
-    yield Reproduced("figure/length/CogVLM-score", length(rows), len(rows), "judge")
-    yield Reproduced("figure/density/CogVLM-score", density(rows), len(rows), "judge_mean")
+    if rows:
+        yield Reproduced("figure/egocentric/CogVLM-score", egocentric(rows, "cogvlm"), len(rows), "excess")
+        yield Reproduced("figure/length/CogVLM-score", length(rows), len(rows), "judge")
+        yield Reproduced("figure/density/CogVLM-score", density(rows), len(rows), "judge_mean")
     value = position(release)
-    yield Reproduced("figure/position/LLaVA-batch", value, value["n"], "share_ABCD")
+    if value["n"]:
+        yield Reproduced("figure/position/LLaVA-batch", value, value["n"], "share_ABCD")
 
 
 def egocentric(rows: Scores, own: str) -> Figures:
     """Mean scores by who wrote the answer, and how much more the judge favours its own than people do."""
     names = [row.contestants[0] for row, _, _ in rows]
     marks = {"judge": [judge for _, judge, _ in rows], "human": [human for _, _, human in rows]}
-    means: dict[str, dict[str, float]] = {}
-    gaps: dict[str, float] = {}
+    found: Figures = {"n": len(rows)}
+    gaps: list[float | None] = []
     for who, given in marks.items():
         named = list(zip(names, given, strict=True))
-        means[who] = {name: fmean(mark for author, mark in named if author == name) for name in dict.fromkeys(names)}
-        gaps[who] = means[who][own] - fmean(mark for author, mark in named if author != own)
-    return {
-        "n": len(rows),
-        **{f"{who}_mean": {name: rounded(figure) for name, figure in by.items()} for who, by in means.items()},
-        "judge_self_minus_others": rounded(gaps["judge"]),
-        "human_self_minus_others": rounded(gaps["human"]),
-        "excess": rounded(gaps["judge"] - gaps["human"]),
-    }
+        by = {name: [mark for author, mark in named if author == name] for name in dict.fromkeys(names)}
+        found[f"{who}_mean"] = {name: average(mine) for name, mine in by.items()}
+        others = [mark for author, mark in named if author != own]
+        gaps.append(fmean(by[own]) - fmean(others) if own in by and others else None)
+    excess = None if gaps[0] is None or gaps[1] is None else rounded(gaps[0] - gaps[1])
+    for who, gap in zip(marks, gaps, strict=True):
+        found[f"{who}_self_minus_others"] = None if gap is None else rounded(gap)
+    return {**found, "excess": excess}
 
 
 def length(rows: Scores) -> Figures:
@@ -93,6 +94,8 @@ def position(release: Release) -> Figures:
     truth = [labels[row.number] for row in rows]
     letters = LETTERS[:4]
     firsts, human = Counter(x[:1] for x in given), Counter(x[:1] for x in truth)
+    if not rows:
+        return {"n": 0}
     return {
         "n": len(rows),
         "share_ABCD": rounded(sum(x == letters for x in given) / len(rows)),

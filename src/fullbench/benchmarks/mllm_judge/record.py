@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 
@@ -154,8 +154,3 @@ def _pictures(folder: Path, odd: Oddities) -> dict[tuple[str, int], Picture]:
 def released_items(everything: Record) -> Iterator[Item]:
     """The items whose words were released."""
     return (item for item in everything.items.values() if item.tags.get("released") != "no")
-
-
-def labels(everything: Record) -> Iterable[Verdict]:
-    """People's verdicts on responses."""
-    return (verdict for verdict in everything if verdict.judge == PEOPLE and verdict.item in everything.items)
