@@ -5,7 +5,7 @@ Each is a pure function of the record. A leaderboard belongs to one judge: verdi
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -307,22 +307,34 @@ def page(
 
 
 def exhibits(record: Record, limit: int = 6) -> list[Exhibit]:
-    """The panels on which rulings differ most, one for each item, each with its item, responses and verdicts."""
+    """For each ballot in turn the panels on which rulings differ most, no item twice, with all that was said."""
     from fullbench.reports.page import Exhibit
 
     heard: dict[tuple[Any, ...], list[Verdict]] = defaultdict(list)
     for verdict in record:
-        if verdict.item in record.items:
-            heard[verdict.item, verdict.ballot, verdict.criterion, frozenset(verdict.contestants)].append(verdict)
-    ranked = sorted(heard.items(), key=lambda entry: (-_spread(entry[1]), str(entry[0][:3]), sorted(entry[0][3])))
+        if (
+            any((verdict.item, name) in record.responses for name in verdict.contestants)
+            and verdict.item in record.items
+        ):
+            heard[verdict.ballot, verdict.item, verdict.criterion, frozenset(verdict.contestants)].append(verdict)
+    queues: dict[str, deque[tuple[str, list[Verdict]]]] = defaultdict(deque)
+    for (form, item, *_), verdicts in sorted(heard.items(), key=lambda entry: _telling(*entry)):
+        queues[form].append((item, verdicts))
     found: dict[str, Exhibit] = {}
-    for (item, _, _, names), verdicts in ranked:
-        shown = [record.responses[item, name] for name in sorted(names) if (item, name) in record.responses]
-        if item not in found and shown:
-            found[item] = Exhibit(record.items[item], shown, verdicts)
-        if len(found) >= limit:
-            break
+    while len(found) < limit and any(queues.values()):
+        for queue in filter(None, queues.values()):
+            item, verdicts = queue.popleft()
+            if item not in found and len(found) < limit:
+                names = sorted(set(verdicts[0].contestants))
+                shown = [record.responses[item, name] for name in names if (item, name) in record.responses]
+                found[item] = Exhibit(record.items[item], shown, verdicts)
     return list(found.values())
+
+
+def _telling(place: tuple[Any, ...], verdicts: Sequence[Verdict]) -> tuple[Any, ...]:
+    """Sorts what is worth looking at to the front: many different rulings on few responses."""
+    form, item, criterion, names = place
+    return form, len(names), -_spread(verdicts), item, criterion, sorted(names)
 
 
 def _spread(verdicts: Sequence[Verdict]) -> int:
