@@ -35,7 +35,8 @@ def report(
     """
     from fullbench.core.errors import InputError
     from fullbench.ledger.store import Ledger
-    from fullbench.reports.standard import page, tables
+    from fullbench.reports.overview import page
+    from fullbench.reports.standard import tables
     from fullbench.runs import specs
 
     with Ledger(ledger, read_only=True) as book:
