@@ -5,7 +5,7 @@ Each is a pure function of the record. A leaderboard belongs to one judge: verdi
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -16,10 +16,12 @@ from fullbench.core.record import Duel, Pairing, Record
 from fullbench.core.results import Cell, Table
 from fullbench.reports.cells import Gaps
 from fullbench.stats import agreement as agree
+from fullbench.stats import rankings as rank
 from fullbench.stats.bootstrap import bootstrap
 from fullbench.stats.estimates import Estimate, Undefined
 from fullbench.stats.ratings import bradley_terry, rank_sets, win_rates
 from fullbench.stats.shares import wilson
+from fullbench.stats.steadiness import steadiness as repeated
 from fullbench.stats.weighted import mean
 
 PEOPLE = "human"
@@ -157,6 +159,19 @@ def _winners(*, ties: bool) -> Figure:
     return of
 
 
+def _ordered(figure: Callable[..., Estimate]) -> Figure:
+    def of(pairings: Sequence[Pairing], seed: int) -> Estimate:
+        ours, theirs = [_order(p.marks) for p in pairings], [_order(p.other) for p in pairings]
+        return figure(ours, theirs, cluster=[p.verdict.item for p in pairings], seed=seed)
+
+    return of
+
+
+def _order(marks: Sequence[float]) -> str:
+    """The responses as letters, best first, as a ranking is written."""
+    return "".join(LETTERS[i] for i in sorted(range(len(marks)), key=lambda i: -marks[i]))
+
+
 _FIGURES: Mapping[str, Mapping[str, Figure]] = {
     "scores": {
         "Pearson": _marks(agree.pearson),
@@ -164,7 +179,12 @@ _FIGURES: Mapping[str, Mapping[str, Figure]] = {
         "mean absolute error": _marks(agree.absolute_error),
     },
     "pairs": {"accuracy, ties a class": _winners(ties=True), "accuracy, ties left out": _winners(ties=False)},
-    "rankings": {"same first": _winners(ties=True)},
+    "rankings": {
+        "Kendall": _ordered(rank.mean_rank_correlation),
+        "edit distance": _ordered(rank.mean_edit_distance),
+        "same order": _ordered(rank.exact_match),
+        "same first": _ordered(rank.top_match),
+    },
 }
 
 
@@ -223,19 +243,20 @@ def _named(verdict: Verdict) -> str:
 def steadiness(record: Record, *, seed: int = 0) -> Table:
     """Cases that were heard several times: how often the commonest ruling came."""
     rows: list[list[Cell]] = []
-    gaps = Gaps()
+    notes: list[str] = []
     for judge, mine in record.where(fault=None).by("judge").items():
-        rulings: dict[str, list[tuple[float, ...]]] = defaultdict(list)
-        for verdict in mine:
-            rulings[verdict.case].append(verdict.marks or ())
-        repeated = [marks for marks in rulings.values() if len(marks) > 1]
-        if repeated:
-            shares = [max(map(marks.count, marks)) / len(marks) for marks in repeated]
-            majority = wilson(sum(share > 0.5 for share in shares), len(shares))
-            consistency = gaps.cell(judge, partial(bootstrap, mean, shares, seed=seed))
-            rows.append([judge, consistency, majority, len(repeated)])
+        cases, rulings = [verdict.case for verdict in mine], [str(verdict.marks) for verdict in mine]
+        again = sum(count > 1 for count in Counter(cases).values())
+        if not again:
+            continue
+        try:
+            found = repeated(cases, rulings, seed=seed)
+            rows.append([judge, found.consistency, found.majority, again])
+        except Undefined as reason:
+            rows.append([judge, None, None, again])
+            notes.append(f"{judge}: {reason}.")
     columns = ("judge", "share of the commonest ruling", "cases with a majority", "cases")
-    return Table("steadiness", "The same case heard again", columns, rows, gaps.notes, {"seed": seed})
+    return Table("steadiness", "The same case heard again", columns, rows, notes, {"seed": seed})
 
 
 def faults(record: Record) -> Table:
