@@ -8,6 +8,7 @@ from pathlib import Path
 from fullbench.benchmarks.mj_bench import cells_bias, genai
 from fullbench.benchmarks.mj_bench.cells import cells
 from fullbench.benchmarks.mj_bench.cells_pairs import implied
+from fullbench.benchmarks.mj_bench.names import CLOSED
 from fullbench.benchmarks.mj_bench.release import Release
 from fullbench.core.reproduced import Reproduction
 from fullbench.core.results import Cell, Table
@@ -51,7 +52,7 @@ def _gaps(release: Release) -> list[list[Cell]]:
     found: list[list[Cell]] = []
     sheet = release.bias
     for name, scores in sheet.scores.items():
-        first = 301 if name.split("|")[0] in cells_bias.CLOSED and not name.endswith("number5") else None
+        first = 301 if name.split("|")[0] in CLOSED and not name.endswith("number5") else None
         missing = sum(score is None for score in scores[:first])
         if missing:
             found.append(["bias_vlm_scores", missing, f"no rating of {name} was found: left out"])
