@@ -6,14 +6,15 @@ has no natural end, half of the range is reached at a stated value.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from fullbench.core.errors import InputError
-from fullbench.judges.scorers.scorer import CallableScorer, ScorerJudge
+from fullbench.judges.scorers.scorer import ScorerJudge, Span
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -70,12 +71,26 @@ MEASURES: Mapping[str, Callable[[Image], float]] = {
 }
 
 
-def measure(name: str) -> CallableScorer:
+@dataclass(frozen=True)
+class MeasureScorer:
+    """A measure as a scorer. Since it needs no prompt, it is taken where the picture is decoded: in several threads."""
+
+    name: str
+    span: Span = (0.0, 1.0)
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def prepare(self, image: Image) -> float:
+        return MEASURES[self.name](image)
+
+    def score(self, prompts: Sequence[str], prepared: Sequence[float]) -> Sequence[float]:
+        return prepared
+
+
+def measure(name: str) -> MeasureScorer:
     """A scorer by the name of its measure."""
     if name not in MEASURES:
         raise InputError(f"there is no measure {name!r}; known: {', '.join(MEASURES)}")
-    chosen = MEASURES[name]
-    return CallableScorer(name, lambda _, image: chosen(image), span=(0.0, 1.0))
+    return MeasureScorer(name)
 
 
 def judge(rest: str, options: Mapping[str, str]) -> ScorerJudge:
