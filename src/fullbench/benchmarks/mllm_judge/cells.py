@@ -1,0 +1,295 @@
+"""Every published cell that the released data allow, computed again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from fullbench.benchmarks.mllm_judge import drawn
+from fullbench.benchmarks.mllm_judge import release as files
+from fullbench.benchmarks.mllm_judge.datasets import DATASETS, FIRST_TEN
+from fullbench.benchmarks.mllm_judge.drawn import joined
+from fullbench.benchmarks.mllm_judge.figures import (
+    Figures,
+    average,
+    chosen,
+    correlated,
+    only,
+    ranked,
+    rounded,
+    scored,
+)
+from fullbench.benchmarks.mllm_judge.layouts import read_ruling
+from fullbench.benchmarks.mllm_judge.published import printed, table9
+from fullbench.benchmarks.mllm_judge.release import HQ, THIRD_PARTY, Release
+from fullbench.benchmarks.mllm_judge.rows import PEOPLE, Row, Task, marks, trimmed
+from fullbench.core.reproduced import Reproduced
+from fullbench.stats.estimates import Estimate
+from fullbench.stats.rankings import edit_distance
+
+REVIEWED = ("GPT-4V", "Gemini")
+
+
+def cells(release: Release) -> Iterator[Reproduced]:
+    """All of them, family by family; each family has every member that the data allow."""
+    yield from llava_rankings(release)
+    yield from cogvlm_scores(release)
+    yield from whole_runs(release)
+    yield from third_party(release)
+    yield from good_subset(release)
+    yield from hard_subset(release)
+    yield from reading(release)
+    yield from drawn.figures(release)
+    yield from drawn.annotators(release)
+    yield from averages()
+
+
+def llava_rankings(release: Release) -> Iterator[Reproduced]:
+    """LLaVA-1.5-13b's rankings beside people's: strings as released, and with impossible letters taken out."""
+    labels = release.labels(files.RANKINGS)
+    labelled = [row for row in release.rows[files.LLAVA] if row.number in labels]
+    distances = []
+    for dataset in FIRST_TEN:
+        rows = [row for row in labelled if row.dataset == dataset]
+        if not rows:
+            continue
+        value, estimate = _rankings(rows, labels)
+        distances.append(value["normalized_levenshtein"])
+        n = value.pop("n")
+        yield Reproduced(
+            f"LLaVA-1.5-13b/batch/{dataset}", value, n, "normalized_levenshtein", estimate,
+            printed("LLaVA-1.5-13b", "batch", dataset), "Table 9",
+        )  # fmt: skip
+    if not labelled:
+        return
+    value, estimate = _rankings(labelled, labels)
+    value[f"normalized_levenshtein_mean_of_{len(distances)}"] = average(distances)
+    yield Reproduced("LLaVA-1.5-13b/batch/ALL", value, value["n"], "normalized_levenshtein", estimate)
+
+
+def _rankings(rows: Sequence[Row], labels: Mapping[int, str]) -> tuple[Figures, Estimate | None]:
+    given, truth = [row.given[0].ruling for row in rows], [labels[row.number] for row in rows]
+    value, estimate = ranked(given, truth)
+    sound = [
+        (trimmed(ours, len(row.contestants)), trimmed(label, len(row.contestants)))
+        for row, ours, label in zip(rows, given, truth, strict=True)
+        if label and len(set(label)) == len(label)
+    ]
+    distances = [edit_distance(ours, label) for ours, label in sound]
+    value |= {"n_trimmed": len(distances), "normalized_levenshtein_trimmed": average(distances)}
+    return value, estimate
+
+
+def cogvlm_scores(release: Release) -> Iterator[Reproduced]:
+    """CogVLM's scores beside people's, in four readings of a file that holds some rows twice."""
+    variants = {
+        "all_rows": joined(release),
+        "last_row_wins": list({row.number: (row, judge, human) for row, judge, human in joined(release)}.values()),
+        "first_run_rows": [entry for entry in joined(release) if not entry[0].given[0].again],
+        "all_rows_all_labels": joined(release, *files.MARKED_SCORES),
+    }
+    rs: dict[str, list[Estimate | None]] = {name: [] for name in variants}
+    for dataset in FIRST_TEN:
+        value: Figures = {}
+        for name, rows in variants.items():
+            mine = [(judge, human) for row, judge, human in rows if row.dataset == dataset]
+            if mine:
+                value[name], estimate = correlated(*zip(*mine, strict=True))
+                rs[name].append(estimate)
+        if "first_run_rows" in value:
+            yield Reproduced(
+                f"CogVLM/score/{dataset}", value, value["all_rows"]["n"], "first_run_rows.pearson",
+                rs["first_run_rows"][-1], printed("CogVLM", "score", dataset), "Table 9",
+            )  # fmt: skip
+    pooled = {name: _pooled([row[1:] for row in rows], rs[name])[0] for name, rows in variants.items() if rows}
+    if "first_run_rows" not in pooled:
+        return
+    mean = next(name for name in pooled["first_run_rows"] if "mean" in name)
+    yield Reproduced(
+        "CogVLM/score/ALL", pooled, pooled["all_rows"]["n"], f"first_run_rows.{mean}", None,
+        next(row.average for row in table9() if (row.judge, row.task) == ("CogVLM", "score")), "Table 9",
+    )  # fmt: skip
+
+
+def whole_runs(release: Release) -> Iterator[Reproduced]:
+    """The runs of the full download, where it is there: each judge, task and data set beside the paper's cell."""
+    labels = {
+        "score": release.labels("Benchmark/score", files.SCORES),
+        "batch": release.labels("Benchmark/batch", files.RANKINGS),
+    }
+    pairs = pair_labels(release)
+    for file, (task, _) in files.WHOLE_RUNS.items():
+        rows = release.rows.get(file, ()) if file.startswith("step3/") else ()
+        for dataset in dict.fromkeys(row.dataset for row in rows):
+            found = [
+                (row.given[0].judge, row.given[0].ruling, label)
+                for row in rows
+                if row.dataset == dataset
+                and (label := turned(pairs, row) if task == "pair" else labels[task].get(row.number))
+                and marks(task, row.given[0].ruling, len(row.contestants))
+                and marks(task, label, len(row.contestants))
+            ]
+            if found:
+                yield _whole(task, dataset, found)
+
+
+def _whole(task: Task, dataset: str, found: Sequence[tuple[str, str, str]]) -> Reproduced:
+    judge = found[0][0]
+    given, truth = [ruling for _, ruling, _ in found], [label for _, _, label in found]
+    column = {"score": "score", "pair": "pair_tie", "batch": "batch"}[task]
+    paper = printed({"Gemini": "Gemini-Pro"}.get(judge, judge), column, dataset)
+    if task == "batch":
+        value, estimate = ranked(given, truth)
+        cell = Reproduced(f"{judge}/batch/{dataset}", value, value["n"], "normalized_levenshtein", estimate)
+    else:
+        cell = _subset(judge, task, dataset, given, truth)
+    return replace(cell, paper=paper, source="Table 9")
+
+
+def third_party(release: Release) -> Iterator[Reproduced]:
+    """Three later judges on the final benchmark, data set by data set and pooled."""
+    for judge in THIRD_PARTY:
+        kept = [(row.dataset, given, row.human) for row in release.scored if (given := row.judges[judge])]
+        pairs = [(dataset, given, human) for dataset, given, human in kept if human is not None]
+        rs = []
+        for dataset in DATASETS:
+            mine = [(given, human) for name, given, human in pairs if name == dataset.name]
+            if not mine:
+                continue
+            value, estimate = scored(*zip(*mine, strict=True))
+            rs.append(estimate)
+            yield Reproduced(f"{judge}/score/{dataset.name}", value, value["n"], "pearson", estimate)
+        if not pairs:
+            continue
+        value, estimate = _pooled([pair[1:] for pair in pairs], rs)
+        yield Reproduced(f"{judge}/score/ALL", value, value["n"], "pearson_pooled", estimate)
+
+
+def _pooled(pairs: Sequence[tuple[int, int]], rs: Sequence[Estimate | None]) -> tuple[Figures, Estimate | None]:
+    """The two ways to sum up data sets, which papers mix up: all rows in one, or the mean of the data sets' figures."""
+    pooled, estimate = correlated(*zip(*pairs, strict=True))
+    known = [r.value for r in rs if r is not None]
+    value = {
+        "n": pooled["n"],
+        "pearson_pooled": pooled["pearson"],
+        "spearman_pooled": pooled["spearman"],
+        f"pearson_mean_of_{len(known)}": average(known),
+    }
+    return value, estimate
+
+
+def good_subset(release: Release) -> Iterator[Reproduced]:
+    """The HQ subset, chosen by its authors for agreement: rulings, and what people said of them."""
+    for judge in REVIEWED:
+        rows = {task: [row for row in release.rows[file] if row.by(judge)] for task, file in HQ.items()}
+        for task, mine in rows.items():
+            given, truth = _both(mine, judge)
+            if given and task == "batch":
+                value, estimate = ranked(given, truth)
+                short = only(value, "n", "normalized_levenshtein", "exact_match")
+                yield Reproduced(f"{judge}/batch/HQ", short, value["n"], "normalized_levenshtein", estimate)
+            elif given:
+                yield _subset(judge, task, "HQ", given, truth)
+        reviews = {task: _reviewed(mine, judge) for task, mine in rows.items()}
+        yield Reproduced(f"{judge}/human_review/HQ", reviews, sum(r["n"] for r in reviews.values()), "score.agreed")
+
+
+def _both(rows: Iterable[Row], judge: str) -> tuple[list[str], list[str]]:
+    pairs = [(mine.ruling, human.ruling) for row in rows if (mine := row.by(judge)) and (human := row.by(PEOPLE))]
+    return [mine for mine, _ in pairs], [human for _, human in pairs]
+
+
+def _subset(judge: str, task: Task, subset: str, given: Sequence[str], truth: Sequence[str]) -> Reproduced:
+    name = f"{judge}/{task}/{subset}"
+    if task == "pair":
+        value, hits = chosen(given, truth)
+        return Reproduced(name, value, value["n"], "accuracy_with_tie", hits)
+    value, r = correlated([int(x) for x in given], [int(x) for x in truth])
+    return Reproduced(name, value, value["n"], "pearson", r)
+
+
+def _reviewed(rows: Sequence[Row], judge: str) -> Figures:
+    reviews = [given.review for row in rows if (given := row.by(judge)) and given.review]
+    return {
+        "n": len(reviews),
+        "agreed": sum(review.agrees is True for review in reviews),
+        "hallucination": sum(review.hallucinates is True for review in reviews),
+        "odd_judge_human": sum(review.stray for review in reviews),
+    }
+
+
+def hard_subset(release: Release) -> Iterator[Reproduced]:
+    """The hard subset holds no labels: they come from the labelled files, pairs joined by item and names."""
+    labels = release.labels(files.RANKINGS)
+    for judge in REVIEWED:
+        found = release.rows[files.HARD_RANKINGS]
+        rows = [(row, given) for row in found if row.number in labels and (given := row.by(judge))]
+        if not rows:
+            continue
+        value, estimate = ranked([given.ruling for _, given in rows], [labels[row.number] for row, _ in rows])
+        short = only(value, "n", "normalized_levenshtein", "levenshtein")
+        yield Reproduced(f"{judge}/batch/Hard", short, value["n"], "normalized_levenshtein", estimate)
+    people = pair_labels(release)
+    for judge in REVIEWED:
+        pairs = [
+            (given.ruling, label)
+            for row in release.rows[files.HARD_PAIRS]
+            if (given := row.by(judge)) and (label := turned(people, row))
+        ]
+        if pairs:
+            yield _subset(judge, "pair", "Hard", [given for given, _ in pairs], [label for _, label in pairs])
+
+
+PairLabels = dict[tuple[int, frozenset[str]], tuple[tuple[str, ...], str]]
+
+
+def pair_labels(release: Release) -> PairLabels:
+    """People's choices by item and unordered names; where a pair was labelled twice, the last."""
+    return {
+        (row.item, frozenset(row.contestants)): (row.contestants, given.ruling)
+        for file in ("Benchmark/pair", files.PAIRS, *files.MARKED_PAIRS)
+        for row in release.rows.get(file, ())
+        if (given := row.by(PEOPLE))
+    }
+
+
+def turned(labels: PairLabels, row: Row) -> str | None:
+    """People's choice on the pair of a row, in the order the row shows it."""
+    order, label = labels.get((row.item, frozenset(row.contestants)), (row.contestants, ""))
+    if order != row.contestants:
+        label = {"A": "B", "B": "A"}.get(label, label)
+    return label or None
+
+
+def reading(release: Release) -> Iterator[Reproduced]:
+    """How often the last ruling in a judge's words is what a person read from them."""
+    for task in ("score", "batch"):
+        yield _read(release, task)
+    hard = [given for row in release.rows[files.HARD_RANKINGS] for given in row.given]
+    value = {
+        judge: {"n": len(mine), "read": sum(map(bool, mine))}
+        for judge in REVIEWED
+        if (mine := [given.ruling for given in hard if given.judge == judge])
+    }
+    yield Reproduced("parser/batch/Hard", value, len(hard))
+
+
+def _read(release: Release, task: Task) -> Reproduced:
+    rows = [(row, given) for row in release.rows[HQ[task]] for given in row.given if given.judge != PEOPLE]
+    found = [(row, given.ruling, read_ruling(given.text, task, len(row.contestants))) for row, given in rows]
+    value: Figures = {"n": len(found), "equal": sum(ruling == mine for _, ruling, mine in found)}
+    bad = [row for row, ruling, mine in found if ruling != mine]
+    if task == "batch":
+        bad = [row for row, ruling, mine in found if trimmed(ruling, len(row.contestants)) != mine]
+        value["equal_after_dropping_letters_without_an_answer"] = len(found) - len(bad)
+    value["known_bad_ids"] = sorted(row.number for row in bad)
+    return Reproduced(f"parser/{task}/HQ", value, len(found), "equal")
+
+
+def averages() -> Iterator[Reproduced]:
+    """The paper's own averages, from the paper's own cells: do they follow?"""
+    for row in table9():
+        value = {"n_cells": len(row.cells), "mean": rounded(row.mean)}
+        yield Reproduced(
+            f"average/{row.judge}/{row.task}", value, len(row.cells), "mean", paper=row.average, source="Table 9"
+        )

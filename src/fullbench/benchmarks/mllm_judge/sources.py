@@ -1,0 +1,59 @@
+"""Where items and verdicts come from: the sample that ships with us, files in our own layout, or the release."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from fullbench.benchmarks.mllm_judge.record import released_items
+from fullbench.benchmarks.mllm_judge.release import Release
+from fullbench.core.cases import Verdict
+from fullbench.core.files import read_items, read_responses, read_verdicts
+from fullbench.core.items import Item
+from fullbench.core.record import Record
+from fullbench.core.reproduced import Brought
+from fullbench.judges.rules import ChanceJudge, LengthJudge, ReferenceJudge
+
+SAMPLE = Path(__file__).parent / "sample"
+
+
+def items(source: Path | None = None) -> Iterable[Item]:
+    """Items of the sample, of a file, of a folder with `items.jsonl`, or of the release."""
+    if source is None:
+        return read_items(SAMPLE / "items.jsonl")
+    if not source.is_dir():
+        return read_items(source)
+    if (source / "items.jsonl").exists():
+        return read_items(source / "items.jsonl")
+    return released_items(Release.read(source).record)
+
+
+def bring(source: Path | None = None) -> Brought:
+    """Everything known about a source: of the release what it holds, of the sample what simple rules make of it.
+
+    A folder in our own layout holds `items.jsonl`, `responses.jsonl` and `labels.jsonl`; `verdicts.jsonl` where judges
+    were heard, and `reviews.jsonl` where people reviewed these verdicts.
+    """
+    folder = source or SAMPLE
+    if not (folder / "items.jsonl").exists():
+        release = Release.read(folder)
+        record = release.record
+        return Brought(record, [release.oddities.table()])
+    asked = {item.id: item for item in read_items(folder / "items.jsonl")}
+    said = {(r.item, r.contestant): r for r in read_responses(folder / "responses.jsonl", items=set(asked))}
+    verdicts: list[Verdict] = list(read_verdicts(folder / "labels.jsonl"))
+    for name in ("verdicts.jsonl", "reviews.jsonl"):
+        if (folder / name).exists():
+            verdicts += read_verdicts(folder / name)
+    if source is None:
+        verdicts += _by_rule(list(asked.values()), Record((), asked, said))
+    return Brought(Record(tuple(verdicts), asked, said))
+
+
+def _by_rule(asked: list[Item], known: Record) -> Iterable[Verdict]:
+    from fullbench.benchmarks.mllm_judge.bench import mllm_judge
+
+    for judge in (LengthJudge(), ChanceJudge(0), ReferenceJudge()):
+        for heard in judge.hear(mllm_judge.cases(asked, known.responses.values(), trials=2)):
+            if isinstance(heard, Verdict):
+                yield heard
