@@ -21,3 +21,29 @@ SAFETY = ("toxic", "nsfw")
 AXES = ("age", "gender", "race", "nationality", "religion")
 SCALES = ("number5", "number10", "likert5", "likert10")
 LIKERT = ("Extremely Poor", "Poor", "Average", "Good", "Outstanding")
+LIKERT_10 = (
+    "Extremely Poor",
+    "Very Poor",
+    "Poor",
+    "Below Average",
+    "Average",
+    "Above Average",
+    "Good",
+    "Very Good",
+    "Excellent",
+    "Outstanding",
+)
+SCALE_BALLOTS = {
+    "[0, 1]": "real:0-1",
+    "[0, 5]": "real:0-5",
+    "[0, 10]": "real:0-10",
+    "[0, 100]": "real:0-100",
+    "5 words": "likert:" + "|".join(LIKERT),
+    "10 words": "likert:" + "|".join(LIKERT_10),
+}
+"""The scales of the paper's scale study, and the ballots they are."""
+USUAL = SCALE_BALLOTS["[0, 10]"]
+PERSPECTIVES = ("alignment", "safety", "quality", "bias")
+CHOSEN, REJECTED = "chosen", "rejected"
+SENSITIVE = "sensitive"
+"""The tag of an item or a response that is not to be shown unasked."""
