@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from fullbench.cli import answer, card, demo, export, judge, ledger, listing, new, report, reproduce, run
+from fullbench.cli import answer, card, demo, export, judge, ledger, listing, new, report, reproduce, rerank, run
 
 
 def leave(code: object, **_: object) -> None:
@@ -50,6 +50,7 @@ app.command("report")(report.report)
 app.command("card")(card.card)
 app.command("reproduce")(reproduce.reproduce)
 app.command("export")(export.export)
+app.command("rerank")(rerank.rerank)
 app.command("list")(listing.listing)
 app.add_typer(ledger.ledger_app, name="ledger")
 app.add_typer(new.new_app, name="new")
