@@ -36,7 +36,7 @@ def test_show_says_what_is_inside(path):
     rows = {line.split()[1]: line.split() for line in told.splitlines() if line.startswith(("judge", "contestant"))}
     assert rows["j"] == ["judge", "j", "2", "0", "1", "2", "20", "10", "-"]
     assert "Dollars are not known" in told
-    assert rows["other"] == ["judge", "other", "1", "1", "0", "0", "0", "0", "0.0000"]
+    assert rows["other"] == ["judge", "other", "1", "1", "0", "0", "0", "0", "0.00"]
     assert rows["a"][:3] == ["contestant", "a", "2"]
 
 
