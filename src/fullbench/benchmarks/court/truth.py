@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from fullbench.benchmarks.court.quality import quality
+from fullbench.benchmarks.court.questions import understand
 from fullbench.benchmarks.court.sample import Known
 from fullbench.core.cases import Case, Verdict
 from fullbench.core.items import digest
@@ -47,6 +48,22 @@ class TruthJudge:
             qualities = self.qualities(case)
             marks = None if qualities is None else marks_from(case.ballot, qualities, order=_order(case))
             yield Verdict.of(case, self.name, "recused" if marks is None else marks)
+
+
+class PictureTruth(TruthJudge):
+    """The truth about questions that somebody else wrote: known where the picture and the question's meaning are."""
+
+    def __init__(self, known: Iterable[Known]) -> None:
+        super().__init__(())
+        self._scenes = {one.item.pictures[0].digest: one.scene for one in known}
+
+    def qualities(self, case: Case) -> tuple[float, ...] | None:
+        pictures = case.item.pictures
+        scene = self._scenes.get(pictures[-1].digest) if pictures else None
+        query = understand(case.item.question)
+        if scene is None or query is None:
+            return None
+        return tuple(quality(query, scene, response.text) for response in case.responses)
 
 
 def _order(case: Case) -> list[str]:

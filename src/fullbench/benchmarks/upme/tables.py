@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import combinations
 from statistics import fmean, stdev
-from typing import TYPE_CHECKING
 
 from fullbench.benchmarks.upme import biases
 from fullbench.benchmarks.upme.asking import CORRECTNESS, CORRELATION, VISUAL
@@ -16,9 +15,6 @@ from fullbench.core.record import Record
 from fullbench.core.results import Cell, Table
 from fullbench.reports import standard
 from fullbench.stats.estimates import Estimate, Undefined
-
-if TYPE_CHECKING:
-    from fullbench.stats.peers import Consensus, Peers
 
 SIZES = (5, 10, 25, 50, 100)
 SEEDS = (1, 2, 3, 4)
@@ -146,7 +142,7 @@ def _reviewers(reviews: Reviews, suffix: str, *, gamma: Gamma, seed: int) -> Tab
     peers = reviews.peers(gamma)
     names = ("UPME", ROBUST, "uniform")
     weights = {name: consensus(peers, name, seed=seed).weights for name in names}
-    moved = {name: influence(peers, partial(_few_starts, method=name)) for name in names}
+    moved = {name: influence(peers, partial(consensus, method=name, starts=4)) for name in names}
     given = peers.counts.sum(axis=1) / 2
     rows: list[list[Cell]] = [
         [name, int(given[place]), weights["UPME"][place], *(moved[method][place] for method in names)]
@@ -160,16 +156,14 @@ def _reviewers(reviews: Reviews, suffix: str, *, gamma: Gamma, seed: int) -> Tab
     return Table(f"reviewers{suffix}", f"What each reviewer counts and moves{suffix}", columns, rows, notes, {}, hint)
 
 
-def _few_starts(peers: Peers, method: str) -> Consensus:
-    return consensus(peers, method, starts=4)
-
-
 def _convergence(reviews: Reviews, suffix: str, *, gamma: Gamma, seed: int) -> Table:
     found = consensus(reviews.peers(gamma), "UPME", seed=seed)
-    rows: list[list[Cell]] = [
-        [turn, float(loss.mean()), float(loss.min()), float(loss.max())] for turn, loss in enumerate(found.trace)
-    ]
     rounds = [turn for turn in found.rounds if turn is not None]
+    shown = max(rounds) + 1 if len(rounds) == len(found.rounds) else len(found.trace)
+    rows: list[list[Cell]] = [
+        [turn, float(loss.mean()), float(loss.min()), float(loss.max())]
+        for turn, loss in enumerate(found.trace[:shown])
+    ]
     settled = f"{len(rounds)} of {len(found.rounds)} starts settled"
     when = f", the last after {max(rounds)} rounds" if rounds else ""
     notes = [f"{settled}{when}; their scores lie within {found.spread:.2g} of each other."]
