@@ -22,11 +22,19 @@ from fullbench.cli import (
     simulate,
 )
 
+
+def leave(code: object, **_: object) -> None:
+    """What a command returns is its exit code."""
+    if isinstance(code, int) and code:
+        raise typer.Exit(code)
+
+
 app = typer.Typer(
     name="fullbench",
     help="Judge multimodal models, and judge the judges.",
     epilog="Start with: fullbench demo. Then: fullbench judge --help.",
     no_args_is_help=True,
+    result_callback=leave,
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},

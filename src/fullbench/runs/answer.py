@@ -69,7 +69,7 @@ def _job(model: Model, items: Sequence[Item], trials: int, ledger: Ledger) -> Jo
         tasks=lambda: (_Question(item, trial) for item in items for trial in range(trials)),
         key=lambda question: (question.item.key, question.trial),
         known=lambda keys: ledger.answered(model.name, keys),
-        enter=lambda question: ledger.add(question.item),
+        enter=lambda questions: ledger.add(*(question.item for question in questions)),
         ask=ask,
         keep=keep,
         sole=lambda: ledger.sole(model.name),
