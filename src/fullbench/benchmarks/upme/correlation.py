@@ -167,7 +167,7 @@ _WORDS: Mapping[str, str] = {
     "purple": "purple|violet|紫", "pink": "pink|粉", "black": "black|黑", "white": "white|白", "grey": "gr[ae]y|灰",
 }  # fmt: skip
 _NAMES = re.compile("|".join(rf"(?P<{name}>(?:\b(?=[a-z])|(?![a-z]))(?:{words}))" for name, words in _WORDS.items()))
-LEAST = 0.004
+LEAST = 0.0015
 """The share of a picture that a colour must fill to be there."""
 
 
