@@ -6,7 +6,21 @@ from typing import Annotated
 
 import typer
 
-from fullbench.cli import answer, card, demo, export, judge, ledger, listing, new, report, reproduce, run
+from fullbench.cli import (
+    answer,
+    card,
+    demo,
+    export,
+    judge,
+    ledger,
+    listing,
+    new,
+    peer_review,
+    report,
+    reproduce,
+    run,
+    simulate,
+)
 
 
 def leave(code: object, **_: object) -> None:
@@ -46,6 +60,8 @@ app.command("demo")(demo.demo)
 app.command("judge")(judge.judge)
 app.command("answer")(answer.answer)
 app.command("run")(run.run)
+app.command("peer-review")(peer_review.peer_review)
+app.command("simulate")(simulate.simulate)
 app.command("report")(report.report)
 app.command("card")(card.card)
 app.command("reproduce")(reproduce.reproduce)
