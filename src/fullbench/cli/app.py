@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from fullbench.cli import answer, demo, judge, ledger, listing, new, report, run
+from fullbench.cli import answer, card, demo, export, judge, ledger, listing, new, report, reproduce, run
 
 app = typer.Typer(
     name="fullbench",
@@ -39,6 +39,9 @@ app.command("judge")(judge.judge)
 app.command("answer")(answer.answer)
 app.command("run")(run.run)
 app.command("report")(report.report)
+app.command("card")(card.card)
+app.command("reproduce")(reproduce.reproduce)
+app.command("export")(export.export)
 app.command("list")(listing.listing)
 app.add_typer(ledger.ledger_app, name="ledger")
 app.add_typer(new.new_app, name="new")

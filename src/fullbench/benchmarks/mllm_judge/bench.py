@@ -1,0 +1,62 @@
+"""The benchmark: what is asked, what is heard, what is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fullbench.core.ballots import Choice, Ranking, Score
+from fullbench.core.cases import Case, panels
+from fullbench.core.items import Item, Response
+
+if TYPE_CHECKING:
+    from fullbench.core.record import Record
+    from fullbench.core.reproduced import Reproduction
+    from fullbench.core.results import Table
+
+
+class MllmJudge:
+    """MLLM-as-a-Judge: judges beside people on scores, pairs and rankings."""
+
+    name = "mllm-as-a-judge"
+    paper = "Chen et al., MLLM-as-a-Judge, ICML 2024, arXiv:2402.04788"
+
+    def items(self, source: Path | None = None) -> Iterable[Item]:
+        """The sample, a file of items, or the items of the released data."""
+        from fullbench.benchmarks.mllm_judge import sources
+
+        return sources.items(source)
+
+    def cases(self, items: Sequence[Item], responses: Iterable[Response], *, trials: int = 1) -> Iterator[Case]:
+        """By the item's tag `task`: every answer scored, every two compared in both orders, or all ranked both ways.
+
+        An item without the tag is heard in all three ways.
+        """
+        given = list(responses)
+        chosen = {task: [item for item in items if item.tags.get("task", task) == task] for task in _TASKS}
+        yield from panels(chosen["score"], given, Score(1, 5), trials=trials)
+        yield from panels(chosen["pair"], given, Choice(), size=2, orders="both", trials=trials)
+        yield from panels(chosen["batch"], given, Ranking(), size=None, orders="both", trials=trials)
+
+    def tables(self, record: Record) -> Sequence[Table]:
+        """Agreement by data set and ability, steadiness, biases, people's reviews, faults, cost."""
+        from fullbench.benchmarks.mllm_judge.tables import tables
+
+        return tables(record)
+
+    def record(self, source: Path | None = None) -> Record:
+        """What is known already: the released data, or the sample judged by simple rules."""
+        from fullbench.benchmarks.mllm_judge import sources
+
+        return sources.record(source)
+
+    def reproduce(self, data: Path) -> Reproduction:
+        """The paper's figures, computed again from the released files."""
+        from fullbench.benchmarks.mllm_judge.reproduction import reproduce
+
+        return reproduce(data)
+
+
+_TASKS = ("score", "pair", "batch")
+mllm_judge = MllmJudge()

@@ -1,0 +1,102 @@
+"""The figures that the released cells are made of, each computed once and kept with its interval.
+
+Numbers are rounded as published figures are (six decimals, four digits for a p-value), so that a file of cells can be
+compared with another one digit by digit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import fmean
+from typing import Any
+
+from fullbench.stats import agreement as agree
+from fullbench.stats.estimates import Estimate, Undefined
+from fullbench.stats.rankings import edit_distance, mean_edit_distance
+from fullbench.stats.shares import wilson
+
+Figures = dict[str, Any]
+
+
+def rounded(value: float) -> float:
+    """Six decimals."""
+    return round(value, 6)
+
+
+def significant(value: float, digits: int = 4) -> float:
+    """A number with so many digits.
+
+    >>> significant(8.70123e-36)
+    8.701e-36
+    """
+    return float(f"{value:.{digits}g}")
+
+
+def correlated(judge: Sequence[float], human: Sequence[float]) -> tuple[Figures, Estimate | None]:
+    """How scores go with people's: Pearson (and its p), Spearman, mean absolute error."""
+    figures: Figures = {"n": len(judge), "pearson": None, "p_value": None, "spearman": None}
+    figures["mae"] = rounded(fmean(abs(one - other) for one, other in zip(judge, human, strict=True)))
+    try:
+        r = agree.pearson(judge, human)
+        rho = agree.spearman(judge, human, resamples=2)
+    except Undefined:
+        return figures, None
+    figures |= {"pearson": rounded(r.value), "p_value": significant(r.p or 0.0), "spearman": rounded(rho.value)}
+    return figures, r
+
+
+def scored(judge: Sequence[int], human: Sequence[int]) -> tuple[Figures, Estimate | None]:
+    """The figures that the third-party study gives: correlations, exact and near hits, error, mean shift."""
+    figures, r = correlated(judge, human)
+    gaps = [one - other for one, other in zip(judge, human, strict=True)]
+    n = len(gaps)
+    return {
+        "n": n,
+        "pearson": figures["pearson"],
+        "spearman": figures["spearman"],
+        "exact": rounded(sum(gap == 0 for gap in gaps) / n),
+        "within_1": rounded(sum(abs(gap) <= 1 for gap in gaps) / n),
+        "mae": figures["mae"],
+        "bias": rounded(sum(gaps) / n),
+    }, r
+
+
+def chosen(judge: Sequence[str], human: Sequence[str]) -> tuple[Figures, Estimate]:
+    """How choices go with people's, with ties as a class of their own and with all ties left out."""
+    codes = {letter: float(place) for place, letter in enumerate("ABC")}
+    given, truth = [codes[x] for x in judge], [codes[x] for x in human]
+    hits = wilson(sum(x == y for x, y in zip(given, truth, strict=True)), len(given))
+    decided = [(x, y) for x, y in zip(judge, human, strict=True) if "C" not in (x, y)]
+    macro = agree.f1(given, truth, resamples=2).value
+    classes = len({*given, *truth})
+    figures = {
+        "n": len(given),
+        "accuracy_with_tie": rounded(hits.value),
+        "n_without_tie": len(decided),
+        "accuracy_without_tie": rounded(sum(x == y for x, y in decided) / len(decided)) if decided else None,
+        "macro_f1": rounded(macro),
+        "macro_recall": rounded(agree.recall(given, truth, resamples=2).value),
+        "macro_precision": rounded(agree.precision(given, truth, resamples=2).value),
+        "macro_f1_over_ABC": rounded(macro * classes / 3),
+    }
+    return figures, hits
+
+
+def ranked(judge: Sequence[str], human: Sequence[str]) -> tuple[Figures, Estimate]:
+    """How far rankings, as strings of letters, are from people's."""
+    pairs = list(zip(judge, human, strict=True))
+    distance = mean_edit_distance(judge, human)
+    n = len(pairs)
+    figures = {
+        "n": n,
+        "normalized_levenshtein": rounded(distance.value),
+        "levenshtein": rounded(sum(edit_distance(x, y) * max(len(x), len(y)) for x, y in pairs) / n),
+        "exact_match": rounded(sum(x == y for x, y in pairs) / n),
+        "top1_match": rounded(sum(x[:1] == y[:1] for x, y in pairs) / n),
+    }
+    return figures, distance
+
+
+def only(figures: Figures, *names: str) -> Figures:
+    """Some of the figures, in the order asked for."""
+    return {name: figures[name] for name in names}

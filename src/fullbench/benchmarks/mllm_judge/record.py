@@ -1,0 +1,148 @@
+"""The release as one record: items, responses, people's verdicts, judges' verdicts, and people's reviews of these."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
+from pathlib import Path
+
+from fullbench.benchmarks.mllm_judge import release as files
+from fullbench.benchmarks.mllm_judge.datasets import BY_NAME
+from fullbench.benchmarks.mllm_judge.oddities import Oddities
+from fullbench.benchmarks.mllm_judge.release import Release, Scored
+from fullbench.benchmarks.mllm_judge.reviews import reviewed
+from fullbench.benchmarks.mllm_judge.rows import BALLOTS, PEOPLE, Given, Row, Task, marks
+from fullbench.core.cases import Case, Verdict
+from fullbench.core.files import read_rows
+from fullbench.core.items import Item, Response
+from fullbench.core.pictures import Picture
+from fullbench.core.record import Record
+
+UNKNOWN = "unknown"
+"""The contestant of a score whose answer was not released."""
+Place = tuple[str, str, tuple[str, ...]]
+
+
+def record(release: Release) -> Record:
+    """Everything the release says, once. What is said twice or differently is counted in the release's oddities."""
+    return _Assembly(release).record()
+
+
+class _Assembly:
+    """The record while it is being put together."""
+
+    def __init__(self, release: Release) -> None:
+        self.release = release
+        self.odd: Oddities = release.oddities
+        self.pictures = _pictures(release.folder, self.odd)
+        self.items: dict[str, Item] = {}
+        self.responses: dict[tuple[str, str], Response] = {}
+        self.verdicts: list[Verdict] = []
+        self.said: dict[Place, list[str]] = {}
+        self.case = lru_cache(maxsize=None)(self._case)
+
+    def record(self) -> Record:
+        scores: dict[int, Row] = {}
+        for file, rows in self.release.rows.items():
+            for row in rows:
+                if row.task == "score":
+                    scores.setdefault(row.number, row)
+                self._know(row)
+                if file != files.COGVLM_FIRST:
+                    for given in row.given:
+                        self._hear(row, given)
+        self._hear_scored(scores)
+        return Record(tuple(self.verdicts), self.items, self.responses)
+
+    def _know(self, row: Row) -> None:
+        if row.item_id not in self.items:
+            tags = {**BY_NAME[row.dataset].tags, "task": row.task}
+            picture = self.pictures.get((row.task, row.item))
+            parts = () if picture is None else (picture,)
+            self.items[row.item_id] = Item.ask(row.item_id, row.question, *parts, tags=tags)
+        for name, answer in zip(row.contestants, row.answers, strict=True):
+            if (row.item_id, name) not in self.responses:
+                self.responses[row.item_id, name] = Response.say(row.item_id, name, answer)
+
+    def _case(self, item: str, contestants: tuple[str, ...], task: Task) -> Case:
+        shown = tuple(self.responses[item, name] for name in contestants)
+        return Case(self.items[item], shown, BALLOTS[task])
+
+    def _hear(self, row: Row, given: Given) -> None:
+        ruling = marks(row.task, given.ruling, len(row.contestants))
+        if ruling is None and given.judge == PEOPLE:
+            return
+        case = self.case(row.item_id, row.contestants, row.task)
+        trial = self._trial(row.file, given, (given.judge, row.item_id, row.contestants), ruling)
+        if trial is None:
+            return
+        verdict = Verdict.of(case.at(trial), given.judge, ruling or "unreadable", text=given.text)
+        self.verdicts.append(verdict)
+        if given.review is not None:
+            self.verdicts += reviewed(verdict, given.review)
+
+    def _trial(self, file: str, given: Given, place: Place, ruling: tuple[float, ...] | None) -> int | None:
+        """Which trial a ruling is; None where it says nothing new, or people said otherwise before."""
+        judge, item, contestants = place
+        named = dict(zip(contestants, ruling or (), strict=False))
+        said = self.said.setdefault((judge, item, tuple(sorted(contestants))), [])
+        told = str(sorted(named.items()))
+        if said and judge == PEOPLE:
+            same = told in said
+            words = "was given before: counted once" if same else "differs from an earlier file's, which is kept"
+            self.odd.note(file, f"people's label {words}")
+            return None
+        if said and file in {files.HARD_SCORES, *files.HQ.values(), files.HARD_RANKINGS, files.HARD_PAIRS}:
+            words = "the same as in an earlier file: counted once" if told in said else "other than before: kept too"
+            self.odd.note(file, f"the judge's ruling is {words}")
+            if told in said:
+                return None
+        elif said:
+            self.odd.note(file, "the judge rules a second time on the same answer: kept as another trial")
+        said.append(told)
+        return len(said) - 1
+
+    def _hear_scored(self, scores: Mapping[int, Row]) -> None:
+        for scored in self.release.scored:
+            case = self._scored_case(scored, scores)
+            place = (case.item.id, case.contestants)
+            if scored.human is not None:
+                given = Given(PEOPLE, str(scored.human))
+                if self._trial(files.JUDGES_CSV, given, (PEOPLE, *place), (float(scored.human),)) is not None:
+                    self.verdicts.append(Verdict.of(case, PEOPLE, (scored.human,)))
+            for judge, score in scored.judges.items():
+                self.verdicts.append(Verdict.of(case, judge, "unreadable" if score is None else (score,)))
+
+    def _scored_case(self, scored: Scored, scores: Mapping[int, Row]) -> Case:
+        row = scores.get(scored.score_id) if scored.score_id is not None else None
+        if row is not None:
+            return self.case(row.item_id, row.contestants, "score")
+        name = f"final-{scored.row}"
+        tags = {**BY_NAME[scored.dataset].tags, "task": "score", "released": "no"}
+        self.items[name] = Item.ask(name, "", tags=tags)
+        self.responses[name, UNKNOWN] = Response.say(name, UNKNOWN, "")
+        return self.case(name, (UNKNOWN,), "score")
+
+
+def _pictures(folder: Path, odd: Oddities) -> dict[tuple[Task, int], Picture]:
+    """The pictures at hand, by task and item. Their type is what their bytes say."""
+    index = folder / "images" / "index.jsonl"
+    if not index.exists():
+        return {}
+    found: dict[tuple[Task, int], Picture] = {}
+    for line, row in read_rows(index):
+        picture = Picture.read(index.parent / str(row["file"]), path=index, line=line)
+        if picture.media != "image/jpeg" and str(row["file"]).endswith(".jpg"):
+            odd.note("images/index", f"a picture called .jpg is {picture.media}: taken for what it is")
+        found[row["task"], row["id"]] = picture
+    return found
+
+
+def released_items(everything: Record) -> Iterator[Item]:
+    """The items whose words were released."""
+    return (item for item in everything.items.values() if item.tags.get("released") != "no")
+
+
+def labels(everything: Record) -> Iterable[Verdict]:
+    """People's verdicts on responses."""
+    return (verdict for verdict in everything if verdict.judge == PEOPLE and verdict.item in everything.items)

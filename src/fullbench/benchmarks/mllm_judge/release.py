@@ -1,0 +1,187 @@
+"""The released data as it is: all files read, every oddity counted, and one record made of them."""
+
+from __future__ import annotations
+
+import gzip
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fullbench.benchmarks.mllm_judge import layouts
+from fullbench.benchmarks.mllm_judge.datasets import BY_NAME
+from fullbench.benchmarks.mllm_judge.layouts import Line, Rulings
+from fullbench.benchmarks.mllm_judge.oddities import Oddities
+from fullbench.benchmarks.mllm_judge.rows import PEOPLE, Row, Task
+from fullbench.core.errors import InputError
+from fullbench.core.files import read_rows
+
+MARKERS = (1, 3, 4, 5)
+SCORES = "arxiv_data/score/score_arxiv_done_v2"
+MARKED_SCORES = tuple(f"arxiv_data/score/marker{who}_arxiv_score" for who in MARKERS)
+PAIRS = "arxiv_data/pair/pair_arxiv_done"
+MARKED_PAIRS = tuple(f"arxiv_data/pair/marker{who}_arxiv_pair" for who in MARKERS)
+RANKINGS = "arxiv_data/batch/arxiv_batch"
+COGVLM = "step3/Score/CogVLM"
+COGVLM_FIRST = "step3/Score/CogVLM.first_release"
+LLAVA = "step3/Batch/LLaVA"
+HQ: dict[Task, str] = {"score": "Hard_HQ/HQ/Score", "pair": "Hard_HQ/HQ/Pair", "batch": "Hard_HQ/HQ/Batch"}
+HARD_RANKINGS, HARD_PAIRS, HARD_SCORES = "Hard_HQ/Hard/Batch", "Hard_HQ/Hard/Pair", "Hard_HQ/Hard/Score"
+STEP1 = "step1/step1"
+JUDGES_CSV = "third_party/score_judges"
+
+FILES: dict[str, tuple[Task, Rulings]] = {
+    SCORES: ("score", layouts.people),
+    **dict.fromkeys(MARKED_SCORES, ("score", layouts.people)),
+    PAIRS: ("pair", layouts.people),
+    **dict.fromkeys(MARKED_PAIRS, ("pair", layouts.people)),
+    RANKINGS: ("batch", layouts.people),
+    "Benchmark_Lite/score_lite": ("score", layouts.people),
+    "Benchmark_Lite/pair_lite": ("pair", layouts.people),
+    COGVLM: ("score", layouts.judge),
+    COGVLM_FIRST: ("score", layouts.judge),
+    LLAVA: ("batch", layouts.judge),
+    HQ["score"]: ("score", layouts.judged_and_labelled),
+    HQ["pair"]: ("pair", layouts.judged_and_labelled),
+    HQ["batch"]: ("batch", layouts.ranked_and_labelled),
+    HARD_PAIRS: ("pair", layouts.two_judges),
+    HARD_RANKINGS: ("batch", layouts.two_judges),
+    HARD_SCORES: ("batch", layouts.two_judges),
+}
+THIRD_PARTY = {
+    "LLaVA-Critic-7B": "llava_critic_7b_score",
+    "Phi-4-reasoning-15B": "phi4_reasoning_15b_score",
+    "Gemini-2.5-Flash": "gemini_2_5_flash_score",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """A row of the third-party file: what people and three later judges scored; None where they gave no score."""
+
+    row: int
+    score_id: int | None
+    dataset: str
+    human: int | None
+    judges: Mapping[str, int | None]
+
+
+@dataclass(frozen=True)
+class Release:
+    """Everything the released files hold, line by line, and what was odd in them."""
+
+    folder: Path
+    rows: Mapping[str, tuple[Row, ...]]
+    scored: tuple[Scored, ...]
+    instructions: int
+    oddities: Oddities
+
+    @classmethod
+    def read(cls, folder: str | Path) -> Release:
+        """The release in a folder: `native/` (JSON Lines, gzipped or not) and `third_party/`."""
+        folder = Path(folder)
+        if not folder.is_dir():
+            raise InputError("there is no such folder; give the one that holds native/ and third_party/", path=folder)
+        odd = Oddities()
+        rows = {file: tuple(_rows(folder, file, task, how, odd)) for file, (task, how) in FILES.items()}
+        _compare_answers(rows, odd)
+        _compare_releases(rows, odd)
+        return cls(folder, rows, tuple(_scored(folder, odd)), _instructions(folder, rows, odd), odd)
+
+    def labels(self, *files: str) -> dict[int, str]:
+        """People's rulings of some files by the authors' number of the row; where a number comes twice, the last."""
+        return {row.number: given.ruling for file in files for row in self.rows[file] if (given := row.by(PEOPLE))}
+
+
+def _lines(folder: Path, file: str, suffix: str, odd: Oddities) -> Iterator[Line]:
+    path = next(
+        (place for place in (folder / f"{file}{suffix}.gz", folder / f"{file}{suffix}") if place.exists()), None
+    )
+    if path is None:
+        raise InputError("the file is missing; the release has it", path=folder / f"{file}{suffix}.gz")
+    number = 0
+    try:
+        for number, values in read_rows(path):
+            yield Line(file, str(path), number, values, odd)
+    except InputError as error:
+        if error.line is not None:
+            raise
+        raise InputError(str(error).removeprefix(f"{path}: "), path=path, line=number + 1) from error
+    odd.note(file, "the line ends with CR LF: read all the same", _windows_ends(path))
+
+
+def _windows_ends(path: Path) -> int:
+    with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
+        return file.read().count(b"\r\n")
+
+
+def _rows(folder: Path, file: str, task: Task, how: Rulings, odd: Oddities) -> Iterator[Row]:
+    for line in _lines(folder / "native", file, ".jsonl", odd):
+        yield layouts.row(line, task, how)
+
+
+def _scored(folder: Path, odd: Oddities) -> Iterator[Scored]:
+    for line in _lines(folder, JUDGES_CSV, ".csv", odd):
+        dataset = line["original_dataset"]
+        if dataset not in BY_NAME:
+            raise line.error(f"the data set must be one of {', '.join(BY_NAME)}; found {dataset!r}")
+        human = _score(line, "human", nothing="0")
+        judges = {judge: _score(line, column, nothing="-1") for judge, column in THIRD_PARTY.items()}
+        if human is None:
+            line.note("the human score is 0: no verdict of people")
+        for judge, score in judges.items():
+            if score is None:
+                line.note(f"the score of {judge} is -1 or missing: the verdict is 'unreadable'")
+        score_id = line["score_id"]
+        if score_id is None:
+            line.note("no score_id: the answer is known by its row alone")
+        yield Scored(int(line["row"]), None if score_id is None else int(score_id), dataset, human, judges)
+
+
+def _score(line: Line, column: str, *, nothing: str) -> int | None:
+    value = line[column]
+    if value is None or value == nothing:
+        return None
+    if value not in set("12345"):
+        raise line.error(f"{column!r} must be 1 to 5, or {nothing} for none; found {value!r}")
+    return int(value)
+
+
+def _instructions(folder: Path, rows: Mapping[str, Iterable[Row]], odd: Oddities) -> int:
+    """How many instructions of the first step there are; those that later files do not ask so are counted as odd."""
+    asked = {(row.dataset, row.question) for group in rows.values() for row in group}
+    seen: set[Any] = set()
+    count = 0
+    for line in _lines(folder / "native", STEP1, ".jsonl", odd):
+        count += 1
+        if line["id"] in seen:
+            line.note("the id occurs before: no item is made from this file")
+        seen.add(line["id"])
+        if (line["original_dataset"], line["instruction"]) not in asked:
+            line.note("no labelled row of the same data set asks this: not used")
+    return count
+
+
+def _compare_answers(rows: Mapping[str, Iterable[Row]], odd: Oddities) -> None:
+    """Count the rows that give a model's answer to an item in other words than an earlier row did."""
+    texts: dict[tuple[str, str], str] = {}
+    for group in rows.values():
+        for row in group:
+            for name, answer in zip(row.contestants, row.answers, strict=True):
+                if texts.setdefault((row.item_id, name), answer.strip()) != answer.strip():
+                    odd.note(row.file, "an answer differs in wording from an earlier file: joined by the model's name")
+
+
+def _compare_releases(rows: Mapping[str, Iterable[Row]], odd: Oddities) -> None:
+    later: dict[int, list[str]] = defaultdict(list)
+    for row in rows[COGVLM]:
+        later[row.number].append(row.given[0].ruling)
+    for row in rows[COGVLM_FIRST]:
+        same = row.given[0].ruling in later[row.number]
+        odd.note(
+            row.file,
+            "the later release rules the same: counted there"
+            if same
+            else "the later release rules otherwise: set aside",
+        )

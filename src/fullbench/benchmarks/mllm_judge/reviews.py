@@ -1,0 +1,128 @@
+"""What people think of judges' rulings: the same machine run a second time.
+
+A ruling's words are appealed (`Record.appeal`): they become a response of the judge, to the case it ruled on, and
+people mark it under three criteria: is the ruling right, how good are the reasons, do they see what is not there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from statistics import fmean
+
+from fullbench.benchmarks.mllm_judge.rows import PEOPLE, Review
+from fullbench.core.ballots import Likert, Score
+from fullbench.core.cases import Case, Verdict
+from fullbench.core.items import Item, digest
+from fullbench.core.record import Record
+from fullbench.core.results import Cell, Table
+from fullbench.reports.subsets import HALLUCINATES
+from fullbench.stats.bootstrap import bootstrap
+from fullbench.stats.estimates import Estimate, Undefined
+from fullbench.stats.shares import wilson
+from fullbench.stats.weighted import mean
+
+AGREES, REASONS = "agrees", "reasons"
+CRITERIA = {
+    AGREES: "whether the ruling is the one that a careful person would give",
+    REASONS: "how sound and how complete the reasons given for the ruling are",
+    HALLUCINATES: "whether the reasons tell of something that the picture does not show",
+}
+BALLOTS = {AGREES: Likert(("no", "yes")), REASONS: Score(1, 5), HALLUCINATES: Likert(("no", "yes"))}
+
+
+def reviewed(verdict: Verdict, review: Review) -> Iterator[Verdict]:
+    """People's verdicts on a verdict, one for each criterion that they judged."""
+    told = {AGREES: review.agrees, REASONS: review.grade, HALLUCINATES: review.hallucinates}
+    for criterion, value in told.items():
+        if value is not None:
+            mark = float(value) if criterion == REASONS else 1.0 + value
+            form = BALLOTS[criterion].spec
+            case = digest(["review", verdict.case, verdict.judge, verdict.trial, criterion])
+            yield Verdict(case, PEOPLE, verdict.case, (verdict.judge,), form, criterion, verdict.trial, (mark,))
+
+
+def appeals(record: Record) -> Iterator[Case]:
+    """The cases in which people review a record's rulings: what the judge was asked, and what it wrote."""
+    asked = {verdict.case: record.items[verdict.item] for verdict in record if verdict.item in record.items}
+    for response in record.appeal():
+        if response.item in asked:
+            item = Item(response.item, asked[response.item].turns, tags=asked[response.item].tags)
+            for criterion, form in BALLOTS.items():
+                yield Case(item, (response,), form, criterion, response.trial)
+
+
+def is_review(verdict: Verdict) -> bool:
+    """Whether a verdict is on another verdict."""
+    return verdict.criterion in BALLOTS
+
+
+def table(record: Record) -> Table:
+    """How often people agree with each judge's rulings, how they grade its reasons, how often these see what is not."""
+    reviews = record.where(is_review)
+    heard = {verdict.case: verdict for verdict in record if not is_review(verdict)}
+    rows: list[list[Cell]] = []
+    for judge in sorted({verdict.contestants[0] for verdict in reviews}):
+        mine = reviews.where(contestant=judge)
+        groups = mine.by(lambda verdict: heard[verdict.item].ballot if verdict.item in heard else "")
+        for ballot, part in groups.items():
+            rows.append([judge, ballot, *(_figure(part, criterion) for criterion in BALLOTS), _deviation(part, record)])
+    notes = [
+        "Agreement, hallucination: the share of reviews that say yes, by majority where several people reviewed.",
+        "Deviation: how far the grades of one item's rulings lie from their mean, on average (items with two or more).",
+    ]
+    columns = ("judge", "ballot", "people agree", "grade of the reasons", "hallucinates", "deviation of grades")
+    return Table("reviews", "What people think of the rulings", columns, rows, notes)
+
+
+def change(record: Record, before: str, after: str, criterion: str = HALLUCINATES) -> Estimate:
+    """How much a review's mark changes from one judge to another (say, the same model in another mode), case by case.
+
+    For hallucination and agreement, where yes is one more than no, this is the change of the rate.
+    """
+    marks: dict[str, dict[str, list[float]]] = {before: {}, after: {}}
+    for verdict in record.where(judge=PEOPLE, criterion=criterion, fault=None):
+        if verdict.contestants[0] in marks:
+            marks[verdict.contestants[0]].setdefault(verdict.item, []).extend(verdict.marks or ())
+    shared = sorted(set(marks[before]) & set(marks[after]))
+    if not shared:
+        raise Undefined(f"people reviewed no case of both {before!r} and {after!r} under {criterion!r}")
+    return bootstrap(mean, [fmean(marks[after][case]) - fmean(marks[before][case]) for case in shared])
+
+
+def _figure(record: Record, criterion: str) -> Estimate | None:
+    votes: dict[str, list[float]] = {}
+    for verdict in record.where(criterion=criterion, fault=None):
+        votes.setdefault(verdict.case, []).extend(verdict.marks or ())
+    if not votes:
+        return None
+    if criterion == REASONS:
+        return _tried(lambda: bootstrap(mean, [sum(v) / len(v) for v in votes.values()]))
+    decided = [2 * sum(mark == 2.0 for mark in v) - len(v) for v in votes.values()]
+    return wilson(sum(lead > 0 for lead in decided), sum(lead != 0 for lead in decided)) if any(decided) else None
+
+
+def _deviation(reviews: Record, record: Record) -> Estimate | None:
+    """The mean absolute deviation of the grades that one item's rulings got."""
+    owner = {verdict.case: verdict.item for verdict in record if not is_review(verdict)}
+    grades: dict[str, list[float]] = {}
+    for verdict in reviews.where(criterion=REASONS, fault=None):
+        grades.setdefault(owner.get(verdict.item, verdict.item), []).extend(verdict.marks or ())
+    spread = [deviation(marks) for marks in grades.values() if len(marks) > 1]
+    return _tried(lambda: bootstrap(mean, spread)) if spread else None
+
+
+def deviation(marks: Sequence[float]) -> float:
+    """The mean distance of some marks from their mean.
+
+    >>> deviation([2, 4, 5, 5])
+    1.0
+    """
+    middle = sum(marks) / len(marks)
+    return sum(abs(mark - middle) for mark in marks) / len(marks)
+
+
+def _tried(compute: Callable[[], Estimate]) -> Estimate | None:
+    try:
+        return compute()
+    except Undefined:
+        return None

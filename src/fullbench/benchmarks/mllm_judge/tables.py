@@ -1,0 +1,47 @@
+"""The benchmark's tables."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from fullbench.benchmarks.mllm_judge import reviews
+from fullbench.core.record import Record
+from fullbench.core.results import Table
+from fullbench.reports import judging, probes, repeats, standard
+from fullbench.reports.judging import PEOPLE
+
+TAGS = ("dataset", "abilities")
+FAMILIES = {
+    "CogVLM": {"cogvlm"},
+    "GPT-4V": {"gpt4"},
+    "Gemini": {"gemini"},
+    "Gemini-2.5-Flash": {"gemini"},
+    "LLaVA-1.5-13b": {"llava"},
+    "LLaVA-Critic-7B": {"llava"},
+}
+"""The contestants of the release that are of a released judge's own family."""
+
+
+def family(judge: str, contestants: Collection[str]) -> set[str]:
+    """The contestants that are of the judge's own family: known ones, and the very model it is made of."""
+    model = judge.partition("+")[0]
+    return {name for name in contestants if name == model or name in FAMILIES.get(judge, set())}
+
+
+def tables(record: Record) -> list[Table]:
+    """All tables that the record has something for."""
+    heard = record.where(lambda verdict: not reviews.is_review(verdict))
+    made: list[Table] = []
+    if PEOPLE in heard.judges:
+        met = judging.meet(heard)
+        names = heard.contestants
+        made += judging.agreement_tables(met, TAGS)
+        made.append(judging.decided_by_all(met))
+        made.append(probes.positions(met))
+        found = (probes.probes(met, judge, own=family(judge, names)) for judge in met.judges)
+        made.append(probes.table(finding for findings in found for finding in findings))
+    made += repeats.tables(heard)
+    if len(heard) < len(record):
+        made.append(reviews.table(record))
+    made += [standard.faults(heard), standard.costs(heard)]
+    return [table for table in made if table.rows]

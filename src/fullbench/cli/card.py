@@ -1,0 +1,58 @@
+"""`fullbench card`: on one page, whether a judge can be trusted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fullbench.cli.common import DEFAULT_LEDGER, JsonOption, LedgerOption, say, show
+
+
+def card(
+    judge: Annotated[str, typer.Argument(help="The judge's name, as tables and `fullbench ledger show` give it.")],
+    ledger: LedgerOption = DEFAULT_LEDGER,
+    labels: Annotated[Path | None, typer.Option(help="People's verdicts to compare with.")] = None,
+    benchmark: Annotated[str | None, typer.Option(help="Take the verdicts a benchmark brings, not a ledger's.")] = None,
+    data: Annotated[Path | None, typer.Option(help="The benchmark's released data; its sample where left out.")] = None,
+    people: Annotated[str, typer.Option(help="The judge to compare with.")] = "human",
+    tags: Annotated[list[str] | None, typer.Option("--by", help="Split agreement by this tag. Again for more.")] = None,
+    own: Annotated[
+        list[str] | None, typer.Option(help="A contestant of the judge's own family. Again for more.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="A file: .html, .json, .md, .txt or .csv.")] = None,
+    seed: Annotated[int, typer.Option(help="For the bootstrap.")] = 0,
+    as_json: JsonOption = False,
+) -> None:
+    """Show one judge's card: agreement with people, standing, steadiness, biases, faults and cost.
+
+    Examples:
+
+        fullbench card length --benchmark mllm-as-a-judge --by dataset
+
+        fullbench card CogVLM --benchmark mllm-as-a-judge --data mllm-as-a-judge --by dataset --out card.html
+    """
+    from fullbench.core.files import read_verdicts
+    from fullbench.core.record import Record
+    from fullbench.ledger.store import Ledger
+    from fullbench.reports import card as cards
+    from fullbench.runs.recorded import recorded
+
+    if benchmark is not None:
+        record = recorded(benchmark, data)
+    else:
+        with Ledger(ledger, read_only=True) as book:
+            record = book.record()
+    if labels is not None:
+        record = Record((*record.verdicts, *read_verdicts(labels, judge=people)), record.items, record.responses)
+    made = cards.card(record, judge, people=people, tags=tags or (), own=own or (), seed=seed)
+    if out is not None:
+        cards.write(made, out)
+        say(f"Written: {out}")
+        return
+    if as_json:
+        typer.echo(cards.as_json(made), nl=False)
+        return
+    typer.echo(f"{judge}\n{made.lead}\n")
+    show(made.tables, as_json=False)

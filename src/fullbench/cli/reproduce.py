@@ -1,0 +1,70 @@
+"""`fullbench reproduce`: published figures, computed again from the data their authors released."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fullbench.cli.common import JsonOption, say, show
+from fullbench.core.reproduced import Reproduced
+from fullbench.core.results import Cell, Table
+
+
+def reproduce(
+    name: Annotated[str, typer.Argument(help="The benchmark, as `fullbench list` shows it.")],
+    data: Annotated[Path, typer.Option(help="The folder with the data that the authors released.")],
+    out: Annotated[Path | None, typer.Option(help="Write all cells here, as JSON.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Compute a paper's figures again from its released data, and put them beside what was printed.
+
+    Nothing is asked of any model. What was odd in the data, and what was done about it, is said in a table of its own.
+
+    Examples:
+
+        fullbench reproduce mllm-as-a-judge --data mllm-as-a-judge --out cells.json
+    """
+    import json
+
+    from fullbench import registry
+    from fullbench.core.errors import InputError
+    from fullbench.core.reproduced import Reproducible
+    from fullbench.core.writers import replacing
+
+    benchmark = registry.load("benchmarks", name)
+    if not isinstance(benchmark, Reproducible):
+        raise InputError(f"the benchmark {name!r} reproduces no published figures: it has no 'reproduce'")
+    made = benchmark.reproduce(data)
+    written = json.dumps({"cells": [cell.cell for cell in made.cells]}, ensure_ascii=False, indent=1) + "\n"
+    if out is not None:
+        with replacing(out) as part:
+            part.write_text(written, encoding="utf-8")
+        say(f"Written: {out} ({len(made.cells)} cells)")
+    if as_json:
+        typer.echo(written, nl=False)
+        return
+    show([*made.tables, *tables(name, made.cells)], as_json=False)
+
+
+def tables(name: str, cells: Sequence[Reproduced]) -> list[Table]:
+    """The one figure that stands for each cell beside the printed one, a table for each kind of figure."""
+    groups: dict[str, list[Reproduced]] = {}
+    for cell in cells:
+        if isinstance(cell.shown, int | float):
+            groups.setdefault(cell.figure.rpartition(".")[2], []).append(cell)
+    return [_table(name, figure, group) for figure, group in groups.items()]
+
+
+def _table(name: str, figure: str, cells: Sequence[Reproduced]) -> Table:
+    rows: list[list[Cell]] = []
+    gaps = []
+    for cell in cells:
+        gap = None if cell.paper is None else cell.shown - cell.paper
+        gaps += [] if gap is None else [abs(gap)]
+        rows.append([cell.id, cell.estimate or cell.shown, cell.paper, gap, (cell.estimate or cell).n])
+    notes = [f"The largest of {len(gaps)} differences from a printed figure is {max(gaps):.3f}."] if gaps else []
+    columns = ("cell", "ours", "printed", "gap", "n")
+    return Table(f"{name} {figure}", f"{name}, computed again: {figure}", columns, rows, notes)

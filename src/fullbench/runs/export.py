@@ -1,0 +1,48 @@
+"""A record as a folder of files that can be run again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from fullbench.core.errors import InputError
+from fullbench.core.files import write_items, write_responses, write_verdicts
+from fullbench.core.record import Record
+from fullbench.core.writers import replacing
+
+_STUDY = """\
+# What is asked, what was answered and what people ruled is in the files beside this one.
+name = {name}
+benchmark = {benchmark}
+data = "items.jsonl"
+responses = "responses.jsonl"
+labels = "labels.jsonl"
+judges = ["length", "chance"]
+trials = 1
+ledger = "study.ledger"
+report = "report.html"
+"""
+
+
+def export(record: Record, folder: Path, *, benchmark: str, people: str = "human") -> dict[str, int]:
+    """Write items, responses, people's labels, judges' verdicts, and a study that names them; give their numbers."""
+    import json
+
+    if folder.exists() and any(folder.iterdir()):
+        raise InputError("the folder is not empty; choose another one, or move it away", path=folder)
+    items = [item for item in record.items.values() if item.tags.get("released") != "no"]
+    known = {item.id for item in items}
+    labels = [verdict for verdict in record if verdict.judge == people and verdict.item in known]
+    judged = [verdict for verdict in record if verdict.judge != people and verdict.item in known]
+    counts = {
+        "items": write_items(folder / "items.jsonl", items),
+        "responses": write_responses(
+            folder / "responses.jsonl", (r for r in record.responses.values() if r.item in known)
+        ),
+        "labels": write_verdicts(folder / "labels.jsonl", labels),
+    }
+    if judged:
+        counts["verdicts"] = write_verdicts(folder / "verdicts.jsonl", judged)
+    with replacing(folder / "study.toml") as part:
+        named = _STUDY.format(name=json.dumps(folder.name), benchmark=json.dumps(benchmark))
+        part.write_text(named, encoding="utf-8")
+    return counts

@@ -1,0 +1,212 @@
+"""The benchmark on its sample: cases, wording, reviews, and the way from export to a run."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from fullbench import Item, Picture, Prompt, Response, Usage
+from fullbench.benchmarks.mllm_judge import asking, reviews
+from fullbench.benchmarks.mllm_judge.bench import mllm_judge
+from fullbench.benchmarks.mllm_judge.rows import Review
+from fullbench.benchmarks.mllm_judge.sources import SAMPLE
+from fullbench.benchmarks.mllm_judge.tables import family
+from fullbench.core.models import Reply
+from fullbench.core.record import Record
+from fullbench.judges.prompted import Example
+from fullbench.reports.judging import meet
+from fullbench.reports.probes import LENGTHENS
+from fullbench.stats.estimates import Undefined
+from fullbench.testing import check_benchmark
+from tests.making import Talker, png, words
+
+
+def test_the_benchmark_keeps_its_promises(tmp_path: Path):
+    check_benchmark(mllm_judge, tmp_path)
+
+
+def test_each_item_is_heard_in_its_own_way():
+    record = mllm_judge.record()
+    cases = list(mllm_judge.cases(list(record.items.values()), record.responses.values(), trials=asking.TRIALS))
+    heard = Counter((case.item.tags["task"], case.ballot.spec, len(case.responses)) for case in cases)
+    assert heard == {
+        ("score", "score:1-5", 1): 4 * 4 * 6,
+        ("pair", "choice+tie", 2): 4 * 6 * 2 * 6,
+        ("batch", "ranking", 4): 4 * 2 * 6,
+    }
+
+
+def test_an_item_without_a_task_is_heard_in_all_ways():
+    item = Item.ask("x", "?")
+    said = [Response.say("x", name, name) for name in "abc"]
+    assert {case.ballot.spec for case in mllm_judge.cases([item], said)} == {"score:1-5", "choice+tie", "ranking"}
+
+
+def test_every_sample_file_is_whole():
+    record = mllm_judge.record()
+    assert {verdict.item for verdict in record} == set(record.items)
+    assert all(item.pictures and item.reference for item in record.items.values())
+    assert not list(SAMPLE.rglob("*.part"))
+
+
+def ruling(prompt: Prompt) -> str:
+    asked = words(prompt)
+    return "[[4]]" if "[[score]]" in asked or "1 to 5" in asked or "between 1 and 5" in asked else "[[B]]"
+
+
+def prompts(**manner: object) -> list[Prompt]:
+    record = mllm_judge.record()
+    talker = Talker(ruling)
+    cases = list(mllm_judge.cases(list(record.items.values()), record.responses.values()))
+    scores = [case for case in cases if case.ballot.spec == "score:1-5"][:2]
+    list(asking.judge(talker, **manner).hear(scores))
+    return talker.asked
+
+
+def test_the_wording_has_every_part():
+    said = words(prompts(mode="analyze")[0])
+    for level, _ in asking.LEVELS:
+        assert level in said
+    for criterion in ("relevance", "accuracy", "comprehensiveness", "creativity", "granularity"):
+        assert criterion in said
+    assert "Your analysis first" in said
+    assert "[[" in said
+    assert not any(name in said for name in ("terse", "careful", "chatty", "mistaken"))
+
+
+def test_modes_and_sights_change_what_is_asked():
+    direct, steps = prompts(mode="direct"), prompts(mode="steps", steps=("both", "picture", "question"))
+    assert "nothing else" in words(direct[0])
+    assert len(steps) == 4 * len(direct)
+    assert "Before you see any answer" in words(steps[0])
+    assert prompts()[0].turns[-1].pictures
+    blind = prompts(sight="none")[0]
+    assert not any(turn.pictures for turn in blind.turns)
+    assert "not shown" in words(blind)
+
+
+def test_several_pictures_keep_their_order_and_examples_are_shown():
+    pictures = [Picture.of(png((10 * i, 0, 0))) for i in range(4)]
+    item = Item.ask("sequence", "What happens?", *pictures)
+    case = next(iter(mllm_judge.cases([item], [Response.say("sequence", "x", "It gets redder.")])))
+    talker = Talker(lambda prompt: "[[3]]")
+    judge = asking.judge(talker, examples=(Example("A cat was called a dog.", (1.0,)), Example("All right.", (5.0,))))
+    (verdict,) = judge.hear([case])
+    assert verdict.marks == (3.0,)
+    (prompt,) = talker.asked
+    assert [picture.digest for turn in prompt.turns for picture in turn.pictures] == [p.digest for p in pictures]
+    assert "A cat was called a dog." in words(prompt)
+
+
+def test_lengthening_makes_a_contestant_of_its_own():
+    record = mllm_judge.record()
+    answers = [response for response in record.responses.values() if response.contestant in {"terse", "chatty"}]
+
+    def wordy(prompt: Prompt) -> str | Reply:
+        old = prompt.tag
+        if old.item.startswith("pair"):
+            return Reply(prompt, error="no server", usage=Usage())
+        return f"{old.text} {old.text} indeed." if old.contestant == "terse" else "short"
+
+    made = asking.lengthen(Talker(wordy), record.items.values(), answers)
+    assert {response.contestant for response in made.responses} == {"terse+longer"}
+    assert all(response.tags[LENGTHENS] == "terse" for response in made.responses)
+    assert len(made.responses) == 8
+    assert sum("no server" in why for why in made.failed) == 8
+    assert sum("no longer than" in why for why in made.failed) == 8
+
+
+def test_reviews_go_through_appeals():
+    record = mllm_judge.record()
+    judge = asking.judge(Talker(lambda prompt: "It is right. [[4]]"))
+    scores = [
+        c for c in mllm_judge.cases(list(record.items.values()), record.responses.values()) if len(c.responses) == 1
+    ]
+    heard = list(judge.hear(scores))
+    mine = Record(tuple(heard), record.items, record.responses)
+    appealed = list(reviews.appeals(mine))
+    assert len(appealed) == 3 * len(heard)
+    assert {case.contestants for case in appealed} == {(judge.name,)}
+    grades = [3, 5, 4, 4]
+    told = [
+        review
+        for place, verdict in enumerate(heard)
+        for review in reviews.reviewed(verdict, Review(place % 4 != 0, grades[place % 4], place == 0))
+    ]
+    table = reviews.table(Record((*heard, *told), record.items, record.responses))
+    ((name, ballot, agrees, reasons, hallucinates, deviation),) = table.rows
+    assert (name, ballot) == (judge.name, "score:1-5")
+    assert (agrees.value, reasons.value, hallucinates.value) == (12 / 16, 4.0, 1 / 16)
+    assert deviation.value == pytest.approx(0.5)
+
+
+def test_the_change_of_a_rate_between_two_ways_of_judging():
+    record = mllm_judge.record()
+    heard = [verdict for verdict in record if verdict.judge in {"length", "chance"} and verdict.trial == 0]
+    first = {verdict.case: place for place, verdict in enumerate(v for v in heard if v.judge == "length")}
+    told = [
+        review
+        for verdict in heard
+        for review in reviews.reviewed(
+            verdict, Review(None, None, verdict.judge == "chance" and first[verdict.case] % 4 == 0)
+        )
+    ]
+    found = reviews.change(Record(tuple(told)), "length", "chance")
+    assert found.value == pytest.approx(0.25)
+    assert found.low > 0
+    with pytest.raises(Undefined, match="no case of both"):
+        reviews.change(Record(tuple(told)), "length", "nobody")
+
+
+def test_a_review_that_was_not_made_is_no_verdict():
+    record = mllm_judge.record()
+    verdict = next(verdict for verdict in record if verdict.judge == "length")
+    assert not list(reviews.reviewed(verdict, Review(None, None, None)))
+
+
+def test_tables_of_the_sample():
+    record = mllm_judge.record()
+    names = {table.name for table in mllm_judge.tables(record)}
+    assert {"scores by dataset", "pairs by abilities", "rankings by dataset", "biases", "steadiness", "faults"} <= names
+    assert meet(record).judges == ["chance", "length", "reference"]
+
+
+def test_a_family_is_the_model_itself_or_a_known_relative():
+    assert family("CogVLM", ["cogvlm", "llava"]) == {"cogvlm"}
+    assert family("openai:gpt-4o+analyze#1234", ["openai:gpt-4o", "llava"]) == {"openai:gpt-4o"}
+
+
+def test_an_exported_sample_runs_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys):
+    import sys
+
+    from fullbench.cli import main
+
+    def run(*given: str) -> tuple[int, str]:
+        monkeypatch.setattr(sys, "argv", ["fullbench", *given])
+        with pytest.raises(SystemExit) as left:
+            main()
+        return int(left.value.code or 0), capsys.readouterr().out
+
+    monkeypatch.chdir(tmp_path)
+    assert run("export", "mllm-as-a-judge", "--out", "sample")[0] == 0
+    code, out = run("run", "sample/study.toml", "--quiet", "--json")
+    assert code == 0
+    assert {"scores by dataset", "biases"} <= {table["name"] for table in json.loads(out)}
+    assert run("export", "mllm-as-a-judge", "--out", "sample")[0] == 2
+    assert run("export", "mllm-as-a-judge", "--subset", "hard", "--judge", "length", "--out", "hard")[0] == 0
+    code, out = run("run", "hard/study.toml", "--quiet", "--json")
+    assert code == 0
+    again = mllm_judge.record(Path("hard"))
+    assert again.judges == ["human", "length"]
+    assert run("export", "mllm-as-a-judge", "--subset", "hard", "--out", "x")[0] == 2
+    code, out = run("card", "length", "--benchmark", "mllm-as-a-judge", "--json")
+    assert code == 0
+    assert json.loads(out)["judge"] == "length"
+    assert run("card", "length", "--benchmark", "mllm-as-a-judge", "--out", "card.html")[0] == 0
+    assert "Judge card: length" in Path("card.html").read_text()
+    assert run("card", "chance", "--ledger", "sample/study.ledger", "--labels", "sample/labels.jsonl")[0] == 0
+    assert run("reproduce", "court", "--data", ".")[0] == 2
+    assert run("card", "x", "--benchmark", "court")[0] == 2
