@@ -47,9 +47,18 @@ def _local(met: Floats, here: Floats) -> tuple[Floats, Floats]:
     return expected.sum(axis=1), np.diag(bend.sum(axis=1)) - bend + 1 / len(here)
 
 
+def curvature(met: Floats, here: Floats) -> Floats:
+    """How sharply the likelihood bends at some log strengths, the free shift held by adding 1/m.
+
+    >>> curvature(np.array([[0.0, 4.0], [4.0, 0.0]]), np.zeros(2)).tolist()
+    [[1.5, -0.5], [-0.5, 1.5]]
+    """
+    return _local(met, here)[1]
+
+
 @dataclass(frozen=True)
 class Pairs:
-    """Cells of duels (first, second, outcome) gathered by pair, ready to be solved for many weights of the cells."""
+    """Cells of duels (first, second, outcome, weight) by pair, ready to be solved for many counts of the cells."""
 
     size: int
     first: Ints
@@ -59,7 +68,7 @@ class Pairs:
     contrast: Any
 
     @classmethod
-    def of(cls, first: Ints, second: Ints, outcome: Floats, *, size: int) -> Pairs:
+    def of(cls, first: Ints, second: Ints, outcome: Floats, weight: Floats, *, size: int) -> Pairs:
         from scipy.sparse import csr_array
 
         pair, place = np.unique(first * size + second, return_inverse=True)
@@ -72,8 +81,8 @@ class Pairs:
             size,
             one,
             two,
-            csr_array((outcome, (place, cell)), shape=shape),
-            csr_array((np.ones(len(cell)), (place, cell)), shape=shape),
+            csr_array((outcome * weight, (place, cell)), shape=shape),
+            csr_array((weight, (place, cell)), shape=shape),
             csr_array((signs, ends), shape=(len(pair), size)),
         )
 
