@@ -7,7 +7,7 @@ RUN = $(PYTHON) scripts/launch.py
 help:
 	@echo "make demo       judge models on pictures with known truth, and open the report"
 	@echo "make test       style, types, layers and all tests (under 12 minutes on two cores)"
-	@echo "make test-slow  proofs that take minutes (kills, a real local model)"
+	@echo "make test-slow  proofs that take minutes (many kills, many seeds)"
 	@echo "make bench      speed, as ratios against peers measured in the same run"
 	@echo "make check      style, types and layers only"
 	@echo "make lock       pin the newest versions in requirements.lock"
@@ -20,10 +20,10 @@ check:
 
 test: check
 	@$(RUN) dev sh scripts/browser.sh
+	@$(RUN) dev sh scripts/localmodel.sh
 	@$(RUN) dev pytest -n 2 -m "not slow" tests src
 
 test-slow:
-	@$(RUN) dev sh scripts/localmodel.sh
 	@$(RUN) dev pytest -m slow tests
 
 bench:

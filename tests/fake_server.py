@@ -30,6 +30,7 @@ from typing import Any
 
 KEY = "sk-secret-0123456789"
 FAULTS = (
+    "401",
     "429",
     "429after",
     "429date",
@@ -53,8 +54,9 @@ REPLY = b'{"id":"1","object":"chat.completion","created":1,"model":"judge",' + S
 class Books:
     """What was asked and what was sent."""
 
-    def __init__(self, faults: dict[str, float], seed: int, bears: int = 0) -> None:
+    def __init__(self, faults: dict[str, float], seed: int, bears: int = 0, says: str = "") -> None:
         self.faults = faults
+        self.says = says
         self.bears = bears
         self.seed = seed
         self.attempts: Counter[str] = Counter()
@@ -239,7 +241,7 @@ class Connection(asyncio.Protocol):
             return
         self.books.in_flight += 1
         self.books.most = max(self.books.most, self.books.in_flight)
-        self.later(self.finish, prompt, write, json.dumps(told), mood)
+        self.later(self.finish, prompt, write, self.books.says or json.dumps(told), mood)
 
     def finish(self, prompt: str, write: Any, told: str, mood: str) -> None:
         self.books.in_flight -= 1
@@ -251,6 +253,9 @@ class Connection(asyncio.Protocol):
         busy, sick = b'{"error":{"message":"slow down"}}', b'{"error":{"message":"it hurts"}}'
         if fault in {"", "empty"}:
             self.send(200, good)
+        elif fault == "401":
+            status, error = COMPLAINTS["complain: key"]
+            self.send(status, json.dumps({"error": error}).encode())
         elif fault == "429":
             self.send(429, busy)
         elif fault == "429after":
@@ -286,7 +291,7 @@ class Connection(asyncio.Protocol):
 
 async def run(options: argparse.Namespace) -> None:
     loop = asyncio.get_running_loop()
-    books = Books(json.loads(options.faults), options.seed, options.bears)
+    books = Books(json.loads(options.faults), options.seed, options.bears, options.says)
     server = await loop.create_server(
         lambda: Connection(books, options.latency, options.quick), "127.0.0.1", 0, backlog=1024
     )
@@ -308,9 +313,11 @@ class FakeServer:
         latency: float = 0.0,
         quick: bool = False,
         bears: int = 0,
+        says: str = "",
     ) -> None:
         assert set(faults or {}) <= set(FAULTS)
         options = [f"--faults={json.dumps(faults or {})}", f"--seed={seed}", f"--latency={latency}", f"--bears={bears}"]
+        options.append(f"--says={says}")
         self._command = [sys.executable, "-m", "tests.fake_server", *options, *(["--quick"] if quick else [])]
 
     def __enter__(self) -> FakeServer:
@@ -343,6 +350,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--latency", type=float, default=0.0)
     parser.add_argument("--bears", type=int, default=0)
+    parser.add_argument("--says", default="")
     parser.add_argument("--quick", action="store_true")
     asyncio.run(run(parser.parse_args()))
 

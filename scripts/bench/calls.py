@@ -1,4 +1,4 @@
-"""What a judge call costs: CPU, wall, memory, pictures; beside the floor and the OpenAI SDK, all in one run."""
+"""What a call of a model costs: CPU, wall, memory, pictures; beside the floor, all in one run."""
 
 from __future__ import annotations
 
@@ -14,34 +14,25 @@ from tests.fake_server import FakeServer
 
 from scripts.bench import Row
 from scripts.bench.clients import jpeg
-from scripts.bench.peers import python_of
 
 ROOT = Path(__file__).parents[2]
 LATENCY = 0.05
 
 
-def measure(client: str, url: str, calls: int, width: int) -> dict[str, float]:
+def measure(client: str, url: str, calls: int, width: int, python: Path | None = None) -> dict[str, float]:
     """One client in a process of its own."""
-    python = str(python_of("openai") or "") if client == "sdk" else sys.executable
-    command = [python, "-m", "scripts.bench.clients", client, url, str(calls), str(width)]
-    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    command = [str(python or sys.executable), "-m", "scripts.bench.clients", client, url, str(calls), str(width)]
+    env = {**os.environ, "PYTHONPATH": str(ROOT), "OPENAI_API_KEY": "none"}
     found: dict[str, float] = json.loads(subprocess.check_output(command, cwd=ROOT, env=env, text=True))
     return found
 
 
 def cpu(calls: int = 4_000, width: int = 64) -> list[Row]:
     """CPU milliseconds a call, 64 in flight; the better of two runs each."""
-    peers = {"floor": calls, **({"sdk": 600} if python_of("openai") else {})}
-    names = {"floor": "bare asyncio", "sdk": "OpenAI SDK"}
     with FakeServer(quick=True) as server:
         mine = min(measure("ours", server.url, calls, width)["cpu_ms"] for _ in range(2))
-        theirs = {
-            peer: min(measure(peer, server.url, count, width)["cpu_ms"] for _ in range(2))
-            for peer, count in peers.items()
-        }
-    if "sdk" not in peers:
-        sys.stderr.write("the OpenAI SDK is left out: it could not be installed\n")
-    return [Row.of("a judge call, CPU", mine, value, names[peer], "ms") for peer, value in theirs.items()]
+        least = min(measure("floor", server.url, calls, width)["cpu_ms"] for _ in range(2))
+    return [Row.of("a call, CPU", mine, least, "bare asyncio", "ms")]
 
 
 def wall(calls: int = 5_000, width: int = 128) -> list[Row]:

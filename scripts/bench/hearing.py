@@ -2,28 +2,15 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
 import sys
-from pathlib import Path
 
 from tests.fake_server import FakeServer
 
 from scripts.bench import Row
+from scripts.bench.calls import LATENCY, measure
 from scripts.bench.peers import python_of
 
-ROOT = Path(__file__).parents[2]
-LATENCY = 0.05
 PEERS = {"sdk": ("OpenAI SDK", "openai", 600), "inspect": ("inspect_ai generate", "inspect-ai", 300)}
-
-
-def measure(client: str, url: str, calls: int, width: int, python: Path | None = None) -> dict[str, float]:
-    """One client in a process of its own."""
-    command = [str(python or sys.executable), "-m", "scripts.bench.clients", client, url, str(calls), str(width)]
-    env = {**os.environ, "PYTHONPATH": str(ROOT), "OPENAI_API_KEY": "none", "OPENAI_BASE_URL": url}
-    found: dict[str, float] = json.loads(subprocess.check_output(command, cwd=ROOT, env=env, text=True))
-    return found
 
 
 def cpu(calls: int = 4_000, width: int = 64) -> list[Row]:

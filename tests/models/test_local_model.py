@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -15,36 +11,15 @@ from fullbench.core.items import Turn
 from fullbench.core.models import Prompt
 from fullbench.core.pictures import Picture
 from fullbench.models import factories
-from tests.local_server import gguf
 from tests.models.conftest import noise
-
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(gguf() is None, reason="no local model: run scripts/localmodel.sh in the environment"),
-]
-
-
-@pytest.fixture(scope="module")
-def url() -> Iterator[str]:
-    root = Path(__file__).parents[2]
-    command = [sys.executable, "-m", "tests.local_server"]
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
-    with subprocess.Popen(command, cwd=root, text=True, **pipes) as process:
-        assert process.stdout is not None
-        assert process.stdin is not None
-        try:
-            yield process.stdout.readline().strip() + "/v1"
-        finally:
-            process.stdin.close()
-            process.kill()
 
 
 def say(words: str, **rest) -> Prompt:
     return Prompt((Turn("user", (words,)),), **rest)
 
 
-def test_it_answers_and_counts(url):
-    model = factories.vllm(f"smollm2@{url}", {"temperature": "0", "max_tokens": "24"})
+def test_it_answers_and_counts(local_model):
+    model = factories.vllm(f"smollm2@{local_model}", {"temperature": "0", "max_tokens": "24"})
     questions = ["What is the capital of France?", "What is the capital of Italy?", "What is the capital of Spain?"]
     replies = {reply.prompt.turns[0].text: reply for reply in model.answer(map(say, questions))}
     assert [reply.error for reply in replies.values()] == [None] * 3
@@ -56,26 +31,26 @@ def test_it_answers_and_counts(url):
         assert (reply.usage.calls, reply.usage.dollars) == (1, 0.0)
 
 
-def test_a_seed_makes_it_say_the_same_again(url):
-    model = factories.vllm(f"smollm2@{url}", {"temperature": "1.5", "max_tokens": "16", "concurrency": "1"})
+def test_a_seed_makes_it_say_the_same_again(local_model):
+    model = factories.vllm(f"smollm2@{local_model}", {"temperature": "1.5", "max_tokens": "16", "concurrency": "1"})
     prompts = [say("Tell me a story.", seed=seed) for seed in (1, 1, 2)]
     first, again, other = [reply.text for prompt in prompts for reply in model.answer([prompt])]
     assert first == again != other
 
 
-def test_json_mode_gives_json(url):
-    model = factories.vllm(f"smollm2@{url}", {"temperature": "0", "max_tokens": "200"})
+def test_json_mode_gives_json(local_model):
+    model = factories.vllm(f"smollm2@{local_model}", {"temperature": "0", "max_tokens": "200"})
     (reply,) = model.answer([say('Give a JSON object with one key "city", the capital of France.', json=True)])
     assert isinstance(json.loads(reply.text), dict)
 
 
-def test_running_into_the_limit_is_told(url):
-    (reply,) = factories.vllm(f"smollm2@{url}", {"max_tokens": "2"}).answer([say("Tell me a long story.")])
+def test_running_into_the_limit_is_told(local_model):
+    (reply,) = factories.vllm(f"smollm2@{local_model}", {"max_tokens": "2"}).answer([say("Tell me a long story.")])
     assert reply.stop == "length"
 
 
-def test_a_prompt_that_is_too_long_is_its_own_fault(url):
-    model = factories.vllm(f"smollm2@{url}", {"max_tokens": "4"})
+def test_a_prompt_that_is_too_long_is_its_own_fault(local_model):
+    model = factories.vllm(f"smollm2@{local_model}", {"max_tokens": "4"})
     replies = {
         reply.prompt.tag: reply for reply in model.answer([say("word " * 5000, tag="long"), say("Hi", tag="short")])
     }
@@ -84,12 +59,12 @@ def test_a_prompt_that_is_too_long_is_its_own_fault(url):
     assert replies["long"].usage.calls == 0
 
 
-def test_a_picture_for_a_model_without_eyes(url):
+def test_a_picture_for_a_model_without_eyes(local_model):
     prompt = Prompt((Turn("user", (Picture.of(noise(32, 32)), "What is shown?")),))
     with pytest.raises(ModelError, match="will not serve 'smollm2'"):
-        list(factories.vllm(f"smollm2@{url}", {"attempts": "2"}).answer([prompt]))
+        list(factories.vllm(f"smollm2@{local_model}", {"attempts": "2"}).answer([prompt]))
 
 
-def test_an_address_that_is_not_there(url):
+def test_an_address_that_is_not_there(local_model):
     with pytest.raises(ModelError, match="check the name and the URL"):
-        list(factories.vllm(f"smollm2@{url}/nowhere", {}).answer([say("Hi")]))
+        list(factories.vllm(f"smollm2@{local_model}/nowhere", {}).answer([say("Hi")]))

@@ -78,7 +78,7 @@ def test_every_family_is_complete(made: dict[str, Reproduced]):
         members[family].add(member)
     fourteen = {dataset.name for dataset in DATASETS}
     assert len(fourteen) == 14
-    assert members["LLaVA-1.5-13b/batch"] == set(FIRST_TEN)
+    assert members["LLaVA-1.5-13b/batch"] == {*FIRST_TEN, "ALL"}
     assert members["CogVLM/score"] == {*FIRST_TEN, "ALL"}
     for judge in THIRD_PARTY:
         assert members[f"{judge}/score"] == {*fourteen, "ALL"}
@@ -119,4 +119,4 @@ def test_the_paper_prints_one_row_twice():
 def test_not_all_correlations_are_significant(made: dict[str, Reproduced]):
     """The caption of Table 9 says that all p-values are below 0.05; for CogVLM's released run most are not."""
     ps = [made[f"CogVLM/score/{name}"].value["first_run_rows"]["p_value"] for name in FIRST_TEN]
-    assert sum(p >= 0.05 for p in ps) >= 6
+    assert sum(p >= 0.05 for p in ps) == 8

@@ -31,7 +31,7 @@ def demo(
     import time
 
     from fullbench.ledger.store import Ledger
-    from fullbench.reports.standard import page
+    from fullbench.reports.overview import page
     from fullbench.runs.conduct import Conductor
     from fullbench.runs.progress import clock
     from fullbench.runs.study import Study

@@ -74,7 +74,7 @@ def judge(
         done = conductor.conduct(book, budget=budget, stop=stop, quiet=quiet)
         show(done.tables, as_json=as_json)
         if report is not None:
-            from fullbench.reports.standard import page
+            from fullbench.reports.overview import page
 
             page("Judged", done.record, done.tables, report, source={"ledger": book.digest()})
             say(f"The page: {report}")

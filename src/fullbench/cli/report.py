@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from fullbench.cli.common import DEFAULT_LEDGER, JsonOption, LedgerOption, say, show
+from fullbench.core.results import Table
 
 
 def report(
@@ -19,6 +21,7 @@ def report(
         typer.Option(help="A file: .html is a page with charts and cases; .md, .csv, .json, .txt the tables."),
     ] = None,
     against: Annotated[str | None, typer.Option(help="Compare all judges with this one.")] = None,
+    charts: Annotated[Path | None, typer.Option(help="A folder for the charts, each as SVG and PNG.")] = None,
     seed: Annotated[int, typer.Option(help="For the bootstrap.")] = 0,
     as_json: JsonOption = False,
 ) -> None:
@@ -28,11 +31,12 @@ def report(
 
         fullbench report --ledger fullbench.ledger
 
-        fullbench report --out report.html
+        fullbench report --out report.html --charts charts/
     """
     from fullbench.core.errors import InputError
     from fullbench.ledger.store import Ledger
-    from fullbench.reports.standard import page, tables
+    from fullbench.reports.overview import page
+    from fullbench.reports.standard import tables
     from fullbench.runs import specs
 
     with Ledger(ledger, read_only=True) as book:
@@ -40,8 +44,24 @@ def report(
         if not len(record):
             raise InputError("the ledger holds no verdict of these judges", path=ledger)
         made = specs.benchmark(benchmark).tables(record) if benchmark else tables(record, against=against, seed=seed)
+        if charts is not None:
+            _draw(made, charts)
         if out is not None and out.suffix in {".html", ".htm"}:
             page(ledger.stem, record, made, out, source={"ledger": book.digest()})
             say(f"The page: {out}")
         else:
             show(made, as_json=as_json, out=out)
+
+
+def _draw(tables: Sequence[Table], folder: Path) -> None:
+    """The charts of the tables that have one, under the tables' names."""
+    import re
+
+    from fullbench.reports.charts import chart, write_chart
+
+    for table in tables:
+        drawn = chart(table)
+        if drawn is not None:
+            name = re.sub(r"[^\w.-]+", "-", table.name)
+            for suffix in ("svg", "png"):
+                say(f"The chart: {write_chart(drawn, folder / f'{name}.{suffix}')}")

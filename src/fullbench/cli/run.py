@@ -45,7 +45,7 @@ def run(
         done = conductor.conduct(book, budget=limit, stop=stop, quiet=quiet)
         show(done.tables, as_json=as_json)
         if plan.report is not None:
-            from fullbench.reports.standard import page
+            from fullbench.reports.overview import page
 
             page(plan.name, done.record, done.tables, plan.report, source={"ledger": book.digest()})
             say(f"The page: {plan.report}")

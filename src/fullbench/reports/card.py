@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import erfc, sqrt
 from pathlib import Path
@@ -25,11 +25,15 @@ Place = tuple[str, frozenset[str], str]
 
 @dataclass(frozen=True)
 class Card:
-    """What is known about one judge: a sentence or two, and tables."""
+    """What is known about one judge: a sentence or two, and tables under a few headings."""
 
     judge: str
     lead: str
-    tables: Sequence[Table]
+    sections: Mapping[str, Sequence[Table]]
+
+    @property
+    def tables(self) -> list[Table]:
+        return [table for tables in self.sections.values() for table in tables]
 
 
 def card(
@@ -50,17 +54,16 @@ def card(
     mine = record.where(judge=judge)
     met = judging.meet(record, people)
     overall = judging.agreements(met, judge, seed=seed)
-    made = [
-        _overall(overall),
-        *judging.agreement_tables(met, tags, judges=[judge], seed=seed),
-        standing(met, judge, seed=seed),
-        *repeats.tables(mine, seed=seed),
-        probes.table(probes.probes(met, judge, own=own)),
-        _reviews(record, judge, people, seed),
-        standard.faults(mine),
-        standard.costs(mine),
-    ]
-    return Card(judge, _lead(mine, overall), [table for table in made if table.rows])
+    sections = {
+        "Agreement": [_overall(overall), *judging.agreement_tables(met, tags, judges=[judge], brief=True, seed=seed)],
+        "Standing": [standing(met, judge, seed=seed)],
+        "Steadiness": repeats.tables(mine, seed=seed),
+        "Biases": [probes.table(probes.probes(met, judge, own=own))],
+        "Reviews": [_reviews(record, judge, people, seed)],
+        "Faults and cost": [standard.faults(mine), standard.costs(mine)],
+    }
+    kept = {name: [table for table in tables if table.rows] for name, tables in sections.items()}
+    return Card(judge, _lead(mine, overall), {name: tables for name, tables in kept.items() if tables})
 
 
 def _lead(mine: Record, overall: Sequence[judging.Agreement]) -> str:
@@ -189,7 +192,7 @@ def write(made: Card, path: str | Path) -> list[Path]:
         return [write_file(path, as_json(made))]
     if suffix not in {".html", ".htm"}:
         return write_tables(made.tables, path)
-    sections = [Section("The card", tables=made.tables)]
+    sections = [Section(name, tables=tables) for name, tables in made.sections.items()]
     return [
         write_file(
             path, page(f"Judge card: {made.judge}", made.lead, sections, source={"fullbench": version("fullbench")})

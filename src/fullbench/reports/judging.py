@@ -225,9 +225,12 @@ def _columns(kind: str, pairs: Sequence[Pairing]) -> tuple[Statistic, list[list[
 
 
 def agreement_tables(
-    met: Met, tags: Sequence[str], *, judges: Sequence[str] | None = None, seed: int = 0
+    met: Met, tags: Sequence[str], *, judges: Sequence[str] | None = None, brief: bool = False, seed: int = 0
 ) -> list[Table]:
-    """For each shape of ruling and each tag, a table of judges and groups, with the mean over groups below."""
+    """For each shape of ruling and each tag, a table of judges and groups, with the mean over groups below.
+
+    `brief` leaves out the tables of further figures.
+    """
     made: list[Table] = []
     listed = met.judges if judges is None else judges
     for tag in tags:
@@ -237,7 +240,7 @@ def agreement_tables(
         for kind, figures in FIGURES.items():
             mine = [entry for entry in found if entry.shape == kind]
             names = list(figures)
-            for start in range(0, len(names), WIDTH):
+            for start in range(0, WIDTH if brief else len(names), WIDTH):
                 made.append(_table(kind, tag, names[start : start + WIDTH], mine, means))
     return [table for table in made if table.rows]
 
@@ -261,7 +264,9 @@ def _table(
             blank: list[Cell] = [None] * (len(names) - 1)
             faults = sum(entry.faults for entry in mine)
             rows.append([judge, f"mean of {known}", means[judge][kind], *blank, means[judge][kind].n, faults])
-    hint = {"kind": "heat", "row": "judge", "column": tag, "value": names[0]}
+    heat = {"kind": "heat", "row": "judge", "column": tag, "value": names[0]}
+    intervals = {"kind": "intervals", "label": tag, "value": names[0]}
+    hint = None if not main else heat if len({row[0] for row in rows}) > 1 else intervals
     title = f"Agreement with people on {kind}, by {tag}" + ("" if main else f": {'; '.join(names)}")
     name = f"{kind} by {tag}" + ("" if main else f", {names[0]}")
     return Table(name, title, ("judge", tag, *names, "n", "faults"), rows, notes, {"rule": RULES[kind]}, hint)

@@ -5,11 +5,10 @@ Each is a pure function of the record. A leaderboard belongs to one judge: verdi
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fullbench.core.ballots import LETTERS
 from fullbench.core.cases import FAULTS, Usage, Verdict
@@ -17,14 +16,13 @@ from fullbench.core.record import Duel, Pairing, Record
 from fullbench.core.results import Cell, Table
 from fullbench.reports.cells import Gaps
 from fullbench.stats import agreement as agree
+from fullbench.stats import rankings as rank
 from fullbench.stats.bootstrap import bootstrap
 from fullbench.stats.estimates import Estimate, Undefined
 from fullbench.stats.ratings import bradley_terry, rank_sets, win_rates
 from fullbench.stats.shares import wilson
+from fullbench.stats.steadiness import steadiness as repeated
 from fullbench.stats.weighted import mean
-
-if TYPE_CHECKING:
-    from fullbench.reports.page import Exhibit
 
 PEOPLE = "human"
 
@@ -161,6 +159,19 @@ def _winners(*, ties: bool) -> Figure:
     return of
 
 
+def _ordered(figure: Callable[..., Estimate]) -> Figure:
+    def of(pairings: Sequence[Pairing], seed: int) -> Estimate:
+        ours, theirs = [_order(p.marks) for p in pairings], [_order(p.other) for p in pairings]
+        return figure(ours, theirs, cluster=[p.verdict.item for p in pairings], seed=seed)
+
+    return of
+
+
+def _order(marks: Sequence[float]) -> str:
+    """The responses as letters, best first, as a ranking is written."""
+    return "".join(LETTERS[i] for i in sorted(range(len(marks)), key=lambda i: -marks[i]))
+
+
 _FIGURES: Mapping[str, Mapping[str, Figure]] = {
     "scores": {
         "Pearson": _marks(agree.pearson),
@@ -168,7 +179,12 @@ _FIGURES: Mapping[str, Mapping[str, Figure]] = {
         "mean absolute error": _marks(agree.absolute_error),
     },
     "pairs": {"accuracy, ties a class": _winners(ties=True), "accuracy, ties left out": _winners(ties=False)},
-    "rankings": {"same first": _winners(ties=True)},
+    "rankings": {
+        "Kendall": _ordered(rank.mean_rank_correlation),
+        "edit distance": _ordered(rank.mean_edit_distance),
+        "same order": _ordered(rank.exact_match),
+        "same first": _ordered(rank.top_match),
+    },
 }
 
 
@@ -227,19 +243,20 @@ def _named(verdict: Verdict) -> str:
 def steadiness(record: Record, *, seed: int = 0) -> Table:
     """Cases that were heard several times: how often the commonest ruling came."""
     rows: list[list[Cell]] = []
-    gaps = Gaps()
+    notes: list[str] = []
     for judge, mine in record.where(fault=None).by("judge").items():
-        rulings: dict[str, list[tuple[float, ...]]] = defaultdict(list)
-        for verdict in mine:
-            rulings[verdict.case].append(verdict.marks or ())
-        repeated = [marks for marks in rulings.values() if len(marks) > 1]
-        if repeated:
-            shares = [max(map(marks.count, marks)) / len(marks) for marks in repeated]
-            majority = wilson(sum(share > 0.5 for share in shares), len(shares))
-            consistency = gaps.cell(judge, partial(bootstrap, mean, shares, seed=seed))
-            rows.append([judge, consistency, majority, len(repeated)])
+        cases, rulings = [verdict.case for verdict in mine], [str(verdict.marks) for verdict in mine]
+        again = sum(count > 1 for count in Counter(cases).values())
+        if not again:
+            continue
+        try:
+            found = repeated(cases, rulings, seed=seed)
+            rows.append([judge, found.consistency, found.majority, again])
+        except Undefined as reason:
+            rows.append([judge, None, None, again])
+            notes.append(f"{judge}: {reason}.")
     columns = ("judge", "share of the commonest ruling", "cases with a majority", "cases")
-    return Table("steadiness", "The same case heard again", columns, rows, gaps.notes, {"seed": seed})
+    return Table("steadiness", "The same case heard again", columns, rows, notes, {"seed": seed})
 
 
 def faults(record: Record) -> Table:
@@ -275,62 +292,6 @@ def costs(record: Record) -> Table:
         "s a call",
     )
     return Table("costs", "What it cost", columns, rows)
-
-
-def page(
-    title: str,
-    record: Record,
-    made: Sequence[Table],
-    path: str | Path,
-    *,
-    lead: str = "",
-    source: Mapping[str, Any] | None = None,
-) -> Path:
-    """A page with all tables, their charts, and some of the cases behind them, as one HTML file."""
-    from importlib.metadata import version
-
-    from fullbench.reports.files import write_file
-    from fullbench.reports.page import Section
-    from fullbench.reports.page import page as render
-
-    sections = [Section("Results", tables=made)]
-    if shown := exhibits(record):
-        words = "Cases on which the judges differ most, with all that was said."
-        sections.append(Section("Cases", words, exhibits=shown))
-    used = sum((verdict.usage for verdict in record), Usage())
-    lead = lead or (
-        f"{len(record):,} verdicts of {len(record.judges)} judges on {len(record.contestants)} contestants. "
-        "Every figure has its interval and its n; what was not ruled is counted, never guessed."
-    )
-    made_by = {"fullbench": version("fullbench"), **(source or {})}
-    return write_file(path, render(title, lead, sections, usage=used, source=made_by))
-
-
-def exhibits(record: Record, limit: int = 6) -> list[Exhibit]:
-    """The panels on which rulings differ most, one for each item, each with its item, responses and verdicts."""
-    from fullbench.reports.page import Exhibit
-
-    heard: dict[tuple[Any, ...], list[Verdict]] = defaultdict(list)
-    for verdict in record:
-        if verdict.item in record.items:
-            heard[verdict.item, verdict.ballot, verdict.criterion, frozenset(verdict.contestants)].append(verdict)
-    ranked = sorted(heard.items(), key=lambda entry: (-_spread(entry[1]), str(entry[0][:3]), sorted(entry[0][3])))
-    found: dict[str, Exhibit] = {}
-    for (item, _, _, names), verdicts in ranked:
-        shown = [record.responses[item, name] for name in sorted(names) if (item, name) in record.responses]
-        if item not in found and shown:
-            found[item] = Exhibit(record.items[item], shown, verdicts)
-        if len(found) >= limit:
-            break
-    return list(found.values())
-
-
-def _spread(verdicts: Sequence[Verdict]) -> int:
-    """How many different rulings there are on one panel, whatever the order shown; faults are one more."""
-    return len({
-        "" if verdict.marks is None else tuple(sorted(zip(verdict.contestants, verdict.marks, strict=True)))
-        for verdict in verdicts
-    })  # fmt: skip
 
 
 def _rank(rank: tuple[int, int] | None) -> str:

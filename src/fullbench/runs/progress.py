@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
 _EVERY = 5.0
+_REDRAW = 0.1
 
 
 def money(usage: Usage) -> str:
@@ -87,12 +88,21 @@ class LiveWatch:
         }
         self._started = time.monotonic()
         self._last: dict[str, float] = {}
+        self._tallies: dict[str, Tally] = {}
 
     def step(self, tally: Tally) -> None:
         now = time.monotonic()
-        if now - self._last.get(tally.name, 0.0) < 0.1 and tally.in_flight:
-            return
-        self._last[tally.name] = now
+        self._tallies[tally.name] = tally
+        if now - self._last.get(tally.name, 0.0) >= _REDRAW:
+            self._last[tally.name] = now
+            self._draw(tally, now)
+
+    def finish(self) -> None:
+        """Draw what came after the last step that was drawn."""
+        for tally in self._tallies.values():
+            self._draw(tally, time.monotonic())
+
+    def _draw(self, tally: Tally, now: float) -> None:
         rate = tally.done / max(now - self._started, 1e-9)
         wrong = sum(tally.faults.values())
         faults = f"{wrong} faults" + (f", {tally.failed} failed" if tally.failed else "")
@@ -124,4 +134,6 @@ def watching(what: str, names: list[str], total: int | None, *, quiet: bool = Fa
         TimeRemainingColumn(compact=True),
     )
     with Progress(*columns, console=Console(stderr=True)) as progress:
-        yield LiveWatch(progress, dict.fromkeys(names, total))
+        watch = LiveWatch(progress, dict.fromkeys(names, total))
+        yield watch
+        watch.finish()

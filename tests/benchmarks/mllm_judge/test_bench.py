@@ -119,6 +119,28 @@ def test_lengthening_makes_a_contestant_of_its_own():
     assert sum("no longer than" in why for why in made.failed) == 8
 
 
+def test_pictures_are_described_once_and_stand_in_for_themselves():
+    record = mllm_judge.record()
+    items = list(record.items.values())
+    seer = Talker(lambda prompt: f"Seen: {prompt.turns[-1].pictures[0].digest[:6]}.")
+    made = asking.describe(seer, items)
+    assert len(seer.asked) == len({picture.digest for item in items for picture in item.pictures}) == 6
+    assert all(item.captions == (f"Seen: {item.pictures[0].digest[:6]}.",) for item in made.items)
+    talker = Talker(lambda prompt: "[[4]]")
+    case = next(iter(mllm_judge.cases(made.items, record.responses.values())))
+    (verdict,) = asking.judge(talker, sight="described").hear([case])
+    assert verdict.marks == (4.0,)
+    assert not any(turn.pictures for turn in talker.asked[0].turns)
+    assert case.item.captions[0] in words(talker.asked[0])
+
+
+def test_a_picture_that_could_not_be_described_is_said():
+    items = list(mllm_judge.record().items.values())
+    made = asking.describe(Talker(lambda prompt: Reply(prompt, error="no server")), items)
+    assert len(made.failed) == 6
+    assert not any(item.captions for item in made.items)
+
+
 def test_reviews_go_through_appeals():
     record = mllm_judge.record()
     judge = asking.judge(Talker(lambda prompt: "It is right. [[4]]"))

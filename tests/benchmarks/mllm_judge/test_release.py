@@ -11,12 +11,20 @@ from pathlib import Path
 
 import pytest
 
+from fullbench.benchmarks.mllm_judge import layouts
 from fullbench.benchmarks.mllm_judge import release as files
+from fullbench.benchmarks.mllm_judge.bench import mllm_judge
+from fullbench.benchmarks.mllm_judge.cells import cells
+from fullbench.benchmarks.mllm_judge.layouts import Line
+from fullbench.benchmarks.mllm_judge.oddities import Oddities
+from fullbench.benchmarks.mllm_judge.record import record as assemble
 from fullbench.benchmarks.mllm_judge.release import FILES, Release
 from fullbench.core.errors import InputError
+from tests.making import png
 from tests.papers.test_mllm_judge import DATA, needs_data
 
 pytestmark = needs_data
+KNOWN = {"GPT-4V/pair/HQ", "GPT-4V/pair/Hard"}
 
 
 @pytest.fixture(scope="module")
@@ -173,3 +181,71 @@ def test_the_command_writes_all_cells(tmp_path: Path):
     assert written == json.loads(done.stdout)
     assert set(written["cells"][0]) == {"id", "value", "n"}
     assert len(written["cells"]) > 130
+
+
+def test_the_samples_of_the_full_download_are_read():
+    """One to three rows of every file that is too large for the smaller release."""
+    whole = {Path(name).name: entry for name, entry in files.WHOLE_RUNS.items() if "step3" in name}
+    final = {Path(name).name: entry for name, entry in files.WHOLE_RUNS.items() if "Benchmark" in name}
+    read = 0
+    for text in (DATA / "native_samples" / "native_samples.jsonl").read_text().splitlines():
+        sample = json.loads(text)
+        path = Path(sample["file"])
+        if "Verbose" in path.name or "step2" in path.name:
+            continue
+        task, how = (final if "Benchmark" in path.parts else whole)[path.stem]
+        if "step3" in path.parts:
+            task, how = files.WHOLE_RUNS["/".join(path.parts[-3:]).removesuffix(".jsonl")]
+        found = layouts.row(Line(str(path), str(path), 1, sample["row"], Oddities()), task, how)
+        assert found.given[0].ruling
+        read += 1
+    assert read == 19
+
+
+def test_a_whole_run_is_joined_by_item_and_names_and_turned(copy: Path):
+    """GPT-4V as it would be if it ruled as people did, half of its pairs shown the other way round."""
+    with gzip.open(copy / "native" / f"{files.MARKED_PAIRS[0]}.jsonl.gz", "rt", encoding="utf-8") as source:
+        rows = [json.loads(line) for line in source]
+    for place, row in enumerate(rows):
+        letter = row.pop("human_answer")
+        if place % 2:
+            row["answer1"], row["answer2"] = row["answer2"], row["answer1"]
+            letter = {"A": "B", "B": "A"}.get(letter, letter)
+        row["result"] = {"judge": letter, "analysis": ""}
+    path = copy / "native" / "step3" / "Pair" / "new GPT-4V(ision).jsonl"
+    path.parent.mkdir(parents=True)
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    release = Release.read(copy)
+    made = {cell.id: cell for cell in cells(release)}
+    mine = [cell for name, cell in made.items() if name.startswith("GPT-4V/pair/") and name not in KNOWN]
+    assert sum(cell.n for cell in mine) > 900
+    assert {cell.value["accuracy_with_tie"] for cell in mine} == {1.0}
+    assert made["GPT-4V/pair/coco"].paper == 0.696
+    assert (
+        release.oddities.counts[
+            "step3/Pair/new GPT-4V(ision)", "the judge is not named: taken from the name of the file"
+        ]
+        == 981
+    )
+
+
+def test_a_picture_is_what_its_bytes_say(copy: Path):
+    (copy / "image").mkdir()
+    (copy / "image" / "100.jpg").write_bytes(png())
+    release = Release.read(copy)
+    found = assemble(release).items["score-100"]
+    assert [picture.media for picture in found.pictures] == ["image/png"]
+    assert release.oddities.counts["image", "a picture called .jpg is image/png: taken for what it is"] == 1
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3])
+def test_very_few_rows_give_fewer_cells_and_no_crash(tmp_path: Path, rows: int):
+    for source in [*(DATA / "native").rglob("*.gz"), *(DATA / "third_party").glob("*.gz")]:
+        target = tmp_path / source.relative_to(DATA)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        kept = gzip.decompress(source.read_bytes()).split(b"\n")[: rows + (".csv" in source.name)]
+        target.write_bytes(gzip.compress(b"\n".join(kept) + b"\n"))
+    made = mllm_judge.reproduce(tmp_path)
+    assert all(cell.n > 0 or "human_review" in cell.id for cell in made.cells)
+    assert [cell.shown for cell in made.cells]
+    assert mllm_judge.tables(mllm_judge.record(tmp_path))

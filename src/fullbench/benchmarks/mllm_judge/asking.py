@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -39,7 +39,7 @@ CRITERIA = {
 def wording(name: str = "judge") -> Template:
     """One of the wordings that ship with the benchmark."""
     file = resources.files("fullbench.benchmarks.mllm_judge") / "prompts" / f"{name}.txt"
-    slots = SLOTS if name == "judge" else {"question", "answer"}
+    slots = SLOTS if name == "judge" else {"question", "answer", "pictures"}
     return Template.parse(file.read_text(encoding="utf-8"), slots, path=f"{name}.txt")
 
 
@@ -84,4 +84,34 @@ def lengthen(model: Model, items: Iterable[Item], responses: Sequence[Response])
         else:
             tags = {**old.tags, LENGTHENS: old.contestant}
             made.responses.append(Response(old.item, f"{old.contestant}+longer", (reply.text,), tags, old.trial))
+    return made
+
+
+@dataclass
+class Described:
+    """Items with a description of every picture, and why some have none."""
+
+    items: list[Item] = field(default_factory=list)
+    failed: list[str] = field(default_factory=list)
+
+
+def describe(model: Model, items: Sequence[Item]) -> Described:
+    """Every picture described once by a model, for judges with `sight="described"`.
+
+    Each picture is shown alone and described once, however many items it belongs to. An item of which a description
+    failed keeps the captions it had. Write the items to a file, and the descriptions are kept.
+    """
+    pictures = {picture.digest: picture for item in items for picture in item.pictures}
+    words: dict[str, str] = {}
+    made = Described()
+    asked = (Prompt(wording("describe").fill({"pictures": (one,)}), tag=digest) for digest, one in pictures.items())
+    for reply in model.answer(asked):
+        if reply.error is not None or not reply.text.strip():
+            made.failed.append(f"picture {reply.prompt.tag[:8]}: {reply.error or 'the description is empty'}")
+        else:
+            words[reply.prompt.tag] = reply.text.strip()
+    for item in items:
+        known = all(picture.digest in words for picture in item.pictures)
+        captions = tuple(words[picture.digest] for picture in item.pictures) if known else item.captions
+        made.items.append(replace(item, captions=captions))
     return made

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from statistics import fmean
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
+from fullbench.benchmarks.mllm_judge import drawn
 from fullbench.benchmarks.mllm_judge import release as files
 from fullbench.benchmarks.mllm_judge.datasets import DATASETS, FIRST_TEN
+from fullbench.benchmarks.mllm_judge.drawn import joined
 from fullbench.benchmarks.mllm_judge.figures import (
     Figures,
+    average,
     chosen,
     correlated,
     only,
@@ -19,51 +21,63 @@ from fullbench.benchmarks.mllm_judge.figures import (
 )
 from fullbench.benchmarks.mllm_judge.layouts import read_ruling
 from fullbench.benchmarks.mllm_judge.published import printed, table9
-from fullbench.benchmarks.mllm_judge.release import HQ, MARKERS, THIRD_PARTY, Release
-from fullbench.benchmarks.mllm_judge.rows import PEOPLE, Row, Task, trimmed
-from fullbench.core.ballots import LETTERS
+from fullbench.benchmarks.mllm_judge.release import HQ, THIRD_PARTY, Release
+from fullbench.benchmarks.mllm_judge.rows import PEOPLE, Row, Task, marks, trimmed
 from fullbench.core.reproduced import Reproduced
 from fullbench.stats.estimates import Estimate
+from fullbench.stats.rankings import edit_distance
 
 REVIEWED = ("GPT-4V", "Gemini")
-Scores = list[tuple[Row, int, int]]
 
 
 def cells(release: Release) -> Iterator[Reproduced]:
     """All of them, family by family; each family has every member that the data allow."""
     yield from llava_rankings(release)
     yield from cogvlm_scores(release)
+    yield from whole_runs(release)
     yield from third_party(release)
     yield from good_subset(release)
     yield from hard_subset(release)
     yield from reading(release)
-    yield from figures(release)
-    yield from annotators(release)
+    yield from drawn.figures(release)
+    yield from drawn.annotators(release)
     yield from averages()
 
 
 def llava_rankings(release: Release) -> Iterator[Reproduced]:
     """LLaVA-1.5-13b's rankings beside people's: strings as released, and with impossible letters taken out."""
     labels = release.labels(files.RANKINGS)
+    labelled = [row for row in release.rows[files.LLAVA] if row.number in labels]
+    distances = []
     for dataset in FIRST_TEN:
-        rows = [row for row in release.rows[files.LLAVA] if row.dataset == dataset]
+        rows = [row for row in labelled if row.dataset == dataset]
         if not rows:
             continue
-        given = [row.given[0].ruling for row in rows]
-        truth = [labels[row.number] for row in rows]
-        value, estimate = ranked(given, truth)
-        sizes = [len(row.contestants) for row in rows]
-        sound = [place for place, label in enumerate(truth) if label and len(set(label)) == len(label)]
-        cut, _ = ranked(
-            [trimmed(given[place], sizes[place]) for place in sound],
-            [trimmed(truth[place], sizes[place]) for place in sound],
-        )
+        value, estimate = _rankings(rows, labels)
+        distances.append(value["normalized_levenshtein"])
         n = value.pop("n")
-        value |= {"n_trimmed": cut["n"], "normalized_levenshtein_trimmed": cut["normalized_levenshtein"]}
         yield Reproduced(
             f"LLaVA-1.5-13b/batch/{dataset}", value, n, "normalized_levenshtein", estimate,
             printed("LLaVA-1.5-13b", "batch", dataset), "Table 9",
         )  # fmt: skip
+    if not labelled:
+        return
+    value, estimate = _rankings(labelled, labels)
+    value[f"normalized_levenshtein_mean_of_{len(distances)}"] = average(distances)
+    yield Reproduced("LLaVA-1.5-13b/batch/ALL", value, value["n"], "normalized_levenshtein", estimate)
+
+
+def _rankings(rows: Sequence[Row], labels: Mapping[int, str]) -> tuple[Figures, Estimate | None]:
+    given, truth = [row.given[0].ruling for row in rows], [labels[row.number] for row in rows]
+    value, estimate = ranked(given, truth)
+    sound = [
+        (trimmed(ours, len(row.contestants)), trimmed(label, len(row.contestants)))
+        for row, ours, label in zip(rows, given, truth, strict=True)
+        if label and len(set(label)) == len(label)
+    ]
+    distances = [edit_distance(ours, label) for ours, label in sound]
+    value |= {"n_trimmed": len(distances), "normalized_levenshtein_trimmed": average(distances)}
+    return value, estimate
 
 
 def cogvlm_scores(release: Release) -> Iterator[Reproduced]:
@@ -87,23 +101,49 @@ def cogvlm_scores(release: Release) -> Iterator[Reproduced]:
                 f"CogVLM/score/{dataset}", value, value["all_rows"]["n"], "first_run_rows.pearson",
                 rs["first_run_rows"][-1], printed("CogVLM", "score", dataset), "Table 9",
             )  # fmt: skip
-    pooled = {name: _pooled([row[1:] for row in rows], rs[name])[0] for name, rows in variants.items()}
-    mean = f"pearson_mean_of_{len(FIRST_TEN)}"
+    pooled = {name: _pooled([row[1:] for row in rows], rs[name])[0] for name, rows in variants.items() if rows}
+    if "first_run_rows" not in pooled:
+        return
+    mean = next(name for name in pooled["first_run_rows"] if "mean" in name)
     yield Reproduced(
         "CogVLM/score/ALL", pooled, pooled["all_rows"]["n"], f"first_run_rows.{mean}", None,
         next(row.average for row in table9() if (row.judge, row.task) == ("CogVLM", "score")), "Table 9",
     )  # fmt: skip
 
 
-def joined(release: Release, *more: str) -> Scores:
-    """CogVLM's rows that have a label from 1 to 5, with both scores."""
-    labels = release.labels(files.SCORES, *more)
-    found = []
-    for row in release.rows[files.COGVLM]:
-        human, judge = labels.get(row.number, "0"), row.given[0].ruling
-        if human != "0" and judge:
-            found.append((row, int(judge), int(human)))
-    return found
+def whole_runs(release: Release) -> Iterator[Reproduced]:
+    """The runs of the full download, where it is there: each judge, task and data set beside the paper's cell."""
+    labels = {
+        "score": release.labels("Benchmark/score", files.SCORES),
+        "batch": release.labels("Benchmark/batch", files.RANKINGS),
+    }
+    pairs = pair_labels(release)
+    for file, (task, _) in files.WHOLE_RUNS.items():
+        rows = release.rows.get(file, ()) if file.startswith("step3/") else ()
+        for dataset in dict.fromkeys(row.dataset for row in rows):
+            found = [
+                (row.given[0].judge, row.given[0].ruling, label)
+                for row in rows
+                if row.dataset == dataset
+                and (label := turned(pairs, row) if task == "pair" else labels[task].get(row.number))
+                and marks(task, row.given[0].ruling, len(row.contestants))
+                and marks(task, label, len(row.contestants))
+            ]
+            if found:
+                yield _whole(task, dataset, found)
+
+
+def _whole(task: Task, dataset: str, found: Sequence[tuple[str, str, str]]) -> Reproduced:
+    judge = found[0][0]
+    given, truth = [ruling for _, ruling, _ in found], [label for _, _, label in found]
+    column = {"score": "score", "pair": "pair_tie", "batch": "batch"}[task]
+    paper = printed({"Gemini": "Gemini-Pro"}.get(judge, judge), column, dataset)
+    if task == "batch":
+        value, estimate = ranked(given, truth)
+        cell = Reproduced(f"{judge}/batch/{dataset}", value, value["n"], "normalized_levenshtein", estimate)
+    else:
+        cell = _subset(judge, task, dataset, given, truth)
+    return replace(cell, paper=paper, source="Table 9")
 
 
 def third_party(release: Release) -> Iterator[Reproduced]:
@@ -119,6 +159,8 @@ def third_party(release: Release) -> Iterator[Reproduced]:
             value, estimate = scored(*zip(*mine, strict=True))
             rs.append(estimate)
             yield Reproduced(f"{judge}/score/{dataset.name}", value, value["n"], "pearson", estimate)
+        if not pairs:
+            continue
         value, estimate = _pooled([pair[1:] for pair in pairs], rs)
         yield Reproduced(f"{judge}/score/ALL", value, value["n"], "pearson_pooled", estimate)
 
@@ -131,7 +173,7 @@ def _pooled(pairs: Sequence[tuple[int, int]], rs: Sequence[Estimate | None]) -> 
         "n": pooled["n"],
         "pearson_pooled": pooled["pearson"],
         "spearman_pooled": pooled["spearman"],
-        f"pearson_mean_of_{len(known)}": rounded(fmean(known)),
+        f"pearson_mean_of_{len(known)}": average(known),
     }
     return value, estimate
 
@@ -140,11 +182,14 @@ def good_subset(release: Release) -> Iterator[Reproduced]:
     """The HQ subset, chosen by its authors for agreement: rulings, and what people said of them."""
     for judge in REVIEWED:
         rows = {task: [row for row in release.rows[file] if row.by(judge)] for task, file in HQ.items()}
-        yield _subset(judge, "score", "HQ", *_both(rows["score"], judge))
-        yield _subset(judge, "pair", "HQ", *_both(rows["pair"], judge))
-        value, estimate = ranked(*_both(rows["batch"], judge))
-        short = only(value, "n", "normalized_levenshtein", "exact_match")
-        yield Reproduced(f"{judge}/batch/HQ", short, value["n"], "normalized_levenshtein", estimate)
+        for task, mine in rows.items():
+            given, truth = _both(mine, judge)
+            if given and task == "batch":
+                value, estimate = ranked(given, truth)
+                short = only(value, "n", "normalized_levenshtein", "exact_match")
+                yield Reproduced(f"{judge}/batch/HQ", short, value["n"], "normalized_levenshtein", estimate)
+            elif given:
+                yield _subset(judge, task, "HQ", given, truth)
         reviews = {task: _reviewed(mine, judge) for task, mine in rows.items()}
         yield Reproduced(f"{judge}/human_review/HQ", reviews, sum(r["n"] for r in reviews.values()), "score.agreed")
 
@@ -177,7 +222,10 @@ def hard_subset(release: Release) -> Iterator[Reproduced]:
     """The hard subset holds no labels: they come from the labelled files, pairs joined by item and names."""
     labels = release.labels(files.RANKINGS)
     for judge in REVIEWED:
-        rows = [(row, given) for row in release.rows[files.HARD_RANKINGS] if (given := row.by(judge))]
+        found = release.rows[files.HARD_RANKINGS]
+        rows = [(row, given) for row in found if row.number in labels and (given := row.by(judge))]
+        if not rows:
+            continue
         value, estimate = ranked([given.ruling for _, given in rows], [labels[row.number] for row, _ in rows])
         short = only(value, "n", "normalized_levenshtein", "levenshtein")
         yield Reproduced(f"{judge}/batch/Hard", short, value["n"], "normalized_levenshtein", estimate)
@@ -188,7 +236,8 @@ def hard_subset(release: Release) -> Iterator[Reproduced]:
             for row in release.rows[files.HARD_PAIRS]
             if (given := row.by(judge)) and (label := turned(people, row))
         ]
-        yield _subset(judge, "pair", "Hard", [given for given, _ in pairs], [label for _, label in pairs])
+        if pairs:
+            yield _subset(judge, "pair", "Hard", [given for given, _ in pairs], [label for _, label in pairs])
 
 
 PairLabels = dict[tuple[int, frozenset[str]], tuple[tuple[str, ...], str]]
@@ -198,8 +247,8 @@ def pair_labels(release: Release) -> PairLabels:
     """People's choices by item and unordered names; where a pair was labelled twice, the last."""
     return {
         (row.item, frozenset(row.contestants)): (row.contestants, given.ruling)
-        for file in (files.PAIRS, *files.MARKED_PAIRS)
-        for row in release.rows[file]
+        for file in ("Benchmark/pair", files.PAIRS, *files.MARKED_PAIRS)
+        for row in release.rows.get(file, ())
         if (given := row.by(PEOPLE))
     }
 
@@ -235,91 +284,6 @@ def _read(release: Release, task: Task) -> Reproduced:
         value["equal_after_dropping_letters_without_an_answer"] = len(found) - len(bad)
     value["known_bad_ids"] = sorted(row.number for row in bad)
     return Reproduced(f"parser/{task}/HQ", value, len(found), "equal")
-
-
-def figures(release: Release) -> Iterator[Reproduced]:
-    """What the paper's figures on ego, length and position show, for the runs that were released."""
-    rows = joined(release)
-    yield Reproduced("figure/egocentric/CogVLM-score", egocentric(rows, "cogvlm"), len(rows), "excess")
-    yield Reproduced("figure/length/CogVLM-score", length(rows), len(rows), "judge")
-    value = position(release)
-    yield Reproduced("figure/position/LLaVA-batch", value, value["n"], "share_ABCD")
-
-
-def egocentric(rows: Scores, own: str) -> Figures:
-    """Mean scores by who wrote the answer, and how much more the judge favours its own than people do."""
-    names = [row.contestants[0] for row, _, _ in rows]
-    marks = {"judge": [judge for _, judge, _ in rows], "human": [human for _, _, human in rows]}
-    means: dict[str, dict[str, float]] = {}
-    gaps: dict[str, float] = {}
-    for who, given in marks.items():
-        named = list(zip(names, given, strict=True))
-        means[who] = {name: fmean(mark for author, mark in named if author == name) for name in dict.fromkeys(names)}
-        gaps[who] = means[who][own] - fmean(mark for author, mark in named if author != own)
-    return {
-        "n": len(rows),
-        **{f"{who}_mean": {name: rounded(figure) for name, figure in by.items()} for who, by in means.items()},
-        "judge_self_minus_others": rounded(gaps["judge"]),
-        "human_self_minus_others": rounded(gaps["human"]),
-        "excess": rounded(gaps["judge"] - gaps["human"]),
-    }
-
-
-def length(rows: Scores) -> Figures:
-    """How scores go with the number of words of the answer, for the judge and for people."""
-    words = [len(row.answers[0].split()) for row, _, _ in rows]
-    judge, human = [given for _, given, _ in rows], [label for _, _, label in rows]
-    by_score = {
-        str(score): rounded(fmean(count for count, given in zip(words, judge, strict=True) if given == score))
-        for score in sorted(set(judge))
-    }
-    return {
-        "n": len(rows),
-        "judge": correlated(words, judge)[0]["pearson"],
-        "human": correlated(words, human)[0]["pearson"],
-        "mean_words_by_judge_score": by_score,
-    }
-
-
-def position(release: Release) -> Figures:
-    """Who is put first, and how often the order shown is simply given back."""
-    rows = release.rows[files.LLAVA]
-    labels = release.labels(files.RANKINGS)
-    given = [row.given[0].ruling for row in rows]
-    truth = [labels[row.number] for row in rows]
-    letters = LETTERS[:4]
-    firsts, human = Counter(x[:1] for x in given), Counter(x[:1] for x in truth)
-    return {
-        "n": len(rows),
-        "share_ABCD": rounded(sum(x == letters for x in given) / len(rows)),
-        "first_place": {letter: rounded(firsts[letter] / len(rows)) for letter in letters},
-        "human_first_place": {letter: rounded(human[letter] / len(rows)) for letter in letters},
-        "n_invalid_permutation": sum(len(set(x)) < len(x) for x in given),
-        "n_ranks_more_answers_than_exist": sum(
-            len(x) > len(row.contestants) for x, row in zip(given, rows, strict=True)
-        ),
-    }
-
-
-def annotators(release: Release) -> Iterator[Reproduced]:
-    """What each of the four annotators gave."""
-    for who, file in zip(MARKERS, files.MARKED_PAIRS, strict=True):
-        rows = release.rows[file]
-        counts = Counter(row.given[0].ruling for row in rows)
-        value: Figures = {"rows": len(rows), "unique_pair_id": len({row.number for row in rows})}
-        value |= {letter: counts[letter] for letter in "ABC"}
-        yield Reproduced(f"figure/annotator/pair-{who}", value, len(rows), "rows")
-    for who, file in zip(MARKERS, files.MARKED_SCORES, strict=True):
-        rows = release.rows[file]
-        scores = [int(row.given[0].ruling) for row in rows]
-        counts = Counter(row.given[0].ruling for row in rows)
-        value = {
-            "rows": len(rows),
-            "unique_score_id": len({row.number for row in rows}),
-            "mean": rounded(fmean(scores)),
-            "hist": {str(score): counts[str(score)] for score in range(6)},
-        }
-        yield Reproduced(f"figure/annotator/score-{who}", value, len(rows), "mean")
 
 
 def averages() -> Iterator[Reproduced]:

@@ -10,7 +10,11 @@ from collections.abc import Sequence
 from statistics import fmean
 from typing import Any
 
+import numpy as np
+
 from fullbench.stats import agreement as agree
+from fullbench.stats import weighted
+from fullbench.stats.bootstrap import Statistic
 from fullbench.stats.estimates import Estimate, Undefined
 from fullbench.stats.rankings import edit_distance, mean_edit_distance
 from fullbench.stats.shares import wilson
@@ -32,16 +36,35 @@ def significant(value: float, digits: int = 4) -> float:
     return float(f"{value:.{digits}g}")
 
 
+def average(values: Sequence[float]) -> float | None:
+    """The mean, rounded; None of nothing.
+
+    >>> average([1, 2]), average([])
+    (1.5, None)
+    """
+    return rounded(fmean(values)) if values else None
+
+
+def plain(statistic: Statistic, *columns: Sequence[float]) -> float:
+    """A statistic of some columns, without an interval.
+
+    >>> plain(weighted.absolute_error, [1, 2], [1, 4])
+    1.0
+    """
+    arrays = [np.asarray(column, dtype=np.float64) for column in columns]
+    return float(statistic(np.ones((1, len(arrays[0]))), *arrays)[0])
+
+
 def correlated(judge: Sequence[float], human: Sequence[float]) -> tuple[Figures, Estimate | None]:
     """How scores go with people's: Pearson (and its p), Spearman, mean absolute error."""
     figures: Figures = {"n": len(judge), "pearson": None, "p_value": None, "spearman": None}
     figures["mae"] = rounded(fmean(abs(one - other) for one, other in zip(judge, human, strict=True)))
     try:
         r = agree.pearson(judge, human)
-        rho = agree.spearman(judge, human, resamples=2)
     except Undefined:
         return figures, None
-    figures |= {"pearson": rounded(r.value), "p_value": significant(r.p or 0.0), "spearman": rounded(rho.value)}
+    rho = plain(weighted.spearman, judge, human)
+    figures |= {"pearson": rounded(r.value), "p_value": significant(r.p or 0.0), "spearman": rounded(rho)}
     return figures, r
 
 
@@ -67,7 +90,7 @@ def chosen(judge: Sequence[str], human: Sequence[str]) -> tuple[Figures, Estimat
     given, truth = [codes[x] for x in judge], [codes[x] for x in human]
     hits = wilson(sum(x == y for x, y in zip(given, truth, strict=True)), len(given))
     decided = [(x, y) for x, y in zip(judge, human, strict=True) if "C" not in (x, y)]
-    macro = agree.f1(given, truth, resamples=2).value
+    macro = plain(weighted.f1(False), given, truth)
     classes = len({*given, *truth})
     figures = {
         "n": len(given),
@@ -75,21 +98,24 @@ def chosen(judge: Sequence[str], human: Sequence[str]) -> tuple[Figures, Estimat
         "n_without_tie": len(decided),
         "accuracy_without_tie": rounded(sum(x == y for x, y in decided) / len(decided)) if decided else None,
         "macro_f1": rounded(macro),
-        "macro_recall": rounded(agree.recall(given, truth, resamples=2).value),
-        "macro_precision": rounded(agree.precision(given, truth, resamples=2).value),
+        "macro_recall": rounded(plain(weighted.recall(False), given, truth)),
+        "macro_precision": rounded(plain(weighted.precision(False), given, truth)),
         "macro_f1_over_ABC": rounded(macro * classes / 3),
     }
     return figures, hits
 
 
-def ranked(judge: Sequence[str], human: Sequence[str]) -> tuple[Figures, Estimate]:
+def ranked(judge: Sequence[str], human: Sequence[str]) -> tuple[Figures, Estimate | None]:
     """How far rankings, as strings of letters, are from people's."""
     pairs = list(zip(judge, human, strict=True))
-    distance = mean_edit_distance(judge, human)
     n = len(pairs)
+    try:
+        distance = mean_edit_distance(judge, human)
+    except Undefined:
+        distance = None
     figures = {
         "n": n,
-        "normalized_levenshtein": rounded(distance.value),
+        "normalized_levenshtein": rounded(fmean(edit_distance(x, y) for x, y in pairs)),
         "levenshtein": rounded(sum(edit_distance(x, y) * max(len(x), len(y)) for x, y in pairs) / n),
         "exact_match": rounded(sum(x == y for x, y in pairs) / n),
         "top1_match": rounded(sum(x[:1] == y[:1] for x, y in pairs) / n),

@@ -19,6 +19,7 @@ from fullbench.core.errors import InputError
 
 HUMAN_KEYS = ("human_answer", "Human_answer", "human")
 JUDGES = {"gpt4": "GPT-4V", "gemini": "Gemini", "llava": "LLaVA-1.5-13b", "cogvlm": "CogVLM"}
+_FILES = {"GPT-4V": "gpt4", "Gemini": "gemini", "LLaVA": "llava", "CogVLM": "cogvlm"}
 _LEGAL: dict[Task, str] = {"score": "[0-5]", "pair": "[ABC]", "batch": "[A-D]{0,4}"}
 _SHAPE: dict[Task, str] = {"score": "score_id", "pair": "pair_id", "batch": "answers"}
 _END = "</s>"
@@ -40,9 +41,14 @@ class Line:
     def note(self, done: str) -> None:
         self.odd.note(self.file, done)
 
+    @property
+    def keys(self) -> str:
+        """The keys that are there, in words."""
+        return f"its keys are {', '.join(map(repr, self.values)) or 'none'}"
+
     def __getitem__(self, key: str) -> Any:
         if key not in self.values:
-            raise self.error(f"the row has no {key!r}; its keys are {', '.join(self.values)}")
+            raise self.error(f"the row has no {key!r}; {self.keys}")
         return self.values[key]
 
     def whole(self, key: str) -> int:
@@ -53,9 +59,12 @@ class Line:
 
     def inner(self, key: str) -> Line:
         """A value that is an object, read with the same care."""
-        value = self[key]
+        return self.within(key, self[key])
+
+    def within(self, key: str, value: Any) -> Line:
+        """A value found under a key, which must be an object."""
         if not isinstance(value, dict):
-            raise self.error(f"{key!r} must be an object {{...}}; found {value!r}")
+            raise self.error(f"{key!r} must hold an object {{...}}; found {str(value)[:40]!r}")
         return Line(self.file, self.path, self.number, value, self.odd)
 
 
@@ -157,6 +166,9 @@ def read_ruling(text: str, task: Task, n: int) -> str:
 
 
 def _name(line: Line) -> str:
+    if "name" not in line.values and (found := [key for word, key in _FILES.items() if word in line.file]):
+        line.note("the judge is not named: taken from the name of the file")
+        return JUDGES[found[0]]
     name = str(line["name"])
     if name not in JUDGES and name.lower() in JUDGES:
         line.note(f"the judge is called {name!r}: read like {name.lower()!r}")
@@ -170,7 +182,7 @@ def _words(line: Line, key: str) -> str:
 
 
 def _review(line: Line) -> Review:
-    agrees, grade, hallucinates = (line[key] for key in ("judge_human", "analysis", "hallucination"))
+    agrees, grade, hallucinates = (line.whole(key) for key in ("judge_human", "analysis", "hallucination"))
     stray = agrees not in {0, 1, -1}
     if stray:
         line.note("'judge_human' is neither 0, 1 nor -1: taken as not judged")
@@ -195,9 +207,7 @@ def row(line: Line, task: Task, rulings: Rulings) -> Row:
         if name in names[:place]:
             line.note("a model is compared with itself: its second answer is named apart")
             names[place] = f"{name}#2"
-    dataset = line["original_dataset"]
-    if dataset not in BY_NAME:
-        raise line.error(f"the data set must be one of {', '.join(BY_NAME)}; found {dataset!r}")
+    dataset = known_dataset(line)
     number = line.whole({"score": "score_id", "pair": "pair_id", "batch": "id"}[task])
     answers = tuple(answer.removesuffix(_END).rstrip() for _, answer in named)
     given = tuple(rulings(line, task, len(names)))
@@ -207,12 +217,20 @@ def row(line: Line, task: Task, rulings: Rulings) -> Row:
     )
 
 
+def known_dataset(line: Line) -> str:
+    """The data set of a row, one of the fourteen."""
+    dataset = line["original_dataset"]
+    if not isinstance(dataset, str) or dataset not in BY_NAME:
+        raise line.error(f"the data set must be one of {', '.join(BY_NAME)}; found {dataset!r}")
+    return dataset
+
+
 def _check_shape(line: Line, task: Task) -> None:
     has = {kind: key in line.values for kind, key in _SHAPE.items()}
     has["batch"] = has["batch"] or "answer0" in line.values
     if not has[task]:
         found = next((kind for kind, there in has.items() if there), None)
-        what = f"it is laid out for the task {found!r}" if found else f"its keys are {', '.join(line.values)}"
+        what = f"it is laid out for the task {found!r}" if found else line.keys
         raise line.error(f"a row of the task {task!r} is expected here, but {what}: is it the right file?")
 
 
@@ -227,8 +245,11 @@ def _answers(line: Line, task: Task) -> Iterator[tuple[str, str]]:
     if task == "pair":
         keys = ["answer1", "answer2"]
     elif "answers" in line.values:
-        for answer in line["answers"]:
-            inner = Line(line.file, line.path, line.number, answer, line.odd)
+        answers = line["answers"]
+        if not isinstance(answers, list) or not 2 <= len(answers) <= len("ABCD"):
+            raise line.error(f"'answers' must list two to four answers; found {str(answers)[:40]!r}")
+        for answer in answers:
+            inner = line.within("answers", answer)
             yield str(inner["name"]), str(inner["answer"])
         return
     else:

@@ -18,10 +18,6 @@ class Oddities:
         if times:
             self.counts[file, done] += times
 
-    def total(self, done: str) -> int:
-        """How many rows of all files it was done to."""
-        return sum(times for (_, what), times in self.counts.items() if what == done)
-
     def table(self) -> Table:
         """All of it, file by file."""
         rows: list[list[Cell]] = [[file, times, done] for (file, done), times in sorted(self.counts.items())]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 
 from fullbench.benchmarks.mllm_judge import release as files
 from fullbench.benchmarks.mllm_judge.datasets import BY_NAME
+from fullbench.benchmarks.mllm_judge.layouts import Line
 from fullbench.benchmarks.mllm_judge.oddities import Oddities
 from fullbench.benchmarks.mllm_judge.release import Release, Scored
 from fullbench.benchmarks.mllm_judge.reviews import reviewed
@@ -57,12 +58,22 @@ class _Assembly:
     def _know(self, row: Row) -> None:
         if row.item_id not in self.items:
             tags = {**BY_NAME[row.dataset].tags, "task": row.task}
-            picture = self.pictures.get((row.task, row.item))
+            picture = self.pictures.get((row.task, row.item)) or self._native(row)
             parts = () if picture is None else (picture,)
             self.items[row.item_id] = Item.ask(row.item_id, row.question, *parts, tags=tags)
         for name, answer in zip(row.contestants, row.answers, strict=True):
             if (row.item_id, name) not in self.responses:
                 self.responses[row.item_id, name] = Response.say(row.item_id, name, answer)
+
+    def _native(self, row: Row) -> Picture | None:
+        """The picture under its own name, as the full download has it. Its type is what its bytes say."""
+        path = self.release.folder / "image" / Path(row.picture).name
+        if not path.exists():
+            return None
+        picture = Picture.read(path, path=row.file, line=row.line)
+        if picture.media != "image/jpeg" and path.suffix == ".jpg":
+            self.odd.note("image", f"a picture called .jpg is {picture.media}: taken for what it is")
+        return picture
 
     def _case(self, item: str, contestants: tuple[str, ...], task: Task) -> Case:
         shown = tuple(self.responses[item, name] for name in contestants)
@@ -124,25 +135,22 @@ class _Assembly:
         return self.case(name, (UNKNOWN,), "score")
 
 
-def _pictures(folder: Path, odd: Oddities) -> dict[tuple[Task, int], Picture]:
+def _pictures(folder: Path, odd: Oddities) -> dict[tuple[str, int], Picture]:
     """The pictures at hand, by task and item. Their type is what their bytes say."""
     index = folder / "images" / "index.jsonl"
     if not index.exists():
         return {}
-    found: dict[tuple[Task, int], Picture] = {}
-    for line, row in read_rows(index):
-        picture = Picture.read(index.parent / str(row["file"]), path=index, line=line)
-        if picture.media != "image/jpeg" and str(row["file"]).endswith(".jpg"):
-            odd.note("images/index", f"a picture called .jpg is {picture.media}: taken for what it is")
-        found[row["task"], row["id"]] = picture
+    found: dict[tuple[str, int], Picture] = {}
+    for number, values in read_rows(index):
+        line = Line("images/index", str(index), number, values, odd)
+        name = str(line["file"])
+        picture = Picture.read(index.parent / name, path=index, line=number)
+        if picture.media != "image/jpeg" and name.endswith(".jpg"):
+            line.note(f"a picture called .jpg is {picture.media}: taken for what it is")
+        found[str(line["task"]), line.whole("id")] = picture
     return found
 
 
 def released_items(everything: Record) -> Iterator[Item]:
     """The items whose words were released."""
     return (item for item in everything.items.values() if item.tags.get("released") != "no")
-
-
-def labels(everything: Record) -> Iterable[Verdict]:
-    """People's verdicts on responses."""
-    return (verdict for verdict in everything if verdict.judge == PEOPLE and verdict.item in everything.items)

@@ -7,10 +7,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from fullbench.benchmarks.mllm_judge import layouts
-from fullbench.benchmarks.mllm_judge.datasets import BY_NAME
 from fullbench.benchmarks.mllm_judge.layouts import Line, Rulings
 from fullbench.benchmarks.mllm_judge.oddities import Oddities
 from fullbench.benchmarks.mllm_judge.rows import PEOPLE, Row, Task
@@ -49,6 +47,21 @@ FILES: dict[str, tuple[Task, Rulings]] = {
     HARD_RANKINGS: ("batch", layouts.two_judges),
     HARD_SCORES: ("batch", layouts.two_judges),
 }
+WHOLE_RUNS: dict[str, tuple[Task, Rulings]] = {
+    "Benchmark/score": ("score", layouts.people),
+    "Benchmark/pair": ("pair", layouts.people),
+    "Benchmark/batch": ("batch", layouts.people),
+    "step3/Score/GPT-4V": ("score", layouts.judge),
+    "step3/Score/Gemini": ("score", layouts.judge),
+    "step3/Score/LLaVA": ("score", layouts.judge),
+    "step3/Pair/new GPT-4V(ision)": ("pair", layouts.judge),
+    "step3/Pair/new Gemini": ("pair", layouts.judge),
+    "step3/Pair/new LLaVA": ("pair", layouts.judge),
+    "step3/Pair/new CogVLM": ("pair", layouts.judge),
+    "step3/Batch/GPT-4V(ision)": ("batch", layouts.judge),
+    "step3/Batch/Gemini": ("batch", layouts.judge),
+}
+"""Files of the full download, read where they are there; the smaller release does without."""
 THIRD_PARTY = {
     "LLaVA-Critic-7B": "llava_critic_7b_score",
     "Phi-4-reasoning-15B": "phi4_reasoning_15b_score",
@@ -84,20 +97,32 @@ class Release:
         if not folder.is_dir():
             raise InputError("there is no such folder; give the one that holds native/ and third_party/", path=folder)
         odd = Oddities()
-        rows = {file: tuple(_rows(folder, file, task, how, odd)) for file, (task, how) in FILES.items()}
+        there = {file: entry for file, entry in WHOLE_RUNS.items() if _place(folder / "native", file, ".jsonl")}
+        subsets = [file for file in FILES if file.startswith("Hard_HQ/")]
+        first = {file: entry for file, entry in FILES.items() if file not in subsets}
+        ordered = {**first, **there, **{file: FILES[file] for file in subsets}}
+        rows = {file: tuple(_rows(folder, file, task, how, odd)) for file, (task, how) in ordered.items()}
         _compare_answers(rows, odd)
         _compare_releases(rows, odd)
+        _count_unlabelled(rows, odd)
         return cls(folder, rows, tuple(_scored(folder, odd)), _instructions(folder, rows, odd), odd)
 
     def labels(self, *files: str) -> dict[int, str]:
-        """People's rulings of some files by the authors' number of the row; where a number comes twice, the last."""
-        return {row.number: given.ruling for file in files for row in self.rows[file] if (given := row.by(PEOPLE))}
+        """People's rulings of some files by the authors' number of the row; where a number comes twice, the last.
+
+        A file that is not there adds nothing: only those of the full download can be missing.
+        """
+        rows = [row for file in files for row in self.rows.get(file, ())]
+        return {row.number: given.ruling for row in rows if (given := row.by(PEOPLE))}
+
+
+def _place(folder: Path, file: str, suffix: str) -> Path | None:
+    """Where a file is, gzipped or not."""
+    return next((path for path in (folder / f"{file}{suffix}.gz", folder / f"{file}{suffix}") if path.exists()), None)
 
 
 def _lines(folder: Path, file: str, suffix: str, odd: Oddities) -> Iterator[Line]:
-    path = next(
-        (place for place in (folder / f"{file}{suffix}.gz", folder / f"{file}{suffix}") if place.exists()), None
-    )
+    path = _place(folder, file, suffix)
     if path is None:
         raise InputError("the file is missing; the release has it", path=folder / f"{file}{suffix}.gz")
     number = 0
@@ -123,9 +148,7 @@ def _rows(folder: Path, file: str, task: Task, how: Rulings, odd: Oddities) -> I
 
 def _scored(folder: Path, odd: Oddities) -> Iterator[Scored]:
     for line in _lines(folder, JUDGES_CSV, ".csv", odd):
-        dataset = line["original_dataset"]
-        if dataset not in BY_NAME:
-            raise line.error(f"the data set must be one of {', '.join(BY_NAME)}; found {dataset!r}")
+        dataset = layouts.known_dataset(line)
         human = _score(line, "human", nothing="0")
         judges = {judge: _score(line, column, nothing="-1") for judge, column in THIRD_PARTY.items()}
         if human is None:
@@ -133,10 +156,16 @@ def _scored(folder: Path, odd: Oddities) -> Iterator[Scored]:
         for judge, score in judges.items():
             if score is None:
                 line.note(f"the score of {judge} is -1 or missing: the verdict is 'unreadable'")
-        score_id = line["score_id"]
-        if score_id is None:
+        if line["score_id"] is None:
             line.note("no score_id: the answer is known by its row alone")
-        yield Scored(int(line["row"]), None if score_id is None else int(score_id), dataset, human, judges)
+        yield Scored(_whole(line, "row") or 0, _whole(line, "score_id"), dataset, human, judges)
+
+
+def _whole(line: Line, column: str) -> int | None:
+    value = line[column]
+    if value is not None and not str(value).isdecimal():
+        raise line.error(f"{column!r} must be a whole number; found {value!r}")
+    return None if value is None else int(value)
 
 
 def _score(line: Line, column: str, *, nothing: str) -> int | None:
@@ -151,14 +180,14 @@ def _score(line: Line, column: str, *, nothing: str) -> int | None:
 def _instructions(folder: Path, rows: Mapping[str, Iterable[Row]], odd: Oddities) -> int:
     """How many instructions of the first step there are; those that later files do not ask so are counted as odd."""
     asked = {(row.dataset, row.question) for group in rows.values() for row in group}
-    seen: set[Any] = set()
+    seen: set[int] = set()
     count = 0
     for line in _lines(folder / "native", STEP1, ".jsonl", odd):
         count += 1
-        if line["id"] in seen:
+        if line.whole("id") in seen:
             line.note("the id occurs before: no item is made from this file")
-        seen.add(line["id"])
-        if (line["original_dataset"], line["instruction"]) not in asked:
+        seen.add(line.whole("id"))
+        if (layouts.known_dataset(line), str(line["instruction"])) not in asked:
             line.note("no labelled row of the same data set asks this: not used")
     return count
 
@@ -185,3 +214,16 @@ def _compare_releases(rows: Mapping[str, Iterable[Row]], odd: Oddities) -> None:
             if same
             else "the later release rules otherwise: set aside",
         )
+
+
+def _count_unlabelled(rows: Mapping[str, Iterable[Row]], odd: Oddities) -> None:
+    """Count the rows of judges on which no person ruled: they enter no figure."""
+    labelled: dict[str, set[tuple[str, frozenset[str]]]] = defaultdict(set)
+    for file in (SCORES, *MARKED_SCORES, PAIRS, *MARKED_PAIRS, RANKINGS):
+        for row in rows[file]:
+            labelled[row.task].add((row.item_id, frozenset(row.contestants)))
+    judged = [file for file in WHOLE_RUNS if file in rows and file.startswith("step3/")]
+    for file in (COGVLM, LLAVA, *judged, HARD_RANKINGS, HARD_PAIRS):
+        for row in rows[file]:
+            if (row.item_id, frozenset(row.contestants)) not in labelled[row.task]:
+                odd.note(file, "no person ruled on these answers: the row enters no figure")

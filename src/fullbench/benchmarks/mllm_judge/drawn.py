@@ -1,0 +1,129 @@
+"""What the paper draws: ego, length, density and position, for the runs released; and what annotators gave."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from statistics import fmean
+
+from fullbench.benchmarks.mllm_judge import release as files
+from fullbench.benchmarks.mllm_judge.figures import Figures, average, correlated, rounded
+from fullbench.benchmarks.mllm_judge.release import MARKERS, Release
+from fullbench.benchmarks.mllm_judge.rows import Row
+from fullbench.core.ballots import LETTERS
+from fullbench.core.reproduced import Reproduced
+
+Scores = list[tuple[Row, int, int]]
+"""Rows with the judge's score and people's."""
+
+
+def joined(release: Release, *more: str) -> Scores:
+    """CogVLM's rows that have a label from 1 to 5, with both scores."""
+    labels = release.labels(files.SCORES, *more)
+    found = []
+    for row in release.rows[files.COGVLM]:
+        human, judge = labels.get(row.number, "0"), row.given[0].ruling
+        if human != "0" and judge:
+            found.append((row, int(judge), int(human)))
+    return found
+
+
+def figures(release: Release) -> Iterator[Reproduced]:
+    """What the paper's figures on ego, length and position show, for the runs that were released."""
+    rows = joined(release)
+    if rows:
+        yield Reproduced("figure/egocentric/CogVLM-score", egocentric(rows, "cogvlm"), len(rows), "excess")
+        yield Reproduced("figure/length/CogVLM-score", length(rows), len(rows), "judge")
+        yield Reproduced("figure/density/CogVLM-score", density(rows), len(rows), "judge_mean")
+    value = position(release)
+    if value["n"]:
+        yield Reproduced("figure/position/LLaVA-batch", value, value["n"], "share_ABCD")
+
+
+def egocentric(rows: Scores, own: str) -> Figures:
+    """Mean scores by who wrote the answer, and how much more the judge favours its own than people do."""
+    names = [row.contestants[0] for row, _, _ in rows]
+    marks = {"judge": [judge for _, judge, _ in rows], "human": [human for _, _, human in rows]}
+    found: Figures = {"n": len(rows)}
+    gaps: list[float | None] = []
+    for who, given in marks.items():
+        named = list(zip(names, given, strict=True))
+        by = {name: [mark for author, mark in named if author == name] for name in dict.fromkeys(names)}
+        found[f"{who}_mean"] = {name: average(mine) for name, mine in by.items()}
+        others = [mark for author, mark in named if author != own]
+        gaps.append(fmean(by[own]) - fmean(others) if own in by and others else None)
+    excess = None if gaps[0] is None or gaps[1] is None else rounded(gaps[0] - gaps[1])
+    for who, gap in zip(marks, gaps, strict=True):
+        found[f"{who}_self_minus_others"] = None if gap is None else rounded(gap)
+    return {**found, "excess": excess}
+
+
+def length(rows: Scores) -> Figures:
+    """How scores go with the number of words of the answer, for the judge and for people."""
+    words = [len(row.answers[0].split()) for row, _, _ in rows]
+    judge, human = [given for _, given, _ in rows], [label for _, _, label in rows]
+    by_score = {
+        str(score): rounded(fmean(count for count, given in zip(words, judge, strict=True) if given == score))
+        for score in sorted(set(judge))
+    }
+    return {
+        "n": len(rows),
+        "judge": correlated(words, judge)[0]["pearson"],
+        "human": correlated(words, human)[0]["pearson"],
+        "mean_words_by_judge_score": by_score,
+    }
+
+
+def density(rows: Scores) -> Figures:
+    """How often each score is given, by the judge and by people on the same answers."""
+    judge, human = Counter(given for _, given, _ in rows), Counter(label for _, _, label in rows)
+    return {
+        "n": len(rows),
+        "judge": {str(score): rounded(judge[score] / len(rows)) for score in range(1, 6)},
+        "human": {str(score): rounded(human[score] / len(rows)) for score in range(1, 6)},
+        "judge_mean": rounded(fmean(given for _, given, _ in rows)),
+        "human_mean": rounded(fmean(label for _, _, label in rows)),
+    }
+
+
+def position(release: Release) -> Figures:
+    """Who is put first, and how often the order shown is simply given back."""
+    labels = release.labels(files.RANKINGS)
+    rows = [row for row in release.rows[files.LLAVA] if row.number in labels]
+    given = [row.given[0].ruling for row in rows]
+    truth = [labels[row.number] for row in rows]
+    letters = LETTERS[:4]
+    firsts, human = Counter(x[:1] for x in given), Counter(x[:1] for x in truth)
+    if not rows:
+        return {"n": 0}
+    return {
+        "n": len(rows),
+        "share_ABCD": rounded(sum(x == letters for x in given) / len(rows)),
+        "first_place": {letter: rounded(firsts[letter] / len(rows)) for letter in letters},
+        "human_first_place": {letter: rounded(human[letter] / len(rows)) for letter in letters},
+        "n_invalid_permutation": sum(len(set(x)) < len(x) for x in given),
+        "n_ranks_more_answers_than_exist": sum(
+            len(x) > len(row.contestants) for x, row in zip(given, rows, strict=True)
+        ),
+    }
+
+
+def annotators(release: Release) -> Iterator[Reproduced]:
+    """What each of the four annotators gave."""
+    for who, file in zip(MARKERS, files.MARKED_PAIRS, strict=True):
+        rows = release.rows[file]
+        counts = Counter(row.given[0].ruling for row in rows)
+        value: Figures = {"rows": len(rows), "unique_pair_id": len({row.number for row in rows})}
+        value |= {letter: counts[letter] for letter in "ABC"}
+        yield Reproduced(f"figure/annotator/pair-{who}", value, len(rows), "rows")
+    for who, file in zip(MARKERS, files.MARKED_SCORES, strict=True):
+        rows = release.rows[file]
+        scores = [int(row.given[0].ruling) for row in rows]
+        counts = Counter(row.given[0].ruling for row in rows)
+        value = {
+            "rows": len(rows),
+            "unique_score_id": len({row.number for row in rows}),
+            "mean": rounded(fmean(scores)),
+            "hist": {str(score): counts[str(score)] for score in range(6)},
+        }
+        yield Reproduced(f"figure/annotator/score-{who}", value, len(rows), "mean")

@@ -1,0 +1,74 @@
+"""One page for a whole record: its tables, their charts, and the cases behind them."""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Mapping, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from fullbench.core.cases import Usage, Verdict
+from fullbench.core.record import Record
+from fullbench.core.results import Table
+from fullbench.reports.files import write_file
+from fullbench.reports.page import Exhibit, Section
+from fullbench.reports.page import page as render
+
+
+def page(
+    title: str,
+    record: Record,
+    made: Sequence[Table],
+    path: str | Path,
+    *,
+    lead: str = "",
+    source: Mapping[str, Any] | None = None,
+) -> Path:
+    """A page with all tables, their charts, and some of the cases behind them, as one HTML file."""
+    sections = [Section("Results", tables=made)]
+    if shown := exhibits(record):
+        words = "Cases on which the judges differ most, with all that was said."
+        sections.append(Section("Cases", words, exhibits=shown))
+    used = sum((verdict.usage for verdict in record), Usage())
+    lead = lead or (
+        f"{len(record):,} verdicts of {len(record.judges)} judges on {len(record.contestants)} contestants. "
+        "Every figure has its interval and its n; what was not ruled is counted, never guessed."
+    )
+    made_by = {"fullbench": version("fullbench"), **(source or {})}
+    return write_file(path, render(title, lead, sections, usage=used, source=made_by))
+
+
+def exhibits(record: Record, limit: int = 6) -> list[Exhibit]:
+    """For each ballot in turn the panels on which rulings differ most, no item twice, with all that was said."""
+    heard: dict[tuple[Any, ...], list[Verdict]] = defaultdict(list)
+    for verdict in record:
+        known = any((verdict.item, name) in record.responses for name in verdict.contestants)
+        if known and verdict.item in record.items:
+            heard[verdict.ballot, verdict.item, verdict.criterion, frozenset(verdict.contestants)].append(verdict)
+    queues: dict[str, deque[tuple[str, list[Verdict]]]] = defaultdict(deque)
+    for (form, item, *_), verdicts in sorted(heard.items(), key=lambda entry: _telling(*entry)):
+        queues[form].append((item, verdicts))
+    found: dict[str, Exhibit] = {}
+    while len(found) < limit and any(queues.values()):
+        for queue in filter(None, queues.values()):
+            item, verdicts = queue.popleft()
+            if item not in found and len(found) < limit:
+                names = sorted(set(verdicts[0].contestants))
+                shown = [record.responses[item, name] for name in names if (item, name) in record.responses]
+                found[item] = Exhibit(record.items[item], shown, verdicts)
+    return list(found.values())
+
+
+def _telling(place: tuple[Any, ...], verdicts: Sequence[Verdict]) -> tuple[Any, ...]:
+    """Sorts what is worth looking at to the front: many different rulings on few responses."""
+    form, item, criterion, names = place
+    return form, len(names), -_spread(verdicts), item, criterion, sorted(names)
+
+
+def _spread(verdicts: Sequence[Verdict]) -> int:
+    """How many different rulings there are on one panel, whatever the order shown; faults are one more."""
+    return len({
+        "" if verdict.marks is None else tuple(sorted(zip(verdict.contestants, verdict.marks, strict=True)))
+        for verdict in verdicts
+    })  # fmt: skip

@@ -1,0 +1,58 @@
+"""The skeleton that `fullbench new` writes is a package that installs, runs and passes our own checks."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from fullbench.benchmarks.court import Court
+from fullbench.cli.new import new_benchmark
+from fullbench.core.errors import InputError
+from fullbench.testing import check_benchmark
+
+
+def test_the_skeleton_passes_its_own_tests(tmp_path):
+    new_benchmark("my_paper", tmp_path)
+    package = tmp_path / "my_paper"
+    lines = (package / "src" / "my_paper" / "__init__.py").read_text(encoding="utf-8").splitlines()
+    assert len(lines) <= 75
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(package)],
+        capture_output=True, text=True, cwd=package, env={"PYTHONPATH": str(package / "src"), "PATH": ""}, timeout=120,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "1 passed" in done.stdout
+
+
+@pytest.mark.parametrize("name", ["My-Paper", "class", "2nd", "ünicode name"])
+def test_a_name_that_is_none_is_refused(tmp_path, name):
+    with pytest.raises(InputError, match="is no name for a package"):
+        new_benchmark(name, tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_nothing_is_overwritten(tmp_path):
+    (tmp_path / "mine").mkdir()
+    with pytest.raises(InputError, match="it is there already"):
+        new_benchmark("mine", tmp_path)
+
+
+def test_our_own_benchmark_keeps_the_same_promises(tmp_path):
+    check_benchmark(Court(size=8), tmp_path)
+
+
+class Forgetful(Court):
+    """Gives other cases each time."""
+
+    def cases(self, items, responses, *, trials=1):
+        found = list(super().cases(items, responses, trials=trials))
+        Forgetful.calls = getattr(Forgetful, "calls", 0) + 1
+        return iter(found[: len(found) - Forgetful.calls])
+
+
+def test_a_benchmark_that_breaks_its_promise_is_caught(tmp_path: Path):
+    with pytest.raises(AssertionError, match="the same ones in the same order"):
+        check_benchmark(Forgetful(size=4), tmp_path)
