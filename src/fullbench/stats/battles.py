@@ -13,6 +13,11 @@ from fullbench.stats.bootstrap import Labels, Sample
 from fullbench.stats.estimates import Undefined
 from fullbench.stats.strengths import Pairs, curvature
 
+Whole = npt.NDArray[Any]
+
+_BLOCK = 1 << 17
+_MANY = 100_000
+_LARGE = 16
 _OUTCOMES = np.array([0.0, 0.5, 1.0])
 
 
@@ -39,19 +44,50 @@ class Battles:
         >>> Battles.of([0, 1], [1, 0], [1, 0]).sample.counts.tolist()
         [2.0]
         """
+        if weight is None and cluster is None:
+            return cls._counted(*_codes(first, second, outcome, contestants))
         one, two, result, size = duels(first, second, outcome, contestants)
         kind = (2 * result).astype(np.int64)
         turned = one > two
         low, high = np.minimum(one, two), np.maximum(one, two)
-        code = (low * size + high) * 3 + np.where(turned, 2 - kind, kind)
-        levels, level = _levels(weight, len(code))
-        code = code * len(levels) + level
+        levels, level = _levels(weight, len(one))
+        code = ((low * size + high) * 3 + np.where(turned, 2 - kind, kind)) * len(levels) + level
         counts = np.bincount(code, minlength=size * size * 3 * len(levels))
         cells = np.flatnonzero(counts)
         fought = cells // len(levels)
         parts = (fought // (3 * size), fought // 3 % size, _OUTCOMES[fought % 3], levels[cells % len(levels)])
         place = np.cumsum(counts > 0) - 1
         return cls(Sample.counted(parts, counts[cells].astype(np.float64), place[code], cluster), size)
+
+    @classmethod
+    def _counted(cls, first: Whole, second: Whole, outcome: Numbers, size: int) -> Battles:
+        """Rows without weights or clusters: counted block by block, so that memory does not grow with them."""
+        doubled = np.asarray(outcome)
+        counts = np.zeros(size * size * 3, dtype=np.int64)
+        for start in range(0, len(first), _BLOCK):
+            rows = slice(start, start + _BLOCK)
+            code = first[rows].astype(np.int64)
+            code *= size
+            code += second[rows]
+            code *= 3
+            code += _kinds(doubled[rows])
+            counts += np.bincount(code, minlength=len(counts))
+        table = counts.reshape(size, size, 3)
+        itself = int(table[np.arange(size), np.arange(size)].sum())
+        if itself:
+            raise ValueError(f"a contestant cannot meet itself; {itself} duels say so")
+        return cls._of_table(table + table.transpose(1, 0, 2)[:, :, ::-1])
+
+    @classmethod
+    def _of_table(cls, table: npt.NDArray[np.int64]) -> Battles:
+        """From counts by (contestant, opponent, outcome for the contestant), both sides of a battle counted."""
+        low, high = np.triu_indices(len(table), 1)
+        upper = table[low, high]
+        pair, kind = np.nonzero(upper)
+        counts = upper[pair, kind].astype(np.float64)
+        n = int(counts.sum())
+        cells = (low[pair], high[pair], _OUTCOMES[kind], np.ones(len(pair)))
+        return cls(Sample(cells, counts, None, n, n), len(table))
 
     @classmethod
     def of_wins(cls, wins: Numbers, ties: Numbers | None = None) -> Battles:
@@ -64,22 +100,15 @@ class Battles:
         drawn = np.zeros_like(won) if ties is None else _counts(ties, "ties")
         if drawn.shape != won.shape or (drawn != drawn.T).any():
             raise ValueError("a tie stands on both sides: ties must be a symmetric matrix as large as wins")
-        low, high = np.triu_indices(len(won), 1)
-        counts = np.concatenate([won[high, low], drawn[low, high], won[low, high]])
-        keep = np.flatnonzero(counts)
-        if len(keep) == 0:
+        table = np.stack([won.T, drawn, won], axis=2).astype(np.int64)
+        if not table.any():
             raise Undefined("no duel was fought")
-        cells = (
-            np.tile(low, 3)[keep],
-            np.tile(high, 3)[keep],
-            np.repeat(_OUTCOMES, len(low))[keep],
-            np.ones(len(keep)),
-        )
-        n = int(counts.sum())
-        return cls(Sample(cells, counts[keep], None, n, n), len(won))
+        return cls._of_table(table)
 
     def among(self, rated: Ints) -> Battles:
         """The battles between the rated, who are numbered anew."""
+        if len(rated) == self.size:
+            return self
         first, second, *rest = self.sample.cells
         keep = np.isin(first, rated) & np.isin(second, rated)
         cells = (
@@ -95,7 +124,11 @@ class Battles:
 
     def matrix(self) -> Floats:
         """The win matrix, ties half a win each, weights counted."""
-        return self.pairs().matrix(self.sample.counts)
+        first, second, outcome, weight = self.sample.cells
+        counts, size = self.sample.counts * weight, self.size
+        wins = np.bincount(first * size + second, counts * outcome, size * size)
+        wins += np.bincount(second * size + first, counts * (1 - outcome), size * size)
+        return wins.astype(np.float64).reshape(size, size)
 
     def played(self) -> Ints:
         """How many battles each contestant fought, whatever their weight."""
@@ -103,6 +136,23 @@ class Battles:
         counts = self.sample.counts
         fought = np.bincount(first, counts, self.size) + np.bincount(second, counts, self.size)
         return fought.astype(np.int64)
+
+    def draw(self, rng: np.random.Generator, resamples: int) -> Floats:
+        """How often each cell (row) occurs in each of some resamples (column).
+
+        Cells of many battles that need not stay together are drawn from the normal distribution with the mean and
+        variance of the Poisson one: a million battles then cost no more than ten thousand.
+        """
+        counts = self.sample.counts
+        if self.sample.profile is not None or self.sample.n <= _MANY:
+            return np.ascontiguousarray(self.sample.draw(rng, resamples).T)
+        drawn = rng.standard_normal((len(counts), resamples), dtype=np.float32).astype(np.float64)
+        drawn *= np.sqrt(counts)[:, None]
+        drawn += counts[:, None]
+        np.maximum(drawn, 0, out=drawn)
+        small = np.flatnonzero(counts < _LARGE)
+        drawn[small] = rng.poisson(counts[small, None], size=(len(small), resamples))
+        return drawn
 
     def sandwich(self, strengths: Floats) -> Floats:
         """The covariance of log strengths (mean zero) that holds whether or not the model does.
@@ -119,9 +169,42 @@ class Battles:
             score = np.zeros((len(first), self.size))
             rows = np.arange(len(first))
             score[rows, first], score[rows, second] = surprise, -surprise
-            meat = _squared(self.sample.profile @ score)
+            meat = self.meat(score)
         covariance: Floats = bread @ meat @ bread
         return covariance
+
+    def meat(self, score: Floats) -> Floats:
+        """The sum of squares of scores (a row for each cell) over battles, or over clusters of them."""
+        if self.sample.profile is None:
+            apart: Floats = score.T @ (score * self.sample.counts[:, None])
+            return apart
+        summed = self.sample.profile @ score
+        together: Floats = summed.T @ summed
+        return together
+
+
+def _codes(first: npt.ArrayLike, second: npt.ArrayLike, outcome: Numbers, least: int) -> tuple[Any, Any, Any, int]:
+    """Columns of codes and outcomes, checked as far as can be done without looking at every row twice."""
+    one, two, result = np.asarray(first), np.asarray(second), np.asarray(outcome)
+    if not len(one) == len(two) == len(result):
+        raise ValueError(f"the columns must have one length; found {len(one)}, {len(two)}, {len(result)}")
+    if len(one) == 0:
+        raise Undefined("no duel was fought")
+    if one.dtype.kind not in "iu" or two.dtype.kind not in "iu" or min(one.min(), two.min()) < 0:
+        raise ValueError("contestants must be codes 0, 1, 2, ...")
+    return one, two, result, max(least, int(one.max()) + 1, int(two.max()) + 1)
+
+
+def _kinds(outcome: npt.NDArray[Any]) -> Ints:
+    """0 for a loss, 1 for a tie, 2 for a win of the first; anything else is refused."""
+    doubled = outcome.astype(np.float64)
+    if not np.isfinite(doubled).all():
+        raise ValueError("the outcomes hold values that are not finite numbers")
+    doubled *= 2
+    kinds = doubled.astype(np.int64)
+    if (kinds != doubled).any() or kinds.min() < 0 or kinds.max() > 2:
+        raise ValueError("an outcome is 1 (the first won), 0 (it lost) or 0.5 (a tie)")
+    return kinds
 
 
 def _levels(weight: Numbers | None, n: int) -> tuple[Floats, Ints]:
@@ -152,8 +235,3 @@ def _laplacian(first: Ints, second: Ints, weight: Floats, size: int) -> Floats:
     between = between + between.T
     matrix: Floats = np.diag(between.sum(axis=1)) - between
     return matrix
-
-
-def _squared(scores: Any) -> Floats:
-    squared: Floats = scores.T @ scores
-    return squared
