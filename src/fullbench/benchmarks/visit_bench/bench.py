@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fullbench.core.ballots import Choice
+from fullbench.core.cases import Case, panels
+from fullbench.core.items import Item, Response
+
 if TYPE_CHECKING:
+    from fullbench.core.record import Record
     from fullbench.core.reproduced import Reproduction
+    from fullbench.core.results import Table
 
 
 class VisitBench:
@@ -14,6 +21,33 @@ class VisitBench:
 
     name = "visitbench"
     paper = "Bitton et al., VisIT-Bench, NeurIPS 2023, arXiv:2308.06595"
+
+    def items(self, source: Path | None = None) -> Iterable[Item]:
+        """The sample, a file of items, or the verified items of the released data."""
+        from fullbench.benchmarks.visit_bench import sources
+
+        return sources.items(source)
+
+    def cases(self, items: Sequence[Item], responses: Iterable[Response], *, trials: int = 1) -> Iterator[Case]:
+        """Every two answers to an item, the verified reference among them, in both orders."""
+        from fullbench.benchmarks.visit_bench.sources import REFERENCE, references
+
+        given = list(responses)
+        if not any(response.contestant == REFERENCE for response in given):
+            given += references(items)
+        yield from panels(items, given, Choice(tie=False), size=2, orders="both", trials=trials)
+
+    def tables(self, record: Record) -> Sequence[Table]:
+        """Leaderboards with their intervals, families, judges beside people, faults, cost."""
+        from fullbench.benchmarks.visit_bench.tables import tables
+
+        return tables(record)
+
+    def record(self, source: Path | None = None) -> Record:
+        """What is known already: the sample, or a folder in our own layout, judged by simple rules beside people."""
+        from fullbench.benchmarks.visit_bench.known import record
+
+        return record(self, source)
 
     def reproduce(self, data: Path) -> Reproduction:
         """The paper's figures, computed again from the released files."""
