@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from fullbench.cli import answer, card, demo, export, judge, ledger, listing, new, report, reproduce, run
+from fullbench.cli import answer, card, demo, export, judge, leaderboard, ledger, listing, new, report, reproduce, run
 
 app = typer.Typer(
     name="fullbench",
@@ -43,5 +43,6 @@ app.command("card")(card.card)
 app.command("reproduce")(reproduce.reproduce)
 app.command("export")(export.export)
 app.command("list")(listing.listing)
+app.add_typer(leaderboard.leaderboard_app, name="leaderboard")
 app.add_typer(ledger.ledger_app, name="ledger")
 app.add_typer(new.new_app, name="new")

@@ -11,6 +11,7 @@ from fullbench.core.cases import Case, panels
 from fullbench.core.items import Item, Response
 
 if TYPE_CHECKING:
+    from fullbench.core.models import Judge, Model
     from fullbench.core.record import Record
     from fullbench.core.reproduced import Reproduction
     from fullbench.core.results import Table
@@ -48,6 +49,29 @@ class VisitBench:
         from fullbench.benchmarks.visit_bench.known import record
 
         return record(self, source)
+
+    def judge(self, model: Model, manner: str = "", reader: Model | None = None) -> Judge:
+        """A model that judges in the paper's way: `ref-free` where nothing is said, `ref-backed` or `seeing`."""
+        from fullbench.benchmarks.visit_bench.asking import MANNERS, judge
+        from fullbench.core.errors import InputError
+
+        if manner and manner not in MANNERS:
+            raise InputError(f"unknown manner {manner!r}; known: {', '.join(MANNERS)}")
+        return judge(model, MANNERS[MANNERS.index(manner)] if manner else "ref-free", reader=reader)
+
+    def references(self, items: Sequence[Item]) -> Sequence[Response]:
+        """The verified references, as the answers of the contestant `reference`."""
+        from fullbench.benchmarks.visit_bench.sources import references
+
+        return list(references(items))
+
+    def submission(self, path: Path, items: Sequence[Item], data: Path | None, name: str) -> Sequence[Response]:
+        """The answers of a predictions file, in our own layout or in that of the paper's authors."""
+        from fullbench.benchmarks.visit_bench.release import read_instances
+        from fullbench.benchmarks.visit_bench.sources import submission
+
+        instances = list(read_instances(data)) if data is not None and data.is_dir() else []
+        return submission(path, items, instances, name=name).responses
 
     def reproduce(self, data: Path) -> Reproduction:
         """The paper's figures, computed again from the released files."""
