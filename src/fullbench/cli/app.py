@@ -6,7 +6,23 @@ from typing import Annotated
 
 import typer
 
-from fullbench.cli import answer, card, demo, export, judge, ledger, listing, new, report, reproduce, rerank, run
+from fullbench.cli import (
+    answer,
+    card,
+    demo,
+    export,
+    judge,
+    leaderboard,
+    ledger,
+    listing,
+    new,
+    peer_review,
+    report,
+    reproduce,
+    rerank,
+    run,
+    simulate,
+)
 
 
 def leave(code: object, **_: object) -> None:
@@ -46,11 +62,14 @@ app.command("demo")(demo.demo)
 app.command("judge")(judge.judge)
 app.command("answer")(answer.answer)
 app.command("run")(run.run)
+app.command("peer-review")(peer_review.peer_review)
+app.command("simulate")(simulate.simulate)
 app.command("report")(report.report)
 app.command("card")(card.card)
 app.command("reproduce")(reproduce.reproduce)
 app.command("export")(export.export)
 app.command("rerank")(rerank.rerank)
 app.command("list")(listing.listing)
+app.add_typer(leaderboard.leaderboard_app, name="leaderboard")
 app.add_typer(ledger.ledger_app, name="ledger")
 app.add_typer(new.new_app, name="new")
