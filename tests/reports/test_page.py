@@ -139,5 +139,7 @@ def test_sensitive_pictures_are_veiled_in_the_page_itself_unless_asked_for():
     item = Item.ask("i", "a scene")
     responses = [Response("i", "plain", (secret,)), Response("i", "veiled", (secret,), {"sensitive": "yes"})]
     shown = {name: pictures[0][0] for name, _, pictures in _exhibit(Exhibit(item, responses))["responses"]}
-    asked = {name: pictures[0][0] for name, _, pictures in _exhibit(Exhibit(item, responses, unveiled=True))["responses"]}
+    asked = {
+        name: pictures[0][0] for name, _, pictures in _exhibit(Exhibit(item, responses, unveiled=True))["responses"]
+    }
     assert shown["veiled"] != shown["plain"] == asked["plain"] == asked["veiled"]

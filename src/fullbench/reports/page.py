@@ -204,7 +204,10 @@ def _exhibit(exhibit: Exhibit) -> dict[str, Any]:
         "note": exhibit.note,
         "turns": [(turn.role, turn.text) for turn in item.turns],
         "pictures": [
-            (thumbnail(picture, veiled=veiled and bool(item.tags.get(SENSITIVE))), caption or f"Picture {place} of item {item.id}")
+            (
+                thumbnail(picture, veiled=veiled and bool(item.tags.get(SENSITIVE))),
+                caption or f"Picture {place} of item {item.id}",
+            )
             for place, (picture, caption) in enumerate(zip(item.pictures, captions, strict=False), start=1)
         ],
         "responses": [
