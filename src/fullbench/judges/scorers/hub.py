@@ -148,7 +148,8 @@ class MatchScorer(HubScorer):
     def _class(self) -> Any:
         from transformers import AutoConfig, Blip2ForImageTextRetrieval, BlipForImageTextRetrieval
 
-        second = AutoConfig.from_pretrained(self.source).model_type == "blip-2"
+        where = {"revision": self.revision} if self.revision else {}
+        second = AutoConfig.from_pretrained(self.source, **where).model_type == "blip-2"
         return Blip2ForImageTextRetrieval if second else BlipForImageTextRetrieval
 
     def _scores(self, prompts: list[str], pixels: Any) -> Any:
