@@ -69,19 +69,36 @@ class HubScorer(ABC):
         }
 
     def prepare(self, image: Image) -> Any:
-        """The picture as the model's pixels."""
+        """The picture in the model's size, as bytes: numbers are made of them where the model is."""
+        import torch
+
         self._load()
-        return self._tools.image_processor(images=image, return_tensors="pt")["pixel_values"][0]
+        shaped = self._tools.image_processor(images=image, do_rescale=False, do_normalize=False, return_tensors="pt")
+        return shaped["pixel_values"][0].to(torch.uint8)
 
     def score(self, prompts: Sequence[str], prepared: Sequence[Any]) -> list[float]:
         """Scores of one batch."""
         import torch
 
         self._load()
-        pixels = torch.stack(list(prepared)).to(self._model.device, self._model.dtype, non_blocking=True)
         with torch.inference_mode():
+            pixels = self._normalised(torch.stack(list(prepared)).to(self._model.device, non_blocking=True).float())
             found: list[float] = self._scores(list(prompts), pixels).float().cpu().flatten().tolist()
         return found
+
+    def _normalised(self, pixels: Any) -> Any:
+        """Bytes as the numbers that the model's processor would make of them."""
+        import torch
+
+        how = self._tools.image_processor
+        if how.do_rescale:
+            pixels = pixels * how.rescale_factor
+        if how.do_normalize:
+            mean, spread = (
+                torch.tensor(values, device=pixels.device).view(-1, 1, 1) for values in (how.image_mean, how.image_std)
+            )
+            pixels = (pixels - mean) / spread
+        return pixels.to(self._model.dtype)
 
     @abstractmethod
     def _scores(self, prompts: list[str], pixels: Any) -> Any:
