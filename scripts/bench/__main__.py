@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 
-PARTS = ("hearing", "calls", "ledger", "stats", "reproduce")
+PARTS = ("hearing", "calls", "ledger", "stats", "ratings", "reproduce")
 
 
 def main() -> None:
