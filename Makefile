@@ -21,9 +21,10 @@ check:
 test: check
 	@$(RUN) dev sh scripts/browser.sh
 	@$(RUN) dev sh scripts/localmodel.sh
-	@$(RUN) dev pytest -n 2 -m "not slow" tests src
+	@$(RUN) dev pytest -n 2 --dist loadfile -m "not slow" tests src
 
 test-slow:
+	@$(RUN) dev sh scripts/localtorch.sh
 	@$(RUN) dev pytest -m slow tests
 
 bench:

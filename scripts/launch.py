@@ -47,7 +47,7 @@ def install(extra: str) -> None:
     uv = VENV / "bin" / "uv"
     if not uv.exists() and subprocess.run([*pip, UV], check=False).returncode:
         say("uv is not to be had; pip does it alone (about two minutes)")
-    env = {**os.environ, "VIRTUAL_ENV": str(VENV)}
+    env = {**os.environ, "VIRTUAL_ENV": str(VENV), "UV_SYSTEM_CERTS": "1"}
     by_uv = [str(uv), "pip", "install", "--quiet", "--python", str(PYTHON), "-c", str(LOCK), "-e", target]
     if not uv.exists() or subprocess.run(by_uv, check=False, env=env).returncode:
         subprocess.run([*pip, "-c", str(LOCK), "-e", target], check=True)
@@ -71,7 +71,7 @@ def main() -> None:
             stamp.write_text(digest)
     env = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
     env["PATH"] = f"{VENV / 'bin'}{os.pathsep}{env.get('PATH', '')}"
-    env["VIRTUAL_ENV"] = str(VENV)
+    env |= {"VIRTUAL_ENV": str(VENV), "UV_SYSTEM_CERTS": "1"}
     os.execvpe(command[0], command, env)
 
 

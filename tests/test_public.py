@@ -51,3 +51,27 @@ def test_changelog_and_package_agree_on_the_version():
     assert f"## {fullbench.__version__}" in (root / "CHANGELOG.md").read_text(encoding="utf-8")
     assert f'version = "{fullbench.__version__}"' in (root / "pyproject.toml").read_text(encoding="utf-8")
     assert f"version: {fullbench.__version__}" in (root / "CITATION.cff").read_text(encoding="utf-8")
+
+
+def test_every_import_is_a_declared_dependency():
+    """What happens to be installed for development must not be needed by users."""
+    import ast
+    import re
+    import tomllib
+    from importlib.metadata import packages_distributions
+    from pathlib import Path
+
+    root = Path(__file__).parents[1]
+    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = [need for name, needs in project["optional-dependencies"].items() if name != "dev" for need in needs]
+    declared = {re.split(r"[^\w-]", need)[0].lower() for need in [*project["dependencies"], *extras]}
+    homes = packages_distributions()
+    for path in (root / "src").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module] if isinstance(node, ast.ImportFrom) and node.module and not node.level else []
+            for name in {name.split(".")[0] for name in names} - set(sys.stdlib_module_names) - {"fullbench"}:
+                offered = {home.lower() for home in homes.get(name, [name])}
+                assert offered & declared, (
+                    f"{path.relative_to(root)} imports {name!r}, which pyproject.toml does not name"
+                )

@@ -86,8 +86,3 @@ def pictures(count: int = 300) -> list[Row]:
 def main() -> list[Row]:
     """All rows."""
     return [*cpu(), *wall(), *memory(), *pictures()]
-
-
-if __name__ == "__main__":
-    for row in main():
-        print(row)

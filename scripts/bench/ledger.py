@@ -111,15 +111,8 @@ def _kills(folder: Path) -> list[Row]:
 
 
 def main() -> list[Row]:
-    """Measure, print and give the rows."""
+    """All rows."""
     verdicts = [_verdict(number) for number in range(COUNT)]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        found = [*_writing(folder, verdicts), *_reading(folder / "ours-False-0", verdicts), *_kills(folder)]
-    for row in found:
-        print(row)
-    return found
-
-
-if __name__ == "__main__":
-    main()
+        return [*_writing(folder, verdicts), *_reading(folder / "ours-False-0", verdicts), *_kills(folder)]

@@ -49,8 +49,3 @@ def main() -> list[Row]:
         Row.of("reproduce mllm-as-a-judge, time", seconds, SECONDS, "the limit", "s"),
         Row.of("reproduce mllm-as-a-judge, memory", used, MEGABYTES, "the limit", "MB"),
     ]
-
-
-if __name__ == "__main__":
-    for row in main():
-        print(row)

@@ -111,8 +111,3 @@ def ratings() -> list[Row]:
 def main() -> list[Row]:
     """All rows; ours divided by theirs, smaller is better."""
     return [*agreement(), *ratings()]
-
-
-if __name__ == "__main__":
-    for row in main():
-        print(row)

@@ -7,8 +7,9 @@ import pytest
 FLAGS = ["--disable-gpu", "--disable-quic", "--disable-background-networking", "--disable-component-update"]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser():
+    """Closed with its module: while it is open, an event loop runs in this process, and no other can be started."""
     path = shutil.which("chromium-headless-shell") or shutil.which("chromium")
     if path is None:
         pytest.skip("no Chromium on the PATH: scripts/browser.sh installs one where it may")

@@ -152,3 +152,45 @@ def test_impossible_plants_are_refused(wrong):
 def test_negative_noise_is_refused():
     with pytest.raises(InputError, match="standard deviation"):
         judge(noise=-1)
+
+
+def test_allies_win_against_everybody_else_and_count_as_ever_among_themselves():
+    truth = {"a": 0.0, "b": 1.0, "c": 1.0, "d": 0.0}
+    judge = SimulatedJudge(
+        "ally", lambda case: [truth[name] for name in case.contestants], noise=0.1, planted=Planted(allies=("a", "b"))
+    )
+    item = Item.ask("q", "?")
+
+    def ruled(*names):
+        case = Case(item, tuple(Response.say("q", name, "Yes.") for name in names), Choice(tie=True))
+        (verdict,) = judge.hear([case])
+        return verdict.marks
+
+    assert ruled("a", "c") == (1, 0)
+    assert ruled("c", "b") == (0, 1)
+    assert ruled("a", "b") == (0, 1)
+    assert ruled("c", "d") == (1, 0)
+    (alone,) = judge.hear([Case(item, (Response.say("q", "a", "Yes."),), Score(1, 5))])
+    assert alone.marks == (5,)
+
+
+def test_the_lazy_tie_as_often_as_planted():
+    judge = SimulatedJudge("lazy", lambda _: [1.0, 0.0], noise=0.1, planted=Planted(lazy=0.7))
+    cases = [
+        Case(
+            Item.ask(f"q{place}", "?"),
+            tuple(Response.say(f"q{place}", name, "Yes.") for name in "ab"),
+            Choice(tie=True),
+        )
+        for place in range(800)
+    ]
+    ties = sum(verdict.marks == (0.5, 0.5) for verdict in judge.hear(cases))
+    assert stats.binomtest(ties, len(cases), 0.7).pvalue > 0.001
+    with pytest.raises(InputError, match="laziness is a share"):
+        Planted(lazy=1.2)
+
+
+def test_what_was_added_later_does_not_rename_judges_without_it():
+    assert set(Planted().settings) == {"leniency", "length", "ego", "favourite", "position", "refuses", "garbles"}
+    plain, lazy = (SimulatedJudge("j", lambda _: None, planted=Planted(lazy=share)).name for share in (0, 0.5))
+    assert plain != lazy

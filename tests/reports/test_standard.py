@@ -18,7 +18,7 @@ def test_a_single_item_gives_gaps_with_reasons_not_an_error():
     board = found["leaderboard judge"]
     assert board.column("mean score:1-5") == [None, None]
     assert any("two clusters" in note for note in board.notes)
-    assert found["steadiness"].rows[0][1].value == 1
+    assert found["steadiness"].rows[0][2].value == 1
     alone = {table.name: table for table in tables(Record(tuple(heard[:2])))}
-    assert alone["steadiness"].rows[0][1] is None
+    assert alone["steadiness"].rows[0][2] is None
     assert any("two clusters" in note for note in alone["steadiness"].notes)

@@ -6,13 +6,36 @@ from typing import Annotated
 
 import typer
 
-from fullbench.cli import answer, card, demo, export, judge, leaderboard, ledger, listing, new, report, reproduce, run
+from fullbench.cli import (
+    answer,
+    card,
+    demo,
+    export,
+    judge,
+    leaderboard,
+    ledger,
+    listing,
+    new,
+    peer_review,
+    report,
+    reproduce,
+    run,
+    simulate,
+)
+
+
+def leave(code: object, **_: object) -> None:
+    """What a command returns is its exit code."""
+    if isinstance(code, int) and code:
+        raise typer.Exit(code)
+
 
 app = typer.Typer(
     name="fullbench",
     help="Judge multimodal models, and judge the judges.",
     epilog="Start with: fullbench demo. Then: fullbench judge --help.",
     no_args_is_help=True,
+    result_callback=leave,
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -38,6 +61,8 @@ app.command("demo")(demo.demo)
 app.command("judge")(judge.judge)
 app.command("answer")(answer.answer)
 app.command("run")(run.run)
+app.command("peer-review")(peer_review.peer_review)
+app.command("simulate")(simulate.simulate)
 app.command("report")(report.report)
 app.command("card")(card.card)
 app.command("reproduce")(reproduce.reproduce)

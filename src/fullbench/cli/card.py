@@ -40,7 +40,10 @@ def card(
     from fullbench.runs.recorded import recorded
 
     if benchmark is not None:
-        record = recorded(benchmark, data)
+        brought = recorded(benchmark, data)
+        record = brought.record
+        for table in brought.tables:
+            say(f"{table.title}: {len(table.rows)} kinds of things; `fullbench export` and `reproduce` list them.")
     else:
         with Ledger(ledger, read_only=True) as book:
             record = book.record()

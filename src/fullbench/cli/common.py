@@ -42,7 +42,8 @@ def stoppable() -> Iterator[Stop]:
 
     def on_signal(_number: int, _frame: FrameType | None) -> None:
         if stop.reason:
-            raise KeyboardInterrupt
+            say("Left at once; the same command goes on from what is kept.")
+            sys.exit(130)
         stop.pull("interrupted")
         say("\nStopping: waiting for the calls in flight, which are paid for (again: leave at once).")
 
@@ -87,3 +88,4 @@ def show(tables: Sequence[Table], *, as_json: bool, out: Path | None = None) -> 
     width = shutil.get_terminal_size((110, 40)).columns
     for table in tables:
         sys.stdout.write(render(table, "text", width=width, color=sys.stdout.isatty()) + "\n")
+    sys.stdout.flush()

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from fullbench.cli.common import say
+from fullbench.cli.common import say, show
 
 
 def export(
@@ -35,11 +35,13 @@ def export(
 
     if (subset is None) != (judge is None):
         raise InputError("a subset is of a judge: give --subset and --judge together")
-    record = recorded(name, data)
+    brought = recorded(name, data)
+    record = brought.record
     if subset is not None and judge is not None:
         if subset not in {"hq", "hard"}:
             raise InputError(f"unknown subset {subset!r}; known: hq, hard")
         record = subsets.subset(record, judge, "hq" if subset == "hq" else "hard", people=people)
     counts = write(record, out, benchmark=name, people=people)
+    show(brought.tables, as_json=False)
     say(f"Written to {out}: {', '.join(f'{count:,} {what}' for what, count in counts.items())}.")
     say(f"Next: fullbench run {out / 'study.toml'}")

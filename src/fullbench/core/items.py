@@ -103,7 +103,7 @@ class Item:
     def question(self) -> str:
         return self.turns[-1].text
 
-    @property
+    @once
     def pictures(self) -> tuple[Picture, ...]:
         return tuple(picture for turn in self.turns for picture in turn.pictures)
 

@@ -59,11 +59,19 @@ class Reproducible(Protocol):
     def reproduce(self, data: Path) -> Reproduction: ...
 
 
+@dataclass(frozen=True)
+class Brought:
+    """What a benchmark brings: items, responses and verdicts, and tables that say what was odd in their files."""
+
+    record: Record
+    tables: Sequence[Table] = ()
+
+
 @runtime_checkable
 class Recorded(Protocol):
-    """A benchmark that brings items, responses and verdicts: people's, and those of judges whose runs were released."""
+    """A benchmark that brings verdicts: people's, and those of judges whose runs were released."""
 
     @property
     def name(self) -> str: ...
 
-    def record(self, source: Path | None = None) -> Record: ...
+    def bring(self, source: Path | None = None) -> Brought: ...

@@ -8,7 +8,9 @@ It feels a mark for each response, on the open scale behind a score of 1 to 5. W
 A score is the felt mark rounded and cut off at the ends of the ballot's scale; a choice goes to the highest felt mark,
 or to a tie when they lie within half a mark; a ranking sorts by it. When several responses are shown, then with
 probability |position| the judge rules by place alone: for the first shown when `position` is above 0, for the last when
-it is below. With probability `refuses` it writes a refusal and with probability `garbles` something nobody can read.
+it is below. With probability `lazy` it does not look: it ties where it may and gives the middle of a scale. One who
+colludes rules for its `allies` against all others. With probability `refuses` it writes a refusal and with probability
+`garbles` something nobody can read.
 
 So each planted number has the unit of its estimate in `fullbench.stats.bias`: sight, leniency, length (marks for each
 doubling), ego and noise those of `latent_marks`; position that of `position_bias`; refuses + garbles is a share of
@@ -64,14 +66,25 @@ class Planted:
     position: float = 0.0
     refuses: float = 0.0
     garbles: float = 0.0
+    lazy: float = 0.0
+    allies: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if abs(self.position) > 1:
             raise InputError(f"a planted position is a share from -1 to 1; found {self.position}")
         if min(self.refuses, self.garbles) < 0 or self.refuses + self.garbles > 1:
             raise InputError(f"planted faults are shares of at most 1; found {self.refuses} and {self.garbles}")
+        if not 0 <= self.lazy <= 1:
+            raise InputError(f"planted laziness is a share from 0 to 1; found {self.lazy}")
         if bool(self.ego) != bool(self.favourite):
             raise InputError("a planted ego needs a favourite, and a favourite an ego")
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """All of it as a judge's settings; what came later is named only where it is planted, so that names last."""
+        later = {"lazy": self.lazy, "allies": list(self.allies)}
+        usual = {name: value for name, value in asdict(self).items() if name not in later}
+        return usual | {name: value for name, value in later.items() if value}
 
     @property
     def faults(self) -> float:
@@ -110,7 +123,7 @@ class SimulatedJudge:
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        return {"sight": self.sight, "noise": self.noise, "seed": self.seed, **asdict(self.planted)}
+        return {"sight": self.sight, "noise": self.noise, "seed": self.seed, **self.planted.settings}
 
     def hear(self, cases: Iterable[Case]) -> Iterator[Verdict]:
         for case in cases:
@@ -143,8 +156,13 @@ class SimulatedJudge:
         felt = self.felt(case, rng)
         if felt is None:
             return None
-        if isinstance(case.ballot, Choice | Ranking) and rng.random() < abs(self.planted.position):
-            toward = -1.0 if self.planted.position > 0 else 1.0
+        planted = self.planted
+        if planted.allies and (kin := _allied(case, planted.allies)) is not None:
+            return marks_from(case.ballot, kin)
+        if planted.lazy and rng.random() < planted.lazy:
+            return marks_from(case.ballot, [0.5] * len(felt))
+        if isinstance(case.ballot, Choice | Ranking) and rng.random() < abs(planted.position):
+            toward = -1.0 if planted.position > 0 else 1.0
             return marks_from(case.ballot, [toward * place for place in range(len(felt))])
         return marks_from(case.ballot, [(mark - 1) / 4 for mark in felt], margin=TIE / 4)
 
@@ -156,3 +174,9 @@ class SimulatedJudge:
         if draw < self.planted.faults:
             return rng.choice(_GARBLES[language])
         return f"{rng.choice(_PROSE[language])}\n\n{case.ballot.write(marks)}"
+
+
+def _allied(case: Case, allies: tuple[str, ...]) -> list[float] | None:
+    """1 for allies and 0 for others, where some are and some are not; an ally alone gets 1."""
+    kin = [float(response.contestant in allies) for response in case.responses]
+    return kin if any(kin) and (len(kin) == 1 or not all(kin)) else None

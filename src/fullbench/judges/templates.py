@@ -84,11 +84,11 @@ class Template:
 
     def fill(self, values: Mapping[str, Sequence[Part]]) -> tuple[Turn, ...]:
         """The turns with every slot replaced, in one pass."""
-        return tuple(Turn(role, self._fill(text, values)) for role, text in self.turns)
+        return tuple(Turn(role, _joined(self._fill(text, values))) for role, text in self.turns)
 
     def fill_block(self, name: str, values: Mapping[str, Sequence[Part]]) -> tuple[Part, ...]:
         """One block with every slot replaced."""
-        return self._fill(self.block(name), values)
+        return _joined(self._fill(self.block(name), values))
 
     @cached_property
     def _pieces(self) -> dict[str, list[str]]:
@@ -96,7 +96,7 @@ class Template:
         texts = [*self.blocks.values(), *(text for _, text in self.turns)]
         return {text: _SLOT.split(text) for text in texts}
 
-    def _fill(self, text: str, values: Mapping[str, Sequence[Part]]) -> tuple[Part, ...]:
+    def _fill(self, text: str, values: Mapping[str, Sequence[Part]]) -> list[Part]:
         out: list[Part] = []
         gone = False
         for index, piece in enumerate(self._pieces[text]):
@@ -112,7 +112,7 @@ class Template:
                 out.extend(self._fill(self.blocks[piece], {**values, "text": value, piece: ()}))
             else:
                 out.extend(value)
-        return _joined(out)
+        return out
 
 
 def _at_line_start(out: Sequence[Part]) -> bool:

@@ -40,6 +40,8 @@ from fullbench.ledger.writer import OnCommit, Writer
 LOOKUP = 500
 RECENT = 4_096
 
+Answered = dict[tuple[str, str, int], str]
+
 
 class Ledger(AbstractContextManager["Ledger"]):
     """A ledger on disk, made where there is none. See the module's text for what it promises."""
@@ -99,13 +101,14 @@ class Ledger(AbstractContextManager["Ledger"]):
         """Add verdicts, failed calls of judges, cases (with their items and responses) or items."""
         writer = self._writing()
         with writer.lock:
+            answered = self._answered(writer, [entry.item for entry in entries if isinstance(entry, Case)])
             for entry in entries:
                 if isinstance(entry, Verdict):
                     writer.put("verdicts", rows.verdict_row(entry), entry)
                 elif isinstance(entry, Failure):
                     writer.put("failures", rows.failure_row("judge", entry), entry)
                 elif isinstance(entry, Case):
-                    self._add_case(writer, entry)
+                    self._add_case(writer, entry, answered)
                 else:
                     self._add_item(writer, entry)
 
@@ -129,7 +132,8 @@ class Ledger(AbstractContextManager["Ledger"]):
             if isinstance(response, Failure):
                 writer.put("failures", rows.failure_row("contestant", response), response)
             else:
-                self._add_response(writer, item, response, rows.response_row(item, response, usage, prompt, at))
+                row = rows.response_row(item, response, usage, prompt, at)
+                self._add_response(writer, item, response, row, self._answered(writer, [item]))
 
     def flush(self) -> None:
         """Commit all that was added. When this returns, it is durable."""
@@ -282,13 +286,13 @@ class Ledger(AbstractContextManager["Ledger"]):
             self._seen.clear()
         self._seen[table, key] = content
 
-    def _add_case(self, writer: Writer, case: Case) -> None:
+    def _add_case(self, writer: Writer, case: Case, answered: Answered) -> None:
         if self._seen_lately("cases", case.key):
             return
         self._add_item(writer, case.item)
         for response in case.responses:
             row = rows.response_row(case.item, response, NOTHING, "", 0.0)
-            self._add_response(writer, case.item, response, row)
+            self._add_response(writer, case.item, response, row, answered)
         self._remember("cases", case.key)
         writer.put("cases", rows.case_row(case), case)
 
@@ -299,9 +303,9 @@ class Ledger(AbstractContextManager["Ledger"]):
             self._remember("items", item.key, tags)
             writer.put("items", rows.item_row(item), item)
 
-    def _add_response(self, writer: Writer, item: Item, response: Response, row: rows.Row) -> None:
+    def _add_response(self, writer: Writer, item: Item, response: Response, row: rows.Row, answered: Answered) -> None:
         place = f"{item.key} {response.trial} {response.contestant}"
-        known = self._seen.get(("responses", place)) or self._response_key(writer, item, response)
+        known = self._seen.get(("responses", place)) or answered.get((item.key, response.contestant, response.trial))
         if known is not None and known != response.key:
             raise LedgerError(
                 f"{self.path}: {response.contestant!r} answered item {item.id!r} differently before (trial "
@@ -313,13 +317,16 @@ class Ledger(AbstractContextManager["Ledger"]):
         if known is None:
             writer.put("responses", row, response)
 
-    def _response_key(self, writer: Writer, item: Item, response: Response) -> str | None:
+    def _answered(self, writer: Writer, items: Iterable[Item]) -> Answered:
+        """What is on disk of the responses to these items: the key of each, by item, contestant and trial."""
+        keys = iter({item.key for item in items})
+        found: Answered = {}
         with plainly(self.path):
-            found = writer.connection.execute(
-                "SELECT key FROM responses WHERE item_key = ? AND contestant = ? AND trial = ?",
-                (item.key, response.contestant, response.trial),
-            ).fetchone()  # fmt: skip
-        return None if found is None else str(found[0])
+            while chunk := list(islice(keys, LOOKUP)):
+                marks = ", ".join("?" * len(chunk))
+                sql = f"SELECT item_key, contestant, trial, key FROM responses WHERE item_key IN ({marks})"
+                found |= {(item, who, trial): key for item, who, trial, key in writer.connection.execute(sql, chunk)}
+        return found
 
     def _add_pictures(self, writer: Writer, pictures: Iterable[Picture]) -> None:
         for picture in pictures:

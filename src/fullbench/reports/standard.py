@@ -5,26 +5,22 @@ Each is a pure function of the record. A leaderboard belongs to one judge: verdi
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any
 
-from fullbench.core.ballots import LETTERS
 from fullbench.core.cases import FAULTS, Usage, Verdict
-from fullbench.core.record import Duel, Pairing, Record
+from fullbench.core.record import Duel, Record
 from fullbench.core.results import Cell, Table
+from fullbench.reports import repeats
 from fullbench.reports.cells import Gaps
-from fullbench.stats import agreement as agree
-from fullbench.stats import rankings as rank
+from fullbench.reports.judging import FIGURES, PEOPLE, RULES, Agreement, agreements, meet, winner
 from fullbench.stats.bootstrap import bootstrap
 from fullbench.stats.estimates import Estimate, Undefined
 from fullbench.stats.ratings import bradley_terry, rank_sets, win_rates
 from fullbench.stats.shares import wilson
-from fullbench.stats.steadiness import steadiness as repeated
 from fullbench.stats.weighted import mean
-
-PEOPLE = "human"
 
 
 def tables(record: Record, *, against: str | None = None, seed: int = 0) -> list[Table]:
@@ -36,7 +32,7 @@ def tables(record: Record, *, against: str | None = None, seed: int = 0) -> list
     made = [leaderboard(record, judge, seed=seed) for judge in record.judges]
     if other is not None:
         made += agreement(record, other, seed=seed)
-    made += [orders(record), steadiness(record, seed=seed), faults(record), costs(record)]
+    made += [orders(record), *repeats.tables(record, seed=seed), faults(record), costs(record)]
     return [table for table in made if table.rows]
 
 
@@ -110,106 +106,21 @@ def _mean_mark(marks: Sequence[tuple[str, float]], seed: int) -> Estimate:
 
 def agreement(record: Record, other: str, *, seed: int = 0) -> list[Table]:
     """How far each judge agrees with another one, for scores, pairs and rankings."""
-    pairings: dict[str, dict[str, list[Pairing]]] = defaultdict(lambda: defaultdict(list))
-    for pairing in record.against(other, "mean"):
-        pairings[_shape(pairing.verdict)][pairing.verdict.judge].append(pairing)
-    return [
-        _compared(shape, figures, pairings[shape], other, seed)
-        for shape, figures in _FIGURES.items()
-        if pairings[shape]
-    ]
+    met = meet(record, other)
+    found = [entry for judge in met.judges for entry in agreements(met, judge, seed=seed)]
+    return [_compared(kind, [entry for entry in found if entry.shape == kind], other, seed) for kind in FIGURES]
 
 
-def _shape(verdict: Verdict) -> str:
-    if len(verdict.contestants) == 1:
-        return "scores"
-    return "rankings" if verdict.ballot == "ranking" else "pairs"
-
-
-Figure = Callable[[Sequence[Pairing], int], Estimate]
-
-
-def _marks(figure: Callable[..., Estimate]) -> Figure:
-    def of(pairings: Sequence[Pairing], seed: int) -> Estimate:
-        ours = [pairing.marks[0] for pairing in pairings]
-        theirs = [pairing.other[0] for pairing in pairings]
-        return figure(ours, theirs, cluster=[pairing.verdict.item for pairing in pairings], seed=seed)
-
-    return of
-
-
-def _winner(marks: Sequence[float]) -> int | None:
-    """Which of those shown was put first; None for a tie."""
-    best = max(marks)
-    return list(marks).index(best) if list(marks).count(best) == 1 else None
-
-
-def _class(marks: Sequence[float]) -> int:
-    """The winner as a class of its own, a tie as one more."""
-    winner = _winner(marks)
-    return len(LETTERS) if winner is None else winner
-
-
-def _winners(*, ties: bool) -> Figure:
-    def of(pairings: Sequence[Pairing], seed: int) -> Estimate:
-        kept = [p for p in pairings if ties or None not in {_winner(p.marks), _winner(p.other)}]
-        ours, theirs = [_class(p.marks) for p in kept], [_class(p.other) for p in kept]
-        return agree.accuracy(ours, theirs, cluster=[p.verdict.item for p in kept], seed=seed)
-
-    return of
-
-
-def _ordered(figure: Callable[..., Estimate]) -> Figure:
-    def of(pairings: Sequence[Pairing], seed: int) -> Estimate:
-        ours, theirs = [_order(p.marks) for p in pairings], [_order(p.other) for p in pairings]
-        return figure(ours, theirs, cluster=[p.verdict.item for p in pairings], seed=seed)
-
-    return of
-
-
-def _order(marks: Sequence[float]) -> str:
-    """The responses as letters, best first, as a ranking is written."""
-    return "".join(LETTERS[i] for i in sorted(range(len(marks)), key=lambda i: -marks[i]))
-
-
-_FIGURES: Mapping[str, Mapping[str, Figure]] = {
-    "scores": {
-        "Pearson": _marks(agree.pearson),
-        "Spearman": _marks(agree.spearman),
-        "mean absolute error": _marks(agree.absolute_error),
-    },
-    "pairs": {"accuracy, ties a class": _winners(ties=True), "accuracy, ties left out": _winners(ties=False)},
-    "rankings": {
-        "Kendall": _ordered(rank.mean_rank_correlation),
-        "edit distance": _ordered(rank.mean_edit_distance),
-        "same order": _ordered(rank.exact_match),
-        "same first": _ordered(rank.top_match),
-    },
-}
-
-
-def _compared(
-    shape: str, figures: Mapping[str, Figure], judged: Mapping[str, Sequence[Pairing]], other: str, seed: int
-) -> Table:
-    rows: list[list[Cell]] = []
-    notes = [f"Beside the verdicts of {other} on the same responses; items are resampled."]
-    for judge, pairings in sorted(judged.items()):
-        cells: list[Cell] = []
-        for name, figure in figures.items():
-            try:
-                cells.append(figure(pairings, seed))
-            except Undefined as reason:
-                cells.append(None)
-                notes.append(f"{judge}, {name}: {reason}.")
-        rows.append([judge, *cells, len(pairings)])
-    first = next(iter(figures))
-    rows.sort(key=lambda row: -row[1].value if isinstance(row[1], Estimate) else float("inf"))
-    columns = ("judge", *figures, "n")
-    hint = {"kind": "intervals", "label": "judge", "value": first}
-    title = f"Agreement with {other} on {shape}"
-    return Table(
-        f"agreement {shape}", title, columns, rows, notes, {"against": other, "rule": "mean", "seed": seed}, hint
-    )
+def _compared(kind: str, found: Sequence[Agreement], other: str, seed: int) -> Table:
+    figures = list(FIGURES[kind])
+    notes = [f"Beside the verdicts of {other} on the same responses ({RULES[kind]} of several); items are resampled."]
+    notes += [f"{entry.judge}, {name}: {reason}." for entry in found for name, reason in entry.undefined.items()]
+    best = sorted(found, key=lambda entry: -entry.first.value if entry.first else float("inf"))
+    rows = [[entry.judge, *(entry.figures.get(name) for name in figures), entry.n, entry.faults] for entry in best]
+    hint = {"kind": "intervals", "label": "judge", "value": figures[0]}
+    source = {"against": other, "rule": RULES[kind], "seed": seed}
+    columns = ("judge", *figures, "n", "faults")
+    return Table(f"agreement {kind}", f"Agreement with {other} on {kind}", columns, rows, notes, source, hint)
 
 
 def orders(record: Record) -> Table:
@@ -225,8 +136,8 @@ def orders(record: Record) -> Table:
         if not both:
             continue
         same = sum(_named(one) == _named(two) for one, two in both)
-        firsts = [_winner(verdict.marks or ()) for pair in both for verdict in pair]
-        decided = [winner for winner in firsts if winner is not None]
+        firsts = [winner(verdict.marks or ()) for pair in both for verdict in pair]
+        decided = [place for place in firsts if place is not None]
         first = wilson(decided.count(0), len(decided)) if decided else None
         rows.append([judge, wilson(same, len(both)), first, len(both)])
     notes = ["An unbiased judge prefers the first shown half of the time, ties left out."]
@@ -236,27 +147,8 @@ def orders(record: Record) -> Table:
 
 
 def _named(verdict: Verdict) -> str:
-    winner = _winner(verdict.marks or ())
-    return "" if winner is None else verdict.contestants[winner]
-
-
-def steadiness(record: Record, *, seed: int = 0) -> Table:
-    """Cases that were heard several times: how often the commonest ruling came."""
-    rows: list[list[Cell]] = []
-    notes: list[str] = []
-    for judge, mine in record.where(fault=None).by("judge").items():
-        cases, rulings = [verdict.case for verdict in mine], [str(verdict.marks) for verdict in mine]
-        again = sum(count > 1 for count in Counter(cases).values())
-        if not again:
-            continue
-        try:
-            found = repeated(cases, rulings, seed=seed)
-            rows.append([judge, found.consistency, found.majority, again])
-        except Undefined as reason:
-            rows.append([judge, None, None, again])
-            notes.append(f"{judge}: {reason}.")
-    columns = ("judge", "share of the commonest ruling", "cases with a majority", "cases")
-    return Table("steadiness", "The same case heard again", columns, rows, notes, {"seed": seed})
+    first = winner(verdict.marks or ())
+    return "" if first is None else verdict.contestants[first]
 
 
 def faults(record: Record) -> Table:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from fullbench.core.cases import Failure, Usage
@@ -11,6 +11,9 @@ from fullbench.core.items import Item, Response
 from fullbench.core.models import Model, Prompt, Reply
 from fullbench.ledger.store import Ledger
 from fullbench.runs.engine import Budget, Job, Key, Stop, Tally, Watch, work
+
+Asked = Callable[[Model], Sequence[Item]]
+"""Gives the items that a contestant is to answer."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +32,7 @@ class _Answer:
 
 def answer(
     contestants: Sequence[Model],
-    items: Sequence[Item],
+    items: Sequence[Item] | Asked,
     ledger: Ledger,
     *,
     trials: int = 1,
@@ -37,11 +40,13 @@ def answer(
     stop: Stop | None = None,
     watch: Watch | None = None,
 ) -> list[Tally]:
-    """Let every contestant answer every item. What the ledger holds already is not asked again.
+    """Let every contestant answer every item, or the items that are for it. What the ledger holds is not asked again.
 
     A refusal is a response too: it is what the contestant said, and it bears the tag `stop = refused`.
     """
-    return work([_job(model, items, trials, ledger) for model in contestants], budget=budget, stop=stop, watch=watch)
+    asked = items if callable(items) else lambda _: items
+    jobs = [_job(model, asked(model), trials, ledger) for model in contestants]
+    return work(jobs, budget=budget, stop=stop, watch=watch)
 
 
 def _job(model: Model, items: Sequence[Item], trials: int, ledger: Ledger) -> Job[_Question]:
@@ -64,7 +69,7 @@ def _job(model: Model, items: Sequence[Item], trials: int, ledger: Ledger) -> Jo
         tasks=lambda: (_Question(item, trial) for item in items for trial in range(trials)),
         key=lambda question: (question.item.key, question.trial),
         known=lambda keys: ledger.answered(model.name, keys),
-        enter=lambda question: ledger.add(question.item),
+        enter=lambda questions: ledger.add(*(question.item for question in questions)),
         ask=ask,
         keep=keep,
         sole=lambda: ledger.sole(model.name),

@@ -108,7 +108,7 @@ class Job(Generic[Task]):
     tasks: Callable[[], Iterable[Task]]
     key: Callable[[Task], Key]
     known: Callable[[Sequence[Key]], set[Key]]
-    enter: Callable[[Task], None]
+    enter: Callable[[Sequence[Task]], None]
     ask: Callable[[Iterable[Task]], Iterator[Any]]
     keep: Callable[[Any], Key]
     sole: Callable[[], AbstractContextManager[Any]]
@@ -158,7 +158,6 @@ def _work(job: Job[Task], tally: Tally, budget: Budget | None, stop: Stop, watch
             if budget is not None and not budget.reserve():
                 tally.stopped = f"the budget of ${budget.limit:g} is spent"
                 return
-            job.enter(task)
             tally.asked += 1
             yield task
 
@@ -182,16 +181,15 @@ def _work(job: Job[Task], tally: Tally, budget: Budget | None, stop: Stop, watch
 
 
 def _due(job: Job[Task], tally: Tally, open_: set[Key]) -> Iterator[Task]:
-    """The tasks that are neither known nor in flight, looked up some hundreds at a time."""
+    """The tasks that are neither known nor in flight, looked up and entered some hundreds at a time."""
     source = iter(job.tasks())
     while chunk := list(islice(source, LOOKUP)):
         job.flush()
         keys = [job.key(task) for task in chunk]
-        known = job.known(keys)
-        for task, key in zip(chunk, keys, strict=True):
-            if key in known or key in open_:
-                tally.known += 1
-                continue
-            known.add(key)
+        known = job.known(keys) | open_.intersection(keys)
+        due = {key: task for key, task in zip(keys, chunk, strict=True) if key not in known}
+        tally.known += len(chunk) - len(due)
+        job.enter(list(due.values()))
+        for key, task in due.items():
             open_.add(key)
             yield task

@@ -24,7 +24,11 @@ report = "report.html"
 
 
 def export(record: Record, folder: Path, *, benchmark: str, people: str = "human") -> dict[str, int]:
-    """Write items, responses, people's labels, judges' verdicts, and a study that names them; give their numbers."""
+    """Write items, responses, people's labels, judges' verdicts, and a study that names them; give their numbers.
+
+    People's reviews of these verdicts go to a file of their own. What speaks of items whose words were not released
+    (the tag `released` is `no`) cannot be run again and is left out.
+    """
     import json
 
     if folder.exists() and any(folder.iterdir()):
@@ -42,6 +46,9 @@ def export(record: Record, folder: Path, *, benchmark: str, people: str = "human
     }
     if judged:
         counts["verdicts"] = write_verdicts(folder / "verdicts.jsonl", judged)
+    heard = {verdict.case for verdict in judged}
+    if reviews := [verdict for verdict in record if verdict.judge == people and verdict.item in heard]:
+        counts["reviews"] = write_verdicts(folder / "reviews.jsonl", reviews)
     with replacing(folder / "study.toml") as part:
         named = _STUDY.format(name=json.dumps(folder.name), benchmark=json.dumps(benchmark))
         part.write_text(named, encoding="utf-8")

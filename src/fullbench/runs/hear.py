@@ -37,7 +37,7 @@ def _job(judge: Judge, docket: Docket, ledger: Ledger) -> Job[Case]:
         tasks=lambda: docket(judge),
         key=lambda case: (case.key, case.trial),
         known=lambda keys: ledger.heard(judge.name, keys),
-        enter=ledger.add,
+        enter=lambda cases: ledger.add(*cases),
         ask=judge.hear,
         keep=keep,
         sole=lambda: ledger.sole(judge.name),

@@ -6,13 +6,12 @@ from pathlib import Path
 
 from fullbench import registry
 from fullbench.core.errors import InputError
-from fullbench.core.record import Record
-from fullbench.core.reproduced import Recorded
+from fullbench.core.reproduced import Brought, Recorded
 
 
-def recorded(name: str, data: Path | None = None) -> Record:
-    """The record of a benchmark: of its released data, or of the sample that ships with it."""
+def recorded(name: str, data: Path | None = None) -> Brought:
+    """What a benchmark brings: of its released data, or of the sample that ships with it."""
     found = registry.load("benchmarks", name)
     if not isinstance(found, Recorded):
-        raise InputError(f"the benchmark {name!r} brings no verdicts of its own: it has no 'record'")
-    return found.record(data)
+        raise InputError(f"the benchmark {name!r} brings no verdicts of its own: it has no 'bring'")
+    return found.bring(data)

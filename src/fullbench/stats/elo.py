@@ -50,6 +50,28 @@ def elo_in_order(
     return [rating if met else None for rating, met in zip(rated, seen, strict=True)]
 
 
+def elo_orders(
+    first: npt.ArrayLike,
+    second: npt.ArrayLike,
+    outcome: Numbers,
+    orders: npt.ArrayLike,
+    *,
+    contestants: int = 0,
+    k: float = 32.0,
+    start: float = 1000.0,
+    scale: float = 400.0,
+    base: float = 10.0,
+) -> Floats:
+    """Ratings (a row) after the duels in each of the given orders (a column of row numbers), all orders at once.
+
+    >>> elo_orders([0, 1], [1, 0], [0.5, 1], [[0, 1], [1, 0]]).round(2).tolist()
+    [[984.0, 1016.0], [985.47, 1014.53]]
+    """
+    one, two, result, size = duels(first, second, outcome, contestants)
+    rows = np.asarray(orders, dtype=np.int64)
+    return _played(one[rows], two[rows], result[rows], size, (k, start, scale, base))
+
+
 def elo(
     first: npt.ArrayLike,
     second: npt.ArrayLike,

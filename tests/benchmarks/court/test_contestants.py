@@ -12,8 +12,8 @@ import pytest
 from fullbench.benchmarks.court.contestants import Contestant, contestants
 from fullbench.benchmarks.court.drawing import draw
 from fullbench.benchmarks.court.eyes import Sight, look
+from fullbench.benchmarks.court.quality import quality
 from fullbench.benchmarks.court.scenes import Scene, Thing
-from fullbench.benchmarks.court.truth import quality
 from fullbench.benchmarks.court.words import COLOURS, SHAPES
 from fullbench.core.items import Item
 from fullbench.core.models import Model, Prompt

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fullbench.benchmarks.court.quality import quality
 from fullbench.benchmarks.court.questions import TASKS, Kind, Query, ask, say, solve, understand
 from fullbench.benchmarks.court.scenes import Bar, Scene, Thing
-from fullbench.benchmarks.court.truth import quality
 from fullbench.benchmarks.court.words import COLOURS, SHAPES
 
 SCENE = Scene(

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from fullbench.benchmarks.court.quality import quality
 from fullbench.benchmarks.court.questions import Kind, Query
-from fullbench.benchmarks.court.truth import TruthJudge, quality
+from fullbench.benchmarks.court.truth import TruthJudge
 from fullbench.core.ballots import Choice, Ranking, Score
 from fullbench.core.cases import Case
 from fullbench.core.items import Item, Response

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
 from fullbench.benchmarks.mllm_judge import release as files
 from fullbench.benchmarks.mllm_judge import reviews
+from fullbench.benchmarks.mllm_judge.bench import mllm_judge
 from fullbench.benchmarks.mllm_judge.cells import cells
-from fullbench.benchmarks.mllm_judge.record import record as assemble
 from fullbench.benchmarks.mllm_judge.record import released_items
 from fullbench.benchmarks.mllm_judge.release import THIRD_PARTY, Release
 from fullbench.benchmarks.mllm_judge.rows import marks, trimmed, written
 from fullbench.core.record import Record
 from fullbench.reports.judging import by_tag, meet, order
+from fullbench.runs.export import export
 from fullbench.stats.rankings import edit_distance
 from tests.papers.test_mllm_judge import DATA, needs_data
 
@@ -26,7 +28,7 @@ def release() -> Release:
 
 @pytest.fixture(scope="module")
 def record(release: Release) -> Record:
-    return assemble(release)
+    return release.record
 
 
 @needs_data
@@ -120,6 +122,22 @@ def test_reviews_of_the_good_subset(record: Record):
     assert found["GPT-4V", "choice+tie"].value == 1.0
     assert found["GPT-4V", "score:1-5"].n == 114
     assert len(table.rows) == 6
+
+
+@needs_data
+def test_an_exported_release_comes_back_whole(record: Record, tmp_path: Path):
+    counts = export(record, tmp_path / "all", benchmark="mllm-as-a-judge")
+    again = mllm_judge.record(tmp_path / "all")
+    known = {item.id for item in released_items(record)}
+    mine = [v for v in record if v.item in known or reviews.is_review(v)]
+    assert counts["reviews"] == sum(reviews.is_review(v) for v in record)
+    assert sorted((v.case, v.judge, v.trial, v.marks or ()) for v in again) == sorted(
+        (v.case, v.judge, v.trial, v.marks or ()) for v in mine
+    )
+    assert {key: r.key for key, r in again.responses.items()} == {
+        key: r.key for key, r in record.responses.items() if key[0] in known
+    }
+    assert {item.key for item in again.items.values()} == {item.key for item in released_items(record)}
 
 
 @needs_data

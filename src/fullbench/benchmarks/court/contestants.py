@@ -1,5 +1,7 @@
 """Contestants: models that really look at the picture. They get a prompt, decode its PNG, and answer what they see.
 
+Asked to write a question, or to rule on others' answers, they do that too, with the same eyes (see `peers`).
+
 None of them is given the reference, the scene or the tags: a prompt holds the picture and the question, no more.
 """
 
@@ -11,10 +13,12 @@ from dataclasses import asdict, dataclass
 from functools import lru_cache
 from typing import Any, Literal
 
+from fullbench.benchmarks.court import peers
 from fullbench.benchmarks.court.eyes import Sight, look
 from fullbench.benchmarks.court.questions import Answer, Query, say, solve, understand
 from fullbench.benchmarks.court.scenes import Scene, chart_scene, things_scene
 from fullbench.core.cases import Usage
+from fullbench.core.errors import InputError
 from fullbench.core.models import Prompt, Reply
 from fullbench.core.pictures import Picture
 
@@ -72,12 +76,17 @@ class Contestant:
 
     def _answer(self, prompt: Prompt) -> str:
         question = prompt.turns[-1]
-        query = understand(question.text)
-        if query is None:
-            return "I do not understand the question."
         rng = random.Random(f"{self.sight}/{question.text}/{prompt.seed}")
         pictures = [picture for turn in prompt.turns for picture in turn.pictures]
         seen = _seen(pictures[-1], self.sight) if pictures and self.sight else None
+        if (hearing := peers.hearing_in(question.text)) is not None:
+            return peers.ruling(hearing, seen, rng)
+        if peers.wants_a_question(question.text):
+            of = pictures[-1].digest if pictures else ""
+            return peers.question(seen, random.Random(f"{self.label}/{of}/{prompt.seed}"))
+        query = understand(question.text)
+        if query is None:
+            return "I do not understand the question."
         answer = None if seen is None else solve(query, seen)
         return self._speak(query, _guess(query, rng) if answer is None else answer, rng)
 
@@ -125,3 +134,13 @@ def contestants() -> list[Contestant]:
         Contestant("colourblind", Sight(confusion=0.9)),
         Contestant("blind"),
     ]
+
+
+def contestant(name: str, options: Mapping[str, str]) -> Contestant:
+    """The contestant that `court:NAME` names."""
+    if options:
+        raise InputError(f"'court:{name}' takes no options; found {', '.join(options)}")
+    known = {one.label: one for one in contestants()}
+    if name not in known:
+        raise InputError(f"the court has no contestant {name!r}; known: {', '.join(known)}")
+    return known[name]

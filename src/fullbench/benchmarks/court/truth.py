@@ -1,78 +1,16 @@
-"""The truth: how right a response is, computed from the scene behind the picture. It stands in for people.
-
-Quality is 0 to 1 in quarters, so that a score of 1 to 5 states it without loss. Words beyond the answer neither help
-nor hurt.
-"""
+"""The truth: how right a response is, computed from the scene behind the picture. It stands in for people."""
 
 from __future__ import annotations
 
-import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from fullbench.benchmarks.court.questions import Query, solve
+from fullbench.benchmarks.court.quality import quality
+from fullbench.benchmarks.court.questions import understand
 from fullbench.benchmarks.court.sample import Known
-from fullbench.benchmarks.court.scenes import LABELS, Scene
-from fullbench.benchmarks.court.words import Colour, Shape, colours_in, groups_in, numbers_in
 from fullbench.core.cases import Case, Verdict
 from fullbench.core.items import digest
 from fullbench.judges.rules import marks_from
-
-_PLACES = {"左边": "left", "右边": "right", "上方": "above", "下方": "below"}
-_AMOUNTS = {"多": "more", "少": "fewer", "一样多": "equal", "less": "fewer"}
-
-
-def quality(query: Query, scene: Scene, text: str) -> float:
-    """How right an answer is, from 0 to 1 in quarters.
-
-    A count that is off by one is half right and off by two a quarter; a chart's value loses a quarter for each unit; a
-    choice among words (a colour, a place, yes or no) is right or wrong, and one of two when it names two; a
-    description gets the harmonic mean of how much of it is there and how much of what is there it names.
-    """
-    right = solve(query, scene)
-    match query.task:
-        case "description":
-            return _overlap(scene.groups(), text)
-        case "count" | "chart" if isinstance(right, int):
-            numbers = numbers_in(text)
-            off = abs(numbers[-1] - right) if numbers else None
-            credit = {0: 1.0, 1: 0.5, 2: 0.25} if query.task == "count" else {0: 1.0, 1: 0.75, 2: 0.5, 3: 0.25}
-            return 0.0 if off is None else credit.get(off, 0.0)
-    named = set(_named(query, text))
-    return _quarters(1 / len(named)) if right in named else 0.0
-
-
-def _named(query: Query, text: str) -> Iterable[str]:
-    """The options that an answer names."""
-    low = text.lower()
-    match query.task:
-        case "colour":
-            return colours_in(text)
-        case "position":
-            return [
-                _PLACES.get(word, word)
-                for word in re.findall(r"\b(?:left|right|above|below)\b|左边|右边|上方|下方", low)
-            ]
-        case "comparison":
-            found = re.findall(r"\b(?:more|fewer|less|equal)(?=\b|ly)|一样多|多|少", low)
-            return [_AMOUNTS.get(word, word) for word in found]
-        case "existence":
-            ruled = re.search(r"\b(yes|there is|no|not|none)\b|(没有|不存在|有|存在)", low)
-            return [] if ruled is None else ["yes" if ruled[0] in {"yes", "there is", "有", "存在"} else "no"]
-    return re.findall(rf"(?<![A-Za-z])[{LABELS}](?![A-Za-z])", text)
-
-
-def _overlap(there: Counter[tuple[Colour, Shape]], text: str) -> float:
-    named: Counter[tuple[Colour, Shape]] = Counter()
-    for number, colour, shape in groups_in(text):
-        named[colour, shape] += number
-    both = sum(min(count, named[kind]) for kind, count in there.items())
-    return _quarters(2 * both / (sum(there.values()) + sum(named.values())))
-
-
-def _quarters(share: float) -> float:
-    return round(4 * share) / 4
 
 
 class TruthJudge:
@@ -110,6 +48,22 @@ class TruthJudge:
             qualities = self.qualities(case)
             marks = None if qualities is None else marks_from(case.ballot, qualities, order=_order(case))
             yield Verdict.of(case, self.name, "recused" if marks is None else marks)
+
+
+class PictureTruth(TruthJudge):
+    """The truth about questions that somebody else wrote: known where the picture and the question's meaning are."""
+
+    def __init__(self, known: Iterable[Known]) -> None:
+        super().__init__(())
+        self._scenes = {one.item.pictures[0].digest: one.scene for one in known}
+
+    def qualities(self, case: Case) -> tuple[float, ...] | None:
+        pictures = case.item.pictures
+        scene = self._scenes.get(pictures[-1].digest) if pictures else None
+        query = understand(case.item.question)
+        if scene is None or query is None:
+            return None
+        return tuple(quality(query, scene, response.text) for response in case.responses)
 
 
 def _order(case: Case) -> list[str]:

@@ -12,7 +12,7 @@ from fullbench.core.items import Item, Response
 
 if TYPE_CHECKING:
     from fullbench.core.record import Record
-    from fullbench.core.reproduced import Reproduction
+    from fullbench.core.reproduced import Brought, Reproduction
     from fullbench.core.results import Table
 
 
@@ -45,11 +45,15 @@ class MllmJudge:
 
         return tables(record)
 
-    def record(self, source: Path | None = None) -> Record:
-        """What is known already: the released data, or the sample judged by simple rules."""
+    def bring(self, source: Path | None = None) -> Brought:
+        """What is known already: the released data and what was odd in them, or the sample judged by simple rules."""
         from fullbench.benchmarks.mllm_judge import sources
 
-        return sources.record(source)
+        return sources.bring(source)
+
+    def record(self, source: Path | None = None) -> Record:
+        """What is known already, as a record."""
+        return self.bring(source).record
 
     def reproduce(self, data: Path) -> Reproduction:
         """The paper's figures, computed again from the released files."""

@@ -24,8 +24,11 @@ UNKNOWN = "unknown"
 Place = tuple[str, str, tuple[str, ...]]
 
 
-def record(release: Release) -> Record:
-    """Everything the release says, once. What is said twice or differently is counted in the release's oddities."""
+def assemble(release: Release) -> Record:
+    """Everything the release says, once. What is said twice or differently is counted in the release's oddities.
+
+    `Release.record` calls this once; calling it again would count again.
+    """
     return _Assembly(release).record()
 
 
@@ -87,7 +90,7 @@ class _Assembly:
         trial = self._trial(row.file, given, (given.judge, row.item_id, row.contestants), ruling)
         if trial is None:
             return
-        verdict = Verdict.of(case.at(trial), given.judge, ruling or "unreadable", text=given.text)
+        verdict = Verdict.of(case.at(trial) if trial else case, given.judge, ruling or "unreadable", text=given.text)
         self.verdicts.append(verdict)
         if given.review is not None:
             self.verdicts += reviewed(verdict, given.review)

@@ -6,6 +6,7 @@ import gzip
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from fullbench.benchmarks.mllm_judge import layouts
@@ -14,6 +15,7 @@ from fullbench.benchmarks.mllm_judge.oddities import Oddities
 from fullbench.benchmarks.mllm_judge.rows import PEOPLE, Row, Task
 from fullbench.core.errors import InputError
 from fullbench.core.files import read_rows
+from fullbench.core.record import Record
 
 MARKERS = (1, 3, 4, 5)
 SCORES = "arxiv_data/score/score_arxiv_done_v2"
@@ -106,6 +108,13 @@ class Release:
         _compare_releases(rows, odd)
         _count_unlabelled(rows, odd)
         return cls(folder, rows, tuple(_scored(folder, odd)), _instructions(folder, rows, odd), odd)
+
+    @cached_property
+    def record(self) -> Record:
+        """All of it as one record, made once: what it leaves out is counted among the oddities."""
+        from fullbench.benchmarks.mllm_judge.record import assemble
+
+        return assemble(self)
 
     def labels(self, *files: str) -> dict[int, str]:
         """People's rulings of some files by the authors' number of the row; where a number comes twice, the last.

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from fullbench.benchmarks.mllm_judge.record import record as assemble
 from fullbench.benchmarks.mllm_judge.record import released_items
 from fullbench.benchmarks.mllm_judge.release import Release
 from fullbench.core.cases import Verdict
 from fullbench.core.files import read_items, read_responses, read_verdicts
 from fullbench.core.items import Item
 from fullbench.core.record import Record
+from fullbench.core.reproduced import Brought
 from fullbench.judges.rules import ChanceJudge, LengthJudge, ReferenceJudge
 
 SAMPLE = Path(__file__).parent / "sample"
@@ -25,26 +25,29 @@ def items(source: Path | None = None) -> Iterable[Item]:
         return read_items(source)
     if (source / "items.jsonl").exists():
         return read_items(source / "items.jsonl")
-    return released_items(assemble(Release.read(source)))
+    return released_items(Release.read(source).record)
 
 
-def record(source: Path | None = None) -> Record:
+def bring(source: Path | None = None) -> Brought:
     """Everything known about a source: of the release what it holds, of the sample what simple rules make of it.
 
-    A folder in our own layout holds `items.jsonl`, `responses.jsonl`, `labels.jsonl`, and `verdicts.jsonl` where judges
-    were heard.
+    A folder in our own layout holds `items.jsonl`, `responses.jsonl` and `labels.jsonl`; `verdicts.jsonl` where judges
+    were heard, and `reviews.jsonl` where people reviewed these verdicts.
     """
     folder = source or SAMPLE
     if not (folder / "items.jsonl").exists():
-        return assemble(Release.read(folder))
+        release = Release.read(folder)
+        record = release.record
+        return Brought(record, [release.oddities.table()])
     asked = {item.id: item for item in read_items(folder / "items.jsonl")}
     said = {(r.item, r.contestant): r for r in read_responses(folder / "responses.jsonl", items=set(asked))}
     verdicts: list[Verdict] = list(read_verdicts(folder / "labels.jsonl"))
-    if (folder / "verdicts.jsonl").exists():
-        verdicts += read_verdicts(folder / "verdicts.jsonl")
+    for name in ("verdicts.jsonl", "reviews.jsonl"):
+        if (folder / name).exists():
+            verdicts += read_verdicts(folder / name)
     if source is None:
         verdicts += _by_rule(list(asked.values()), Record((), asked, said))
-    return Record(tuple(verdicts), asked, said)
+    return Brought(Record(tuple(verdicts), asked, said))
 
 
 def _by_rule(asked: list[Item], known: Record) -> Iterable[Verdict]:

@@ -1,0 +1,62 @@
+"""The benchmark, and two small ones beside it that compute their forerunners' figures again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fullbench.core.cases import Case
+from fullbench.core.items import Item, Response
+
+if TYPE_CHECKING:
+    from fullbench.core.record import Record
+    from fullbench.core.reproduced import Reproduction
+    from fullbench.core.results import Table
+
+
+class Upme:
+    """Peer review: `items` are questions that contestants wrote, each with its author and picture as tags.
+
+    `released` names the module that computes published figures again.
+    """
+
+    def __init__(self, name: str, paper: str, released: str) -> None:
+        self.name = name
+        self.paper = paper
+        self._released = released
+
+    def items(self, source: Path | None = None) -> Iterable[Item]:
+        """Questions of a file (tags `image` and `reviewer` on each), or those that the court's contestants wrote."""
+        from fullbench.core.files import read_items
+
+        if source is not None:
+            return read_items(source)
+        from fullbench.benchmarks.upme.sample import sample
+
+        return sample()
+
+    def cases(self, items: Sequence[Item], responses: Iterable[Response], *, trials: int = 1) -> Iterator[Case]:
+        """Every two answers to each question, by correctness and by visual understanding, never the author's own."""
+        from fullbench.benchmarks.upme.asking import reviews
+
+        return reviews(items, list(responses), trials=trials)
+
+    def tables(self, record: Record) -> Sequence[Table]:
+        """Rankings by every method, weights and influence, convergence, ablations, sample size, biases, faults."""
+        from fullbench.benchmarks.upme.tables import tables
+
+        return tables(record)
+
+    def reproduce(self, data: Path) -> Reproduction:
+        """The published figures, computed again from the released files."""
+        made: Reproduction = import_module(f"fullbench.benchmarks.upme.{self._released}").reproduce(data)
+        return made
+
+
+_UPME = "Zhang et al., UPME, CVPR 2025, arXiv:2503.14941"
+upme = Upme("upme", _UPME, "table1")
+upme_tables = Upme("upme_tables", _UPME, "table1")
+prd_peer_review = Upme("prd_peer_review", "Li et al., PRD, TMLR 2024, arXiv:2307.02762", "prd")
+pico_peer_review = Upme("pico_peer_review", "Ning et al., PiCO, ICLR 2025, arXiv:2402.01830", "pico")

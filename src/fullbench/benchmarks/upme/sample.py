@@ -1,0 +1,37 @@
+"""The sample: pictures of the court, and the questions that its contestants write about them when asked to."""
+
+from __future__ import annotations
+
+from fullbench.benchmarks.upme.asking import questions, writing
+from fullbench.core.items import Item, Response
+from fullbench.core.models import Model, Prompt
+from fullbench.core.pictures import Picture
+
+SEED = 7
+IMAGES = 4
+
+
+def pictures(seed: int = SEED, images: int = IMAGES) -> dict[str, Picture]:
+    """Pictures with known truth, by name."""
+    from fullbench.benchmarks.court.sample import sample as court
+
+    return {known.item.id: known.item.pictures[0] for known in court(seed, images)}
+
+
+def contestants() -> list[Model]:
+    """Models that read pixels: they write questions, answer them and rule on answers."""
+    from fullbench.benchmarks.court.contestants import contestants as court
+
+    return list(court())
+
+
+def sample() -> list[Item]:
+    """What the contestants ask about the first pictures."""
+    images = pictures()
+    prompts = [Prompt(item.turns, tag=item.id) for item in writing(images)]
+    written = [
+        Response.say(reply.prompt.tag, model.name, reply.text)
+        for model in contestants()
+        for reply in model.answer(prompts)
+    ]
+    return questions(images, written)

@@ -1,0 +1,286 @@
+"""Tables of a peer review: the ranking by every method, what reviewers count and move, and what the parts add."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from itertools import combinations
+from statistics import fmean, stdev
+
+from fullbench.benchmarks.upme import biases
+from fullbench.benchmarks.upme.asking import CORRECTNESS, CORRELATION, VISUAL
+from fullbench.benchmarks.upme.methods import METHODS, ROBUST, consensus, in_order, nearness, scores
+from fullbench.benchmarks.upme.reviews import GAMMA, PARTS, TRUTHS, Gamma, Reviews, true_scores
+from fullbench.core.record import Record
+from fullbench.core.results import Cell, Table
+from fullbench.reports import standard
+from fullbench.stats.estimates import Estimate, Undefined
+
+SIZES = (5, 10, 25, 50, 100)
+SEEDS = (1, 2, 3, 4)
+GAMMAS = ((0.4, 0.4, 0.2), (0.3, 0.3, 0.4), (0.5, 0.3, 0.2), (0.3, 0.5, 0.2))
+RESAMPLES = 200
+_FIGURES = ("pearson", "spearman", "kendall", "entropy")
+
+
+def tables(record: Record, *, gamma: Gamma = GAMMA, seed: int = 0) -> list[Table]:
+    """All that the record allows. Where several judges heard the same case, each judge's rulings stand alone."""
+    judges = [judge for judge in record.judges if judge not in TRUTHS]
+    rivals = _rivals(record, judges)
+    groups = [(f" by {judge}", _with_truth(record, judge)) for judge in rivals] if rivals else [("", record)]
+    made = [table for suffix, part in groups for table in _tables(part, suffix, gamma, seed)]
+    return [*made, standard.faults(record), standard.costs(record)]
+
+
+def _rivals(record: Record, judges: Sequence[str]) -> list[str]:
+    """The judges, where any two of them ruled in the same case; nobody where each case has one judge."""
+    heard: dict[tuple[str, int], str] = {}
+    for verdict in record:
+        if verdict.judge in TRUTHS:
+            continue
+        if heard.setdefault((verdict.case, verdict.trial), verdict.judge) != verdict.judge:
+            return list(judges)
+    return []
+
+
+def _with_truth(record: Record, judge: str) -> Record:
+    return record.where(lambda verdict: verdict.judge in {judge, *TRUTHS})
+
+
+def _tables(record: Record, suffix: str, gamma: Gamma, seed: int) -> list[Table]:
+    reviews = Reviews.of(record)
+    truth = true_scores(record)
+    if not len(reviews):
+        rows: list[list[Cell]] = [[name, share] for name, share in _plain(record).items()]
+        note = "Those who wrote the questions were not reviewed themselves, so that no weights can be learned."
+        return [Table(f"ranking{suffix}", f"Share of reviews won{suffix}", ("contestant", "won"), rows, [note])]
+    makers = [
+        partial(_ranking, truth=truth, gamma=gamma, seed=seed), partial(_reviewers, gamma=gamma, seed=seed),
+        partial(_convergence, gamma=gamma, seed=seed), partial(_nearness, truth=truth, gamma=gamma, seed=seed),
+        partial(_ablation, truth=truth, seed=seed), partial(_gammas, truth=truth, seed=seed),
+        partial(_sizes, truth=truth, gamma=gamma),
+    ]  # fmt: skip
+    made = [maker(reviews, suffix) for maker in makers]
+    return [table for table in [*made, _biases(record, suffix)] if table.rows]
+
+
+def _plain(record: Record) -> dict[str, float]:
+    won: dict[str, list[float]] = {}
+    for verdict in record:
+        if verdict.marks is not None and len(verdict.contestants) == 2 and verdict.judge not in TRUTHS:
+            for name, mark in zip(verdict.contestants, verdict.marks, strict=True):
+                won.setdefault(name, []).append(mark)
+    means = {name: fmean(marks) for name, marks in won.items()}
+    return dict(sorted(means.items(), key=lambda pair: -pair[1]))
+
+
+def _parts_known(reviews: Reviews) -> list[str]:
+    return [part for part in PARTS if reviews.known[part].any()]
+
+
+def interval(reviews: Reviews, gamma: Gamma, seed: int) -> list[Estimate]:
+    """UPME's scores with 95% intervals: pictures are drawn again, and weights are learned anew from each draw."""
+    import numpy as np
+
+    whole = consensus(reviews.peers(gamma), "UPME", starts=8, seed=seed).scores
+    rng = np.random.default_rng(seed)
+    drawn = []
+    for _ in range(RESAMPLES):
+        again = reviews.peers(gamma, rng.integers(0, len(reviews.images), len(reviews.images)).tolist())
+        if (again.counts.sum(axis=0) > 0).all():
+            drawn.append(consensus(again, "UPME", starts=1).scores)
+    low, high = np.quantile(np.array(drawn), [0.025, 0.975], axis=0)
+    seen = [int(((reviews.one == place) | (reviews.two == place)).sum()) for place in range(len(reviews.names))]
+    return [
+        Estimate(value, min(value, float(a)), max(value, float(b)), n, 0.95, f"bootstrap over pictures, {len(drawn)}")
+        for value, a, b, n in zip(whole, low, high, seen, strict=True)
+    ]
+
+
+def _ranking(reviews: Reviews, suffix: str, *, truth: Mapping[str, float], gamma: Gamma, seed: int) -> Table:
+    found: dict[str, Sequence[Cell]] = {}
+    notes = _part_notes(reviews, gamma)
+    for method in METHODS:
+        try:
+            found[method] = scores(reviews, method, gamma, seed=seed)
+        except Undefined as reason:
+            notes.append(f"No scores by {method}: {reason}.")
+    plain = list(found.get("UPME", ()))
+    if plain:
+        found["UPME"] = interval(reviews, gamma, seed)
+    order = sorted(range(len(reviews.names)), key=lambda place: -_number(plain[place]) if plain else 0)
+    columns = ["rank", "contestant", *found, *(["truth"] if truth else [])]
+    rows: list[list[Cell]] = [
+        [
+            rank, reviews.names[place], *(column[place] for column in found.values()),
+            *([truth.get(reviews.names[place])] if truth else []),
+        ]
+        for rank, place in enumerate(order, 1)
+    ]  # fmt: skip
+    notes.append(f"{len(reviews):,} reviews of {len(reviews.names)} contestants on {len(reviews.images)} pictures.")
+    source = {"gamma": dict(gamma), "seed": seed, "starts": 64}
+    hint = {"kind": "intervals", "label": "contestant", "value": "UPME"}
+    return Table(f"ranking{suffix}", f"Ranking without labels{suffix}", columns, rows, notes, source, hint)
+
+
+def _part_notes(reviews: Reviews, gamma: Gamma) -> list[str]:
+    notes = []
+    for part in PARTS:
+        lost = len(reviews) - int(reviews.known[part].sum())
+        if gamma.get(part) and lost:
+            notes.append(
+                f"{part}: not known for {lost:,} of {len(reviews):,} reviews; the other parts take its weight."
+            )
+    if reviews.outside:
+        notes.append(f"{reviews.outside:,} reviews by somebody who was never reviewed are left out.")
+    return notes
+
+
+def _reviewers(reviews: Reviews, suffix: str, *, gamma: Gamma, seed: int) -> Table:
+    from fullbench.stats.peers import influence
+
+    peers = reviews.peers(gamma)
+    names = ("UPME", ROBUST, "uniform")
+    weights = {name: consensus(peers, name, seed=seed).weights for name in names}
+    moved = {name: influence(peers, partial(consensus, method=name, starts=4)) for name in names}
+    given = peers.counts.sum(axis=1) / 2
+    rows: list[list[Cell]] = [
+        [name, int(given[place]), weights["UPME"][place], *(moved[method][place] for method in names)]
+        for place, name in enumerate(reviews.names)
+    ]
+    rows.sort(key=lambda row: -_number(row[2]))
+    columns = ("reviewer", "reviews", "weight", *(f"moves {name}" for name in names))
+    notes = ["Moves: the furthest that any contestant's score moves when this reviewer's reviews are left out.",
+             "Robust: of each contestant's reviewers the most and the least generous fifth do not count."]  # fmt: skip
+    hint = {"kind": "bars", "label": "reviewer", "value": "weight"}
+    return Table(f"reviewers{suffix}", f"What each reviewer counts and moves{suffix}", columns, rows, notes, {}, hint)
+
+
+def _convergence(reviews: Reviews, suffix: str, *, gamma: Gamma, seed: int) -> Table:
+    found = consensus(reviews.peers(gamma), "UPME", seed=seed)
+    rounds = [turn for turn in found.rounds if turn is not None]
+    shown = max(rounds) + 1 if len(rounds) == len(found.rounds) else len(found.trace)
+    rows: list[list[Cell]] = [
+        [turn, float(loss.mean()), float(loss.min()), float(loss.max())]
+        for turn, loss in enumerate(found.trace[:shown])
+    ]
+    settled = f"{len(rounds)} of {len(found.rounds)} starts settled"
+    when = f", the last after {max(rounds)} rounds" if rounds else ""
+    notes = [f"{settled}{when}; their scores lie within {found.spread:.2g} of each other."]
+    title = f"Loss by round, from {len(found.rounds)} starts{suffix}"
+    return Table(f"convergence{suffix}", title, ("round", "mean loss", "least", "most"), rows, notes)
+
+
+def _beside(given: Sequence[float], names: Sequence[str], truth: Mapping[str, float]) -> list[Cell]:
+    """The four figures of nearness, empty where they are not defined."""
+    try:
+        found = nearness(given, in_order(names, truth))
+    except Undefined:
+        return [None] * len(_FIGURES)
+    return [getattr(found, figure) for figure in _FIGURES]
+
+
+def _nearness(reviews: Reviews, suffix: str, *, truth: Mapping[str, float], gamma: Gamma, seed: int) -> Table:
+    rows: list[list[Cell]] = []
+    for method in METHODS if truth else ():
+        try:
+            rows.append([method, *_beside(scores(reviews, method, gamma, seed=seed), reviews.names, truth)])
+        except Undefined:
+            continue
+    for name, share in (("consistent weights", False), ("reversed weights", True)) if truth else ():
+        rows.append([name, *_hand_made(reviews, truth, gamma, reverse=share)])
+    columns = ("method", *_FIGURES)
+    notes = ["Entropy: of the patterns of three neighbours in the list of true ranks, natural logarithm; 0 is sorted."]
+    return Table(f"nearness{suffix}", f"How near each method comes to the truth{suffix}", columns, rows, notes)
+
+
+def _hand_made(reviews: Reviews, truth: Mapping[str, float], gamma: Gamma, *, reverse: bool) -> list[Cell]:
+    from fullbench.stats.peers import consistent_weights, reversed_weights, weighted
+
+    try:
+        true = in_order(reviews.names, truth)
+    except Undefined:
+        return [None] * len(_FIGURES)
+    weights = reversed_weights(true) if reverse else consistent_weights(true)
+    return _beside(weighted(reviews.peers(gamma), weights).scores, reviews.names, truth)
+
+
+def _reference(reviews: Reviews, truth: Mapping[str, float], seed: int) -> tuple[Mapping[str, float], str]:
+    """What rankings are compared with: the truth, or the full UPME ranking where nobody told it."""
+    if set(reviews.names) <= set(truth):
+        return truth, "Compared with the truth."
+    whole = dict(zip(reviews.names, scores(reviews, "UPME", seed=seed), strict=True))
+    return whole, "No truth is known: compared with the UPME ranking of all reviews and all parts."
+
+
+def _ablation(reviews: Reviews, suffix: str, *, truth: Mapping[str, float], seed: int) -> Table:
+    reference, note = _reference(reviews, truth, seed)
+    parts = _parts_known(reviews)
+    rows: list[list[Cell]] = [
+        ["all, every reviewer alike", *_beside(scores(reviews, "uniform"), reviews.names, reference)]
+    ]
+    for size in range(1, len(parts) + 1):
+        for some in combinations(parts, size):
+            gamma = {part: GAMMA[part] for part in some}
+            rows.append(
+                [" + ".join(some), *_beside(scores(reviews, "UPME", gamma, seed=seed), reviews.names, reference)]
+            )
+    return Table(f"ablation{suffix}", f"What each part adds{suffix}", ("parts", *_FIGURES), rows, [note])
+
+
+def _gammas(reviews: Reviews, suffix: str, *, truth: Mapping[str, float], seed: int) -> Table:
+    reference, note = _reference(reviews, truth, seed)
+    rows: list[list[Cell]] = []
+    for triple in GAMMAS:
+        gamma = dict(zip((CORRECTNESS, VISUAL, CORRELATION), triple, strict=True))
+        rows.append([*triple, *_beside(scores(reviews, "UPME", gamma, seed=seed), reviews.names, reference)])
+    return Table(f"gamma{suffix}", f"Weights of the parts{suffix}", (*PARTS, *_FIGURES), rows, [note])
+
+
+def _sizes(reviews: Reviews, suffix: str, *, truth: Mapping[str, float], gamma: Gamma) -> Table:
+    """The ranking from fewer pictures, four draws each: mean and sample standard deviation."""
+    import random
+
+    reference, note = _reference(reviews, truth, 0)
+    rows: list[list[Cell]] = []
+    total = len(reviews.images)
+    for size in sorted({size for size in SIZES if size < total} | {total}):
+        found = []
+        for seed in SEEDS if size < total else SEEDS[:1]:
+            peers = reviews.peers(gamma, random.Random(seed).sample(range(total), size))
+            if (peers.counts.sum(axis=0) > 0).all():
+                found.append(_beside(consensus(peers, "UPME", starts=8).scores, reviews.names, reference))
+        rows += _spread(size, found)
+    columns = ("pictures", "draws", *(f"{figure}{what}" for figure in _FIGURES for what in ("", " sd")))
+    return Table(f"sizes{suffix}", f"How many pictures are enough{suffix}", columns, rows, [note])
+
+
+def _spread(size: int, found: Sequence[Sequence[Cell]]) -> list[list[Cell]]:
+    known = [[_number(cell) for cell in row] for row in found if None not in row]
+    if not known:
+        return []
+    columns = list(zip(*known, strict=True))
+    cells = [cell for column in columns for cell in (fmean(column), stdev(column) if len(column) > 1 else None)]
+    return [[size, len(known), *cells]]
+
+
+def _biases(record: Record, suffix: str) -> Table:
+    rows: list[list[Cell]] = []
+    notes = ["Reviews that chose one of two, where the truth does too. Chi-square has one degree of freedom."]
+    for criterion in (CORRECTNESS, VISUAL):
+        for name, likes in (("longer answer", biases.longer(record)), ("own family", biases.own_family(record))):
+            found = biases.counted(record, criterion, likes)
+            if not sum(found.wrong + found.right):
+                continue
+            test = found.test
+            figures: list[Cell] = [None] * 3 if test is None else [test.chi_square, test.p, test.phi]
+            notes += [f"{name}, {criterion}: no test, {found.why}."] * (test is None)
+            rows.append([name, criterion, *found.wrong, *found.right, *figures])
+    columns = ("chosen", "criterion", "wrong: yes", "wrong: no", "right: yes", "right: no", "chi-square", "p", "phi")
+    return Table(f"biases{suffix}", f"Whether wrong reviews lean one way{suffix}", columns, rows, notes)
+
+
+def _number(cell: Cell) -> float:
+    if isinstance(cell, int | float):
+        return float(cell)
+    return cell.value if isinstance(cell, Estimate) else 0.0

@@ -1,0 +1,152 @@
+"""`fullbench peer-review`: a ranking of contestants that review each other, from pictures alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from fullbench.cli.common import (
+    DEFAULT_LEDGER,
+    BudgetOption,
+    DryRunOption,
+    JsonOption,
+    LedgerOption,
+    QuietOption,
+    closing,
+    say,
+    show,
+    stoppable,
+)
+
+if TYPE_CHECKING:
+    from fullbench.core.models import Judge
+    from fullbench.runs.peer_review import PeerReview
+
+_LEAD = (
+    "Nobody labelled anything here: every contestant wrote questions about the pictures, answered those of the others, "
+    "and reviewed two answers at a time to its own. What a review counts was learned from the reviews themselves."
+)
+_SAMPLE = 25
+
+
+def peer_review(
+    images: Annotated[Path | None, typer.Option(help="A folder of pictures. Without it: the court's own.")] = None,
+    contestants: Annotated[
+        list[str] | None, typer.Option(help="At least three, with commas between: openai:gpt-4o,gemini:...,...")
+    ] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="So many of the pictures.")] = None,
+    reviews: Annotated[int | None, typer.Option(min=1, help="So many reviews, spread evenly, not all.")] = None,
+    kin: Annotated[bool, typer.Option("--kin/--no-kin", help="Whether a model may review its own family.")] = True,
+    both_orders: Annotated[bool, typer.Option("--both-orders", help="Hear every pair in both orders.")] = False,
+    mode: Annotated[str, typer.Option(help="How reviewers rule: direct, analyze, or steps.")] = "analyze",
+    clip: Annotated[Path | None, typer.Option(help="A folder with a CLIP model, for the correlation.")] = None,
+    colours: Annotated[bool, typer.Option("--colours", help="A tool-grounded correlation instead of CLIP.")] = False,
+    gamma: Annotated[str, typer.Option(help="Weights of correctness, visual, correlation.")] = "0.4,0.4,0.2",
+    seed: Annotated[int, typer.Option(help="For whatever is drawn at random.")] = 0,
+    ledger: LedgerOption = DEFAULT_LEDGER,
+    report: Annotated[Path | None, typer.Option(help="Write a page with tables, charts and cases here.")] = None,
+    budget: BudgetOption = None,
+    dry_run: DryRunOption = False,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> int:
+    """Rank models without labels: they write questions about pictures, answer them, and review each other.
+
+    With no option at all, models that read pixels review each other on pictures whose truth is known: no key is needed.
+
+    Examples:
+
+        fullbench peer-review --limit 4
+
+        fullbench peer-review --images photos --contestants openai:gpt-4o,gemini:gemini-1.5-pro,ollama:llava --dry-run
+    """
+    from fullbench.ledger.store import Ledger
+
+    reviewing = _reviewing(
+        images, contestants, limit=limit, reviews=reviews, kin=kin, both=both_orders, mode=mode,
+        correlation=_correlation(clip, colours), gamma=gamma, seed=seed,
+    )  # fmt: skip
+    if dry_run:
+        show([reviewing.plan()], as_json=as_json)
+        return 0
+    with Ledger(ledger) as book, stoppable() as stop:
+        done = reviewing.conduct(book, budget=budget, stop=stop, quiet=quiet)
+        show(done.tables, as_json=as_json)
+        if report is not None:
+            from fullbench.reports.standard import page
+
+            page("Peer review", done.record, done.tables, report, lead=_LEAD, source={"ledger": book.digest()})
+            say(f"The page: {report}")
+        return closing(done.tallies, what="questions, answers or reviews")
+
+
+def _reviewing(
+    images: Path | None,
+    contestants: list[str] | None,
+    *,
+    limit: int | None,
+    reviews: int | None,
+    kin: bool,
+    both: bool,
+    mode: str,
+    correlation: Judge | None,
+    gamma: str,
+    seed: int,
+) -> PeerReview:
+    from typing import get_args
+
+    from fullbench.benchmarks.court.contestants import contestants as court
+    from fullbench.benchmarks.court.sample import sample
+    from fullbench.benchmarks.court.truth import PictureTruth
+    from fullbench.benchmarks.upme.design import family_of
+    from fullbench.core.errors import InputError
+    from fullbench.judges.prompted import Mode
+    from fullbench.runs import specs
+    from fullbench.runs.peer_review import PeerReview, Pictures
+
+    if mode not in get_args(Mode):
+        raise InputError(f"unknown mode {mode!r}; known: {', '.join(get_args(Mode))}")
+    named = [spec.strip() for text in contestants or [] for spec in text.split(",") if spec.strip()]
+    models = [specs.contestant(spec) for spec in named] if named else list(court())
+    known = sample(7 + seed, limit or _SAMPLE) if images is None else ()
+    found = (
+        Pictures({one.item.id: one.item.pictures[0] for one in known})
+        if images is None
+        else Pictures.read(images, limit)
+    )
+    for complaint in found.unreadable:
+        say(f"Left out: {complaint}")
+    return PeerReview(
+        models, found.images, reviews=reviews,
+        families=None if kin else {model.name: family_of(model.name) for model in models},
+        orders="both" if both else "shuffled", mode=get_args(Mode)[get_args(Mode).index(mode)],
+        correlation=correlation, gamma=_gamma(gamma), truth=PictureTruth(known) if known else None, seed=seed,
+    )  # fmt: skip
+
+
+def _correlation(clip: Path | None, colours: bool) -> Judge | None:
+    from fullbench.benchmarks.upme import correlation
+    from fullbench.core.errors import InputError
+
+    if clip is not None and colours:
+        raise InputError("--clip and --colours are two ways to do the same; leave one out")
+    if clip is not None:
+        return correlation.clip(clip)
+    return correlation.ColourCorrelation() if colours else None
+
+
+def _gamma(text: str) -> dict[str, float]:
+    from fullbench.benchmarks.upme.reviews import PARTS
+    from fullbench.core.errors import InputError
+
+    try:
+        numbers = [float(word) for word in text.split(",")]
+    except ValueError as error:
+        raise InputError(f"--gamma takes three numbers such as 0.4,0.4,0.2; found {text!r}") from error
+    if len(numbers) != len(PARTS) or min(numbers) < 0 or not 0 < sum(numbers[:2]) < float("inf"):
+        raise InputError(
+            f"--gamma takes three numbers of 0 or more, the first two not both 0: {', '.join(PARTS)}; found {text!r}"
+        )
+    return dict(zip(PARTS, numbers, strict=True))

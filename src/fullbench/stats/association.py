@@ -1,0 +1,63 @@
+"""Whether two yes/no questions about the same things have to do with each other: a table of two by two."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from fullbench.stats.estimates import Undefined
+
+
+@dataclass(frozen=True)
+class Association:
+    """Pearson's chi-square of a table of two by two, its p-value, and phi, which is 0 for none and 1 for full.
+
+    `phi` has the sign of the diagonal: above 0 when both tend to be yes, or both no.
+    """
+
+    chi_square: float
+    p: float
+    phi: float
+    n: int
+
+
+def chi_square_p(chi_square: float) -> float:
+    """The chance of a chi-square this large, one degree of freedom.
+
+    >>> round(chi_square_p(3.841), 3)
+    0.05
+    """
+    from scipy.special import chdtrc
+
+    return float(chdtrc(1, chi_square))
+
+
+def phi_of(chi_square: float, n: int) -> float:
+    """The size of the association behind a chi-square over `n` rows.
+
+    >>> phi_of(6.0, 600)
+    0.1
+    """
+    return float((chi_square / n) ** 0.5)
+
+
+def association(table: npt.ArrayLike) -> Association:
+    """Pearson's chi-square without a correction for continuity (Pearson 1900, doi:10.1080/14786440009463897).
+
+    >>> found = association([[30, 10], [10, 30]])
+    >>> round(found.chi_square, 1), round(found.phi, 2), found.n
+    (20.0, 0.5, 80)
+    """
+    cells = np.asarray(table, dtype=np.float64)
+    if cells.shape != (2, 2) or (cells < 0).any():
+        raise ValueError(f"an association needs two by two counts; found the shape {cells.shape}")
+    total = cells.sum()
+    margins = np.outer(cells.sum(axis=1), cells.sum(axis=0))
+    if (margins == 0).any():
+        raise Undefined("an association needs both answers to both questions; one was never given")
+    cross = cells[0, 0] * cells[1, 1] - cells[0, 1] * cells[1, 0]
+    phi = float(cross / np.sqrt(margins[0, 0] * margins[1, 1]))
+    chi_square = float(total * phi**2)
+    return Association(chi_square, chi_square_p(chi_square), phi, int(total))

@@ -1,0 +1,125 @@
+"""How an answer fits its picture: the rule of five windows, and the colours that are named and there."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fullbench.benchmarks.court.sample import sample
+from fullbench.benchmarks.upme.asking import correlations
+from fullbench.benchmarks.upme.correlation import (
+    ClipCorrelation,
+    ColourCorrelation,
+    clip,
+    colours_named,
+    colours_shown,
+    windows,
+)
+from fullbench.core.errors import InputError
+from fullbench.core.items import Item, Response
+
+KNOWN = sample(7, 14)
+
+
+@given(st.integers(1, 2000), st.integers(2, 100))
+def test_windows_begin_at_the_start_end_at_the_end_and_lie_evenly(tokens, size):
+    begins = windows(tokens, size)
+    if tokens <= size:
+        assert begins == [0]
+        return
+    assert len(begins) == 5
+    assert begins[0] == 0
+    assert begins[-1] + size == tokens
+    steps = np.diff(begins)
+    assert steps.max() - steps.min() <= 1
+
+
+class Words:
+    """Two towers small enough to follow by hand: a word is a direction, a picture is the first direction."""
+
+    name, window = "words", 4
+
+    def tokens(self, text):
+        return [0 if word == "fits" else 1 for word in text.split()]
+
+    def picture(self, picture):
+        return np.array([1.0, 0.0])
+
+    def text(self, tokens):
+        return np.bincount(tokens, minlength=2).astype(float)
+
+
+def fit(judge, text, pictures=KNOWN[0].item.pictures):
+    item = Item.ask("q", "?", *pictures)
+    (verdict,) = judge.hear(correlations([item], [Response.say("q", "c", text)]))
+    return verdict
+
+
+def test_a_short_answer_is_one_cosine_and_a_long_one_the_mean_of_five():
+    judge = ClipCorrelation(Words())
+    assert fit(judge, "fits").marks == (1.0,)
+    assert fit(judge, "fits other").marks[0] == pytest.approx(0.5**0.5)
+    long = "fits fits fits fits " + "other " * 4
+    shares = [(4, 0), (3, 1), (2, 2), (1, 3), (0, 4)]
+    assert fit(judge, long).marks[0] == pytest.approx(np.mean([a / np.hypot(a, b) for a, b in shares]))
+    assert fit(judge, "fits " * 40).marks[0] == pytest.approx(1)
+
+
+def test_nothing_to_compare_is_recused():
+    assert fit(ClipCorrelation(Words()), "").fault == "recused"
+    assert fit(ClipCorrelation(Words()), "fits", pictures=()).fault == "recused"
+    assert fit(ColourCorrelation(), "No hue is named here, nor is anything bored or predicted.").fault == "recused"
+
+
+@pytest.mark.parametrize("known", [one for one in KNOWN if one.scene.things], ids=lambda one: one.item.id)
+def test_the_colours_shown_are_those_of_the_scene(known):
+    hues = colours_shown(known.item.pictures[0]) - {"black", "white", "grey"}
+    assert hues == {thing.colour for thing in known.scene.things}
+
+
+def test_naming_what_is_there_fits_better_than_naming_what_is_not():
+    known = next(one for one in KNOWN if one.scene.things)
+    there = sorted({thing.colour for thing in known.scene.things})
+    missing = sorted({"red", "orange", "yellow", "green", "blue", "purple"} - set(there))
+    judge = ColourCorrelation()
+    right, wrong = (
+        fit(judge, f"I see {' and '.join(colours)}.", known.item.pictures).marks[0] for colours in (there, missing)
+    )
+    assert (right, wrong) == (1, -1)
+    assert judge.name == "colours, tool-grounded"
+
+
+def test_colours_are_words_not_parts_of_words():
+    assert colours_named("bored, predicted, Greenland's whiteness, tired") <= {"green", "white"}
+    assert colours_named("The hundred") == frozenset()
+
+
+def test_a_folder_without_a_model_is_named(tmp_path):
+    with pytest.raises(InputError, match=r"must hold a config\.json"):
+        clip(tmp_path)
+
+
+def test_a_real_tiny_model_gives_a_cosine(tmp_path):
+    transformers = pytest.importorskip("transformers", reason="the optional part 'clip' is not installed")
+    text = {
+        "hidden_size": 16,
+        "intermediate_size": 16,
+        "num_attention_heads": 2,
+        "num_hidden_layers": 1,
+        "vocab_size": 600,
+    }
+    seen = {**text, "image_size": 32, "patch_size": 16}
+    config = transformers.CLIPConfig(text_config=text, vision_config=seen, projection_dim=8)
+    transformers.CLIPModel(config).save_pretrained(tmp_path)
+    letters = [chr(code) for code in range(33, 127)]
+    words = {token: place for place, token in enumerate(
+        ["<|startoftext|>", "<|endoftext|>", *letters, *(letter + "</w>" for letter in letters)])}  # fmt: skip
+    tokenizer = transformers.CLIPTokenizer(vocab=words, merges=[])
+    size = {"shortest_edge": 32}
+    images = transformers.CLIPImageProcessor(size=size, crop_size={"height": 32, "width": 32})
+    transformers.CLIPProcessor(images, tokenizer).save_pretrained(tmp_path)
+    judge = clip(tmp_path)
+    assert -1 <= fit(judge, "two red stars").marks[0] <= 1
+    assert -1 <= fit(judge, "two red stars " * 60).marks[0] <= 1

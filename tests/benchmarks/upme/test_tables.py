@@ -1,0 +1,159 @@
+"""Tables of a peer review, from records small enough to follow."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from fullbench.benchmarks.upme.asking import (
+    BALLOT,
+    CORRECTNESS,
+    CORRELATION,
+    COSINE,
+    VISUAL,
+    questions,
+    writing,
+)
+from fullbench.benchmarks.upme.biases import counted, longer, own_family
+from fullbench.benchmarks.upme.reviews import GAMMA, Reviews, true_scores
+from fullbench.benchmarks.upme.tables import interval, tables
+from fullbench.core.cases import Case, Verdict
+from fullbench.core.errors import InputError
+from fullbench.core.items import Item, Response
+from fullbench.core.pictures import Picture
+from fullbench.core.record import Record
+from tests.making import png
+
+NAMES = ("ant", "bee", "cat", "dog")
+SKILL = {"ant": 4, "bee": 3, "cat": 2, "dog": 1}
+
+
+def record(images=6, *, correlation=True, truth=True, extra=(), criteria=(CORRECTNESS, VISUAL), wrong=()):
+    """Everybody rules by skill, but those in `wrong` the other way round; the truth rules by skill."""
+    items, responses, verdicts = {}, {}, []
+    for place in range(images):
+        for author in NAMES:
+            item = Item(f"{place} | {author}", Item.ask("x", "?").turns, tags={"image": str(place), "reviewer": author})
+            items[item.id] = item
+            given = {name: Response.say(item.id, name, "word " * (2 * SKILL[name])) for name in NAMES if name != author}
+            responses |= {(item.id, name): response for name, response in given.items()}
+            for one, two in combinations(given.values(), 2):
+                lead = (SKILL[one.contestant] > SKILL[two.contestant]) != (author in wrong)
+                for criterion in criteria:
+                    case = Case(item, (one, two), BALLOT, criterion)
+                    verdicts.append(Verdict.of(case, f"{author}+judge", (float(lead), float(not lead))))
+                    verdicts += [Verdict.of(case, judge, (0.5, 0.5)) for judge in extra]
+                if truth:
+                    better = float(SKILL[one.contestant] > SKILL[two.contestant])
+                    verdicts.append(
+                        Verdict.of(Case(item, (one, two), BALLOT, CORRECTNESS), "truth", (better, 1 - better))
+                    )
+            if correlation:
+                verdicts += [
+                    Verdict.of(Case(item, (response,), COSINE, CORRELATION), "fit", (SKILL[name] / 10,))
+                    for name, response in given.items()
+                ]
+    return Record(tuple(verdicts), items, responses)
+
+
+def test_a_score_is_the_weighted_sum_of_its_parts():
+    reviews = Reviews.of(record(1))
+    points, heard = reviews.points()
+    assert heard.all()
+    row = reviews.items.index("0 | dog")
+    assert (reviews.names[reviews.one[row]], reviews.names[reviews.two[row]]) == ("ant", "bee")
+    assert points[row].tolist() == pytest.approx([0.4 + 0.4 + 0.2 * 0.4, 0.2 * 0.3])
+
+
+def test_a_part_that_is_missing_gives_its_weight_to_the_others():
+    with_it, without = Reviews.of(record(1)), Reviews.of(record(1, correlation=False))
+    assert without.points()[0].sum(axis=1) == pytest.approx(1)
+    assert with_it.points({CORRECTNESS: 1.0})[0] == pytest.approx(without.points()[0])
+    notes = next(table for table in tables(record(2, correlation=False)) if table.name == "ranking").notes
+    assert "correlation: not known for 24 of 24 reviews; the other parts take its weight." in notes
+    with pytest.raises(InputError, match="a score has the parts"):
+        with_it.points({"beauty": 1.0})
+
+
+def test_both_orders_are_one_review():
+    whole = record(1)
+    turned = [
+        Verdict(v.case + "t", v.judge, v.item, v.contestants[::-1], v.ballot, v.criterion, 0, (0.0, 1.0))
+        for v in whole
+        if v.criterion == VISUAL
+    ]
+    reviews = Reviews.of(Record((*whole.verdicts, *turned), whole.items, whole.responses))
+    assert len(reviews) == len(Reviews.of(whole)) == 12
+    assert set(np.unique(reviews.worth[VISUAL])) <= {0.0, 0.5, 1.0}
+
+
+def test_the_ranking_and_who_moves_it():
+    made = {table.name: table for table in tables(record(wrong=("dog",)))}
+    assert made["ranking"].column("contestant") == ["ant", "bee", "cat", "dog"]
+    weights = dict(zip(made["reviewers"].column("reviewer"), made["reviewers"].column("weight"), strict=True))
+    assert weights["dog"] == pytest.approx(0, abs=1e-6)
+    assert weights["ant"] == pytest.approx(1, abs=1e-6)
+    moves = dict(zip(made["reviewers"].column("reviewer"), made["reviewers"].column("moves uniform"), strict=True))
+    assert moves["dog"] == max(moves.values())
+    near = dict(zip(made["nearness"].column("method"), made["nearness"].column("spearman"), strict=True))
+    assert near["UPME"] == 1
+    assert len(made["ablation"].rows) == 8
+    assert made["gamma"].column("correlation") == [0.2, 0.4, 0.2, 0.2]
+    assert made["sizes"].column("pictures") == [5, 6]
+
+
+def test_intervals_hold_their_value():
+    for estimate in interval(Reviews.of(record(wrong=("dog",))), GAMMA, seed=0):
+        assert estimate.low <= estimate.value <= estimate.high
+
+
+def test_judges_that_heard_the_same_case_never_mix():
+    names = {table.name for table in tables(record(2, extra=("length", "chance"), correlation=False))}
+    assert {"ranking by length", "ranking by chance"} <= names
+    assert "ranking" not in names
+
+
+def test_verbosity_and_ones_own_are_counted_against_the_truth():
+    made = record(3, wrong=("cat", "dog"))
+    found = counted(made, CORRECTNESS, longer(made))
+    assert found.right == (18, 0)
+    assert found.wrong == (0, 18)
+    assert found.test.phi == pytest.approx(-1)
+    kin = {"ant": "a", "bee": "a", "cat": "c", "dog": "c"}
+    own = counted(made, CORRECTNESS, own_family(made, kin))
+    assert own.right == own.wrong == (12, 0)
+    assert own.test is None
+    nothing = counted(record(1, truth=False), CORRECTNESS, longer(made))
+    assert nothing.test is None
+    assert "never given" in nothing.why
+
+
+def test_truth_is_the_mean_mark():
+    assert true_scores(record(2)) == {"ant": 1.0, "bee": pytest.approx(2 / 3), "cat": pytest.approx(1 / 3), "dog": 0.0}
+
+
+def test_reviewers_that_nobody_reviewed_are_left_out_and_counted():
+    whole = record(2)
+    renamed = {
+        name: Item(item.id, item.turns, tags={**item.tags, "reviewer": "stranger"})
+        if item.tags["reviewer"] == "dog"
+        else item
+        for name, item in whole.items.items()
+    }
+    reviews = Reviews.of(Record(whole.verdicts, renamed, whole.responses))
+    assert reviews.outside == 6
+    assert len(reviews) == 18
+
+
+@pytest.mark.parametrize("text", ["", "   ", "**Question:** ", '""'])
+def test_an_empty_question_is_none(text):
+    images = {"p": Picture.of(png())}
+    (asked,) = writing(images)
+    assert questions(images, [Response.say(asked.id, "ant", text)]) == []
+    (made,) = questions(images, [Response.say(asked.id, "ant", f"{text} What is it?")])
+    assert made.question == "What is it?"
+    assert made.tags == {"image": "p", "reviewer": "ant"}
+    refused = Response.say(asked.id, "ant", "I would rather not.", tags={"stop": "refused"})
+    assert questions(images, [refused]) == []

@@ -1,0 +1,72 @@
+"""`fullbench peer-review` and `fullbench simulate`, as people call them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+
+def fullbench(*words, cwd):
+    return subprocess.run(
+        [str(Path(sys.executable).parent / "fullbench"), *words], capture_output=True, text=True, cwd=cwd
+    )
+
+
+def test_pictures_of_ones_own_and_three_models_by_name(tmp_path):
+    from fullbench.benchmarks.court.sample import sample
+
+    (tmp_path / "photos").mkdir()
+    for known in sample(3, 3):
+        (tmp_path / "photos" / f"{known.item.id}.png").write_bytes(known.item.pictures[0].data())
+    (tmp_path / "photos" / "bad.jpg").write_text("not one")
+    words = ["peer-review", "--images", "photos", "--contestants", "court:keen,court:hasty,court:blind", "--json"]
+    planned = fullbench(*words, "--dry-run", cwd=tmp_path)
+    assert planned.returncode == 0, planned.stderr
+    assert not (tmp_path / "fullbench.ledger").exists()
+    done = fullbench(*words, "--colours", "--both-orders", "--report", "page.html", "--quiet", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "Left out:" in done.stderr
+    ranking = next(table for table in json.loads(done.stdout) if table["name"] == "ranking")
+    assert len(ranking["rows"]) == 3
+    assert "Nobody labelled anything" in (tmp_path / "page.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--contestants", "court:keen,court:hasty"], "at least three contestants"),
+        (["--contestants", "court:keen,court:nobody,court:hasty"], "the court has no contestant 'nobody'"),
+        (["--gamma", "1,2"], "--gamma takes three numbers"),
+        (["--gamma", "a,b,c"], "--gamma takes three numbers"),
+        (["--images", "nowhere"], "no folder of pictures"),
+        (["--mode", "loud"], "unknown mode 'loud'"),
+        (["--clip", "nowhere"], "no CLIP model is there"),
+        (["--clip", "nowhere", "--colours"], "leave one out"),
+    ],
+)
+def test_mistakes_are_one_sentence(tmp_path, words, sentence):
+    done = fullbench("peer-review", *words, cwd=tmp_path)
+    assert done.returncode == 2
+    assert sentence in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_simulate_shows_what_is_found(tmp_path):
+    done = fullbench(
+        "simulate", "--models", "5", "--seeds", "3", "--sizes", "5,10", "--colluders", "2", "--json", cwd=tmp_path
+    )
+    assert done.returncode == 0, done.stderr
+    assert [table["name"] for table in json.loads(done.stdout)] == ["methods", "pictures", "cheats", "influence"]
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"), [(["--sizes", "5,x"], "--sizes takes whole numbers"), (["--models", "2"], "at least three")]
+)
+def test_a_court_that_cannot_be(tmp_path, words, sentence):
+    done = fullbench("simulate", *words, cwd=tmp_path)
+    assert done.returncode == 2
+    assert sentence in done.stderr
