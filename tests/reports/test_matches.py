@@ -96,7 +96,14 @@ def test_families_are_a_heat_map_and_an_unknown_reference_is_refused(record):
     assert table.chart["kind"] == "heat"
     with pytest.raises(InputError, match="'z' is not among the contestants: a, b, c"):
         families(record, settle(record), "family", "z")
-    assert not families(record, settle(record), "colour").rows
+    with pytest.raises(InputError, match="no item has the tag 'colour'; tags there: family"):
+        families(record, settle(record), "colour")
+
+
+def test_a_family_without_a_match_is_named(record):
+    more = {**record.items, "z": Item.ask("z", "?", tags={"family": "lonely"})}
+    table = families(Record(record.verdicts, more, record.responses), settle(record), "family")
+    assert table.notes == ["No match was settled in: lonely."]
 
 
 def test_style_says_what_length_is_worth(record):

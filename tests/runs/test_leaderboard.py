@@ -183,6 +183,10 @@ def test_the_command_adds_a_model_and_shows_the_board(tmp_path: Path, monkeypatc
     planned = CliRunner().invoke(app, [*call, "--dry-run", "--json"])
     assert planned.exit_code == 0, planned.output
     assert json.loads(planned.stdout)[0]["rows"][0][3] == 2 * (8 * 3 + 4)
+    hopeful = ["leaderboard", "add", "offline:echo", *call[5:], "--dry-run", "--json"]
+    forecast = json.loads(CliRunner().invoke(app, hopeful).stdout)[0]
+    assert [row[3] for row in forecast["rows"]] == [8, 2 * (8 * 3 + 4)]
+    assert "stand in" in forecast["notes"][1]
     for _ in range(2):
         made = CliRunner().invoke(app, [*call, "--out", "board.json"])
         assert made.exit_code == 0, made.output
@@ -192,5 +196,6 @@ def test_the_command_adds_a_model_and_shows_the_board(tmp_path: Path, monkeypatc
         assert shown.exit_code == 0, shown.output
         written = [path for path in tmp_path.rglob(f"*{Path(name).suffix}") if "board" in str(path)]
         assert any("mine" in path.read_text() for path in written)
-    wrong = CliRunner().invoke(app, [*call, "--rule", "best"])
-    assert isinstance(wrong.exception, InputError)
+    for wrong in (["--rule", "best"], ["--ties", "none"], ["--schedule", "often"], ["--by", "colour"]):
+        refused = CliRunner().invoke(app, [*call, *wrong])
+        assert isinstance(refused.exception, InputError), wrong

@@ -28,7 +28,9 @@ BenchmarkOption = Annotated[str, typer.Option(help="Whose items are played on.")
 DataOption = Annotated[Path | None, typer.Option(help="The benchmark's released data; its sample where left out.")]
 RuleOption = Annotated[str, typer.Option(help="How two orders make one result: both-agree, majority or each.")]
 TiesOption = Annotated[str, typer.Option(help="How ties are rated: half, davidson or rao-kupper.")]
-TagOption = Annotated[str, typer.Option("--by", help="The tag of items for the heat map.")]
+TagOption = Annotated[
+    str | None, typer.Option("--by", help="The tag of items for the heat map; family, where left out.")
+]
 OutOption = Annotated[Path | None, typer.Option(help="A file: .html, .json, .csv, .md or .txt.")]
 
 
@@ -51,7 +53,7 @@ def add(
     most: Annotated[int | None, typer.Option(min=1, help="Adaptive: stop after so many matches.")] = None,
     rule: RuleOption = "both-agree",
     ties: TiesOption = "half",
-    tag: TagOption = "family",
+    tag: TagOption = None,
     seed: Annotated[int, typer.Option(help="For whatever is drawn at random.")] = 0,
     ledger: LedgerOption = DEFAULT_LEDGER,
     budget: BudgetOption = None,
@@ -101,7 +103,7 @@ def show_board(
     rule: RuleOption = "both-agree",
     ties: TiesOption = "half",
     reference: Annotated[str, typer.Option(help="The contestant that the others are compared with.")] = "reference",
-    tag: TagOption = "family",
+    tag: TagOption = None,
     seed: Annotated[int, typer.Option(help="For whatever is drawn at random.")] = 0,
     out: OutOption = None,
     as_json: JsonOption = False,

@@ -153,22 +153,30 @@ def wins(settled: Matches) -> Table:
 
 
 def families(record: Record, settled: Matches, tag: str, reference: str | None = None) -> Table:
-    """The share of matches each contestant won in each family of items; against the reference alone where named."""
+    """The share of matches each contestant won in each family of items; against the reference alone where named.
+
+    Families of which no match was settled are named below the table.
+    """
     if reference is not None and reference not in settled.names:
         raise InputError(f"the reference {reference!r} is not among the contestants: {', '.join(settled.names)}")
+    named = {item.id: item.tags.get(tag, "") for item in record.items.values()}
+    if named and not any(named.values()):
+        there = sorted({name for item in record.items.values() for name in item.tags})
+        raise InputError(f"no item has the tag {tag!r}; tags there: {', '.join(there) or 'none'}")
     won: dict[tuple[str, str], list[float]] = defaultdict(list)
     for match in settled.matches:
-        item = record.items.get(match.item)
-        family = "" if item is None else item.tags.get(tag, "")
+        family = named.get(match.item, "")
         for name, other, outcome in _both(match):
             if family and (reference is None or other == reference):
                 won[family, name].append(outcome)
     rows: list[list[Cell]] = [
         [family, name, wilson(sum(found), len(found))] for (family, name), found in sorted(won.items())
     ]
+    empty = sorted(set(named.values()) - {"", *(family for family, _ in won)})
+    notes = [f"No match was settled in: {', '.join(empty)}."] if empty else []
     hint = {"kind": "heat", "row": tag, "column": "contestant", "value": "won"}
     words = "" if reference is None else f" against {reference}"
-    return Table(f"by {tag}", f"Matches won{words} by {tag}", (tag, "contestant", "won"), rows, (), {}, hint)
+    return Table(f"by {tag}", f"Matches won{words} by {tag}", (tag, "contestant", "won"), rows, notes, {}, hint)
 
 
 def _both(match: Match) -> list[tuple[str, str, float]]:

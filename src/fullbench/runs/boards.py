@@ -85,12 +85,21 @@ class Ready:
 
     def forecast(self, ledger: Ledger, newcomer: Newcomer) -> Table:
         """What uniform sampling would ask, and what it would cost; nothing is asked."""
-        known = self.name in self.pool.contestants()
         models = [self.contestant] if self.contestant is not None else []
-        return plan.table(
-            ledger, contestants=models, items=self.pool.items, judges=[self.judge],
-            cases=lambda: uniform(self.pool, newcomer) if known else iter(()),
-        )  # fmt: skip
+        pool = self.pool if self.name in self.pool.contestants() else self._stand_in()
+        made = plan.table(
+            ledger, contestants=models, items=pool.items, judges=[self.judge], cases=lambda: uniform(pool, newcomer)
+        )
+        if pool is self.pool:
+            return made
+        note = f"{self.name} has not answered yet: answers of others stand in for its own."
+        return replace(made, notes=[*made.notes[:1], note])
+
+    def _stand_in(self) -> Pool:
+        """The pool with somebody's answer to each item said to be the newcomer's, to know about what it will cost."""
+        others = {one.item: one for one in self.pool.responses}
+        mine = [replace(one, contestant=self.name) for one in others.values()]
+        return Pool(self.pool.items, (*self.pool.responses, *mine))
 
 
 def prepare(
@@ -159,13 +168,15 @@ def schedule(word: str) -> Schedule:
     return known[known.index(word)]
 
 
-def tables(record: Record, judge: str, chosen: Settings, tag: str) -> list[Table]:
-    """The leaderboard's tables, the heat map by a tag of the items among them."""
+def tables(record: Record, judge: str, chosen: Settings, tag: str | None = None) -> list[Table]:
+    """The leaderboard's tables, the heat map by a tag of the items among them; by family where there are families."""
+    if tag is None and any("family" in item.tags for item in record.items.values()):
+        tag = "family"
     settled = settle(record, judge, chosen.rule)
     if chosen.reference not in settled.names:
         chosen = replace(chosen, reference=None)
     made = standings(record, judge, chosen)
-    if settled.matches:
+    if settled.matches and tag is not None:
         made.append(families(record, settled, tag))
     return [table for table in made if table.rows]
 

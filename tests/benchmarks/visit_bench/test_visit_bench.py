@@ -109,6 +109,12 @@ def test_references_are_composed_from_captions_and_then_verified():
     assert asking.verify(made.items[0], "correct").tags["verified"] == "yes"
     with pytest.raises(InputError, match="unknown label"):
         asking.verify(item, "fine")
+    good, bad = (asking.verify(made.items[0], label) for label in ("correct", "reference at fault"))
+    table = asking.ablation({"conditioned": [good, good, bad], "plain": [bad, made.items[0]]})
+    assert [(row[0], row[1].value, row[2]) for row in table.rows] == [
+        ("conditioned", pytest.approx(2 / 3), 0),
+        ("plain", 0, 1),
+    ]
 
 
 def votes(item: str, ups: int, of: int = 5) -> list[Verdict]:
