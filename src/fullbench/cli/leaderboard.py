@@ -71,7 +71,7 @@ def add(
         fullbench leaderboard add openai:gpt-4o-mini --judge openai:gpt-4o --schedule adaptive --budget 5 --out lb.html
     """
     from fullbench.ledger.store import Ledger
-    from fullbench.runs import boards, plan
+    from fullbench.runs import boards
     from fullbench.runs.progress import watching
 
     chosen = boards.settings(rule, ties, seed)
@@ -84,9 +84,8 @@ def add(
             show([ready.forecast(book, newcomer)], as_json=as_json)
             return 0
         board = ready.board(book, chosen)
-        purse = plan.purse(budget, ready.models) if budget is not None else None
         with watching("verdicts", [ready.judge.name], ready.total(newcomer), quiet=quiet) as watch:
-            made = board.add(newcomer, schedule=way, width=width, most=most, budget=purse, stop=stop, watch=watch)
+            made = board.add(newcomer, schedule=way, width=width, most=most, budget=ready.purse, stop=stop, watch=watch)
         tables = [made.table(newcomer.name), *boards.tables(board.record(), ready.judge.name, chosen, tag)]
         if out is not None and out.suffix in {".html", ".htm"}:
             boards.page(board.record(), tables, out, book.digest())

@@ -21,7 +21,7 @@ from fullbench.reports.matches import RULES, settle
 from fullbench.reports.standings import Settings, families, standings
 from fullbench.runs import plan, specs
 from fullbench.runs.answer import answer as answer_all
-from fullbench.runs.engine import Stop, Tally
+from fullbench.runs.engine import Budget, Stop, Tally
 from fullbench.runs.leaderboard import Board, Newcomer, Pool, Schedule, uniform
 from fullbench.runs.progress import watching
 from fullbench.stats.ties import Ties
@@ -72,6 +72,7 @@ class Ready:
     reference: str | None
     models: list[Model]
     contestant: Model | None = None
+    purse: Budget | None = None
     tallies: list[Tally] = field(default_factory=list)
 
     def newcomer(self, opponents: int, reference_matches: int, seed: int) -> Newcomer:
@@ -116,10 +117,11 @@ def prepare(
     ready = Ready(
         Pool(items, ()), judge, name, None, [one for one in (model, contestant) if one is not None], contestant
     )
+    if answer and budget is not None:
+        ready.purse = plan.purse(budget, ready.models)
     if contestant is not None and answer:
-        purse = plan.purse(budget, ready.models) if budget is not None else None
         with watching("answers", [name], len(items), quiet=quiet) as watch:
-            ready.tallies = answer_all([contestant], items, ledger, budget=purse, stop=stop, watch=watch)
+            ready.tallies = answer_all([contestant], items, ledger, budget=ready.purse, stop=stop, watch=watch)
     if asked.predictions is not None:
         given += _read(bench, asked.predictions, items, asked.data, name)
     kept = ledger.responses(None, item_keys=[item.key for item in items])
