@@ -15,6 +15,7 @@ from fullbench.core.errors import InputError
 from fullbench.core.reproduced import Reproduced, Reproducible
 from fullbench.reports.matches import RULES, settle
 from fullbench.reports.standings import Settings, leaderboard
+from fullbench.runs.recorded import recorded
 
 DATA = Path(__file__).parents[2] / ".." / "shared" / "data"
 NAMES = ("visitbench", "wildvision_bench", "wildvision_arena", "vicuna_oa_battles", "alpaca_eval", "pandalm")
@@ -152,7 +153,7 @@ def test_bad_input_is_refused_with_file_and_line(name, file, text, complaint, tm
 
 
 def test_released_verdicts_are_a_record_on_which_rules_and_ratings_work():
-    record = registry.load("benchmarks", "vicuna_oa_battles").record(folder("vicuna_oa_battles"))
+    record = recorded("vicuna_oa_battles", folder("vicuna_oa_battles")).record
     faults = record.faults()
     assert faults["human"]["verdicts"] == 6720
     assert faults["gpt-4-0314"]["unreadable"] == 13 + 1482

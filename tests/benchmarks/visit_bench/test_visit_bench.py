@@ -18,6 +18,7 @@ from fullbench.core.errors import InputError
 from fullbench.core.items import Item, Response
 from fullbench.core.record import Record
 from fullbench.models.offline import OfflineModel
+from fullbench.runs.recorded import recorded
 from fullbench.testing import check_benchmark
 
 DATA = Path(__file__).parents[3] / ".." / "shared" / "data" / "visitbench"
@@ -31,7 +32,7 @@ def released() -> Path:
 
 @pytest.fixture(scope="module")
 def record() -> Record:
-    return visit_bench.record()
+    return recorded("visitbench").record
 
 
 def case() -> Case:

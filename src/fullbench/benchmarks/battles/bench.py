@@ -11,7 +11,7 @@ from pathlib import Path
 
 from fullbench.core.errors import InputError
 from fullbench.core.record import Record
-from fullbench.core.reproduced import Reproduction
+from fullbench.core.reproduced import Brought, Reproduction
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Released:
             raise TypeError(f"{self.module} made a {type(made).__name__}, not a Reproduction")
         return made
 
-    def record(self, source: Path | None = None) -> Record:
+    def bring(self, source: Path | None = None) -> Brought:
         """The released verdicts, one by one, of a folder."""
         if source is None:
             raise InputError(f"{self.name!r} ships no sample: give the folder with the released files (--data)")
@@ -39,7 +39,11 @@ class Released:
         made = getattr(import_module("fullbench.benchmarks.battles.records"), self.verdicts)(source)
         if not isinstance(made, Record):
             raise TypeError(f"{self.verdicts} made a {type(made).__name__}, not a Record")
-        return made
+        return Brought(made)
+
+    def record(self, source: Path | None = None) -> Record:
+        """The released verdicts as a record."""
+        return self.bring(source).record
 
 
 wildvision_bench = Released(
