@@ -15,6 +15,8 @@ from fullbench.core.items import Item, Response
 from fullbench.core.models import Judge, Model
 from fullbench.core.record import Record
 from fullbench.core.results import Table
+from fullbench.judges.extracting import SecondReader
+from fullbench.judges.prompted import PromptedJudge
 from fullbench.ledger.store import Ledger
 from fullbench.registry import Spec
 from fullbench.reports.matches import RULES, settle
@@ -110,6 +112,7 @@ def prepare(
     bench = specs.benchmark(asked.benchmark)
     items = list(bench.items(asked.data))
     judge = _judge(bench, asked)
+    _check_sight(judge, items)
     given = [one for path in asked.responses for one in _read(bench, path, items, asked.data, "")]
     contestant = None if asked.predictions is not None or ":" not in asked.model else specs.contestant(asked.model)
     name = contestant.name if contestant is not None else asked.model
@@ -150,6 +153,17 @@ def _judge(bench: Any, asked: Asked) -> Judge:
         return specs.judge(asked.judge)
     reader = specs.contestant(asked.reader) if asked.reader else None
     return bench.judge(specs.contestant(asked.judge), asked.manner, reader)
+
+
+def _check_sight(judge: Judge, items: Sequence[Item]) -> None:
+    """Refuse a judge that is to look at pictures where there are only descriptions of them."""
+    inner = judge.judge if isinstance(judge, SecondReader) else judge
+    unseen = sum(bool(item.captions) and not item.pictures for item in items)
+    if isinstance(inner, PromptedJudge) and inner.sight == "image" and unseen:
+        raise InputError(
+            f"{unseen} of {len(items)} items are described but their images are not here, so a seeing judge would see "
+            "nothing: fetch them into the folder images/ of the data, or judge from the captions"
+        )
 
 
 def settings(rule: str, ties: str, seed: int, reference: str | None = None) -> Settings:
