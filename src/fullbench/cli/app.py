@@ -19,6 +19,7 @@ from fullbench.cli import (
     peer_review,
     report,
     reproduce,
+    rerank,
     run,
     simulate,
 )
@@ -67,6 +68,7 @@ app.command("report")(report.report)
 app.command("card")(card.card)
 app.command("reproduce")(reproduce.reproduce)
 app.command("export")(export.export)
+app.command("rerank")(rerank.rerank)
 app.command("list")(listing.listing)
 app.add_typer(leaderboard.leaderboard_app, name="leaderboard")
 app.add_typer(ledger.ledger_app, name="ledger")
