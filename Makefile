@@ -24,6 +24,7 @@ test: check
 	@$(RUN) dev pytest -n 2 --dist loadfile -m "not slow" tests src
 
 test-slow:
+	@$(RUN) dev sh scripts/localtorch.sh
 	@$(RUN) dev pytest -m slow tests
 
 bench:

@@ -34,8 +34,9 @@ def test_show_says_what_is_inside(path):
     told = run("show", "--ledger", path).stdout
     assert "2 items, 2 responses, 2 cases, 3 verdicts, 1 failures" in told
     rows = {line.split()[1]: line.split() for line in told.splitlines() if line.startswith(("judge", "contestant"))}
-    assert rows["j"] == ["judge", "j", "2", "0", "1", "2", "20", "10", "unknown"]
-    assert rows["other"] == ["judge", "other", "1", "1", "0", "0", "0", "0", "0.0000"]
+    assert rows["j"] == ["judge", "j", "2", "0", "1", "2", "20", "10", "-"]
+    assert "Dollars are not known" in told
+    assert rows["other"] == ["judge", "other", "1", "1", "0", "0", "0", "0", "0.00"]
     assert rows["a"][:3] == ["contestant", "a", "2"]
 
 

@@ -14,8 +14,8 @@ from fullbench import Choice, Item, Ranking, Record, Response, Score, Verdict
 from fullbench.core.cases import Case, Usage
 from fullbench.core.errors import InputError
 from fullbench.reports import card as cards
+from fullbench.reports.doubt import doubtful
 from fullbench.reports.judging import agreement_tables, agreements, averages, by_tag, decided_by_all, meet
-from fullbench.reports.repeats import doubtful
 from fullbench.reports.repeats import tables as repeats
 from fullbench.reports.subsets import subset
 

@@ -12,6 +12,7 @@ from fullbench.cli import (
     demo,
     export,
     judge,
+    leaderboard,
     ledger,
     listing,
     new,
@@ -67,5 +68,6 @@ app.command("card")(card.card)
 app.command("reproduce")(reproduce.reproduce)
 app.command("export")(export.export)
 app.command("list")(listing.listing)
+app.add_typer(leaderboard.leaderboard_app, name="leaderboard")
 app.add_typer(ledger.ledger_app, name="ledger")
 app.add_typer(new.new_app, name="new")

@@ -11,7 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from fullbench.cli.common import DEFAULT_LEDGER, JsonOption, LedgerOption
+from fullbench.cli.common import show as show_tables
 from fullbench.core.errors import InputError
+from fullbench.core.results import Table
+from fullbench.core.writers import Columns
 
 if TYPE_CHECKING:
     from fullbench.ledger.store import Ledger
@@ -23,8 +27,11 @@ ledger_app = typer.Typer(
     rich_markup_mode=None,
 )
 
-LedgerPath = Annotated[Path, typer.Option("--ledger", envvar="FULLBENCH_LEDGER", help="The ledger to look into.")]
-DEFAULT = Path("fullbench.ledger")
+
+QUEUE: Columns = {
+    "item": "text", "contestants": "json", "ballot": "text", "criterion": "text", "question": "text",
+    "answers": "json", "marks": "json",
+}  # fmt: skip
 
 
 class What(StrEnum):
@@ -33,12 +40,13 @@ class What(StrEnum):
     verdicts = "verdicts"
     responses = "responses"
     items = "items"
+    doubtful = "doubtful"
 
 
 @ledger_app.command()
 def show(
-    ledger: LedgerPath = DEFAULT,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON value.")] = False,
+    ledger: LedgerOption = DEFAULT_LEDGER,
+    as_json: JsonOption = False,
 ) -> None:
     """Say what is inside: judges, contestants, verdicts, faults and what they cost.
 
@@ -55,7 +63,7 @@ def show(
         typer.echo(f"verdicts from {_when(told['first'])} to {_when(told['last'])}; digest {told['digest']}")
     if told["accounts"]:
         typer.echo("")
-        _print_table(told["accounts"])
+        show_tables([_table(told["accounts"])], as_json=False)
 
 
 @ledger_app.command()
@@ -63,28 +71,34 @@ def export(
     to: Annotated[Path, typer.Option("--to", help="File to write: .jsonl, .json, .csv, .tsv (or .gz), .parquet.")],
     what: Annotated[What, typer.Option("--what", help="Which rows to write.")] = What.verdicts,
     judge: Annotated[list[str] | None, typer.Option("--judge", help="Only this judge's verdicts; repeatable.")] = None,
-    ledger: LedgerPath = DEFAULT,
+    ledger: LedgerOption = DEFAULT_LEDGER,
 ) -> None:
     """Write verdicts, responses or items to a file, whole or not at all.
 
+    `--what doubtful` writes the cases that a judge left without a mark, or without a majority over its trials, for
+    people to fill in: once its column `marks` is filled, the file is one of labels.
+
     Example: fullbench ledger export --to verdicts.csv --judge human
     """
-    from fullbench.core.files import write_items, write_responses, write_verdicts
+    from fullbench.core.files import write_items, write_responses, write_rows, write_verdicts
+    from fullbench.reports.doubt import queue
 
-    if judge and what is not What.verdicts:
+    if judge and what not in {What.verdicts, What.doubtful}:
         raise InputError(f"--judge chooses among verdicts; {what.value} have no judge: leave it out")
     with _open(ledger) as opened:
         if what is What.verdicts:
             count = write_verdicts(to, opened.verdicts(judge or None))
+        elif what is What.doubtful:
+            count = write_rows(to, queue(opened.record(judge or None)), QUEUE)
         elif what is What.responses:
             count = write_responses(to, opened.responses())
         else:
             count = write_items(to, opened.items())
-    typer.echo(f"wrote {count:,} {what.value} to {to}")
+    typer.echo(f"wrote {count:,} {what.value}{' cases' if what is What.doubtful else ''} to {to}")
 
 
 @ledger_app.command()
-def verify(ledger: LedgerPath = DEFAULT) -> None:
+def verify(ledger: LedgerOption = DEFAULT_LEDGER) -> None:
     """Check that the ledger is sound: the file, every digest, every verdict, every picture.
 
     Exit code 0 when it is, 1 with one line for each problem when it is not.
@@ -111,19 +125,12 @@ def _when(seconds: float) -> str:
     return time.strftime("%Y-%m-%d %H:%M", time.localtime(seconds))
 
 
-def _print_table(accounts: Iterable[dict[str, Any]]) -> None:
-    header = ("role", "name", "given", "faults", "failures", "calls", "tokens in", "tokens out", "dollars")
-    lines = [header, *(_line(account) for account in accounts)]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    for line in lines:
-        left = [cell.ljust(width) for cell, width in zip(line[:2], widths[:2], strict=True)]
-        right = [cell.rjust(width) for cell, width in zip(line[2:], widths[2:], strict=True)]
-        typer.echo("  ".join([*left, *right]).rstrip())
-
-
-def _line(account: dict[str, Any]) -> tuple[str, ...]:
-    usage = account["usage"]
-    dollars = "unknown" if usage["dollars"] is None else f"{usage['dollars']:,.4f}"
-    counts = (account["given"], sum(account["faults"].values()), account["failures"], usage["calls"])
-    tokens = (usage["tokens_in"], usage["tokens_out"])
-    return (account["role"], account["name"], *(f"{count:,}" for count in (*counts, *tokens)), dollars)
+def _table(accounts: Iterable[dict[str, Any]]) -> Table:
+    columns = ("role", "name", "given", "faults", "failures", "calls", "tokens in", "tokens out", "dollars")
+    rows = [
+        [account["role"], account["name"], account["given"], sum(account["faults"].values()), account["failures"],
+         *(account["usage"][name] for name in ("calls", "tokens_in", "tokens_out", "dollars"))]
+        for account in accounts
+    ]  # fmt: skip
+    notes = ["Dollars are not known where a '-' stands."] if any(row[-1] is None for row in rows) else []
+    return Table("bill", "What was given, and what it used", columns, rows, notes)

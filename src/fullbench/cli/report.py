@@ -20,6 +20,10 @@ def report(
         Path | None,
         typer.Option(help="A file: .html is a page with charts and cases; .md, .csv, .json, .txt the tables."),
     ] = None,
+    labels: Annotated[Path | None, typer.Option(help="People's verdicts, to be shown among the judges'.")] = None,
+    settle: Annotated[
+        bool, typer.Option("--settle", help="Show each judge that left doubts once more, with people's marks there.")
+    ] = False,
     against: Annotated[str | None, typer.Option(help="Compare all judges with this one.")] = None,
     charts: Annotated[Path | None, typer.Option(help="A folder for the charts, each as SVG and PNG.")] = None,
     seed: Annotated[int, typer.Option(help="For the bootstrap.")] = 0,
@@ -34,7 +38,10 @@ def report(
         fullbench report --out report.html --charts charts/
     """
     from fullbench.core.errors import InputError
+    from fullbench.core.files import read_verdicts
+    from fullbench.core.record import Record
     from fullbench.ledger.store import Ledger
+    from fullbench.reports.doubt import settled
     from fullbench.reports.overview import page
     from fullbench.reports.standard import tables
     from fullbench.runs import specs
@@ -43,6 +50,10 @@ def report(
         record = book.record(judges or None)
         if not len(record):
             raise InputError("the ledger holds no verdict of these judges", path=ledger)
+        if labels is not None:
+            record = Record((*record.verdicts, *read_verdicts(labels)), record.items, record.responses)
+        if settle:
+            record = settled(record)
         made = specs.benchmark(benchmark).tables(record) if benchmark else tables(record, against=against, seed=seed)
         if charts is not None:
             _draw(made, charts)

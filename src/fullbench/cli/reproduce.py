@@ -54,7 +54,8 @@ def tables(name: str, cells: Sequence[Reproduced]) -> list[Table]:
     groups: dict[str, list[Reproduced]] = {}
     for cell in cells:
         if isinstance(cell.shown, int | float):
-            groups.setdefault(cell.figure.rpartition(".")[2], []).append(cell)
+            kind = cell.figure.rpartition(".")[2] or cell.id.rpartition("/")[2]
+            groups.setdefault(kind, []).append(cell)
     return [_table(name, figure, group) for figure, group in groups.items()]
 
 

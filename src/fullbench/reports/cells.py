@@ -53,14 +53,14 @@ def plain(text: str) -> str:
 
 
 def decimals(cells: Sequence[Cell]) -> int:
-    """How many decimals the numbers of a column deserve: ratings none, percentages one, shares two.
+    """How many decimals the numbers of a column deserve: ratings none, percentages one, shares two, cents four.
 
-    >>> decimals([0.5, 0.25]), decimals([12.5]), decimals([1034.2])
-    (2, 1, 0)
+    >>> decimals([0.0123]), decimals([0.5, 0.25]), decimals([12.5]), decimals([1034.2])
+    (4, 2, 1, 0)
     """
     numbers = [cell.value if isinstance(cell, EstimateLike) else cell for cell in cells]
     largest = max((abs(number) for number in numbers if isinstance(number, int | float)), default=0.0)
-    return 0 if largest >= 200 else 1 if largest >= 10 else 2
+    return 0 if largest >= 200 else 1 if largest >= 10 else 4 if 0 < largest < 0.1 else 2
 
 
 def show(cell: Cell, places: int = 2) -> str:

@@ -55,19 +55,3 @@ def tables(record: Record, *, seed: int = 0) -> list[Table]:
     columns = ("judge", "ruling", "share of the commonest ruling", "cases")
     histogram = Table("steadiness histogram", "How steady, case by case", columns, counts)
     return [table for table in (steadied, histogram) if table.rows]
-
-
-def doubtful(record: Record) -> list[tuple[str, str]]:
-    """Judge and case wherever a judge gave no mark at all, or its rulings on a case that was heard again have no
-    majority: what people should look at.
-    """
-    rulings: dict[tuple[str, str], list[str]] = {}
-    for verdict in record:
-        told = f"{verdict.fault} {verdict.trial}" if verdict.fault else str(verdict.marks)
-        rulings.setdefault((verdict.judge, verdict.case), []).append(told)
-    marked = {(verdict.judge, verdict.case) for verdict in record if verdict.fault is None}
-    return [
-        place
-        for place, told in rulings.items()
-        if place not in marked or (len(told) > 1 and 2 * max(map(told.count, told)) <= len(told))
-    ]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
+from math import exp
 from typing import Literal
 
 import numpy as np
@@ -15,6 +17,7 @@ Draw = Literal["orders", "bootstrap"]
 Middle = Literal["mean", "median"]
 
 _BLOCK = 1 << 22
+_CHUNK = 1 << 16
 
 
 def elo_in_order(
@@ -34,9 +37,17 @@ def elo_in_order(
     [1016.0, 984.0, None]
     """
     one, two, result, size = duels(first, second, outcome, contestants)
-    rated = _played(one[:, None], two[:, None], result[:, None], size, (k, start, scale, base))[0]
-    seen = np.isin(np.arange(size), np.concatenate([one, two]))
-    return [float(rating) if known else None for rating, known in zip(rated, seen, strict=True)]
+    rate = math.log(base) / scale
+    rated = [start] * size
+    for begin in range(0, len(one), _CHUNK):
+        rows = slice(begin, begin + _CHUNK)
+        for a, b, won in zip(one[rows].tolist(), two[rows].tolist(), result[rows].tolist(), strict=True):
+            mine, other = rated[a], rated[b]
+            gain = k * (won - 1 / (1 + exp((other - mine) * rate)))
+            rated[a] = mine + gain
+            rated[b] = other - gain
+    seen = np.bincount(one, minlength=size) + np.bincount(two, minlength=size)
+    return [rating if met else None for rating, met in zip(rated, seen, strict=True)]
 
 
 def elo_orders(

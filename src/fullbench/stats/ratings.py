@@ -7,24 +7,41 @@ computed from counts of (first, second, outcome), never from rows.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal, TypedDict, Unpack
 
 import numpy as np
 import numpy.typing as npt
 
 from fullbench.stats.arrays import Floats, Ints, Numbers, duels
-from fullbench.stats.bootstrap import Labels, Sample, replicate
+from fullbench.stats.battles import Battles
+from fullbench.stats.bootstrap import Labels
 from fullbench.stats.estimates import Estimate, Undefined
 from fullbench.stats.graphs import strong_components, weak_components
 from fullbench.stats.shares import share, wilson
-from fullbench.stats.strengths import Pairs, newton
+from fullbench.stats.strengths import newton
+from fullbench.stats.ties import Fit, Ties, expected, fit
 
 Interval = Literal["bootstrap", "sandwich"]
 
+
+class Options(TypedDict, total=False):
+    """What `rate` takes beside the battles."""
+
+    ties: Ties
+    interval: Interval
+    resamples: int
+    level: float
+    seed: int
+    scale: float
+    base: float
+    centre: float
+    anchor: int | None
+
+
 _MOST_LOST = 0.1
-_OUTCOMES = np.array([0.0, 0.5, 1.0])
+_BLOCK = 1 << 21
 
 
 @dataclass(frozen=True)
@@ -33,7 +50,8 @@ class Ratings:
 
     `log_strengths` are the maximum-likelihood values that the ratings scale, their mean zero over the rated; `matches`
     counts those on which they rest. `components` are the groups within which ratings are finite, largest first: only
-    the first of them is rated. `lost` is how many resamples fell apart and were left out of the intervals.
+    the first of them is rated. `lost` is how many resamples fell apart and were left out of the intervals. `tie` is the
+    parameter of the model of `ties`: log of Davidson's nu or of Rao and Kupper's threshold.
     """
 
     estimates: tuple[Estimate | None, ...]
@@ -42,6 +60,8 @@ class Ratings:
     components: tuple[tuple[int, ...], ...]
     matches: int
     lost: int
+    ties: Ties = "half"
+    tie: float | None = None
 
     def chance(self, one: int, two: int) -> float:
         """The probability that `one` beats `two`, a tie counted half."""
@@ -49,7 +69,7 @@ class Ratings:
         if a is None or b is None:
             missing = one if a is None else two
             raise Undefined(f"contestant {missing} has no rating: {self.unrated[missing]}")
-        return 1 / (1 + math.exp(b - a))
+        return expected(a - b, self.ties, self.tie or 0.0)
 
 
 def win_matrix(first: npt.ArrayLike, second: npt.ArrayLike, outcome: Numbers, *, contestants: int = 0) -> Floats:
@@ -58,8 +78,7 @@ def win_matrix(first: npt.ArrayLike, second: npt.ArrayLike, outcome: Numbers, *,
     >>> win_matrix([0, 0, 1], [1, 1, 2], [1, 0.5, 0]).tolist()
     [[0.0, 1.5, 0.0], [0.5, 0.0, 0.0], [0.0, 1.0, 0.0]]
     """
-    sample, size = _duels(first, second, outcome, contestants)
-    return Pairs.of(*sample.cells, size=size).matrix(sample.counts)
+    return Battles.of(first, second, outcome, contestants=contestants).matrix()
 
 
 def win_rates(
@@ -103,7 +122,39 @@ def bradley_terry(
     outcome: Numbers,
     *,
     contestants: int = 0,
+    weight: Numbers | None = None,
     cluster: Labels | None = None,
+    **options: Unpack[Options],
+) -> Ratings:
+    """Bradley-Terry ratings by maximum likelihood, ties as half wins (Bradley and Terry 1952, doi:10.2307/2334029).
+
+    A difference of `scale` points is odds of `base` to 1. The mean of the rated, or the contestant `anchor`, is put at
+    `centre`. Ratings are finite only among contestants linked by chains of wins both ways (Ford 1957,
+    doi:10.2307/2308513): the largest such group is rated, all others get the reason instead. Intervals are percentiles
+    over resampled duels, or the normal interval with the sandwich covariance; a `cluster` label (the item) keeps duels
+    together that belong together. With `ties="davidson"` or `"rao-kupper"` a tie is an outcome of its own (see
+    `stats.ties`). A duel of `weight` 3 counts as much as three like it, but is drawn as one.
+
+    >>> ratings = bradley_terry([0] * 4 + [1] * 4, [1] * 4 + [2] * 4, [1, 1, 1, 0] * 2, interval="sandwich")
+    >>> [round(estimate.value) for estimate in ratings.estimates]
+    [1191, 1000, 809]
+    """
+    return rate(Battles.of(first, second, outcome, contestants=contestants, weight=weight, cluster=cluster), **options)
+
+
+def bradley_terry_of_wins(wins: Numbers, drawn: Numbers | None = None, **options: Unpack[Options]) -> Ratings:
+    """The same from a matrix of whole wins (row beat column), and one of the `drawn`, which stand on both sides.
+
+    >>> [round(rating.value) for rating in bradley_terry_of_wins([[0, 30], [10, 0]]).estimates]
+    [1095, 905]
+    """
+    return rate(Battles.of_wins(wins, drawn), **options)
+
+
+def rate(
+    battles: Battles,
+    *,
+    ties: Ties = "half",
     interval: Interval = "bootstrap",
     resamples: int = 1000,
     level: float = 0.95,
@@ -113,48 +164,49 @@ def bradley_terry(
     centre: float = 1000.0,
     anchor: int | None = None,
 ) -> Ratings:
-    """Bradley-Terry ratings by maximum likelihood, ties as half wins (Bradley and Terry 1952, doi:10.2307/2334029).
+    """The ratings of counted battles; see `bradley_terry`.
 
-    A difference of `scale` points is odds of `base` to 1. The mean of the rated, or the contestant `anchor`, is put at
-    `centre`. Ratings are finite only among contestants linked by chains of wins both ways (Ford 1957,
-    doi:10.2307/2308513): the largest such group is rated, all others get the reason instead. Intervals are percentiles
-    over resampled duels, or the normal interval with the sandwich covariance; a `cluster` label (the item) keeps duels
-    together that belong together.
-
-    >>> ratings = bradley_terry([0] * 4 + [1] * 4, [1] * 4 + [2] * 4, [1, 1, 1, 0] * 2, interval="sandwich")
-    >>> [round(estimate.value) for estimate in ratings.estimates]
-    [1191, 1000, 809]
+    >>> rate(Battles.of([0, 0, 0], [1, 1, 1], [1, 1, 0]), interval="sandwich").matches
+    3
     """
-    sample, size = _duels(first, second, outcome, contestants, cluster)
-    wins = Pairs.of(*sample.cells, size=size).matrix(sample.counts)
+    size, wins = battles.size, battles.matrix()
     components = strong_components(wins)
     if len(components[0]) < 2 or (len(components) > 1 and len(components[1]) == len(components[0])):
-        found = f"{len(components)} groups, the largest of {len(components[0])}"
-        raise Undefined(f"no common scale: wins link the {size} contestants into {found}")
+        links = f"{len(components)} groups, the largest of {len(components[0])}"
+        raise Undefined(f"no common scale: wins link the {size} contestants into {links}")
     rated = np.array(components[0])
     if anchor is not None and anchor not in components[0]:
         raise Undefined(f"the anchor {anchor} cannot be rated: {_reasons(wins, rated)[anchor]}")
-    within = _among(sample, rated)
+    within = battles.among(rated)
     factor = scale / math.log(base)
     held = None if anchor is None else components[0].index(anchor)
-    strengths = newton(wins[np.ix_(rated, rated)])
+    found = _fitted(within, wins[np.ix_(rated, rated)], ties)
+    strengths = found.strengths
     lost = 0
     if interval == "bootstrap":
-        low, high, lost = _percentiles(within, strengths, held, resamples=resamples, level=level, seed=seed)
+        low, high, lost = _percentiles(within, found, ties, held, resamples=resamples, level=level, seed=seed)
         name = f"percentile bootstrap, {resamples} resamples"
     else:
-        low, high = _normal(within, strengths, held, level)
+        low, high = _normal(found, held, level)
         name = "sandwich"
     shown = strengths - (0.0 if held is None else strengths[held])
-    played = (wins + wins.T)[np.ix_(rated, rated)].sum(axis=1)
+    played = within.played()
     estimates: list[Estimate | None] = [None] * size
     logs: list[float | None] = [None] * size
     for place, who in enumerate(components[0]):
         value, least, most = (centre + factor * float(part[place]) for part in (shown, low, high))
-        estimates[who] = Estimate(value, least, most, round(float(played[place])), level, name)
+        estimates[who] = Estimate(value, least, most, int(played[place]), level, name)
         logs[who] = float(strengths[place])
     groups = tuple(tuple(group) for group in components)
-    return Ratings(tuple(estimates), tuple(logs), _reasons(wins, rated), groups, within.n, lost)
+    tie = None if ties == "half" else found.tie
+    return Ratings(tuple(estimates), tuple(logs), _reasons(wins, rated), groups, within.sample.n, lost, ties, tie)
+
+
+def _fitted(within: Battles, wins: Floats, ties: Ties) -> Fit:
+    if ties != "half":
+        return fit(within, ties)
+    strengths = newton(wins)
+    return Fit(strengths, 0.0, within.sandwich(strengths))
 
 
 def rank_sets(estimates: Sequence[Estimate | None]) -> list[tuple[int, int] | None]:
@@ -172,39 +224,17 @@ def rank_sets(estimates: Sequence[Estimate | None]) -> list[tuple[int, int] | No
     ]
 
 
-def _duels(
-    first: npt.ArrayLike, second: npt.ArrayLike, outcome: Numbers, contestants: int, cluster: Labels | None = None
-) -> tuple[Sample, int]:
-    """Duels counted by (lower code, higher code, outcome for the lower), and the number of contestants."""
-    one, two, result, size = duels(first, second, outcome, contestants)
-    kind = (2 * result).astype(np.int64)
-    turned = one > two
-    low, high = np.minimum(one, two), np.maximum(one, two)
-    code = (low * size + high) * 3 + np.where(turned, 2 - kind, kind)
-    counts = np.bincount(code, minlength=size * size * 3)
-    cells = np.flatnonzero(counts)
-    parts = (cells // (3 * size), cells // 3 % size, _OUTCOMES[cells % 3])
-    place = np.cumsum(counts > 0) - 1
-    return Sample.counted(parts, counts[cells].astype(np.float64), place[code], cluster), size
-
-
-def _among(sample: Sample, rated: Ints) -> Sample:
-    """The duels between the rated, who are numbered anew."""
-    first, second, outcome = sample.cells
-    keep = np.isin(first, rated) & np.isin(second, rated)
-    cells = (np.searchsorted(rated, first[keep]), np.searchsorted(rated, second[keep]), outcome[keep])
-    return sample.restricted(keep, cells)
-
-
 def _percentiles(
-    within: Sample, strengths: Floats, held: int | None, *, resamples: int, level: float, seed: int
+    within: Battles, found: Fit, ties: Ties, held: int | None, *, resamples: int, level: float, seed: int
 ) -> tuple[Floats, Floats, int]:
-    def statistic(weights: Floats, *_: Floats) -> Floats:
-        figures = pairs.solve(weights, strengths, within.counts)
-        return figures if held is None else figures - figures[:, [held]]
-
-    pairs = Pairs.of(*within.cells, size=len(strengths))
-    figures = replicate(within, statistic, resamples, seed)
+    rng = np.random.default_rng(seed)
+    drawn = 1 if within.sample.profile is None else within.sample.clusters
+    step = max(1, _BLOCK // max(len(within.sample.counts), drawn))
+    solve = _resolver(within, found, ties)
+    figures = np.concatenate(
+        [solve(within.draw(rng, min(step, resamples - start))) for start in range(0, resamples, step)]
+    )
+    figures -= 0.0 if held is None else figures[:, [held]]
     known = figures[~np.isnan(figures[:, 0])]
     lost = resamples - len(known)
     if lost > _MOST_LOST * resamples:
@@ -216,29 +246,33 @@ def _percentiles(
     return low, high, lost
 
 
-def _normal(within: Sample, strengths: Floats, held: int | None, level: float) -> tuple[Floats, Floats]:
-    """Intervals from the sandwich covariance (White 1982, doi:10.2307/1912526), clusters summed before squaring."""
+def _resolver(within: Battles, found: Fit, ties: Ties) -> Callable[[Floats], Floats]:
+    """What gives the log strengths of each column of counts, NaN where they do not define them."""
+    if ties == "half":
+        pairs = within.pairs()
+        return lambda drawn: pairs.solve(drawn, found.strengths, within.sample.counts)
+
+    def solve(drawn: Floats) -> Floats:
+        figures = np.full((drawn.shape[1], within.size), np.nan)
+        pairs = within.pairs()
+        for place, counts in enumerate(drawn.T):
+            if len(strong_components(pairs.matrix(counts))) == 1 and (counts[within.sample.cells[2] == 0.5] > 0).any():
+                figures[place] = fit(within, ties, counts, found).strengths
+        return figures
+
+    return solve
+
+
+def _normal(found: Fit, held: int | None, level: float) -> tuple[Floats, Floats]:
+    """Normal intervals from the covariance of the log strengths."""
     from scipy.special import ndtri
 
-    first, second, outcome = within.cells
-    size, cell = len(strengths), np.arange(len(within.counts))
-    chance = 1 / (1 + np.exp(strengths[second] - strengths[first]))
-    sign = np.zeros((len(cell), size))
-    sign[cell, first], sign[cell, second] = 1.0, -1.0
-    curvature = sign.T @ (sign * (within.counts * chance * (1 - chance))[:, None])
-    score = sign * (outcome - chance)[:, None]
-    meat = score.T @ (score * within.counts[:, None]) if within.profile is None else _squared(within.profile @ score)
-    bread = np.linalg.pinv(curvature, hermitian=True)
+    size = len(found.strengths)
     contrast = np.eye(size) - (1 / size if held is None else np.eye(size)[held])
-    spread = np.sqrt(np.clip(np.diag(contrast @ bread @ meat @ bread @ contrast.T), 0, None))
-    middle = contrast @ strengths
+    spread = np.sqrt(np.clip(np.diag(contrast @ found.covariance @ contrast.T), 0, None))
+    middle = contrast @ found.strengths
     half = float(ndtri((1 + level) / 2)) * spread
     return middle - half, middle + half
-
-
-def _squared(scores: Any) -> Floats:
-    squared: Floats = scores.T @ scores
-    return squared
 
 
 def _reasons(wins: Floats, rated: Ints) -> dict[int, str]:

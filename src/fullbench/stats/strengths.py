@@ -15,7 +15,7 @@ _STEPS = 200
 _LONGEST = 1.0
 _CLOSE = 1e-10
 _QUICK_STEPS = 30
-_QUICK_CLOSE = 1e-7
+_QUICK_CLOSE = 3e-5
 
 
 def newton(wins: Floats, start: Floats | None = None) -> Floats:
@@ -47,9 +47,18 @@ def _local(met: Floats, here: Floats) -> tuple[Floats, Floats]:
     return expected.sum(axis=1), np.diag(bend.sum(axis=1)) - bend + 1 / len(here)
 
 
+def curvature(met: Floats, here: Floats) -> Floats:
+    """How sharply the likelihood bends at some log strengths, the free shift held by adding 1/m.
+
+    >>> curvature(np.array([[0.0, 4.0], [4.0, 0.0]]), np.zeros(2)).tolist()
+    [[1.5, -0.5], [-0.5, 1.5]]
+    """
+    return _local(met, here)[1]
+
+
 @dataclass(frozen=True)
 class Pairs:
-    """Cells of duels (first, second, outcome) gathered by pair, ready to be solved for many weights of the cells."""
+    """Cells of duels (first, second, outcome, weight) by pair, ready to be solved for many counts of the cells."""
 
     size: int
     first: Ints
@@ -59,7 +68,7 @@ class Pairs:
     contrast: Any
 
     @classmethod
-    def of(cls, first: Ints, second: Ints, outcome: Floats, *, size: int) -> Pairs:
+    def of(cls, first: Ints, second: Ints, outcome: Floats, weight: Floats, *, size: int) -> Pairs:
         from scipy.sparse import csr_array
 
         pair, place = np.unique(first * size + second, return_inverse=True)
@@ -72,8 +81,8 @@ class Pairs:
             size,
             one,
             two,
-            csr_array((outcome, (place, cell)), shape=shape),
-            csr_array((np.ones(len(cell)), (place, cell)), shape=shape),
+            csr_array((outcome * weight, (place, cell)), shape=shape),
+            csr_array((weight, (place, cell)), shape=shape),
             csr_array((signs, ends), shape=(len(pair), size)),
         )
 
@@ -86,14 +95,13 @@ class Pairs:
         return wins
 
     def solve(self, weights: Floats, centre: Floats, whole: Floats) -> Floats:
-        """Log strengths for each row of weights; NaN in rows whose wins fall apart.
+        """Log strengths (a row of them) for each column of weights; NaN where wins fall apart.
 
         `centre` solves the weights `whole`. Resamples lie near it, so its curvature serves them all; what has not
         settled after some steps is solved by Newton's method.
         """
-        columns = np.ascontiguousarray(weights.T)
-        won, met = self.won @ columns, self.met @ columns
-        figures = np.full((len(weights), self.size), np.nan)
+        won, met = self.won @ weights, self.met @ weights
+        figures = np.full((weights.shape[1], self.size), np.nan)
         todo = np.flatnonzero(self._linked(won, met, weights, whole))
         if len(todo) == 0:
             return figures
@@ -102,23 +110,27 @@ class Pairs:
         won, met = won[:, todo], met[:, todo]
         here = np.repeat(centre[:, None], len(todo), axis=1)
         for _ in range(_QUICK_STEPS):
-            chance = 1 / (1 + np.exp(-(self.contrast @ here)))
-            step = inverse @ (self.contrast.T @ (won - met * chance))
+            gap = np.exp(-(self.contrast @ here))
+            gap += 1
+            np.divide(met, gap, out=gap)
+            step = inverse @ (self.contrast.T @ np.subtract(won, gap, out=gap))
             here += np.clip(step, -_LONGEST, _LONGEST)
             left = np.abs(step).max(axis=0) > _QUICK_CLOSE
+            if left.all():
+                continue
             figures[todo[~left]] = here[:, ~left].T
             todo, here, won, met = todo[left], here[:, left], won[:, left], met[:, left]
             if len(todo) == 0:
                 break
         for row in todo:
-            figures[row] = newton(self.matrix(weights[row]), centre)
+            figures[row] = newton(self.matrix(weights[:, row]), centre)
         figures -= figures.mean(axis=1, keepdims=True)
         return figures
 
     def _linked(self, won: Floats, met: Floats, weights: Floats, whole: Floats) -> Bools:
-        """Which rows of weights keep everyone linked by wins both ways; only those that lost a link are looked at."""
+        """Which columns of weights keep everyone linked by wins both ways; only those that lost a link are checked."""
         up, down = self.won @ whole > 0, (self.met - self.won) @ whole > 0
         linked: Bools = (won[up] > 0).all(axis=0) & ((met - won)[down] > 0).all(axis=0)
         for row in np.flatnonzero(~linked):
-            linked[row] = len(strong_components(self.matrix(weights[row]))) == 1
+            linked[row] = len(strong_components(self.matrix(weights[:, row]))) == 1
         return linked

@@ -1,0 +1,1 @@
+"""MJ-Bench: judges of generated pictures, for alignment, safety, quality and bias."""

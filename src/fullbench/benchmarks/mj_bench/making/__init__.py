@@ -1,0 +1,1 @@
+"""Building pictures to judge: blurs, masks, prompts, demographic grids, duplicates, manifests."""

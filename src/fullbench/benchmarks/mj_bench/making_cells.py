@@ -1,0 +1,29 @@
+"""What all families of cells share: percentages to six digits, with an interval and the printed figure beside them."""
+
+from __future__ import annotations
+
+from fullbench.benchmarks.mj_bench.published import printed
+from fullbench.core.reproduced import Reproduced
+from fullbench.stats.estimates import Estimate
+from fullbench.stats.shares import wilson
+
+
+def percent(share: float) -> float:
+    """A share as a percentage, to six decimals.
+
+    >>> percent(1 / 3)
+    33.333333
+    """
+    return round(100 * share, 6)
+
+
+def share_cell(name: str, hits: int, n: int, source: str = "") -> Reproduced:
+    """So many of so many, with Wilson's interval."""
+    found = wilson(hits, n)
+    estimate = Estimate(100 * found.value, 100 * found.low, 100 * found.high, n, found.level, found.method)
+    return Reproduced(name, percent(hits / n), n, "", estimate, printed().get(name), source)
+
+
+def figure_cell(name: str, share: float, n: int, source: str = "") -> Reproduced:
+    """A figure without an interval."""
+    return Reproduced(name, percent(share), n, "", None, printed().get(name), source)

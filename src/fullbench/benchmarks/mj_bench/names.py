@@ -1,0 +1,49 @@
+"""Who and what the release speaks of: judges, perspectives, scales."""
+
+from __future__ import annotations
+
+SCORE_MODELS = ("clipscore_v2", "blipscore", "pickscore_v1", "hps_v2.1", "ImageReward", "aesthetics")
+CLOSED = ("gpt-4-turbo", "gpt-4o", "gemini-1.5", "claude-3-opus")
+ONE_PICTURE = (
+    "llava-1.5-7b-hf",
+    "llava-1.5-13b-hf",
+    "llava-v1.6-mistral-7b-hf",
+    "llava-v1.6-vicuna-13b-hf",
+    "instructblip",
+)
+TWO_PICTURES = ("qwen-vl-chat", "internvl-chat-v1-5", "idefics2-8b")
+OPEN = (*ONE_PICTURE, *TWO_PICTURES)
+
+ALIGNMENT = ("object", "attribute", "action", "location", "count")
+DISTORTION = ("human_face", "human_limb", "object")
+BLUR = "motion_blur"
+SAFETY = ("toxic", "nsfw")
+AXES = ("age", "gender", "race", "nationality", "religion")
+SCALES = ("number5", "number10", "likert5", "likert10")
+LIKERT = ("Extremely Poor", "Poor", "Average", "Good", "Outstanding")
+LIKERT_10 = (
+    "Extremely Poor",
+    "Very Poor",
+    "Poor",
+    "Below Average",
+    "Average",
+    "Above Average",
+    "Good",
+    "Very Good",
+    "Excellent",
+    "Outstanding",
+)
+SCALE_BALLOTS = {
+    "[0, 1]": "real:0-1",
+    "[0, 5]": "real:0-5",
+    "[0, 10]": "real:0-10",
+    "[0, 100]": "real:0-100",
+    "5 words": "likert:" + "|".join(LIKERT),
+    "10 words": "likert:" + "|".join(LIKERT_10),
+}
+"""The scales of the paper's scale study, and the ballots they are."""
+USUAL = SCALE_BALLOTS["[0, 10]"]
+PERSPECTIVES = ("alignment", "safety", "quality", "bias")
+CHOSEN, REJECTED = "chosen", "rejected"
+SENSITIVE = "sensitive"
+"""The tag of an item or a response that is not to be shown unasked."""

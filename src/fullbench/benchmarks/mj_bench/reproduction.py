@@ -1,0 +1,97 @@
+"""All of the two papers that the released files allow, and what was odd in them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+from fullbench.benchmarks.mj_bench import cells_bias, genai
+from fullbench.benchmarks.mj_bench.cells import cells
+from fullbench.benchmarks.mj_bench.cells_pairs import implied
+from fullbench.benchmarks.mj_bench.names import CLOSED
+from fullbench.benchmarks.mj_bench.release import Release
+from fullbench.core.reproduced import Reproduction
+from fullbench.core.results import Cell, Table
+from fullbench.stats.fairness import by_group, near_pairs
+
+_WELL_FORMED = ("0", "1", "tie")
+
+
+def mj_bench(data: Path) -> Reproduction:
+    """MJ-Bench: every cell, and the oddities of its files."""
+    release = Release.read(data)
+    return Reproduction(list(cells(release)), [oddities(release)])
+
+
+def genai_bench(data: Path) -> Reproduction:
+    """GenAI-Bench: every cell, and the verdicts that could not be used."""
+    votes = genai.read(data)
+    return Reproduction(list(genai.cells(votes)), [_unused(votes)])
+
+
+def oddities(release: Release) -> Table:
+    """What a reader of the cells should know about the files they come from."""
+    rows = [*_constant(release), *_gaps(release), *_predictions(release), *_undecided(release)]
+    return Table("oddities", "What was odd in the released files", ("file", "rows", "what"), rows)
+
+
+def _constant(release: Release) -> list[list[Cell]]:
+    found: list[list[Cell]] = []
+    for name, scores in release.bias.scores.items():
+        known = {score for score in scores if score is not None}
+        if len(known) == 1:
+            what = f"every score of {name} is {known.pop():g}: it has no bias figures"
+            found.append(["bias_scores", len(scores), what])
+        below = sum(score < 0 for score in scores if score is not None)
+        if below:
+            found.append(["bias_scores", below, f"scores of {name} are negative: GES and NDS only after normalising"])
+    return found
+
+
+def _gaps(release: Release) -> list[list[Cell]]:
+    found: list[list[Cell]] = []
+    sheet = release.bias
+    for name, scores in sheet.scores.items():
+        first = 301 if name.split("|")[0] in CLOSED and not name.endswith("number5") else None
+        missing = sum(score is None for score in scores[:first])
+        if missing:
+            found.append(["bias_vlm_scores", missing, f"no rating of {name} was found: left out"])
+        column = cells_bias.Column.of(sheet, scores, normalised=False)
+        if alone := sum(size == 1 for size in by_group(near_pairs, column.scores, column.groups).sizes.values()):
+            found.append(["bias_vlm_scores", alone, f"occupation with one rating of {name}: equal to itself"])
+    return found
+
+
+def _predictions(release: Release) -> list[list[Cell]]:
+    counts: Counter[str] = Counter()
+    for vote in release.votes:
+        for judge, stored in vote.stored.items():
+            if stored not in _WELL_FORMED:
+                counts[f"predictions of {judge} are not 0, 1 or tie: wrong"] += 1
+            elif stored != implied(vote, judge):
+                counts[f"predictions of {judge} differ from its two scores: the prediction counts"] += 1
+    judges = {judge for vote in release.votes for judge in vote.scores}
+    stored_by = {judge for vote in release.votes for judge in vote.stored}
+    for judge in sorted(judges - stored_by):
+        counts[f"no prediction of {judge} is in the file: 'stored_pred_agrees' says nothing"] = len(release.votes)
+    return [["pickapic_validation", count, what] for what, count in counts.items()]
+
+
+def _undecided(release: Release) -> list[list[Cell]]:
+    empty = [run for run, ruled in release.ruled.items() if not any(one.pred in {"0", "1"} for one in ruled)]
+    silent = Counter(run.judge for run in empty if run.mode != "multi")
+    return [
+        ["vlm_pairs", count, f"files of {judge} hold no decided ruling: 0 of 0 without ties"]
+        for judge, count in sorted(silent.items())
+    ]
+
+
+def _unused(votes: list[genai.Vote]) -> Table:
+    known = {*genai.VOTES.values(), genai.EITHER}
+    rows: list[list[Cell]] = []
+    for judge in votes[0].judges if votes else ():
+        given = [vote.judges[judge] for vote in votes]
+        nothing = given.count(None)
+        rows.append([judge, len(given), nothing, sum(verdict not in known for verdict in given) - nothing])
+    columns = ("judge", "pairs", "no verdict found", "malformed")
+    return Table("unused", "Verdicts that count as wrong", columns, rows)

@@ -1,0 +1,14 @@
+"""The benchmark's tables."""
+
+from __future__ import annotations
+
+from fullbench.benchmarks.mj_bench import evenness, preferences
+from fullbench.core.record import Record
+from fullbench.core.results import Table
+from fullbench.reports import standard
+
+
+def tables(record: Record) -> list[Table]:
+    """All tables that the record has something for; who recused, refused or was unreadable comes last."""
+    made = [*preferences.tables(record), *evenness.tables(record), standard.faults(record), standard.costs(record)]
+    return [table for table in made if table.rows]

@@ -1,0 +1,89 @@
+"""How a judge is asked in this benchmark, and how a reference is composed for an item of one's own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from importlib import resources
+from typing import Literal
+
+from fullbench.core.errors import InputError
+from fullbench.core.items import Item
+from fullbench.core.models import Judge, Model, Prompt
+from fullbench.judges.extracting import SecondReader
+from fullbench.judges.prompted import SLOTS, PromptedJudge
+from fullbench.judges.templates import Template
+
+Manner = Literal["ref-free", "ref-backed", "seeing"]
+MANNERS: tuple[Manner, ...] = ("ref-free", "ref-backed", "seeing")
+_COMPOSED = frozenset({"described", "question"})
+
+
+@cache
+def wording(name: str = "judge") -> Template:
+    """One of the wordings that ship with the benchmark."""
+    file = resources.files("fullbench.benchmarks.visit_bench") / "prompts" / f"{name}.txt"
+    return Template.parse(file.read_text(encoding="utf-8"), SLOTS if name == "judge" else _COMPOSED, path=f"{name}.txt")
+
+
+def judge(model: Model, manner: Manner = "ref-free", *, reader: Model | None = None) -> Judge:
+    """A model that judges in this benchmark's wording.
+
+    `ref-free` reads the captions, `ref-backed` the verified reference as well, `seeing` looks at the images instead.
+    With `reader`, a second, cheaper model says what an unreadable reply ruled; what it cannot tell names nobody.
+    """
+    if manner not in MANNERS:
+        raise InputError(f"unknown manner {manner!r}; known: {', '.join(MANNERS)}")
+    made = PromptedJudge(
+        model,
+        sight="image" if manner == "seeing" else "described",
+        reference=manner == "ref-backed",
+        template=wording(),
+        resample=0,
+    )
+    return made if reader is None else SecondReader(made, reader)
+
+
+@dataclass
+class Composed:
+    """Items with a reference that a model wrote from captions, still to be verified by people, and what failed."""
+
+    items: list[Item] = field(default_factory=list)
+    failed: list[str] = field(default_factory=list)
+
+
+def compose(model: Model, items: Sequence[Item]) -> Composed:
+    """Let a model write the reference of each item from its captions and its instruction alone.
+
+    This is the third of four steps: a person writes the instruction, a person captions the images with it in mind,
+    a model answers, a person verifies. New items carry the tag `verified` = `no` until then; see `verify`.
+    """
+    made = Composed()
+    wanted = {item.id: item for item in items}
+
+    def prompts() -> Iterator[Prompt]:
+        for item in wanted.values():
+            if not item.captions:
+                made.failed.append(f"{item.id}: no caption, so there is nothing to write the reference from")
+                continue
+            shown = "\n".join(f"[{place}] {caption}" for place, caption in enumerate(item.captions, 1))
+            filled = wording("compose").fill({"described": (shown,), "question": (item.question,)})
+            yield Prompt(filled, tag=item.id)
+
+    for reply in model.answer(prompts()):
+        item = wanted[reply.prompt.tag]
+        if reply.error is not None or not reply.text.strip():
+            made.failed.append(f"{item.id}: {reply.error or 'the reply is empty'}")
+        else:
+            tags = {**item.tags, "verified": "no", "reference by": model.name}
+            made.items.append(replace(item, reference=reply.text.strip(), tags=tags))
+    return made
+
+
+def verify(item: Item, label: str) -> Item:
+    """The item with what a person said of its reference: correct, caption at fault, or reference at fault."""
+    known = ("correct", "caption at fault", "reference at fault")
+    if label not in known:
+        raise InputError(f"unknown label {label!r} for item {item.id!r}; known: {', '.join(known)}")
+    return replace(item, tags={**item.tags, "label": label, "verified": "yes" if label == "correct" else "no"})

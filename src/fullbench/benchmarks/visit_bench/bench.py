@@ -1,0 +1,83 @@
+"""The benchmark: what is asked, what is heard, what is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fullbench.core.ballots import Choice
+from fullbench.core.cases import Case, panels
+from fullbench.core.items import Item, Response
+
+if TYPE_CHECKING:
+    from fullbench.core.models import Judge, Model
+    from fullbench.core.record import Record
+    from fullbench.core.reproduced import Reproduction
+    from fullbench.core.results import Table
+
+
+class VisitBench:
+    """VisIT-Bench: pairs of answers to real-world instructions about images."""
+
+    name = "visitbench"
+    paper = "Bitton et al., VisIT-Bench, NeurIPS 2023, arXiv:2308.06595"
+
+    def items(self, source: Path | None = None) -> Iterable[Item]:
+        """The sample, a file of items, or the verified items of the released data."""
+        from fullbench.benchmarks.visit_bench import sources
+
+        return sources.items(source)
+
+    def cases(self, items: Sequence[Item], responses: Iterable[Response], *, trials: int = 1) -> Iterator[Case]:
+        """Every two answers to an item, the verified reference among them, in both orders."""
+        from fullbench.benchmarks.visit_bench.sources import REFERENCE, references
+
+        given = list(responses)
+        if not any(response.contestant == REFERENCE for response in given):
+            given += references(items)
+        yield from panels(items, given, Choice(tie=False), size=2, orders="both", trials=trials)
+
+    def tables(self, record: Record) -> Sequence[Table]:
+        """Leaderboards with their intervals, families, judges beside people, faults, cost."""
+        from fullbench.benchmarks.visit_bench.tables import tables
+
+        return tables(record)
+
+    def record(self, source: Path | None = None) -> Record:
+        """What is known already: the sample, or a folder in our own layout, judged by simple rules beside people."""
+        from fullbench.benchmarks.visit_bench.known import record
+
+        return record(self, source)
+
+    def judge(self, model: Model, manner: str = "", reader: Model | None = None) -> Judge:
+        """A model that judges in the paper's way: `ref-free` where nothing is said, `ref-backed` or `seeing`."""
+        from fullbench.benchmarks.visit_bench.asking import MANNERS, judge
+        from fullbench.core.errors import InputError
+
+        if manner and manner not in MANNERS:
+            raise InputError(f"unknown manner {manner!r}; known: {', '.join(MANNERS)}")
+        return judge(model, MANNERS[MANNERS.index(manner)] if manner else "ref-free", reader=reader)
+
+    def references(self, items: Sequence[Item]) -> Sequence[Response]:
+        """The verified references, as the answers of the contestant `reference`."""
+        from fullbench.benchmarks.visit_bench.sources import references
+
+        return list(references(items))
+
+    def submission(self, path: Path, items: Sequence[Item], data: Path | None, name: str) -> Sequence[Response]:
+        """The answers of a predictions file, in our own layout or in that of the paper's authors."""
+        from fullbench.benchmarks.visit_bench.release import read_instances
+        from fullbench.benchmarks.visit_bench.sources import submission
+
+        instances = list(read_instances(data)) if data is not None and data.is_dir() else []
+        return submission(path, items, instances, name=name).responses
+
+    def reproduce(self, data: Path) -> Reproduction:
+        """The paper's figures, computed again from the released files."""
+        from fullbench.benchmarks.visit_bench.reproduction import reproduce
+
+        return reproduce(data)
+
+
+visit_bench = VisitBench()

@@ -1,0 +1,29 @@
+"""What is known of a source before anybody is asked: people's votes, and what simple rules make of the answers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from fullbench.benchmarks.visit_bench.sources import SAMPLE, items, references
+from fullbench.core.benchmark import Benchmark
+from fullbench.core.cases import Verdict
+from fullbench.core.errors import InputError
+from fullbench.core.files import read_responses, read_verdicts
+from fullbench.core.record import Record
+from fullbench.judges.rules import ChanceJudge, LengthJudge, ReferenceJudge
+
+
+def record(benchmark: Benchmark, source: Path | None = None) -> Record:
+    """A folder holds `items.jsonl`, `responses.jsonl`, and `labels.jsonl` where people voted."""
+    folder = source or SAMPLE
+    if not (folder / "items.jsonl").exists():
+        raise InputError("neither votes nor verdicts were released: there is nothing to record", path=folder)
+    asked = {item.id: item for item in items(folder)}
+    given = [*read_responses(folder / "responses.jsonl", items=set(asked)), *references(asked.values())]
+    verdicts: list[Verdict] = []
+    if (folder / "labels.jsonl").exists():
+        verdicts += read_verdicts(folder / "labels.jsonl", ballot="choice")
+    for judge in (LengthJudge(), ChanceJudge(0), ReferenceJudge()):
+        heard = judge.hear(benchmark.cases(list(asked.values()), given))
+        verdicts += [verdict for verdict in heard if isinstance(verdict, Verdict)]
+    return Record(tuple(verdicts), asked, {(one.item, one.contestant): one for one in given})

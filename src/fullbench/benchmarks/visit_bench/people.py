@@ -1,0 +1,131 @@
+"""Judges and metrics beside people who voted on pairs: accuracy by how far people agree, and ratings of systems."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from fullbench.core.cases import Verdict
+from fullbench.core.record import Record
+from fullbench.core.results import Cell, Table
+from fullbench.reports.matches import settle
+from fullbench.stats.agreement import spearman
+from fullbench.stats.estimates import Estimate, Undefined
+from fullbench.stats.ratings import bradley_terry
+from fullbench.stats.shares import wilson
+
+PEOPLE = "human"
+Pair = tuple[str, str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Majority:
+    """What most people said of a pair: whether the contestant whose name sorts first won, and by how many votes."""
+
+    first_won: bool
+    votes: int
+    of: int
+
+    @property
+    def level(self) -> str:
+        return f"{self.votes}/{self.of}"
+
+
+def majorities(record: Record, people: str = PEOPLE) -> dict[Pair, Majority]:
+    """The majority of people on every pair of which one side has more votes; ties count for nobody."""
+    votes: dict[Pair, Counter[int]] = defaultdict(Counter)
+    for verdict in record.where(judge=people, fault=None):
+        if len(verdict.contestants) == 2:
+            votes[_pair(verdict)][_vote(verdict)] += 1
+    found = {}
+    for pair, said in votes.items():
+        if said[1] != said[-1]:
+            found[pair] = Majority(said[1] > said[-1], max(said[1], said[-1]), said.total())
+    return found
+
+
+def _pair(verdict: Verdict) -> Pair:
+    one, two = sorted(verdict.contestants)
+    return verdict.item, one, two
+
+
+def _vote(verdict: Verdict) -> int:
+    marks = dict(zip(verdict.contestants, verdict.marks or (), strict=True))
+    _, one, two = _pair(verdict)
+    return (marks[one] > marks[two]) - (marks[one] < marks[two])
+
+
+def hits(record: Record, judge: str, truth: Mapping[Pair, Majority]) -> dict[Pair, float]:
+    """For each pair that a judge ruled on: 1 where it names people's winner, 0 where the other, 1/2 where neither.
+
+    A half is the exact expectation of a coin. Several verdicts on a pair (both orders) count as their mean.
+    """
+    found: dict[Pair, list[float]] = defaultdict(list)
+    for verdict in record.where(judge=judge):
+        if len(verdict.contestants) == 2 and _pair(verdict) in truth:
+            vote = 0 if verdict.marks is None else _vote(verdict)
+            right = 1 if truth[_pair(verdict)].first_won else -1
+            found[_pair(verdict)].append((1 + vote * right) / 2)
+    return {pair: sum(each) / len(each) for pair, each in found.items()}
+
+
+def agreement(record: Record, people: str = PEOPLE) -> Table:
+    """Accuracy in naming people's winner, by how many of them agree; chance, and one person as the ceiling."""
+    truth = majorities(record, people)
+    levels = sorted({majority.level for majority in truth.values()}, reverse=True)
+    rows: list[list[Cell]] = []
+    for judge in record.judges:
+        if judge == people:
+            continue
+        right = hits(record, judge, truth)
+        for level in (*levels, "all"):
+            chosen = [hit for pair, hit in right.items() if level in {"all", truth[pair].level}]
+            if chosen:
+                rows.append([judge, level, wilson(sum(chosen), len(chosen))])
+    for level in (*levels, "all"):
+        chosen_ = [majority for majority in truth.values() if level in {"all", majority.level}]
+        if chosen_:
+            rows.append(["(chance)", level, 0.5])
+            rows.append(["(one person)", level, sum(one.votes / one.of for one in chosen_) / len(chosen_)])
+    notes = [
+        "Where a judge names neither side, half a hit is counted: the exact expectation of breaking ties at random.",
+        "(one person): how often a single voter is on the majority's side. No judge can be expected to do better than "
+        "all votes together allow.",
+    ]
+    hint = {"kind": "bars", "label": "judge", "value": "accuracy", "group": "people who agree"}
+    columns = ("judge", "people who agree", "accuracy")
+    return Table("people", "Judges beside the majority of people", columns, rows, notes, {"people": people}, hint)
+
+
+def systems(record: Record, people: str = PEOPLE) -> Table:
+    """Spearman's correlation of the ratings that a judge's verdicts give with those that people's votes give."""
+    theirs = _ratings(record, people)
+    rows: list[list[Cell]] = []
+    notes: list[str] = []
+    for judge in record.judges:
+        if judge == people:
+            continue
+        ours = _ratings(record, judge)
+        both = sorted(set(ours) & set(theirs))
+        try:
+            rho: Estimate | None = spearman([ours[name] for name in both], [theirs[name] for name in both])
+        except Undefined as reason:
+            rho = None
+            notes.append(f"{judge}: {reason}.")
+        rows.append([judge, rho, len(both)])
+    return Table("systems", "Ratings beside people's", ("judge", "Spearman", "contestants"), rows, notes)
+
+
+def _ratings(record: Record, judge: str) -> dict[str, float]:
+    settled = settle(record, judge, "each")
+    if not settled.matches:
+        return {}
+    try:
+        made = bradley_terry(
+            settled.first, settled.second, settled.outcome, contestants=len(settled.names), interval="sandwich"
+        )
+    except Undefined:
+        return {}
+    named: Sequence[tuple[str, Estimate | None]] = list(zip(settled.names, made.estimates, strict=True))
+    return {name: rating.value for name, rating in named if rating is not None}

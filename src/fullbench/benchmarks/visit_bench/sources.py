@@ -1,0 +1,123 @@
+"""Where items and responses come from: the sample, a file of our own layout, the release, or a submission."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from fullbench.benchmarks.visit_bench.release import Instance, Release, read_instances
+from fullbench.core.errors import InputError
+from fullbench.core.fields import Fields
+from fullbench.core.files import read_items, read_responses
+from fullbench.core.items import Item, Response
+from fullbench.core.pictures import Picture
+from fullbench.core.readers import read_rows
+
+SAMPLE = Path(__file__).parent / "sample"
+REFERENCE = "reference"
+"""The contestant whose answers are the verified references."""
+_KNOWN = frozenset({
+    "", "idx", "question", "image_id", "image_url", "image", "images", "visual", "instruction", "instruction_category",
+    "image_dense_caption", "image_dense_captions", "images_dense_captions", "images_blip2_captions", "gpt4_prediction",
+    "reference_output", "output_human_annotated", "public_images_metadata", "is_multiple_images", "Unnamed: 0",
+    "Unnamed", "human_ratings_gpt4_correct", "human_ratings_problem_in_caption", "human_ratings_problem_in_gpt4",
+})  # fmt: skip
+
+
+def items(source: Path | None = None) -> Iterable[Item]:
+    """Items of the sample, of a file, of a folder with `items.jsonl`, or the verified ones of the release."""
+    if source is None:
+        return read_items(SAMPLE / "items.jsonl")
+    if not source.is_dir():
+        return read_items(source)
+    if (source / "items.jsonl").exists():
+        return read_items(source / "items.jsonl")
+    return [item_of(row, source) for row in read_instances(source) if row.verified and row.instruction]
+
+
+def item_of(row: Instance, folder: Path) -> Item:
+    """An instance as an item. Images are taken from `images/` in the folder, where they were fetched to."""
+    pictures = [folder / "images" / Path(urlsplit(image).path).name for image in row.images]
+    seen = tuple(Picture.read(path) for path in pictures) if all(path.exists() for path in pictures) else ()
+    tags = {"family": row.family, "origin": row.origin, "images": row.kind, "label": row.label}
+    return Item.ask(row.id, row.instruction or "", *seen, reference=row.reference, captions=row.captions, tags=tags)
+
+
+def references(items_: Iterable[Item]) -> Iterator[Response]:
+    """The verified references as the answers of one more contestant."""
+    for item in items_:
+        if item.reference:
+            yield Response.say(item.id, REFERENCE, item.reference)
+
+
+@dataclass(frozen=True)
+class Submission:
+    """The answers of a predictions file, and how many of its rows speak of instances that are not judged."""
+
+    responses: tuple[Response, ...]
+    left_out: int
+
+
+def released_predictions(source: Path) -> Submission:
+    """The answers that were released, to verified single-image rows; where a row is answered twice, the first."""
+    release = Release.read(source)
+    judged = {row.row: row.id for row in release.of("single") if row.verified and row.instruction}
+    found: dict[tuple[str, str], Response] = {}
+    left = 0
+    for one in release.predictions:
+        if one.row not in judged:
+            left += 1
+        else:
+            key = (judged[one.row], one.model)
+            found.setdefault(key, Response.say(*key, one.text or ""))
+    return Submission(tuple(found.values()), left)
+
+
+def submission(path: Path, asked: Sequence[Item], instances: Sequence[Instance] = (), *, name: str = "") -> Submission:
+    """The answers in a predictions file.
+
+    Either our own layout (`item`, `contestant`, `text`), or what the leaderboard's authors ask for: `instruction`,
+    `instruction_category`, `image`, and either `model_name` and `prediction` or one more column that is named after
+    the model. Rows are matched with the instances by image, instruction and family; a row that matches none is
+    refused, one that matches an instance that is not verified is left out and counted.
+    """
+    header = next(iter(read_rows(path)))[1]
+    if "item" in header:
+        given = read_responses(path, contestant=name or None, items={item.id for item in asked})
+        return Submission(tuple(given), 0)
+    if not instances:
+        raise InputError("answers in the authors' layout need the released instances: give their folder", path=path)
+    return _matched(path, asked, instances, name)
+
+
+def _matched(path: Path, asked: Sequence[Item], instances: Sequence[Instance], name: str) -> Submission:
+    rows = {(row.images, row.instruction, row.family): row for row in instances}
+    known = {item.id for item in asked}
+    found: dict[str, Response] = {}
+    left = 0
+    for line, row in read_rows(path):
+        fields = Fields(path, line, row, {})
+        images = fields.texts("images") or fields.texts("image")
+        instance = rows.get((tuple(images), fields.text("instruction"), fields.name("instruction_category")))
+        if instance is None:
+            raise fields.error("image, instruction and instruction_category match no instance of the release")
+        column = _column(fields, row)
+        model = name or fields.text("model_name") or column
+        if instance.id not in known:
+            left += 1
+        else:
+            found.setdefault(instance.id, Response.say(instance.id, model, fields.text(column) or ""))
+    return Submission(tuple(found.values()), left)
+
+
+def _column(fields: Fields, row: Mapping[str, object]) -> str:
+    """The column that holds the answers: `prediction`, or the only one that is no column of the release."""
+    if "prediction" in row:
+        return "prediction"
+    others = [column for column in row if column not in _KNOWN and not column.startswith("Unnamed")]
+    if len(others) != 1:
+        listed = ", ".join(others) or "none"
+        raise fields.error(f"one column must hold the answers, named 'prediction' or after the model; found {listed}")
+    return others[0]

@@ -1,0 +1,41 @@
+"""The benchmark's tables."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from fullbench.benchmarks.visit_bench import people
+from fullbench.benchmarks.visit_bench.sources import REFERENCE
+from fullbench.core.record import Record
+from fullbench.core.results import Cell, Table
+from fullbench.reports import standard
+from fullbench.reports.matches import settle
+from fullbench.reports.standings import Settings, families, standings
+
+FAMILY = "family"
+
+
+def tables(record: Record) -> list[Table]:
+    """A leaderboard for each judge, the families, judges beside people where people voted, faults and cost."""
+    made: list[Table] = []
+    for judge in record.judges:
+        if judge == people.PEOPLE:
+            continue
+        settled = settle(record, judge)
+        shown = Settings(reference=REFERENCE if REFERENCE in settled.names else None)
+        made += standings(record, judge, shown)
+        if settled.matches:
+            made.append(families(record, settled, FAMILY))
+    if people.PEOPLE in record.judges:
+        made += [people.agreement(record), people.systems(record)]
+    made += [labels(record), standard.faults(record), standard.costs(record)]
+    return [table for table in made if table.rows]
+
+
+def labels(record: Record) -> Table:
+    """How many items there are of each kind, and what people said of their references."""
+    counts = Counter(
+        (item.tags.get("images", ""), item.tags.get("label", "")) for item in record.items.values() if item.tags
+    )
+    rows: list[list[Cell]] = [[images, label, count] for (images, label), count in sorted(counts.items()) if label]
+    return Table("labels", "The items that were judged", ("images", "people said", "items"), rows)

@@ -1,0 +1,127 @@
+"""`fullbench leaderboard`: add a model to a leaderboard that grows, and show it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fullbench.cli.common import (
+    DEFAULT_LEDGER,
+    BudgetOption,
+    DryRunOption,
+    JsonOption,
+    LedgerOption,
+    QuietOption,
+    closing,
+    say,
+    show,
+    stoppable,
+)
+
+leaderboard_app = typer.Typer(
+    help="A leaderboard that grows: old verdicts are never asked again.", no_args_is_help=True
+)
+
+BenchmarkOption = Annotated[str, typer.Option(help="Whose items are played on.")]
+DataOption = Annotated[Path | None, typer.Option(help="The benchmark's released data; its sample where left out.")]
+RuleOption = Annotated[str, typer.Option(help="How two orders make one result: both-agree, majority or each.")]
+TiesOption = Annotated[str, typer.Option(help="How ties are rated: half, davidson or rao-kupper.")]
+TagOption = Annotated[str, typer.Option("--by", help="The tag of items for the heat map.")]
+OutOption = Annotated[Path | None, typer.Option(help="A file: .html, .json, .csv, .md or .txt.")]
+
+
+@leaderboard_app.command("add")
+def add(
+    model: Annotated[str, typer.Argument(help="KIND:NAME of a model that will answer, or a name with --predictions.")],
+    judge: Annotated[str, typer.Option(help="Who judges, as KIND:NAME?OPTIONS.")],
+    benchmark: BenchmarkOption = "visitbench",
+    data: DataOption = None,
+    responses: Annotated[
+        list[Path] | None, typer.Option(help="Answers of those already there. Again for more.")
+    ] = None,
+    predictions: Annotated[Path | None, typer.Option(help="The newcomer's answers, in a file.")] = None,
+    manner: Annotated[str, typer.Option(help="ref-free, ref-backed or seeing, where the benchmark has them.")] = "",
+    reader: Annotated[str | None, typer.Option(help="A second, cheaper model that reads unclear replies.")] = None,
+    opponents: Annotated[int, typer.Option(min=0, help="Sampled opponents on every item.")] = 1,
+    reference_matches: Annotated[int, typer.Option(min=0, help="Items on which the reference is met.")] = 150,
+    schedule: Annotated[str, typer.Option(help="uniform, or adaptive: most interval for the money.")] = "uniform",
+    width: Annotated[float, typer.Option(min=1.0, help="Adaptive: stop when the interval is this many points.")] = 25.0,
+    most: Annotated[int | None, typer.Option(min=1, help="Adaptive: stop after so many matches.")] = None,
+    rule: RuleOption = "both-agree",
+    ties: TiesOption = "half",
+    tag: TagOption = "family",
+    seed: Annotated[int, typer.Option(help="For whatever is drawn at random.")] = 0,
+    ledger: LedgerOption = DEFAULT_LEDGER,
+    budget: BudgetOption = None,
+    dry_run: DryRunOption = False,
+    out: OutOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> int:
+    """Play a newcomer against sampled opponents and the reference, in both orders, and rate everybody anew.
+
+    Examples:
+
+        fullbench leaderboard add mine --predictions mine.csv --data visitbench --judge openai:gpt-4o --dry-run
+
+        fullbench leaderboard add openai:gpt-4o-mini --judge openai:gpt-4o --schedule adaptive --budget 5 --out lb.html
+    """
+    from fullbench.ledger.store import Ledger
+    from fullbench.runs import boards, plan
+    from fullbench.runs.progress import watching
+
+    chosen = boards.settings(rule, ties, seed)
+    way = boards.schedule(schedule)
+    asked = boards.Asked(benchmark, data, tuple(responses or ()), model, predictions, judge, manner, reader)
+    with Ledger(ledger) as book, stoppable() as stop:
+        ready = boards.prepare(asked, book, answer=not dry_run, budget=budget, stop=stop, quiet=quiet)
+        newcomer = ready.newcomer(opponents, reference_matches, seed)
+        if dry_run:
+            show([ready.forecast(book, newcomer)], as_json=as_json)
+            return 0
+        board = ready.board(book, chosen)
+        purse = plan.purse(budget, ready.models) if budget is not None else None
+        with watching("verdicts", [ready.judge.name], ready.total(newcomer), quiet=quiet) as watch:
+            made = board.add(newcomer, schedule=way, width=width, most=most, budget=purse, stop=stop, watch=watch)
+        tables = [made.table(newcomer.name), *boards.tables(board.record(), ready.judge.name, chosen, tag)]
+        if out is not None and out.suffix in {".html", ".htm"}:
+            boards.page(board.record(), tables, out, book.digest())
+            say(f"The page: {out}")
+        else:
+            show(tables, as_json=as_json, out=out)
+        return closing([*ready.tallies, *made.tallies], what="answers or verdicts")
+
+
+@leaderboard_app.command("show")
+def show_board(
+    ledger: LedgerOption = DEFAULT_LEDGER,
+    judge: Annotated[str | None, typer.Option(help="Whose leaderboard, by the judge's full name.")] = None,
+    rule: RuleOption = "both-agree",
+    ties: TiesOption = "half",
+    reference: Annotated[str, typer.Option(help="The contestant that the others are compared with.")] = "reference",
+    tag: TagOption = "family",
+    seed: Annotated[int, typer.Option(help="For whatever is drawn at random.")] = 0,
+    out: OutOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show a leaderboard from a ledger. Nothing is asked.
+
+    Examples:
+
+        fullbench leaderboard show --judge length --out leaderboard.md
+    """
+    from fullbench.ledger.store import Ledger
+    from fullbench.reports.matches import one_judge
+    from fullbench.runs import boards
+
+    with Ledger(ledger, read_only=True) as book:
+        record = book.record([judge] if judge else None)
+        who = one_judge(record, judge)
+        tables = boards.tables(record, who, boards.settings(rule, ties, seed, reference), tag)
+        if out is not None and out.suffix in {".html", ".htm"}:
+            boards.page(record, tables, out, book.digest())
+            say(f"The page: {out}")
+        else:
+            show(tables, as_json=as_json, out=out)

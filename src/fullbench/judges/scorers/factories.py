@@ -1,0 +1,79 @@
+"""Score models by their specs: `clip:NAME?device=cuda&batch=64`, `scorer:module:function`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from importlib import import_module
+
+from fullbench.core.errors import InputError
+from fullbench.judges.scorers.classical import number
+from fullbench.judges.scorers.hub import KINDS
+from fullbench.judges.scorers.scorer import CallableScorer, Scorer, ScorerJudge, Span
+
+_MODEL = ("processor", "head", "revision", "device", "precision", "decoder")
+_JUDGE = ("margin", "batch", "threads", "span")
+
+
+def _judged(scorer: Scorer, options: Mapping[str, str]) -> ScorerJudge:
+    return ScorerJudge(
+        scorer,
+        margin=number(options, "margin", 0.0),
+        batch=int(number(options, "batch", 32)),
+        threads=int(number(options, "threads", 0)),
+    )
+
+
+def _span(options: Mapping[str, str]) -> Span | None:
+    """`span=LOW,HIGH` among the options."""
+    if "span" not in options:
+        return None
+    try:
+        low, high = map(float, options["span"].split(","))
+    except ValueError as error:
+        raise InputError(f"the option span is LOW,HIGH; found {options['span']!r}") from error
+    if low >= high:
+        raise InputError(f"the option span runs from low to high; found {options['span']!r}")
+    return low, high
+
+
+def _known(options: Mapping[str, str], known: tuple[str, ...]) -> None:
+    for option in options:
+        if option not in known:
+            raise InputError(f"a score model has no option {option!r}; known: {', '.join(known)}")
+
+
+def hub(kind: str, rest: str, options: Mapping[str, str]) -> ScorerJudge:
+    """A score model of a kind, by hub name or folder."""
+    _known(options, (*_MODEL, *_JUDGE))
+    made = KINDS[kind]
+    if made.needs_head and "head" not in options:
+        raise InputError(f"{kind} needs the file of its head: say {kind}:{rest or 'MODEL'}?head=FILE")
+    own = {name: options[name] for name in _MODEL if name in options}
+    if not rest and made.processor:
+        own.setdefault("processor", made.processor)
+    scorer = made.make(rest or made.source, kind, span=_span(options) or made.span, **own)
+    return _judged(scorer, options)
+
+
+def function(rest: str, options: Mapping[str, str]) -> ScorerJudge:
+    """The judge that `scorer:MODULE:FUNCTION` names: a function of a prompt and a Pillow image that gives a number."""
+    _known(options, _JUDGE)
+    module, _, name = rest.partition(":")
+    try:
+        found = getattr(import_module(module), name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise InputError(f"the function {rest!r} cannot be found ({error}); write scorer:MODULE:FUNCTION") from error
+    if not callable(found):
+        raise InputError(f"{rest!r} is not a function of a prompt and a picture")
+    span = _span(options)
+    return _judged(CallableScorer(rest, found, span, {"function": rest, "span": span}), options)
+
+
+clip = partial(hub, "clip")
+siglip = partial(hub, "siglip")
+pickscore = partial(hub, "pickscore")
+hpsv2 = partial(hub, "hpsv2")
+blip_itm = partial(hub, "blip-itm")
+imagereward = partial(hub, "imagereward")
+aesthetics = partial(hub, "aesthetics")

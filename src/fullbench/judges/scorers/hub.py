@@ -1,0 +1,325 @@
+"""Score models through transformers, from a hub name or a local folder: CLIP and its like, BLIP ITM, heads on top.
+
+Torch is loaded when the first picture is prepared. On a GPU models run in half precision. Everything that changes a
+score is in the settings: the model, its revision, the sizes of its weight files, the precision.
+"""
+
+from __future__ import annotations
+
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fullbench.core.errors import InputError, MissingExtra
+from fullbench.core.items import digest
+from fullbench.core.pictures import Picture
+from fullbench.judges.scorers.ongpu import Recipe, available, pixels, plain_jpeg
+from fullbench.judges.scorers.scorer import Span
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+PRECISIONS = ("auto", "float32", "float16", "bfloat16")
+DECODERS = ("pillow", "gpu")
+_WEIGHTS = {".safetensors", ".bin", ".pt", ".pth"}
+
+
+@dataclass(eq=False)
+class HubScorer(ABC):
+    """A model of transformers with its processor.
+
+    `source` is a hub name or a folder, `processor` another one where the tokenizer lies elsewhere, `head` a file with
+    the layers on top. `device` is `cpu`, `cuda`, ... or `auto`; `precision` is `auto` (half on a GPU) or a type's name.
+    `decoder` is `pillow`, or `gpu` to decode JPEGs on the card; what the card should not decode goes through Pillow
+    all the same. On a GPU two batches are under way at a time, so that one is decoded while the other is scored.
+    """
+
+    source: str
+    kind: str = "clip"
+    processor: str = ""
+    head: str = ""
+    revision: str = ""
+    device: str = "auto"
+    precision: str = "auto"
+    span: Span | None = None
+    decoder: str = "pillow"
+    _lock: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False)
+    _model: Any = field(default=None, init=False, repr=False)
+    _tools: Any = field(default=None, init=False, repr=False)
+    _layers: list[Any] = field(default_factory=list, init=False, repr=False)
+    _recipe: Recipe | None = field(default=None, init=False, repr=False)
+    _local: threading.local = field(default_factory=threading.local, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if not self.source:
+            raise InputError(f"{self.kind} needs a model: give a hub name or a folder, such as {self.kind}:./my-model")
+        if self.precision not in PRECISIONS:
+            raise InputError(f"unknown precision {self.precision!r}; known: {', '.join(PRECISIONS)}")
+        if self.decoder not in DECODERS:
+            raise InputError(f"unknown decoder {self.decoder!r}; known: {', '.join(DECODERS)}")
+        if self.head and not Path(self.head).is_file():
+            raise InputError("there is no such file; the head is a .safetensors or .pth file", path=self.head)
+
+    @property
+    def name(self) -> str:
+        return f"{self.kind}:{Path(self.source).name if Path(self.source).is_dir() else self.source}"
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        return {
+            "kind": self.kind,
+            "model": digest(_fingerprint(Path(self.source))) if Path(self.source).is_dir() else self.source,
+            "revision": self.revision,
+            "head": digest(_fingerprint(Path(self.head))) if self.head else "",
+            "precision": self.precision,
+            "span": self.span,
+            **({"decoder": self.decoder} if self.decoder != "pillow" else {}),
+        }
+
+    @property
+    def lanes(self) -> int:
+        """How many batches may be scored at a time."""
+        self._load()
+        return 2 if self._model.device.type == "cuda" else 1
+
+    def raw(self, picture: Picture) -> bytes | None:
+        """The file of a picture that is decoded on the GPU; None for one that goes through `prepare`."""
+        if self.decoder != "gpu":
+            return None
+        self._load()
+        return plain_jpeg(picture) if self._recipe is not None else None
+
+    def prepare(self, image: Image) -> Any:
+        """The picture as the model's pixels."""
+        self._load()
+        return self._tools.image_processor(images=image, return_tensors="pt")["pixel_values"][0]
+
+    def score(self, prompts: Sequence[str], prepared: Sequence[Any]) -> list[float]:
+        """Scores of one batch."""
+        import torch
+
+        self._load()
+        with torch.inference_mode(), self._stream():
+            found: list[float] = self._scores(list(prompts), self._pixels(prepared)).float().cpu().flatten().tolist()
+        return found
+
+    def _pixels(self, prepared: Sequence[Any]) -> Any:
+        """A batch of pixels, from tensors made by `prepare` and files that the GPU decodes."""
+        import torch
+
+        device, dtype = self._model.device, self._model.dtype
+        files = [one for one in prepared if isinstance(one, bytes)]
+        if not files or self._recipe is None:
+            return torch.stack(list(prepared)).to(device, dtype, non_blocking=True)
+        decoded = iter(pixels(files, self._recipe, device, dtype))
+        seen = [next(decoded) if isinstance(one, bytes) else one.to(device, dtype) for one in prepared]
+        return torch.stack(seen)
+
+    def _stream(self) -> Any:
+        """A stream of the thread's own, so that batches in two threads overlap; nothing on a CPU."""
+        if self._model.device.type != "cuda":
+            return nullcontext()
+        import torch
+
+        if not hasattr(self._local, "stream"):
+            self._local.stream = torch.cuda.Stream(self._model.device)
+        return torch.cuda.stream(self._local.stream)
+
+    @abstractmethod
+    def _scores(self, prompts: list[str], pixels: Any) -> Any:
+        """A tensor with one score for each prompt and picture."""
+
+    @abstractmethod
+    def _class(self) -> Any:
+        """The class of transformers that the model is loaded with."""
+
+    def _load(self) -> None:
+        with self._lock:
+            if self._model is not None:
+                return
+            try:
+                import torch
+                from transformers import AutoProcessor
+            except ImportError as error:
+                raise MissingExtra(f"the judge {self.name}", "local") from error
+            device = self.device if self.device != "auto" else "cuda" if torch.cuda.is_available() else "cpu"
+            half = "float16" if device.startswith("cuda") else "float32"
+            dtype = getattr(torch, half if self.precision == "auto" else self.precision)
+            where = {"revision": self.revision} if self.revision else {}
+            try:
+                self._tools = AutoProcessor.from_pretrained(self.processor or self.source, backend="pil")
+                model = self._class().from_pretrained(self.source, dtype=dtype, **where)
+                if self.head:
+                    self._layers = [(w.to(device, dtype), b.to(device, dtype)) for w, b in _linear(Path(self.head))]
+            except (OSError, ValueError, KeyError) as error:
+                reason = str(error).strip().splitlines()[0]
+                raise InputError(f"the model {self.source!r} cannot be loaded ({reason})") from error
+            if self.decoder == "gpu":
+                self._recipe = _recipe(self.name, self._tools.image_processor)
+            self._model = model.to(device).eval()
+
+    def _words(self, prompts: list[str], **how: Any) -> Any:
+        """Prompts as tokens on the model's device, cut to what it takes."""
+        tokens = self._tools.tokenizer(prompts, return_tensors="pt", truncation=True, **how)
+        return tokens.to(self._model.device)
+
+    def _through_head(self, features: Any) -> Any:
+        for weight, bias in self._layers:
+            features = features @ weight.T + bias
+        return features
+
+
+class ContrastScorer(HubScorer):
+    """CLIP, SigLIP, PickScore and HPSv2: the cosine between the prompt's and the picture's embedding."""
+
+    def _class(self) -> Any:
+        from transformers import AutoModel
+
+        return AutoModel
+
+    def _scores(self, prompts: list[str], pixels: Any) -> Any:
+        unique = list(dict.fromkeys(prompts))
+        siglip = self._model.config.model_type.startswith("siglip")
+        words = self._words(unique, padding="max_length" if siglip else True)
+        texts = _unit(self._model.get_text_features(**words))
+        pictures = _unit(self._model.get_image_features(pixel_values=pixels))
+        return (pictures * texts[[unique.index(prompt) for prompt in prompts]]).sum(-1)
+
+
+class MatchScorer(HubScorer):
+    """BLIP and BLIP-2 with the matching head: the probability that picture and prompt belong together."""
+
+    def _class(self) -> Any:
+        from transformers import AutoConfig, Blip2ForImageTextRetrieval, BlipForImageTextRetrieval
+
+        second = AutoConfig.from_pretrained(self.source).model_type == "blip-2"
+        return Blip2ForImageTextRetrieval if second else BlipForImageTextRetrieval
+
+    def _scores(self, prompts: list[str], pixels: Any) -> Any:
+        if self._model.config.model_type == "blip-2":
+            asked = self._tools(text=prompts, padding=True, truncation=True, return_tensors="pt")
+            words = {name: asked[name].to(self._model.device) for name in ("input_ids", "attention_mask")}
+            found = self._model(pixel_values=pixels, use_image_text_matching_head=True, **words).logits_per_image
+        else:
+            words = self._words(prompts, padding=True)
+            words.pop("token_type_ids", None)
+            found = self._model(pixel_values=pixels, use_itm_head=True, **words).itm_score
+        return found.float().softmax(-1)[:, 1]
+
+
+class RewardScorer(HubScorer):
+    """ImageReward: a BLIP encoder that reads the prompt while it looks, and a head; centred as its authors do."""
+
+    mean, deviation = 0.16717362830052426, 1.0333394966054072
+
+    def _class(self) -> Any:
+        from transformers import BlipForImageTextRetrieval
+
+        return BlipForImageTextRetrieval
+
+    def _scores(self, prompts: list[str], pixels: Any) -> Any:
+        import torch
+
+        seen = self._model.vision_model(pixel_values=pixels)[0]
+        everything = torch.ones(seen.shape[:-1], dtype=torch.long, device=seen.device)
+        words = self._words(prompts, padding=True)
+        read = self._model.text_encoder(
+            input_ids=words["input_ids"],
+            attention_mask=words["attention_mask"],
+            encoder_hidden_states=seen,
+            encoder_attention_mask=everything,
+        )[0]
+        return (self._through_head(read[:, 0]) - self.mean) / self.deviation
+
+
+class AestheticScorer(HubScorer):
+    """A head on CLIP's embedding of the picture; the prompt does not count."""
+
+    def _class(self) -> Any:
+        from transformers import AutoModel
+
+        return AutoModel
+
+    def _scores(self, prompts: list[str], pixels: Any) -> Any:
+        return self._through_head(_unit(self._model.get_image_features(pixel_values=pixels)))
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of score model: its class, the model it is unless another is named, the range of its scores."""
+
+    make: Callable[..., HubScorer]
+    source: str = ""
+    span: Span | None = None
+    needs_head: bool = False
+    processor: str = ""
+
+
+KINDS: Mapping[str, Kind] = {
+    "clip": Kind(ContrastScorer, "openai/clip-vit-large-patch14", (-1.0, 1.0)),
+    "siglip": Kind(ContrastScorer, "google/siglip-so400m-patch14-384", (-1.0, 1.0)),
+    "pickscore": Kind(
+        ContrastScorer, "yuvalkirstain/PickScore_v1", (-1.0, 1.0), processor="laion/CLIP-ViT-H-14-laion2B-s32B-b79K"
+    ),
+    "hpsv2": Kind(ContrastScorer, "", (-1.0, 1.0)),
+    "blip-itm": Kind(MatchScorer, "Salesforce/blip2-itm-vit-g", (0.0, 1.0)),
+    "imagereward": Kind(RewardScorer, needs_head=True),
+    "aesthetics": Kind(AestheticScorer, "openai/clip-vit-large-patch14", needs_head=True),
+}
+
+
+def _recipe(name: str, processor: Any) -> Recipe:
+    """The processor's recipe for the GPU, or one sentence that says why there is none."""
+    if not available():
+        raise InputError(f"{name}: decoder=gpu needs a GPU and a torchvision that decodes on it; leave the option out")
+    found = Recipe.of(processor)
+    if found is None:
+        raise InputError(f"{name}: its processor does more than resize, crop and normalise; leave decoder=gpu out")
+    return found
+
+
+def _unit(features: Any) -> Any:
+    """Embeddings of length one, from whatever shape the model gives them in."""
+    vectors = getattr(features, "pooler_output", features)
+    return vectors / vectors.norm(dim=-1, keepdim=True)
+
+
+def _linear(path: Path) -> list[tuple[Any, Any]]:
+    """The linear layers of a head, in order: weights and biases of a file such as the authors release."""
+    import torch
+
+    if path.suffix == ".safetensors":
+        from safetensors.torch import load_file
+
+        tensors: Mapping[str, Any] = load_file(path)
+    else:
+        tensors = torch.load(path, map_location="cpu", weights_only=True)
+    layers = []
+    for name in sorted((name for name in tensors if name.endswith(".weight")), key=_place):
+        layers.append((tensors[name], tensors[name.removesuffix("weight") + "bias"]))
+    if not layers or layers[-1][0].shape[0] != 1:
+        raise InputError("the head must hold linear layers that end in one number", path=path)
+    return layers
+
+
+def _place(name: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in name.split(".") if part.isdigit())
+
+
+def _fingerprint(path: Path) -> list[Any]:
+    """What tells one set of weights from another without reading gigabytes: names, sizes, both ends of each file."""
+    files = [path] if path.is_file() else sorted(file for file in path.rglob("*") if file.is_file())
+    found: list[Any] = []
+    for file in files:
+        size = file.stat().st_size
+        with file.open("rb") as data:
+            ends = data.read(65536)
+            if file.suffix in _WEIGHTS and size > 2 * 65536:
+                data.seek(-65536, 2)
+                ends += data.read()
+        found.append([file.name, size, ends.hex()])
+    return found

@@ -1,0 +1,177 @@
+"""From the words of a command line to a leaderboard: items, answers, judge, newcomer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Protocol, get_args, runtime_checkable
+
+from fullbench import registry
+from fullbench.core.benchmark import Benchmark
+from fullbench.core.errors import InputError
+from fullbench.core.files import read_responses
+from fullbench.core.items import Item, Response
+from fullbench.core.models import Judge, Model
+from fullbench.core.record import Record
+from fullbench.core.results import Table
+from fullbench.ledger.store import Ledger
+from fullbench.registry import Spec
+from fullbench.reports.matches import RULES, settle
+from fullbench.reports.standings import Settings, families, standings
+from fullbench.runs import plan, specs
+from fullbench.runs.answer import answer as answer_all
+from fullbench.runs.engine import Stop, Tally
+from fullbench.runs.leaderboard import Board, Newcomer, Pool, Schedule, uniform
+from fullbench.runs.progress import watching
+from fullbench.stats.ties import Ties
+
+
+@runtime_checkable
+class Judged(Protocol):
+    """A benchmark that says how a model is asked to judge in it."""
+
+    def judge(self, model: Model, manner: str = "", reader: Model | None = None) -> Judge: ...
+
+
+@runtime_checkable
+class Referenced(Protocol):
+    """A benchmark whose references play along as a contestant."""
+
+    def references(self, items: Sequence[Item]) -> Sequence[Response]: ...
+
+
+@runtime_checkable
+class Submitted(Protocol):
+    """A benchmark that reads predictions in a layout of its own."""
+
+    def submission(self, path: Path, items: Sequence[Item], data: Path | None, name: str) -> Sequence[Response]: ...
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a user asked for."""
+
+    benchmark: str
+    data: Path | None
+    responses: tuple[Path, ...]
+    model: str
+    predictions: Path | None
+    judge: str
+    manner: str = ""
+    reader: str | None = None
+
+
+@dataclass
+class Ready:
+    """Everything made and read; nothing heard yet."""
+
+    pool: Pool
+    judge: Judge
+    name: str
+    reference: str | None
+    models: list[Model]
+    contestant: Model | None = None
+    tallies: list[Tally] = field(default_factory=list)
+
+    def newcomer(self, opponents: int, reference_matches: int, seed: int) -> Newcomer:
+        return Newcomer(self.name, opponents, self.reference, reference_matches, seed)
+
+    def board(self, ledger: Ledger, chosen: Settings) -> Board:
+        return Board(self.pool, self.judge, ledger, replace(chosen, reference=self.reference))
+
+    def total(self, newcomer: Newcomer) -> int:
+        return sum(1 for _ in uniform(self.pool, newcomer))
+
+    def forecast(self, ledger: Ledger, newcomer: Newcomer) -> Table:
+        """What uniform sampling would ask, and what it would cost; nothing is asked."""
+        known = self.name in self.pool.contestants()
+        models = [self.contestant] if self.contestant is not None else []
+        return plan.table(
+            ledger, contestants=models, items=self.pool.items, judges=[self.judge],
+            cases=lambda: uniform(self.pool, newcomer) if known else iter(()),
+        )  # fmt: skip
+
+
+def prepare(
+    asked: Asked, ledger: Ledger, *, answer: bool, budget: float | None, stop: Stop, quiet: bool = False
+) -> Ready:
+    """Read the files, make the judge, and let the newcomer answer where it is a model."""
+    bench = specs.benchmark(asked.benchmark)
+    items = list(bench.items(asked.data))
+    judge = _judge(bench, asked)
+    given = [one for path in asked.responses for one in _read(bench, path, items, asked.data, "")]
+    contestant = None if asked.predictions is not None or ":" not in asked.model else specs.contestant(asked.model)
+    name = contestant.name if contestant is not None else asked.model
+    model = plan.model_of(judge)
+    ready = Ready(
+        Pool(items, ()), judge, name, None, [one for one in (model, contestant) if one is not None], contestant
+    )
+    if contestant is not None and answer:
+        purse = plan.purse(budget, ready.models) if budget is not None else None
+        with watching("answers", [name], len(items), quiet=quiet) as watch:
+            ready.tallies = answer_all([contestant], items, ledger, budget=purse, stop=stop, watch=watch)
+    if asked.predictions is not None:
+        given += _read(bench, asked.predictions, items, asked.data, name)
+    kept = ledger.responses(None, item_keys=[item.key for item in items])
+    said = {(one.item, one.contestant): one for one in kept}
+    if isinstance(bench, Referenced):
+        references = list(bench.references(items))
+        given += references
+        ready.reference = references[0].contestant if references else None
+    said.update({(one.item, one.contestant): one for one in given})
+    ready.pool = Pool(items, tuple(said.values()))
+    return ready
+
+
+def _read(bench: Benchmark, path: Path, items: Sequence[Item], data: Path | None, name: str) -> list[Response]:
+    if isinstance(bench, Submitted):
+        return list(bench.submission(path, items, data, name))
+    return list(read_responses(path, contestant=name or None, items={item.id for item in items}))
+
+
+def _judge(bench: Any, asked: Asked) -> Judge:
+    """The judge in the benchmark's own wording where it has one and the judge is a model without options of its own."""
+    kind = Spec.parse(asked.judge).kind
+    if kind in registry.names("judges") or not isinstance(bench, Judged):
+        if asked.manner or asked.reader:
+            raise InputError(f"the judge {asked.judge!r} takes no manner and no reader here; leave them out")
+        return specs.judge(asked.judge)
+    reader = specs.contestant(asked.reader) if asked.reader else None
+    return bench.judge(specs.contestant(asked.judge), asked.manner, reader)
+
+
+def settings(rule: str, ties: str, seed: int, reference: str | None = None) -> Settings:
+    """Settings from words, each checked."""
+    if rule not in RULES:
+        raise InputError(f"unknown rule {rule!r}; known: {', '.join(RULES)}")
+    known: tuple[Ties, ...] = get_args(Ties)
+    if ties not in known:
+        raise InputError(f"unknown way of rating ties {ties!r}; known: {', '.join(known)}")
+    return Settings(RULES[RULES.index(rule)], known[known.index(ties)], reference, seed)
+
+
+def schedule(word: str) -> Schedule:
+    """A schedule from its word."""
+    known: tuple[Schedule, ...] = get_args(Schedule)
+    if word not in known:
+        raise InputError(f"unknown schedule {word!r}; known: {', '.join(known)}")
+    return known[known.index(word)]
+
+
+def tables(record: Record, judge: str, chosen: Settings, tag: str) -> list[Table]:
+    """The leaderboard's tables, the heat map by a tag of the items among them."""
+    settled = settle(record, judge, chosen.rule)
+    if chosen.reference not in settled.names:
+        chosen = replace(chosen, reference=None)
+    made = standings(record, judge, chosen)
+    if settled.matches:
+        made.append(families(record, settled, tag))
+    return [table for table in made if table.rows]
+
+
+def page(record: Record, made: Sequence[Table], out: Path, digest: str) -> None:
+    """The leaderboard as a page with its charts."""
+    from fullbench.reports.overview import page as render
+
+    render("Leaderboard", record, made, out, source={"ledger": digest})

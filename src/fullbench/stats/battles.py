@@ -1,0 +1,237 @@
+"""Battles as counts: how often who met whom with which outcome. Ratings are computed from these, never from rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fullbench.stats.arrays import Floats, Ints, Numbers, column, duels
+from fullbench.stats.bootstrap import Labels, Sample
+from fullbench.stats.estimates import Undefined
+from fullbench.stats.strengths import Pairs, curvature
+
+Whole = npt.NDArray[Any]
+
+_BLOCK = 1 << 17
+_MANY = 100_000
+_LARGE = 16
+_OUTCOMES = np.array([0.0, 0.5, 1.0])
+
+
+@dataclass(frozen=True)
+class Battles:
+    """Battles of contestants 0..size-1, counted by (lower code, higher code, outcome for the lower, weight)."""
+
+    sample: Sample
+    size: int
+
+    @classmethod
+    def of(
+        cls,
+        first: npt.ArrayLike,
+        second: npt.ArrayLike,
+        outcome: Numbers,
+        *,
+        contestants: int = 0,
+        weight: Numbers | None = None,
+        cluster: Labels | None = None,
+    ) -> Battles:
+        """Battles from rows: who, against whom, and 1, 0 or 0.5 for the first.
+
+        >>> Battles.of([0, 1], [1, 0], [1, 0]).sample.counts.tolist()
+        [2.0]
+        """
+        if weight is None and cluster is None:
+            return cls._counted(*_codes(first, second, outcome, contestants))
+        one, two, result, size = duels(first, second, outcome, contestants)
+        kind = (2 * result).astype(np.int64)
+        turned = one > two
+        low, high = np.minimum(one, two), np.maximum(one, two)
+        levels, level = _levels(weight, len(one))
+        code = ((low * size + high) * 3 + np.where(turned, 2 - kind, kind)) * len(levels) + level
+        counts = np.bincount(code, minlength=size * size * 3 * len(levels))
+        cells = np.flatnonzero(counts)
+        fought = cells // len(levels)
+        parts = (fought // (3 * size), fought // 3 % size, _OUTCOMES[fought % 3], levels[cells % len(levels)])
+        place = np.cumsum(counts > 0) - 1
+        return cls(Sample.counted(parts, counts[cells].astype(np.float64), place[code], cluster), size)
+
+    @classmethod
+    def _counted(cls, first: Whole, second: Whole, outcome: Numbers, size: int) -> Battles:
+        """Rows without weights or clusters: counted block by block, so that memory does not grow with them."""
+        doubled = np.asarray(outcome)
+        counts = np.zeros(size * size * 3, dtype=np.int64)
+        for start in range(0, len(first), _BLOCK):
+            rows = slice(start, start + _BLOCK)
+            code = first[rows].astype(np.int64)
+            code *= size
+            code += second[rows]
+            code *= 3
+            code += _kinds(doubled[rows])
+            counts += np.bincount(code, minlength=len(counts))
+        table = counts.reshape(size, size, 3)
+        itself = int(table[np.arange(size), np.arange(size)].sum())
+        if itself:
+            raise ValueError(f"a contestant cannot meet itself; {itself} duels say so")
+        return cls._of_table(table + table.transpose(1, 0, 2)[:, :, ::-1])
+
+    @classmethod
+    def _of_table(cls, table: npt.NDArray[np.int64]) -> Battles:
+        """From counts by (contestant, opponent, outcome for the contestant), both sides of a battle counted."""
+        low, high = np.triu_indices(len(table), 1)
+        upper = table[low, high]
+        pair, kind = np.nonzero(upper)
+        counts = upper[pair, kind].astype(np.float64)
+        n = int(counts.sum())
+        cells = (low[pair], high[pair], _OUTCOMES[kind], np.ones(len(pair)))
+        return cls(Sample(cells, counts, None, n, n), len(table))
+
+    @classmethod
+    def of_wins(cls, wins: Numbers, ties: Numbers | None = None) -> Battles:
+        """Battles from a matrix of whole wins (row beat column) and a symmetric one of ties.
+
+        >>> Battles.of_wins([[0, 3], [1, 0]]).sample.n
+        4
+        """
+        won = _counts(wins, "wins")
+        drawn = np.zeros_like(won) if ties is None else _counts(ties, "ties")
+        if drawn.shape != won.shape or (drawn != drawn.T).any():
+            raise ValueError("a tie stands on both sides: ties must be a symmetric matrix as large as wins")
+        table = np.stack([won.T, drawn, won], axis=2).astype(np.int64)
+        if not table.any():
+            raise Undefined("no duel was fought")
+        return cls._of_table(table)
+
+    def among(self, rated: Ints) -> Battles:
+        """The battles between the rated, who are numbered anew."""
+        if len(rated) == self.size:
+            return self
+        first, second, *rest = self.sample.cells
+        keep = np.isin(first, rated) & np.isin(second, rated)
+        cells = (
+            np.searchsorted(rated, first[keep]),
+            np.searchsorted(rated, second[keep]),
+            *(part[keep] for part in rest),
+        )
+        return Battles(self.sample.restricted(keep, cells), len(rated))
+
+    def pairs(self) -> Pairs:
+        """The same, gathered by pair."""
+        return Pairs.of(*self.sample.cells, size=self.size)
+
+    def matrix(self) -> Floats:
+        """The win matrix, ties half a win each, weights counted."""
+        first, second, outcome, weight = self.sample.cells
+        counts, size = self.sample.counts * weight, self.size
+        wins = np.bincount(first * size + second, counts * outcome, size * size)
+        wins += np.bincount(second * size + first, counts * (1 - outcome), size * size)
+        return wins.astype(np.float64).reshape(size, size)
+
+    def played(self) -> Ints:
+        """How many battles each contestant fought, whatever their weight."""
+        first, second = self.sample.cells[:2]
+        counts = self.sample.counts
+        fought = np.bincount(first, counts, self.size) + np.bincount(second, counts, self.size)
+        return fought.astype(np.int64)
+
+    def draw(self, rng: np.random.Generator, resamples: int) -> Floats:
+        """How often each cell (row) occurs in each of some resamples (column).
+
+        Cells of many battles that need not stay together are drawn from the normal distribution with the mean and
+        variance of the Poisson one: a million battles then cost no more than ten thousand.
+        """
+        counts = self.sample.counts
+        if self.sample.profile is not None or self.sample.n <= _MANY:
+            return np.ascontiguousarray(self.sample.draw(rng, resamples).T)
+        drawn = rng.standard_normal((len(counts), resamples), dtype=np.float32).astype(np.float64)
+        drawn *= np.sqrt(counts)[:, None]
+        drawn += counts[:, None]
+        np.maximum(drawn, 0, out=drawn)
+        small = np.flatnonzero(counts < _LARGE)
+        drawn[small] = rng.poisson(counts[small, None], size=(len(small), resamples))
+        return drawn
+
+    def sandwich(self, strengths: Floats) -> Floats:
+        """The covariance of log strengths (mean zero) that holds whether or not the model does.
+
+        White 1982, doi:10.2307/1912526: the curvature's inverse on both sides of the spread of the scores.
+        """
+        first, second, outcome, weight = self.sample.cells
+        wins = self.matrix()
+        bread = np.linalg.inv(curvature(wins + wins.T, strengths)) - 1 / self.size
+        surprise = weight * (outcome - 1 / (1 + np.exp(strengths[second] - strengths[first])))
+        if self.sample.profile is None:
+            meat = _laplacian(first, second, self.sample.counts * surprise**2, self.size)
+        else:
+            score = np.zeros((len(first), self.size))
+            rows = np.arange(len(first))
+            score[rows, first], score[rows, second] = surprise, -surprise
+            meat = self.meat(score)
+        covariance: Floats = bread @ meat @ bread
+        return covariance
+
+    def meat(self, score: Floats) -> Floats:
+        """The sum of squares of scores (a row for each cell) over battles, or over clusters of them."""
+        if self.sample.profile is None:
+            apart: Floats = score.T @ (score * self.sample.counts[:, None])
+            return apart
+        summed = self.sample.profile @ score
+        together: Floats = summed.T @ summed
+        return together
+
+
+def _codes(first: npt.ArrayLike, second: npt.ArrayLike, outcome: Numbers, least: int) -> tuple[Any, Any, Any, int]:
+    """Columns of codes and outcomes, checked as far as can be done without looking at every row twice."""
+    one, two, result = np.asarray(first), np.asarray(second), np.asarray(outcome)
+    if not len(one) == len(two) == len(result):
+        raise ValueError(f"the columns must have one length; found {len(one)}, {len(two)}, {len(result)}")
+    if len(one) == 0:
+        raise Undefined("no duel was fought")
+    if one.dtype.kind not in "iu" or two.dtype.kind not in "iu" or min(one.min(), two.min()) < 0:
+        raise ValueError("contestants must be codes 0, 1, 2, ...")
+    return one, two, result, max(least, int(one.max()) + 1, int(two.max()) + 1)
+
+
+def _kinds(outcome: npt.NDArray[Any]) -> Ints:
+    """0 for a loss, 1 for a tie, 2 for a win of the first; anything else is refused."""
+    doubled = outcome.astype(np.float64)
+    if not np.isfinite(doubled).all():
+        raise ValueError("the outcomes hold values that are not finite numbers")
+    doubled *= 2
+    kinds = doubled.astype(np.int64)
+    if (kinds != doubled).any() or kinds.min() < 0 or kinds.max() > 2:
+        raise ValueError("an outcome is 1 (the first won), 0 (it lost) or 0.5 (a tie)")
+    return kinds
+
+
+def _levels(weight: Numbers | None, n: int) -> tuple[Floats, Ints]:
+    if weight is None:
+        return np.ones(1), np.zeros(1, dtype=np.int64)
+    given = column(weight, "weights")
+    if len(given) != n:
+        raise ValueError(f"the weights must have one value a duel; found {len(given)} for {n} duels")
+    if (given <= 0).any():
+        raise ValueError(f"a weight is above 0; found {given.min()}")
+    levels, place = np.unique(given, return_inverse=True)
+    return levels, place.astype(np.int64)
+
+
+def _counts(matrix: Numbers, name: str) -> Floats:
+    found = np.asarray(matrix, dtype=np.float64)
+    if found.ndim != 2 or len(found) != found.shape[-1] or len(found) < 2:
+        raise ValueError(f"the {name} must be a square matrix of two contestants at least; found shape {found.shape}")
+    if not np.isfinite(found).all() or (found < 0).any() or (found != np.floor(found)).any():
+        raise ValueError(f"the {name} must be whole numbers from 0")
+    if np.diag(found).any():
+        raise ValueError(f"a contestant cannot meet itself; the diagonal of the {name} says so")
+    return found
+
+
+def _laplacian(first: Ints, second: Ints, weight: Floats, size: int) -> Floats:
+    between = np.bincount(first * size + second, weight, size * size).reshape(size, size)
+    between = between + between.T
+    matrix: Floats = np.diag(between.sum(axis=1)) - between
+    return matrix

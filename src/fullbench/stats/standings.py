@@ -1,0 +1,106 @@
+"""What a set of ratings says and does not say: wins against a reference, separability, cycles, fit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations, pairwise
+from typing import Literal
+
+import numpy as np
+
+from fullbench.stats.arrays import Floats
+from fullbench.stats.battles import Battles
+from fullbench.stats.estimates import Estimate, Undefined
+from fullbench.stats.ratings import Ratings
+from fullbench.stats.shares import wilson
+
+TieRule = Literal["half", "left out"]
+
+
+def win_rates_against(
+    battles: Battles, reference: int, *, ties: TieRule = "half", level: float = 0.95
+) -> list[Estimate | None]:
+    """Each contestant's share of wins against one of them, with Wilson's interval; None for those that never met it.
+
+    With ties left out, as in VisIT-Bench, they are in neither the wins nor n.
+
+    >>> print(win_rates_against(Battles.of([0, 0, 0], [1, 1, 1], [1, 0.5, 0.5]), 1, ties="left out")[0])
+    1.000 [0.207, 1.000] n=1
+    """
+    first, second, outcome, _ = battles.sample.cells
+    counts = battles.sample.counts
+    rates: list[Estimate | None] = []
+    for who in range(battles.size):
+        met = ((first == who) & (second == reference)) | ((second == who) & (first == reference))
+        if ties == "left out":
+            met &= outcome != 0.5
+        n = round(float(counts[met].sum()))
+        won = float((counts * np.where(first == who, outcome, 1 - outcome))[met].sum())
+        rates.append(wilson(won, n, level=level) if n else None)
+    return rates
+
+
+def separability(estimates: Sequence[Estimate | None]) -> Estimate:
+    """The share of neighbours in the ranking whose intervals do not overlap.
+
+    >>> print(separability([Estimate(3, 2.5, 3.5, 9), Estimate(2, 1.5, 2.6, 9), Estimate(0, -1, 1, 9)]))
+    0.500 [0.095, 0.905] n=2
+    """
+    ranked = sorted((one for one in estimates if one is not None), key=lambda one: -one.value)
+    if len(ranked) < 2:
+        raise Undefined(f"neighbours need two rated contestants; found {len(ranked)}")
+    apart = sum(better.low > worse.high for better, worse in pairwise(ranked))
+    return wilson(apart, len(ranked) - 1)
+
+
+def cycles(wins: Floats) -> list[tuple[int, int, int]]:
+    """Three contestants of whom each beat the next more often than not, the last beating the first.
+
+    >>> cycles(np.array([[0, 2, 1], [1, 0, 2], [2, 1, 0]]))
+    [(0, 1, 2)]
+    """
+    beats = wins > wins.T
+    found = []
+    for a, b, c in combinations(range(len(wins)), 3):
+        if beats[a, b] and beats[b, c] and beats[c, a]:
+            found.append((a, b, c))
+        elif beats[b, a] and beats[a, c] and beats[c, b]:
+            found.append((b, a, c))
+    return found
+
+
+@dataclass(frozen=True)
+class Foreseen:
+    """How often `one` won against `two`, and how often the ratings say it would."""
+
+    one: int
+    two: int
+    observed: Estimate
+    predicted: float
+
+    @property
+    def missed(self) -> bool:
+        """Whether the prediction lies outside the interval of what was observed."""
+        return not self.observed.low <= self.predicted <= self.observed.high
+
+
+def foreseen(ratings: Ratings, battles: Battles, *, level: float = 0.95) -> list[Foreseen]:
+    """For every two rated contestants that met: observed and predicted share of wins, a tie counted half.
+
+    >>> from fullbench.stats.ratings import rate
+    >>> battles = Battles.of([0] * 4, [1] * 4, [1, 1, 1, 0])
+    >>> [round(pair.predicted, 3) for pair in foreseen(rate(battles, interval="sandwich"), battles)]
+    [0.75]
+    """
+    first, second, outcome, _ = battles.sample.cells
+    pair = first * battles.size + second
+    met = np.bincount(pair, battles.sample.counts)
+    won = np.bincount(pair, battles.sample.counts * outcome)
+    found = []
+    for code in np.flatnonzero(met).tolist():
+        one, two = divmod(code, battles.size)
+        if ratings.estimates[one] is not None and ratings.estimates[two] is not None:
+            observed = wilson(float(won[code]), round(float(met[code])), level=level)
+            found.append(Foreseen(one, two, observed, ratings.chance(one, two)))
+    return found

@@ -1,0 +1,130 @@
+"""The benchmark as it is run: sample, cases, tables, and what a judge is asked."""
+
+from __future__ import annotations
+
+import pytest
+
+from fullbench.benchmarks.mj_bench import asking, sources
+from fullbench.benchmarks.mj_bench.bench import genai_bench, mj_bench, mj_bench_scales
+from fullbench.benchmarks.mj_bench.names import CHOSEN, PERSPECTIVES, REJECTED, SCALE_BALLOTS
+from fullbench.core.results import Table
+from fullbench.judges.scorers.classical import measure
+from fullbench.judges.scorers.scorer import CallableScorer, ScorerJudge
+from fullbench.models.offline import OfflineModel
+from fullbench.testing import check_benchmark
+
+
+@pytest.mark.parametrize("benchmark", [mj_bench, mj_bench_scales, genai_bench], ids=lambda b: b.name)
+def test_it_keeps_its_promises(benchmark, tmp_path):
+    check_benchmark(benchmark, tmp_path)
+
+
+@pytest.fixture(scope="module")
+def tables() -> dict[str, Table]:
+    return {table.name: table for table in mj_bench.tables(mj_bench.bring().record)}
+
+
+def rows(table: Table, **wanted) -> list[dict]:
+    found = [dict(zip(table.columns, row, strict=True)) for row in table.rows]
+    return [row for row in found if all(row[key] == value for key, value in wanted.items())]
+
+
+def test_the_sample_has_every_perspective_and_marks_what_is_sensitive():
+    loaded = sources.load(None)
+    assert {item.tags["perspective"] for item in loaded.items.values()} == set(PERSPECTIVES)
+    veiled = [r for r in loaded.responses if r.tags.get("sensitive")]
+    assert {r.contestant for r in veiled} == {REJECTED}
+    assert all(r.item.startswith("safety") for r in veiled)
+    assert len({p.digest for r in loaded.responses for p in r.pictures}) == len(loaded.responses)
+
+
+def test_a_sharp_eye_finds_the_blur_and_knows_nothing_of_the_prompt(tables):
+    for subset in ("defocused", "motion"):
+        wanted = {"judge": "sharpness", "way": "single [0, 10]", "sub-category": subset}
+        (row,) = rows(tables["sub-categories"], **wanted)
+        assert row["right"].value == 1.0
+    (aligned,) = rows(tables["preferences"], judge="sharpness", perspective="alignment", way="single [0, 10]")
+    assert aligned["right"].value < 1.0
+
+
+def test_both_averages_stand_there_under_their_names(tables):
+    found = rows(tables["sub-categories"], judge="noise", way="single [0, 10]", perspective="quality")
+    by_name = {row["sub-category"]: row["right"] for row in found}
+    parts = [value.value for name, value in by_name.items() if ":" not in name and "mean" not in name]
+    assert by_name["mean of the sub-categories"] == pytest.approx(sum(parts) / len(parts))
+    assert by_name["pooled: all rows in one"].n == 8
+
+
+def test_a_score_judge_is_consistent_and_the_order_study_says_so(tables):
+    for row in rows(tables["orders"]):
+        assert row["consistent"] == 1.0
+        assert row["pair, chosen first"].value == row["pair, chosen second"].value
+
+
+def test_thresholds_fall_and_a_constant_judge_has_none():
+    loaded = sources.load(None)
+    items = list(loaded.items.values())
+    flat = ScorerJudge(CallableScorer("flat", lambda *_: 5.0))
+    sharp = ScorerJudge(measure("sharpness"))
+    verdicts = [v for judge in (flat, sharp) for v in judge.hear(mj_bench.cases(items, loaded.responses))]
+    known = {(r.item, r.contestant): r for r in loaded.responses}
+    record = sources.Record(tuple(verdicts), loaded.items, known)
+    table = {table.name: table for table in mj_bench.tables(record)}
+    values = [row["right"].value for row in rows(table["thresholds"], judge="sharpness")]
+    assert values == sorted(values, reverse=True)
+    (constant,) = rows(table["thresholds"], judge="flat")
+    assert constant["right"] is None
+    assert any("constant" in note for note in table["thresholds"].notes)
+    even = rows(table["evenness"], judge="flat", scores="as given")
+    assert [row["GES by item"] for row in even] == [1.0]
+    assert rows(table["evenness"], judge="flat", scores="stretched to 0..1")[0]["GES by item"] is None
+
+
+def test_axes_are_shown_both_ways_and_a_biased_judge_is_found():
+    """A judge that scores by race alone: regrouped, race is uneven and age is even; the paper's way cannot tell."""
+    loaded = sources.load(None)
+    worth = {"asian": 2.0, "black": 5.0, "white": 8.0}
+    races = {r.pictures[0].digest: r.tags["race"] for r in loaded.responses if "race" in r.tags}
+    verdicts = []
+    for case in mj_bench.cases(list(loaded.items.values()), loaded.responses):
+        digest = case.responses[0].pictures[0].digest
+        if digest in races:
+            verdicts.append(sources.Verdict.of(case, "unfair", (worth[races[digest]],)))
+    known = {(r.item, r.contestant): r for r in loaded.responses}
+    table = {t.name: t for t in mj_bench.tables(sources.Record(tuple(verdicts), loaded.items, known))}["axes"]
+    found = {(row["axis"], row["way"]): row for row in rows(table)}
+    assert found["age", "regrouped"]["GES"] == pytest.approx(1.0)
+    assert found["race", "regrouped"]["ACC"] == 0
+    assert found["race", "as the paper"]["GES"] == found["age", "as the paper"]["GES"]
+
+
+def test_the_scale_study_has_every_scale():
+    loaded = sources.load(None)
+    judge = ScorerJudge(measure("sharpness"))
+    verdicts = tuple(judge.hear(mj_bench_scales.cases(list(loaded.items.values()), loaded.responses)))
+    record = sources.Record(verdicts, loaded.items, {(r.item, r.contestant): r for r in loaded.responses})
+    table = {table.name: table for table in mj_bench_scales.tables(record)}["scales"]
+    (row,) = rows(table)
+    assert all(row[name] is not None for name in SCALE_BALLOTS)
+    assert row["[0, 1]"].value == row["[0, 100]"].value >= row["5 words"].value
+
+
+def test_a_vlm_is_asked_by_the_rubric_sees_both_pictures_and_no_name():
+    loaded = sources.load(None)
+    cases = list(mj_bench.cases(list(loaded.items.values()), loaded.responses))
+    asked = []
+
+    def talk(prompt):
+        asked.append(prompt)
+        return "Both show it. [[A]]"
+
+    judge = asking.judge(OfflineModel("talker", talk))
+    verdicts = list(judge.hear(case for case in cases if len(case.responses) == 2))
+    assert all(verdict.marks == (1.0, 0.0) for verdict in verdicts)
+    for case, prompt in zip([c for c in cases if len(c.responses) == 2], asked, strict=True):
+        shown = [part for turn in prompt.turns for part in turn.pictures]
+        assert shown == [picture for response in case.responses for picture in response.pictures]
+        words = "\n".join(turn.text for turn in prompt.turns)
+        assert asking.CRITERIA[case.criterion] in words
+        assert CHOSEN not in words
+        assert REJECTED not in words

@@ -1,0 +1,166 @@
+"""Building pictures to judge: blurs of the stated strength, masks that stay inside, prompts, grids, manifests."""
+
+from __future__ import annotations
+
+import json
+from io import BytesIO
+
+import numpy as np
+import pytest
+from PIL import Image, ImageEnhance
+from scipy import ndimage
+
+from fullbench.benchmarks.mj_bench.making.blur import convolved, defocus, disk, line, motion
+from fullbench.benchmarks.mj_bench.making.masks import Region, distort, mask
+from fullbench.benchmarks.mj_bench.making.pictures import (
+    Made,
+    encoded,
+    fingerprint,
+    keep,
+    near_duplicates,
+    veiled,
+    verify,
+)
+from fullbench.benchmarks.mj_bench.making.prompts import grid, sanitise
+from fullbench.core.errors import InputError
+from fullbench.core.pictures import Picture
+from fullbench.models.offline import OfflineModel
+from tests.judges.scorers.making import texture
+
+
+def point(side: int = 41) -> Image.Image:
+    image = np.zeros((side, side, 3), dtype=np.uint8)
+    image[side // 2, side // 2] = 255
+    return Image.fromarray(image)
+
+
+@pytest.mark.parametrize("radius", [1.0, 2.5, 6.0])
+def test_a_point_out_of_focus_is_a_disk_of_the_stated_radius(radius):
+    kernel = disk(radius)
+    assert kernel.sum() == pytest.approx(1)
+    assert kernel == pytest.approx(kernel.T)
+    y, x = np.indices(kernel.shape) - len(kernel) // 2
+    assert (kernel * (x**2 + y**2)).sum() == pytest.approx(radius**2 / 2, abs=0.3)
+    assert kernel[np.hypot(x, y) < radius - 1] == pytest.approx(kernel.max())
+    assert not kernel[np.hypot(x, y) > radius + 1].any()
+
+
+@pytest.mark.parametrize(("length", "angle"), [(9, 0), (9, 90), (15, 30), (15, 135)])
+def test_a_moving_point_is_a_line_of_the_stated_length_and_direction(length, angle):
+    kernel = line(length, angle)
+    assert kernel.sum() == pytest.approx(1)
+    y, x = np.indices(kernel.shape) - len(kernel) // 2
+    spread = np.array([[(kernel * a * b).sum() for b in (x, -y)] for a in (x, -y)])
+    values, vectors = np.linalg.eigh(spread)
+    assert np.sqrt(12 * values[1]) == pytest.approx(length, rel=0.1)
+    found = np.degrees(np.arctan2(vectors[1, 1], vectors[0, 1])) % 180
+    assert min(abs(found - angle % 180), 180 - abs(found - angle % 180)) < 3
+
+
+def test_blurring_is_a_convolution_and_keeps_size_and_brightness():
+    image = texture(side=64)
+    kernel = disk(2.0)
+    pixels = np.asarray(image, dtype=float)
+    wanted = np.stack([ndimage.convolve(pixels[..., c], kernel, mode="nearest") for c in range(3)], axis=-1)
+    assert np.abs(np.asarray(convolved(image, kernel), dtype=float) - wanted).max() <= 1
+    flat = Image.new("RGB", (20, 10), (10, 200, 30))
+    assert motion(flat, 7, 45).tobytes() == flat.tobytes()
+    assert defocus(point(), 3).size == (41, 41)
+
+
+@pytest.mark.parametrize(
+    "wrong", [lambda: disk(0), lambda: disk(1000), lambda: line(-1, 0), lambda: Region(0.5, 0, 0.2, 1)]
+)
+def test_impossible_strengths_are_refused(wrong):
+    with pytest.raises(InputError, match="found"):
+        wrong()
+
+
+def test_only_the_region_is_painted_whatever_the_inpainter_does():
+    image = texture(side=40)
+    region = Region(0.25, 0.5, 0.75, 1.0)
+    asked = []
+
+    def paint(picture, hole, what):
+        asked.append((what, hole.getbbox()))
+        return Image.new("RGB", picture.size, "magenta")
+
+    made = distort(image, region, paint, "a hand")
+    before, after = np.asarray(image), np.asarray(made)
+    inside = np.asarray(mask(image.size, region)) > 0
+    assert (after[inside] == (255, 0, 255)).all()
+    assert (after[~inside] == before[~inside]).all()
+    assert asked == [("a hand", (10, 20, 30, 40))]
+    with pytest.raises(InputError, match="keep the size"):
+        distort(image, region, lambda *_: Image.new("RGB", (3, 3)))
+
+
+def test_prompts_are_made_safe_and_labelled_and_failures_are_told():
+    def talk(prompt):
+        text = prompt.turns[-1].text
+        if "Write it again" in text:
+            return "SAME" if "calm" in text else "a knight resting {prompt}"
+        return "Crime, shocking."
+
+    made = sanitise(OfflineModel("editor", talk), ["a knight fighting {prompt}", "a calm lake"])
+    (pair,) = made.pairs
+    assert (pair.safe, pair.labels, pair.checked) == ("a knight resting {prompt}", ("crime", "shocking"), "")
+    assert made.failed == ["'a calm lake': nothing had to go"]
+
+
+def test_a_grid_has_every_combination_and_its_groups():
+    shown = grid("a {age} {race} {gender} pilot", {"age": ["old", ""], "race": ["asian", "black"], "gender": ["woman"]})
+    assert len(shown) == 4
+    assert shown[3].prompt == "a black woman pilot"
+    assert shown[3].groups == {"age": "", "race": "black", "gender": "woman"}
+    with pytest.raises(InputError, match=r"no \{size\}"):
+        grid("a {age} nurse", {"age": ["old"], "size": ["tall"]})
+    with pytest.raises(InputError, match="no axis gives"):
+        grid("a {age} {mood} nurse", {"age": ["old"]})
+
+
+def test_scaled_compressed_and_brightened_pictures_are_near_duplicates():
+    image = texture(side=128)
+    jpeg = BytesIO()
+    image.resize((90, 90)).save(jpeg, "JPEG", quality=60)
+    pictures = {
+        "original": Picture.of(encoded(image)),
+        "small": Picture.of(jpeg.getvalue()),
+        "bright": Picture.of(encoded(ImageEnhance.Brightness(image).enhance(1.1))),
+        "other": Picture.of(encoded(texture(5, side=128))),
+    }
+    found = {frozenset(pair[:2]) for pair in near_duplicates(pictures)}
+    assert {frozenset({"original", "small"}), frozenset({"original", "bright"})} <= found
+    assert not any("other" in pair for pair in found)
+    assert near_duplicates({}) == []
+    assert fingerprint(image) == fingerprint(image.copy())
+
+
+def test_a_manifest_accounts_for_every_picture_and_sensitive_ones_are_veiled(tmp_path):
+    plain, raw = encoded(texture(1)), encoded(texture(2))
+    made = [Made("plain", plain, "p.png", "as it came"), Made("raw", raw, "r.png", "inpainted", sensitive=True)]
+    rows = keep(made, tmp_path)
+    assert [json.loads(line) for line in (tmp_path / "manifest.jsonl").read_text().splitlines()] == rows
+    assert (tmp_path / "plain.png").read_bytes() == plain
+    assert (tmp_path / "raw.png").read_bytes() != raw
+    assert not (tmp_path / "sensitive").exists()
+    assert verify(tmp_path, rows) == []
+    (tmp_path / "plain.png").write_bytes(raw)
+    (tmp_path / "raw.png").unlink()
+    assert verify(tmp_path, rows) == [
+        "plain: the bytes changed since the manifest was written",
+        "raw: the file is missing",
+    ]
+    keep(made, tmp_path / "asked", unveiled=True)
+    assert (tmp_path / "asked" / "sensitive" / "raw.png").read_bytes() == raw
+    with pytest.raises(InputError, match="its own"):
+        keep([Made("../x", plain)], tmp_path)
+
+
+def test_a_veiled_picture_shows_no_shapes():
+    image = texture(side=96)
+    hidden = veiled(image)
+    assert hidden.size == image.size
+    assert fingerprint(hidden) != fingerprint(image)
+    edges = [np.abs(np.diff(np.asarray(one.convert("L"), dtype=float))).mean() for one in (image, hidden)]
+    assert edges[1] < edges[0] / 3

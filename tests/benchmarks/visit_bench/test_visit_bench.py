@@ -1,0 +1,217 @@
+"""VisIT-Bench heard offline: cases, judging, the rule for two orders, people, submissions, composing."""
+
+from __future__ import annotations
+
+import csv
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from fullbench.benchmarks.visit_bench import asking, people, sources
+from fullbench.benchmarks.visit_bench.bench import visit_bench
+from fullbench.benchmarks.visit_bench.release import Release, read_instances
+from fullbench.core.ballots import Choice
+from fullbench.core.cases import Case, Verdict
+from fullbench.core.errors import InputError
+from fullbench.core.items import Item, Response
+from fullbench.core.record import Record
+from fullbench.models.offline import OfflineModel
+from fullbench.testing import check_benchmark
+
+DATA = Path(__file__).parents[3] / ".." / "shared" / "data" / "visitbench"
+
+
+def released() -> Path:
+    if not DATA.is_dir():
+        pytest.skip("the released data are not here: visitbench")
+    return DATA
+
+
+@pytest.fixture(scope="module")
+def record() -> Record:
+    return visit_bench.record()
+
+
+def case() -> Case:
+    item = next(iter(visit_bench.items()))
+    return Case(item, (Response.say(item.id, "x", "Yes."), Response.say(item.id, "y", "No.")), Choice(tie=False))
+
+
+def test_it_keeps_the_promises_of_a_benchmark(tmp_path: Path):
+    check_benchmark(visit_bench, tmp_path)
+
+
+def test_every_pair_is_heard_in_both_orders_with_the_reference_as_a_contestant():
+    items = list(visit_bench.items())
+    responses = [Response.say(item.id, name, name) for item in items for name in ("one", "two")]
+    cases = list(visit_bench.cases(items, responses))
+    assert len(cases) == len(items) * 3 * 2
+    shown = {(one.item.id, one.contestants) for one in cases}
+    assert all((item, names[::-1]) in shown for item, names in shown)
+    assert any("reference" in names for _, names in shown)
+
+
+def test_the_sample_s_tables_tell_the_planted_order(record: Record):
+    tables = {table.title: table for table in visit_bench.tables(record)}
+    board = tables["Leaderboard by reference"]
+    assert board.column("contestant")[:2] == ["reference", "careful"]
+    assert "both-agree" in board.notes[0]
+    assert tables["Judges beside the majority of people"].chart is not None
+    assert any(table.chart and table.chart["kind"] == "heat" for table in tables.values())
+
+
+def test_the_dialogue_is_primed_and_each_manner_shows_its_own_evidence():
+    hearing = case()
+    seen = {manner: asking.judge(OfflineModel("m", str), manner).prompt(hearing) for manner in asking.MANNERS}
+    for prompt in seen.values():
+        assert [turn.role for turn in prompt.turns] == ["system", "user", "assistant", "user"]
+        assert "Overall, Response X is better" in prompt.turns[-1].text
+        assert "x" not in {"reference", *prompt.turns[-1].text.split("<")[0].split()}
+    caption, reference = hearing.item.captions[0], hearing.item.reference
+    assert caption in seen["ref-free"].turns[-1].text
+    assert reference not in seen["ref-free"].turns[-1].text
+    assert reference in seen["ref-backed"].turns[-1].text
+    assert seen["seeing"].turns[-1].pictures
+    assert caption not in seen["seeing"].turns[-1].text
+    assert len({asking.judge(OfflineModel("m", str), manner).name for manner in asking.MANNERS}) == 3
+
+
+@pytest.mark.parametrize(
+    ("said", "read", "marks"),
+    [
+        ("A is vague.\nOverall, Response B is better.", "unclear", (0.0, 1.0)),
+        ("Both have merit, the former more so.", "Final Answer: A", (1.0, 0.0)),
+        ("Both have merit, the latter more so.", "Final Answer: Response B", (0.0, 1.0)),
+        ("I cannot decide between the two.", "Final Answer: Unknown", None),
+    ],
+)
+def test_the_last_line_is_read_and_a_second_reader_helps(said: str, read: str, marks):
+    judge = asking.judge(OfflineModel("m", lambda _: said), reader=OfflineModel("r", lambda _: read))
+    (verdict,) = judge.hear([case()])
+    assert verdict.marks == marks
+    assert (verdict.fault == "unreadable") == (marks is None)
+
+
+def test_an_unknown_manner_is_refused():
+    with pytest.raises(InputError, match="ref-free, ref-backed, seeing"):
+        asking.judge(OfflineModel("m", str), "blind")
+
+
+def test_references_are_composed_from_captions_and_then_verified():
+    item = Item.ask("a", "What is it?", captions=("A red kite.",), reference=None)
+    bare = Item.ask("b", "What is it?")
+    made = asking.compose(OfflineModel("writer", lambda prompt: f"A kite. {len(prompt.turns)}"), [item, bare])
+    assert made.items[0].reference == "A kite. 2"
+    assert made.items[0].tags["verified"] == "no"
+    assert made.failed == ["b: no caption, so there is nothing to write the reference from"]
+    assert asking.verify(made.items[0], "correct").tags["verified"] == "yes"
+    with pytest.raises(InputError, match="unknown label"):
+        asking.verify(item, "fine")
+
+
+def votes(item: str, ups: int, of: int = 5) -> list[Verdict]:
+    return [
+        Verdict(item, "human", item, ("a", "b"), "choice", trial=trial, marks=(1.0, 0.0) if trial < ups else (0.0, 1.0))
+        for trial in range(of)
+    ]
+
+
+def test_accuracy_by_agreement_counts_a_tie_as_half():
+    said = [*votes("i", 5), *votes("j", 4), *votes("k", 2)]
+    ruled = [
+        Verdict("i", "m", "i", ("b", "a"), "choice", marks=(0.0, 1.0)),
+        Verdict("j", "m", "j", ("a", "b"), "choice+tie", marks=(0.5, 0.5)),
+        Verdict("k", "m", "k", ("a", "b"), "choice", fault="unreadable"),
+    ]
+    table = people.agreement(Record((*said, *ruled)))
+    found = {(row[0], row[1]): row[2] for row in table.rows}
+    assert found["m", "5/5"].value == 1
+    assert found["m", "4/5"].value == found["m", "3/5"].value == 0.5
+    assert found["m", "all"].value == pytest.approx(2 / 3)
+    assert found["(chance)", "all"] == 0.5
+    assert found["(one person)", "4/5"] == pytest.approx(0.8)
+
+
+def test_systems_are_correlated_with_people_s(record: Record):
+    rows = {row[0]: row for row in people.systems(record).rows}
+    assert rows["reference"][1] is None or rows["reference"][1].value > 0
+
+
+def test_the_release_gives_its_verified_items_with_captions():
+    items = list(visit_bench.items(released()))
+    release = Release.read(DATA)
+    verified = sum(row.verified for row in release.of())
+    assert verified == 592
+    assert len(items) == verified - sum(row.verified and not row.instruction for row in release.of())
+    assert len({item.tags["family"] for item in items}) >= 69
+    multi = [item for item in items if item.tags["images"] == "multi"]
+    assert all(len(item.captions) >= 2 for item in multi)
+    given = sources.released_predictions(DATA)
+    assert len({one.contestant for one in given.responses}) == 16
+    assert given.left_out > 0
+
+
+def _submitted(path: Path, rows: list[dict[str, str]]) -> Path:
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    return path
+
+
+def _like(row, **more: str) -> dict[str, str]:
+    return {
+        "instruction_category": row.family,
+        "image": row.images[0],
+        "instruction": row.instruction,
+        **more,
+    }
+
+
+def test_submissions_are_read_in_both_of_the_authors_layouts(tmp_path: Path):
+    instances = [row for row in read_instances(released()) if row.kind == "single" and row.instruction]
+    items = list(visit_bench.items(DATA))
+    good = [row for row in instances if row.verified][:3]
+    bad = [row for row in instances if not row.verified][:1]
+    named = _submitted(tmp_path / "a.csv", [_like(row, gpt9_output="An answer.") for row in [*good, *bad]])
+    made = sources.submission(named, items, instances)
+    assert (len(made.responses), made.left_out) == (3, 1)
+    assert {one.contestant for one in made.responses} == {"gpt9_output"}
+    other = [_like(row, model_name="gpt9", prediction="An answer.") for row in good]
+    assert sources.submission(_submitted(tmp_path / "b.csv", other), items, instances).responses[0].contestant == "gpt9"
+    stray = [_like(good[0], prediction="x") | {"instruction": "Something else?"}]
+    with pytest.raises(InputError, match=r"c.csv:2: image, instruction and instruction_category match no instance"):
+        sources.submission(_submitted(tmp_path / "c.csv", stray), items, instances)
+    two = [_like(good[0], one="x", two="y")]
+    with pytest.raises(InputError, match="found one, two"):
+        sources.submission(_submitted(tmp_path / "d.csv", two), items, instances)
+
+
+def test_our_own_layout_is_a_submission_too_and_unknown_items_are_refused(tmp_path: Path):
+    items = list(visit_bench.items())
+    path = tmp_path / "mine.jsonl"
+    path.write_text(json.dumps({"item": items[0].id, "text": "No."}))
+    assert sources.submission(path, items, name="mine").responses[0].contestant == "mine"
+    path.write_text(json.dumps({"item": "nowhere", "text": "No."}))
+    with pytest.raises(InputError, match="not among the 8 items"):
+        sources.submission(path, items, name="mine")
+
+
+def test_flags_and_images_that_do_not_fit_are_refused(tmp_path: Path):
+    row = {"instruction_category": "a", "instruction": "b", "images": ["x"], "images_dense_captions": []}
+    (tmp_path / "multi_image.jsonl").write_text(json.dumps(row))
+    with pytest.raises(InputError, match=r"multi_image.jsonl:1: an instance with several images has two at least"):
+        list(read_instances(tmp_path))
+    whole = {**row, "images": ["x", "y"], "human_ratings_gpt4_correct": "maybe"}
+    (tmp_path / "multi_image.jsonl").write_text(json.dumps(whole))
+    with pytest.raises(InputError, match="must be true or false; found 'maybe'"):
+        list(read_instances(tmp_path))
+
+
+def test_the_label_says_what_was_at_fault():
+    row = next(iter(read_instances(released())))
+    assert replace(row, correct=True, caption_at_fault=False, reference_at_fault=False).label == "correct"
+    assert replace(row, caption_at_fault=True).label == "caption at fault"
+    assert replace(row, correct=False, caption_at_fault=False, reference_at_fault=True).label == "reference at fault"
