@@ -164,7 +164,7 @@ def _convergence(reviews: Reviews, *, gamma: Gamma, seed: int) -> Table:
     rounds = [turn for turn in found.rounds if turn is not None]
     shown = max(rounds) + 1 if len(rounds) == len(found.rounds) else len(found.trace)
     rows: list[list[Cell]] = [
-        [turn, float(loss.mean()), float(loss.min()), float(loss.max())]
+        [turn, *(f"{value:.1e}" for value in (loss.mean(), loss.min(), loss.max()))]
         for turn, loss in enumerate(found.trace[:shown])
     ]
     settled = f"{len(rounds)} of {len(found.rounds)} starts settled"
@@ -203,12 +203,15 @@ def _nearness(reviews: Reviews, *, truth: Mapping[str, float], gamma: Gamma, see
 
 def _alone(reviews: Reviews, truth: Mapping[str, float], gamma: Gamma) -> Iterator[tuple[str, list[Cell]]]:
     """Each reviewer as the only judge, of the others."""
+    from fullbench.stats.peers import single
+
     peers = reviews.peers(gamma)
     for place, name in enumerate(reviews.names):
-        heard = [other for other in range(peers.size) if peers.counts[place, other]]
-        if heard:
-            rates = [float(peers.points[place, other] / peers.counts[place, other]) for other in heard]
-            yield name, _beside(rates, [reviews.names[other] for other in heard], truth)
+        rates = {
+            other: rate for other, rate in zip(reviews.names, single(peers, place), strict=True) if rate is not None
+        }
+        if rates:
+            yield name, _beside(list(rates.values()), list(rates), truth)
 
 
 def _hand_made(reviews: Reviews, truth: Mapping[str, float], gamma: Gamma, *, reverse: bool) -> list[Cell]:
