@@ -75,7 +75,7 @@ def peer_review(
         done = reviewing.conduct(book, budget=budget, stop=stop, quiet=quiet)
         show(done.tables, as_json=as_json)
         if report is not None:
-            from fullbench.reports.standard import page
+            from fullbench.reports.overview import page
 
             page("Peer review", done.record, done.tables, report, lead=_LEAD, source={"ledger": book.digest()})
             say(f"The page: {report}")

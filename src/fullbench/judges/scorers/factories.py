@@ -11,7 +11,7 @@ from fullbench.judges.scorers.classical import number
 from fullbench.judges.scorers.hub import KINDS
 from fullbench.judges.scorers.scorer import CallableScorer, Scorer, ScorerJudge, Span
 
-_MODEL = ("processor", "head", "revision", "device", "precision")
+_MODEL = ("processor", "head", "revision", "device", "precision", "decoder")
 _JUDGE = ("margin", "batch", "threads", "span")
 
 

@@ -9,18 +9,22 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fullbench.core.errors import InputError, MissingExtra
 from fullbench.core.items import digest
+from fullbench.core.pictures import Picture
+from fullbench.judges.scorers.ongpu import Recipe, available, pixels, plain_jpeg
 from fullbench.judges.scorers.scorer import Span
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
 PRECISIONS = ("auto", "float32", "float16", "bfloat16")
+DECODERS = ("pillow", "gpu")
 _WEIGHTS = {".safetensors", ".bin", ".pt", ".pth"}
 
 
@@ -30,6 +34,8 @@ class HubScorer(ABC):
 
     `source` is a hub name or a folder, `processor` another one where the tokenizer lies elsewhere, `head` a file with
     the layers on top. `device` is `cpu`, `cuda`, ... or `auto`; `precision` is `auto` (half on a GPU) or a type's name.
+    `decoder` is `pillow`, or `gpu` to decode JPEGs on the card; what the card should not decode goes through Pillow
+    all the same. On a GPU two batches are under way at a time, so that one is decoded while the other is scored.
     """
 
     source: str
@@ -40,16 +46,21 @@ class HubScorer(ABC):
     device: str = "auto"
     precision: str = "auto"
     span: Span | None = None
+    decoder: str = "pillow"
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False)
     _model: Any = field(default=None, init=False, repr=False)
     _tools: Any = field(default=None, init=False, repr=False)
     _layers: list[Any] = field(default_factory=list, init=False, repr=False)
+    _recipe: Recipe | None = field(default=None, init=False, repr=False)
+    _local: threading.local = field(default_factory=threading.local, init=False, repr=False)
 
     def __post_init__(self) -> None:
         if not self.source:
             raise InputError(f"{self.kind} needs a model: give a hub name or a folder, such as {self.kind}:./my-model")
         if self.precision not in PRECISIONS:
             raise InputError(f"unknown precision {self.precision!r}; known: {', '.join(PRECISIONS)}")
+        if self.decoder not in DECODERS:
+            raise InputError(f"unknown decoder {self.decoder!r}; known: {', '.join(DECODERS)}")
         if self.head and not Path(self.head).is_file():
             raise InputError("there is no such file; the head is a .safetensors or .pth file", path=self.head)
 
@@ -66,7 +77,21 @@ class HubScorer(ABC):
             "head": digest(_fingerprint(Path(self.head))) if self.head else "",
             "precision": self.precision,
             "span": self.span,
+            **({"decoder": self.decoder} if self.decoder != "pillow" else {}),
         }
+
+    @property
+    def lanes(self) -> int:
+        """How many batches may be scored at a time."""
+        self._load()
+        return 2 if self._model.device.type == "cuda" else 1
+
+    def raw(self, picture: Picture) -> bytes | None:
+        """The file of a picture that is decoded on the GPU; None for one that goes through `prepare`."""
+        if self.decoder != "gpu":
+            return None
+        self._load()
+        return plain_jpeg(picture) if self._recipe is not None else None
 
     def prepare(self, image: Image) -> Any:
         """The picture as the model's pixels."""
@@ -78,10 +103,31 @@ class HubScorer(ABC):
         import torch
 
         self._load()
-        pixels = torch.stack(list(prepared)).to(self._model.device, self._model.dtype, non_blocking=True)
-        with torch.inference_mode():
-            found: list[float] = self._scores(list(prompts), pixels).float().cpu().flatten().tolist()
+        with torch.inference_mode(), self._stream():
+            found: list[float] = self._scores(list(prompts), self._pixels(prepared)).float().cpu().flatten().tolist()
         return found
+
+    def _pixels(self, prepared: Sequence[Any]) -> Any:
+        """A batch of pixels, from tensors made by `prepare` and files that the GPU decodes."""
+        import torch
+
+        device, dtype = self._model.device, self._model.dtype
+        files = [one for one in prepared if isinstance(one, bytes)]
+        if not files or self._recipe is None:
+            return torch.stack(list(prepared)).to(device, dtype, non_blocking=True)
+        decoded = iter(pixels(files, self._recipe, device, dtype))
+        seen = [next(decoded) if isinstance(one, bytes) else one.to(device, dtype) for one in prepared]
+        return torch.stack(seen)
+
+    def _stream(self) -> Any:
+        """A stream of the thread's own, so that batches in two threads overlap; nothing on a CPU."""
+        if self._model.device.type != "cuda":
+            return nullcontext()
+        import torch
+
+        if not hasattr(self._local, "stream"):
+            self._local.stream = torch.cuda.Stream(self._model.device)
+        return torch.cuda.stream(self._local.stream)
 
     @abstractmethod
     def _scores(self, prompts: list[str], pixels: Any) -> Any:
@@ -112,6 +158,8 @@ class HubScorer(ABC):
             except (OSError, ValueError, KeyError) as error:
                 reason = str(error).strip().splitlines()[0]
                 raise InputError(f"the model {self.source!r} cannot be loaded ({reason})") from error
+            if self.decoder == "gpu":
+                self._recipe = _recipe(self.name, self._tools.image_processor)
             self._model = model.to(device).eval()
 
     def _words(self, prompts: list[str], **how: Any) -> Any:
@@ -222,6 +270,16 @@ KINDS: Mapping[str, Kind] = {
     "imagereward": Kind(RewardScorer, needs_head=True),
     "aesthetics": Kind(AestheticScorer, "openai/clip-vit-large-patch14", needs_head=True),
 }
+
+
+def _recipe(name: str, processor: Any) -> Recipe:
+    """The processor's recipe for the GPU, or one sentence that says why there is none."""
+    if not available():
+        raise InputError(f"{name}: decoder=gpu needs a GPU and a torchvision that decodes on it; leave the option out")
+    found = Recipe.of(processor)
+    if found is None:
+        raise InputError(f"{name}: its processor does more than resize, crop and normalise; leave decoder=gpu out")
+    return found
 
 
 def _unit(features: Any) -> Any:

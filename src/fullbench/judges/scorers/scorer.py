@@ -31,7 +31,9 @@ class Scorer(Protocol):
     """Numbers for pictures. `name` and `settings` are an identity: what changes a score changes them.
 
     `prepare` turns a decoded picture into what `score` takes; it is called from several threads. `span` is the range
-    that scores lie in, where there is one: only with it can a scale of fixed ends be filled in.
+    that scores lie in, where there is one: only with it can a scale of fixed ends be filled in. A scorer may have
+    `raw(picture)`, which gives what `score` takes for a picture it decodes itself, else None; and `lanes`, how many
+    batches it scores at a time.
     """
 
     @property
@@ -106,16 +108,22 @@ class ScorerJudge:
         waiting: deque[tuple[Case, list[_Key] | str]] = deque()
         decoding: OrderedDict[_Key, Future[Any]] = OrderedDict()
         threads = self.threads or min(16, os.cpu_count() or 1)
-        with ThreadPoolExecutor(threads) as pool:
+        lanes = int(getattr(self.scorer, "lanes", 1))
+        under_way: deque[tuple[list[_Key], Future[Sequence[float]]]] = deque()
+        with ThreadPoolExecutor(threads) as pool, ThreadPoolExecutor(lanes) as scoring:
             more = True
             while more or waiting:
-                while more and len(decoding) < 3 * self.batch and len(waiting) < 32 * self.batch:
+                while more and len(decoding) < 3 * lanes * self.batch and len(waiting) < 32 * self.batch:
                     case = next(docket, None)
                     if case is None:
                         more = False
                     else:
-                        waiting.append((case, self._admit(case, pool, decoding)))
-                self._score(decoding)
+                        waiting.append((case, self._admit(case, pool, decoding, under_way)))
+                while decoding and len(under_way) < lanes:
+                    self._start(decoding, under_way, scoring)
+                if under_way:
+                    keys, found = under_way.popleft()
+                    self._scores.update(zip(keys, map(float, found.result()), strict=True))
                 while waiting and self._known(waiting[0][1]):
                     case, shown = waiting.popleft()
                     yield self._rule(case, shown)
@@ -123,7 +131,11 @@ class ScorerJudge:
                     self._scores.popitem(last=False)
 
     def _admit(
-        self, case: Case, pool: ThreadPoolExecutor, decoding: OrderedDict[_Key, Future[Any]]
+        self,
+        case: Case,
+        pool: ThreadPoolExecutor,
+        decoding: OrderedDict[_Key, Future[Any]],
+        under_way: Iterable[tuple[list[_Key], Any]],
     ) -> list[_Key] | str:
         """The pictures of a case, sent to be decoded where they are new; or why they cannot be scored."""
         pictures: list[Picture] = []
@@ -135,18 +147,28 @@ class ScorerJudge:
             return "the same picture is shown twice"
         keys = [(case.item.question, picture.digest) for picture in pictures]
         for key, picture in zip(keys, pictures, strict=True):
-            if key not in decoding and key not in self._scores:
+            if key not in decoding and key not in self._scores and not any(key in batch for batch, _ in under_way):
                 decoding[key] = pool.submit(self._prepare, picture)
         return keys
 
     def _prepare(self, picture: Picture) -> Any:
-        return self.scorer.prepare(decode(picture))
+        raw = self._raw(picture) if self._raw is not None else None
+        return self.scorer.prepare(decode(picture)) if raw is None else raw
+
+    @cached_property
+    def _raw(self) -> Callable[[Picture], Any] | None:
+        return getattr(self.scorer, "raw", None)
 
     def _known(self, shown: list[_Key] | str) -> bool:
         return isinstance(shown, str) or all(key in self._scores for key in shown)
 
-    def _score(self, decoding: OrderedDict[_Key, Future[Any]]) -> None:
-        """Score the oldest batch of what is being decoded."""
+    def _start(
+        self,
+        decoding: OrderedDict[_Key, Future[Any]],
+        under_way: deque[tuple[list[_Key], Future[Sequence[float]]]],
+        scoring: ThreadPoolExecutor,
+    ) -> None:
+        """Begin to score the oldest batch of what is being decoded."""
         keys, prepared = [], []
         for key in list(decoding)[: self.batch]:
             try:
@@ -155,8 +177,7 @@ class ScorerJudge:
             except Unscorable as reason:
                 self._scores[key] = str(reason)
         if keys:
-            found = self.scorer.score([prompt for prompt, _ in keys], prepared)
-            self._scores.update(zip(keys, map(float, found), strict=True))
+            under_way.append((keys, scoring.submit(self.scorer.score, [prompt for prompt, _ in keys], prepared)))
 
     def _rule(self, case: Case, shown: list[_Key] | str) -> Verdict:
         if isinstance(shown, str):
