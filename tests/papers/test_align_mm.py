@@ -7,10 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from scipy import stats
+from sklearn.metrics import mean_absolute_error
 
 from fullbench.benchmarks.align_mm import published, release
+from fullbench.benchmarks.align_mm.agreement import SCALES, figures
 from fullbench.benchmarks.align_mm.bench import align_mm
 from fullbench.benchmarks.align_mm.tasks import CATEGORIES, TASKS
+from fullbench.core.readers import read_rows
 from fullbench.core.reproduced import Reproduced, Reproduction
 
 DATA = Path(__file__).parents[2] / ".." / "shared" / "data" / "alignmmbench"
@@ -101,3 +105,31 @@ def test_gpt4o_does_not_lead_as_the_paper_says():
     assert [row.model for row in ranked[:4]] == ["Qwen2-VL", "Claude", "GPT-4o", "CogVLM2"]
     coherence = max(ranked, key=lambda row: row.scores["Coherence"])
     assert coherence.model == "Claude"
+
+
+SCORED = DATA.parent / "mllm-as-a-judge" / "third_party" / "score_judges.csv.gz"
+TEN = {
+    "f": ((1, 2), (3, 4, 5), (6, 7, 8), (9, 10)),
+    "s": ((1,), (2,), (3,), (4, 5), (6,), (7, 8), (9, 10)),
+}
+
+
+@pytest.mark.skipif(not SCORED.is_file(), reason=f"scores that people gave are not at {SCORED}")
+@pytest.mark.parametrize("judge", ["llava_critic_7b", "phi4_reasoning_15b", "gemini_2_5_flash"])
+def test_the_six_figures_on_real_labels_are_those_of_other_libraries(judge: str):
+    """Real people's scores of real answers, and three critics that were tried on them."""
+    rows = [row for _, row in read_rows(SCORED)]
+    pairs = [(float(row[f"{judge}_score"]), float(row["human"])) for row in rows if row[f"{judge}_score"]]
+    pairs = [(given, truth) for given, truth in pairs if 1 <= given <= 5 and given.is_integer()]
+    assert len(pairs) > 1000
+    given, truth = zip(*pairs, strict=True)
+    made = {name: figure() for name, figure in figures(given, truth, scale=SCALES[1, 5]).items()}
+    assert made["e"].value == pytest.approx(mean_absolute_error(truth, given))
+    assert made["r"].value == pytest.approx(stats.pearsonr(given, truth).statistic)
+    assert made["ρ"].value == pytest.approx(stats.spearmanr(given, truth).statistic)
+    assert made["τ"].value == pytest.approx(stats.kendalltau(given, truth).statistic)
+    for name, bands in TEN.items():
+        where = {mark: place for place, band in enumerate(bands) for mark in band}
+        same = [where[int(2 * one)] == where[int(2 * two)] for one, two in pairs]
+        assert made[name].value == pytest.approx(sum(same) / len(same))
+    assert all(figure.low < figure.value < figure.high for figure in made.values())

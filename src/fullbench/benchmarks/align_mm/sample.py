@@ -26,6 +26,8 @@ CONTESTANTS: Mapping[str, Sequence[str]] = {
     "steady without image": ("blind", "blind", "blind"),
 }
 """What each contestant makes of the first, second and third wording of a question."""
+_DOUBT = {"right": 11, "short": 3, "wrong": 7, "blind": 5}
+"""Every how manyth answer of a kind people mark down by one, as people do."""
 
 
 @cache
@@ -83,8 +85,8 @@ def record() -> Record:
 
 
 def _labels(asked: Mapping[str, Item], said: Mapping[tuple[str, str], Response]) -> Iterator[Verdict]:
-    """People's scores: one for each kind of answer, and now and then one less, as people are."""
+    """People's scores: one for each kind of answer, and now and then one less."""
     for place, (row, variant, contestant, kind) in enumerate(_answers()):
         name = f"{row['id']}-{variant}"
-        mark = max(1, row["people"][kind] - (place % 7 == 0))
+        mark = max(1, row["people"][kind] - (place % _DOUBT[kind] == 0))
         yield Verdict.of(case_of(asked[name], said[name, contestant]), PEOPLE, (mark,))
