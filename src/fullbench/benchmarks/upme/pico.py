@@ -92,5 +92,13 @@ def _grades(data: Path, truth: Sequence[str]) -> Iterator[Reproduced]:
         if given:
             yield Reproduced(f"gpt35_only_grade/{name}", fmean(given), len(given))
     graded = sorted((name for name in truth if points[name]), key=lambda name: -fmean(points[name]))
-    for figure, value in _figures(ranks_of(graded, truth), random.Random(SEED)):
+    ranks = ranks_of(graded, truth)
+    for figure, value in (*_figures(ranks, random.Random(SEED)), *_correlations(ranks)):
         yield Reproduced(f"gpt35_only/{figure}", value, len(graded))
+
+
+def _correlations(ranks: Sequence[int]) -> Iterator[tuple[str, float]]:
+    from scipy.stats import kendalltau, spearmanr
+
+    for figure, test in (("spearman", spearmanr), ("kendall", kendalltau)):
+        yield figure, float(test(range(len(ranks)), ranks).statistic)
