@@ -16,7 +16,7 @@ from fullbench.core.reproduced import Reproduced, Reproduction
 MODES = ("Uniform", "Order", "Reversed", "Peer_review")
 ORDER = 3
 SEED = 4
-_GAMES = ("model_1", "model_2", "tie", "error")
+GAMES = ("model_1", "model_2", "tie", "error")
 
 
 def reproduce(data: Path) -> Reproduction:
@@ -83,7 +83,7 @@ def _grades(data: Path, truth: Sequence[str]) -> Iterator[Reproduced]:
     """Both orders of a pair are two games; who wins more games wins the pair. A game without a winner is nobody's."""
     points: dict[str, list[float]] = {name: [] for name in truth}
     for row in rows_of(data, "gpt35_reviews.csv.gz"):
-        games = [row.one_of(game, _GAMES) for game in ("g1_winner", "g2_winner")]
+        games = [row.one_of(game, GAMES) for game in ("g1_winner", "g2_winner")]
         lead = games.count("model_1") - games.count("model_2")
         outcome = (lead > 0) + 0.5 * (lead == 0)
         points[row.one_of("model_1", truth)].append(outcome)
