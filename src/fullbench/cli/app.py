@@ -9,6 +9,7 @@ import typer
 from fullbench.cli import (
     answer,
     card,
+    compose,
     demo,
     export,
     judge,
@@ -19,6 +20,7 @@ from fullbench.cli import (
     peer_review,
     report,
     reproduce,
+    rerank,
     run,
     simulate,
 )
@@ -67,7 +69,9 @@ app.command("report")(report.report)
 app.command("card")(card.card)
 app.command("reproduce")(reproduce.reproduce)
 app.command("export")(export.export)
+app.command("rerank")(rerank.rerank)
 app.command("list")(listing.listing)
+app.add_typer(compose.compose_app, name="compose")
 app.add_typer(leaderboard.leaderboard_app, name="leaderboard")
 app.add_typer(ledger.ledger_app, name="ledger")
 app.add_typer(new.new_app, name="new")

@@ -6,9 +6,13 @@ A hint is `{"kind": ..., ...}` and names columns of the table:
     intervals   label, value [, group, reference]   dots with their intervals, best first: a leaderboard
     bars        label, value [, group]              bars from zero with their intervals
     scatter     x, y [, label]                      two figures for each row, with intervals and the line x = y
+    curves      x, value, label                     a line over numbers for each label, such as one over thresholds
+    scatter     x, y [, label, split]               two figures for each row, with intervals and the line x = y, or
+                                                    with lines at the two values of `split` instead
     heat        row, column, value                  one coloured cell for each row of the table
     stacked     label, parts                        shares of each row's parts, such as faults
     histogram   bin, count                          bars side by side
+    radar       label, axes [, most]                a closed line over the columns `axes` for each row (`most` of them)
 
 Rows whose figure is missing are left out of the chart and stay in the table.
 """
@@ -16,7 +20,7 @@ Rows whose figure is missing are left out of the chart and stay in the table.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -225,15 +229,25 @@ def _scatter(table: Table, hint: Mapping[str, Any]) -> tuple[Spec, str]:
         if across is not None and up is not None:
             ends = {"xlow": across["low"], "xhigh": across["high"], "ylow": up["low"], "yhigh": up["high"]}
             rows.append({"label": plain(str(label)), "x": across["value"], "y": up["value"], **ends})
-    least = min((min(row["xlow"], row["ylow"]) for row in rows), default=0.0)
-    most = max((max(row["xhigh"], row["yhigh"]) for row in rows), default=1.0)
-    scale = {"domain": [least, most], "nice": True, "zero": False}
+    split = hint.get("split")
+    ranges = {
+        axis: [
+            min((row[f"{axis}low"] for row in rows), default=0.0),
+            max((row[f"{axis}high"] for row in rows), default=1.0),
+        ]
+        for axis in "xy"
+    }
+    if split is None:
+        both = [min(ends[0] for ends in ranges.values()), max(ends[1] for ends in ranges.values())]
+        ranges = dict.fromkeys("xy", both)
     ticks = {"tickCount": 6, "grid": True}
-    x, y = _named("x", hint["x"], scale=scale, axis=ticks), _named("y", hint["y"], scale=scale, axis=ticks)
-    corners = {"x": {"datum": least}, "y": {"datum": least}, "x2": {"datum": most}, "y2": {"datum": most}}
+    x, y = (
+        _named(axis, hint[axis], scale={"domain": ranges[axis], "nice": True, "zero": False}, axis=ticks)
+        for axis in "xy"
+    )
     line, dot = {"type": "rule", "color": ACCENT}, {"type": "point", "filled": True, "size": 60, "opacity": 1}
     layers: list[Spec] = [
-        {"mark": {"type": "rule", "strokeDash": [4, 4], "color": MUTED}, "encoding": corners},
+        *_guides(split, ranges["x"]),
         {"mark": line, "encoding": {"x": x, "y": {**y, "field": "ylow"}, "y2": {"field": "yhigh"}}},
         {"mark": line, "encoding": {"y": y, "x": {**x, "field": "xlow"}, "x2": {"field": "xhigh"}}},
         {"mark": {**dot, "color": ACCENT}, "encoding": {"x": x, "y": y}},
@@ -242,7 +256,37 @@ def _scatter(table: Table, hint: Mapping[str, Any]) -> tuple[Spec, str]:
         mark = {"type": "text", "align": "left", "dx": 7, "dy": -7, "color": MUTED, "fontSize": 11}
         layers.append({"mark": mark, "encoding": {"x": x, "y": y, "text": {"field": "label"}}})
     body = {"data": {"values": rows}, "layer": layers, "width": 420, "height": 420}
-    return body, f"Scatter of {hint['y']} against {hint['x']}, {len(rows)} rows, with the line where both are equal"
+    guide = "the line where both are equal" if split is None else "lines between four quadrants"
+    return body, f"Scatter of {hint['y']} against {hint['x']}, {len(rows)} rows, with {guide}"
+
+
+def _guides(split: Sequence[float] | None, ends: Sequence[float]) -> list[Spec]:
+    """The line where both figures are equal, or the two lines that part the quadrants."""
+    mark = {"type": "rule", "strokeDash": [4, 4], "color": MUTED}
+    if split is not None:
+        places = zip("xy", split, strict=True)
+        return [{"mark": mark, "encoding": {axis: {"datum": value}}} for axis, value in places]
+    least, most = ends
+    corners = {"x": {"datum": least}, "y": {"datum": least}, "x2": {"datum": most}, "y2": {"datum": most}}
+    return [{"mark": mark, "encoding": corners}]
+
+
+def _curves(table: Table, hint: Mapping[str, Any]) -> tuple[Spec, str]:
+    rows = [
+        {"label": plain(str(label)), "x": float(at), "value": found["value"]}
+        for label, at, cell in zip(
+            _column(table, hint["label"]), _column(table, hint["x"]), _column(table, hint["value"]), strict=True
+        )
+        if isinstance(at, int | float) and (found := _figure(cell)) is not None
+    ]
+    encoding = {
+        "x": _named("x", hint["x"], axis={"grid": False}),
+        "y": _named("value", hint["value"], axis={"grid": True}, scale={"zero": False, "nice": True}),
+        "color": _named("label", None, type="nominal"),
+    }
+    mark = {"type": "line", "point": True, "strokeWidth": 2}
+    body = {"data": {"values": rows}, "mark": mark, "encoding": encoding, "width": WIDTH, "height": 260}
+    return body, f"Curves: {hint['value']} over {hint['x']} for each {hint['label']}, {len(rows)} points"
 
 
 def _heat(table: Table, hint: Mapping[str, Any]) -> tuple[Spec, str]:
@@ -309,11 +353,22 @@ def _histogram(table: Table, hint: Mapping[str, Any]) -> tuple[Spec, str]:
     return body, f"Histogram: {hint['count']} by {hint['bin']}, {len(rows)} bins"
 
 
+def _radar(table: Table, hint: Mapping[str, Any]) -> tuple[Spec, str]:
+    from fullbench.reports.radar import radar
+
+    axes = list(hint["axes"])
+    names = [plain(str(name)) for name in _column(table, hint["label"])]
+    figures = [[sort_value(cell) for cell in _column(table, axis)] for axis in axes]
+    return radar([plain(axis) for axis in axes], names, figures, most=hint.get("most"))
+
+
 _KINDS: dict[str, Callable[[Table, Mapping[str, Any]], tuple[Spec, str]]] = {
     "bars": _bars,
+    "curves": _curves,
     "heat": _heat,
     "histogram": _histogram,
     "intervals": _intervals,
+    "radar": _radar,
     "scatter": _scatter,
     "stacked": _stacked,
 }

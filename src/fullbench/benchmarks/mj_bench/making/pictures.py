@@ -20,27 +20,32 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 _SIDE = 16
+_NOISE = 2
 NEAR = 16
 """How many of 256 bits may differ between pictures that count as near-duplicates."""
 
 
 def fingerprint(image: Image) -> int:
-    """256 bits that stay the same when a picture is scaled, compressed or a little brighter: which way it gets lighter
-    from left to right, on a grid of 16 by 16 (a difference hash)."""
+    """256 bits that stay the same when a picture is scaled, compressed or a little brighter: where it gets lighter from
+    left to right, on a grid of 16 by 16 (a difference hash). In plain areas noise decides nothing."""
     from PIL import Image as Images
 
     small = image.convert("L").resize((_SIDE + 1, _SIDE), Images.Resampling.BOX)
     values = np.asarray(small, dtype=np.int16)
-    bits = (values[:, 1:] > values[:, :-1]).flatten()
+    bits = (values[:, 1:] > values[:, :-1] + _NOISE).flatten()
     return int("".join("1" if bit else "0" for bit in bits), 2)
 
 
 def near_duplicates(pictures: Mapping[str, Picture], *, most: int = NEAR) -> list[tuple[str, str, int]]:
     """Every two pictures whose fingerprints differ in few bits, with the number of bits, nearest first."""
-    names = list(pictures)
+    return near({name: fingerprint(decode(picture)) for name, picture in pictures.items()}, most=most)
+
+
+def near(prints: Mapping[str, int], *, most: int = NEAR) -> list[tuple[str, str, int]]:
+    """Every two fingerprints that differ in few bits, with the number of bits, nearest first."""
+    names = list(prints)
     bits = np.array(
-        [np.frombuffer(fingerprint(decode(pictures[name])).to_bytes(32, "big"), dtype=np.uint8) for name in names],
-        dtype=np.uint8,
+        [np.frombuffer(prints[name].to_bytes(32, "big"), dtype=np.uint8) for name in names], dtype=np.uint8
     ).reshape(len(names), 32)
     found = []
     for place in range(len(names) - 1):

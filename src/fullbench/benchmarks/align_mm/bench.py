@@ -1,0 +1,72 @@
+"""The benchmark: what is asked, what is heard, what is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fullbench.core.ballots import Score
+from fullbench.core.cases import Case, panels
+from fullbench.core.items import Item, Response
+
+if TYPE_CHECKING:
+    from fullbench.core.models import Judge, Model
+    from fullbench.core.record import Record
+    from fullbench.core.reproduced import Brought, Reproduction
+    from fullbench.core.results import Table
+
+
+class AlignMM:
+    """AlignMMBench: answers rated from 1 to 10 by the rules of their task, over several wordings of each question."""
+
+    name = "alignmmbench"
+    paper = "Wu et al., AlignMMBench, arXiv:2406.09295"
+
+    def items(self, source: Path | None = None) -> Iterable[Item]:
+        """The sample, a file of items, or the questions of the released data."""
+        from fullbench.benchmarks.align_mm import sources
+
+        return sources.items(source)
+
+    def cases(self, items: Sequence[Item], responses: Iterable[Response], *, trials: int = 1) -> Iterator[Case]:
+        """Every response rated on its own. The criterion is the task, since each task has rules of its own."""
+        given = list(responses)
+        by_task: dict[str, list[Item]] = {}
+        for item in items:
+            by_task.setdefault(item.tags.get("task") or "overall", []).append(item)
+        for task, asked in by_task.items():
+            yield from panels(asked, given, Score(1, 10), criterion=task, trials=trials)
+
+    def tables(self, record: Record) -> Sequence[Table]:
+        """Tasks, categories, averages, alignment, quadrants, lengths; critics beside people; faults, cost."""
+        from fullbench.benchmarks.align_mm.tables import tables
+
+        return tables(record)
+
+    def bring(self, source: Path | None = None) -> Brought:
+        """What is known already: the released files and what was odd in them, or the sample judged by simple rules."""
+        from fullbench.benchmarks.align_mm import sources
+
+        return sources.bring(source)
+
+    def record(self, source: Path | None = None) -> Record:
+        """What is known already, as a record."""
+        return self.bring(source).record
+
+    def judge(self, model: Model, manner: str = "", reader: Model | None = None) -> Judge:
+        """A model that judges as the critic does; `manner` is its language, `zh` where nothing is said, or `en`."""
+        from fullbench.benchmarks.align_mm.asking import critic, language_named
+        from fullbench.judges.extracting import SecondReader
+
+        made = critic(model, language_named(manner or "zh"))
+        return made if reader is None else SecondReader(made, reader)
+
+    def reproduce(self, data: Path) -> Reproduction:
+        """The paper's figures, computed again from the released files."""
+        from fullbench.benchmarks.align_mm.reproduction import reproduce
+
+        return reproduce(data)
+
+
+align_mm = AlignMM()

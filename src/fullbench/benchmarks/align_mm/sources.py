@@ -1,0 +1,64 @@
+"""Where items and verdicts come from: the sample that ships with us, files in our own layout, or the release."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from fullbench.benchmarks.align_mm import release
+from fullbench.core.cases import Verdict
+from fullbench.core.files import read_items, read_responses, read_verdicts
+from fullbench.core.items import Item
+from fullbench.core.record import Record
+from fullbench.core.reproduced import Brought
+
+
+def items(source: Path | None = None) -> Iterable[Item]:
+    """Items of the sample, of a file, of a folder with `items.jsonl`, or of the release."""
+    if source is None:
+        from fullbench.benchmarks.align_mm.sample import items as sampled
+
+        return sampled()
+    if not source.is_dir():
+        return read_items(source)
+    if (source / "items.jsonl").exists():
+        return read_items(source / "items.jsonl")
+    return list(release.items(release.read_questions(source), source))
+
+
+def bring(source: Path | None = None) -> Brought:
+    """Everything known about a source.
+
+    A release holds questions, and beside them `responses/NAME.jsonl` and `results/NAME.jsonl` as its evaluator reads
+    and writes them. A folder in our own layout holds `items.jsonl`, `responses.jsonl`, and where there are any
+    `labels.jsonl` (people's) and `verdicts.jsonl` (judges').
+    """
+    if source is None:
+        from fullbench.benchmarks.align_mm.sample import record
+
+        return Brought(record())
+    if (source / "items.jsonl").exists():
+        return Brought(_own(source))
+    questions = release.read_questions(source)
+    asked = {item.id: item for item in release.items(questions, source)}
+    said = {
+        (response.item, response.contestant): response
+        for name, path in release.files(source, "responses").items()
+        for response in release.read_responses(path, name, asked)
+    }
+    verdicts = [
+        verdict
+        for name, path in release.files(source, "results").items()
+        for verdict in release.read_ratings(path, name, asked, said)
+    ]
+    return Brought(Record(tuple(verdicts), asked, said), [release.oddities(questions, source)])
+
+
+def _own(folder: Path) -> Record:
+    asked = {item.id: item for item in read_items(folder / "items.jsonl")}
+    said = {(r.item, r.contestant): r for r in read_responses(folder / "responses.jsonl", items=set(asked))}
+    verdicts: list[Verdict] = []
+    for name in ("labels.jsonl", "verdicts.jsonl"):
+        if (folder / name).exists():
+            verdicts += read_verdicts(folder / name)
+    return Record(tuple(verdicts), asked, said)

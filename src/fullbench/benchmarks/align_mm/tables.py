@@ -1,0 +1,155 @@
+"""The benchmark's tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from statistics import fmean
+
+from fullbench.benchmarks.align_mm import agreement
+from fullbench.benchmarks.align_mm.lengths import lengths
+from fullbench.benchmarks.align_mm.marks import Marks, by_task, marks
+from fullbench.benchmarks.align_mm.quadrants import quadrants
+from fullbench.benchmarks.align_mm.tasks import CATEGORIES, TASKS
+from fullbench.core.record import Record
+from fullbench.core.results import Cell, Table
+from fullbench.reports import repeats, standard
+from fullbench.reports.cells import Gaps, sort_value
+from fullbench.reports.judging import PEOPLE
+from fullbench.stats.alignment import OneVariant
+from fullbench.stats.estimates import Estimate
+
+_DRAWN = 6
+"""How many contestants a radar chart bears."""
+
+
+def tables(record: Record, *, split: tuple[float, float] | None = None, seed: int = 0) -> list[Table]:
+    """All tables that the record has something for; `split` parts the quadrants at given values."""
+    known = by_task(record)
+    made: list[Table] = []
+    for judge in known.judges:
+        found = [one for one in marks(known, judge).values() if one.marks]
+        if found:
+            made += judged(judge, found, split=split, seed=seed)
+    if PEOPLE in known.judges:
+        made += agreement.tables(known, seed=seed)
+    made += repeats.tables(known, seed=seed)
+    made.append(lengths(known.items.values(), known.responses.values()))
+    made += [standard.faults(known), standard.costs(known)]
+    return [table for table in made if table.rows]
+
+
+def judged(
+    judge: str, found: Sequence[Marks], *, split: tuple[float, float] | None = None, seed: int = 0
+) -> list[Table]:
+    """The tables of one judge: leaderboard, tasks, means with intervals, alignment, quadrants."""
+    gaps = Gaps()
+    lines = [_Line.of(one, gaps, seed) for one in found]
+    ranked = sorted(lines, key=lambda line: -(sort_value(line.average) or 0.0))
+    placed = quadrants([(line.name, line.average, line.alignment) for line in ranked], split=split, source=judge)
+    ordered = [line.marks for line in ranked]
+    return [_leaderboard(judge, ranked, gaps), _profile(judge, ordered), _means(judge, ordered, seed),
+            _steadiness(judge, ordered, seed), placed]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Line:
+    """One contestant of a leaderboard."""
+
+    marks: Marks
+    average: Cell
+    questions: Cell
+    alignment: Cell
+
+    @property
+    def name(self) -> str:
+        return self.marks.contestant
+
+    @classmethod
+    def of(cls, one: Marks, gaps: Gaps, seed: int) -> _Line:
+        where = one.contestant
+        average = gaps.cell(f"the interval of {where}'s Avg", partial(one.average, seed))
+        questions = gaps.cell(f"{where}'s mean over questions", partial(one.question_mean, seed))
+        aligned = gaps.cell(f"{where}'s alignment", partial(_score, one, "left out", seed))
+        return cls(one, average or fmean(one.task_means().values()), questions, aligned)
+
+
+def _score(one: Marks, one_variant: OneVariant, seed: int) -> Estimate:
+    return one.alignment(one_variant, seed).estimate
+
+
+def _leaderboard(judge: str, lines: Sequence[_Line], gaps: Gaps) -> Table:
+    rows: list[list[Cell]] = []
+    for line in lines:
+        by_category = line.marks.category_means()
+        categories: list[Cell] = [by_category.get(name) for name in CATEGORIES]
+        counts: list[Cell] = [len(line.marks.tasks), len(line.marks.marks), line.marks.faults]
+        rows.append([line.name, line.average, line.questions, *categories, line.alignment, *counts])
+    notes = [
+        f"By {judge}, from 1 to 10. Avg is the mean over tasks, each counting once, as the paper prints it; the mean "
+        "over questions is what its evaluator prints as total. Intervals resample seeds.",
+        *gaps.notes,
+    ]
+    columns = ("contestant", "Avg", "mean over questions", *CATEGORIES, "alignment", "tasks", "questions", "faults")
+    hint = {"kind": "intervals", "label": "contestant", "value": "Avg"}
+    title = f"How well, by {judge}"
+    return Table(f"averages {judge}", title, columns, rows, notes, {"judge": judge}, hint)
+
+
+def _profile(judge: str, ranked: Sequence[Marks]) -> Table:
+    """Contestants by tasks, as the paper's Table 3."""
+    means = {one.contestant: one.task_means() for one in ranked}
+    axes = _tasks(ranked)
+    rows: list[list[Cell]] = [[name, *(found.get(task) for task in axes)] for name, found in means.items()]
+    hint = {"kind": "radar", "label": "contestant", "axes": axes, "most": _DRAWN} if len(axes) > 2 else None
+    title = f"Mean score of each task, by {judge}"
+    return Table(f"tasks {judge}", title, ("contestant", *axes), rows, (), {"judge": judge}, hint)
+
+
+def _tasks(ranked: Sequence[Marks]) -> list[str]:
+    found = {task for one in ranked for task in one.tasks}
+    known = [task.name for task in TASKS if task.name in found]
+    return known + sorted(found.difference(known))
+
+
+def _means(judge: str, ranked: Sequence[Marks], seed: int) -> Table:
+    """A row for each contestant and task, with the interval over seeds."""
+    gaps = Gaps()
+    chinese: Mapping[str, str] = {task.name: task.zh for task in TASKS}
+    rows: list[list[Cell]] = []
+    for one in ranked:
+        plain = one.task_means()
+        for task in one.tasks:
+            found = gaps.cell(f"the interval of {one.contestant} in {task}", partial(one.task, task, seed))
+            rows.append([one.contestant, task, chinese.get(task), found or plain[task]])
+    columns = ("contestant", "task", "任务", "score")
+    hint = {"kind": "heat", "row": "contestant", "column": "task", "value": "score"}
+    title = f"Scores by task with intervals, by {judge}"
+    return Table(f"task means {judge}", title, columns, rows, gaps.notes, {"judge": judge}, hint)
+
+
+def _steadiness(judge: str, ranked: Sequence[Marks], seed: int) -> Table:
+    """The alignment score under both treatments of seeds with one wording, and what it is made of."""
+    gaps = Gaps()
+    rows: list[list[Cell]] = []
+    for one in ranked:
+        found = gaps.cell(one.contestant, partial(one.alignment, seed=seed))
+        if found is None:
+            continue
+        score = gaps.cell(f"{one.contestant}, left out", partial(_score, one, "left out", seed))
+        zero = gaps.cell(f"{one.contestant}, as zero", partial(_score, one, "zero", seed))
+        rows.append([one.contestant, score, zero, found.spread, found.seeds, found.steady, found.left_out])
+    notes = [
+        "Alignment is the number of seeds over the sum of the standard deviations of the scores of their wordings. A "
+        "seed with one wording has none: it is left out, or counted as zero, as the paper's formula has it when taken "
+        "literally; dialogues, which are never reworded, are left out in the first case only.",
+        *gaps.notes,
+    ]
+    columns = (
+        "contestant", "alignment, one wording left out", "alignment, one wording as zero", "mean spread", "seeds",
+        "seeds all the same", "seeds with one wording",
+    )  # fmt: skip
+    hint = {"kind": "intervals", "label": "contestant", "value": "mean spread"}
+    title = f"How steadily, by {judge}"
+    return Table(f"alignment {judge}", title, columns, rows, notes, {"judge": judge, "seed": seed}, hint)

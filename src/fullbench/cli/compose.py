@@ -1,0 +1,142 @@
+"""`fullbench compose`: build a benchmark of one's own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fullbench.cli.common import (
+    DEFAULT_LEDGER,
+    BudgetOption,
+    JsonOption,
+    LedgerOption,
+    QuietOption,
+    closing,
+    say,
+    show,
+    stoppable,
+)
+
+compose_app = typer.Typer(
+    help="Build a benchmark of your own: pictures that are alike, questions reworded by models, confirmed by people.",
+    no_args_is_help=True,
+)
+ItemsOption = Annotated[Path, typer.Option(help="The items: JSONL, CSV or Parquet.")]
+QueueOption = Annotated[Path, typer.Option(help="Write the queue for people here (.csv, .jsonl or .parquet).")]
+
+
+@compose_app.command("duplicates")
+def duplicates(
+    folder: Annotated[Path, typer.Argument(help="A folder of pictures.")],
+    most: Annotated[int, typer.Option(min=0, max=256, help="How many of 256 bits may differ.")] = 16,
+    out: Annotated[Path | None, typer.Option(help="A file: .html, .json, .csv, .md or .txt.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Find pictures that are there twice: the same file, or nearly the same picture.
+
+    Examples:
+
+        fullbench compose duplicates photos/
+    """
+    from fullbench.runs.compose import alike, read_pictures
+
+    found, wrong = read_pictures(folder)
+    for reason in wrong:
+        say(reason)
+    show([alike(found, most=most)], as_json=as_json, out=out)
+
+
+@compose_app.command("rewrite")
+def rewrite(
+    items: ItemsOption,
+    models: Annotated[list[str], typer.Option("--model", help="Who rewords, as KIND:NAME?OPTIONS. Again for more.")],
+    out: QueueOption,
+    count: Annotated[int, typer.Option(min=1, help="How many rewordings of each question.")] = 5,
+    language: Annotated[str, typer.Option(help="zh or en; where left out, that of each question.")] = "",
+    ledger: LedgerOption = DEFAULT_LEDGER,
+    budget: BudgetOption = None,
+    quiet: QuietOption = False,
+) -> int:
+    """Let models reword questions; the rewordings wait in a queue until a person says that they mean the same.
+
+    Examples:
+
+        fullbench compose rewrite --items seeds.jsonl --model openai:gpt-4o --out rewordings.csv
+    """
+    from fullbench.benchmarks.align_mm.asking import language_named
+    from fullbench.benchmarks.align_mm.building import REWRITE_COLUMNS
+    from fullbench.core.files import read_items, write_rows
+    from fullbench.ledger.store import Ledger
+    from fullbench.runs import plan, specs
+    from fullbench.runs.compose import rewrite as reword
+
+    made = [specs.contestant(spec) for spec in models]
+    asked = list(read_items(items))
+    spoken = language_named(language) if language else None
+    purse = plan.purse(budget, made) if budget is not None else None
+    for model in made:
+        model.answer(())
+    with Ledger(ledger) as book, stoppable() as stop:
+        done = reword(made, asked, book, count=count, language=spoken, budget=purse, stop=stop, quiet=quiet)
+    write_rows(out, done.reworded.rows, REWRITE_COLUMNS)
+    for reason in done.reworded.failed:
+        say(reason)
+    say(f"Written: {out} ({len(done.reworded.rows)} rewordings that wait: fill in 'same' with yes or no)")
+    return closing(done.tallies, what="rewordings")
+
+
+@compose_app.command("references")
+def references(items: ItemsOption, out: QueueOption) -> None:
+    """Write the reference answers as a queue in which people accept them or say what is wrong.
+
+    The reasons are: factual error, does not follow, incomplete, common-sense mistake.
+
+    Examples:
+
+        fullbench compose references --items seeds.jsonl --out references.csv
+    """
+    from fullbench.benchmarks.align_mm.building import REFERENCE_COLUMNS
+    from fullbench.benchmarks.align_mm.building import references as queue
+    from fullbench.core.files import read_items, write_rows
+
+    count = write_rows(out, queue(read_items(items)), REFERENCE_COLUMNS)
+    say(f"Written: {out} ({count} references that wait: fill in 'accept' with yes or no, and the reason where no)")
+
+
+@compose_app.command("accept")
+def accept(
+    items: ItemsOption,
+    out: Annotated[Path, typer.Option(help="Write the items here (.jsonl, .csv or .parquet).")],
+    rewrites: Annotated[Path | None, typer.Option(help="The queue of rewordings, filled in.")] = None,
+    reviews: Annotated[Path | None, typer.Option("--references", help="The queue of references, filled in.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Make the benchmark of what people accepted: references first, then the rewordings of what is left.
+
+    Examples:
+
+        fullbench compose accept --items seeds.jsonl --references references.csv --rewrites rewordings.csv \\
+            --out items.jsonl
+    """
+    from fullbench.benchmarks.align_mm.building import confirm, review
+    from fullbench.core.errors import InputError
+    from fullbench.core.files import read_items, write_items
+
+    if rewrites is None and reviews is None:
+        raise InputError("there is nothing to accept: give --rewrites, --references or both")
+    kept = list(read_items(items))
+    every = {item.id for item in kept}
+    tables = []
+    if reviews is not None:
+        found = review(kept, reviews)
+        kept = list(found.items)
+        tables.append(found.table)
+    if rewrites is not None:
+        found = confirm(kept, rewrites, dropped=every.difference(item.id for item in kept))
+        kept = list(found.items)
+        tables.append(found.table)
+    count = write_items(out, kept)
+    show(tables, as_json=as_json)
+    say(f"Written: {out} ({count} items)")
