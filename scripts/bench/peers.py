@@ -9,7 +9,12 @@ import sys
 from pathlib import Path
 
 FOLDER = Path(__file__).parents[2] / "bench"
-VERSIONS = {"openai": "openai==3.49.0", "inspect-ai": "inspect-ai"}
+VERSIONS = {
+    "openai": ("openai==3.49.0",),
+    "inspect-ai": ("inspect-ai", "openai"),
+    "rouge-score": ("rouge-score==0.1.2",),
+    "pycocoevalcap": ("pycocoevalcap==1.2",),
+}
 
 
 def python_of(package: str) -> Path | None:
@@ -25,8 +30,10 @@ def python_of(package: str) -> Path | None:
     sys.stderr.write(f"installing {package} into bench/{package}\n")
     shutil.rmtree(home, ignore_errors=True)
     env = {**os.environ, "VIRTUAL_ENV": str(home)}
-    needs = [VERSIONS[package], *(["openai"] if package == "inspect-ai" else [])]
-    steps = ([uv, "venv", "-q", "--python", sys.executable, str(home)], [uv, "pip", "install", "-q", *needs])
+    steps = (
+        [uv, "venv", "-q", "--python", sys.executable, str(home)],
+        [uv, "pip", "install", "-q", *VERSIONS[package]],
+    )
     for step in steps:
         if subprocess.run(step, env=env, check=False).returncode:
             return None
