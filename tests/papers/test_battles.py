@@ -13,6 +13,9 @@ import pytest
 from fullbench import registry
 from fullbench.core.errors import InputError
 from fullbench.core.reproduced import Reproduced, Reproducible
+from fullbench.reports.matches import RULES, settle
+from fullbench.reports.standings import Settings, leaderboard
+from fullbench.runs.recorded import recorded
 
 DATA = Path(__file__).parents[2] / ".." / "shared" / "data"
 NAMES = ("visitbench", "wildvision_bench", "wildvision_arena", "vicuna_oa_battles", "alpaca_eval", "pandalm")
@@ -147,3 +150,37 @@ def test_bad_input_is_refused_with_file_and_line(name, file, text, complaint, tm
     (tmp_path / f"{file}.gz").write_bytes(gzip.compress(text.encode()))
     with pytest.raises(InputError, match=complaint):
         registry.load("benchmarks", name).reproduce(tmp_path)
+
+
+def test_released_verdicts_are_a_record_on_which_rules_and_ratings_work():
+    record = recorded("vicuna_oa_battles", folder("vicuna_oa_battles")).record
+    faults = record.faults()
+    assert faults["human"]["verdicts"] == 6720
+    assert faults["gpt-4-0314"]["unreadable"] == 13 + 1482
+    vicuna = record.where(lambda verdict: verdict.item.startswith("vicuna-"))
+    settled = {rule: settle(vicuna, "gpt-4-0314", rule) for rule in RULES}
+    assert len(settled["both-agree"].matches) == len(settled["majority"].matches) == 2240
+    assert len(settled["each"].matches) == 4480 - 13
+    assert settled["both-agree"].ties > settled["majority"].ties
+    board = leaderboard(settled["both-agree"], Settings())
+    assert board.rows[0][1] == "gpt-4"
+
+
+def test_the_other_released_verdicts_are_records_too():
+    votes = registry.load("benchmarks", "pandalm").record(folder("pandalm"))
+    assert len(votes) == 999 * 5
+    assert votes.faults()["gpt-3.5-turbo"]["unreadable"] == 25
+    bench = registry.load("benchmarks", "wildvision_bench").record(folder("wildvision_bench"))
+    assert len(bench) == 21 * 500
+    won = [v.marks for v in bench.where(contestant="gpt-4o", fault=None)]
+    assert sum(marks == (0.0, 1.0) for marks in won) == 255 + 148
+    alpaca = registry.load("benchmarks", "alpaca_eval").record(folder("alpaca_eval"))
+    assert len(alpaca.judges) == 4
+    assert {v.ballot for v in alpaca} == {"real:0-1"}
+
+
+def test_what_has_no_single_verdicts_or_no_sample_says_so():
+    with pytest.raises(InputError, match="released as counts"):
+        registry.load("benchmarks", "wildvision_arena").record(Path())
+    with pytest.raises(InputError, match="ships no sample"):
+        registry.load("benchmarks", "pandalm").record()

@@ -113,3 +113,14 @@ def test_without_the_extra_the_message_says_how_to_get_it(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "vl_convert", None)
     with pytest.raises(MissingExtra, match=r"fullbench\[charts\]"):
         charts.svg(chart(LEADERBOARD))
+
+
+def test_a_curve_is_drawn_for_each_label():
+    rows = [(judge, x / 10, 1 - slope * x / 10) for judge, slope in (("a", 0.5), ("b", 0.9)) for x in range(5)]
+    drawn = chart(
+        Table("t", "T", ("judge", "x", "y"), rows, chart={"kind": "curves", "x": "x", "value": "y", "label": "judge"})
+    )
+    root = ET.fromstring(svg(drawn))
+    lines = [g for g in root.iter(f"{SVG}g") if "mark-line" in g.get("class", "")]
+    assert len(lines) == 2
+    assert {"a", "b"} <= set(texts(drawn))

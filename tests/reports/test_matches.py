@@ -83,7 +83,9 @@ def test_the_board_says_its_rule_and_its_seed_and_shows_the_effect(record):
     wins = dict(zip(table.column("contestant"), table.column("wins against the reference"), strict=True))
     assert wins["c"] is None
     assert wins["b"].n == 6
-    assert rules(record, "j", Settings()).columns == ("contestant", "both-agree", "majority", "each")
+    effect = rules(record, "j", Settings())
+    assert effect.columns == ("contestant", "both-agree", "majority", "each")
+    assert effect.notes[0].startswith("Share of ties: both-agree 0.167")
     names = {table.name for table in standings(record)}
     assert {"standings", "rules", "wins", "fit", "style"} <= names
 
@@ -94,12 +96,20 @@ def test_families_are_a_heat_map_and_an_unknown_reference_is_refused(record):
     assert table.chart["kind"] == "heat"
     with pytest.raises(InputError, match="'z' is not among the contestants: a, b, c"):
         families(record, settle(record), "family", "z")
-    assert not families(record, settle(record), "colour").rows
+    with pytest.raises(InputError, match="no item has the tag 'colour'; tags there: family"):
+        families(record, settle(record), "colour")
+
+
+def test_a_family_without_a_match_is_named(record):
+    more = {**record.items, "z": Item.ask("z", "?", tags={"family": "lonely"})}
+    table = families(Record(record.verdicts, more, record.responses), settle(record), "family")
+    assert table.notes == ["No match was settled in: lonely."]
 
 
 def test_style_says_what_length_is_worth(record):
-    table = style(record, settle(record))
-    assert ["effect of more", "words"] in [row[:2] for row in table.rows]
+    effects, ratings = style(record, settle(record))
+    assert effects.column("more") == ["words"]
+    assert ratings.column("contestant") == ["a", "b", "c"]
 
 
 def test_who_lost_every_match_is_not_rated_and_says_so():

@@ -128,3 +128,18 @@ def test_a_picture_that_cannot_be_decoded_is_named():
 
 def test_the_same_input_gives_the_same_page():
     assert page("T", "lead", sections()) == page("T", "lead", sections())
+
+
+def test_sensitive_pictures_are_veiled_in_the_page_itself_unless_asked_for():
+    from fullbench import Item, Picture, Response
+    from fullbench.reports.page import Exhibit, _exhibit
+    from tests.judges.scorers.making import encoded, texture
+
+    secret = Picture.of(encoded(texture(3, side=128)))
+    item = Item.ask("i", "a scene")
+    responses = [Response("i", "plain", (secret,)), Response("i", "veiled", (secret,), {"sensitive": "yes"})]
+    shown = {name: pictures[0][0] for name, _, pictures in _exhibit(Exhibit(item, responses))["responses"]}
+    asked = {
+        name: pictures[0][0] for name, _, pictures in _exhibit(Exhibit(item, responses, unveiled=True))["responses"]
+    }
+    assert shown["veiled"] != shown["plain"] == asked["plain"] == asked["veiled"]

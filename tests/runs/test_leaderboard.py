@@ -168,6 +168,30 @@ def test_a_gain_is_what_a_match_takes_off_the_variance():
     assert design.uniform_needed(0, [], 10.0) is None
 
 
+def test_one_budget_pays_for_answers_and_verdicts_together(tmp_path: Path, monkeypatch):
+    """A server that charges a cent a call: with ten cents, answering eight items leaves two for judging."""
+    from fullbench.core.models import Reply
+    from fullbench.runs import boards, specs
+
+    class Priced(OfflineModel):
+        def answer(self, prompts):
+            for prompt in prompts:
+                yield Reply(prompt, self.reply(prompt), Usage(calls=1, dollars=0.01), stop="stop")
+
+    made = Priced("m", lambda prompt: "Overall, Response A is better.", price=(1.0, 1.0))
+    monkeypatch.setattr(specs, "contestant", lambda _: made)
+    asked = boards.Asked("visitbench", None, (), "offline:m", None, "offline:m")
+    with Ledger(tmp_path / "l") as ledger:
+        ready = boards.prepare(asked, ledger, answer=True, budget=0.10, stop=Stop(), quiet=True)
+        assert ready.tallies[0].done == 8
+        added = ready.board(ledger, boards.settings("both-agree", "half", 0)).add(
+            ready.newcomer(1, 150, 0), budget=ready.purse
+        )
+        assert added.tallies[0].done == 2
+        assert "budget" in added.reason
+        assert ready.purse.spent == pytest.approx(0.10)
+
+
 def test_the_command_adds_a_model_and_shows_the_board(tmp_path: Path, monkeypatch):
     from typer.testing import CliRunner
 
@@ -183,6 +207,10 @@ def test_the_command_adds_a_model_and_shows_the_board(tmp_path: Path, monkeypatc
     planned = CliRunner().invoke(app, [*call, "--dry-run", "--json"])
     assert planned.exit_code == 0, planned.output
     assert json.loads(planned.stdout)[0]["rows"][0][3] == 2 * (8 * 3 + 4)
+    hopeful = ["leaderboard", "add", "offline:echo", *call[5:], "--dry-run", "--json"]
+    forecast = json.loads(CliRunner().invoke(app, hopeful).stdout)[0]
+    assert [row[3] for row in forecast["rows"]] == [8, 2 * (8 * 3 + 4)]
+    assert "stand in" in forecast["notes"][1]
     for _ in range(2):
         made = CliRunner().invoke(app, [*call, "--out", "board.json"])
         assert made.exit_code == 0, made.output
@@ -192,5 +220,6 @@ def test_the_command_adds_a_model_and_shows_the_board(tmp_path: Path, monkeypatc
         assert shown.exit_code == 0, shown.output
         written = [path for path in tmp_path.rglob(f"*{Path(name).suffix}") if "board" in str(path)]
         assert any("mine" in path.read_text() for path in written)
-    wrong = CliRunner().invoke(app, [*call, "--rule", "best"])
-    assert isinstance(wrong.exception, InputError)
+    for wrong in (["--rule", "best"], ["--ties", "none"], ["--schedule", "often"], ["--by", "colour"]):
+        refused = CliRunner().invoke(app, [*call, *wrong])
+        assert isinstance(refused.exception, InputError), wrong

@@ -43,6 +43,72 @@ def test_intervals_cover_the_truth_in_93_to_97_of_100_runs(interval):
     assert 0.93 <= covered(500, interval) <= 0.97
 
 
+def tied(seed, ties, m=5, n=800):
+    """Battles drawn from Davidson's or Rao and Kupper's model, four of them on each item."""
+    rng = np.random.default_rng(seed)
+    truth = np.linspace(-0.6, 0.6, m)
+    first = rng.integers(0, m, n)
+    second = (first + rng.integers(1, m, n)) % m
+    gap = truth[first] - truth[second]
+    if ties == "davidson":
+        up, down = np.exp(gap / 2), np.exp(-gap / 2)
+        win, loss = up / (up + down + 0.8), down / (up + down + 0.8)
+    else:
+        win, loss = 1 / (1 + np.exp(0.4 - gap)), 1 / (1 + np.exp(0.4 + gap))
+    lot = rng.random(n)
+    return first, second, np.where(lot < win, 1.0, np.where(lot < win + loss, 0.0, 0.5)), truth
+
+
+def covered_with_ties(runs, ties):
+    hits = []
+    for seed in range(runs):
+        first, second, outcome, truth = tied(seed, ties)
+        made = bradley_terry(first, second, outcome, ties=ties, interval="sandwich", scale=1, base=np.e, centre=0)
+        hits += [rating.low <= true <= rating.high for rating, true in zip(made.estimates, truth, strict=True)]
+    return float(np.mean(hits))
+
+
+@pytest.mark.parametrize("ties", ["davidson", "rao-kupper"])
+def test_intervals_with_ties_cover_the_truth_quick(ties):
+    assert 0.9 < covered_with_ties(40, ties) < 0.99
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ties", ["davidson", "rao-kupper"])
+def test_intervals_with_ties_cover_the_truth_in_93_to_97_of_100_runs(ties):
+    assert 0.93 <= covered_with_ties(500, ties) <= 0.97
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("interval", ["sandwich", "bootstrap"])
+def test_intervals_of_repeated_battles_cover_the_truth_when_kept_together(interval):
+    hits = []
+    for seed in range(500):
+        first, second, outcome, truth = battles(seed, 6, 300)
+        copies = [np.repeat(part, 3) for part in (first, second, outcome)]
+        made = bradley_terry(
+            *copies, cluster=np.repeat(np.arange(300), 3), interval=interval, resamples=300, scale=1, base=np.e,
+            centre=0, seed=seed,
+        )  # fmt: skip
+        hits += [rating.low <= true <= rating.high for rating, true in zip(made.estimates, truth, strict=True)]
+    assert 0.93 <= np.mean(hits) <= 0.97
+
+
+def test_the_fit_is_the_exact_maximum():
+    """In extended precision the score of the fitted strengths is nothing but rounding."""
+    first, second, outcome, _ = battles(9, m=20, n=50_000)
+    fought = Battles.of(first, second, outcome)
+    logs = np.array(rate(fought, interval="sandwich").log_strengths, dtype=np.longdouble)
+    wins = fought.matrix().astype(np.longdouble)
+    met = wins + wins.T
+    chance = 1 / (1 + np.exp(logs[None, :] - logs[:, None]))
+    score = (wins - met * chance).sum(axis=1)
+    bend = met * chance * (1 - chance)
+    curvature = np.diag(bend.sum(axis=1)) - bend + 1 / len(logs)
+    left = np.linalg.solve(curvature.astype(float), score.astype(float))
+    assert np.abs(left).max() * 400 / np.log(10) < 1e-6
+
+
 def test_counts_rows_and_matrices_give_the_same_ratings():
     first, second, outcome, _ = battles(1)
     outcome[::7] = 0.5

@@ -20,6 +20,7 @@ from fullbench.cli import (
     peer_review,
     report,
     reproduce,
+    rerank,
     run,
     simulate,
 )
@@ -68,6 +69,7 @@ app.command("report")(report.report)
 app.command("card")(card.card)
 app.command("reproduce")(reproduce.reproduce)
 app.command("export")(export.export)
+app.command("rerank")(rerank.rerank)
 app.command("list")(listing.listing)
 app.add_typer(compose.compose_app, name="compose")
 app.add_typer(leaderboard.leaderboard_app, name="leaderboard")

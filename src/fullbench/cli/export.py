@@ -7,18 +7,20 @@ from typing import Annotated
 
 import typer
 
-from fullbench.cli.common import say, show
+from fullbench.cli.common import DEFAULT_LEDGER, LedgerOption, say, show
 
 
 def export(
-    name: Annotated[str, typer.Argument(help="The benchmark, as `fullbench list` shows it.")],
-    out: Annotated[Path, typer.Option(help="An empty folder to write to.")],
+    name: Annotated[str, typer.Argument(help="The benchmark, as `fullbench list` shows it; or `dpo`.")],
+    out: Annotated[Path, typer.Option(help="An empty folder to write to; for `dpo` a file.")],
     data: Annotated[Path | None, typer.Option(help="The released data; the sample where left out.")] = None,
     subset: Annotated[
         str | None, typer.Option(help="Only what a judge got right (hq), or got wrong or hallucinated (hard).")
     ] = None,
     judge: Annotated[str | None, typer.Option(help="The judge that the subset is about.")] = None,
     people: Annotated[str, typer.Option(help="The judge whose verdicts are the labels.")] = "human",
+    ledger: LedgerOption = DEFAULT_LEDGER,
+    margin: Annotated[float, typer.Option(min=0.0, help="For `dpo`: how far marks given apart must differ.")] = 0.0,
 ) -> None:
     """Write a benchmark's items, responses, labels and verdicts as files, with a study that runs them.
 
@@ -27,7 +29,15 @@ def export(
         fullbench export mllm-as-a-judge --out sample && fullbench run sample/study.toml
 
         fullbench export mllm-as-a-judge --data mllm-as-a-judge --subset hard --judge GPT-4V --out hard
+
+    With `dpo` in place of a benchmark's name, the pairs that a judge in the ledger tells apart are written for TRL's
+    DPO trainer, answers in words or in pictures:
+
+        fullbench export dpo --ledger fullbench.ledger --judge length --out pairs.jsonl
     """
+    if name == "dpo":
+        _dpo(out, judge, ledger, margin)
+        return
     from fullbench.core.errors import InputError
     from fullbench.reports import subsets
     from fullbench.runs.export import export as write
@@ -45,3 +55,15 @@ def export(
     show(brought.tables, as_json=False)
     say(f"Written to {out}: {', '.join(f'{count:,} {what}' for what, count in counts.items())}.")
     say(f"Next: fullbench run {out / 'study.toml'}")
+
+
+def _dpo(out: Path, judge: str | None, ledger: Path, margin: float) -> None:
+    from fullbench.core.errors import InputError
+    from fullbench.ledger.store import Ledger
+    from fullbench.runs.dpo import export_dpo
+
+    if judge is None:
+        raise InputError("whose preferences? Say --judge NAME, as `fullbench ledger show` lists it")
+    with Ledger(ledger, read_only=True) as book:
+        count = export_dpo(book.record(), judge, out, margin=margin)
+    say(f"Written: {out} ({count:,} pairs that {judge} tells apart)")

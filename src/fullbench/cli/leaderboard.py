@@ -28,7 +28,9 @@ BenchmarkOption = Annotated[str, typer.Option(help="Whose items are played on.")
 DataOption = Annotated[Path | None, typer.Option(help="The benchmark's released data; its sample where left out.")]
 RuleOption = Annotated[str, typer.Option(help="How two orders make one result: both-agree, majority or each.")]
 TiesOption = Annotated[str, typer.Option(help="How ties are rated: half, davidson or rao-kupper.")]
-TagOption = Annotated[str, typer.Option("--by", help="The tag of items for the heat map.")]
+TagOption = Annotated[
+    str | None, typer.Option("--by", help="The tag of items for the heat map; family, where left out.")
+]
 OutOption = Annotated[Path | None, typer.Option(help="A file: .html, .json, .csv, .md or .txt.")]
 
 
@@ -51,7 +53,7 @@ def add(
     most: Annotated[int | None, typer.Option(min=1, help="Adaptive: stop after so many matches.")] = None,
     rule: RuleOption = "both-agree",
     ties: TiesOption = "half",
-    tag: TagOption = "family",
+    tag: TagOption = None,
     seed: Annotated[int, typer.Option(help="For whatever is drawn at random.")] = 0,
     ledger: LedgerOption = DEFAULT_LEDGER,
     budget: BudgetOption = None,
@@ -69,7 +71,7 @@ def add(
         fullbench leaderboard add openai:gpt-4o-mini --judge openai:gpt-4o --schedule adaptive --budget 5 --out lb.html
     """
     from fullbench.ledger.store import Ledger
-    from fullbench.runs import boards, plan
+    from fullbench.runs import boards
     from fullbench.runs.progress import watching
 
     chosen = boards.settings(rule, ties, seed)
@@ -82,9 +84,8 @@ def add(
             show([ready.forecast(book, newcomer)], as_json=as_json)
             return 0
         board = ready.board(book, chosen)
-        purse = plan.purse(budget, ready.models) if budget is not None else None
         with watching("verdicts", [ready.judge.name], ready.total(newcomer), quiet=quiet) as watch:
-            made = board.add(newcomer, schedule=way, width=width, most=most, budget=purse, stop=stop, watch=watch)
+            made = board.add(newcomer, schedule=way, width=width, most=most, budget=ready.purse, stop=stop, watch=watch)
         tables = [made.table(newcomer.name), *boards.tables(board.record(), ready.judge.name, chosen, tag)]
         if out is not None and out.suffix in {".html", ".htm"}:
             boards.page(board.record(), tables, out, book.digest())
@@ -101,7 +102,7 @@ def show_board(
     rule: RuleOption = "both-agree",
     ties: TiesOption = "half",
     reference: Annotated[str, typer.Option(help="The contestant that the others are compared with.")] = "reference",
-    tag: TagOption = "family",
+    tag: TagOption = None,
     seed: Annotated[int, typer.Option(help="For whatever is drawn at random.")] = 0,
     out: OutOption = None,
     as_json: JsonOption = False,

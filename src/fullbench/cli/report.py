@@ -26,6 +26,7 @@ def report(
     ] = False,
     against: Annotated[str | None, typer.Option(help="Compare all judges with this one.")] = None,
     charts: Annotated[Path | None, typer.Option(help="A folder for the charts, each as SVG and PNG.")] = None,
+    unveiled: Annotated[bool, typer.Option("--unveiled", help="Show sensitive pictures as they are.")] = False,
     seed: Annotated[int, typer.Option(help="For the bootstrap.")] = 0,
     as_json: JsonOption = False,
 ) -> None:
@@ -58,7 +59,7 @@ def report(
         if charts is not None:
             _draw(made, charts)
         if out is not None and out.suffix in {".html", ".htm"}:
-            page(ledger.stem, record, made, out, source={"ledger": book.digest()})
+            page(ledger.stem, record, made, out, source={"ledger": book.digest()}, unveiled=unveiled)
             say(f"The page: {out}")
         else:
             show(made, as_json=as_json, out=out)

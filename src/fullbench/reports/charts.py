@@ -7,6 +7,7 @@ A hint is `{"kind": ..., ...}` and names columns of the table:
     bars        label, value [, group]              bars from zero with their intervals
     scatter     x, y [, label, split]               two figures for each row, with intervals and the line x = y, or
                                                     with lines at the two values of `split` instead
+    curves      x, value, label                     a line over numbers for each label, such as one over thresholds
     heat        row, column, value                  one coloured cell for each row of the table
     stacked     label, parts                        shares of each row's parts, such as faults
     histogram   bin, count                          bars side by side
@@ -269,6 +270,24 @@ def _guides(split: Sequence[float] | None, ends: Sequence[float]) -> list[Spec]:
     return [{"mark": mark, "encoding": corners}]
 
 
+def _curves(table: Table, hint: Mapping[str, Any]) -> tuple[Spec, str]:
+    rows = [
+        {"label": plain(str(label)), "x": float(at), "value": found["value"]}
+        for label, at, cell in zip(
+            _column(table, hint["label"]), _column(table, hint["x"]), _column(table, hint["value"]), strict=True
+        )
+        if isinstance(at, int | float) and (found := _figure(cell)) is not None
+    ]
+    encoding = {
+        "x": _named("x", hint["x"], axis={"grid": False}),
+        "y": _named("value", hint["value"], axis={"grid": True}, scale={"zero": False, "nice": True}),
+        "color": _named("label", None, type="nominal"),
+    }
+    mark = {"type": "line", "point": True, "strokeWidth": 2}
+    body = {"data": {"values": rows}, "mark": mark, "encoding": encoding, "width": WIDTH, "height": 260}
+    return body, f"Curves: {hint['value']} over {hint['x']} for each {hint['label']}, {len(rows)} points"
+
+
 def _heat(table: Table, hint: Mapping[str, Any]) -> tuple[Spec, str]:
     rows: list[Spec] = [
         {"row": plain(str(row)), "column": plain(str(column)), "value": value}
@@ -344,6 +363,7 @@ def _radar(table: Table, hint: Mapping[str, Any]) -> tuple[Spec, str]:
 
 _KINDS: dict[str, Callable[[Table, Mapping[str, Any]], tuple[Spec, str]]] = {
     "bars": _bars,
+    "curves": _curves,
     "heat": _heat,
     "histogram": _histogram,
     "intervals": _intervals,

@@ -24,10 +24,14 @@ def page(
     *,
     lead: str = "",
     source: Mapping[str, Any] | None = None,
+    unveiled: bool = False,
 ) -> Path:
-    """A page with all tables, their charts, and some of the cases behind them, as one HTML file."""
+    """A page with all tables, their charts, and some of the cases behind them, as one HTML file.
+
+    Sensitive pictures are veiled unless `unveiled`.
+    """
     sections = [Section("Results", tables=made)]
-    if shown := exhibits(record):
+    if shown := exhibits(record, unveiled=unveiled):
         words = "Cases on which the judges differ most, with all that was said."
         sections.append(Section("Cases", words, exhibits=shown))
     used = sum((verdict.usage for verdict in record), Usage())
@@ -39,7 +43,7 @@ def page(
     return write_file(path, render(title, lead, sections, usage=used, source=made_by))
 
 
-def exhibits(record: Record, limit: int = 6) -> list[Exhibit]:
+def exhibits(record: Record, limit: int = 6, *, unveiled: bool = False) -> list[Exhibit]:
     """For each ballot in turn the panels on which rulings differ most, no item twice, with all that was said."""
     heard: dict[tuple[Any, ...], list[Verdict]] = defaultdict(list)
     for verdict in record:
@@ -56,7 +60,7 @@ def exhibits(record: Record, limit: int = 6) -> list[Exhibit]:
             if item not in found and len(found) < limit:
                 names = sorted(set(verdicts[0].contestants))
                 shown = [record.responses[item, name] for name in names if (item, name) in record.responses]
-                found[item] = Exhibit(record.items[item], shown, verdicts)
+                found[item] = Exhibit(record.items[item], shown, verdicts, unveiled=unveiled)
     return list(found.values())
 
 

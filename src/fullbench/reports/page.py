@@ -28,18 +28,24 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 THUMBNAIL = 480
+SENSITIVE = "sensitive"
+"""The tag of items and responses whose pictures are not shown unasked."""
 _LONG = 24
 _FOLDER = Path(__file__).parent / "templates"
 
 
 @dataclass(frozen=True)
 class Exhibit:
-    """One item as evidence: what was asked, what was answered, and how each judge ruled."""
+    """One item as evidence: what was asked, what was answered, and how each judge ruled.
+
+    Pictures of an item or a response with the tag `sensitive` are shown veiled, unless `unveiled` says otherwise.
+    """
 
     item: Item
     responses: Sequence[Response] = ()
     verdicts: Sequence[Verdict] = ()
     note: str = ""
+    unveiled: bool = False
 
 
 @dataclass(frozen=True)
@@ -121,8 +127,11 @@ def fragment(table: Table) -> str:
     return str(module.grid(_grid(table, draw=False)))
 
 
-def thumbnail(picture: Picture, *, size: int = THUMBNAIL) -> str | None:
-    """The picture as a data URI, no side longer than `size`; None when it cannot be decoded."""
+def thumbnail(picture: Picture, *, size: int = THUMBNAIL, veiled: bool = False) -> str | None:
+    """The picture as a data URI, no side longer than `size`; None when it cannot be decoded.
+
+    A veiled one is eight by eight pixels made large: the page holds colours, and nothing that could be made out.
+    """
     from PIL import Image, UnidentifiedImageError
 
     try:
@@ -130,6 +139,8 @@ def thumbnail(picture: Picture, *, size: int = THUMBNAIL) -> str | None:
             image.draft("RGB", (size, size))
             small = image.convert("RGBA" if "A" in image.getbands() or "transparency" in image.info else "RGB")
             small.thumbnail((size, size))
+            if veiled:
+                small = small.resize((8, 8), Image.Resampling.BOX).resize(small.size, Image.Resampling.BICUBIC)
     except (UnidentifiedImageError, OSError, ValueError, Image.DecompressionBombError):
         return None
     out = io.BytesIO()
@@ -186,13 +197,17 @@ def _bar(cell: EstimateLike, least: float, most: float) -> tuple[float, float, f
 
 def _exhibit(exhibit: Exhibit) -> dict[str, Any]:
     item = exhibit.item
+    veiled = not exhibit.unveiled
     captions = [*item.captions, *[""] * len(item.pictures)]
     return {
         "item": item,
         "note": exhibit.note,
         "turns": [(turn.role, turn.text) for turn in item.turns],
         "pictures": [
-            (thumbnail(picture), caption or f"Picture {place} of item {item.id}")
+            (
+                thumbnail(picture, veiled=veiled and bool(item.tags.get(SENSITIVE))),
+                caption or f"Picture {place} of item {item.id}",
+            )
             for place, (picture, caption) in enumerate(zip(item.pictures, captions, strict=False), start=1)
         ],
         "responses": [
@@ -200,7 +215,10 @@ def _exhibit(exhibit: Exhibit) -> dict[str, Any]:
                 response.contestant,
                 response.text,
                 [
-                    (thumbnail(picture), f"Picture {place} by {response.contestant}")
+                    (
+                        thumbnail(picture, veiled=veiled and bool(response.tags.get(SENSITIVE))),
+                        f"Picture {place} by {response.contestant}",
+                    )
                     for place, picture in enumerate(response.pictures, start=1)
                 ],
             )

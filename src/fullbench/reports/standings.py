@@ -48,7 +48,7 @@ def standings(record: Record, judge: str | None = None, settings: Settings | Non
         wins(settled),
         fit(settled, settings),
     ]
-    made.append(style(record, settled))
+    made += style(record, settled)
     return [table for table in made if table.rows]
 
 
@@ -125,20 +125,20 @@ def rules(record: Record, judge: str, settings: Settings) -> Table:
     gaps = Gaps()
     columns: list[str] = []
     ratings: dict[str, dict[str, Estimate | None]] = {}
-    shares: list[Cell] = []
+    shares: list[str] = []
     for rule in RULES:
         settled = settle(record, judge, rule)
         if not settled.matches:
             continue
         columns.append(rule)
-        shares.append(wilson(settled.ties, len(settled.matches)))
+        shares.append(f"{rule} {wilson(settled.ties, len(settled.matches))}")
         made = gaps.cell(rule, partial(_rated, settled, settings))
         found = made.estimates if made is not None else [None] * len(settled.names)
         ratings[rule] = dict(zip(settled.names, found, strict=True))
     names = sorted({name for found in ratings.values() for name in found})
     rows: list[list[Cell]] = [[name, *(ratings[rule].get(name) for rule in columns)] for name in names]
-    rows.append(["(share of ties)", *shares])
-    return Table("rules", "What the rule for two orders does", ("contestant", *columns), rows, gaps.notes)
+    notes = [f"Share of ties: {'; '.join(shares)}.", *gaps.notes]
+    return Table("rules", "What the rule for two orders does", ("contestant", *columns), rows, notes)
 
 
 def wins(settled: Matches) -> Table:
@@ -153,22 +153,30 @@ def wins(settled: Matches) -> Table:
 
 
 def families(record: Record, settled: Matches, tag: str, reference: str | None = None) -> Table:
-    """The share of matches each contestant won in each family of items; against the reference alone where named."""
+    """The share of matches each contestant won in each family of items; against the reference alone where named.
+
+    Families of which no match was settled are named below the table.
+    """
     if reference is not None and reference not in settled.names:
         raise InputError(f"the reference {reference!r} is not among the contestants: {', '.join(settled.names)}")
+    named = {item.id: item.tags.get(tag, "") for item in record.items.values()}
+    if named and not any(named.values()):
+        there = sorted({name for item in record.items.values() for name in item.tags})
+        raise InputError(f"no item has the tag {tag!r}; tags there: {', '.join(there) or 'none'}")
     won: dict[tuple[str, str], list[float]] = defaultdict(list)
     for match in settled.matches:
-        item = record.items.get(match.item)
-        family = "" if item is None else item.tags.get(tag, "")
+        family = named.get(match.item, "")
         for name, other, outcome in _both(match):
             if family and (reference is None or other == reference):
                 won[family, name].append(outcome)
     rows: list[list[Cell]] = [
         [family, name, wilson(sum(found), len(found))] for (family, name), found in sorted(won.items())
     ]
+    empty = sorted(set(named.values()) - {"", *(family for family, _ in won)})
+    notes = [f"No match was settled in: {', '.join(empty)}."] if empty else []
     hint = {"kind": "heat", "row": tag, "column": "contestant", "value": "won"}
     words = "" if reference is None else f" against {reference}"
-    return Table(f"by {tag}", f"Matches won{words} by {tag}", (tag, "contestant", "won"), rows, (), {}, hint)
+    return Table(f"by {tag}", f"Matches won{words} by {tag}", (tag, "contestant", "won"), rows, notes, {}, hint)
 
 
 def _both(match: Match) -> list[tuple[str, str, float]]:
@@ -204,26 +212,31 @@ FEATURES: dict[str, Feature] = {
 }
 
 
-def style(record: Record, settled: Matches) -> Table:
+def style(record: Record, settled: Matches) -> list[Table]:
     """What length and format are worth, and the ratings with both taken out."""
     kept = [m for m in settled.matches if all((m.item, name) in record.responses for name in (m.first, m.second))]
     names = sorted({name for match in kept for name in (match.first, match.second)})
-    rows: list[list[Cell]] = []
-    notes: list[str] = []
     leads = {name: _lead(record, kept, feature) for name, feature in FEATURES.items()}
     used = {name: found for name, found in leads.items() if len(set(found)) > 1}
+    effects: list[list[Cell]] = []
+    ratings: list[list[Cell]] = []
+    notes = ["An effect is in log odds for one standard deviation of the lead (a - b) / (a + b)."]
     if kept and used:
         first, second = [names.index(m.first) for m in kept], [names.index(m.second) for m in kept]
         try:
             made = style_controlled(
                 first, second, [m.outcome for m in kept], list(used.values()), cluster=[m.item for m in kept]
             )
-            rows += [["effect of more", name, effect] for name, effect in zip(used, made.effects, strict=True)]
-            rows += [["rating, style alike", name, e] for name, e in zip(names, made.estimates, strict=True)]
-            notes.append("An effect is in log odds for one standard deviation of the lead (a - b) / (a + b).")
+            effects += [[name, effect] for name, effect in zip(used, made.effects, strict=True)]
+            ratings += [[name, rating] for name, rating in zip(names, made.estimates, strict=True)]
         except Undefined as reason:
+            effects += [[name, None] for name in used]
             notes.append(f"Style cannot be told apart: {reason}.")
-    return Table("style", "Style control", ("what", "of", "value"), rows, notes)
+    hint = {"kind": "intervals", "label": "contestant", "value": "rating"}
+    return [
+        Table("style", "What style is worth", ("more", "effect"), effects, notes),
+        Table("style ratings", "Ratings with style alike", ("contestant", "rating"), ratings, (), {}, hint),
+    ]
 
 
 def _lead(record: Record, kept: Sequence[Match], feature: Feature) -> list[float]:

@@ -15,13 +15,15 @@ from fullbench.core.items import Item, Response
 from fullbench.core.models import Judge, Model
 from fullbench.core.record import Record
 from fullbench.core.results import Table
+from fullbench.judges.extracting import SecondReader
+from fullbench.judges.prompted import PromptedJudge
 from fullbench.ledger.store import Ledger
 from fullbench.registry import Spec
 from fullbench.reports.matches import RULES, settle
 from fullbench.reports.standings import Settings, families, standings
 from fullbench.runs import plan, specs
 from fullbench.runs.answer import answer as answer_all
-from fullbench.runs.engine import Stop, Tally
+from fullbench.runs.engine import Budget, Stop, Tally
 from fullbench.runs.leaderboard import Board, Newcomer, Pool, Schedule, uniform
 from fullbench.runs.progress import watching
 from fullbench.stats.ties import Ties
@@ -72,6 +74,7 @@ class Ready:
     reference: str | None
     models: list[Model]
     contestant: Model | None = None
+    purse: Budget | None = None
     tallies: list[Tally] = field(default_factory=list)
 
     def newcomer(self, opponents: int, reference_matches: int, seed: int) -> Newcomer:
@@ -85,12 +88,21 @@ class Ready:
 
     def forecast(self, ledger: Ledger, newcomer: Newcomer) -> Table:
         """What uniform sampling would ask, and what it would cost; nothing is asked."""
-        known = self.name in self.pool.contestants()
         models = [self.contestant] if self.contestant is not None else []
-        return plan.table(
-            ledger, contestants=models, items=self.pool.items, judges=[self.judge],
-            cases=lambda: uniform(self.pool, newcomer) if known else iter(()),
-        )  # fmt: skip
+        pool = self.pool if self.name in self.pool.contestants() else self._stand_in()
+        made = plan.table(
+            ledger, contestants=models, items=pool.items, judges=[self.judge], cases=lambda: uniform(pool, newcomer)
+        )
+        if pool is self.pool:
+            return made
+        note = f"{self.name} has not answered yet: answers of others stand in for its own."
+        return replace(made, notes=[*made.notes[:1], note])
+
+    def _stand_in(self) -> Pool:
+        """The pool with somebody's answer to each item said to be the newcomer's, to know about what it will cost."""
+        others = {one.item: one for one in self.pool.responses}
+        mine = [replace(one, contestant=self.name) for one in others.values()]
+        return Pool(self.pool.items, (*self.pool.responses, *mine))
 
 
 def prepare(
@@ -100,6 +112,7 @@ def prepare(
     bench = specs.benchmark(asked.benchmark)
     items = list(bench.items(asked.data))
     judge = _judge(bench, asked)
+    _check_sight(judge, items)
     given = [one for path in asked.responses for one in _read(bench, path, items, asked.data, "")]
     contestant = None if asked.predictions is not None or ":" not in asked.model else specs.contestant(asked.model)
     name = contestant.name if contestant is not None else asked.model
@@ -107,10 +120,11 @@ def prepare(
     ready = Ready(
         Pool(items, ()), judge, name, None, [one for one in (model, contestant) if one is not None], contestant
     )
+    if answer and budget is not None:
+        ready.purse = plan.purse(budget, ready.models)
     if contestant is not None and answer:
-        purse = plan.purse(budget, ready.models) if budget is not None else None
         with watching("answers", [name], len(items), quiet=quiet) as watch:
-            ready.tallies = answer_all([contestant], items, ledger, budget=purse, stop=stop, watch=watch)
+            ready.tallies = answer_all([contestant], items, ledger, budget=ready.purse, stop=stop, watch=watch)
     if asked.predictions is not None:
         given += _read(bench, asked.predictions, items, asked.data, name)
     kept = ledger.responses(None, item_keys=[item.key for item in items])
@@ -141,6 +155,17 @@ def _judge(bench: Any, asked: Asked) -> Judge:
     return bench.judge(specs.contestant(asked.judge), asked.manner, reader)
 
 
+def _check_sight(judge: Judge, items: Sequence[Item]) -> None:
+    """Refuse a judge that is to look at pictures where there are only descriptions of them."""
+    inner = judge.judge if isinstance(judge, SecondReader) else judge
+    unseen = sum(bool(item.captions) and not item.pictures for item in items)
+    if isinstance(inner, PromptedJudge) and inner.sight == "image" and unseen:
+        raise InputError(
+            f"{unseen} of {len(items)} items are described but their images are not here, so a seeing judge would see "
+            "nothing: fetch them into the folder images/ of the data, or judge from the captions"
+        )
+
+
 def settings(rule: str, ties: str, seed: int, reference: str | None = None) -> Settings:
     """Settings from words, each checked."""
     if rule not in RULES:
@@ -159,13 +184,15 @@ def schedule(word: str) -> Schedule:
     return known[known.index(word)]
 
 
-def tables(record: Record, judge: str, chosen: Settings, tag: str) -> list[Table]:
-    """The leaderboard's tables, the heat map by a tag of the items among them."""
+def tables(record: Record, judge: str, chosen: Settings, tag: str | None = None) -> list[Table]:
+    """The leaderboard's tables, the heat map by a tag of the items among them; by family where there are families."""
+    if tag is None and any("family" in item.tags for item in record.items.values()):
+        tag = "family"
     settled = settle(record, judge, chosen.rule)
     if chosen.reference not in settled.names:
         chosen = replace(chosen, reference=None)
     made = standings(record, judge, chosen)
-    if settled.matches:
+    if settled.matches and tag is not None:
         made.append(families(record, settled, tag))
     return [table for table in made if table.rows]
 

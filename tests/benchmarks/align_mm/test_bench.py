@@ -24,6 +24,7 @@ from fullbench.reports.charts import chart, svg
 from fullbench.reports.tables import render
 from fullbench.runs import specs
 from fullbench.testing import check_benchmark
+from tests.cli.test_judge import cli  # noqa: F401
 from tests.making import Talker, png, words
 
 
@@ -162,6 +163,8 @@ def test_averages_and_alignment_of_the_sample(record):
     assert steady.alignment().value > fickle.alignment().value
     assert fickle.alignment("zero").value > fickle.alignment().value
     assert (steady.alignment().seeds, steady.alignment("zero").as_zero) == (22, 4)
+    for category, value in steady.category_means().items():
+        assert steady.category(category).value == pytest.approx(value)
     assert steady.question_mean().value != pytest.approx(steady.average().value)
 
 
@@ -177,7 +180,8 @@ def test_tables_of_the_sample(record):
     board = made["averages human"]
     assert board.column("contestant")[0] == "steady"
     assert board.column("contestant")[-1] == "steady without image"
-    assert set(CATEGORIES) < set(board.columns)
+    assert {tuple(row[1:3]) for row in made["categories human"].rows} == set(CATEGORIES.items())
+    assert [row[6] for row in made["alignment human"].rows] == [4] * 4
     assert {row[1] for row in made["task means human"].rows} == {task.name for task in TASKS}
     assert made["critics"].columns == ("judge", "split", "e", "r", "ρ", "τ", "f", "s", "n")
     assert {row[1] for row in made["critics"].rows} == {"internal", "external", "train", "all"}
@@ -297,3 +301,23 @@ def test_the_sample_is_bilingual_json():
     rows = [json.loads(line) for line in sample.SEEDS.read_text(encoding="utf-8").splitlines()]
     assert len(rows) == 26
     assert all(set(row["answers"]) == {"right", "short", "wrong", "blind"} for row in rows)
+
+
+def test_a_study_runs_offline_with_the_critic(cli, tmp_path):  # noqa: F811
+    code, _, err = cli("export", "alignmmbench", "--out", "sample")
+    assert code == 0, err
+    study = tmp_path / "sample" / "study.toml"
+    text = study.read_text(encoding="utf-8")
+    spec = """critic:offline:canned?language=en&text={"Reason": "好", "Rating": 7}"""
+    judges = 'judges = ["length", "chance"]'
+    assert judges in text
+    study.write_text(text.replace(judges, f"judges = ['{spec}', 'reference']"), encoding="utf-8")
+    code, out, err = cli("run", study, "--quiet", "--json")
+    assert code == 0, err
+    made = {table["name"]: table for table in json.loads(out)}
+    (name,) = (row[0] for row in made["faults"]["rows"] if "analyze" in row[0])
+    averages = [row[1] for row in made[f"averages {name}"]["rows"]]
+    assert [cell["value"] for cell in averages] == [7.0] * 4
+    page = (tmp_path / "sample" / "report.html").read_text(encoding="utf-8")
+    assert "文字识别" in page
+    assert "好" in page

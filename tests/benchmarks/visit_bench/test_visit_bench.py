@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from fullbench.core.errors import InputError
 from fullbench.core.items import Item, Response
 from fullbench.core.record import Record
 from fullbench.models.offline import OfflineModel
+from fullbench.runs.recorded import recorded
 from fullbench.testing import check_benchmark
 
 DATA = Path(__file__).parents[3] / ".." / "shared" / "data" / "visitbench"
@@ -31,7 +33,7 @@ def released() -> Path:
 
 @pytest.fixture(scope="module")
 def record() -> Record:
-    return visit_bench.record()
+    return recorded("visitbench").record
 
 
 def case() -> Case:
@@ -109,6 +111,12 @@ def test_references_are_composed_from_captions_and_then_verified():
     assert asking.verify(made.items[0], "correct").tags["verified"] == "yes"
     with pytest.raises(InputError, match="unknown label"):
         asking.verify(item, "fine")
+    good, bad = (asking.verify(made.items[0], label) for label in ("correct", "reference at fault"))
+    table = asking.ablation({"conditioned": [good, good, bad], "plain": [bad, made.items[0]]})
+    assert [(row[0], row[1].value, row[2]) for row in table.rows] == [
+        ("conditioned", pytest.approx(2 / 3), 0),
+        ("plain", 0, 1),
+    ]
 
 
 def votes(item: str, ups: int, of: int = 5) -> list[Verdict]:
@@ -208,6 +216,35 @@ def test_flags_and_images_that_do_not_fit_are_refused(tmp_path: Path):
     (tmp_path / "multi_image.jsonl").write_text(json.dumps(whole))
     with pytest.raises(InputError, match="must be true or false; found 'maybe'"):
         list(read_instances(tmp_path))
+
+
+def test_the_layouts_of_both_repositories_and_of_the_hub_are_read(tmp_path: Path):
+    flags = {"human_ratings_gpt4_correct": "True", "human_ratings_problem_in_caption": "0",
+             "human_ratings_problem_in_gpt4": "False"}  # fmt: skip
+    multi = {"instruction_category": "rcc", "images": '["http://x/1.png", "http://x/2.png"]', "instruction": "What?",
+             "is_multiple_images": "True", "gpt4_prediction": "This.", "public_images_metadata": "{}",
+             "images_dense_captions": '["one", "two", NaN, NaN]', **flags}  # fmt: skip
+    _submitted(tmp_path / "visit_bench_multi_images.csv", [multi])
+    hub = {"instruction_category": "gqa", "image_url": "http://x/3.png", "instruction": "Why?",
+           "instruction_conditioned_caption": "three", "reference_output": "That.", **flags}  # fmt: skip
+    _submitted(tmp_path / "visit_bench_single_image.csv", [hub])
+    one, two = read_instances(tmp_path)
+    assert (one.images, one.captions, one.reference, one.verified) == (("http://x/3.png",), ("three",), "That.", True)
+    assert (two.images[1], two.captions, two.reference) == ("http://x/2.png", ("one", "two"), "This.")
+    (tmp_path / "images").mkdir()
+    shutil.copy(sources.SAMPLE / "pictures" / "door.png", tmp_path / "images" / "3.png")
+    seen = {item.id: len(item.pictures) for item in visit_bench.items(tmp_path)}
+    assert seen == {"single-0": 1, "multi-0": 0}
+
+
+def test_a_seeing_judge_without_images_is_refused(tmp_path: Path):
+    from fullbench.ledger.store import Ledger
+    from fullbench.runs import boards
+    from fullbench.runs.engine import Stop
+
+    asked = boards.Asked("visitbench", released(), (), "mine", None, "offline:echo", "seeing")
+    with Ledger(tmp_path / "l") as ledger, pytest.raises(InputError, match="582 of 582 items are described but"):
+        boards.prepare(asked, ledger, answer=False, budget=None, stop=Stop(), quiet=True)
 
 
 def test_the_label_says_what_was_at_fault():

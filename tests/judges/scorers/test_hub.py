@@ -81,8 +81,9 @@ def test_a_head_is_applied_to_the_embedding(zoo):
     net = torch.nn.Sequential(torch.nn.Linear(16, 8), torch.nn.Linear(8, 1))
     net.load_state_dict({name.replace("layers.0", "0").replace("layers.2", "1"): t for name, t in layers.items()})
     with torch.inference_mode():
-        pixels = torch.stack([scorer.prepare(image) for image in IMAGES])
-        features = model.get_image_features(pixel_values=pixels)
+        tools = transformers.AutoProcessor.from_pretrained(zoo["clip"], backend="pil")
+        pixels = tools.image_processor(images=IMAGES, return_tensors="pt")
+        features = model.get_image_features(**pixels)
         features = getattr(features, "pooler_output", features)
         theirs = net(torch.nn.functional.normalize(features, dim=-1)).flatten()
     assert ours == pytest.approx(theirs.tolist(), abs=1e-4)

@@ -49,8 +49,10 @@ def judged(
     ranked = sorted(lines, key=lambda line: -(sort_value(line.average) or 0.0))
     placed = quadrants([(line.name, line.average, line.alignment) for line in ranked], split=split, source=judge)
     ordered = [line.marks for line in ranked]
-    return [_leaderboard(judge, ranked, gaps), _profile(judge, ordered), _means(judge, ordered, seed),
-            _steadiness(judge, ordered, seed), placed]  # fmt: skip
+    return [
+        _leaderboard(judge, ranked, gaps), _categories(judge, ordered, seed), _profile(judge, ordered),
+        _means(judge, ordered, seed), _steadiness(judge, ordered, seed), placed,
+    ]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -80,21 +82,34 @@ def _score(one: Marks, one_variant: OneVariant, seed: int) -> Estimate:
 
 
 def _leaderboard(judge: str, lines: Sequence[_Line], gaps: Gaps) -> Table:
-    rows: list[list[Cell]] = []
-    for line in lines:
-        by_category = line.marks.category_means()
-        categories: list[Cell] = [by_category.get(name) for name in CATEGORIES]
-        counts: list[Cell] = [len(line.marks.tasks), len(line.marks.marks), line.marks.faults]
-        rows.append([line.name, line.average, line.questions, *categories, line.alignment, *counts])
+    rows: list[list[Cell]] = [
+        [line.name, line.average, line.questions, line.alignment, len(line.marks.tasks), len(line.marks.marks),
+         line.marks.faults]
+        for line in lines
+    ]  # fmt: skip
     notes = [
         f"By {judge}, from 1 to 10. Avg is the mean over tasks, each counting once, as the paper prints it; the mean "
         "over questions is what its evaluator prints as total. Intervals resample seeds.",
         *gaps.notes,
     ]
-    columns = ("contestant", "Avg", "mean over questions", *CATEGORIES, "alignment", "tasks", "questions", "faults")
+    columns = ("contestant", "Avg", "mean over questions", "alignment", "tasks", "questions", "faults")
     hint = {"kind": "intervals", "label": "contestant", "value": "Avg"}
     title = f"How well, by {judge}"
     return Table(f"averages {judge}", title, columns, rows, notes, {"judge": judge}, hint)
+
+
+def _categories(judge: str, ranked: Sequence[Marks], seed: int) -> Table:
+    """A row for each contestant and category, with the interval over seeds."""
+    gaps = Gaps()
+    rows: list[list[Cell]] = []
+    for one in ranked:
+        for category, plain in one.category_means().items():
+            found = gaps.cell(f"the interval of {one.contestant} in {category}", partial(one.category, category, seed))
+            rows.append([one.contestant, category, CATEGORIES[category], found or plain])
+    columns = ("contestant", "category", "类别", "score")
+    hint = {"kind": "bars", "label": "contestant", "value": "score", "group": "category"}
+    title = f"Scores by category, each task counting once, by {judge}"
+    return Table(f"categories {judge}", title, columns, rows, gaps.notes, {"judge": judge}, hint)
 
 
 def _profile(judge: str, ranked: Sequence[Marks]) -> Table:
@@ -139,7 +154,8 @@ def _steadiness(judge: str, ranked: Sequence[Marks], seed: int) -> Table:
             continue
         score = gaps.cell(f"{one.contestant}, left out", partial(_score, one, "left out", seed))
         zero = gaps.cell(f"{one.contestant}, as zero", partial(_score, one, "zero", seed))
-        rows.append([one.contestant, score, zero, found.spread, found.seeds, found.steady, found.left_out])
+        alone = one.alignment("zero", seed).as_zero
+        rows.append([one.contestant, score, zero, found.spread, found.seeds, found.steady, alone])
     notes = [
         "Alignment is the number of seeds over the sum of the standard deviations of the scores of their wordings. A "
         "seed with one wording has none: it is left out, or counted as zero, as the paper's formula has it when taken "

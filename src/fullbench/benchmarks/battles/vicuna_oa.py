@@ -161,6 +161,20 @@ def shares(judged: Mapping[str, Sequence[Battle]]) -> Iterator[Reproduced]:
             found = wilson(counts[score], len(fought))
             yield Reproduced(f"{file}/{figure}", 100 * found.value, found.n)
         yield Reproduced(f"{file}/unparsed", counts[UNPARSED], len(fought))
+        if same := _same_in_both_orders(fought):
+            yield Reproduced(f"{file}/swap_consistency", 100 * same.value, same.n)
+
+
+def _same_in_both_orders(fought: Sequence[Battle]) -> Estimate | None:
+    """How often a pair that was ruled in both orders got the same ruling; None where none was."""
+    turned = {FIRST: SECOND, SECOND: FIRST}
+    ruled = {battle.place: battle.score for battle in fought}
+    both = [
+        (score, ruled[question, second, first])
+        for (question, first, second), score in ruled.items()
+        if first < second and (question, second, first) in ruled
+    ]
+    return wilson(sum(one == turned.get(two, two) for one, two in both), len(both)) if both else None
 
 
 def kappas(judged: Sequence[Battle], votes: Sequence[Battle]) -> Iterator[Reproduced]:

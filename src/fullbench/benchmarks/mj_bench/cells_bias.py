@@ -7,8 +7,9 @@ was stands in the tables below, found by trying both against what is printed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -74,10 +75,10 @@ class Column:
 
 
 def cells(sheet: BiasSheet) -> Iterator[Reproduced]:
-    """All of them. A judge whose column is constant (PickScore's is 1 in every row) has none."""
+    """All of them. A judge whose column is constant (PickScore's is 1 in every row) or missing has none."""
     for judge, (name, normalised) in BY_AXIS.items():
         try:
-            column = Column.of(sheet, sheet.scores[name], normalised=normalised)
+            column = Column.of(sheet, sheet.scores.get(name, ()), normalised=normalised)
         except Undefined:
             continue
         yield from _by_axis(judge, column, sheet)
@@ -93,12 +94,23 @@ def _by_axis(judge: str, column: Column, sheet: BiasSheet) -> Iterator[Reproduce
             flag = np.ones(len(column.known), dtype=bool) if axis == "item_avg" else np.array(sheet.flags[axis])
             weights = counts_by(column.groups, flag[column.known])
             name = f"bias/{judge}/{table}/{figure}/{axis}"
-            yield figure_cell(name, grouped.mean_over_rows(weights), int(sum(weights.values())), f"Table {table[1:]}")
+            mean = partial(grouped.mean_over_rows, weights)
+            yield from _cell(name, mean, int(sum(weights.values())), f"Table {table[1:]}")
 
 
-def _plain(name: str, column: Column, source: str) -> Iterator[Reproduced]:
+def _plain(name: str, column: Column, source: str, *, by_row: bool = False) -> Iterator[Reproduced]:
     for figure in FIGURES:
-        yield figure_cell(f"{name}/{figure}", column.grouped(figure).mean(), len(column.scores), source)
+        grouped = column.grouped(figure)
+        mean = grouped.mean_over_rows if by_row else grouped.mean
+        yield from _cell(f"{name}/{figure}", mean, len(column.scores), source)
+
+
+def _cell(name: str, mean: Callable[[], float], n: int, source: str) -> Iterator[Reproduced]:
+    """A cell, or none where no occupation defines the figure."""
+    try:
+        yield figure_cell(name, mean(), n, source)
+    except Undefined:
+        return
 
 
 def _scales(sheet: BiasSheet) -> Iterator[Reproduced]:
@@ -107,12 +119,9 @@ def _scales(sheet: BiasSheet) -> Iterator[Reproduced]:
         if not scale:
             continue
         short = {"number5": "n5", "number10": "n10", "likert5": "lik"}[scale] if judge in CLOSED else scale
-        cell = f"bias/{judge}/T18/{short}"
-        if short == "n5":
-            column = Column.of(sheet, scores, normalised=True)
-            for figure in FIGURES:
-                found = column.grouped(figure).mean_over_rows()
-                yield figure_cell(f"{cell}/{figure}", found, len(column.scores), "Table 18")
+        first = _FIRST if judge in CLOSED and short != "n5" else None
+        try:
+            column = Column.of(sheet, scores, normalised=short == "n5" or name not in AS_GIVEN, first=first)
+        except Undefined:
             continue
-        first = _FIRST if judge in CLOSED else None
-        yield from _plain(cell, Column.of(sheet, scores, normalised=name not in AS_GIVEN, first=first), "Table 18")
+        yield from _plain(f"bias/{judge}/T18/{short}", column, "Table 18", by_row=short == "n5")

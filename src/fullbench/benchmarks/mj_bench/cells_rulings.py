@@ -20,6 +20,7 @@ from fullbench.benchmarks.mj_bench.names import (
     ONE_PICTURE,
     OPEN,
     SAFETY,
+    SCALES,
     TWO_PICTURES,
 )
 from fullbench.benchmarks.mj_bench.release import Release, Ruled, Run
@@ -90,7 +91,8 @@ def cells(release: Release) -> Iterator[Reproduced]:
     yield from _scales(release)
     for judge in CLOSED:
         pooled = release.together(ALIGNMENT, Run("alignment", "", BOTH.mode, "number10", judge))
-        yield _without_ties(f"vlm/Table 3/{judge}/alignment_no_tie", pooled, BOTH)
+        if pooled:
+            yield _without_ties(f"vlm/Table 3/{judge}/alignment_no_tie", pooled, BOTH)
 
 
 def _row(release: Release, table: Printed, judge: str) -> Iterator[Reproduced]:
@@ -127,13 +129,14 @@ def _modes(release: Release) -> Iterator[Reproduced]:
         for perspective, (alone, both) in kinds.items():
             for end, subsets, source in (("single", alone, ALONE), ("pair", both, BOTH)):
                 run = Run(perspective, "", source.mode, "number10", judge)
-                yield _share(f"vlm/Table 4/{judge}/{perspective}_{end}", release.together(subsets, run), source)
+                if ruled := release.together(subsets, run):
+                    yield _share(f"vlm/Table 4/{judge}/{perspective}_{end}", ruled, source)
 
 
 def _scales(release: Release) -> Iterator[Reproduced]:
     """Table 5: the same judge on every scale. Judges of two pictures saw one at a time on 0 to 5 only."""
     for judge in (*ONE_PICTURE, *TWO_PICTURES):
-        for scale in ("number5", "number10", "likert5", "likert10"):
+        for scale in SCALES:
             source = BOTH if judge in TWO_PICTURES and scale != "number5" else ALONE
             ruled = release.together(ALIGNMENT, Run("alignment", "", source.mode, scale, judge))
             if ruled:

@@ -165,7 +165,7 @@ def thresholds(judged: Judged) -> Table:
                 ]
                 rows.append([judge, way, margin, *figures, len(pairs)])
     columns = ("judge", "way", "margin", "right", "right, no ties", "n")
-    hint = {"kind": "lines", "x": "margin", "value": "right", "label": "judge"}
+    hint = {"kind": "curves", "x": "margin", "value": "right", "label": "judge"}
     notes = ("Scores are stretched to run from 0 to 1; a win needs more than the margin.", *gaps.notes)
     return Table("thresholds", "Confidence: accuracy over tie thresholds", columns, rows, notes, chart=hint)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import resources
@@ -11,9 +11,11 @@ from typing import Literal
 from fullbench.core.errors import InputError
 from fullbench.core.items import Item
 from fullbench.core.models import Judge, Model, Prompt
+from fullbench.core.results import Cell, Table
 from fullbench.judges.extracting import SecondReader
 from fullbench.judges.prompted import SLOTS, PromptedJudge
 from fullbench.judges.templates import Template
+from fullbench.stats.shares import wilson
 
 Manner = Literal["ref-free", "ref-backed", "seeing"]
 MANNERS: tuple[Manner, ...] = ("ref-free", "ref-backed", "seeing")
@@ -87,3 +89,15 @@ def verify(item: Item, label: str) -> Item:
     if label not in known:
         raise InputError(f"unknown label {label!r} for item {item.id!r}; known: {', '.join(known)}")
     return replace(item, tags={**item.tags, "label": label, "verified": "yes" if label == "correct" else "no"})
+
+
+def ablation(verified: Mapping[str, Sequence[Item]]) -> Table:
+    """Which captions let a model write a right reference: for each kind of caption, the share that people verified."""
+    rows: list[list[Cell]] = []
+    for kind, items in verified.items():
+        said = [item.tags["label"] for item in items if "label" in item.tags]
+        if said:
+            rows.append([kind, wilson(said.count("correct"), len(said)), len(items) - len(said)])
+    columns = ("captions", "references that are right", "not verified yet")
+    hint = {"kind": "bars", "label": "captions", "value": "references that are right"}
+    return Table("captions", "What the captions do", columns, rows, (), {}, hint)

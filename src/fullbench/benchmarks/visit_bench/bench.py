@@ -13,7 +13,7 @@ from fullbench.core.items import Item, Response
 if TYPE_CHECKING:
     from fullbench.core.models import Judge, Model
     from fullbench.core.record import Record
-    from fullbench.core.reproduced import Reproduction
+    from fullbench.core.reproduced import Brought, Reproduction
     from fullbench.core.results import Table
 
 
@@ -44,11 +44,16 @@ class VisitBench:
 
         return tables(record)
 
-    def record(self, source: Path | None = None) -> Record:
+    def bring(self, source: Path | None = None) -> Brought:
         """What is known already: the sample, or a folder in our own layout, judged by simple rules beside people."""
         from fullbench.benchmarks.visit_bench.known import record
+        from fullbench.core.reproduced import Brought
 
-        return record(self, source)
+        return Brought(record(self, source))
+
+    def record(self, source: Path | None = None) -> Record:
+        """What is known already, as a record."""
+        return self.bring(source).record
 
     def judge(self, model: Model, manner: str = "", reader: Model | None = None) -> Judge:
         """A model that judges in the paper's way: `ref-free` where nothing is said, `ref-backed` or `seeing`."""

@@ -131,15 +131,20 @@ def _place(folder: Path, *names: str) -> Path | None:
 
 
 def _instance(fields: Fields, kind: Kind, number: int) -> Instance:
-    images = _texts(fields, "images" if kind == "multi" else "image")
+    images = _texts(fields, "images" if kind == "multi" else "image") or _texts(fields, "image_url")
     if kind == "multi" and len(images) < 2:
         raise fields.error(f"an instance with several images has two at least; found {len(images)}")
     captions = next((_texts(fields, name) for name in _CAPTIONS if fields.has(name)), ())
     correct, caption, reference = (_flag(fields, name) for name in FLAGS)
     return Instance(
         kind, fields.integer("row", number), fields.name("instruction_category"), fields.text("instruction"), images,
-        captions, fields.text("gpt4_prediction"), correct, caption, reference,
+        captions, fields.text(_reference(fields)), correct, caption, reference,
     )  # fmt: skip
+
+
+def _reference(fields: Fields) -> str:
+    """The column of the verified reference; where it is missing, as in the hub's layout, the one that stands for it."""
+    return "gpt4_prediction" if fields.has("gpt4_prediction") else "reference_output"
 
 
 def _texts(fields: Fields, name: str) -> tuple[str, ...]:

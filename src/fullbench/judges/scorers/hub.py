@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from fullbench.core.errors import InputError, MissingExtra
 from fullbench.core.items import digest
 from fullbench.core.pictures import Picture
-from fullbench.judges.scorers.ongpu import Recipe, available, pixels, plain_jpeg
+from fullbench.judges.scorers.recipe import Recipe, available, pixels, plain_jpeg
 from fullbench.judges.scorers.scorer import Span
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 PRECISIONS = ("auto", "float32", "float16", "bfloat16")
 DECODERS = ("pillow", "gpu")
+_READERS = 3
 _WEIGHTS = {".safetensors", ".bin", ".pt", ".pth"}
 
 
@@ -35,7 +36,7 @@ class HubScorer(ABC):
     `source` is a hub name or a folder, `processor` another one where the tokenizer lies elsewhere, `head` a file with
     the layers on top. `device` is `cpu`, `cuda`, ... or `auto`; `precision` is `auto` (half on a GPU) or a type's name.
     `decoder` is `pillow`, or `gpu` to decode JPEGs on the card; what the card should not decode goes through Pillow
-    all the same. On a GPU two batches are under way at a time, so that one is decoded while the other is scored.
+    all the same.
     """
 
     source: str
@@ -81,46 +82,59 @@ class HubScorer(ABC):
         }
 
     @property
-    def lanes(self) -> int:
-        """How many batches may be scored at a time."""
-        self._load()
-        return 2 if self._model.device.type == "cuda" else 1
+    def threads(self) -> int:
+        """How many threads should read pictures: few where the GPU decodes, for they only stand in its way."""
+        return _READERS if self.decoder == "gpu" else 0
 
-    def raw(self, picture: Picture) -> bytes | None:
+    def raw(self, picture: Picture) -> Any | None:
         """The file of a picture that is decoded on the GPU; None for one that goes through `prepare`."""
         if self.decoder != "gpu":
             return None
-        self._load()
-        return plain_jpeg(picture) if self._recipe is not None else None
+        return plain_jpeg(picture)
 
     def prepare(self, image: Image) -> Any:
         """The picture as the model's pixels."""
         self._load()
+        if self._recipe is not None:
+            import torch
+
+            return torch.from_numpy(self._recipe.cut(image))
         return self._tools.image_processor(images=image, return_tensors="pt")["pixel_values"][0]
 
-    def score(self, prompts: Sequence[str], prepared: Sequence[Any]) -> list[float]:
-        """Scores of one batch."""
+    def collate(self, prepared: Sequence[Any]) -> Any:
+        """A batch of pixels on the model's device, from what `prepare` made and from files that the GPU decodes."""
         import torch
 
         self._load()
+        device, dtype = self._model.device, self._model.dtype
         with torch.inference_mode(), self._stream():
-            found: list[float] = self._scores(list(prompts), self._pixels(prepared)).float().cpu().flatten().tolist()
-        return found
+            if self._recipe is None:
+                batch = torch.stack(list(prepared)).to(device, dtype)
+            else:
+                files = [one for one in prepared if one.dim() == 1]
+                decoded = iter(pixels(files, self._recipe, device, dtype) if files else ())
+                seen = [next(decoded) if one.dim() == 1 else one for one in prepared]
+                if not files or len(files) == len(seen):
+                    batch = torch.stack(seen).to(device)
+                else:
+                    batch = torch.stack([one.to(device, dtype) for one in seen])
+                batch = self._recipe.colours(batch, dtype)
+            if device.type == "cuda":
+                torch.cuda.current_stream(device).synchronize()
+        return batch
 
-    def _pixels(self, prepared: Sequence[Any]) -> Any:
-        """A batch of pixels, from tensors made by `prepare` and files that the GPU decodes."""
+    def score(self, prompts: Sequence[str], prepared: Any) -> list[float]:
+        """Scores of one batch, as `collate` put it together."""
         import torch
 
-        device, dtype = self._model.device, self._model.dtype
-        files = [one for one in prepared if isinstance(one, bytes)]
-        if not files or self._recipe is None:
-            return torch.stack(list(prepared)).to(device, dtype, non_blocking=True)
-        decoded = iter(pixels(files, self._recipe, device, dtype))
-        seen = [next(decoded) if isinstance(one, bytes) else one.to(device, dtype) for one in prepared]
-        return torch.stack(seen)
+        self._load()
+        batch = prepared if isinstance(prepared, torch.Tensor) else self.collate(prepared)
+        with torch.inference_mode(), self._stream():
+            found: list[float] = self._scores(list(prompts), batch).float().cpu().flatten().tolist()
+        return found
 
     def _stream(self) -> Any:
-        """A stream of the thread's own, so that batches in two threads overlap; nothing on a CPU."""
+        """A stream of the thread's own, so that one batch is decoded while another is scored; nothing on a CPU."""
         if self._model.device.type != "cuda":
             return nullcontext()
         import torch
@@ -158,8 +172,14 @@ class HubScorer(ABC):
             except (OSError, ValueError, KeyError) as error:
                 reason = str(error).strip().splitlines()[0]
                 raise InputError(f"the model {self.source!r} cannot be loaded ({reason})") from error
-            if self.decoder == "gpu":
-                self._recipe = _recipe(self.name, self._tools.image_processor)
+            self._recipe = Recipe.of(self._tools.image_processor)
+            if self.decoder == "gpu" and (self._recipe is None or not available()):
+                raise InputError(
+                    f"{self.name}: decoder=gpu needs a GPU, a torchvision that decodes on it, and a processor that "
+                    "only resizes, crops and normalises; leave the option out"
+                )
+            if device.startswith("cuda"):
+                torch.set_num_threads(1)  # what is left to the CPU is small, and more threads would only fight decoding
             self._model = model.to(device).eval()
 
     def _words(self, prompts: list[str], **how: Any) -> Any:
@@ -270,16 +290,6 @@ KINDS: Mapping[str, Kind] = {
     "imagereward": Kind(RewardScorer, needs_head=True),
     "aesthetics": Kind(AestheticScorer, "openai/clip-vit-large-patch14", needs_head=True),
 }
-
-
-def _recipe(name: str, processor: Any) -> Recipe:
-    """The processor's recipe for the GPU, or one sentence that says why there is none."""
-    if not available():
-        raise InputError(f"{name}: decoder=gpu needs a GPU and a torchvision that decodes on it; leave the option out")
-    found = Recipe.of(processor)
-    if found is None:
-        raise InputError(f"{name}: its processor does more than resize, crop and normalise; leave decoder=gpu out")
-    return found
 
 
 def _unit(features: Any) -> Any:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 Span = tuple[float, float]
 _Key = tuple[str, str]
 _KEPT = 100_000
+_AHEAD = 3
 
 
 @runtime_checkable
@@ -31,9 +32,11 @@ class Scorer(Protocol):
     """Numbers for pictures. `name` and `settings` are an identity: what changes a score changes them.
 
     `prepare` turns a decoded picture into what `score` takes; it is called from several threads. `span` is the range
-    that scores lie in, where there is one: only with it can a scale of fixed ends be filled in. A scorer may have
-    `raw(picture)`, which gives what `score` takes for a picture it decodes itself, else None; and `lanes`, how many
-    batches it scores at a time.
+    that scores lie in, where there is one: only with it can a scale of fixed ends be filled in.
+
+    A scorer may have more: `raw(picture)` gives what `collate` takes for a picture that the scorer decodes itself, else
+    None; `collate(prepared)` puts a batch together in a thread of its own while the batch before is scored; `threads`
+    is how many threads should prepare pictures.
     """
 
     @property
@@ -107,23 +110,23 @@ class ScorerJudge:
         docket = iter(cases)
         waiting: deque[tuple[Case, list[_Key] | str]] = deque()
         decoding: OrderedDict[_Key, Future[Any]] = OrderedDict()
-        threads = self.threads or min(16, os.cpu_count() or 1)
-        lanes = int(getattr(self.scorer, "lanes", 1))
+        threads = self.threads or int(getattr(self.scorer, "threads", 0)) or min(16, os.cpu_count() or 1)
         under_way: deque[tuple[list[_Key], Future[Sequence[float]]]] = deque()
-        with ThreadPoolExecutor(threads) as pool, ThreadPoolExecutor(lanes) as scoring:
+        with ThreadPoolExecutor(threads) as pool, ThreadPoolExecutor(1) as collating, ThreadPoolExecutor(1) as scoring:
             more = True
             while more or waiting:
-                while more and len(decoding) < 3 * lanes * self.batch and len(waiting) < 32 * self.batch:
+                while more and len(decoding) < 3 * self.batch and len(waiting) < 32 * self.batch:
                     case = next(docket, None)
                     if case is None:
                         more = False
                     else:
                         waiting.append((case, self._admit(case, pool, decoding, under_way)))
-                while decoding and len(under_way) < lanes:
-                    self._start(decoding, under_way, scoring)
-                if under_way:
-                    keys, found = under_way.popleft()
-                    self._scores.update(zip(keys, map(float, found.result()), strict=True))
+                if decoding and len(under_way) < _AHEAD:
+                    self._start(decoding, under_way, collating, scoring)
+                elif under_way:
+                    self._finish(under_way)
+                while under_way and under_way[0][1].done():
+                    self._finish(under_way)
                 while waiting and self._known(waiting[0][1]):
                     case, shown = waiting.popleft()
                     yield self._rule(case, shown)
@@ -166,6 +169,7 @@ class ScorerJudge:
         self,
         decoding: OrderedDict[_Key, Future[Any]],
         under_way: deque[tuple[list[_Key], Future[Sequence[float]]]],
+        collating: ThreadPoolExecutor,
         scoring: ThreadPoolExecutor,
     ) -> None:
         """Begin to score the oldest batch of what is being decoded."""
@@ -177,7 +181,14 @@ class ScorerJudge:
             except Unscorable as reason:
                 self._scores[key] = str(reason)
         if keys:
-            under_way.append((keys, scoring.submit(self.scorer.score, [prompt for prompt, _ in keys], prepared)))
+            prompts = [prompt for prompt, _ in keys]
+            batch = collating.submit(getattr(self.scorer, "collate", _as_it_is), prepared)
+            under_way.append((keys, scoring.submit(lambda: self.scorer.score(prompts, batch.result()))))
+
+    def _finish(self, under_way: deque[tuple[list[_Key], Future[Sequence[float]]]]) -> None:
+        """Take the scores of the oldest batch."""
+        keys, found = under_way.popleft()
+        self._scores.update(zip(keys, map(float, found.result()), strict=True))
 
     def _rule(self, case: Case, shown: list[_Key] | str) -> Verdict:
         if isinstance(shown, str):
@@ -212,3 +223,7 @@ class ScorerJudge:
         if self.scorer.span is not None:
             worths = [ballot.low + worth * (ballot.high - ballot.low) for worth in worths]
         return tuple(worths) if ballot.allows(worths) else None
+
+
+def _as_it_is(prepared: Sequence[Any]) -> Sequence[Any]:
+    return prepared

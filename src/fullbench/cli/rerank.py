@@ -1,0 +1,62 @@
+"""`fullbench rerank`: the best of n, by a judge."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fullbench.cli.common import DEFAULT_LEDGER, BudgetOption, LedgerOption, QuietOption, closing, say, stoppable
+
+
+def rerank(
+    items: Annotated[Path, typer.Option(help="What was asked: JSONL, CSV or Parquet.")],
+    responses: Annotated[Path, typer.Option(help="What was answered: several responses to each item.")],
+    judge: Annotated[
+        str, typer.Option(help="Who judges, as KIND:NAME?OPTIONS: picture:sharpness, clip:..., openai:...")
+    ],
+    out: Annotated[Path, typer.Option(help="Write the responses here, best first, with rank and worth.")],
+    ballot: Annotated[str, typer.Option(help="real:0-10, score:1-5, choice+tie, ranking...")] = "real:0-10",
+    criterion: Annotated[str, typer.Option(help="What to judge by.")] = "overall",
+    keep: Annotated[int | None, typer.Option(min=1, help="Only so many of each item; all where left out.")] = None,
+    trials: Annotated[int, typer.Option(min=1, help="How often every case is heard.")] = 1,
+    ledger: LedgerOption = DEFAULT_LEDGER,
+    budget: BudgetOption = None,
+    quiet: QuietOption = False,
+) -> int:
+    """Put the responses to each item in order by one judge, and keep the best.
+
+    A response that the judge gave no mark comes last and has no rank.
+
+    Examples:
+
+        fullbench rerank --items prompts.jsonl --responses pictures.jsonl --judge picture:sharpness --keep 1 \\
+            --out best.jsonl
+    """
+    from dataclasses import replace
+
+    from fullbench.core.ballots import ballot as ballot_of
+    from fullbench.core.files import read_items, read_responses
+    from fullbench.core.writers import write_rows
+    from fullbench.ledger.store import Ledger
+    from fullbench.runs import plan, rerank, specs
+    from fullbench.runs.hear import hear
+    from fullbench.runs.progress import watching
+
+    form, who = ballot_of(ballot), specs.judge(judge)
+    asked = list(read_items(items))
+    given = list(read_responses(responses, items={item.id for item in asked}))
+    cases = [replace(case, criterion=criterion) for case in rerank.cases(asked, given, form, trials=trials)]
+    model = plan.model_of(who)
+    purse = plan.purse(budget, [model] if model else []) if budget is not None else None
+    with Ledger(ledger) as book, stoppable() as stop:
+        with watching("verdicts", [who.name], len(cases), quiet=quiet) as watch:
+            tallies = hear([who], lambda _: cases, book, budget=purse, stop=stop, watch=watch)
+        verdicts = list(book.verdicts([who.name], cases={case.key for case in cases}))
+    ranked = rerank.rank(asked, given, cases, verdicts)
+    kept = write_rows(out, rerank.rows(ranked, out, keep))
+    say(f"Written: {out} ({kept} of {len(given)} responses, by {who.name})")
+    if unranked := sum(one.worth is None for one in ranked):
+        say(f"{unranked} responses got no mark: they come last, without a rank.")
+    return closing(tallies, what="verdicts")

@@ -1,0 +1,113 @@
+"""The metrics as judges: the response nearer to the reference is the better one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from fullbench.core.cases import Case, Verdict
+from fullbench.core.errors import InputError
+from fullbench.core.items import digest
+from fullbench.judges.metrics.cider import Cider
+from fullbench.judges.metrics.embedded import Encoder, Spelling, cached, compared
+from fullbench.judges.metrics.overlap import bleu4, meteor_of, rouge_l
+from fullbench.judges.rules import marks_from, words_of
+
+Metric = Callable[[Sequence[str], str], Sequence[float]]
+"""Takes the texts of the responses and the reference, and gives a figure from 0 to 1 for each."""
+
+
+@dataclass(frozen=True)
+class MetricJudge:
+    """A judge that marks by a metric; recused where an item has no reference or the ballot is not one it can fill in.
+
+    On a pair the higher figure wins; equal ones tie, where ties are allowed.
+    """
+
+    name: str
+    metric: Metric = field(repr=False)
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def hear(self, cases: Iterable[Case]) -> Iterator[Verdict]:
+        for case in cases:
+            reference = case.item.reference
+            marks = None
+            text = "the item has no reference"
+            if reference:
+                figures = self.metric([response.text for response in case.responses], reference)
+                marks = marks_from(case.ballot, figures)
+                text = " ".join(f"{figure:.4f}" for figure in figures)
+            yield Verdict.of(case, self.name, "recused" if marks is None else marks, text=text)
+
+
+def _by_words(figure: Callable[[Sequence[str], Sequence[str]], float]) -> Metric:
+    def metric(texts: Sequence[str], reference: str) -> list[float]:
+        wanted = words_of(reference)
+        return [figure(words_of(text), wanted) for text in texts]
+
+    return metric
+
+
+def bleu(rest: str = "", options: Mapping[str, str] | None = None) -> MetricJudge:
+    """The judge that `bleu` names: sentence BLEU-4."""
+    _plain("bleu", rest, options, ())
+    return MetricJudge("bleu", _by_words(bleu4), {"metric": "BLEU-4, exponential smoothing"})
+
+
+def rouge(rest: str = "", options: Mapping[str, str] | None = None) -> MetricJudge:
+    """The judge that `rouge` names: ROUGE-L, F1."""
+    _plain("rouge", rest, options, ())
+    return MetricJudge("rouge", _by_words(rouge_l), {"metric": "ROUGE-L, F1"})
+
+
+def meteor(rest: str = "", options: Mapping[str, str] | None = None) -> MetricJudge:
+    """The judge that `meteor` names: METEOR on equal words."""
+    _plain("meteor", rest, options, ())
+    return MetricJudge("meteor", _by_words(meteor_of), {"metric": "METEOR, equal words"})
+
+
+def cider(rest: str = "", options: Mapping[str, str] | None = None) -> MetricJudge:
+    """The judge that `cider?corpus=ITEMS` names: CIDEr-D, words weighed by their rarity among the items' references."""
+    given = _plain("cider", rest, options, ("corpus",))
+    if "corpus" not in given:
+        raise InputError("the judge 'cider' needs all references to know what is rare: cider?corpus=items.jsonl")
+    from fullbench.core.files import read_items
+
+    return cider_over(item.reference for item in read_items(Path(given["corpus"])) if item.reference)
+
+
+def cider_over(references: Iterable[str]) -> MetricJudge:
+    """CIDEr over these references; the judge's name changes with them."""
+    texts = sorted(references)
+    metric = Cider.of(words_of(text) for text in texts)
+
+    def figure(words: Sequence[str], reference: Sequence[str]) -> float:
+        return metric.score(words, [reference]) / 10
+
+    return MetricJudge(f"cider#{digest(texts)[:8]}", _by_words(figure), {"metric": "CIDEr-D", "references": len(texts)})
+
+
+def bertscore(rest: str = "", options: Mapping[str, str] | None = None) -> MetricJudge:
+    """The judge that `bertscore` names: with the small encoder that ships with us."""
+    _plain("bertscore", rest, options, ())
+    return bertscore_with(Spelling())
+
+
+def bertscore_with(encoder: Encoder) -> MetricJudge:
+    """BERTScore with an encoder of one's own; its name is part of the judge's."""
+    kept = cached(encoder)
+
+    def metric(texts: Sequence[str], reference: str) -> list[float]:
+        return compared(kept, texts, reference)
+
+    return MetricJudge(f"bertscore+{encoder.name}", metric, {"metric": "BERTScore F1", "encoder": encoder.name})
+
+
+def _plain(name: str, rest: str, options: Mapping[str, str] | None, known: tuple[str, ...]) -> Mapping[str, str]:
+    more = [rest] * bool(rest) + [option for option in options or {} if option not in known]
+    if more:
+        takes = f"only {', '.join(known)}" if known else "no options"
+        raise InputError(f"the judge {name!r} takes {takes}; found {', '.join(more)}; leave it out")
+    return options or {}

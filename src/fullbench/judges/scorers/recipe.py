@@ -1,0 +1,144 @@
+"""What a processor does to pictures, done on whole batches; and pictures decoded on the GPU.
+
+Decoding with Pillow feeds a large score model at a fraction of its pace; the card's own JPEG decoder does not. Pixels
+differ from Pillow's by rounding, so a judge that decodes there has another name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
+
+from fullbench.core.pictures import Picture
+from fullbench.judges.scorers.pictures import PIXELS, Unscorable
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+_HEADER = 65536
+_FRAMES = {0xC0, 0xC1, 0xC2}
+_ALONE = {0x01, *range(0xD0, 0xDA)}
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What a processor does to a picture: the length of its shorter side, the crop, mean and deviation of colours."""
+
+    side: int
+    crop: int
+    mean: tuple[float, ...]
+    deviation: tuple[float, ...]
+
+    @classmethod
+    def of(cls, processor: Any) -> Recipe | None:
+        """The recipe of an image processor of transformers; None for one that does something else as well."""
+        size = dict(processor.size or {})
+        crop = dict(getattr(processor, "crop_size", None) or {})
+        usual = processor.do_resize and processor.do_rescale and processor.do_normalize and processor.resample == 3
+        square = crop.get("height") == crop.get("width")
+        if not usual or set(size) != {"shortest_edge"} or not getattr(processor, "do_center_crop", False) or not square:
+            return None
+        return cls(size["shortest_edge"], crop["height"], tuple(processor.image_mean), tuple(processor.image_std))
+
+    def size(self, height: int, width: int) -> tuple[int, int]:
+        """Height and width once the shorter side has its length."""
+        short, long = sorted((height, width))
+        grown = int(self.side * long / short)
+        return (self.side, grown) if height <= width else (grown, self.side)
+
+    def corner(self, height: int, width: int) -> tuple[int, int]:
+        """Top and left of the crop in the middle."""
+        return (height - self.crop) // 2, (width - self.crop) // 2
+
+    def cut(self, image: Image) -> Any:
+        """A picture of Pillow's at the model's size, as bytes of colour."""
+        import numpy as np
+        from PIL.Image import Resampling
+
+        height, width = self.size(image.height, image.width)
+        small = image.resize((width, height), Resampling.BICUBIC)
+        top, left = self.corner(height, width)
+        box = (left, top, left + self.crop, top + self.crop)
+        return np.asarray(small.crop(box)).transpose(2, 0, 1).copy()
+
+    def colours(self, batch: Any, dtype: Any) -> Any:
+        """Bytes of colour as the model wants them."""
+        import torch
+
+        mean = torch.tensor(self.mean, device=batch.device)[:, None, None]
+        deviation = torch.tensor(self.deviation, device=batch.device)[:, None, None]
+        return ((batch.float() / 255 - mean) / deviation).to(dtype)
+
+
+def plain_jpeg(picture: Picture) -> Any | None:
+    """The file of a JPEG that the card decodes as Pillow would, as a tensor of bytes; else None.
+
+    It must be whole, upright, in three colours and not too large. It is read in one step and checked in another:
+    every step more is a moment in which the thread that feeds the card has to wait for the interpreter.
+    """
+    import torch
+    from torchvision.io import read_file
+
+    if picture.media != "image/jpeg":
+        return None
+    if isinstance(picture.source, bytes):
+        data = torch.frombuffer(bytearray(picture.source), dtype=torch.uint8)
+    else:
+        try:
+            data = read_file(str(picture.source))
+        except RuntimeError as error:
+            raise Unscorable(f"the picture cannot be read ({str(error).splitlines()[0]})") from error
+        if sha256(data.numpy()).hexdigest() != picture.digest:
+            raise Unscorable("the picture changed since the items were read")
+    head = data[:_HEADER].numpy().tobytes()
+    return data if _decodable(head) and data[-2:].tolist() == [0xFF, 0xD9] else None
+
+
+def _decodable(head: bytes) -> bool:
+    """Whether the beginning of a JPEG names three colours, no turning, and a size that is read."""
+    place = 2
+    if b"Exif" in head:
+        return False
+    while place + 9 < len(head) and head[place] == 0xFF:
+        kind = head[place + 1]
+        if kind in _FRAMES:
+            height, width = int.from_bytes(head[place + 5 : place + 7]), int.from_bytes(head[place + 7 : place + 9])
+            return 0 < height * width <= PIXELS and head[place + 9] == 3
+        place += 2 if kind in _ALONE else 2 + int.from_bytes(head[place + 2 : place + 4])
+    return False
+
+
+def available() -> bool:
+    """Whether this machine's torchvision decodes JPEGs on a GPU."""
+    import torch
+
+    if not torch.cuda.is_available():
+        return False
+    try:
+        from torchvision.io import decode_jpeg
+    except (ImportError, RuntimeError):
+        return False
+    return callable(decode_jpeg)
+
+
+def pixels(files: Sequence[Any], recipe: Recipe, device: Any, dtype: Any) -> list[Any]:
+    """JPEG files as pictures of the model's size, bytes of colour still; those of one size are worked on together."""
+    import torch
+    from torch.nn.functional import interpolate
+    from torchvision.io import ImageReadMode, decode_jpeg
+
+    decoded = decode_jpeg(list(files), mode=ImageReadMode.RGB, device=str(device))
+    alike: dict[tuple[int, int], list[int]] = {}
+    for place, image in enumerate(decoded):
+        alike.setdefault((image.shape[-2], image.shape[-1]), []).append(place)
+    seen: dict[int, Any] = {}
+    for (height, width), places in alike.items():
+        size = recipe.size(height, width)
+        whole = torch.stack([decoded[place] for place in places]).to(dtype)
+        small = interpolate(whole, size=size, mode="bicubic", antialias=True).clamp(0, 255)
+        top, left = recipe.corner(*size)
+        for place, one in zip(places, small[:, :, top : top + recipe.crop, left : left + recipe.crop], strict=True):
+            seen[place] = one
+    return [seen[place] for place in range(len(files))]

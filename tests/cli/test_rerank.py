@@ -1,0 +1,117 @@
+"""`fullbench rerank` and `fullbench export dpo`, on words and on pictures."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from PIL import ImageFilter
+
+from tests.cli.test_judge import cli, data, write
+from tests.judges.scorers.making import encoded, texture
+
+__all__ = ["cli", "data"]
+
+
+def read(path: Path) -> list[dict]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+@pytest.fixture
+def pictures(tmp_path) -> Path:
+    """Two prompts, three pictures each: sharp, soft, softer; and one that is broken."""
+    rows = []
+    for item in ("one", "two"):
+        for trial, radius in enumerate((4, 0, 2)):
+            image = texture(len(item), side=96).filter(ImageFilter.GaussianBlur(radius))
+            (tmp_path / f"{item}-{trial}.png").write_bytes(encoded(image))
+            rows.append({"item": item, "contestant": "painter", "trial": trial, "pictures": [f"{item}-{trial}.png"]})
+    (tmp_path / "broken.jpg").write_bytes(encoded(texture(9), "JPEG")[:300])
+    rows.append({"item": "two", "contestant": "painter", "trial": 3, "pictures": ["broken.jpg"]})
+    write(tmp_path / "prompts.jsonl", [{"id": item, "question": f"scene {item}"} for item in ("one", "two")])
+    write(tmp_path / "pictures.jsonl", rows)
+    return tmp_path
+
+
+SHARP = (
+    "rerank", "--items", "prompts.jsonl", "--responses", "pictures.jsonl", "--judge", "picture:sharpness", "--quiet",
+)  # fmt: skip
+
+
+def test_the_sharpest_of_a_painters_tries_comes_first(cli, pictures):
+    code, _, err = cli(*SHARP, "--out", "ranked.jsonl")
+    assert code == 0, err
+    assert "1 responses got no mark" in err
+    ranked = read(pictures / "ranked.jsonl")
+    assert [(row["item"], row["trial"], row["rank"]) for row in ranked] == [
+        ("one", 1, 1), ("one", 2, 2), ("one", 0, 3), ("two", 1, 1), ("two", 2, 2), ("two", 0, 3), ("two", 3, None),
+    ]  # fmt: skip
+    assert (pictures / ranked[0]["pictures"][0]).exists()
+
+
+@pytest.mark.parametrize("ballot", ["choice+tie", "ranking", "score:1-5"])
+def test_best_of_n_by_any_ballot(cli, pictures, ballot):
+    rows = [row for row in read(pictures / "pictures.jsonl") if row["trial"] < 3]
+    write(pictures / "pictures.jsonl", rows)
+    code, _, err = cli(*SHARP, "--ballot", ballot, "--keep", "1", "--out", "best.jsonl")
+    assert code == 0, err
+    assert [(row["item"], row["trial"]) for row in read(pictures / "best.jsonl")] == [("one", 1), ("two", 1)]
+
+
+def test_pairs_of_words_for_training(cli, data):
+    judged = ("judge", "--items", "items.jsonl", "--responses", "answers.jsonl", "--judge", "length", "--quiet")
+    assert cli(*judged, "--ballot", "choice+tie")[0] == 0
+    code, _, err = cli("export", "dpo", "--judge", "length", "--out", "pairs/pairs.jsonl")
+    assert code == 0, err
+    rows = read(data / "pairs" / "pairs.jsonl")
+    assert len(rows) == 36
+    for row in rows:
+        assert set(row) == {"images", "prompt", "chosen", "rejected"}
+        assert [part["type"] for part in row["prompt"][-1]["content"]] == ["image", "text"]
+        assert row["chosen"][0]["role"] == "assistant"
+        assert len(row["chosen"][0]["content"][0]["text"]) > len(row["rejected"][0]["content"][0]["text"])
+        assert (data / "pairs" / row["images"][0]).exists()
+
+
+def test_pairs_of_pictures_for_training(cli, tmp_path):
+    rows = []
+    for contestant, radius in (("sharp", 0), ("soft", 3), ("same", 3)):
+        image = texture(1, side=96).filter(ImageFilter.GaussianBlur(radius))
+        image.putpixel((0, 0), (len(contestant), 0, 0) if contestant == "same" else image.getpixel((0, 0)))
+        (tmp_path / f"{contestant}.png").write_bytes(encoded(image))
+        rows.append({"item": "one", "contestant": contestant, "pictures": [f"{contestant}.png"]})
+    write(tmp_path / "prompts.jsonl", [{"id": "one", "question": "a scene"}])
+    write(tmp_path / "pictures.jsonl", rows)
+    judged = ("judge", "--items", "prompts.jsonl", "--responses", "pictures.jsonl", "--quiet")
+    assert cli(*judged, "--judge", "picture:sharpness", "--ballot", "real:0-1")[0] == 0
+    code, _, err = cli("export", "dpo", "--judge", "sharpness", "--margin", "0.1", "--out", "pairs.jsonl")
+    assert code == 0, err
+    made = read(tmp_path / "pairs.jsonl")
+    assert len(made) == 2
+    for row in made:
+        assert row["prompt"] == "a scene"
+        assert (tmp_path / row["chosen"]).read_bytes() == (tmp_path / "sharp.png").read_bytes()
+
+
+def test_a_pair_whose_winner_changes_with_the_order_is_left_out():
+    from fullbench import Case, Choice, Item, Record, Response, Verdict
+    from fullbench.runs.dpo import preferences
+
+    item = Item.ask("i", "?")
+    a, b = Response.say("i", "a", "x"), Response.say("i", "b", "y")
+    known = {("i", "a"): a, ("i", "b"): b}
+    both = [Case(item, (a, b), Choice()), Case(item, (b, a), Choice())]
+    first = tuple(Verdict.of(case, "first", (1.0, 0.0)) for case in both)
+    assert list(preferences(Record(first, {"i": item}, known), "first")) == []
+    steady = (Verdict.of(both[0], "s", (1.0, 0.0)), Verdict.of(both[1], "s", (0.5, 0.5)))
+    assert list(preferences(Record(steady, {"i": item}, known), "s")) == [(item, a, b)]
+
+
+def test_whose_preferences_must_be_said_and_known(cli, data):
+    assert cli("judge", "--items", "items.jsonl", "--responses", "answers.jsonl", "--judge", "length",
+               "--ballot", "choice", "--quiet")[0] == 0  # fmt: skip
+    code, _, err = cli("export", "dpo", "--out", "pairs.jsonl")
+    assert (code, "--judge" in err) == (2, True)
+    code, _, err = cli("export", "dpo", "--judge", "nobody", "--out", "pairs.jsonl")
+    assert (code, "'nobody'" in err, "length" in err) == (2, True, True)

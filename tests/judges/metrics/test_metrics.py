@@ -1,0 +1,138 @@
+"""Metrics against the libraries that define them, and as judges."""
+
+import math
+import random
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from nltk.translate.meteor_score import single_meteor_score
+from sacrebleu.metrics import BLEU
+
+from fullbench.core.ballots import Choice, Likert, Score
+from fullbench.core.cases import Case
+from fullbench.core.errors import InputError
+from fullbench.core.items import Item, Response
+from fullbench.judges.metrics.cider import Cider
+from fullbench.judges.metrics.embedded import Spelling, bert_score
+from fullbench.judges.metrics.judges import bertscore, bleu, cider, cider_over, meteor, rouge
+from fullbench.judges.metrics.overlap import bleu4, meteor_of, rouge_l
+from fullbench.registry import names
+from fullbench.runs.specs import judge
+
+SENTENCES = st.lists(st.sampled_from(["a", "b", "c", "d", "e", "f", "g", "h"]), min_size=1, max_size=14)
+_BLEU = BLEU(tokenize="none", effective_order=True)
+
+
+class NoSynonyms:
+    def synsets(self, _word):
+        return []
+
+
+class NoStems:
+    def stem(self, word):
+        return word
+
+
+@given(SENTENCES, SENTENCES)
+def test_bleu_is_sacrebleu_s(candidate, reference):
+    theirs = _BLEU.sentence_score(" ".join(candidate), [" ".join(reference)]).score / 100
+    assert bleu4(candidate, reference) == pytest.approx(theirs, abs=1e-9)
+
+
+@given(SENTENCES, SENTENCES)
+def test_meteor_is_nltk_s_without_its_word_net(candidate, reference):
+    theirs = single_meteor_score(reference, candidate, stemmer=NoStems(), wordnet=NoSynonyms())
+    assert meteor_of(candidate, reference) == pytest.approx(theirs, abs=1e-9)
+
+
+def test_meteor_takes_a_stemmer():
+    plain = meteor_of(["cats", "run"], ["cat", "run"])
+    assert meteor_of(["cats", "run"], ["cat", "run"], stem=lambda word: word.rstrip("s")) > plain
+
+
+def longest(one, two):
+    """The length of the longest common subsequence, by the table of the textbook."""
+    table = np.zeros((len(one) + 1, len(two) + 1), dtype=int)
+    for i, a in enumerate(one):
+        for j, b in enumerate(two):
+            table[i + 1, j + 1] = table[i, j] + 1 if a == b else max(table[i, j + 1], table[i + 1, j])
+    return table[-1, -1]
+
+
+@given(SENTENCES, SENTENCES)
+def test_rouge_l_is_the_f1_of_the_longest_common_subsequence(candidate, reference):
+    shared = longest(candidate, reference)
+    precision, recall = shared / len(candidate), shared / len(reference)
+    wanted = 2 * precision * recall / (precision + recall) if shared else 0.0
+    assert rouge_l(candidate, reference) == pytest.approx(wanted)
+
+
+def textbook_cider(candidate, reference, corpus):
+    """CIDEr-D of one pair as the paper writes it: vectors over every run of words that occurs anywhere."""
+    total = 0.0
+    for n in range(1, 5):
+        grams = [Counter(tuple(words[i : i + n]) for i in range(len(words) - n + 1)) for words in corpus]
+        mine, theirs = (Counter(tuple(w[i : i + n]) for i in range(len(w) - n + 1)) for w in (candidate, reference))
+        vocabulary = sorted(set(mine) | set(theirs))
+        rare = [math.log(len(corpus) / max(1, sum(gram in g for g in grams))) for gram in vocabulary]
+        one = np.array([mine[gram] * r for gram, r in zip(vocabulary, rare, strict=True)])
+        two = np.array([theirs[gram] * r for gram, r in zip(vocabulary, rare, strict=True)])
+        norm = np.linalg.norm(one) * np.linalg.norm(two)
+        total += np.minimum(one, two) @ two / norm if norm else 0.0
+    return 10 / 4 * total * math.exp(-((len(candidate) - len(reference)) ** 2) / 72)
+
+
+def test_cider_is_what_the_paper_writes():
+    rng = random.Random(1)
+    corpus = [[rng.choice("abcdefghijkl") for _ in range(rng.randint(4, 12))] for _ in range(30)]
+    metric = Cider.of(corpus)
+    for reference in corpus:
+        candidate = [word if rng.random() < 0.7 else rng.choice("xyz") for word in reference]
+        assert metric.score(candidate, [reference]) == pytest.approx(textbook_cider(candidate, reference, corpus))
+
+
+def test_bert_score_is_one_for_the_same_text_and_lower_for_others():
+    encoder = Spelling()
+    same, near, far = (bert_score(encoder(text), encoder("a red kite")) for text in ("a red kite", "red kites", "zoom"))
+    assert same == pytest.approx(1)
+    assert same > near > far
+    assert bert_score(encoder(""), encoder("a")) == 0.0
+
+
+def heard(made, ballot, *texts, reference="three red circles"):
+    item = Item.ask("i", "?", reference=reference)
+    (verdict,) = made.hear(
+        [Case(item, tuple(Response.say("i", f"m{k}", text) for k, text in enumerate(texts)), ballot)]
+    )
+    return verdict
+
+
+REFERENCES = ["three red circles", "a blue square", "三个红色圆形"]
+
+
+@pytest.mark.parametrize("made", [bleu(), rouge(), meteor(), bertscore(), cider_over(REFERENCES)], ids=lambda j: j.name)
+def test_a_metric_prefers_what_is_nearer_to_the_reference_in_both_languages(made):
+    assert heard(made, Choice(), "two dogs", "three red circles here").marks == (0.0, 1.0)
+    assert heard(made, Choice(), "三个红色圆形", "两只狗", reference="三个红色圆形").marks == (1.0, 0.0)
+    assert heard(made, Choice(), "one thing", "one thing").marks == (0.5, 0.5)
+    assert heard(made, Score(1, 5), "three red circles").marks[0] >= 4
+    assert heard(made, Choice(), "a", "b", reference=None).fault == "recused"
+    assert heard(made, Likert(("bad", "good")), "a").fault == "recused"
+
+
+def test_metrics_are_judges_by_name(tmp_path):
+    assert {"bleu", "rouge", "meteor", "cider", "bertscore"} <= set(names("judges"))
+    items = tmp_path / "items.jsonl"
+    items.write_text(
+        '{"id": "a", "question": "?", "reference": "x y"}\n{"id": "b", "question": "?", "reference": "z"}\n'
+    )
+    assert judge(f"cider?corpus={items}").name.startswith("cider#")
+    with pytest.raises(InputError, match=r"corpus=items.jsonl"):
+        cider()
+    with pytest.raises(InputError, match="takes no options"):
+        judge("bleu?n=4")
+    with pytest.raises(InputError, match="found 1 of them"):
+        cider_over(["alone"])
