@@ -70,7 +70,7 @@ class Peers:
 
     def without(self, reviewer: int) -> Peers:
         """As if this reviewer had reviewed nothing; it is still a contestant."""
-        return self.keeping(np.arange(self.size)[:, None] != np.full(self.size, reviewer)[None, :])
+        return self.keeping(np.arange(self.size)[:, None] != reviewer)
 
     def trimmed(self, share: float = 0.2) -> Peers:
         """Of the reviewers of each contestant, the most and the least generous `share` left out, at least one of each.
@@ -230,12 +230,15 @@ def pico(
     """Consistency (Ning et al. 2024, PiCO, arXiv:2402.01830): the weights for which 1 - Pearson(weights, scores) is
     least, found by gradient steps that adapt (Kingma and Ba 2015, arXiv:1412.6980), weights held between 0 and 1.
 
+    Weights that are all alike have no correlation, so that the first start is the plain grades; the others are random.
+
     >>> found = pico(Peers.of([0, 0, 1, 1, 2, 2], [1, 1, 0, 0, 0, 0], [2, 2, 2, 2, 1, 1], [1, 1, 1, 1, 1, 0.5]))
     >>> bool(found.trace[-1].min() < 0.01)
     True
     """
-    weights = 0.05 + 0.9 * _starts(peers.size, starts, seed) if starts > 1 else _starts(peers.size, 1, seed)
-    weights[0] = scaled(grades(peers, np.ones(peers.size)), "range") * 0.9 + 0.05
+    weights = _starts(peers.size, starts, seed)
+    weights[0] = scaled(grades(peers, np.ones(peers.size)))
+    weights = 0.05 + 0.9 * weights
     mean, square = np.zeros_like(weights), np.zeros_like(weights)
     trace = []
     settled = np.full(starts, -1, dtype=np.int64)
@@ -279,14 +282,14 @@ def uniform(peers: Peers) -> Consensus:
     return weighted(peers, np.ones(peers.size), "uniform")
 
 
-def single(peers: Peers, reviewer: int) -> Consensus:
-    """One reviewer alone. What it never reviewed (itself) has no grade, so that `Undefined` is raised unless it did."""
-    alone = np.zeros(peers.size)
-    alone[reviewer] = 1.0
-    below = alone @ peers.counts
-    if (below == 0).any():
-        raise Undefined(f"reviewer {reviewer} never reviewed contestant {int(np.flatnonzero(below == 0)[0])}")
-    return weighted(peers, alone, "single")
+def single(peers: Peers, reviewer: int) -> list[float | None]:
+    """One reviewer alone: its mean of points for each contestant, None for those it never reviewed, such as itself.
+
+    >>> single(Peers.of([0, 1], [1, 0], [2, 2], [1, 0.5]), 0)
+    [None, 1.0, 0.0]
+    """
+    given, times = peers.points[reviewer], peers.counts[reviewer]
+    return [float(points / n) if n else None for points, n in zip(given, times, strict=True)]
 
 
 def weighted(peers: Peers, weights: Numbers, method: str = "given weights") -> Consensus:

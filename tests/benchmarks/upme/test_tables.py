@@ -104,15 +104,36 @@ def test_the_ranking_and_who_moves_it():
     assert made["sizes"].column("pictures") == [5, 6]
 
 
+def test_matrices_of_some_pictures_are_sums_over_them():
+    reviews = Reviews.of(record(4, wrong=("cat",)))
+    whole = reviews.peers()
+    assert reviews.peers(images=range(4)).points == pytest.approx(whole.points)
+    twice = reviews.peers(images=[1, 1, 3])
+    parts = [reviews.peers(images=[image]) for image in (1, 1, 3)]
+    assert twice.points == pytest.approx(sum(part.points for part in parts))
+    assert twice.counts == pytest.approx(sum(part.counts for part in parts))
+
+
 def test_intervals_hold_their_value():
     for estimate in interval(Reviews.of(record(wrong=("dog",))), GAMMA, seed=0):
         assert estimate.low <= estimate.value <= estimate.high
 
 
-def test_judges_that_heard_the_same_case_never_mix():
-    names = {table.name for table in tables(record(2, extra=("length", "chance"), correlation=False))}
-    assert {"ranking by length", "ranking by chance"} <= names
-    assert "ranking" not in names
+def test_a_judge_from_outside_takes_no_part_in_the_peer_review():
+    alone, beside = (
+        {table.name: table for table in tables(record(2, extra=extra, correlation=False))}
+        for extra in ((), ("length", "chance"))
+    )
+    assert set(beside) - set(alone) == {"won by length", "won by chance"}
+    assert beside["ranking"] == alone["ranking"]
+    assert beside["won by length"].column("won") == [0.5] * 4
+
+
+def test_each_reviewer_alone_ranks_the_others():
+    made = {table.name: table for table in tables(record(wrong=("dog",)))}
+    near = dict(zip(made["nearness"].column("method"), made["nearness"].column("spearman"), strict=True))
+    assert near["ant alone"] == 1
+    assert near["dog alone"] == -1
 
 
 def test_verbosity_and_ones_own_are_counted_against_the_truth():

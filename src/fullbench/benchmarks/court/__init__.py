@@ -27,12 +27,14 @@ RANKED = 4
 class Court:
     """Pictures with known truth, contestants that look at them, and judges whose faults are known.
 
-    `seed` settles pictures, questions and every judge's draws; `size` is the number of items.
+    `seed` settles pictures, questions and every judge's draws; `size` is the number of items. A `wide` court has more
+    kinds of questions: letters to read, two pictures to compare, sums, dialogues.
     """
 
     seed: int = 7
     size: int = 60
-    name: ClassVar[str] = "court"
+    wide: bool = False
+    name: str = "court"
     paper: ClassVar[str] = "none: an instrument of fullbench's own, with planted truth"
 
     def items(self, source: Path | None = None) -> list[Item]:
@@ -41,7 +43,7 @@ class Court:
 
         if source is not None:
             raise InputError("the court makes its own pictures; leave the source out", path=source)
-        return [known.item for known in sample(self.seed, self.size)]
+        return [known.item for known in sample(self.seed, self.size, wide=self.wide)]
 
     def contestants(self) -> Sequence[Model]:
         """The models that answer, the ablest first."""
@@ -53,7 +55,7 @@ class Court:
         """The bench: the truth, the simulated judges and the baselines."""
         from fullbench.benchmarks.court.bench import judges
 
-        return judges(self.seed, self.size)
+        return judges(self.seed, self.size, wide=self.wide)
 
     def cases(self, items: Sequence[Item], responses: Iterable[Response], *, trials: int = 1) -> Iterator[Case]:
         """Every response scored alone, every pair in both orders, and for each item one ranking of four, both ways.
@@ -86,3 +88,4 @@ class Court:
 
 
 court = Court()
+court_wide = Court(size=66, wide=True, name="court-wide")

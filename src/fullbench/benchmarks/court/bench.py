@@ -26,7 +26,7 @@ def simulated(seed: int, truth: Truth = lambda _: None) -> list[SimulatedJudge]:
     ]
 
 
-def judges(seed: int, size: int) -> list[Judge]:
+def judges(seed: int, size: int, *, wide: bool = False) -> list[Judge]:
     """The whole bench: the truth, the simulated judges, and the baselines."""
-    truth = TruthJudge(sample(seed, size))
+    truth = TruthJudge(sample(seed, size, wide=wide))
     return [truth, *simulated(seed, truth.qualities), ReferenceJudge(), LengthJudge(), ChanceJudge(seed)]

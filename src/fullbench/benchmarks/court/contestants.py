@@ -8,22 +8,27 @@ None of them is given the reference, the scene or the tags: a prompt holds the p
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from typing import Any, Literal
 
 from fullbench.benchmarks.court import peers
 from fullbench.benchmarks.court.eyes import Sight, look
+from fullbench.benchmarks.court.more import AGAIN
 from fullbench.benchmarks.court.questions import Answer, Query, say, solve, understand
-from fullbench.benchmarks.court.scenes import Scene, chart_scene, things_scene
+from fullbench.benchmarks.court.scenes import Scene, changed_scene, chart_scene, text_scene, things_scene
 from fullbench.core.cases import Usage
 from fullbench.core.errors import InputError
+from fullbench.core.items import Turn
 from fullbench.core.models import Prompt, Reply
 from fullbench.core.pictures import Picture
 
 Manner = Literal["plain", "terse", "wordy"]
 ONCE = Usage(calls=1)
+_IMAGINED: Mapping[str, Callable[[random.Random], Scene]] = {
+    "chart": chart_scene, "text": text_scene, "difference": changed_scene,
+}  # fmt: skip
 
 _BEFORE = {
     "en": (
@@ -78,17 +83,24 @@ class Contestant:
         question = prompt.turns[-1]
         rng = random.Random(f"{self.sight}/{question.text}/{prompt.seed}")
         pictures = [picture for turn in prompt.turns for picture in turn.pictures]
-        seen = _seen(pictures[-1], self.sight) if pictures and self.sight else None
+        seen = self._made_out(pictures)
         if (hearing := peers.hearing_in(question.text)) is not None:
             return peers.ruling(hearing, seen, rng)
         if peers.wants_a_question(question.text):
             of = pictures[-1].digest if pictures else ""
             return peers.question(seen, random.Random(f"{self.label}/{of}/{prompt.seed}"))
-        query = understand(question.text)
+        query = _asked_before(prompt.turns) or understand(question.text)
         if query is None:
             return "I do not understand the question."
         answer = None if seen is None else solve(query, seen)
         return self._speak(query, _guess(query, rng) if answer is None else answer, rng)
+
+    def _made_out(self, pictures: Sequence[Picture]) -> Scene | None:
+        """What is made out in the last picture, and in the one before it, where there are two."""
+        if not pictures or self.sight is None:
+            return None
+        seen = _seen(pictures[-1], self.sight)
+        return replace(seen, earlier=_seen(pictures[-2], self.sight).things) if len(pictures) > 1 else seen
 
     def _speak(self, query: Query, answer: Answer, rng: random.Random) -> str:
         sentence = say(query, answer)
@@ -105,10 +117,18 @@ def _seen(picture: Picture, sight: Sight) -> Scene:
     return look(picture.data(), sight)
 
 
+def _asked_before(turns: Sequence[Turn]) -> Query | None:
+    """The question that a request to look again is about: the last one before it that is understood."""
+    if turns[-1].text not in AGAIN.values():
+        return None
+    asked = (understand(turn.text) for turn in reversed(turns[:-1]) if turn.role == "user")
+    return next((query for query in asked if query is not None), None)
+
+
 def _guess(query: Query, rng: random.Random) -> Answer:
     """An answer that would fit some picture: one is made up until it fits the question."""
     while True:
-        imagined = chart_scene(rng) if query.task == "chart" else things_scene(rng)
+        imagined = _IMAGINED.get(query.task, things_scene)(rng)
         answer = solve(query, imagined)
         if answer is not None:
             return answer

@@ -29,6 +29,8 @@ PAPERS = ((250, 247, 240), (244, 247, 250), (247, 250, 244), (250, 244, 246))
 INK = (74, 78, 88)
 LEFT, RIGHT, UPPER, LOWER = 46, 336, 24, 214
 """The frame of a chart's axes."""
+LETTER, STEP = 34, 38
+"""The size of written letters, and how far apart they stand."""
 
 
 def draw(scene: Scene, seed: int | str) -> bytes:
@@ -50,6 +52,8 @@ def draw(scene: Scene, seed: int | str) -> bytes:
     pen = ImageDraw.Draw(sheet)
     for thing in scene.things:
         _thing(pen, thing, rng)
+    if scene.text:
+        _letters(pen, scene.text)
     for place, bar in enumerate(scene.bars):
         _bar(pen, bar, bar_span(place, len(scene.bars)), rng)
     return _png(sheet.reduce(FINE), rng)
@@ -113,6 +117,16 @@ def _bar(pen: ImageDraw.ImageDraw, bar: Bar, span: tuple[float, float], rng: ran
     pen.rectangle([span[0] * FINE, top * FINE, span[1] * FINE, (LOWER - 1) * FINE], fill=shade(bar.colour, rng))
     middle = ((span[0] + span[1]) / 2 * FINE, (LOWER + 8) * FINE)
     pen.text(middle, bar.label, fill=INK, font=ImageFont.load_default(13 * FINE), anchor="ma")
+
+
+def _letters(pen: ImageDraw.ImageDraw, text: str) -> None:
+    """The letters one by one, with room between them."""
+    from PIL import ImageFont
+
+    font = ImageFont.load_default(LETTER * FINE)
+    left = (WIDTH - STEP * (len(text) - 1)) / 2
+    for place, letter in enumerate(text):
+        pen.text(((left + STEP * place) * FINE, HEIGHT / 2 * FINE), letter, fill=INK, font=font, anchor="mm")
 
 
 def _png(sheet: Image.Image, rng: random.Random) -> bytes:

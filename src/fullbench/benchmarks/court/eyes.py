@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import io
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING
 
 from fullbench.benchmarks.court.drawing import HUES
-from fullbench.benchmarks.court.scenes import LABELS, TOP, Bar, Scene, Thing
+from fullbench.benchmarks.court.scenes import LABELS, TOP, WRITTEN, Bar, Scene, Thing
 from fullbench.benchmarks.court.words import COLOURS, Colour, Shape
 
 if TYPE_CHECKING:
@@ -35,12 +36,14 @@ class Sight:
 
 
 def look(png: bytes, sight: Sight) -> Scene:
-    """What these eyes make out in a picture: the things, or the bars of a chart."""
+    """What these eyes make out in a picture: the things, the bars of a chart, or letters."""
     pixels = _confused(_decoded(png, sight.blur), sight.confusion)
     colours = _colours(pixels)
     lines = _lines(pixels)
     if lines.size and lines[-1] - lines[0] > pixels.shape[1] / 2:
         return Scene(bars=_bars(colours, top=int(lines[0]), base=int(lines[-1])))
+    if (colours == len(COLOURS)).all():
+        return Scene(text=_letters(pixels, sight))
     return Scene(things=tuple(_things(colours, sight)))
 
 
@@ -154,3 +157,53 @@ def _bars(colours: Labels, *, top: int, base: int) -> tuple[Bar, ...]:
         Bar(label, colour, round((base - start) * scale))
         for label, (_, colour, start) in zip(LABELS, ordered, strict=False)
     )
+
+
+def _letters(pixels: Pixels, sight: Sight) -> str:
+    """The letters from left to right: each dark patch is the letter whose shape it is nearest to."""
+    import numpy as np
+    from scipy import ndimage
+
+    high, low = pixels.max(axis=0), pixels.min(axis=0)
+    dark = (high < 0.55) & (high - low < 0.2)
+    labels, _ = ndimage.label(dark, structure=np.ones((3, 3)))
+    found = []
+    for index, (rows, columns) in enumerate(ndimage.find_objects(labels), start=1):
+        patch = labels[rows, columns] == index
+        if patch.shape[0] * sight.blur >= max(12, sight.overlooks):
+            found.append((columns.start, _nearest(patch)))
+    return "".join(letter for _, letter in sorted(found))
+
+
+def _nearest(patch: Labels) -> str:
+    import numpy as np
+
+    shape = _fitted(np.asarray(patch, dtype=np.float32))
+    known = _alphabet()
+    wide = patch.shape[1] / patch.shape[0]
+    return min(known, key=lambda letter: float(((known[letter][0] - shape) ** 2).mean()) + abs(known[letter][1] - wide))
+
+
+@cache
+def _alphabet() -> dict[str, tuple[Pixels, float]]:
+    """Every letter as it is drawn: its shape in a small frame, and how wide it is for its height."""
+    import numpy as np
+    from PIL import Image, ImageDraw, ImageFont
+
+    font = ImageFont.load_default(96)
+    shapes = {}
+    for letter in WRITTEN:
+        sheet = Image.new("L", (160, 160), 0)
+        ImageDraw.Draw(sheet).text((80, 80), letter, fill=255, font=font, anchor="mm")
+        inside = np.asarray(sheet.crop(sheet.getbbox()), dtype=np.float32) / np.float32(255)
+        shapes[letter] = (_fitted(inside), inside.shape[1] / inside.shape[0])
+    return shapes
+
+
+def _fitted(patch: Pixels) -> Pixels:
+    """A patch stretched to one small frame."""
+    import numpy as np
+    from PIL import Image
+
+    small = Image.fromarray((patch * 255).astype(np.uint8)).resize((12, 16), Image.Resampling.BOX)
+    return np.asarray(small, dtype=np.float32) / np.float32(255)

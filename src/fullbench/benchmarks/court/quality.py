@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 
+from fullbench.benchmarks.court import more
 from fullbench.benchmarks.court.questions import Query, solve
 from fullbench.benchmarks.court.scenes import LABELS, Scene
 from fullbench.benchmarks.court.words import Colour, Shape, colours_in, groups_in, numbers_in
@@ -34,6 +35,8 @@ def quality(query: Query, scene: Scene, text: str) -> float:
             off = abs(numbers[-1] - right) if numbers else None
             credit = {0: 1.0, 1: 0.5, 2: 0.25} if query.task == "count" else {0: 1.0, 1: 0.75, 2: 0.5, 3: 0.25}
             return 0.0 if off is None else credit.get(off, 0.0)
+        case "text" | "difference" | "problem":
+            return more.quality(query, right, text)
     named = set(_named(query, text))
     return _quarters(1 / len(named)) if right in named else 0.0
 

@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, get_args
 
+from fullbench.benchmarks.court import more
 from fullbench.benchmarks.court.scenes import LABELS, TOP, Scene, Thing
 from fullbench.benchmarks.court.words import (
     COLOUR_ZH,
@@ -26,8 +27,11 @@ from fullbench.benchmarks.court.words import (
     shapes_in,
 )
 
-Task = Literal["count", "colour", "position", "comparison", "existence", "chart", "description"]
-TASKS: tuple[Task, ...] = get_args(Task)
+Task = Literal[
+    "count", "colour", "position", "comparison", "existence", "chart", "description", "text", "difference", "problem"
+]
+TASKS: tuple[Task, ...] = get_args(Task)[:7]
+"""The tasks of the court; the wide court has those of `more` as well."""
 Group = tuple[int, Colour, Shape]
 Answer = str | int | tuple[Group, ...]
 LANGUAGES: tuple[Language, ...] = get_args(Language)
@@ -44,8 +48,8 @@ class Kind(NamedTuple):
 class Query:
     """What a question means.
 
-    `detail` is `across` or `down` for a position, `largest` or empty for a colour, and a bar's label (empty for the
-    tallest) for a chart.
+    `detail` is `across` or `down` for a position, `largest` or empty for a colour, a bar's label (empty for the
+    tallest) for a chart, and two prices for a problem.
     """
 
     task: Task
@@ -73,11 +77,13 @@ _ASK: dict[tuple[str, str, Language], str] = {
     ("chart", "value", "zh"): f"坐标轴从0到{TOP}。{{detail}}柱的数值是多少？",
     ("chart", "", "en"): "Which bar is the tallest?",
     ("chart", "", "zh"): "哪根柱子最高？",
+    **more.ASK,
     ("description", "", "en"): "Describe the picture: which shapes, in which colours, how many of each?",
     ("description", "", "zh"): "请描述这幅图：其中的图形各是什么颜色，各有几个？",
 }
 _MARKS: tuple[tuple[str, Task], ...] = (
     ("Describe|描述", "description"),
+    *more.MARKS,
     (r"\bbar\b|柱", "chart"),
     ("What colour|颜色", "colour"),
     ("left or to the right|above or below|左边还是右边|上方还是下方", "position"),
@@ -97,9 +103,9 @@ def ask(query: Query) -> str:
     >>> ask(Query("count", "en", (Kind("red", "star"),))), ask(Query("count", "zh", (Kind("red", "star"),)))
     ('How many red stars are there in the picture?', '图中有几个红色的星形？')
     """
-    form = "value" if query.task == "chart" and query.detail else query.detail
+    form = "value" if query.task == "chart" and query.detail else "" if query.task == "problem" else query.detail
     nouns = [noun_of(*kind, query.language) for kind in query.kinds]
-    return _ASK[query.task, form, query.language].format(*nouns, detail=query.detail)
+    return _ASK[query.task, form, query.language].format(*nouns, *query.detail.split(","), detail=query.detail)
 
 
 def understand(question: str) -> Query | None:
@@ -120,7 +126,9 @@ def understand(question: str) -> Query | None:
         detail = label[1] or label[2]
     elif task == "colour" and re.search("largest|最大", question):
         detail, kinds = "largest", ()
-    return Query(task, language, () if task in {"chart", "description"} else kinds, detail)
+    elif task == "problem":
+        detail = ",".join(re.findall(r"\d+", question)[:2])
+    return Query(task, language, () if task in {"chart", "description", "text", "difference"} else kinds, detail)
 
 
 def _kind(found: re.Match[str]) -> Kind:
@@ -136,8 +144,8 @@ def solve(query: Query, scene: Scene) -> Answer | None:
         case "existence":
             return "yes" if scene.count(*query.kinds[0]) else "no"
         case "comparison":
-            more = scene.count(*query.kinds[0]) - scene.count(*query.kinds[1])
-            return "more" if more > 0 else "fewer" if more < 0 else "equal"
+            lead = scene.count(*query.kinds[0]) - scene.count(*query.kinds[1])
+            return "more" if lead > 0 else "fewer" if lead < 0 else "equal"
         case "description":
             return tuple((count, *kind) for kind, count in sorted(scene.groups().items())) or None
         case "colour":
@@ -145,6 +153,8 @@ def solve(query: Query, scene: Scene) -> Answer | None:
             return max(those, key=lambda thing: thing.radius).colour if those else None
         case "position":
             return _place(query, scene)
+        case "text" | "difference" | "problem":
+            return more.solve(query, scene)
     return _bar(query, scene)
 
 
@@ -170,6 +180,8 @@ _SAY_ZH = {
 
 def say(query: Query, answer: Answer) -> str:
     """An answer as one plain sentence in the question's language."""
+    if query.task in more.TASKS:
+        return more.say(query, answer)
     return _say_zh(query, answer) if query.language == "zh" else _say_en(query, answer)
 
 
@@ -226,8 +238,10 @@ def _groups(answer: Answer, language: Language) -> list[str]:
 
 def invent(task: Task, language: Language, scene: Scene, rng: random.Random) -> Query | None:
     """A fair question of this task about the scene; None when the scene allows none."""
-    if task == "description":
+    if task in {"description", "text", "difference"}:
         return Query(task, language)
+    if task == "problem":
+        return more.problem(language, scene, rng)
     if task == "chart":
         return Query(task, language, (), rng.choice([*(bar.label for bar in scene.bars), "", ""]))
     if task == "colour":

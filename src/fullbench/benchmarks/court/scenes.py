@@ -11,6 +11,8 @@ from fullbench.benchmarks.court.words import COLOURS, SHAPES, Colour, Shape
 WIDTH, HEIGHT = 360, 252
 RADII = (9, 15, 23, 32)
 LABELS = "ABCDE"
+WRITTEN = "ACEHKLMNPTUVXYZ"
+"""The letters that are written: of those that look alike in small (E and F, P and R, O and Q) one at most."""
 TOP = 20
 """The value at the upper end of a chart's axis."""
 
@@ -37,10 +39,15 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """What a picture shows: things on a sheet, or the bars of a chart."""
+    """What a picture shows: things on a sheet, the bars of a chart, or some letters.
+
+    `earlier` holds the things of a picture before this one, where there are two.
+    """
 
     things: tuple[Thing, ...] = ()
     bars: tuple[Bar, ...] = ()
+    text: str = ""
+    earlier: tuple[Thing, ...] = ()
 
     def count(self, colour: Colour | None = None, shape: Shape | None = None) -> int:
         """How many things have this colour and this shape; None stands for any."""
@@ -78,3 +85,18 @@ def chart_scene(rng: random.Random) -> Scene:
     values = rng.sample(range(2, TOP), len(labels))
     colours = rng.sample(COLOURS, len(labels))
     return Scene(bars=tuple(Bar(*bar) for bar in zip(labels, colours, values, strict=True)))
+
+
+def text_scene(rng: random.Random) -> Scene:
+    """A few capital letters that spell nothing, so that nobody can guess them."""
+    return Scene(text="".join(rng.sample(WRITTEN, rng.choice((3, 4, 5)))))
+
+
+def changed_scene(rng: random.Random) -> Scene:
+    """A sheet to which one thing was added, or from which one was taken, since the picture before."""
+    while True:
+        whole = things_scene(rng).things
+        gone = rng.choice(whole)
+        rest = tuple(thing for thing in whole if thing is not gone)
+        if len(rest) > 1:
+            return Scene(things=whole, earlier=rest) if rng.random() < 0.5 else Scene(things=rest, earlier=whole)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from statistics import fmean
 from typing import TYPE_CHECKING
@@ -42,6 +42,9 @@ class Reviews:
     worth: Mapping[str, Floats]
     known: Mapping[str, Bools]
     outside: int = 0
+    _kept: dict[tuple[tuple[str, float], ...], tuple[Floats, Floats]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     def __len__(self) -> int:
         return len(self.items)
@@ -87,15 +90,32 @@ class Reviews:
 
         from fullbench.stats.peers import Peers
 
+        if images is not None:
+            times = np.bincount(np.asarray(images, dtype=np.int64), minlength=len(self.images)).astype(np.float64)
+            return Peers(*(np.tensordot(times, each, 1) for each in self._by_image(gamma)))
         points, heard = self.points(gamma)
         rows = np.flatnonzero(heard)
-        if images is not None:
-            mine = [np.flatnonzero(heard & (self.image == image)) for image in images]
-            rows = np.concatenate(mine) if mine else rows[:0]
         return Peers.of(
             self.reviewer[rows], self.one[rows], self.two[rows], points[rows, 0], points[rows, 1],
             contestants=len(self.names),
         )  # fmt: skip
+
+    def _by_image(self, gamma: Gamma) -> tuple[Floats, Floats]:
+        """For each image the matrices of points and counts; those of the last gamma are kept."""
+        import numpy as np
+
+        key = tuple(sorted(gamma.items()))
+        if key not in self._kept:
+            points, heard = self.points(gamma)
+            size, shape = len(self.names), (len(self.images), len(self.names), len(self.names))
+            summed, counts = np.zeros(shape), np.zeros(shape)
+            for place, who in enumerate((self.one, self.two)):
+                cell = ((self.image * size + self.reviewer) * size + who)[heard]
+                summed += np.bincount(cell, points[heard, place], summed.size).reshape(shape)
+                counts += np.bincount(cell, minlength=summed.size).reshape(shape)
+            self._kept.clear()
+            self._kept[key] = summed, counts
+        return self._kept[key]
 
     @cached_property
     def votes(self) -> Floats:
@@ -164,7 +184,8 @@ def true_scores(record: Record) -> dict[str, float]:
     """What those who stand for the truth make of each contestant: its mean mark; empty where they said nothing."""
     given: dict[str, list[float]] = {}
     for verdict in record:
-        if verdict.judge in TRUTHS and verdict.marks is not None and verdict.criterion != VISUAL:
+        told = verdict.judge in TRUTHS and verdict.item in record.items and verdict.criterion != VISUAL
+        if told and verdict.marks is not None:
             for name, mark in zip(verdict.contestants, verdict.marks, strict=True):
                 given.setdefault(name, []).append(mark)
     return {name: fmean(marks) for name, marks in sorted(given.items())}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from itertools import combinations
 from statistics import fmean, stdev
@@ -10,6 +10,7 @@ from statistics import fmean, stdev
 from fullbench.benchmarks.upme import biases
 from fullbench.benchmarks.upme.asking import CORRECTNESS, CORRELATION, VISUAL
 from fullbench.benchmarks.upme.methods import METHODS, ROBUST, consensus, in_order, nearness, scores
+from fullbench.benchmarks.upme.people import against_people
 from fullbench.benchmarks.upme.reviews import GAMMA, PARTS, TRUTHS, Gamma, Reviews, true_scores
 from fullbench.core.record import Record
 from fullbench.core.results import Cell, Table
@@ -24,44 +25,46 @@ _FIGURES = ("pearson", "spearman", "kendall", "entropy")
 
 
 def tables(record: Record, *, gamma: Gamma = GAMMA, seed: int = 0) -> list[Table]:
-    """All that the record allows. Where several judges heard the same case, each judge's rulings stand alone."""
-    judges = [judge for judge in record.judges if judge not in TRUTHS]
-    rivals = _rivals(record, judges)
-    groups = [(f" by {judge}", _with_truth(record, judge)) for judge in rivals] if rivals else [("", record)]
-    made = [table for suffix, part in groups for table in _tables(part, suffix, gamma, seed)]
+    """All that the record allows.
+
+    A judge that ruled on one author's questions alone is that author, reviewing. One that ruled on several authors'
+    questions is an outsider: its rulings stand alone and take no part in the peer review.
+    """
+    outsiders = _outsiders(record)
+    among = record.where(lambda verdict: verdict.judge not in outsiders)
+    made = _tables(among, gamma, seed)
+    made += [_won(record.where(judge=judge), judge) for judge in outsiders]
     return [*made, standard.faults(record), standard.costs(record)]
 
 
-def _rivals(record: Record, judges: Sequence[str]) -> list[str]:
-    """The judges, where any two of them ruled in the same case; nobody where each case has one judge."""
-    heard: dict[tuple[str, int], str] = {}
+def _outsiders(record: Record) -> list[str]:
+    """The judges that ruled on the questions of several authors."""
+    authors: dict[str, set[str]] = {}
     for verdict in record:
-        if verdict.judge in TRUTHS:
-            continue
-        if heard.setdefault((verdict.case, verdict.trial), verdict.judge) != verdict.judge:
-            return list(judges)
-    return []
+        if verdict.judge not in TRUTHS and verdict.criterion != CORRELATION:
+            authors.setdefault(verdict.judge, set()).add(record.tag(verdict, "reviewer"))
+    return sorted(judge for judge, mine in authors.items() if len(mine) > 1)
 
 
-def _with_truth(record: Record, judge: str) -> Record:
-    return record.where(lambda verdict: verdict.judge in {judge, *TRUTHS})
+def _won(record: Record, judge: str) -> Table:
+    rows: list[list[Cell]] = [[name, share] for name, share in _plain(record).items()]
+    note = "This judge ruled on the questions of several authors: it is no peer, and weights nobody."
+    return Table(f"won by {judge}", f"Share of reviews won, by {judge}", ("contestant", "won"), rows, [note])
 
 
-def _tables(record: Record, suffix: str, gamma: Gamma, seed: int) -> list[Table]:
+def _tables(record: Record, gamma: Gamma, seed: int) -> list[Table]:
     reviews = Reviews.of(record)
     truth = true_scores(record)
     if not len(reviews):
-        rows: list[list[Cell]] = [[name, share] for name, share in _plain(record).items()]
-        note = "Those who wrote the questions were not reviewed themselves, so that no weights can be learned."
-        return [Table(f"ranking{suffix}", f"Share of reviews won{suffix}", ("contestant", "won"), rows, [note])]
+        return []
     makers = [
         partial(_ranking, truth=truth, gamma=gamma, seed=seed), partial(_reviewers, gamma=gamma, seed=seed),
         partial(_convergence, gamma=gamma, seed=seed), partial(_nearness, truth=truth, gamma=gamma, seed=seed),
         partial(_ablation, truth=truth, seed=seed), partial(_gammas, truth=truth, seed=seed),
         partial(_sizes, truth=truth, gamma=gamma),
     ]  # fmt: skip
-    made = [maker(reviews, suffix) for maker in makers]
-    return [table for table in [*made, _biases(record, suffix)] if table.rows]
+    made = [maker(reviews) for maker in makers]
+    return [table for table in [*made, _biases(record), against_people(record)] if table.rows]
 
 
 def _plain(record: Record) -> dict[str, float]:
@@ -97,7 +100,7 @@ def interval(reviews: Reviews, gamma: Gamma, seed: int) -> list[Estimate]:
     ]
 
 
-def _ranking(reviews: Reviews, suffix: str, *, truth: Mapping[str, float], gamma: Gamma, seed: int) -> Table:
+def _ranking(reviews: Reviews, *, truth: Mapping[str, float], gamma: Gamma, seed: int) -> Table:
     found: dict[str, Sequence[Cell]] = {}
     notes = _part_notes(reviews, gamma)
     for method in METHODS:
@@ -120,7 +123,7 @@ def _ranking(reviews: Reviews, suffix: str, *, truth: Mapping[str, float], gamma
     notes.append(f"{len(reviews):,} reviews of {len(reviews.names)} contestants on {len(reviews.images)} pictures.")
     source = {"gamma": dict(gamma), "seed": seed, "starts": 64}
     hint = {"kind": "intervals", "label": "contestant", "value": "UPME"}
-    return Table(f"ranking{suffix}", f"Ranking without labels{suffix}", columns, rows, notes, source, hint)
+    return Table("ranking", "Ranking without labels", columns, rows, notes, source, hint)
 
 
 def _part_notes(reviews: Reviews, gamma: Gamma) -> list[str]:
@@ -136,7 +139,7 @@ def _part_notes(reviews: Reviews, gamma: Gamma) -> list[str]:
     return notes
 
 
-def _reviewers(reviews: Reviews, suffix: str, *, gamma: Gamma, seed: int) -> Table:
+def _reviewers(reviews: Reviews, *, gamma: Gamma, seed: int) -> Table:
     from fullbench.stats.peers import influence
 
     peers = reviews.peers(gamma)
@@ -153,22 +156,22 @@ def _reviewers(reviews: Reviews, suffix: str, *, gamma: Gamma, seed: int) -> Tab
     notes = ["Moves: the furthest that any contestant's score moves when this reviewer's reviews are left out.",
              "Robust: of each contestant's reviewers the most and the least generous fifth do not count."]  # fmt: skip
     hint = {"kind": "bars", "label": "reviewer", "value": "weight"}
-    return Table(f"reviewers{suffix}", f"What each reviewer counts and moves{suffix}", columns, rows, notes, {}, hint)
+    return Table("reviewers", "What each reviewer counts and moves", columns, rows, notes, {}, hint)
 
 
-def _convergence(reviews: Reviews, suffix: str, *, gamma: Gamma, seed: int) -> Table:
+def _convergence(reviews: Reviews, *, gamma: Gamma, seed: int) -> Table:
     found = consensus(reviews.peers(gamma), "UPME", seed=seed)
     rounds = [turn for turn in found.rounds if turn is not None]
     shown = max(rounds) + 1 if len(rounds) == len(found.rounds) else len(found.trace)
     rows: list[list[Cell]] = [
-        [turn, float(loss.mean()), float(loss.min()), float(loss.max())]
+        [turn, *(f"{value:.1e}" for value in (loss.mean(), loss.min(), loss.max()))]
         for turn, loss in enumerate(found.trace[:shown])
     ]
     settled = f"{len(rounds)} of {len(found.rounds)} starts settled"
     when = f", the last after {max(rounds)} rounds" if rounds else ""
     notes = [f"{settled}{when}; their scores lie within {found.spread:.2g} of each other."]
-    title = f"Loss by round, from {len(found.rounds)} starts{suffix}"
-    return Table(f"convergence{suffix}", title, ("round", "mean loss", "least", "most"), rows, notes)
+    title = f"Loss by round, from {len(found.rounds)} starts"
+    return Table("convergence", title, ("round", "mean loss", "least", "most"), rows, notes)
 
 
 def _beside(given: Sequence[float], names: Sequence[str], truth: Mapping[str, float]) -> list[Cell]:
@@ -180,7 +183,7 @@ def _beside(given: Sequence[float], names: Sequence[str], truth: Mapping[str, fl
     return [getattr(found, figure) for figure in _FIGURES]
 
 
-def _nearness(reviews: Reviews, suffix: str, *, truth: Mapping[str, float], gamma: Gamma, seed: int) -> Table:
+def _nearness(reviews: Reviews, *, truth: Mapping[str, float], gamma: Gamma, seed: int) -> Table:
     rows: list[list[Cell]] = []
     for method in METHODS if truth else ():
         try:
@@ -189,9 +192,26 @@ def _nearness(reviews: Reviews, suffix: str, *, truth: Mapping[str, float], gamm
             continue
     for name, share in (("consistent weights", False), ("reversed weights", True)) if truth else ():
         rows.append([name, *_hand_made(reviews, truth, gamma, reverse=share)])
+    rows += [[f"{name} alone", *figures] for name, figures in _alone(reviews, truth, gamma)] if truth else []
     columns = ("method", *_FIGURES)
-    notes = ["Entropy: of the patterns of three neighbours in the list of true ranks, natural logarithm; 0 is sorted."]
-    return Table(f"nearness{suffix}", f"How near each method comes to the truth{suffix}", columns, rows, notes)
+    notes = [
+        "Alone: one reviewer, who ranks all but itself.",
+        "Entropy: of the patterns of three neighbours in the list of true ranks, natural logarithm; 0 is sorted.",
+    ]
+    return Table("nearness", "How near each method comes to the truth", columns, rows, notes)
+
+
+def _alone(reviews: Reviews, truth: Mapping[str, float], gamma: Gamma) -> Iterator[tuple[str, list[Cell]]]:
+    """Each reviewer as the only judge, of the others."""
+    from fullbench.stats.peers import single
+
+    peers = reviews.peers(gamma)
+    for place, name in enumerate(reviews.names):
+        rates = {
+            other: rate for other, rate in zip(reviews.names, single(peers, place), strict=True) if rate is not None
+        }
+        if rates:
+            yield name, _beside(list(rates.values()), list(rates), truth)
 
 
 def _hand_made(reviews: Reviews, truth: Mapping[str, float], gamma: Gamma, *, reverse: bool) -> list[Cell]:
@@ -213,7 +233,7 @@ def _reference(reviews: Reviews, truth: Mapping[str, float], seed: int) -> tuple
     return whole, "No truth is known: compared with the UPME ranking of all reviews and all parts."
 
 
-def _ablation(reviews: Reviews, suffix: str, *, truth: Mapping[str, float], seed: int) -> Table:
+def _ablation(reviews: Reviews, *, truth: Mapping[str, float], seed: int) -> Table:
     reference, note = _reference(reviews, truth, seed)
     parts = _parts_known(reviews)
     rows: list[list[Cell]] = [
@@ -225,19 +245,19 @@ def _ablation(reviews: Reviews, suffix: str, *, truth: Mapping[str, float], seed
             rows.append(
                 [" + ".join(some), *_beside(scores(reviews, "UPME", gamma, seed=seed), reviews.names, reference)]
             )
-    return Table(f"ablation{suffix}", f"What each part adds{suffix}", ("parts", *_FIGURES), rows, [note])
+    return Table("ablation", "What each part adds", ("parts", *_FIGURES), rows, [note])
 
 
-def _gammas(reviews: Reviews, suffix: str, *, truth: Mapping[str, float], seed: int) -> Table:
+def _gammas(reviews: Reviews, *, truth: Mapping[str, float], seed: int) -> Table:
     reference, note = _reference(reviews, truth, seed)
     rows: list[list[Cell]] = []
     for triple in GAMMAS:
         gamma = dict(zip((CORRECTNESS, VISUAL, CORRELATION), triple, strict=True))
         rows.append([*triple, *_beside(scores(reviews, "UPME", gamma, seed=seed), reviews.names, reference)])
-    return Table(f"gamma{suffix}", f"Weights of the parts{suffix}", (*PARTS, *_FIGURES), rows, [note])
+    return Table("gamma", "Weights of the parts", (*PARTS, *_FIGURES), rows, [note])
 
 
-def _sizes(reviews: Reviews, suffix: str, *, truth: Mapping[str, float], gamma: Gamma) -> Table:
+def _sizes(reviews: Reviews, *, truth: Mapping[str, float], gamma: Gamma) -> Table:
     """The ranking from fewer pictures, four draws each: mean and sample standard deviation."""
     import random
 
@@ -252,7 +272,7 @@ def _sizes(reviews: Reviews, suffix: str, *, truth: Mapping[str, float], gamma: 
                 found.append(_beside(consensus(peers, "UPME", starts=8).scores, reviews.names, reference))
         rows += _spread(size, found)
     columns = ("pictures", "draws", *(f"{figure}{what}" for figure in _FIGURES for what in ("", " sd")))
-    return Table(f"sizes{suffix}", f"How many pictures are enough{suffix}", columns, rows, [note])
+    return Table("sizes", "How many pictures are enough", columns, rows, [note])
 
 
 def _spread(size: int, found: Sequence[Sequence[Cell]]) -> list[list[Cell]]:
@@ -264,7 +284,7 @@ def _spread(size: int, found: Sequence[Sequence[Cell]]) -> list[list[Cell]]:
     return [[size, len(known), *cells]]
 
 
-def _biases(record: Record, suffix: str) -> Table:
+def _biases(record: Record) -> Table:
     rows: list[list[Cell]] = []
     notes = ["Reviews that chose one of two, where the truth does too. Chi-square has one degree of freedom."]
     for criterion in (CORRECTNESS, VISUAL):
@@ -277,7 +297,7 @@ def _biases(record: Record, suffix: str) -> Table:
             notes += [f"{name}, {criterion}: no test, {found.why}."] * (test is None)
             rows.append([name, criterion, *found.wrong, *found.right, *figures])
     columns = ("chosen", "criterion", "wrong: yes", "wrong: no", "right: yes", "right: no", "chi-square", "p", "phi")
-    return Table(f"biases{suffix}", f"Whether wrong reviews lean one way{suffix}", columns, rows, notes)
+    return Table("biases", "Whether wrong reviews lean one way", columns, rows, notes)
 
 
 def _number(cell: Cell) -> float:

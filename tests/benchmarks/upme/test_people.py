@@ -1,0 +1,75 @@
+"""People beside reviewers: tasks kept apart, votes settled, and the two shares."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fullbench.benchmarks.upme.asking import BALLOT, CORRECTNESS, reviews
+from fullbench.benchmarks.upme.people import against_people, duties, settled
+from fullbench.core.cases import Case, Verdict
+from fullbench.core.errors import InputError
+from fullbench.core.items import Item, Response
+from fullbench.core.record import Record
+
+
+def cases(images):
+    items = [
+        Item(f"{image} | {author}", Item.ask("x", "?").turns, tags={"image": str(image), "reviewer": author})
+        for image in range(images)
+        for author in "ab"
+    ]
+    return list(reviews(items, [Response.say(item.id, name, name) for item in items for name in "cde"]))
+
+
+@given(st.integers(1, 6), st.integers(4, 9), st.integers(0, 3))
+def test_nobody_has_both_tasks_on_one_picture_and_work_is_even(images, people, seed):
+    names = [f"p{place}" for place in range(people)]
+    made = duties(cases(images), names, seed=seed)
+    assert len(made) == len(set(made)) == 4 * len(cases(images))
+    tasks = defaultdict(set)
+    for duty in made:
+        tasks[duty.person, duty.image].add(duty.task)
+    assert all(len(mine) == 1 for mine in tasks.values())
+    each = Counter((duty.case, duty.task) for duty in made)
+    assert set(each.values()) == {2}
+
+
+def test_too_few_people_to_keep_the_tasks_apart():
+    with pytest.raises(InputError, match="need 4 people at least; found 3"):
+        duties(cases(1), ["x", "y", "z"])
+
+
+@pytest.mark.parametrize(
+    ("votes", "wanted"),
+    [([], None), (["A"], None), (["A", "A", "B", "B", "B"], "B"), (["A", "B", "C"], None), (["A", "B", "C", "B"], "B")],
+)
+def test_votes_settle_by_majority(votes, wanted):
+    assert settled(votes) == wanted
+
+
+def test_agreement_and_consistency_are_two_shares():
+    item = Item("q", Item.ask("x", "?").turns, tags={"image": "p", "reviewer": "r"})
+    answers = {name: Response.say("q", name, name) for name in "abc"}
+    ruled, people = [], []
+    for (one, two), choices, told in (
+        ("ab", ("a", "a"), (1, 1)),
+        ("ac", ("c", "a", "c"), (0, 1, 1)),
+        ("bc", ("b", "c"), ()),
+    ):
+        case = Case(item, (answers[one], answers[two]), BALLOT, CORRECTNESS)
+        ruled.append(Verdict.of(case, "r+judge", (1, 0)))
+        for trial, choice in enumerate(choices):
+            people.append(Verdict.of(case.at(trial), "human", (float(choice == one), float(choice == two))))
+        for trial, yes in enumerate(told):
+            people.append(
+                Verdict(f"on {case.key}", "human", case.key, ("r+judge",), "score:0-1", "overall", trial, (yes,))
+            )
+    (row,) = against_people(Record((*ruled, *people), {"q": item})).rows
+    assert row[0] == CORRECTNESS
+    assert (row[1].value, row[1].n) == (1.0, 2)
+    assert (row[2].value, row[2].n) == (0.5, 2)
+    assert row[3] == 1
