@@ -49,6 +49,31 @@ def test_dots_lie_where_the_values_are():
     assert places == sorted(places)
 
 
+def test_a_radar_draws_whole_rows_on_its_spokes():
+    table = next(table for table in TABLES if table.chart["kind"] == "radar")
+    drawn = chart(table)
+    assert drawn.alt.endswith("Radar of 2 rows over 3 figures; the outer ring is 8.")
+    points = {(row["group"], row["order"]): row for row in drawn.spec["data"]["values"]}
+    assert {name for name, _ in points} == {"glm", "qwen"}
+    assert points["glm", 0]["x"] == pytest.approx(0)
+    assert points["glm", 0]["y"] == pytest.approx(7 / 8)
+    for (name, step), row in points.items():
+        assert (row["x"] ** 2 + row["y"] ** 2) ** 0.5 == pytest.approx(row["value"] / 8)
+        if step == 3:
+            assert row["value"] == points[name, 0]["value"]
+    assert "计数" in texts(drawn)
+    few = chart(table, {**table.chart, "most": 1})
+    assert "1 rows (1 more in the table)" in few.alt
+
+
+def test_quadrants_have_axes_of_their_own():
+    table = next(table for table in TABLES if table.name == "quadrants")
+    layers = chart(table).spec["layer"]
+    assert [layer["encoding"] for layer in layers[:2]] == [{"x": {"datum": 5.0}}, {"y": {"datum": 1.0}}]
+    domains = [layers[-1]["encoding"][axis]["scale"]["domain"] for axis in "xy"]
+    assert domains == [[4.0, 6.0], [0.9, 1.9]]
+
+
 def test_chinese_stays_text_in_svg_under_fonts_that_browsers_have():
     text = svg(chart(LEADERBOARD))
     assert ">智谱</text>" in text
