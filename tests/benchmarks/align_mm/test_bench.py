@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from fullbench import Item, Picture, Prompt, Record, Response, Turn, Verdict
-from fullbench.benchmarks.align_mm import asking, sample
+from fullbench import Case, Item, Likert, Picture, Prompt, Record, Response, Score, Turn, Verdict
+from fullbench.benchmarks.align_mm import agreement, asking, sample
 from fullbench.benchmarks.align_mm.agreement import SCALES, before_after, figures, scale_of
 from fullbench.benchmarks.align_mm.bench import align_mm
 from fullbench.benchmarks.align_mm.lengths import lengths
@@ -140,6 +140,29 @@ def test_critic_and_control_are_named_on_the_command_line():
     for wrong in ("critic", "critic:nobody:x", "critic:openai:gpt-4o?language=fr", "critic:openai:gpt-4o?resample=x"):
         with pytest.raises(InputError):
             specs.judge(wrong)
+
+
+def test_a_wording_of_ones_own_needs_the_rules_of_every_task(tmp_path):
+    path = tmp_path / "mine.txt"
+    shipped = (Path(asking.__file__).parent / "prompts" / "en.txt").read_text(encoding="utf-8")
+    path.write_text(shipped.replace("You grade answers", "Grade the answers"), encoding="utf-8")
+    spec = f"critic:offline:echo?language=en&template={path}"
+    assert specs.judge(spec).name != specs.judge("critic:offline:echo?language=en").name
+    path.write_text(shipped.replace("--- rules_meme", "--- rules_jokes"), encoding="utf-8")
+    with pytest.raises(InputError, match="rules_meme"):
+        specs.judge(spec)
+
+
+def test_other_ballots_in_the_record_do_no_harm(record):
+    item = record.items["count-zh-0"]
+    heard = [
+        Verdict.of(Case(item, (record.responses[item.id, "steady"],), form, "Counting"), judge, (1,))
+        for form in (Likert(("bad", "good")), Score(0, 100))
+        for judge in ("human", "length")
+    ]
+    mixed = Record((*record.verdicts, *heard), record.items, record.responses)
+    made = {table.name: table for table in align_mm.tables(mixed)}
+    assert made["critics"].rows == agreement.tables(record)[0].rows
 
 
 def test_the_control_sees_no_picture():

@@ -17,7 +17,6 @@ from fullbench.core.results import Cell, Table
 from fullbench.reports import repeats, standard
 from fullbench.reports.cells import Gaps, sort_value
 from fullbench.reports.judging import PEOPLE
-from fullbench.stats.alignment import OneVariant
 from fullbench.stats.estimates import Estimate
 
 _DRAWN = 6
@@ -73,12 +72,12 @@ class _Line:
         where = one.contestant
         average = gaps.cell(f"the interval of {where}'s Avg", partial(one.average, seed))
         questions = gaps.cell(f"{where}'s mean over questions", partial(one.question_mean, seed))
-        aligned = gaps.cell(f"{where}'s alignment", partial(_score, one, "left out", seed))
+        aligned = gaps.cell(f"{where}'s alignment", partial(_score, one, seed))
         return cls(one, average or fmean(one.task_means().values()), questions, aligned)
 
 
-def _score(one: Marks, one_variant: OneVariant, seed: int) -> Estimate:
-    return one.alignment(one_variant, seed).estimate
+def _score(one: Marks, seed: int) -> Estimate:
+    return one.alignment("left out", seed).estimate
 
 
 def _leaderboard(judge: str, lines: Sequence[_Line], gaps: Gaps) -> Table:
@@ -149,13 +148,13 @@ def _steadiness(judge: str, ranked: Sequence[Marks], seed: int) -> Table:
     gaps = Gaps()
     rows: list[list[Cell]] = []
     for one in ranked:
-        found = gaps.cell(one.contestant, partial(one.alignment, seed=seed))
+        found = gaps.cell(one.contestant, partial(one.alignment, "left out", seed))
         if found is None:
             continue
-        score = gaps.cell(f"{one.contestant}, left out", partial(_score, one, "left out", seed))
-        zero = gaps.cell(f"{one.contestant}, as zero", partial(_score, one, "zero", seed))
-        alone = one.alignment("zero", seed).as_zero
-        rows.append([one.contestant, score, zero, found.spread, found.seeds, found.steady, alone])
+        literal = one.alignment("zero", seed)
+        score = gaps.cell(f"{one.contestant}, left out", partial(getattr, found, "estimate"))
+        zero = gaps.cell(f"{one.contestant}, as zero", partial(getattr, literal, "estimate"))
+        rows.append([one.contestant, score, zero, found.spread, found.seeds, found.steady, literal.as_zero])
     notes = [
         "Alignment is the number of seeds over the sum of the standard deviations of the scores of their wordings. A "
         "seed with one wording has none: it is left out, or counted as zero, as the paper's formula has it when taken "
