@@ -13,7 +13,7 @@ from fullbench import Case, Item, Likert, Picture, Prompt, Record, Response, Sco
 from fullbench.benchmarks.align_mm import agreement, asking, sample
 from fullbench.benchmarks.align_mm.agreement import SCALES, before_after, figures, scale_of
 from fullbench.benchmarks.align_mm.bench import align_mm
-from fullbench.benchmarks.align_mm.lengths import lengths
+from fullbench.benchmarks.align_mm.lengths import distributions, lengths
 from fullbench.benchmarks.align_mm.marks import marks
 from fullbench.benchmarks.align_mm.quadrants import quadrants
 from fullbench.benchmarks.align_mm.release import case_of
@@ -260,6 +260,17 @@ def test_lengths_are_counted_by_language(record):
     rows = {(row[0], row[1]): row for row in table.rows}
     assert rows["questions", "zh"][2:4] == ["characters", 35]
     assert rows["questions", "en"][2:4] == ["words", 35]
+
+
+def test_lengths_are_distributed_over_bins():
+    items = [Item.ask(str(n), "字" * n, reference="short and English") for n in range(1, 101)]
+    questions, references = distributions([*items, Item.ask("en", "How many?")])
+    assert sum(row[1] for row in questions.rows) == 100
+    assert questions.rows[0] == ["0-7", 7]
+    assert questions.rows[-1] == ["96+", 5]
+    assert "1 in another language" in questions.notes[0]
+    assert references.rows == [["0", 0], ["1", 0], ["2", 0], ["3", 100]]
+    assert chart(questions).alt.endswith("13 bins.")
 
 
 # The critic beside people

@@ -8,7 +8,7 @@ from functools import partial
 from statistics import fmean
 
 from fullbench.benchmarks.align_mm import agreement
-from fullbench.benchmarks.align_mm.lengths import lengths
+from fullbench.benchmarks.align_mm.lengths import distributions, lengths
 from fullbench.benchmarks.align_mm.marks import Marks, by_task, marks
 from fullbench.benchmarks.align_mm.quadrants import quadrants
 from fullbench.benchmarks.align_mm.tasks import CATEGORIES, TASKS
@@ -34,7 +34,7 @@ def tables(record: Record, *, split: tuple[float, float] | None = None, seed: in
     if PEOPLE in known.judges:
         made += agreement.tables(known, seed=seed)
     made += repeats.tables(known, seed=seed)
-    made.append(lengths(known.items.values(), known.responses.values()))
+    made += [lengths(known.items.values(), known.responses.values()), *distributions(list(known.items.values()))]
     made += [standard.faults(known), standard.costs(known)]
     return [table for table in made if table.rows]
 
