@@ -30,7 +30,8 @@ def run(*args, **rest):
     return CliRunner().invoke(ledger_app, list(map(str, args)), catch_exceptions=False, **rest)
 
 
-def test_show_says_what_is_inside(path):
+def test_show_says_what_is_inside(path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "120")
     told = run("show", "--ledger", path).stdout
     assert "2 items, 2 responses, 2 cases, 3 verdicts, 1 failures" in told
     rows = {line.split()[1]: line.split() for line in told.splitlines() if line.startswith(("judge", "contestant"))}

@@ -120,3 +120,29 @@ def test_a_bad_row_is_named_by_file_and_line(tmp_path):
         out.write("question_id,model_a,model_b,reviewer,score\n1,gpt-4,bard,claude,1\n2,gpt-4,bard,claude,7\n")
     with pytest.raises(InputError, match=r"reviews\.csv\.gz:3: 'score' is '7'; known: 1, 2, 3"):
         registry.load("benchmarks", "prd_peer_review").reproduce(tmp_path)
+
+
+def test_released_reviews_are_a_record_like_any_other(made):
+    brought = registry.load("benchmarks", "prd_peer_review").bring(SHARED / "prd_peer_review").record
+    assert len(brought) == 8000 + 1760
+    assert set(brought.judges) == {*MODELS, "human"}
+    met = [pairing for pairing in brought.against("human", "mean") if pairing.verdict.judge == "gpt-4"]
+    same = sum(
+        (one.marks[0] > 0.5) - (one.marks[0] < 0.5) == (one.other[0] > 0.5) - (one.other[0] < 0.5) for one in met
+    )
+    accuracy = made["prd_peer_review"]["agreement/gpt-4/accuracy"]
+    assert len(met) == accuracy.n
+    assert same / len(met) == pytest.approx(accuracy.value)
+    games = registry.load("benchmarks", "pico_peer_review").bring(SHARED / "pico_peer_review").record
+    assert len(games) == 2 * 3291
+    assert games.faults()["gpt-3.5-turbo"]["unreadable"] == 2
+
+
+def test_the_sample_brings_reviews_and_nothing_was_released_of_upme_itself(tmp_path):
+    upme = registry.load("benchmarks", "upme")
+    record = upme.bring().record
+    assert len(record) == 24 * 10 * 3
+    ranking = next(table for table in upme.tables(record) if table.name == "ranking")
+    assert ranking.column("contestant")[-1] == "court/blind"
+    with pytest.raises(InputError, match="released no reviews"):
+        upme.bring(tmp_path)

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from fullbench.core.ballots import Choice
 from fullbench.core.cases import Case
@@ -27,6 +27,9 @@ from fullbench.reports.matches import Matches, settle
 from fullbench.reports.standings import Settings
 from fullbench.runs.engine import Budget, Stop, Tally, Watch
 from fullbench.runs.hear import hear
+
+if TYPE_CHECKING:
+    from fullbench.stats.arrays import Floats
 
 Schedule = Literal["uniform", "adaptive"]
 _ROUND = 32
@@ -245,7 +248,7 @@ class _Adaptive:
             left[rival] = open_
         return left
 
-    def _wins(self, names: Sequence[str], without: str = "") -> Any:
+    def _wins(self, names: Sequence[str], without: str = "") -> Floats:
         import numpy as np
 
         wins = np.zeros((len(names), len(names)))

@@ -178,3 +178,20 @@ def test_an_empty_question_is_none(text):
     assert made.tags == {"image": "p", "reviewer": "ant"}
     refused = Response.say(asked.id, "ant", "I would rather not.", tags={"stop": "refused"})
     assert questions(images, [refused]) == []
+
+
+def test_too_few_reviews_leave_out_what_they_do_not_allow():
+    whole = record(1, truth=False)
+    few = [verdict for verdict in whole if verdict.item == "0 | dog" and set(verdict.contestants) == {"ant", "bee"}]
+    made = tables(Record(tuple(few), whole.items, whole.responses))
+    assert [table.name for table in made] == ["faults", "costs"]
+    reviews = Reviews.of(Record(tuple(few), whole.items, whole.responses))
+    assert (len(reviews), reviews.outside) == (0, 1)
+
+
+def test_a_part_that_misses_a_contestant_is_left_out_with_the_reason():
+    whole = record(2, truth=False, correlation=False)
+    kept = [verdict for verdict in whole if verdict.criterion == VISUAL or "ant" not in verdict.contestants]
+    made = {table.name: table for table in tables(Record(tuple(kept), whole.items, whole.responses))}
+    assert made["left out"].rows == [["ablation", "contestant 0 was never reviewed"]]
+    assert made["ranking"].column("contestant")[0] == "ant"

@@ -12,7 +12,7 @@ from fullbench.core.items import Item, Response
 
 if TYPE_CHECKING:
     from fullbench.core.record import Record
-    from fullbench.core.reproduced import Reproduction
+    from fullbench.core.reproduced import Brought, Reproduction
     from fullbench.core.results import Table
 
 
@@ -48,6 +48,12 @@ class Upme:
         from fullbench.benchmarks.upme.tables import tables
 
         return tables(record)
+
+    def bring(self, source: Path | None = None) -> Brought:
+        """The verdicts that were released; of the sample, the reviews by those who wrote its questions."""
+        from fullbench.benchmarks.upme.brought import bring
+
+        return bring(self._released, source)
 
     def reproduce(self, data: Path) -> Reproduction:
         """The published figures, computed again from the released files."""

@@ -16,7 +16,7 @@ from fullbench.core.reproduced import Reproduced, Reproduction
 MODES = ("Uniform", "Order", "Reversed", "Peer_review")
 ORDER = 3
 SEED = 4
-_GAMES = ("model_1", "model_2", "tie", "error")
+GAMES = ("model_1", "model_2", "tie", "error")
 
 
 def reproduce(data: Path) -> Reproduction:
@@ -83,7 +83,7 @@ def _grades(data: Path, truth: Sequence[str]) -> Iterator[Reproduced]:
     """Both orders of a pair are two games; who wins more games wins the pair. A game without a winner is nobody's."""
     points: dict[str, list[float]] = {name: [] for name in truth}
     for row in rows_of(data, "gpt35_reviews.csv.gz"):
-        games = [row.one_of(game, _GAMES) for game in ("g1_winner", "g2_winner")]
+        games = [row.one_of(game, GAMES) for game in ("g1_winner", "g2_winner")]
         lead = games.count("model_1") - games.count("model_2")
         outcome = (lead > 0) + 0.5 * (lead == 0)
         points[row.one_of("model_1", truth)].append(outcome)
@@ -92,5 +92,13 @@ def _grades(data: Path, truth: Sequence[str]) -> Iterator[Reproduced]:
         if given:
             yield Reproduced(f"gpt35_only_grade/{name}", fmean(given), len(given))
     graded = sorted((name for name in truth if points[name]), key=lambda name: -fmean(points[name]))
-    for figure, value in _figures(ranks_of(graded, truth), random.Random(SEED)):
+    ranks = ranks_of(graded, truth)
+    for figure, value in (*_figures(ranks, random.Random(SEED)), *_correlations(ranks)):
         yield Reproduced(f"gpt35_only/{figure}", value, len(graded))
+
+
+def _correlations(ranks: Sequence[int]) -> Iterator[tuple[str, float]]:
+    from scipy.stats import kendalltau, spearmanr
+
+    for figure, test in (("spearman", spearmanr), ("kendall", kendalltau)):
+        yield figure, float(test(range(len(ranks)), ranks).statistic)

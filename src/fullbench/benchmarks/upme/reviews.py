@@ -53,9 +53,8 @@ class Reviews:
     def of(cls, record: Record) -> Reviews:
         """The reviews of a record. Both orders of a pair, and repeated trials, are one review: their mean."""
         marks, cosines = _gathered(record)
-        names = sorted({name for _, one, two in marks for name in (one, two)})
         author = {item: record.items[item].tags.get("reviewer", "") for item, *_ in marks if item in record.items}
-        keys = [key for key in sorted(marks) if author.get(key[0]) in names]
+        keys, names = _among_peers(sorted(marks), author)
         image = {item: record.items[item].tags.get("image", item) for item, *_ in keys}
         images = sorted(set(image.values()))
         worth, known = _parts(keys, marks, cosines)
@@ -152,6 +151,17 @@ def _gathered(record: Record) -> tuple[dict[_Key, dict[str, float]], dict[tuple[
     for (key, criterion), won in rulings.items():
         marks.setdefault(key, {})[criterion] = fmean(won)
     return marks, cosines
+
+
+def _among_peers(keys: Sequence[_Key], author: Mapping[str, str]) -> tuple[list[_Key], list[str]]:
+    """The reviews by those who are reviewed in them, and who these are; found in rounds, as one leads to another."""
+    kept = list(keys)
+    while True:
+        names = sorted({name for _, one, two in kept for name in (one, two)})
+        inside = [key for key in kept if author.get(key[0]) in names]
+        if len(inside) == len(kept):
+            return kept, names
+        kept = inside
 
 
 def _places(names: Sequence[str], labels: Sequence[str]) -> Ints:

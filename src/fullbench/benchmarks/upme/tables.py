@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import combinations
 from statistics import fmean, stdev
@@ -57,14 +57,24 @@ def _tables(record: Record, gamma: Gamma, seed: int) -> list[Table]:
     truth = true_scores(record)
     if not len(reviews):
         return []
-    makers = [
-        partial(_ranking, truth=truth, gamma=gamma, seed=seed), partial(_reviewers, gamma=gamma, seed=seed),
-        partial(_convergence, gamma=gamma, seed=seed), partial(_nearness, truth=truth, gamma=gamma, seed=seed),
-        partial(_ablation, truth=truth, seed=seed), partial(_gammas, truth=truth, seed=seed),
-        partial(_sizes, truth=truth, gamma=gamma),
-    ]  # fmt: skip
-    made = [maker(reviews) for maker in makers]
-    return [table for table in [*made, _biases(record), against_people(record)] if table.rows]
+    makers: dict[str, Callable[[Reviews], Table]] = {
+        "ranking": partial(_ranking, truth=truth, gamma=gamma, seed=seed),
+        "reviewers": partial(_reviewers, gamma=gamma, seed=seed),
+        "convergence": partial(_convergence, gamma=gamma, seed=seed),
+        "nearness": partial(_nearness, truth=truth, gamma=gamma, seed=seed),
+        "ablation": partial(_ablation, truth=truth, seed=seed),
+        "gamma": partial(_gammas, truth=truth, seed=seed),
+        "sizes": partial(_sizes, truth=truth, gamma=gamma),
+    }
+    made: list[Table] = []
+    lost: list[list[Cell]] = []
+    for name, maker in makers.items():
+        try:
+            made.append(maker(reviews))
+        except Undefined as reason:
+            lost.append([name, str(reason)])
+    missing = Table("left out", "What could not be computed", ("table", "why"), lost)
+    return [table for table in [*made, _biases(record), against_people(record), missing] if table.rows]
 
 
 def _plain(record: Record) -> dict[str, float]:
@@ -92,6 +102,8 @@ def interval(reviews: Reviews, gamma: Gamma, seed: int) -> list[Estimate]:
         again = reviews.peers(gamma, rng.integers(0, len(reviews.images), len(reviews.images)).tolist())
         if (again.counts.sum(axis=0) > 0).all():
             drawn.append(consensus(again, "UPME", starts=1).scores)
+    if not drawn:
+        raise Undefined("no draw of pictures shows every contestant")
     low, high = np.quantile(np.array(drawn), [0.025, 0.975], axis=0)
     seen = [int(((reviews.one == place) | (reviews.two == place)).sum()) for place in range(len(reviews.names))]
     return [

@@ -1,0 +1,80 @@
+"""Verdicts that come with the benchmark: those released, and the sample reviewed by those who wrote its questions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from fullbench.benchmarks.upme import asking, pico, prd
+from fullbench.benchmarks.upme.asking import BALLOT
+from fullbench.benchmarks.upme.rows import rows_of
+from fullbench.benchmarks.upme.sample import IMAGES, SEED, contestants, sample
+from fullbench.core.cases import Verdict
+from fullbench.core.errors import InputError
+from fullbench.core.items import Response, digest
+from fullbench.core.models import Prompt
+from fullbench.core.record import Record
+from fullbench.core.reproduced import Brought
+from fullbench.judges.prompted import PromptedJudge
+
+
+def bring(released: str, source: Path | None) -> Brought:
+    """The verdicts of a release, or of the sample where no folder is given."""
+    if source is None:
+        return Brought(reviewed_sample())
+    if released == "prd":
+        return Brought(Record(tuple(_prd(prd.Release.read(source)))))
+    if released == "pico":
+        return Brought(Record(tuple(_pico(source))))
+    raise InputError("the authors of UPME released no reviews, only the tables of their paper", path=source)
+
+
+def reviewed_sample() -> Record:
+    """The sample's questions answered and reviewed by the court's contestants, and the truth about the answers."""
+    from fullbench.benchmarks.court.sample import sample as court
+    from fullbench.benchmarks.court.truth import PictureTruth
+
+    items = sample()
+    responses: list[Response] = []
+    for model in contestants():
+        asked = [Prompt(item.turns, tag=item.id) for item in items if item.tags["reviewer"] != model.name]
+        responses += [Response.say(reply.prompt.tag, model.name, reply.text) for reply in model.answer(asked)]
+    verdicts: list[Verdict] = []
+    for model in contestants():
+        judge = PromptedJudge(model, criteria=asking.CRITERIA)
+        mine = [item for item in items if item.tags["reviewer"] == model.name]
+        heard = judge.hear(asking.reviews(mine, responses))
+        verdicts += [verdict for verdict in heard if isinstance(verdict, Verdict)]
+    known = [case for case in asking.reviews(items, responses) if case.criterion == asking.CORRECTNESS]
+    verdicts += PictureTruth(court(SEED, IMAGES)).hear(known)
+    shown = {(response.item, response.contestant): response for response in responses}
+    return Record(tuple(verdicts), {item.id: item for item in items}, shown)
+
+
+def _prd(release: prd.Release) -> Iterator[Verdict]:
+    for review in release.reviews:
+        yield _verdict(review.reviewer, review.pair, review.outcome)
+    for pair, votes in release.votes.items():
+        for trial, outcome in enumerate(votes):
+            yield _verdict("human", pair, outcome, trial)
+
+
+def _pico(source: Path) -> Iterator[Verdict]:
+    """Both orders of every pair that one judge compared; a game without a winner was not read."""
+    truth = pico.true_order(source)
+    for row in rows_of(source, "gpt35_reviews.csv.gz"):
+        names = row.one_of("model_1", truth), row.one_of("model_2", truth)
+        for game, shown in (("g1_winner", names), ("g2_winner", names[::-1])):
+            winner = row.one_of(game, pico.GAMES)
+            outcome = {"model_1": 1.0, "model_2": 0.0, "tie": 0.5}.get(winner)
+            first = outcome if outcome is None or shown == names else 1 - outcome
+            yield _verdict(row.text("judge"), (row.whole("question_id"), *shown), first)
+
+
+def _verdict(judge: str, pair: prd.Pair, outcome: float | None, trial: int = 0) -> Verdict:
+    question, one, two = pair
+    item, names = str(question), (one, two)
+    case = digest(["label", item, list(names), BALLOT.spec, "overall"])
+    if outcome is None:
+        return Verdict(case, judge, item, names, BALLOT.spec, trial=trial, fault="unreadable")
+    return Verdict(case, judge, item, names, BALLOT.spec, trial=trial, marks=(outcome, 1 - outcome))
