@@ -15,7 +15,7 @@ from fullbench.core.results import Table
 from fullbench.reports import charts
 from fullbench.reports.charts import chart, png, svg, write_chart
 from fullbench.stats.estimates import Estimate
-from tests.reports.sample import LEADERBOARD, TABLES
+from tests.reports.sample import LEADERBOARD, PROFILE, QUADRANTS, TABLES
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -24,7 +24,7 @@ def texts(drawn):
     return ["".join(element.itertext()) for element in ET.fromstring(svg(drawn)).iter(f"{SVG}text")]
 
 
-@pytest.mark.parametrize("table", TABLES, ids=lambda table: table.chart["kind"])
+@pytest.mark.parametrize("table", [*TABLES, PROFILE, QUADRANTS], ids=lambda table: table.chart["kind"])
 def test_every_kind_draws_its_rows_and_says_what_it_shows(table):
     drawn = chart(table)
     assert drawn.alt.startswith(table.title)
@@ -50,7 +50,7 @@ def test_dots_lie_where_the_values_are():
 
 
 def test_a_radar_draws_whole_rows_on_its_spokes():
-    table = next(table for table in TABLES if table.chart["kind"] == "radar")
+    table = PROFILE
     drawn = chart(table)
     assert drawn.alt.endswith("Radar of 2 rows over 3 figures; the outer ring is 8.")
     points = {(row["group"], row["order"]): row for row in drawn.spec["data"]["values"]}
@@ -67,8 +67,7 @@ def test_a_radar_draws_whole_rows_on_its_spokes():
 
 
 def test_quadrants_have_axes_of_their_own():
-    table = next(table for table in TABLES if table.name == "quadrants")
-    layers = chart(table).spec["layer"]
+    layers = chart(QUADRANTS).spec["layer"]
     assert [layer["encoding"] for layer in layers[:2]] == [{"x": {"datum": 5.0}}, {"y": {"datum": 1.0}}]
     domains = [layers[-1]["encoding"][axis]["scale"]["domain"] for axis in "xy"]
     assert domains == [[4.0, 6.0], [0.9, 1.9]]
