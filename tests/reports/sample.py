@@ -81,3 +81,19 @@ def sections():
 
 
 USAGE = Usage(1200, 3, 45000, 6000, None, 12.5)
+PROFILE, QUADRANTS = (
+    Table(
+        "profile",
+        "By task",
+        ("contestant", "计数", "OCR", "Meme"),
+        (("glm", 7.0, Estimate(6.0, 5.5, 6.5, 9), 5.0), ("unheard", None, 4.0, 3.0), ("qwen", 3.0, 4.0, 8.0)),
+        chart={"kind": "radar", "label": "contestant", "axes": ["计数", "OCR", "Meme"]},
+    ),
+    Table(
+        "quadrants",
+        "Well and steadily",
+        ("contestant", "Avg", "alignment"),
+        (("glm", 6.0, Estimate(1.5, 1.2, 1.9, 30)), ("unheard", 2.0, None), ("qwen", 4.0, 0.9)),
+        chart={"kind": "scatter", "x": "Avg", "y": "alignment", "label": "contestant", "split": (5.0, 1.0)},
+    ),
+)

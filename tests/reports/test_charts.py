@@ -15,7 +15,7 @@ from fullbench.core.results import Table
 from fullbench.reports import charts
 from fullbench.reports.charts import chart, png, svg, write_chart
 from fullbench.stats.estimates import Estimate
-from tests.reports.sample import LEADERBOARD, TABLES
+from tests.reports.sample import LEADERBOARD, PROFILE, QUADRANTS, TABLES
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -24,7 +24,7 @@ def texts(drawn):
     return ["".join(element.itertext()) for element in ET.fromstring(svg(drawn)).iter(f"{SVG}text")]
 
 
-@pytest.mark.parametrize("table", TABLES, ids=lambda table: table.chart["kind"])
+@pytest.mark.parametrize("table", [*TABLES, PROFILE, QUADRANTS], ids=lambda table: table.chart["kind"])
 def test_every_kind_draws_its_rows_and_says_what_it_shows(table):
     drawn = chart(table)
     assert drawn.alt.startswith(table.title)
@@ -47,6 +47,30 @@ def test_dots_lie_where_the_values_are():
     places = [float(re.match(r"translate\(([\d.]+)", path.get("transform"))[1]) for path in group.iter(f"{SVG}path")]
     assert places[1] - places[0] == pytest.approx(places[2] - places[1], rel=1e-3)
     assert places == sorted(places)
+
+
+def test_a_radar_draws_whole_rows_on_its_spokes():
+    table = PROFILE
+    drawn = chart(table)
+    assert drawn.alt.endswith("Radar of 2 rows over 3 figures; the outer ring is 8.")
+    points = {(row["group"], row["order"]): row for row in drawn.spec["data"]["values"]}
+    assert {name for name, _ in points} == {"glm", "qwen"}
+    assert points["glm", 0]["x"] == pytest.approx(0)
+    assert points["glm", 0]["y"] == pytest.approx(7 / 8)
+    for (name, step), row in points.items():
+        assert (row["x"] ** 2 + row["y"] ** 2) ** 0.5 == pytest.approx(row["value"] / 8)
+        if step == 3:
+            assert row["value"] == points[name, 0]["value"]
+    assert "计数" in texts(drawn)
+    few = chart(table, {**table.chart, "most": 1})
+    assert "1 rows (1 more in the table)" in few.alt
+
+
+def test_quadrants_have_axes_of_their_own():
+    layers = chart(QUADRANTS).spec["layer"]
+    assert [layer["encoding"] for layer in layers[:2]] == [{"x": {"datum": 5.0}}, {"y": {"datum": 1.0}}]
+    domains = [layers[-1]["encoding"][axis]["scale"]["domain"] for axis in "xy"]
+    assert domains == [[4.0, 6.0], [0.9, 1.9]]
 
 
 def test_chinese_stays_text_in_svg_under_fonts_that_browsers_have():

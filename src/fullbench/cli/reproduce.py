@@ -50,12 +50,17 @@ def reproduce(
 
 
 def tables(name: str, cells: Sequence[Reproduced]) -> list[Table]:
-    """The one figure that stands for each cell beside the printed one, a table for each kind of figure."""
+    """The one figure that stands for each cell beside the printed one, a table for each kind of figure.
+
+    A cell that is a number says its kind in its id: in the first part or the last, whichever makes fewer tables.
+    """
+    shown = [cell for cell in cells if isinstance(cell.shown, int | float)]
+    ends = [(cell.id.partition("/")[0], cell.id.rpartition("/")[2]) for cell in shown if not cell.figure]
+    place = min((0, 1), key=lambda place: len({end[place] for end in ends}))
     groups: dict[str, list[Reproduced]] = {}
-    for cell in cells:
-        if isinstance(cell.shown, int | float):
-            kind = cell.figure.rpartition(".")[2] or cell.id.rpartition("/")[2]
-            groups.setdefault(kind, []).append(cell)
+    for cell in shown:
+        kind = cell.figure.rpartition(".")[2] or (cell.id.partition("/")[0], cell.id.rpartition("/")[2])[place]
+        groups.setdefault(kind, []).append(cell)
     return [_table(name, figure, group) for figure, group in groups.items()]
 
 

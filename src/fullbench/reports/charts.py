@@ -5,10 +5,9 @@ A hint is `{"kind": ..., ...}` and names columns of the table:
 
     intervals   label, value [, group, reference]   dots with their intervals, best first: a leaderboard
     bars        label, value [, group]              bars from zero with their intervals
-    scatter     x, y [, label]                      two figures for each row, with intervals and the line x = y
-    curves      x, value, label                     a line over numbers for each label, such as one over thresholds
     scatter     x, y [, label, split]               two figures for each row, with intervals and the line x = y, or
                                                     with lines at the two values of `split` instead
+    curves      x, value, label                     a line over numbers for each label, such as one over thresholds
     heat        row, column, value                  one coloured cell for each row of the table
     stacked     label, parts                        shares of each row's parts, such as faults
     histogram   bin, count                          bars side by side

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from fullbench import Item, Picture, Prompt, Record, Response, Turn, Verdict
-from fullbench.benchmarks.align_mm import asking, sample
+from fullbench import Case, Item, Likert, Picture, Prompt, Record, Response, Score, Turn, Verdict
+from fullbench.benchmarks.align_mm import agreement, asking, sample
 from fullbench.benchmarks.align_mm.agreement import SCALES, before_after, figures, scale_of
 from fullbench.benchmarks.align_mm.bench import align_mm
-from fullbench.benchmarks.align_mm.lengths import lengths
+from fullbench.benchmarks.align_mm.lengths import distributions, lengths
 from fullbench.benchmarks.align_mm.marks import marks
 from fullbench.benchmarks.align_mm.quadrants import quadrants
 from fullbench.benchmarks.align_mm.release import case_of
@@ -24,6 +24,7 @@ from fullbench.reports.charts import chart, svg
 from fullbench.reports.tables import render
 from fullbench.runs import specs
 from fullbench.testing import check_benchmark
+from tests.cli.test_judge import cli  # noqa: F401
 from tests.making import Talker, png, words
 
 
@@ -141,6 +142,29 @@ def test_critic_and_control_are_named_on_the_command_line():
             specs.judge(wrong)
 
 
+def test_a_wording_of_ones_own_needs_the_rules_of_every_task(tmp_path):
+    path = tmp_path / "mine.txt"
+    shipped = (Path(asking.__file__).parent / "prompts" / "en.txt").read_text(encoding="utf-8")
+    path.write_text(shipped.replace("You grade answers", "Grade the answers"), encoding="utf-8")
+    spec = f"critic:offline:echo?language=en&template={path}"
+    assert specs.judge(spec).name != specs.judge("critic:offline:echo?language=en").name
+    path.write_text(shipped.replace("--- rules_meme", "--- rules_jokes"), encoding="utf-8")
+    with pytest.raises(InputError, match="rules_meme"):
+        specs.judge(spec)
+
+
+def test_other_ballots_in_the_record_do_no_harm(record):
+    item = record.items["count-zh-0"]
+    heard = [
+        Verdict.of(Case(item, (record.responses[item.id, "steady"],), form, "Counting"), judge, (1,))
+        for form in (Likert(("bad", "good")), Score(0, 100))
+        for judge in ("human", "length")
+    ]
+    mixed = Record((*record.verdicts, *heard), record.items, record.responses)
+    made = {table.name: table for table in align_mm.tables(mixed)}
+    assert made["critics"].rows == agreement.tables(record)[0].rows
+
+
 def test_the_control_sees_no_picture():
     talker = Talker(lambda prompt: "?")
     turns = (Turn("user", (Picture.of(png()),)), Turn("assistant", ("ok",)), Turn("user", (Picture.of(png()), "now?")))
@@ -162,6 +186,8 @@ def test_averages_and_alignment_of_the_sample(record):
     assert steady.alignment().value > fickle.alignment().value
     assert fickle.alignment("zero").value > fickle.alignment().value
     assert (steady.alignment().seeds, steady.alignment("zero").as_zero) == (22, 4)
+    for category, value in steady.category_means().items():
+        assert steady.category(category).value == pytest.approx(value)
     assert steady.question_mean().value != pytest.approx(steady.average().value)
 
 
@@ -177,7 +203,8 @@ def test_tables_of_the_sample(record):
     board = made["averages human"]
     assert board.column("contestant")[0] == "steady"
     assert board.column("contestant")[-1] == "steady without image"
-    assert set(CATEGORIES) < set(board.columns)
+    assert {tuple(row[1:3]) for row in made["categories human"].rows} == set(CATEGORIES.items())
+    assert [row[6] for row in made["alignment human"].rows] == [4] * 4
     assert {row[1] for row in made["task means human"].rows} == {task.name for task in TASKS}
     assert made["critics"].columns == ("judge", "split", "e", "r", "ρ", "τ", "f", "s", "n")
     assert {row[1] for row in made["critics"].rows} == {"internal", "external", "train", "all"}
@@ -233,6 +260,17 @@ def test_lengths_are_counted_by_language(record):
     rows = {(row[0], row[1]): row for row in table.rows}
     assert rows["questions", "zh"][2:4] == ["characters", 35]
     assert rows["questions", "en"][2:4] == ["words", 35]
+
+
+def test_lengths_are_distributed_over_bins():
+    items = [Item.ask(str(n), "字" * n, reference="short and English") for n in range(1, 101)]
+    questions, references = distributions([*items, Item.ask("en", "How many?")])
+    assert sum(row[1] for row in questions.rows) == 100
+    assert questions.rows[0] == ["0-7", 7]
+    assert questions.rows[-1] == ["96+", 5]
+    assert "1 in another language" in questions.notes[0]
+    assert references.rows == [["0", 0], ["1", 0], ["2", 0], ["3", 100]]
+    assert chart(questions).alt.endswith("13 bins.")
 
 
 # The critic beside people
@@ -297,3 +335,23 @@ def test_the_sample_is_bilingual_json():
     rows = [json.loads(line) for line in sample.SEEDS.read_text(encoding="utf-8").splitlines()]
     assert len(rows) == 26
     assert all(set(row["answers"]) == {"right", "short", "wrong", "blind"} for row in rows)
+
+
+def test_a_study_runs_offline_with_the_critic(cli, tmp_path):  # noqa: F811
+    code, _, err = cli("export", "alignmmbench", "--out", "sample")
+    assert code == 0, err
+    study = tmp_path / "sample" / "study.toml"
+    text = study.read_text(encoding="utf-8")
+    spec = """critic:offline:canned?language=en&text={"Reason": "好", "Rating": 7}"""
+    judges = 'judges = ["length", "chance"]'
+    assert judges in text
+    study.write_text(text.replace(judges, f"judges = ['{spec}', 'reference']"), encoding="utf-8")
+    code, out, err = cli("run", study, "--quiet", "--json")
+    assert code == 0, err
+    made = {table["name"]: table for table in json.loads(out)}
+    (name,) = (row[0] for row in made["faults"]["rows"] if "analyze" in row[0])
+    averages = [row[1] for row in made[f"averages {name}"]["rows"]]
+    assert [cell["value"] for cell in averages] == [7.0] * 4
+    page = (tmp_path / "sample" / "report.html").read_text(encoding="utf-8")
+    assert "文字识别" in page
+    assert "好" in page

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from fullbench.benchmarks.align_mm.release import BALLOT
 from fullbench.core.ballots import Score, ballot
 from fullbench.core.errors import InputError
 from fullbench.core.record import Pairing, Record
@@ -78,9 +79,12 @@ def figures(
     }
 
 
-def pairings(record: Record, people: str = PEOPLE) -> dict[str, dict[str, list[Pairing]]]:
-    """Every judge's scores beside people's, by judge and split; `all` has those of every split but training."""
-    met = meet(record, people)
+def pairings(record: Record, people: str = PEOPLE, *, spec: str = BALLOT.spec) -> dict[str, dict[str, list[Pairing]]]:
+    """Every judge's scores on one ballot beside people's, by judge and split.
+
+    `all` has those of every split but training.
+    """
+    met = meet(record.where(ballot=spec), people)
     found: dict[str, dict[str, list[Pairing]]] = {}
     for judge in met.judges:
         parts: dict[str, list[Pairing]] = {}
@@ -101,11 +105,11 @@ def split_of(record: Record, pairing: Pairing) -> str:
     return "" if response is None else response.tags.get("split", "")
 
 
-def tables(record: Record, people: str = PEOPLE, *, seed: int = 0) -> list[Table]:
-    """The six figures of every judge, in each split."""
+def tables(record: Record, people: str = PEOPLE, *, spec: str = BALLOT.spec, seed: int = 0) -> list[Table]:
+    """The six figures of every judge on one ballot, in each split."""
     gaps = Gaps()
     rows: list[list[Cell]] = []
-    for judge, parts in pairings(record, people).items():
+    for judge, parts in pairings(record, people, spec=spec).items():
         for split, pairs in parts.items():
             cells = [gaps.cell(f"{judge}, {split}, {name}", figure) for name, figure in _of(pairs, seed).items()]
             rows.append([judge, split, *cells, len(pairs)])
@@ -128,9 +132,11 @@ def _of(pairs: Sequence[Pairing], seed: int) -> Mapping[str, Callable[[], Estima
     return figures(given, truth, scale=scale, cluster=[pair.verdict.item for pair in pairs], seed=seed)
 
 
-def before_after(record: Record, before: str, after: str, people: str = PEOPLE, *, seed: int = 0) -> Table:
+def before_after(
+    record: Record, before: str, after: str, people: str = PEOPLE, *, spec: str = BALLOT.spec, seed: int = 0
+) -> Table:
     """The six figures of two judges on the same responses, and what changed from one to the other."""
-    found = pairings(record, people)
+    found = pairings(record, people, spec=spec)
     for judge in (before, after):
         if judge not in found:
             raise InputError(f"no score of {judge!r} stands beside one of {people!r}; judges: {', '.join(found)}")

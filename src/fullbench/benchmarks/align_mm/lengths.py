@@ -11,6 +11,7 @@ from fullbench.core.results import Cell, Table
 
 Language = Literal["zh", "en"]
 UNITS: Mapping[Language, str] = {"zh": "characters", "en": "words"}
+_BINS = 12
 _HAN = re.compile(r"[\u3400-\u9fff]")
 _WORD = re.compile(r"[^\W\d_]+")
 
@@ -38,10 +39,7 @@ def length(text: str, language: Language | None = None) -> int:
 
 
 def lengths(items: Iterable[Item], responses: Iterable[Response] = ()) -> Table:
-    """Least, middle and greatest lengths by language, of questions, references and each contestant's responses.
-
-    A reference is counted in the language of its question's answer: its own.
-    """
+    """Least, middle and greatest lengths by language, of questions, references and each contestant's responses."""
     found: dict[tuple[str, Language], list[int]] = {}
 
     def add(what: str, text: str) -> None:
@@ -76,3 +74,28 @@ def lengths(items: Iterable[Item], responses: Iterable[Response] = ()) -> Table:
 def _quartiles(counts: Sequence[int]) -> list[Cell]:
     ranked = sorted(counts)
     return [ranked[round(share * (len(ranked) - 1))] for share in (0, 0.25, 0.5, 0.75, 1)]
+
+
+def distributions(items: Sequence[Item]) -> list[Table]:
+    """How many questions and references are how long, in the language that most of them are in."""
+    texts = {
+        "questions": [item.question for item in items],
+        "references": [item.reference for item in items if item.reference],
+    }
+    return [_distribution(what, found) for what, found in texts.items() if found]
+
+
+def _distribution(what: str, texts: Sequence[str]) -> Table:
+    languages = [language_of(text) for text in texts]
+    language: Language = max(UNITS, key=languages.count)
+    counts = sorted(length(text, language) for text, spoken in zip(texts, languages, strict=True) if spoken == language)
+    width = max(1, -(-counts[round(0.95 * (len(counts) - 1))] // _BINS))
+    bins = [min(count // width, _BINS) for count in counts]
+    rows: list[list[Cell]] = []
+    for place in range(max(bins) + 1):
+        low, high = place * width, (place + 1) * width - 1
+        name = f"{low}+" if place == _BINS else str(low) if low == high else f"{low}-{high}"
+        rows.append([name, bins.count(place)])
+    notes = [f"{len(counts):,} {what} in {language}; {len(texts) - len(counts)} in another language are left out."]
+    hint = {"kind": "histogram", "bin": UNITS[language], "count": what}
+    return Table(f"lengths of {what}", f"How long the {what} are", (UNITS[language], what), rows, notes, {}, hint)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from statistics import fmean
 
 from fullbench.benchmarks.align_mm.release import BALLOT, seed_of
-from fullbench.benchmarks.align_mm.tasks import CATEGORIES, TASKS
+from fullbench.benchmarks.align_mm.tasks import CATEGORIES, TASKS, Category
 from fullbench.core.cases import Verdict
 from fullbench.core.record import Record
 from fullbench.stats.alignment import Alignment, OneVariant, alignment
@@ -63,20 +63,20 @@ class Marks:
         """The mean mark of each task."""
         return {name: fmean(mark.value for mark in self.marks if mark.task == name) for name in self.tasks}
 
-    def category_means(self) -> dict[str, float]:
+    def category_means(self) -> dict[Category, float]:
         """The mean over the tasks of each category, each task counting once."""
         means = self.task_means()
         category = {mark.task: mark.category for mark in self.marks}
         found = {name: [means[task] for task in means if category[task] == name] for name in CATEGORIES}
         return {name: fmean(values) for name, values in found.items() if values}
 
+    def category(self, name: str, seed: int = 0) -> Estimate:
+        """The mean over the tasks of one category, each counting once; seeds resampled within tasks."""
+        return self._over_tasks([mark for mark in self.marks if mark.category == name], seed)
+
     def average(self, seed: int = 0) -> Estimate:
         """Avg as the paper has it: the mean over tasks, each counting once; seeds resampled within tasks."""
-        alone = [name for name in self.tasks if len({m.seed for m in self.marks if m.task == name}) < 2]
-        if alone:
-            raise Undefined(f"an interval of Avg needs two seeds in each task; {', '.join(alone)} has one")
-        values, seeds = [mark.value for mark in self.marks], [mark.seed for mark in self.marks]
-        return mean_of_groups(mean, [mark.task for mark in self.marks], values, cluster=seeds, seed=seed)
+        return self._over_tasks(self.marks, seed)
 
     def question_mean(self, seed: int = 0) -> Estimate:
         """The mean over questions, each counting once, seeds resampled."""
@@ -89,6 +89,16 @@ class Marks:
             raise Undefined("no question of a single turn has a mark")
         seeds, values = [mark.seed for mark in kept], [mark.value for mark in kept]
         return alignment(seeds, values, one_variant=one_variant, bootstrap_seed=seed)
+
+    def _over_tasks(self, marks: Sequence[Mark], seed: int) -> Estimate:
+        seeds: dict[str, set[str]] = defaultdict(set)
+        for mark in marks:
+            seeds[mark.task].add(mark.seed)
+        alone = [task for task, found in seeds.items() if len(found) < 2]
+        if alone:
+            raise Undefined(f"an interval over tasks needs two seeds in each; found one in {', '.join(alone)}")
+        values, owners = [mark.value for mark in marks], [mark.seed for mark in marks]
+        return mean_of_groups(mean, [mark.task for mark in marks], values, cluster=owners, seed=seed)
 
     def _mean(self, marks: Sequence[Mark], seed: int) -> Estimate:
         return bootstrap(mean, [mark.value for mark in marks], cluster=[mark.seed for mark in marks], seed=seed)

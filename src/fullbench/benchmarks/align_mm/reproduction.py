@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from fullbench.benchmarks.align_mm import published, release
-from fullbench.benchmarks.align_mm.lengths import lengths
+from fullbench.benchmarks.align_mm.lengths import distributions, lengths
 from fullbench.benchmarks.align_mm.published import Standing
 from fullbench.benchmarks.align_mm.quadrants import quadrants
 from fullbench.benchmarks.align_mm.release import Question
@@ -26,6 +26,7 @@ def reproduce(data: Path) -> Reproduction:
         table3(standings, questions),
         quadrants([(row.model, row.average, row.alignment) for row in standings], source="Table 3"),
         lengths(asked),
+        *distributions(asked),
     ]
     return Reproduction([*averages(standings, questions), *counts(questions)], tables)
 

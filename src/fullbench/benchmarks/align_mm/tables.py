@@ -8,7 +8,7 @@ from functools import partial
 from statistics import fmean
 
 from fullbench.benchmarks.align_mm import agreement
-from fullbench.benchmarks.align_mm.lengths import lengths
+from fullbench.benchmarks.align_mm.lengths import distributions, lengths
 from fullbench.benchmarks.align_mm.marks import Marks, by_task, marks
 from fullbench.benchmarks.align_mm.quadrants import quadrants
 from fullbench.benchmarks.align_mm.tasks import CATEGORIES, TASKS
@@ -17,7 +17,6 @@ from fullbench.core.results import Cell, Table
 from fullbench.reports import repeats, standard
 from fullbench.reports.cells import Gaps, sort_value
 from fullbench.reports.judging import PEOPLE
-from fullbench.stats.alignment import OneVariant
 from fullbench.stats.estimates import Estimate
 
 _DRAWN = 6
@@ -35,7 +34,7 @@ def tables(record: Record, *, split: tuple[float, float] | None = None, seed: in
     if PEOPLE in known.judges:
         made += agreement.tables(known, seed=seed)
     made += repeats.tables(known, seed=seed)
-    made.append(lengths(known.items.values(), known.responses.values()))
+    made += [lengths(known.items.values(), known.responses.values()), *distributions(list(known.items.values()))]
     made += [standard.faults(known), standard.costs(known)]
     return [table for table in made if table.rows]
 
@@ -49,8 +48,10 @@ def judged(
     ranked = sorted(lines, key=lambda line: -(sort_value(line.average) or 0.0))
     placed = quadrants([(line.name, line.average, line.alignment) for line in ranked], split=split, source=judge)
     ordered = [line.marks for line in ranked]
-    return [_leaderboard(judge, ranked, gaps), _profile(judge, ordered), _means(judge, ordered, seed),
-            _steadiness(judge, ordered, seed), placed]  # fmt: skip
+    return [
+        _leaderboard(judge, ranked, gaps), _categories(judge, ordered, seed), _profile(judge, ordered),
+        _means(judge, ordered, seed), _steadiness(judge, ordered, seed), placed,
+    ]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -71,30 +72,43 @@ class _Line:
         where = one.contestant
         average = gaps.cell(f"the interval of {where}'s Avg", partial(one.average, seed))
         questions = gaps.cell(f"{where}'s mean over questions", partial(one.question_mean, seed))
-        aligned = gaps.cell(f"{where}'s alignment", partial(_score, one, "left out", seed))
+        aligned = gaps.cell(f"{where}'s alignment", partial(_score, one, seed))
         return cls(one, average or fmean(one.task_means().values()), questions, aligned)
 
 
-def _score(one: Marks, one_variant: OneVariant, seed: int) -> Estimate:
-    return one.alignment(one_variant, seed).estimate
+def _score(one: Marks, seed: int) -> Estimate:
+    return one.alignment("left out", seed).estimate
 
 
 def _leaderboard(judge: str, lines: Sequence[_Line], gaps: Gaps) -> Table:
-    rows: list[list[Cell]] = []
-    for line in lines:
-        by_category = line.marks.category_means()
-        categories: list[Cell] = [by_category.get(name) for name in CATEGORIES]
-        counts: list[Cell] = [len(line.marks.tasks), len(line.marks.marks), line.marks.faults]
-        rows.append([line.name, line.average, line.questions, *categories, line.alignment, *counts])
+    rows: list[list[Cell]] = [
+        [line.name, line.average, line.questions, line.alignment, len(line.marks.tasks), len(line.marks.marks),
+         line.marks.faults]
+        for line in lines
+    ]  # fmt: skip
     notes = [
         f"By {judge}, from 1 to 10. Avg is the mean over tasks, each counting once, as the paper prints it; the mean "
         "over questions is what its evaluator prints as total. Intervals resample seeds.",
         *gaps.notes,
     ]
-    columns = ("contestant", "Avg", "mean over questions", *CATEGORIES, "alignment", "tasks", "questions", "faults")
+    columns = ("contestant", "Avg", "mean over questions", "alignment", "tasks", "questions", "faults")
     hint = {"kind": "intervals", "label": "contestant", "value": "Avg"}
     title = f"How well, by {judge}"
     return Table(f"averages {judge}", title, columns, rows, notes, {"judge": judge}, hint)
+
+
+def _categories(judge: str, ranked: Sequence[Marks], seed: int) -> Table:
+    """A row for each contestant and category, with the interval over seeds."""
+    gaps = Gaps()
+    rows: list[list[Cell]] = []
+    for one in ranked:
+        for category, plain in one.category_means().items():
+            found = gaps.cell(f"the interval of {one.contestant} in {category}", partial(one.category, category, seed))
+            rows.append([one.contestant, category, CATEGORIES[category], found or plain])
+    columns = ("contestant", "category", "类别", "score")
+    hint = {"kind": "bars", "label": "contestant", "value": "score", "group": "category"}
+    title = f"Scores by category, each task counting once, by {judge}"
+    return Table(f"categories {judge}", title, columns, rows, gaps.notes, {"judge": judge}, hint)
 
 
 def _profile(judge: str, ranked: Sequence[Marks]) -> Table:
@@ -134,12 +148,13 @@ def _steadiness(judge: str, ranked: Sequence[Marks], seed: int) -> Table:
     gaps = Gaps()
     rows: list[list[Cell]] = []
     for one in ranked:
-        found = gaps.cell(one.contestant, partial(one.alignment, seed=seed))
+        found = gaps.cell(one.contestant, partial(one.alignment, "left out", seed))
         if found is None:
             continue
-        score = gaps.cell(f"{one.contestant}, left out", partial(_score, one, "left out", seed))
-        zero = gaps.cell(f"{one.contestant}, as zero", partial(_score, one, "zero", seed))
-        rows.append([one.contestant, score, zero, found.spread, found.seeds, found.steady, found.left_out])
+        literal = one.alignment("zero", seed)
+        score = gaps.cell(f"{one.contestant}, left out", partial(getattr, found, "estimate"))
+        zero = gaps.cell(f"{one.contestant}, as zero", partial(getattr, literal, "estimate"))
+        rows.append([one.contestant, score, zero, found.spread, found.seeds, found.steady, literal.as_zero])
     notes = [
         "Alignment is the number of seeds over the sum of the standard deviations of the scores of their wordings. A "
         "seed with one wording has none: it is left out, or counted as zero, as the paper's formula has it when taken "
