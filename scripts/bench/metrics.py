@@ -1,4 +1,4 @@
-"""Text metrics on 10,000 pairs of about 60 words, beside the packages that define them: CPU seconds and equal values."""
+"""Text metrics on 10,000 pairs of about 60 words, beside the packages that define them: CPU seconds, equal values."""
 
 from __future__ import annotations
 
