@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import random
 import re
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -65,7 +66,7 @@ def marks_from(
     return None
 
 
-class _Rule:
+class _Rule(ABC):
     """A judge whose worths follow from the case alone."""
 
     name: str
@@ -74,8 +75,9 @@ class _Rule:
     def settings(self) -> Mapping[str, Any]:
         return {"rule": self.name}
 
+    @abstractmethod
     def worths(self, case: Case) -> Sequence[float] | None:
-        raise NotImplementedError
+        """What each response is worth, from 0 to 1; None where the rule cannot tell."""
 
     def hear(self, cases: Iterable[Case]) -> Iterator[Verdict]:
         for case in cases:
