@@ -67,7 +67,7 @@ def marks_from(
 
 
 class _Rule(ABC):
-    """A judge whose worths follow from the case alone."""
+    """A judge whose marks follow from the case alone."""
 
     name: str
 
@@ -76,13 +76,12 @@ class _Rule(ABC):
         return {"rule": self.name}
 
     @abstractmethod
-    def worths(self, case: Case) -> Sequence[float] | None:
-        """What each response is worth, from 0 to 1; None where the rule cannot tell."""
+    def marks(self, case: Case) -> tuple[float, ...] | None:
+        """The marks by the rule; None where it cannot rule."""
 
     def hear(self, cases: Iterable[Case]) -> Iterator[Verdict]:
         for case in cases:
-            worths = self.worths(case)
-            marks = None if worths is None else marks_from(case.ballot, worths)
+            marks = self.marks(case)
             yield Verdict.of(case, self.name, "recused" if marks is None else marks)
 
 
@@ -91,8 +90,8 @@ class LengthJudge(_Rule):
 
     name = "length"
 
-    def worths(self, case: Case) -> list[float]:
-        return [math.log2(length_of(response.text)) / 6 for response in case.responses]
+    def marks(self, case: Case) -> tuple[float, ...] | None:
+        return marks_from(case.ballot, [math.log2(length_of(response.text)) / 6 for response in case.responses])
 
 
 class ChanceJudge(_Rule):
@@ -102,11 +101,9 @@ class ChanceJudge(_Rule):
         self.seed = seed
         self.name = f"chance?seed={seed}" if seed else "chance"
 
-    def hear(self, cases: Iterable[Case]) -> Iterator[Verdict]:
-        for case in cases:
-            rng = random.Random(f"{self.name}/{case.key}/{case.trial}")
-            marks = _drawn(case.ballot, len(case.responses), rng)
-            yield Verdict.of(case, self.name, "recused" if marks is None else marks)
+    def marks(self, case: Case) -> tuple[float, ...] | None:
+        rng = random.Random(f"{self.name}/{case.key}/{case.trial}")
+        return _drawn(case.ballot, len(case.responses), rng)
 
 
 def _drawn(ballot: Ballot, n: int, rng: random.Random) -> tuple[float, ...] | None:
@@ -125,11 +122,12 @@ class ReferenceJudge(_Rule):
 
     name = "reference"
 
-    def worths(self, case: Case) -> list[float] | None:
+    def marks(self, case: Case) -> tuple[float, ...] | None:
         if case.item.reference is None:
             return None
         wanted = Counter(words_of(case.item.reference))
-        return [_shared(wanted, Counter(words_of(response.text))) for response in case.responses]
+        worths = [_shared(wanted, Counter(words_of(response.text))) for response in case.responses]
+        return marks_from(case.ballot, worths)
 
 
 def _shared(wanted: Counter[str], given: Counter[str]) -> float:
