@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 
@@ -23,3 +25,13 @@ class Row:
     def __str__(self) -> str:
         theirs = f"{self.other_name} {self.other:,.6g}"
         return f"{self.what:<52} {self.ours:>12,.6g} {self.unit:<8} {theirs:<34} ratio {self.ratio:.3g}"
+
+
+def cpu(work: Callable[[], object], times: int = 1) -> float:
+    """CPU seconds, the least of some runs: on a busy machine waiting threads of the linear algebra burn CPU too."""
+    found = []
+    for _ in range(times):
+        started = time.process_time()
+        work()
+        found.append(time.process_time() - started)
+    return min(found)

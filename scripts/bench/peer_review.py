@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import resource
-import time
-from collections.abc import Callable
 
 import numpy as np
 
 from fullbench.stats.arrays import Floats, Ints
 from fullbench.stats.peers import Peers, upme
-from scripts.bench import Row
+from scripts.bench import Row, cpu
 
 PAPER, LARGE = (6, 1_500), (50, 1_000_000)
 STARTS, ROUNDS = 64, 30
@@ -21,12 +19,12 @@ Reviews = tuple[Ints, Ints, Ints, Floats]
 def main() -> list[Row]:
     rows = []
     small = _reviews(*PAPER)
-    ours = _cpu(lambda: upme(Peers.of(*small), starts=STARTS, rounds=ROUNDS), times=5)
-    plain = STARTS * _cpu(lambda: _loop(small, PAPER[0], rounds=ROUNDS))
+    ours = cpu(lambda: upme(Peers.of(*small), starts=STARTS, rounds=ROUNDS), times=5)
+    plain = STARTS * cpu(lambda: _loop(small, PAPER[0], rounds=ROUNDS))
     rows.append(Row.of("1,500 reviews, 64 starts, 30 rounds", ours, plain, "plain loop, scaled", "CPU s"))
     large = _reviews(*LARGE)
-    ours = _cpu(lambda: upme(Peers.of(*large), starts=STARTS, rounds=ROUNDS), times=2)
-    summed = _cpu(lambda: [np.add.at(np.zeros((50, 50)), (large[0], who), large[3]) for who in large[1:3]])
+    ours = cpu(lambda: upme(Peers.of(*large), starts=STARTS, rounds=ROUNDS), times=2)
+    summed = cpu(lambda: [np.add.at(np.zeros((50, 50)), (large[0], who), large[3]) for who in large[1:3]])
     rows.append(Row.of("1,000,000 reviews of 50, 64 starts", ours, summed, "summing them with np.add.at", "CPU s"))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     rows.append(Row.of("memory at its peak", peak, 1024.0, "allowed", "MB"))
@@ -61,13 +59,3 @@ def _loop(reviews: Reviews, models: int, rounds: int) -> list[float]:
         scores = now if scores is None else [old + 0.8 * (new - old) for old, new in zip(scores, now, strict=True)]
         weights = [old + 0.8 * (new - old) for old, new in zip(weights, scores, strict=True)]
     return weights
-
-
-def _cpu(work: Callable[[], object], times: int = 1) -> float:
-    """CPU seconds, the least of some runs."""
-    found = []
-    for _ in range(times):
-        started = time.process_time()
-        work()
-        found.append(time.process_time() - started)
-    return min(found)

@@ -11,22 +11,11 @@ import random
 import resource
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 
-from scripts.bench import Row
+from scripts.bench import Row, cpu
 
 BATTLES, MODELS, RESAMPLES = 1_000_000, 100, 1000
 PAIRS, WORDS = 10_000, 60
-
-
-def _cpu(work: Callable[[], object], times: int = 3) -> float:
-    found = []
-    for _ in range(times):
-        started = time.process_time()
-        work()
-        found.append(time.process_time() - started)
-    return min(found)
 
 
 def _battles(n: int):  # noqa: ANN202
@@ -51,13 +40,13 @@ def _fits() -> list[Row]:
 
     first, second, outcome = _battles(BATTLES)
     bradley_terry(first[:5000], second[:5000], outcome[:5000], interval="sandwich")
-    fit = _cpu(lambda: bradley_terry(first, second, outcome, interval="sandwich"), 5)
-    boot = _cpu(lambda: bradley_terry(first, second, outcome, interval="bootstrap", resamples=RESAMPLES), 2)
-    elo = _cpu(lambda: elo_in_order(first, second, outcome, k=4.0), 2)
+    fit = cpu(lambda: bradley_terry(first, second, outcome, interval="sandwich"), 5)
+    boot = cpu(lambda: bradley_terry(first, second, outcome, interval="bootstrap", resamples=RESAMPLES), 2)
+    elo = cpu(lambda: elo_in_order(first, second, outcome, k=4.0), 2)
     winners = {1.0: evalica.Winner.X, 0.0: evalica.Winner.Y, 0.5: evalica.Winner.Draw}
     xs, ys, won = first.tolist(), second.tolist(), [winners[one] for one in outcome.tolist()]
-    theirs = _cpu(lambda: evalica.bradley_terry(xs, ys, won), 1)
-    their_elo = _cpu(lambda: evalica.elo(xs, ys, won), 1)
+    theirs = cpu(lambda: evalica.bradley_terry(xs, ys, won), 1)
+    their_elo = cpu(lambda: evalica.elo(xs, ys, won), 1)
 
     def recipe() -> None:
         wins = np.zeros((MODELS, MODELS))
@@ -74,7 +63,7 @@ def _fits() -> list[Row]:
     return [
         Row.of(f"Bradley-Terry, sandwich, {what}", fit, 0.020, "the limit", "CPU s"),
         Row.of(f"Bradley-Terry, sandwich, {what}", fit, theirs, "evalica, no interval", "CPU s"),
-        Row.of(f"Bradley-Terry, sandwich, {what}", fit, _cpu(recipe, 1), "scikit-learn on counts", "CPU s"),
+        Row.of(f"Bradley-Terry, sandwich, {what}", fit, cpu(recipe, 1), "scikit-learn on counts", "CPU s"),
         Row.of(f"{RESAMPLES} resamples, {what}", boot, 1.0, "the limit", "CPU s"),
         Row.of(f"{RESAMPLES} resamples, {what}", boot, theirs * RESAMPLES, "evalica, scaled", "CPU s"),
         Row.of(f"Elo in order, {what}", elo, 0.35, "the limit", "CPU s"),
@@ -114,11 +103,11 @@ def _metrics() -> list[Row]:
     ]
     texts = [(" ".join(one), " ".join(two)) for one, two in pairs]
     library = BLEU(tokenize="none", effective_order=True)
-    bleu = _cpu(lambda: [bleu4(one.split(), two.split()) for one, two in texts], 2)
-    their_bleu = _cpu(lambda: [library.sentence_score(one, [two]) for one, two in texts], 1)
-    meteor = _cpu(lambda: [meteor_of(one, two) for one, two in pairs], 2)
+    bleu = cpu(lambda: [bleu4(one.split(), two.split()) for one, two in texts], 2)
+    their_bleu = cpu(lambda: [library.sentence_score(one, [two]) for one, two in texts], 1)
+    meteor = cpu(lambda: [meteor_of(one, two) for one, two in pairs], 2)
     part = pairs[: PAIRS // 10]
-    theirs = _cpu(
+    theirs = cpu(
         lambda: [single_meteor_score(two, one, stemmer=_NoStems(), wordnet=_NoSynonyms()) for one, two in part], 1
     )
     what = f"{PAIRS:,} pairs of {WORDS} words"

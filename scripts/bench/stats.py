@@ -5,7 +5,6 @@ Peers are measured on a part of the work and scaled where the whole would take m
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -17,7 +16,7 @@ from fullbench.stats import weighted
 from fullbench.stats.arrays import Floats, Ints
 from fullbench.stats.bootstrap import Statistic, bootstrap_groups
 from fullbench.stats.ratings import bradley_terry
-from scripts.bench import Row
+from scripts.bench import Row, cpu
 
 ROWS, GROUPS, ITEMS, RESAMPLES = 1_000_000, 300, 500, 1000
 CONTESTANTS = 100
@@ -40,16 +39,6 @@ def _verdicts(seed: int = 0) -> Verdicts:
     return Verdicts(rng.integers(0, GROUPS, ROWS), rng.integers(0, ITEMS, ROWS), judge, human)
 
 
-def _cpu(work: Callable[[], object], times: int = 1) -> float:
-    """CPU seconds, the least of some runs: on a busy machine waiting threads of the linear algebra burn CPU too."""
-    found = []
-    for _ in range(times):
-        started = time.process_time()
-        work()
-        found.append(time.process_time() - started)
-    return min(found)
-
-
 def _loop(data: Verdicts, figure: Callable[[Ints, Ints], float], groups: int, resamples: int) -> float:
     """CPU seconds of the usual way, scaled: for each group, for each resample, take rows and ask the library."""
     rng = np.random.default_rng(1)
@@ -61,7 +50,7 @@ def _loop(data: Verdicts, figure: Callable[[Ints, Ints], float], groups: int, re
                 drawn = rng.integers(0, len(judge), len(judge))
                 figure(judge[drawn], human[drawn])
 
-    return _cpu(work) * GROUPS / groups * RESAMPLES / resamples
+    return cpu(work) * GROUPS / groups * RESAMPLES / resamples
 
 
 def agreement() -> list[Row]:
@@ -74,11 +63,11 @@ def agreement() -> list[Row]:
     ]
     rows = []
     for name, ours, theirs in figures:
-        mine = _cpu(lambda ours=ours: bootstrap_groups(ours, data.group, data.judge, data.human, resamples=RESAMPLES))
+        mine = cpu(lambda ours=ours: bootstrap_groups(ours, data.group, data.judge, data.human, resamples=RESAMPLES))
         other = _loop(data, theirs, groups=3, resamples=20)
         what = f"{name}, 1M verdicts, {GROUPS} groups, {RESAMPLES} resamples"
         rows.append(Row.of(what, mine, other, "numpy/scikit-learn loop, scaled", "CPU s"))
-    mine = _cpu(lambda: bootstrap_groups(weighted.pearson, data.group, data.judge, data.human, cluster=data.item))
+    mine = cpu(lambda: bootstrap_groups(weighted.pearson, data.group, data.judge, data.human, cluster=data.item))
     rows.append(Row.of("the same, Pearson, clustered by item", mine, rows[0].other, "loop without clusters", "CPU s"))
     return rows
 
@@ -99,9 +88,9 @@ def ratings() -> list[Row]:
     winners = {1.0: evalica.Winner.X, 0.0: evalica.Winner.Y, 0.5: evalica.Winner.Draw}
     xs, ys, won = first.tolist(), second.tolist(), [winners[one] for one in outcome.tolist()]
     bradley_terry(first[:1000], second[:1000], outcome[:1000], interval="sandwich")
-    once = _cpu(lambda: bradley_terry(first, second, outcome, interval="sandwich"), times=3)
-    other = _cpu(lambda: evalica.bradley_terry(xs, ys, won), times=3)
-    drawn = _cpu(lambda: bradley_terry(first, second, outcome, resamples=RESAMPLES))
+    once = cpu(lambda: bradley_terry(first, second, outcome, interval="sandwich"), times=3)
+    other = cpu(lambda: evalica.bradley_terry(xs, ys, won), times=3)
+    drawn = cpu(lambda: bradley_terry(first, second, outcome, resamples=RESAMPLES))
     return [
         Row.of("Bradley-Terry, 1M duels, sandwich intervals", once, other, "evalica, no interval", "CPU s"),
         Row.of(f"Bradley-Terry, 1M duels, {RESAMPLES} resamples", drawn, other * RESAMPLES, "evalica, scaled", "CPU s"),
