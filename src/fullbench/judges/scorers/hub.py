@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -76,7 +77,7 @@ class HubScorer(ABC):
             "model": digest(_fingerprint(Path(self.source))) if Path(self.source).is_dir() else self.source,
             "revision": self.revision,
             "head": digest(_fingerprint(Path(self.head))) if self.head else "",
-            "precision": self.precision,
+            "precision": self._where()[1],
             "span": self.span,
             **({"decoder": self.decoder} if self.decoder != "pillow" else {}),
         }
@@ -160,9 +161,8 @@ class HubScorer(ABC):
                 from transformers import AutoProcessor
             except ImportError as error:
                 raise MissingExtra(f"the judge {self.name}", "local") from error
-            device = self.device if self.device != "auto" else "cuda" if torch.cuda.is_available() else "cpu"
-            half = "float16" if device.startswith("cuda") else "float32"
-            dtype = getattr(torch, half if self.precision == "auto" else self.precision)
+            device, precision = self._where()
+            dtype = getattr(torch, precision)
             where = {"revision": self.revision} if self.revision else {}
             try:
                 self._tools = AutoProcessor.from_pretrained(self.processor or self.source, backend="pil")
@@ -181,6 +181,22 @@ class HubScorer(ABC):
             if device.startswith("cuda"):
                 torch.set_num_threads(1)  # what is left to the CPU is small, and more threads would only fight decoding
             self._model = model.to(device).eval()
+
+    def _where(self) -> tuple[str, str]:
+        """Device and precision, `auto` settled by this machine: half precision on a GPU, single on a CPU.
+
+        What is settled is part of the name, so that scores of two precisions never pass for one judge's. Without torch
+        nothing can be scored, and `auto` stands.
+        """
+        device, precision = self.device, self.precision
+        if "auto" in {device, precision} and find_spec("torch") is not None:
+            import torch
+
+            if device == "auto":
+                device = "cuda" if torch.cuda.is_available() else "cpu"
+            if precision == "auto":
+                precision = "float16" if device.startswith("cuda") else "float32"
+        return device, precision
 
     def _words(self, prompts: list[str], **how: Any) -> Any:
         """Prompts as tokens on the model's device, cut to what it takes."""
