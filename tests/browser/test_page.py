@@ -55,8 +55,8 @@ def opened(browser, tmp_path, request):
 
 
 def names(tab):
-    return tab.eval_on_selector_all(
-        "main figure:first-of-type tbody th", "cells => cells.map(cell => cell.textContent.trim())"
+    return tab.eval_on_selector(
+        "main table", "table => [...table.querySelectorAll('tbody th')].map(cell => cell.textContent.trim())"
     )
 
 
