@@ -58,6 +58,7 @@ def test_every_listed_cell_is_what_independent_code_computed(name: str):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_what_is_shown_as_printed_was_printed(name: str):
+    """The copy of the printed figures was taken from these checks: this guards it against slips, and proves no more."""
     ours = made(name)
     for check in checks(name):
         paper = ours[check["id"]].paper

@@ -68,8 +68,9 @@ def votes(release: Release) -> Iterator[Reproduced]:
         hits = [guess == vote.label for guess, vote in given if vote.label != "tie"]
         if hits:
             yield share_cell(f"pickapic/{judge}/acc_no_human_tie", sum(hits), len(hits))
-        stored = sum(guess == vote.stored.get(judge, guess) for guess, vote in given)
-        yield share_cell(f"pickapic/{judge}/stored_pred_agrees", stored, len(given), source)
+        stored = [implied(vote, judge) == vote.stored[judge] for vote in release.votes if judge in vote.stored]
+        if stored:
+            yield share_cell(f"pickapic/{judge}/stored_pred_agrees", sum(stored), len(stored), source)
     if "pickscore_v1" in judges:
         yield from _thresholds("pickscore_v1", release.votes, source)
 

@@ -73,7 +73,7 @@ def _predictions(release: Release) -> list[list[Cell]]:
     judges = {judge for vote in release.votes for judge in vote.scores}
     stored_by = {judge for vote in release.votes for judge in vote.stored}
     for judge in sorted(judges - stored_by):
-        counts[f"no prediction of {judge} is in the file: 'stored_pred_agrees' says nothing"] = len(release.votes)
+        counts[f"no prediction of {judge} is in the file: there is no cell 'stored_pred_agrees'"] = len(release.votes)
     return [["pickapic_validation", count, what] for what, count in counts.items()]
 
 
