@@ -31,4 +31,4 @@ bench:
 	@$(RUN) dev python -m scripts.bench
 
 lock:
-	@$(RUN) dev uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 --no-header --no-annotate -o requirements.lock
+	@$(RUN) '' uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 --no-header --no-annotate -o requirements.lock
