@@ -10,6 +10,7 @@ from fullbench.cli import (
     answer,
     card,
     compose,
+    critic,
     demo,
     export,
     judge,
@@ -72,6 +73,7 @@ app.command("export")(export.export)
 app.command("rerank")(rerank.rerank)
 app.command("list")(listing.listing)
 app.add_typer(compose.compose_app, name="compose")
+app.add_typer(critic.critic_app, name="critic")
 app.add_typer(leaderboard.leaderboard_app, name="leaderboard")
 app.add_typer(ledger.ledger_app, name="ledger")
 app.add_typer(new.new_app, name="new")

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from fullbench.core.errors import InputError, MissingExtra
 from fullbench.core.items import digest
 from fullbench.core.pictures import Picture
+from fullbench.core.weights import fingerprint
 from fullbench.judges.scorers.recipe import Recipe, available, pixels, plain_jpeg
 from fullbench.judges.scorers.scorer import Span
 
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 PRECISIONS = ("auto", "float32", "float16", "bfloat16")
 DECODERS = ("pillow", "gpu")
 _READERS = 3
-_WEIGHTS = {".safetensors", ".bin", ".pt", ".pth"}
 
 
 @dataclass(eq=False)
@@ -74,9 +74,9 @@ class HubScorer(ABC):
     def settings(self) -> Mapping[str, Any]:
         return {
             "kind": self.kind,
-            "model": digest(_fingerprint(Path(self.source))) if Path(self.source).is_dir() else self.source,
+            "model": digest(fingerprint(Path(self.source))) if Path(self.source).is_dir() else self.source,
             "revision": self.revision,
-            "head": digest(_fingerprint(Path(self.head))) if self.head else "",
+            "head": digest(fingerprint(Path(self.head))) if self.head else "",
             "precision": self._where()[1],
             "span": self.span,
             **({"decoder": self.decoder} if self.decoder != "pillow" else {}),
@@ -334,18 +334,3 @@ def _linear(path: Path) -> list[tuple[Any, Any]]:
 
 def _place(name: str) -> tuple[int, ...]:
     return tuple(int(part) for part in name.split(".") if part.isdigit())
-
-
-def _fingerprint(path: Path) -> list[Any]:
-    """What tells one set of weights from another without reading gigabytes: names, sizes, both ends of each file."""
-    files = [path] if path.is_file() else sorted(file for file in path.rglob("*") if file.is_file())
-    found: list[Any] = []
-    for file in files:
-        size = file.stat().st_size
-        with file.open("rb") as data:
-            ends = data.read(65536)
-            if file.suffix in _WEIGHTS and size > 2 * 65536:
-                data.seek(-65536, 2)
-                ends += data.read()
-        found.append([file.name, size, ends.hex()])
-    return found
