@@ -173,6 +173,8 @@ def pretrained(source: str, kind: str, precision: str, **how: Any) -> tuple[Any,
         import transformers
     except ImportError as error:
         raise MissingExtra(f"the model {source!r}", "local") from error
+    if source.startswith(("/", ".", "~")) and not Path(source).is_dir():
+        raise InputError("there is no such folder; a model is a folder or a hub name", path=source)
     try:
         with hushed():
             tokenizer = transformers.AutoTokenizer.from_pretrained(source)

@@ -124,7 +124,7 @@ class Training:
             self.kept, self.watch, self.stop,
         )  # fmt: skip
         if self.settings.kind == "dpo":
-            loop.examples = _before(loop)
+            loop.examples = before(loop)
         ended = loop.run()
         processes.leave()
         if ended and processes.first:
@@ -168,7 +168,7 @@ def _pad(tokenizer: Any) -> int:
     return pad_of(tokenizer)
 
 
-def _before(loop: Loop) -> list[Example]:
+def before(loop: Loop) -> list[Example]:
     """Every example with what the model says of its two rulings before it has learned anything."""
     import torch
 
