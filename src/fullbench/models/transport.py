@@ -4,27 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Any
 from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
-import orjson
 from aiohttp.payload import BytesPayload, Payload
 from yarl import URL
 
-from fullbench.core.cases import Usage
 from fullbench.core.errors import InputError, ModelError
 from fullbench.core.models import Prompt, Reply
 from fullbench.models import complaints
-from fullbench.models.complaints import Kind
 from fullbench.models.dialects import Answer, Dialect
 from fullbench.models.limits import Pace, Throttle
 from fullbench.models.prices import is_local
+from fullbench.models.replies import Tally, Trouble, read, refusal
 from fullbench.models.settings import Key, Limits, Sampling
-from fullbench.models.tokens import estimate, words
+from fullbench.models.tokens import estimate
 
 LONGEST_WAIT = 30.0
 CONNECT_TRIES = 3
@@ -53,35 +50,6 @@ class Line:
     def hide(self, text: str) -> str:
         """The text without the key, should a server have repeated it."""
         return text.replace(self.secret, "***") if self.secret else text
-
-
-@dataclass(slots=True)
-class Tally:
-    """What one prompt has used so far."""
-
-    calls: int = 0
-    retries: int = 0
-    tokens_in: int = 0
-    tokens_out: int = 0
-    seconds: float = 0.0
-
-    def usage(self, price: tuple[float, float] | None) -> Usage:
-        dollars: float | None = 0.0
-        if self.calls:
-            dollars = None if price is None else (self.tokens_in * price[0] + self.tokens_out * price[1]) / 1e6
-        return Usage(self.calls, self.retries, self.tokens_in, self.tokens_out, dollars, self.seconds)
-
-
-@dataclass(frozen=True, slots=True)
-class Trouble:
-    """Why an attempt brought no answer, and the seconds the server asks us to wait."""
-
-    kind: Kind
-    message: str
-    wait: float | None = None
-    status: int = 0
-    complaint: complaints.Complaint | None = None
-    unconnected: bool = False
 
 
 class _Body(BytesPayload):
@@ -204,8 +172,8 @@ class Caller:
             return self._broken_off(error, seen, prompt, tally)
         if seen != 200:
             tally.retries += 1
-            return self._refusal(seen, raw, response.headers)
-        return self._read(raw, prompt, tally)
+            return refusal(seen, raw, response.headers)
+        return read(self._line.dialect, raw, prompt, tally)
 
     def _broken_off(self, error: Exception, seen: int, prompt: Prompt, tally: Tally) -> Trouble:
         if seen == 200:
@@ -215,34 +183,6 @@ class Caller:
         if isinstance(error, TimeoutError):
             return Trouble("again", f"no whole answer within {self._line.limits.timeout:g} s")
         return Trouble("again", f"the connection broke off ({type(error).__name__})")
-
-    def _read(self, raw: bytes, prompt: Prompt, tally: Tally) -> Answer | Trouble:
-        """The answer in a body that came with 200. What the server did not count is estimated, never zero."""
-        answer, payload = None, None
-        try:
-            payload = orjson.loads(raw)
-            answer = self._line.dialect.parse(payload)
-        except (orjson.JSONDecodeError, LookupError, TypeError, AttributeError):
-            pass
-        if answer is None:
-            tally.tokens_in += estimate(prompt)
-            if isinstance(payload, Mapping) and payload.get("error"):
-                return self._refusal(_status_in(payload), raw, {})
-            return Trouble("again", "200 without an answer in it" if payload is not None else "200 with a broken body")
-        tally.tokens_in += estimate(prompt) if answer.tokens_in is None else answer.tokens_in
-        tally.tokens_out += words(answer.text) if answer.tokens_out is None else answer.tokens_out
-        return answer
-
-    def _refusal(self, status: int, raw: bytes, headers: Mapping[str, str]) -> Trouble:
-        try:
-            payload = orjson.loads(raw)
-        except orjson.JSONDecodeError:
-            payload = None
-        complaint = complaints.read(payload, raw)
-        wait = complaints.retry_after(headers)
-        kind = complaints.sort(status, complaint)
-        wait = complaint.wait if wait is None else wait
-        return Trouble(kind, f"{status}: {complaint.message}", wait, status, complaint)
 
     def _settle(self, trouble: Trouble, attempt: int) -> tuple[str | None, str] | None:
         """The error and stop word that end the prompt; None when it may be tried again. Raises if no prompt can do."""
@@ -282,10 +222,3 @@ def _proxy(url: URL) -> str | None:
     if is_local(str(url)) or proxy_bypass(url.host or ""):
         return None
     return getproxies().get(url.scheme)
-
-
-def _status_in(payload: Mapping[str, Any]) -> int:
-    """Some servers send an error with status 200 and the true status inside."""
-    error = payload["error"]
-    code = error.get("code") if isinstance(error, Mapping) else None
-    return code if isinstance(code, int) and code >= 400 else 500
