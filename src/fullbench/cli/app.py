@@ -8,6 +8,7 @@ import typer
 
 from fullbench.cli import (
     answer,
+    batch,
     card,
     compose,
     demo,
@@ -71,6 +72,7 @@ app.command("reproduce")(reproduce.reproduce)
 app.command("export")(export.export)
 app.command("rerank")(rerank.rerank)
 app.command("list")(listing.listing)
+app.add_typer(batch.batch_app, name="batch")
 app.add_typer(compose.compose_app, name="compose")
 app.add_typer(leaderboard.leaderboard_app, name="leaderboard")
 app.add_typer(ledger.ledger_app, name="ledger")

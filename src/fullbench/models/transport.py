@@ -82,7 +82,7 @@ class Caller:
             headers={**self._line.dialect.headers(self._line.secret), "Accept": "application/json"},
             connector=aiohttp.TCPConnector(limit=0, ttl_dns_cache=300),
             cookie_jar=aiohttp.DummyCookieJar(),
-            proxy=_proxy(self._url),
+            proxy=proxy_for(self._url),
             timeout=aiohttp.ClientTimeout(total=self._line.limits.timeout, sock_connect=CONNECT_SECONDS),
         )
         return self
@@ -217,7 +217,7 @@ class Caller:
             return
 
 
-def _proxy(url: URL) -> str | None:
+def proxy_for(url: URL) -> str | None:
     """The proxy that the environment names for this address; looked up once, since every call would cost."""
     if is_local(str(url)) or proxy_bypass(url.host or ""):
         return None

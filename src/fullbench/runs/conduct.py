@@ -17,6 +17,7 @@ from fullbench.core.results import Table
 from fullbench.ledger.store import Ledger
 from fullbench.runs import plan, specs
 from fullbench.runs.answer import answer
+from fullbench.runs.batches.folders import refuse_open
 from fullbench.runs.engine import Budget, Stop, Tally
 from fullbench.runs.hear import hear
 from fullbench.runs.progress import watching
@@ -89,7 +90,7 @@ class Conductor:
 
     def ready(self, budget: float | None = None) -> Budget | None:
         """Refuse what cannot go well (a missing key, a budget without prices) before anything is made or asked."""
-        models = [*self.contestants, *filter(None, map(plan.model_of, self.judges))]
+        models = [*self.contestants, *(model for judge in self.judges for model in plan.models_of(judge))]
         for model in models:
             model.answer(())
         return plan.purse(budget, models) if budget is not None else None
@@ -100,6 +101,7 @@ class Conductor:
         """Answer, hear, and look at the record. Stopped half-way, the same call goes on from there."""
         stop = stop or Stop()
         purse = self.ready(budget)
+        refuse_open(ledger.path, [model.name for model in self.contestants] + [judge.name for judge in self.judges])
         tallies: list[Tally] = []
         if self.contestants:
             names = [model.name for model in self.contestants]

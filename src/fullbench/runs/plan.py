@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import fields, is_dataclass
 from itertools import islice
 from typing import TypeVar
 
@@ -51,11 +52,16 @@ def purse(limit: float, models: Sequence[Model]) -> Budget:
     return Budget(limit)
 
 
-def model_of(judge: Judge) -> Model | None:
-    """The model that a judge asks; None where it asks none."""
-    if isinstance(judge, SecondReader):
-        return model_of(judge.judge)
-    return judge.model if isinstance(judge, PromptedJudge) else None
+def models_of(judge: Judge) -> Iterator[Model]:
+    """The models that a judge asks, a second reader's among them; none where it asks none."""
+    if not is_dataclass(judge):
+        return
+    for each in fields(judge):
+        part = getattr(judge, each.name)
+        if isinstance(part, Model):
+            yield part
+        elif isinstance(part, Judge):
+            yield from models_of(part)
 
 
 def _split(
