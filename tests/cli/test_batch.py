@@ -30,8 +30,8 @@ def folder(tmp_path) -> Path:
 
 
 def study(folder: Path, url: str, **options: object) -> None:
-    more = "".join(f"&{key}={value}" for key, value in options.items())
-    judge = f"openai:judge@{url}?mode=direct&backoff=0.05{more}"
+    more = "".join(f"&{key}={value}" for key, value in {"mode": "direct", **options}.items())
+    judge = f"openai:judge@{url}?backoff=0.05{more}"
     text = f"""
         name = "filed"
         items = "items.jsonl"
@@ -66,7 +66,7 @@ def test_step_by_step(folder):
         study(folder, service.url)
         code, out, err = fullbench(folder, "write", "study.toml")
         assert (code, out.strip()) == (0, "l.ledger.batches/0001-judge/requests.jsonl")
-        assert f"{CASES} requests written" in err
+        assert f"{CASES} written" in err
         code, out, err = fullbench(folder, "submit", "study.toml")
         assert (code, "1 batch was sent." in err) == (0, True)
         code, out, err = fullbench(folder, "collect", "study.toml")
@@ -103,6 +103,23 @@ def test_killed_while_the_server_does_it(folder, moment):
         assert len(service.batches) == 1, "created once"
         assert set(service.asked.values()) == {1}, "asked once"
     assert len(set(kept(folder))) == len(kept(folder)) == CASES
+
+
+def test_one_command_goes_through_steps_and_failures_and_stops_where_nothing_helps(folder):
+    def reply(body: dict[str, list[object]], turn: int) -> str | tuple[int, str]:
+        if len(body["messages"]) < 3:
+            return "First I look at it."
+        return "[[4]]" if turn > 1 or random.Random(str(body)).random() < 0.5 else (500, "boom")
+
+    with BatchService(reply) as service:
+        study(folder, service.url, mode="steps")
+        code, _, err = fullbench(folder, "run", "study.toml", "--every", "0.02")
+        assert code == 0, err
+        assert len(service.batches) == 3
+        service.reply = lambda body, turn: (500, "boom")
+        study(folder, service.url, mode="analyze")
+        code, _, err = fullbench(folder, "run", "study.toml", "--every", "0.02")
+        assert (code, len(service.batches), f"{CASES} failed" in err) == (1, 4, True)
 
 
 def test_a_refused_key_and_a_server_without_batches_are_one_sentence(folder):

@@ -123,7 +123,7 @@ def run(
     every: EveryOption = 5.0,
     quiet: QuietOption = False,
 ) -> int:
-    """Write, submit, wait and collect, again and again until nothing is due or a round brings nothing new.
+    """Write, submit, wait and collect, again and again until nothing is due, or no request was answered.
 
     Cut off anywhere, the same command goes on. Then `fullbench run STUDY` shows the tables and asks nothing.
 
@@ -136,9 +136,10 @@ def run(
         done = rounds.write(rate=rate, size=size)
         while not stop.reason:
             rounds.submit()
-            _wait(rounds, stop, every, quiet)
+            ended = [folder.state for folder in _wait(rounds, stop, every, quiet) if not folder.state.told]
             done = rounds.collect()
-            if stop.reason or not done.count.due or not done.settled:
+            answered = any(state.done for state in ended)
+            if stop.reason or not answered or not (done.count.due or done.failed):
                 break
             done = rounds.write(rate=rate, size=size)
         code = _tell(done)
@@ -187,7 +188,7 @@ def _tell(done: Pass) -> int:
         say(f"{name} asks no model that takes batches: hear it with fullbench run.")
     parts = [f"{done.settled:,} new in the ledger", f"{done.known:,} known before"]
     parts += [f"{number:,} {word}" for number, word in (
-        (done.failed, "failed and due again"), (count.written, "requests written"),
+        (done.failed, "failed and due again"), (count.written, "written"),
         (count.waiting, "on their way"), (count.due, "due"),
     ) if number]  # fmt: skip
     say(", ".join(parts) + ".")
