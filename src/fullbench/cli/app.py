@@ -19,6 +19,7 @@ from fullbench.cli import (
     listing,
     new,
     peer_review,
+    plan,
     report,
     reproduce,
     rerank,
@@ -64,6 +65,7 @@ app.command("demo")(demo.demo)
 app.command("judge")(judge.judge)
 app.command("answer")(answer.answer)
 app.command("run")(run.run)
+app.command("plan")(plan.plan)
 app.command("peer-review")(peer_review.peer_review)
 app.command("simulate")(simulate.simulate)
 app.command("report")(report.report)

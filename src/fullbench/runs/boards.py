@@ -96,7 +96,7 @@ class Ready:
         if pool is self.pool:
             return made
         note = f"{self.name} has not answered yet: answers of others stand in for its own."
-        return replace(made, notes=[*made.notes[:1], note])
+        return replace(made, notes=[*made.notes, note])
 
     def _stand_in(self) -> Pool:
         """The pool with somebody's answer to each item said to be the newcomer's, to know about what it will cost."""
