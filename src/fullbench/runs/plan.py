@@ -20,6 +20,7 @@ from fullbench.runs.forecast import SECONDS, TOKENS_OUT, Load, Seen, duration, w
 from fullbench.runs.progress import clock
 
 SAMPLE = 200
+_COUNTS = ("known", "due", "calls", "tokens_in", "tokens_out")
 _Task = TypeVar("_Task")
 
 Cases = Callable[[], Iterator[Case]]
@@ -51,13 +52,12 @@ def table(
 
 
 def _row(what: str, who: str, loads: Sequence[Load], seconds: float | None) -> list[Cell]:
-    dollars = [one.dollars for one in loads]
-    batches = [one.dollars if len(loads) > 1 and one.batch_dollars is None else one.batch_dollars for one in loads]
-    return [
-        what, who, *(sum(getattr(one, name) for one in loads)
-                     for name in ("known", "due", "calls", "tokens_in", "tokens_out")),
-        _sum(dollars), _sum(batches) if any(one.batch_dollars is not None for one in loads) else None, None if seconds is None else clock(seconds),
-    ]  # fmt: skip
+    """A row of one load or of several; in batches, what takes none counts at its live price where it is not alone."""
+    counts = [sum(getattr(one, name) for one in loads) for name in _COUNTS]
+    batches = [one.dollars if one.batch_dollars is None else one.batch_dollars for one in loads]
+    filed = any(one.batch_dollars is not None for one in loads)
+    time = None if seconds is None else clock(seconds)
+    return [what, who, *counts, _sum([one.dollars for one in loads]), _sum(batches) if filed else None, time]
 
 
 def _sum(amounts: Sequence[float | None]) -> float | None:
