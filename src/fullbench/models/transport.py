@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -17,8 +18,10 @@ from fullbench.core.errors import InputError, ModelError
 from fullbench.core.models import Prompt, Reply
 from fullbench.models import complaints
 from fullbench.models.dialects import Answer, Dialect
-from fullbench.models.limits import Pace, Throttle
+from fullbench.models.hedging import Hedge, race
+from fullbench.models.limits import Throttle
 from fullbench.models.prices import is_local
+from fullbench.models.providers import Provider
 from fullbench.models.replies import Tally, Trouble, read, refusal
 from fullbench.models.settings import Key, Limits, Sampling
 from fullbench.models.tokens import estimate
@@ -63,11 +66,13 @@ class _Body(BytesPayload):
 class Caller:
     """Asks one server, as many prompts at a time as its throttle lets through."""
 
-    def __init__(self, line: Line, throttle: Throttle, requests: Pace | None, tokens: Pace | None) -> None:
+    def __init__(self, line: Line, throttle: Throttle, provider: Provider) -> None:
         self._line = line
         self._throttle = throttle
-        self._requests = requests
-        self._tokens = tokens
+        self._requests = provider.requests
+        self._tokens = provider.tokens
+        self._gate = provider.gate(line.model)
+        self._hedge = None if line.limits.hedge is None else Hedge(line.limits.hedge)
         self._url = URL(line.dialect.url(line.base, line.model), encoded=True)
         self._answered = False
         self._unclear = 0
@@ -130,21 +135,64 @@ class Caller:
     async def _attempt(self, body: Payload, prompt: Prompt, guess: int, tally: Tally) -> Answer | Trouble:
         await self._throttle.enter()
         try:
-            await self._take_turn(guess)
-            sent, started = self._throttle.clock(), self._clock()
-            before = tally.tokens_in + tally.tokens_out
-            result = await self._post(body, prompt, tally)
-            tally.seconds += self._clock() - started
-            if self._tokens is not None:
-                self._tokens.correct(tally.tokens_in + tally.tokens_out - before - guess)
-            if isinstance(result, Answer):
-                self._answered = True
-                self._throttle.went_well()
-            elif result.kind == "busy":
-                self._throttle.was_too_much(sent)
-            return result
+            if self._gate.shut:
+                return await self._behind_gate(body, prompt, guess, tally)
+            return await self._send(body, prompt, guess, tally)
         finally:
             self._throttle.leave()
+
+    async def _behind_gate(self, body: Payload, prompt: Prompt, guess: int, tally: Tally) -> Answer | Trouble:
+        """Wait until the server may be asked again, and ask; raises when it has been gone for too long."""
+        gate, limits = self._gate, self._line.limits
+        while wait := gate.turn():
+            if gate.down_since is not None and time.monotonic() - gate.down_since > limits.patience:
+                raise ModelError(
+                    f"{self._line.server} has failed for {limits.patience:g} s; what was done is kept, and the same "
+                    "command goes on from there when it is back"
+                )
+            if self._closing.is_set():
+                break
+            await self._pause(wait)
+        try:
+            return await self._send(body, prompt, guess, tally)
+        finally:
+            gate.gave_up()
+
+    async def _send(self, body: Payload, prompt: Prompt, guess: int, tally: Tally) -> Answer | Trouble:
+        await self._take_turn(guess)
+        sent, started = self._throttle.clock(), self._clock()
+        before = tally.tokens_in + tally.tokens_out
+        result = await self._posted(body, prompt, tally)
+        took = self._clock() - started
+        tally.seconds += took
+        if self._tokens is not None:
+            self._tokens.correct(tally.tokens_in + tally.tokens_out - before - guess)
+        if isinstance(result, Answer):
+            self._answered = True
+            self._throttle.went_well()
+            self._gate.good()
+            if self._hedge is not None:
+                self._hedge.saw(took)
+        else:
+            self._mind(result, sent)
+        return result
+
+    def _mind(self, trouble: Trouble, sent: float) -> None:
+        """What a trouble means for the calls to come."""
+        if trouble.kind == "busy":
+            self._throttle.was_too_much(sent)
+            if trouble.wait is not None:
+                self._gate.hold(trouble.wait)
+        if trouble.kind == "again" or trouble.status in {503, 529}:
+            self._gate.bad(self._line.hide(trouble.message), self._line.limits)
+        else:
+            self._gate.good()
+
+    async def _posted(self, body: Payload, prompt: Prompt, tally: Tally) -> Answer | Trouble:
+        after = None if self._hedge is None else self._hedge.after()
+        if after is None:
+            return await self._post(body, prompt, tally)
+        return await race(lambda used: self._post(body, prompt, used), after, tally)
 
     async def _take_turn(self, guess: int) -> None:
         wait = 0.0 if self._requests is None else self._requests.take()
