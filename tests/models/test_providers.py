@@ -117,13 +117,13 @@ def test_judges_of_one_provider_share_its_requests_a_minute():
 
 
 def test_a_server_that_is_sick_for_a_while_is_left_alone_and_no_prompt_is_lost(caplog):
-    with FakeServer(sick=(40, 24), latency=0.01) as server:
-        limits = Limits(backoff=0.01, concurrency=8, breaks=20, rest=0.02)
+    with FakeServer(sick=(40, 10), latency=0.01) as server:
+        limits = Limits(backoff=0.01, concurrency=2, attempts=20, breaks=5, rest=0.02)
         replies = list(ChatModel("x", server.url, limits=limits).answer(map(ask, range(200))))
         books = server.books()
     assert [reply.error for reply in replies if reply.error] == []
     assert len(replies) == 200
-    assert books["sent"] == {"good": 200, "sick": 24}
+    assert books["sent"] == {"good": 200, "sick": 10}
     told = [record.getMessage() for record in caplog.records]
     assert [text.split(" at ")[0] for text in told] == ["x", "x"]
     assert "times in a row (the last: 500: it hurts); calls rest" in told[0]
