@@ -10,7 +10,7 @@ from itertools import islice
 from typing import Any, Literal
 
 from fullbench.core.ballots import ballot
-from fullbench.core.cases import FAULTS, Case, Usage, Verdict
+from fullbench.core.cases import FAULTS, Case, Failure, Usage, Verdict
 from fullbench.core.items import Item, Response
 from fullbench.core.record import Record
 from fullbench.ledger import rows, schema
@@ -100,6 +100,12 @@ def record(
         if place in spoken and (place not in given or trial <= given[place].trial):
             given[place] = rows.response_of(row, find)
     return Record(ruled, known, given)
+
+
+def failures(reader: sqlite3.Connection, name: str) -> Iterator[Failure]:
+    sql = "SELECT key, name, trial, error, calls, retries, tokens_in, tokens_out, dollars, seconds FROM failures"
+    for key, who, trial, error, *spent in _stream(reader, f"{sql} WHERE name = ?", (name,)):
+        yield Failure(key, who, trial, error, Usage(*spent))
 
 
 def bill(reader: sqlite3.Connection) -> list[Account]:

@@ -189,6 +189,11 @@ class Ledger(AbstractContextManager["Ledger"]):
         with self._reading() as reader:
             yield from reading.responses(reader, contestant, item_keys, self._find)
 
+    def failures(self, name: str) -> Iterator[Failure]:
+        """The calls of a judge or contestant that brought nothing, streamed."""
+        with self._reading() as reader:
+            yield from reading.failures(reader, name)
+
     def items(self) -> Iterator[Item]:
         """Items in the order they came, each with its latest tags, streamed."""
         with self._reading() as reader:
