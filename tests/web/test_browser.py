@@ -95,7 +95,8 @@ def test_a_script_that_got_in_would_not_run(live, tab):
         """() => {
             const script = document.createElement('script'); script.textContent = 'window.owned = 1';
             document.body.append(script);
-            const image = document.createElement('img'); image.setAttribute('onerror', 'window.owned = 1'); image.src = 'x:';
+            const image = document.createElement('img'); image.setAttribute('onerror', 'window.owned = 1');
+            image.src = 'x:';
             document.body.append(image);
         }"""
     )
