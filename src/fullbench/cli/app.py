@@ -22,6 +22,7 @@ from fullbench.cli import (
     reproduce,
     rerank,
     run,
+    serve,
     simulate,
 )
 
@@ -70,6 +71,7 @@ app.command("card")(card.card)
 app.command("reproduce")(reproduce.reproduce)
 app.command("export")(export.export)
 app.command("rerank")(rerank.rerank)
+app.command("serve")(serve.serve)
 app.command("list")(listing.listing)
 app.add_typer(compose.compose_app, name="compose")
 app.add_typer(leaderboard.leaderboard_app, name="leaderboard")

@@ -1,0 +1,72 @@
+"""The app, put together."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from fastapi import Depends, FastAPI
+from starlette.responses import Response
+from starlette.staticfiles import StaticFiles
+from starlette.types import Scope
+
+from fullbench import __version__
+from fullbench.web import guard, health, trouble
+from fullbench.web.accounts import routes as accounts
+from fullbench.web.accounts.secrets import site_key
+from fullbench.web.database import engine_for, upgrade, writing
+from fullbench.web.public import routes as public
+from fullbench.web.settings import Settings
+from fullbench.web.shield import Shield
+from fullbench.web.work import routes as work
+
+
+class Static(StaticFiles):
+    """Our own files; those asked for by digest are kept for ever."""
+
+    async def get_response(self, path: str, scope: Scope) -> Response:
+        response = await super().get_response(path, scope)
+        if scope["query_string"].startswith(b"v="):
+            response.headers["Cache-Control"] = "public, max-age=31536000, immutable"
+        return response
+
+
+def create_app(settings: Settings) -> FastAPI:
+    """The web app; its database is brought up to date here."""
+    engine = engine_for(settings.database)
+    upgrade(engine)
+    with writing(engine) as connection:
+        key = site_key(connection, settings.secret)
+
+    @asynccontextmanager
+    async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
+        yield
+        engine.dispose()
+
+    app = FastAPI(
+        title=settings.title,
+        version=__version__,
+        docs_url=None,
+        redoc_url=None,
+        openapi_url=None,
+        lifespan=lifespan,
+        dependencies=[Depends(guard.check_csrf)],
+    )
+    app.state.settings, app.state.engine, app.state.key = settings, engine, key
+    trouble.install(app)
+    for module in _parts():
+        app.include_router(module.router)
+    app.mount("/static", Static(directory=Path(__file__).parent / "static"), name="static")
+    app.add_middleware(Shield, limit=settings.body_limit, https=settings.https)
+    return app
+
+
+def _parts() -> list[Any]:
+    return [health, accounts, public, work]
+
+
+def from_environment() -> FastAPI:
+    """The app of a worker process that `fullbench serve` started."""
+    return create_app(Settings.from_environment())
