@@ -14,6 +14,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from fullbench.core.cases import FAULTS, Case, Verdict
 from fullbench.core.items import digest
 from fullbench.ledger.store import Ledger
+from fullbench.reports.judging import shape
 from fullbench.web.public import search, tables
 from fullbench.web.public.rows import (
     Row,
@@ -29,6 +30,7 @@ from fullbench.web.public.rows import (
 )
 
 TITLE = 300
+SHAPES = ("scores", "pairs", "rankings")
 
 
 @dataclass
@@ -138,7 +140,7 @@ class Batch:
             "ballot_id": self.names["ballot", verdict.ballot],
             "criterion_id": self.names["criterion", verdict.criterion],
             "fault": 0 if verdict.fault is None else FAULTS.index(verdict.fault) + 1,
-            "several": int(len(shown) > 1),
+            "shape": shape_code(verdict),
             "shown": orjson.dumps(shown).decode(),
             "marks": None if verdict.marks is None else orjson.dumps(verdict.marks).decode(),
             "first_id": shown[0] if len(shown) <= 2 else None,
@@ -153,11 +155,11 @@ class Batch:
     def _count(self, rows: Sequence[Row], entered: Sequence[Verdict]) -> None:
         found: Counter[tuple[int, ...]] = Counter()
         for row, verdict in zip(rows, entered, strict=True):
-            kind = (row["ballot_id"], row["criterion_id"], row["fault"], row["several"])
+            kind = (row["ballot_id"], row["criterion_id"], row["fault"], row["shape"])
             found[row["judge_id"], 0, *kind] += 1
             for name in set(verdict.contestants):
                 found[row["judge_id"], self.names["contestant", name], *kind] += 1
-        keys = ["judge_id", "contestant_id", "ballot_id", "criterion_id", "fault", "several"]
+        keys = ["judge_id", "contestant_id", "ballot_id", "criterion_id", "fault", "shape"]
         made: Any = (sqlite if self.connection.dialect.name == "sqlite" else postgresql).insert(tables.counts)
         more = made.on_conflict_do_update(index_elements=keys, set_={"n": tables.counts.c.n + made.excluded.n})
         self.connection.execute(more, [dict(zip([*keys, "n"], (*key, n), strict=True)) for key, n in found.items()])
@@ -176,6 +178,11 @@ class Batch:
 def meeting_key(verdict: Verdict) -> str:
     """Stands for item, criterion, ballot and the set of contestants."""
     return digest([verdict.item, verdict.criterion, verdict.ballot, sorted(verdict.contestants)])
+
+
+def shape_code(verdict: Verdict) -> int:
+    """The number under which the catalogue keeps the shape of a ruling."""
+    return SHAPES.index(shape(verdict))
 
 
 def _value(marks: tuple[float, ...] | None) -> float | None:

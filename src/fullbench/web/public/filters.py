@@ -14,7 +14,7 @@ from fullbench.core.errors import InputError
 from fullbench.web.public import tables
 
 FAULT_WORDS = ("none", "any", *FAULTS)
-SHOWN_WORDS = ("one", "several")
+SHOWN_WORDS = ("one", "several", "choice", "ranking")
 CHECKS = ("split", "swapped", "met", "opposed")
 LONGEST = 400
 
@@ -23,9 +23,9 @@ LONGEST = 400
 class Filter:
     """Verdicts that have all of what is named here; an empty text asks for nothing.
 
-    `contestant` and `other` are shown; `fault` is `none` (marks were given), `any`, or a fault; `shown` is `one` or
-    `several`; `tag` and `value` name a tag of the item; the last four ask for verdicts marked so (see
-    `tables.verdicts`); `q` are words to search for.
+    `contestant` and `other` are shown; `fault` is `none` (marks were given), `any`, or a fault; `shown` is `one`
+    response, `several`, and of these a `choice` or a `ranking`; `tag` and `value` name a tag of the item; the last
+    four ask for verdicts marked so (see `tables.verdicts`); `q` are words to search for.
     """
 
     judge: str = ""
@@ -124,7 +124,7 @@ class Numbered:
         found += [v.id.in_(self._showing(ids[name])) for name in ("contestant", "other") if name in ids]
         found += [v[name] == 1 for name in CHECKS if getattr(wanted, name)]
         if wanted.shown:
-            found.append(v.several == int(wanted.shown == "several"))
+            found.append(v.shape.in_(shape_codes(wanted.shown)))
         if wanted.fault == "any":
             found.append(v.fault.in_(range(1, len(FAULTS) + 1)))
         elif wanted.fault:
@@ -146,7 +146,7 @@ class Numbered:
         found: list[ColumnElement[bool]] = [c.contestant_id == self.ids.get("contestant", 0)]
         found += [c[f"{name}_id"] == self.ids[name] for name in ("judge", "criterion", "ballot") if name in self.ids]
         if wanted.shown:
-            found.append(c.several == int(wanted.shown == "several"))
+            found.append(c.shape.in_(shape_codes(wanted.shown)))
         if wanted.fault == "any":
             found.append(c.fault > 0)
         elif wanted.fault:
@@ -161,3 +161,8 @@ def fault_code(word: str) -> int:
     (0, 1)
     """
     return 0 if word == "none" else [str(fault) for fault in FAULTS].index(word) + 1
+
+
+def shape_codes(word: str) -> tuple[int, ...]:
+    """The numbers under which the catalogue keeps the shapes of rulings that a word names."""
+    return {"one": (0,), "several": (1, 2), "choice": (1,), "ranking": (2,)}[word]

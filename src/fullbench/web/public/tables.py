@@ -68,7 +68,7 @@ verdicts = Table(
     Column("ballot_id", Integer, nullable=False),
     Column("criterion_id", Integer, nullable=False),
     Column("fault", SmallInteger, nullable=False),
-    Column("several", SmallInteger, nullable=False),
+    Column("shape", SmallInteger, nullable=False),
     Column("shown", Text, nullable=False),
     Column("marks", Text),
     Column("first_id", Integer),
@@ -89,7 +89,8 @@ verdicts = Table(
 )
 """One row a verdict, in the order of entry.
 
-`fault` is its place in `FAULTS` from 1, 0 where marks were given; `several` is 1 where several responses were shown.
+`fault` is its place in `FAULTS` from 1, 0 where marks were given; `shape` is 0 for a score of one response, 1 for a
+choice among several, 2 for a ranking.
 `value` is the mark of a single response, or who of two won (1, 0.5, 0 for `first_id`). `split`: two judges rule
 against each other in this meeting; `swapped`: the same judge names another winner in another order; `met`: people
 ruled on the same responses; `opposed`: and against this verdict.
@@ -113,7 +114,7 @@ counts = Table(
     Column("ballot_id", Integer, primary_key=True, autoincrement=False),
     Column("criterion_id", Integer, primary_key=True, autoincrement=False),
     Column("fault", SmallInteger, primary_key=True, autoincrement=False),
-    Column("several", SmallInteger, primary_key=True, autoincrement=False),
+    Column("shape", SmallInteger, primary_key=True, autoincrement=False),
     Column("n", Integer, nullable=False),
 )
 """How many verdicts of each kind; `contestant_id` 0 counts each verdict once, others those that show the contestant."""
