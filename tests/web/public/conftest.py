@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from sqlalchemy import text
 
 from fullbench.ledger.store import Ledger
-from fullbench.web.database import engine_for, metadata
-from fullbench.web.public import catalogue, search
+from fullbench.web.database import engine_for, upgrade
+from fullbench.web.public import catalogue
 from tests.web.public import making
 
 
@@ -24,10 +23,7 @@ def ledger(ledger_path):
 
 def empty(url: str):
     engine = engine_for(url)
-    with engine.begin() as connection:
-        metadata.create_all(connection)
-        for statement in search.CREATE[engine.dialect.name]:
-            connection.execute(text(statement))
+    upgrade(engine)
     return engine
 
 

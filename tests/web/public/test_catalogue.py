@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from sqlalchemy import func, select
+from sqlalchemy import func, inspect, select
 
 from fullbench.core.cases import FAULTS
 from fullbench.core.record import Record
@@ -208,3 +208,18 @@ def test_search_finds_words_and_chinese(filled, ledger, query):
         assert len(every(connection, one)) == sum(
             v.judge == "steady" and len(v.contestants) == 1 for v in ledger.verdicts() if SEARCHES[query](v, v.item)
         )
+
+
+def test_the_migrations_make_the_tables_that_the_code_speaks_of(new_engine):
+    engine = new_engine()
+    found = inspect(engine)
+    for table in tables.ALL:
+        made = {column["name"]: column for column in found.get_columns(table.name)}
+        assert set(made) == set(table.c.keys())
+        for column in table.c:
+            assert made[column.name]["nullable"] == bool(column.nullable), column
+            assert column.type._type_affinity is made[column.name]["type"]._type_affinity, column
+        assert found.get_pk_constraint(table.name)["constrained_columns"] == [one.name for one in table.primary_key]
+        assert {
+            (i["name"], tuple(i["column_names"])) for i in found.get_indexes(table.name) if not i.get("unique")
+        } == {(index.name, tuple(index.columns.keys())) for index in table.indexes}

@@ -2,7 +2,7 @@
 
 Neither database cuts Chinese into words, so we cut ourselves: a run of CJK characters becomes its pairs of neighbours
 and its last character, anything else its words. A query asks for all of its pieces; one lone character asks for the
-pairs that begin with it.
+pairs that begin with it. The index itself, `public_search`, is made by the migration `v0020_public`.
 """
 
 from __future__ import annotations
@@ -21,18 +21,6 @@ _RUNS = re.compile(f"([{_CJK}]+)|([^\\W_{_CJK}]+)")
 _LONGEST = 64
 MOST = 16
 """How many pieces of a query count."""
-
-CREATE = {
-    "sqlite": (
-        "CREATE VIRTUAL TABLE public_search USING fts5(words, content='', detail='none', columnsize=0, "
-        "tokenize='ascii')",
-    ),
-    "postgresql": (
-        "CREATE TABLE public_search (id integer PRIMARY KEY, words tsvector NOT NULL)",
-        "CREATE INDEX public_search_words ON public_search USING gin (words)",
-    ),
-}
-"""What makes the index; the migration runs it."""
 
 
 def pieces(words: str) -> dict[str, None]:
