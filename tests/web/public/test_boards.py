@@ -9,7 +9,7 @@ from fullbench.core.results import EstimateLike
 from fullbench.reports import charts
 from fullbench.stats.ratings import bradley_terry
 from fullbench.web.database import reading
-from fullbench.web.public import boards, listing
+from fullbench.web.public import boards, cards, listing
 from tests.web.public import making
 from tests.web.public.test_catalogue import every
 
@@ -109,3 +109,23 @@ def test_a_board_survives_its_text(refreshed):
         for board in all_boards(connection):
             again = boards.load(boards.dump(board), board.stamp)
             assert boards.dump(again) == boards.dump(board)
+
+
+def test_every_judge_has_a_card_whose_numbers_lead_to_their_verdicts(refreshed, ledger):
+    assert cards.refresh(refreshed, ledger) == len(making.JUDGES)
+    assert cards.refresh(refreshed, ledger) == 0
+    checked = set()
+    with reading(refreshed) as connection:
+        for judge in making.JUDGES:
+            card, _ = cards.find(connection, judge)
+            assert {"Agreement", "Biases", "Faults and cost", "Orders"} <= {title for title, _ in card.sections}
+            for _, some in card.sections:
+                for linked in some:
+                    for row, cells in enumerate(linked.table.rows):
+                        for column, cell in enumerate(cells):
+                            link = linked.link(row, column)
+                            if link is not None:
+                                n = cell.n if isinstance(cell, EstimateLike) else cell
+                                assert listing.count(connection, link).n == n
+                                checked.add(linked.table.name)
+    assert {"faults", "agreement", "scores by task", "pairs by task"} <= checked

@@ -6,7 +6,7 @@ when verdicts came; a request only reads it. `n` counts verdicts everywhere, so 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -87,29 +87,30 @@ def dump(board: Board) -> str:
         "judge": board.judge,
         "criterion": board.criterion,
         "verdicts": board.verdicts,
-        "tables": [
-            {
-                "table": orjson.Fragment(render(one.table, "json")),
-                "links": [[link.pairs() if link else None for link in row] for row in one.links],
-                "charts": [dict(hint) for hint in one.charts],
-            }
-            for one in board.tables
-        ],
+        "tables": [packed(one) for one in board.tables],
     }
     return orjson.dumps(value).decode()
+
+
+def packed(linked: Linked) -> dict[str, Any]:
+    """A table and its links as a JSON value."""
+    return {
+        "table": orjson.Fragment(render(linked.table, "json")),
+        "links": [[link.pairs() if link else None for link in row] for row in linked.links],
+        "charts": [dict(hint) for hint in linked.charts],
+    }
+
+
+def unpacked(value: Mapping[str, Any]) -> Linked:
+    """The table that `packed` made a JSON value of."""
+    links = [[Filter.of(link) if link is not None else None for link in row] for row in value["links"]]
+    return Linked(table_from_json(orjson.dumps(value["table"])), links, value["charts"])
 
 
 def load(text: str, stamp: str) -> Board:
     """The board that `dump` wrote."""
     value = orjson.loads(text)
-    made = [
-        Linked(
-            table_from_json(orjson.dumps(one["table"])),
-            [[Filter.of(link) if link is not None else None for link in row] for row in one["links"]],
-            one["charts"],
-        )
-        for one in value["tables"]
-    ]
+    made = [unpacked(one) for one in value["tables"]]
     return Board(value["judge"], value["criterion"], value["verdicts"], made, stamp)
 
 
@@ -123,29 +124,38 @@ class Heading:
     verdicts: int
 
 
-def refresh(engine: Engine) -> int:
-    """Compute the boards of which verdicts came, drop those that are gone; say how many were computed."""
+def refresh(engine: Engine, *, going: Callable[[], bool] = lambda: True) -> int:
+    """Compute the boards of which verdicts came, drop those that are gone; say how many were computed.
+
+    `going` is asked before each; False ends it early.
+    """
     from fullbench.web.public.figures import compute
 
     with reading(engine) as connection:
         wanted = _stamps(connection)
-        known = {row.name: row.stamp for row in connection.execute(select(tables.boards.c.name, tables.boards.c.stamp))}
+        b = tables.boards.c
+        known = {row.name: row.stamp for row in connection.execute(select(b.name, b.stamp).where(b.kind == "board"))}
         names = judges(connection)
     made = 0
     for (judge, criterion), stamp in wanted.items():
         name = board_name(names[judge], criterion)
-        if known.pop(name, None) == stamp:
+        if known.pop(name, None) == stamp or not going():
             continue
         with reading(engine) as connection:
             board = compute(connection, judge, criterion)
-        row = {"name": name, "judge_id": judge, "stamp": stamp, "body": dump(board)}
-        with catalogue.sole(engine) as connection:
-            put(connection, tables.boards, [row], ["name"], ["judge_id", "stamp", "body"])
+        keep(engine, "board", name, stamp, dump(board))
         made += 1
-    if known:
+    if known and going():
         with catalogue.sole(engine) as connection:
             connection.execute(delete(tables.boards).where(tables.boards.c.name.in_(known)))
     return made
+
+
+def keep(engine: Engine, kind: str, name: str, stamp: str, body: str) -> None:
+    """Put what was computed into the database."""
+    row = {"name": name, "kind": kind, "stamp": stamp, "body": body}
+    with catalogue.sole(engine) as connection:
+        put(connection, tables.boards, [row], ["name"], ["kind", "stamp", "body"])
 
 
 def _stamps(connection: Connection) -> dict[tuple[int, str], str]:
@@ -187,5 +197,11 @@ def _headed() -> Any:
 def find(connection: Connection, name: str) -> Board | None:
     """A board by its name; None where it is not computed (yet)."""
     b = tables.boards.c
-    row = connection.execute(select(b.body, b.stamp).where(b.name == name)).first()
+    row = connection.execute(select(b.body, b.stamp).where(b.name == name, b.kind == "board")).first()
     return None if row is None else load(row.body, row.stamp)
+
+
+def stamps(connection: Connection) -> dict[str, str]:
+    """What every board and card that is there was computed from."""
+    b = tables.boards.c
+    return {row.name: row.stamp for row in connection.execute(select(b.name, b.stamp))}

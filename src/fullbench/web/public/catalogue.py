@@ -6,7 +6,7 @@ whatever the number of server processes; the others find nothing to do.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -31,16 +31,23 @@ class Filled:
     version: int
 
 
-def fill(engine: Engine, ledger: Ledger, *, batch: int = BATCH, most: int | None = None) -> Filled:
-    """Bring the catalogue up to date with the ledger; stop early after `most` verdicts."""
+def fill(
+    engine: Engine,
+    ledger: Ledger,
+    *,
+    batch: int = BATCH,
+    most: int | None = None,
+    going: Callable[[], bool] = lambda: True,
+) -> Filled:
+    """Bring the catalogue up to date with the ledger; stop early after `most` verdicts, or when not `going`."""
     added = 0
-    while True:
+    while going():
         with sole(engine) as connection:
             count, full = Batch(connection).take(ledger, batch)
         added += count
         if not full or (most is not None and added >= most):
             break
-    while not _settle(engine):
+    while going() and not _settle(engine):
         pass
     with reading(engine) as connection:
         return Filled(added, version(connection))

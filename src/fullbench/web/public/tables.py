@@ -130,11 +130,11 @@ boards = Table(
     "public_boards",
     metadata,
     Column("name", String(40), primary_key=True),
-    Column("judge_id", Integer, nullable=False),
+    Column("kind", String(8), nullable=False),
     Column("stamp", String(40), nullable=False),
     Column("body", Text, nullable=False),
 )
-"""Tables that were computed, with the links of their cells; `stamp` says of what."""
+"""Boards and judge cards that were computed, with the links of their cells; `stamp` says of what."""
 
 panels = Table(
     "public_panels",

@@ -113,7 +113,7 @@ def _made() -> None:
     op.create_table(
         "public_boards",
         sa.Column("name", sa.String(40), primary_key=True),
-        _number("judge_id"),
+        sa.Column("kind", sa.String(8), nullable=False),
         sa.Column("stamp", sa.String(40), nullable=False),
         _text("body"),
     )
