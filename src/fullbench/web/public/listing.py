@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import orjson
@@ -44,6 +44,21 @@ class Line:
     swapped: bool
     met: bool
     opposed: bool
+    hidden: bool = False
+    """Whether the reader must not see the ruling yet; then it is not here."""
+
+    def bare(self) -> Line:
+        """The line without its ruling."""
+        return replace(
+            self,
+            fault=None,
+            shown=[Shown(one.contestant, None) for one in self.shown],
+            split=False,
+            swapped=False,
+            met=False,
+            opposed=False,
+            hidden=True,
+        )
 
 
 @dataclass(frozen=True)

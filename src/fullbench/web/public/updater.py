@@ -4,61 +4,62 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 
 from fullbench.core.errors import UserError
 from fullbench.ledger.store import Ledger
-from fullbench.web.public import boards, catalogue
+from fullbench.web import events
+from fullbench.web.database import writing
+from fullbench.web.public import boards, cards, catalogue
 
 log = logging.getLogger("fullbench.web.public")
 PAUSE = 2.0
+TOPIC = "public/boards"
+"""Where open pages hear that the numbers moved."""
 
 
-def update(engine: Engine, ledger: Ledger) -> int:
-    """Bring catalogue and boards up to date; say how many verdicts came."""
-    filled = catalogue.fill(engine, ledger)
-    made = boards.refresh(engine)
-    if made:
-        announce(engine)
+def update(engine: Engine, ledger: Ledger, *, going: Callable[[], bool] = lambda: True) -> int:
+    """Bring catalogue, boards and cards, which take longest, up to date; say how many verdicts came."""
+    filled = catalogue.fill(engine, ledger, going=going)
+    if going() and boards.refresh(engine, going=going):
+        _announce(engine)
+    if going() and cards.refresh(engine, ledger, going=going):
+        _announce(engine)
     return filled.verdicts
 
 
-def announce(engine: Engine) -> None:
-    """Tell open pages that the numbers moved."""
-    from fullbench.web import events
-    from fullbench.web.database import writing
-
+def _announce(engine: Engine) -> None:
     with writing(engine) as connection:
-        events.publish(connection, "public/boards")
+        events.publish(connection, TOPIC)
 
 
-class Updater:
-    """The thread. `stop` ends it; what it was in the middle of is done again next time."""
+@contextmanager
+def keeping_up(engine: Engine, ledger: Ledger | None, *, pause: float = PAUSE) -> Iterator[None]:
+    """While the block runs, a thread looks every `pause` seconds whether verdicts came.
 
-    def __init__(self, engine: Engine, ledger: Ledger, *, pause: float = PAUSE) -> None:
-        self._engine, self._ledger, self._pause = engine, ledger, pause
-        self._ended, self._woken = threading.Event(), threading.Event()
-        self._thread = threading.Thread(target=self._run, name="fullbench-updater", daemon=True)
+    What it is in the middle of when the block ends is done again next time.
+    """
+    if ledger is None:
+        yield
+        return
+    ended = threading.Event()
 
-    def start(self) -> None:
-        self._thread.start()
-
-    def wake(self) -> None:
-        """Look now instead of after the pause."""
-        self._woken.set()
-
-    def stop(self) -> None:
-        self._ended.set()
-        self._woken.set()
-        self._thread.join(timeout=30)
-
-    def _run(self) -> None:
-        while not self._ended.is_set():
+    def run() -> None:
+        while not ended.is_set():
             try:
-                update(self._engine, self._ledger)
+                update(engine, ledger, going=lambda: not ended.is_set())
             except (UserError, SQLAlchemyError) as error:
                 log.warning("the public side could not be brought up to date: %s", error)
-            self._woken.wait(self._pause)
-            self._woken.clear()
+            ended.wait(pause)
+
+    thread = threading.Thread(target=run, name="fullbench-updater", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join(timeout=30)
