@@ -31,13 +31,18 @@ class Content:
         return {
             "item": {
                 "id": item.id,
-                "turns": [[turn.role, _content(turn.parts)] for turn in item.turns],
+                "turns": [[turn.role, parts_json(turn.parts)] for turn in item.turns],
                 "reference": item.reference,
                 "captions": list(item.captions),
                 "tags": dict(item.tags),
             },
             "responses": [
-                {"contestant": one.contestant, "parts": _content(one.parts), "tags": dict(one.tags), "trial": one.trial}
+                {
+                    "contestant": one.contestant,
+                    "parts": parts_json(one.parts),
+                    "tags": dict(one.tags),
+                    "trial": one.trial,
+                }
                 for one in self.responses
             ],
             "about": dict(self.about),
@@ -47,10 +52,10 @@ class Content:
     def of(cls, value: Mapping[str, Any], find: Find | None = None) -> Content:
         """The content again. Without `find` its pictures have a digest and a type, and no bytes."""
         item = value["item"]
-        turns = tuple(Turn(role, _parts(parts, find)) for role, parts in item["turns"])
+        turns = tuple(Turn(role, parts_of(parts, find)) for role, parts in item["turns"])
         made = Item(item["id"], turns, item["reference"], tuple(item["captions"]), item["tags"])
         responses = tuple(
-            Response(made.id, one["contestant"], _parts(one["parts"], find), one["tags"], one["trial"])
+            Response(made.id, one["contestant"], parts_of(one["parts"], find), one["tags"], one["trial"])
             for one in value["responses"]
         )
         return cls(made, responses, value["about"])
@@ -58,7 +63,7 @@ class Content:
     @property
     def pictures(self) -> list[Picture]:
         """Every picture that the task shows, each once."""
-        judged = [part for parts in self.about.get("judged", ()) for part in _parts(parts, None)]
+        judged = [part for parts in self.about.get("judged", ()) for part in parts_of(parts, None)]
         parts = [part for one in self.responses for part in one.parts]
         found = [*self.item.pictures, *(part for part in (*parts, *judged) if isinstance(part, Picture))]
         return list(dict.fromkeys(found))
@@ -72,11 +77,13 @@ class Content:
         return replace(self, responses=tuple(self.responses[place] for place in shown))
 
 
-def _content(parts: Sequence[Part]) -> list[Any]:
+def parts_json(parts: Sequence[Part]) -> list[Any]:
     return [part if isinstance(part, str) else {"picture": part.digest, "media": part.media} for part in parts]
 
 
-def _parts(content: Sequence[Any], find: Find | None) -> tuple[Part, ...]:
+def parts_of(content: Sequence[Any], find: Find | None = None) -> tuple[Part, ...]:
+    """Parts from their JSON value; without `find` pictures have no bytes."""
+
     def picture(value: Mapping[str, str]) -> Picture:
         return Picture(value["picture"], value["media"], b"") if find is None else find(value["picture"])
 

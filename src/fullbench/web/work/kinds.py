@@ -173,7 +173,7 @@ class Rank(Kind):
         super().check(rules, content)
 
     def _read(self, fields: Fields, rules: Rules, shown: Sequence[int]) -> dict[str, Any]:
-        said = [part for part in fields.get("order", "").split(",") if part]
+        said = [part for part in (fields.get("order") or _numbered(fields, len(shown))).split(",") if part]
         places = [_place(part, "put all responses in order", len(shown)) for part in said]
         if sorted(places) != list(range(len(shown))):
             raise InputError("put all responses in order, each once")
@@ -360,6 +360,12 @@ def kind_of(name: str) -> Kind:
 
 
 # Reading fields
+
+
+def _numbered(fields: Fields, count: int) -> str:
+    """The order that numbers beside the responses give, for pages without scripts."""
+    given = {fields.get(f"rank{place}", ""): str(place) for place in range(count)}
+    return ",".join(given.get(str(number + 1), "-") for number in range(count))
 
 
 def _words(fields: Fields, name: str, *, need: bool = False) -> dict[str, str]:
