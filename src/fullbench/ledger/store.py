@@ -199,6 +199,10 @@ class Ledger(AbstractContextManager["Ledger"]):
         with self._reading() as reader:
             return reading.case(reader, key, trial, self._find)
 
+    def picture(self, digest: str) -> Picture:
+        """The picture with that digest; a `LedgerError` when no row names it."""
+        return self._find(digest)
+
     def record(
         self,
         judge: Names = None,

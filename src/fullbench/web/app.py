@@ -5,21 +5,24 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
-from fastapi import Depends, FastAPI
+from fastapi import APIRouter, Depends, FastAPI
 from starlette.responses import Response
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
 from fullbench import __version__
-from fullbench.web import guard, health, trouble
+from fullbench.ledger.store import Ledger
+from fullbench.web import events, guard, health, pictures, trouble
+from fullbench.web.accounts import people
 from fullbench.web.accounts import routes as accounts
 from fullbench.web.accounts.secrets import site_key
+from fullbench.web.api import routes as api
 from fullbench.web.database import engine_for, upgrade, writing
 from fullbench.web.public import routes as public
 from fullbench.web.settings import Settings
 from fullbench.web.shield import Shield
+from fullbench.web.stopping import before_stopping
 from fullbench.web.work import routes as work
 
 
@@ -40,9 +43,15 @@ def create_app(settings: Settings) -> FastAPI:
     with writing(engine) as connection:
         key = site_key(connection, settings.secret)
 
+    ledger = None if settings.ledger is None else Ledger(settings.ledger, read_only=True)
+    hub = events.Hub(engine)
+
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
-        yield
+        with before_stopping(hub.close):
+            yield
+        if ledger is not None:
+            ledger.close()
         engine.dispose()
 
     app = FastAPI(
@@ -55,16 +64,18 @@ def create_app(settings: Settings) -> FastAPI:
         dependencies=[Depends(guard.check_csrf)],
     )
     app.state.settings, app.state.engine, app.state.key = settings, engine, key
+    app.state.ledger, app.state.hub = ledger, hub
     trouble.install(app)
-    for module in _parts():
-        app.include_router(module.router)
+    for router in _routers():
+        app.include_router(router)
     app.mount("/static", Static(directory=Path(__file__).parent / "static"), name="static")
     app.add_middleware(Shield, limit=settings.body_limit, https=settings.https)
     return app
 
 
-def _parts() -> list[Any]:
-    return [health, accounts, public, work]
+def _routers() -> list[APIRouter]:
+    pages = [health.router, events.router, pictures.router, accounts.router, people.router, public.router, work.router]
+    return [*pages, api.docs, api.router]
 
 
 def from_environment() -> FastAPI:

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 from fastapi import Depends, HTTPException, Request
 from sqlalchemy import Connection, Engine
 
+from fullbench.ledger.store import Ledger
 from fullbench.web.accounts import sessions
 from fullbench.web.accounts.secrets import signed
 from fullbench.web.accounts.users import Role, User
@@ -42,6 +43,12 @@ def settings_of(request: Request) -> Settings:
 def engine_of(request: Request) -> Engine:
     """The engine of the app that serves this request."""
     found: Engine = request.app.state.engine
+    return found
+
+
+def ledger_of(request: Request) -> Ledger | None:
+    """The ledger that is shown, open for reading; None where the site shows none."""
+    found: Ledger | None = request.app.state.ledger
     return found
 
 

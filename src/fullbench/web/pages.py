@@ -44,7 +44,9 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.globals["static"] = static_url
+    from fullbench.web.pictures import picture_url
+
+    made.globals.update(static=static_url, picture_url=picture_url)
     made.filters["when"] = when
     made.filters["quoted"] = partial(quote, safe="")
     return made

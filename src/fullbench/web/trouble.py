@@ -9,6 +9,7 @@ from urllib.parse import quote
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
+from sqlalchemy.exc import DataError
 from starlette.exceptions import HTTPException
 
 from fullbench.core.errors import UserError
@@ -24,6 +25,7 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(HTTPException, _http)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(UserError, _user)
+    app.add_exception_handler(DataError, _unstorable)
     app.add_exception_handler(Exception, _defect)
 
 
@@ -59,6 +61,10 @@ def _invalid(request: Request, error: Exception) -> Response:
 
 def _user(request: Request, error: Exception) -> Response:
     return told(request, 400, str(error))
+
+
+def _unstorable(request: Request, _error: Exception) -> Response:
+    return told(request, 400, key("A value cannot be stored: it has a character or a size that no text or number has."))
 
 
 def _defect(request: Request, error: Exception) -> Response:
