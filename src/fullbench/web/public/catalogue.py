@@ -20,6 +20,8 @@ from fullbench.web.public.entering import Batch
 from fullbench.web.public.rows import chunks, set_state, version
 
 BATCH = 4_000
+MANY = 10_000
+"""After so many new verdicts PostgreSQL is told to look at the tables again, for its plans."""
 LOCK = 0x6675_6C6C
 
 
@@ -49,6 +51,9 @@ def fill(
             break
     while going() and not _settle(engine):
         pass
+    if added >= MANY and engine.dialect.name == "postgresql":
+        with writing(engine) as connection:
+            connection.execute(text("ANALYZE"))
     with reading(engine) as connection:
         return Filled(added, version(connection))
 

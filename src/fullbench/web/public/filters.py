@@ -127,6 +127,8 @@ class Numbered:
             found.append(v.shape.in_(shape_codes(wanted.shown)))
         if wanted.fault == "any":
             found.append(v.fault.in_(range(1, len(FAULTS) + 1)))
+        elif wanted.fault == "none":
+            found.append(v.fault + 0 == 0)  # most verdicts have none: an index is no help, and must not be tried
         elif wanted.fault:
             found.append(v.fault == fault_code(wanted.fault))
         if wanted.tag:

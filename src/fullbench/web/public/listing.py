@@ -139,19 +139,35 @@ def _line(row: Any, known: dict[int, str]) -> Line:
     )
 
 
-def _matching(connection: Connection, numbered: Numbered) -> tuple[Select[Any], Any] | None:
-    """A SELECT of the ids that are found, and its column of ids; None where a search asks for nothing."""
-    v = tables.verdicts.c
-    if not numbered.filter.q:
+def _matching(connection: Connection, numbered: Numbered, within: int | None = None) -> tuple[Select[Any], Any] | None:
+    """A SELECT of the ids that are found, and its column of ids; None where a search asks for nothing.
+
+    It begins where the ids come in order and few: at the search, else at a contestant's verdicts, else at all of them.
+    `within` looks at so many hits of a search only, the newest.
+    """
+    v, s, wanted = tables.verdicts.c, tables.shown.c, numbered.filter
+    if wanted.q:
+        found = search.matching(connection.dialect.name, wanted.q)
+        if found is None:
+            return None
+        index, id_, match = found
+        asked = select(id_).select_from(index).where(match)
+        if within is not None:
+            inner = asked.order_by(id_.desc()).limit(within).subquery()
+            id_ = inner.c[0]
+            asked = select(id_)
+        if wanted.without("q") != Filter():
+            asked = asked.join(tables.verdicts, v.id == id_).where(numbered.conditions())
+        return asked, id_
+    if "contestant" not in numbered.ids:
         return select(v.id).where(numbered.conditions()), v.id
-    found = search.matching(connection.dialect.name, numbered.filter.q)
-    if found is None:
-        return None
-    index, id_, match = found
-    asked = select(id_).select_from(index).where(match)
-    if numbered.filter.without("q") != Filter():
-        asked = asked.join(tables.verdicts, v.id == id_).where(numbered.conditions())
-    return asked, id_
+    asked = select(s.verdict_id).where(s.contestant_id == numbered.ids["contestant"])
+    if "judge" in numbered.ids:
+        asked = asked.where(s.judge_id == numbered.ids["judge"])
+    rest = Numbered(wanted.without("contestant"), {k: n for k, n in numbered.ids.items() if k != "contestant"}, False)
+    if rest.filter.without("judge") != Filter():
+        asked = asked.join(tables.verdicts, v.id == s.verdict_id).where(rest.conditions())
+    return asked, s.verdict_id
 
 
 def count(connection: Connection, wanted: Filter) -> Count:
@@ -162,14 +178,20 @@ def count(connection: Connection, wanted: Filter) -> Count:
     if wanted.counted:
         total = select(func.coalesce(func.sum(tables.counts.c.n), 0)).where(numbered.counts())
         return Count(int(connection.execute(total).scalar_one()))
-    found = _matching(connection, numbered)
+    found = _matching(connection, numbered, MOST + 1)
     if found is None:
         return Count(0)
-    asked, _ = found
-    if wanted.q:
-        n = int(connection.execute(select(func.count()).select_from(asked.limit(MOST + 1).subquery())).scalar_one())
+    n = _counted(connection, found[0])
+    if not wanted.q:
+        return Count(n)
+    if wanted.without("q") == Filter():
         return Count(min(n, MOST), n <= MOST)
-    return Count(int(connection.execute(select(func.count()).select_from(asked.subquery())).scalar_one()))
+    hits = _matching(connection, Numbered(Filter(q=wanted.q), {}, False), MOST + 1)
+    return Count(n, hits is not None and _counted(connection, hits[0]) <= MOST)
+
+
+def _counted(connection: Connection, asked: Select[Any]) -> int:
+    return int(connection.execute(select(func.count()).select_from(asked.subquery())).scalar_one())
 
 
 def choices(connection: Connection) -> dict[str, list[str]]:

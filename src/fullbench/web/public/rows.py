@@ -68,8 +68,12 @@ def known(connection: Connection, table: Table, column: str, values: Iterable[st
 
 
 def insert_all(connection: Connection, table: Table, rows: Sequence[Row]) -> None:
-    if rows:
-        connection.execute(insert(table), rows)
+    """Insert many rows with the same columns; the statement is compiled once and handed to the driver."""
+    if not rows:
+        return
+    made: Any = insert(table).compile(dialect=connection.dialect, column_keys=list(rows[0]))
+    values: Any = [tuple(row[name] for name in made.positiontup) for row in rows] if made.positional else rows
+    connection.exec_driver_sql(str(made), values)
 
 
 def name_ids(connection: Connection, wanted: Iterable[tuple[str, str]]) -> dict[tuple[str, str], int]:

@@ -12,7 +12,7 @@ from fullbench.web.public.boards import Board, Linked
 from fullbench.web.public.filters import Filter
 from fullbench.web.public.places import Places
 
-LONG = 30
+LONG = 24
 """A table with more rows than this is folded when a chart shows it."""
 
 

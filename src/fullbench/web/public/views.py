@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -16,7 +17,7 @@ from fullbench.ledger.store import Ledger
 from fullbench.reports import charts
 from fullbench.reports.cells import decimals, show
 from fullbench.web.public import boards, cards, hearing, listing, tables
-from fullbench.web.public.boards import Board, Heading
+from fullbench.web.public.boards import Board, Heading, Linked
 from fullbench.web.public.filters import FAULT_WORDS, SHOWN_WORDS, Filter
 from fullbench.web.public.places import Places, judge_name
 from fullbench.web.public.recent import Recent
@@ -26,6 +27,7 @@ from fullbench.web.public.showing import Drawn, sheet, sheets
 from fullbench.web.words import Language, key, translate
 
 TOP = 5
+MARGIN = 18
 HEADS = frozenset({
     key("rank"), key("contestant"), key("rating"), key("won"), key("faults"), key("judge"), key("verdicts"),
     key("ruled"), key("refused"), key("unreadable"), key("recused"), key("faulty"), key("mark"), key("share"),
@@ -122,8 +124,7 @@ class Views:
             if board is None or table >= len(board.tables) or place >= len(board.tables[table].charts):
                 return None
             linked = board.tables[table]
-            drawn = charts.chart(linked.table, linked.charts[place])
-            return None if drawn is None else charts.svg(drawn)
+            return _svg(linked, place)
 
         return self._charts.get((name, stamp, table, place), draw)
 
@@ -133,8 +134,7 @@ class Views:
         listed = [] if card is None else [one for _, some in card[0].sections for one in some]
         if table >= len(listed) or place >= len(listed[table].charts):
             return None
-        drawn = charts.chart(listed[table].table, listed[table].charts[place])
-        return None if drawn is None else charts.svg(drawn)
+        return _svg(listed[table], place)
 
     def count(self, connection: Connection, wanted: Filter) -> listing.Count:
         """How many verdicts a filter finds; remembered until the catalogue changes."""
@@ -217,6 +217,19 @@ class Views:
                 number += 1
             made.append((title, listed))
         return made
+
+
+def _svg(linked: Linked, place: int) -> str | None:
+    """A chart of a table, with a margin: labels may be wider in the reader's font than where it was laid out."""
+    drawn = charts.chart(linked.table, linked.charts[place])
+    if drawn is None:
+        return None
+
+    def wider(found: re.Match[str]) -> str:
+        width, height = float(found[1]) + 2 * MARGIN, float(found[2])
+        return f'width="{width:g}" height="{height:g}" viewBox="{-MARGIN} 0 {width:g} {height:g}"'
+
+    return re.sub(r'width="([\d.]+)" height="([\d.]+)" viewBox="[^"]+"', wider, charts.svg(drawn), count=1)
 
 
 def totals(connection: Connection) -> Totals:
