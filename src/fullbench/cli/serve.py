@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import ipaddress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -101,12 +102,27 @@ def _loopback(host: str) -> bool:
         return host == "localhost"
 
 
+def _free(settings: Settings) -> None:
+    """Refuse an address that cannot be listened on, before anything is made."""
+    import socket
+
+    try:
+        found = socket.getaddrinfo(settings.host, settings.port, type=socket.SOCK_STREAM)[0]
+        with socket.socket(found[0], found[1]) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(found[4])
+    except OSError as error:
+        why = "is in use" if error.errno == errno.EADDRINUSE else f"cannot be listened on ({error.strerror})"
+        raise InputError(f"{settings.host}:{settings.port} {why}; choose another with --host and --port") from error
+
+
 def _run(settings: Settings) -> None:
     import uvicorn
 
     from fullbench.web.accounts import invitations
     from fullbench.web.database import engine_for, upgrade, writing
 
+    _free(settings)
     settings.data.mkdir(parents=True, exist_ok=True)
     engine = engine_for(settings.database)
     upgrade(engine)
