@@ -26,7 +26,7 @@ PRECISIONS = ("auto", "float32", "float16", "bfloat16")
 
 
 @dataclass(eq=False)
-class LocalModel:
+class TransformersModel:
     """A model folder (or hub name) that answers by `generate`, a batch of prompts at a time.
 
     `temperature` 0 takes the likeliest token each time. `max_tokens` is how long a reply may become. `device` and
@@ -83,7 +83,7 @@ class LocalModel:
             **({"chat_template": digest(self.chat_template)} if self.chat_template else {}),
         }
 
-    def sampling(self, temperature: float, max_tokens: int, batch: int) -> LocalModel:
+    def sampling(self, temperature: float, max_tokens: int, batch: int) -> TransformersModel:
         """The same weights, loaded once, under other settings."""
         return replace(self, temperature=temperature, max_tokens=max_tokens, batch=batch, _loaded=self.load())
 

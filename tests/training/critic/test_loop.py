@@ -15,7 +15,7 @@ import pytest
 
 from fullbench import Case, Item, Response, Score
 from fullbench.core.errors import InputError
-from fullbench.models.local import LocalModel, tokenize
+from fullbench.models.local import TransformersModel, tokenize
 from fullbench.runs.specs import judge as judge_of
 from fullbench.training.critic.asking import Asking
 from fullbench.training.critic.encoding import Encoder, encode, micro_batches
@@ -155,12 +155,14 @@ def test_words_are_learned_and_the_folder_judges_in_three_ways(base, tmp_path, m
     tables = {table["name"]: table for table in json.loads(cli(*command).stdout)}
     counts = {row[0]: row[1:4] for row in tables["faults"]["rows"]}
     after = next(name for name in counts if name.startswith("c@"))
-    assert counts[after][1] == 12
-    if not more:
-        assert tables["errors"]["rows"][-1][3]["high"] < -1
+    told = losses(tmp_path / "c")
+    assert told[-1] < told[0] - 0.2
+    if "--lora" not in more:  # adapters cannot teach a model that knows no words to speak
+        assert counts[after][1] == 12
+        assert tables["errors"]["rows"][-1][3]["high"] < -0.5
     again = cli("eval", str(tmp_path / "c"), *options(made), "--json")
     assert {table["name"]: table for table in json.loads(again.stdout)}["errors"] == tables["errors"]
-    model = LocalModel(str(tmp_path / "c" / "model"))
+    model = TransformersModel(str(tmp_path / "c" / "model"))
     assert judge_of(f"trained:{tmp_path / 'c'}").name == after
     assert model.name.startswith("local:model@")
 
@@ -283,8 +285,8 @@ def test_preferences_and_numbers_count_answers_not_tokens(base):
 
 def test_generated_text_is_that_of_transformers_whatever_the_batch(base):
     model, words = loaded(base)
-    prompts = [Asking.judge(ASKING, LocalModel(str(base))).prompt(one.case) for one in scored(5)]
-    ours = [reply.text for reply in LocalModel(str(base), batch=3, max_tokens=12).answer(prompts)]
+    prompts = [Asking.judge(ASKING, TransformersModel(str(base))).prompt(one.case) for one in scored(5)]
+    ours = [reply.text for reply in TransformersModel(str(base), batch=3, max_tokens=12).answer(prompts)]
     for prompt, text in zip(prompts, ours, strict=True):
         ids = torch.tensor([tokenize(words, prompt.turns)])
         made = model.generate(ids, max_new_tokens=12, do_sample=False, attention_mask=torch.ones_like(ids))

@@ -16,7 +16,7 @@ from fullbench.core.items import digest
 from fullbench.core.weights import fingerprint
 from fullbench.judges.prompted import PromptedJudge
 from fullbench.judges.rules import marks_from
-from fullbench.models.local import LocalModel, pad_of, place, pretrained
+from fullbench.models.local import TransformersModel, pad_of, place, pretrained
 from fullbench.training.critic.asking import Asking
 from fullbench.training.critic.encoding import Encoder, Example, Piece
 from fullbench.training.critic.folder import Critic
@@ -28,7 +28,7 @@ def writing(folder: Path, critic: Critic, *, device: str, precision: str, batch:
     """The critic that writes its ruling."""
     folder = folder.resolve()
     named = f"{folder.name}@{digest(fingerprint(folder / 'model'))[:8]}"
-    model = LocalModel(
+    model = TransformersModel(
         str(folder / "model"), device=device, precision=precision, batch=batch, max_tokens=critic.target, label=named
     )
     return CutJudge(critic.asking.judge(model), model, critic)
@@ -39,7 +39,7 @@ class CutJudge:
     """A judge that is shown long answers as the critic was in training: cut at their end, and the verdict says so."""
 
     judge: PromptedJudge
-    model: LocalModel
+    model: TransformersModel
     critic: Critic
 
     @cached_property

@@ -18,7 +18,7 @@ from aiohttp import web
 from fullbench.core.errors import InputError, UserError
 from fullbench.core.items import ROLES, Turn
 from fullbench.core.models import Prompt, Reply
-from fullbench.models.local import LocalModel
+from fullbench.models.local import TransformersModel
 from fullbench.training.critic.folder import Critic
 
 _AT_ONCE = 16
@@ -64,7 +64,7 @@ def _turn(message: Any) -> Turn:
 class Server:
     """A model behind chat completions."""
 
-    model: LocalModel
+    model: TransformersModel
     name: str
     _waiting: asyncio.Queue[tuple[Asked, asyncio.Future[Reply]]] = field(default_factory=asyncio.Queue, init=False)
 
@@ -140,14 +140,14 @@ def _refused(reason: str) -> web.Response:
     return web.json_response({"error": {"message": reason, "type": "invalid_request_error"}}, status=400)
 
 
-def model_in(folder: Path, *, device: str = "auto", precision: str = "auto") -> LocalModel:
+def model_in(folder: Path, *, device: str = "auto", precision: str = "auto") -> TransformersModel:
     """The model that a folder holds: a critic's, or any other."""
     if not (folder / "critic.json").exists() and (folder / "config.json").exists():
-        return LocalModel(str(folder), device=device, precision=precision)
+        return TransformersModel(str(folder), device=device, precision=precision)
     critic = Critic.read(folder)
     if critic.kind not in {"sft", "dpo"}:
         raise InputError(f"a {critic.kind} critic writes no words to serve; judge with trained:{folder}", path=folder)
-    return LocalModel(str(folder / "model"), device=device, precision=precision, max_tokens=critic.target)
+    return TransformersModel(str(folder / "model"), device=device, precision=precision, max_tokens=critic.target)
 
 
 def serve(folder: Path, host: str, port: int, *, device: str, precision: str, say: Callable[[str], None]) -> None:

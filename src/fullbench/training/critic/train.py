@@ -74,10 +74,10 @@ class Training:
         """The base model asked in the same way, to compare with; None where there is nothing to ask it."""
         if self.settings.kind not in {"sft", "dpo"}:
             return None
-        from fullbench.models.local import LocalModel
+        from fullbench.models.local import TransformersModel
 
         most = min(self.settings.target, BRIEF)
-        model = LocalModel(
+        model = TransformersModel(
             self.base, device=self.device, max_tokens=most, label="base", chat_template=self.chat_template
         )
         return self.asking.judge(model)
