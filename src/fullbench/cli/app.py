@@ -24,6 +24,7 @@ from fullbench.cli import (
     reproduce,
     rerank,
     run,
+    serve,
     simulate,
 )
 
@@ -73,6 +74,7 @@ app.command("card")(card.card)
 app.command("reproduce")(reproduce.reproduce)
 app.command("export")(export.export)
 app.command("rerank")(rerank.rerank)
+app.command("serve")(serve.serve)
 app.command("list")(listing.listing)
 app.add_typer(batch.batch_app, name="batch")
 app.add_typer(compose.compose_app, name="compose")

@@ -44,6 +44,11 @@ def verdicts(reader: sqlite3.Connection, judge: Names, cases: Iterable[str] | No
         yield from map(rows.verdict_of, _stream(reader, sql, values))
 
 
+def since(reader: sqlite3.Connection, place: int, limit: int) -> list[tuple[int, Verdict]]:
+    sql = f"SELECT rowid, {rows.VERDICT} FROM verdicts WHERE rowid > ? ORDER BY rowid LIMIT ?"
+    return [(row[0], rows.verdict_of(row[1:])) for row in reader.execute(sql, (place, limit))]
+
+
 def responses(
     reader: sqlite3.Connection, contestant: Names, item_keys: Iterable[str] | None, find: Find
 ) -> Iterator[Response]:
@@ -76,6 +81,23 @@ def case(reader: sqlite3.Connection, key: str, trial: int, find: Find) -> Case |
         return None
     made = tuple(rows.response_of(row, find) for row in shown)
     return Case(rows.item_of(item, find), made, ballot(spec), criterion, trial)
+
+
+def cases(reader: sqlite3.Connection, keys: Iterable[str], find: Find) -> Iterator[Case]:
+    found = list(_keyed(reader, "key, item_key, responses, ballot, criterion", "cases", keys))
+    asked = {row[0]: rows.item_of(row, find) for row in _keyed(reader, rows.ITEM, "items", {row[1] for row in found})}
+    shown = {key for row in found for key in rows.load(row[2])}
+    said = {row[0]: rows.response_of(row, find) for row in _keyed(reader, rows.RESPONSE, "responses", shown)}
+    for _, item_key, keys_text, spec, criterion in found:
+        names = rows.load(keys_text)
+        if item_key in asked and all(name in said for name in names):
+            yield Case(asked[item_key], tuple(said[name] for name in names), ballot(spec), criterion)
+
+
+def _keyed(reader: sqlite3.Connection, columns: str, table: str, keys: Iterable[str]) -> Iterator[Row]:
+    """The rows of a table with these keys, in the order they came."""
+    for condition, values in _conditions("key", None, "key", keys):
+        yield from _stream(reader, f"SELECT {columns} FROM {table}{condition} ORDER BY rowid", values)
 
 
 def record(
