@@ -156,7 +156,7 @@ SAMPLING: Mapping[str, Callable[[str], Any]] = {
 }  # fmt: skip
 LIMITS: Mapping[str, Callable[[str], Any]] = {
     "rpm": _number, "tpm": _number, "concurrency": int, "timeout": _number, "attempts": int, "patience": _number,
-    "backoff": _number,
+    "backoff": _number, "breaks": int, "rest": _number, "hedge": _number,
 }  # fmt: skip
 PRICE: Mapping[str, Callable[[str], Any]] = {"price_in": _number, "price_out": _number}
 ACCESS: Mapping[str, Callable[[str], Any]] = {"key_env": str, "key_file": str, "label": str}
