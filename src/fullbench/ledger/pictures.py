@@ -1,33 +1,60 @@
-"""Pictures beside the ledger, each in a file named by the digest of its bytes."""
+"""Pictures, each under the digest of its bytes: in a folder beside the ledger, or wherever the user says."""
 
 from __future__ import annotations
 
 import os
 import secrets
 from pathlib import Path
+from typing import Protocol
 
 from fullbench.core.errors import LedgerError
 from fullbench.core.pictures import Picture
 
 
-class PictureFolder:
-    """`NAME.pictures/ab/abcdef...`: written whole or not at all, checked against the digest when read."""
+class Pictures(Protocol):
+    """A place for pictures."""
 
-    def __init__(self, ledger: Path, *, sync: bool = False) -> None:
+    place: str
+    """How it is named, so that it can be found again."""
+
+    def keep(self, picture: Picture) -> None:
+        """Copy the picture's bytes in, unless they are there already."""
+        ...
+
+    def find(self, digest: str, media: str) -> Picture:
+        """The picture of that digest. Its bytes are fetched, and checked, when they are wanted."""
+        ...
+
+    def has(self, digest: str) -> bool: ...
+
+
+class PictureFolder:
+    """`FOLDER/ab/abcdef...`: written whole or not at all, checked against the digest when read."""
+
+    def __init__(self, folder: Path, *, sync: bool = False) -> None:
         """With `sync`, wait for the disk after every picture."""
         self._sync = sync
-        self.folder = ledger.with_name(ledger.name + ".pictures")
+        self.folder = folder
+        self.place = str(folder)
 
     def path(self, digest: str) -> Path:
         return self.folder / digest[:2] / digest
 
+    def has(self, digest: str) -> bool:
+        path = self.path(digest)
+        return path.exists() and path.stat().st_size > 0
+
+    def find(self, digest: str, media: str) -> Picture:
+        return Picture(digest, media, self.path(digest))
+
     def keep(self, picture: Picture) -> None:
-        """Copy the picture's bytes in, unless they are there already."""
-        path = self.path(picture.digest)
-        if path.exists() and path.stat().st_size:
-            return
-        data = picture.data()
-        part = path.with_name(f"{picture.digest}.{secrets.token_hex(4)}.part")
+        if not self.has(picture.digest):
+            self.write(picture.digest, picture.data())
+
+    def write(self, digest: str, data: bytes) -> None:
+        """Put the bytes of a picture in their place."""
+        path = self.path(digest)
+        part = path.with_name(f"{digest}.{secrets.token_hex(4)}.part")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             with part.open("wb") as file:
@@ -42,3 +69,8 @@ class PictureFolder:
                 f"{self.folder}: a picture cannot be kept ({error.strerror}); what is in the ledger stays: "
                 "mend that and run again to go on"
             ) from error
+
+
+def pictures_at(place: str | Path, *, sync: bool = False) -> Pictures:
+    """The place for pictures that a path names."""
+    return PictureFolder(Path(place), sync=sync)
