@@ -122,7 +122,14 @@ def test_what_was_forgotten_is_looked_up(ledger, monkeypatch):
     for _ in range(2):
         for number in range(10):
             ledger.add(case(number))
-    assert ledger.describe()["counts"] == {"items": 10, "responses": 10, "cases": 10, "verdicts": 0, "failures": 0}
+    assert ledger.describe()["counts"] == {
+        "items": 10,
+        "responses": 10,
+        "cases": 10,
+        "verdicts": 0,
+        "failures": 0,
+        "pictures": 0,
+    }
     item = case(0).item
     with pytest.raises(LedgerError, match="differently"):
         ledger.add_response(item, Response.say(item.id, "a", "something else"))
@@ -280,7 +287,7 @@ def test_describe_says_what_is_inside(ledger):
     ledger.declare("judge", "j", {"model": "m"})
     ledger.add(case(1), verdict(1), Verdict.of(case(2), "j", "unreadable"))
     told = ledger.describe()
-    assert told["counts"] == {"items": 1, "responses": 1, "cases": 1, "verdicts": 2, "failures": 0}
+    assert told["counts"] == {"items": 1, "responses": 1, "cases": 1, "verdicts": 2, "failures": 0, "pictures": 0}
     judge = next(account for account in told["accounts"] if account["role"] == "judge")
     assert judge["faults"] == {"refused": 0, "unreadable": 1, "recused": 0}
     assert judge["settings"] == {"model": "m"}

@@ -7,12 +7,25 @@ from typing import Annotated
 
 import typer
 
-from fullbench.cli.common import BudgetOption, DryRunOption, JsonOption, QuietOption, closing, say, show, stoppable
+from fullbench.cli.common import (
+    BudgetOption,
+    DryRunOption,
+    JsonOption,
+    PicturesOption,
+    QuietOption,
+    closing,
+    say,
+    show,
+    stoppable,
+)
 
 
 def run(
     study: Annotated[Path, typer.Argument(help="The study, a TOML file.")],
-    ledger: Annotated[Path | None, typer.Option("--ledger", help="Instead of the study's own ledger.")] = None,
+    ledger: Annotated[
+        str | None, typer.Option("--ledger", help="Instead of the study's own ledger: a file or a URL.")
+    ] = None,
+    pictures: PicturesOption = None,
     budget: BudgetOption = None,
     dry_run: DryRunOption = False,
     as_json: JsonOption = False,
@@ -38,7 +51,7 @@ def run(
     limit = budget if budget is not None else plan.budget
     if not dry_run:
         conductor.ready(limit)
-    with Ledger(ledger or plan.ledger) as book, stoppable() as stop:
+    with Ledger(ledger or plan.ledger, pictures=pictures or plan.pictures) as book, stoppable() as stop:
         if dry_run:
             show([conductor.plan(book)], as_json=as_json)
             return 0

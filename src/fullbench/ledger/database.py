@@ -10,6 +10,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
+from fullbench.core.errors import LedgerError
 from fullbench.ledger.rows import Row
 
 Durability = Literal["process", "power"]
@@ -104,6 +105,10 @@ class Database(Protocol):
         """What the database itself finds wrong with its files."""
         ...
 
+    def vacuum(self, *, dry_run: bool) -> int:
+        """Give free space back; the bytes that were freed, or would be."""
+        ...
+
     def version(self, reader: Connection) -> int: ...
 
     def size(self, reader: Connection) -> int:
@@ -126,6 +131,8 @@ def database(place: str | Path, durability: Durability = "process") -> Database:
         from fullbench.ledger.postgres import Postgres
 
         return Postgres(str(place))
+    if "://" in str(place):
+        raise LedgerError(f"{place}: a ledger is a file, or on a server under postgresql://user@host/database")
     from fullbench.ledger.sqlite import Sqlite
 
     return Sqlite(Path(place), durability)

@@ -4,11 +4,22 @@ from __future__ import annotations
 
 import os
 import secrets
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 from fullbench.core.errors import LedgerError
 from fullbench.core.pictures import Picture
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A picture in its place: its name there, its bytes, and when it came."""
+
+    digest: str
+    size: int
+    modified: float
 
 
 class Pictures(Protocol):
@@ -26,6 +37,12 @@ class Pictures(Protocol):
         ...
 
     def has(self, digest: str) -> bool: ...
+
+    def all(self) -> Iterator[Kept]:
+        """All that is kept there."""
+        ...
+
+    def remove(self, digest: str) -> None: ...
 
 
 class PictureFolder:
@@ -51,6 +68,14 @@ class PictureFolder:
         if not self.has(picture.digest):
             self.write(picture.digest, picture.data())
 
+    def all(self) -> Iterator[Kept]:
+        for path in sorted(self.folder.glob("??/*")):
+            told = path.stat()
+            yield Kept(path.name, told.st_size, told.st_mtime)
+
+    def remove(self, digest: str) -> None:
+        self.path(digest).unlink(missing_ok=True)
+
     def write(self, digest: str, data: bytes) -> None:
         """Put the bytes of a picture in their place."""
         path = self.path(digest)
@@ -72,5 +97,11 @@ class PictureFolder:
 
 
 def pictures_at(place: str | Path, *, sync: bool = False) -> Pictures:
-    """The place for pictures that a path names."""
+    """The place for pictures that a path or the URL of a bucket names."""
+    if str(place).startswith("s3://"):
+        from fullbench.ledger.buckets import PictureBucket
+
+        return PictureBucket(str(place))
+    if "://" in str(place):
+        raise LedgerError(f"{place}: pictures are kept in a folder or under s3://bucket/prefix")
     return PictureFolder(Path(place), sync=sync)

@@ -306,6 +306,20 @@ class Postgres:
             raise LedgerError(f"{self.place}: the schema {SPACE} there is not a ledger's; it was left untouched")
         return int(words[3])
 
+    def vacuum(self, *, dry_run: bool) -> int:
+        """Let what undone transactions left behind be used again, while others write; bytes as the server guesses."""
+        dead = "n_dead_tup * pg_relation_size(relid) / greatest(n_live_tup + n_dead_tup, 1)"
+        sql = f"SELECT coalesce(sum({dead}), 0)::bigint FROM pg_stat_user_tables WHERE schemaname = ?"
+        with self.plainly():
+            connection = self._connect()
+            try:
+                freed = int(connection.execute(sql, (SPACE,)).fetchone()[0])
+                for table in () if dry_run else schema.TABLES:
+                    connection.raw.execute(_ours(f"VACUUM (ANALYZE) {table}"))
+            finally:
+                connection.close()
+        return freed
+
     def size(self, reader: Connection) -> int:
         sql = "SELECT sum(pg_total_relation_size(oid))::bigint FROM pg_class WHERE relnamespace = ?::regnamespace"
         return int(reader.execute(f"{sql} AND relkind = 'r'", (SPACE,)).fetchone()[0])

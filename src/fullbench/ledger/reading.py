@@ -12,14 +12,14 @@ from fullbench.core.ballots import ballot
 from fullbench.core.cases import FAULTS, Case, Usage, Verdict
 from fullbench.core.items import Item, Response
 from fullbench.core.record import Record
-from fullbench.ledger import rows
+from fullbench.ledger import rows, schema
 from fullbench.ledger.database import Connection
 from fullbench.ledger.rows import Find, Row
 
 Role = Literal["judge", "contestant"]
 Names = str | Sequence[str] | None
 CHUNK = 500
-COUNTED = ("items", "responses", "cases", "verdicts", "failures")
+COUNTED = ("items", "responses", "cases", "verdicts", "failures", "pictures")
 SPENT = (
     ", ".join(f"CAST(coalesce(sum({name}), 0) AS BIGINT)" for name in ("calls", "retries", "tokens_in", "tokens_out"))
     + ", CASE WHEN count(dollars) = count(*) THEN coalesce(sum(dollars), 0.0) END, coalesce(sum(seconds), 0.0)"
@@ -129,8 +129,19 @@ def content_digest(reader: Connection) -> str:
     return whole.hexdigest()
 
 
+def counts(reader: Connection) -> dict[str, int]:
+    return {table: reader.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in COUNTED}
+
+
+def chains(reader: Connection) -> dict[str, int]:
+    """How many rows of how many writers are chained, in how many commits."""
+    each = " UNION ALL ".join(f"SELECT count(*) AS n FROM {table}" for table in schema.TABLES)
+    rows_ = reader.execute(f"SELECT CAST(sum(n) AS BIGINT) FROM ({each}) AS each_table").fetchone()[0]
+    commits, writers = reader.execute("SELECT count(*), count(DISTINCT writer) FROM commits").fetchone()
+    return {"rows": rows_, "commits": commits, "writers": writers}
+
+
 def describe(reader: Connection) -> dict[str, Any]:
-    counts = {table: reader.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in COUNTED}
     faults = {
         (judge, fault): count
         for judge, fault, count in reader.execute(
@@ -145,7 +156,8 @@ def describe(reader: Connection) -> dict[str, Any]:
     }
     return {
         "digest": content_digest(reader),
-        "counts": counts,
+        "counts": counts(reader),
+        "chains": chains(reader),
         "first": first,
         "last": last,
         "accounts": [

@@ -25,10 +25,10 @@ def settle(connection: Connection, pending: Batch) -> tuple[Batch, bool]:
         kept[table] = rows
         if table not in schema.KEYS or not rows:
             continue
-        there = dict(_there(connection, table, rows))
+        there = dict(rows_there(connection, table, rows))
         kept[table] = []
         for row in rows:
-            key = _key(table, row)
+            key = key_of(table, row)
             if key in there:
                 left_out = True
                 bills += _bill(table, row, there[key])
@@ -39,22 +39,23 @@ def settle(connection: Connection, pending: Batch) -> tuple[Batch, bool]:
     return kept, left_out
 
 
-def _key(table: str, row: Row) -> Row:
+def key_of(table: str, row: Row) -> Row:
+    """What there is one of at most."""
     names = schema.columns(table)
     return tuple(row[names.index(name)] for name in schema.KEYS[table])
 
 
-def _there(connection: Connection, table: str, rows: Sequence[Row]) -> Iterator[tuple[Row, Row]]:
+def rows_there(connection: Connection, table: str, rows: Sequence[Row]) -> Iterator[tuple[Row, Row]]:
     """The rows that have one of these keys already, by their keys."""
     names, first = schema.columns(table), schema.KEYS[table][0]
     place = names.index(first)
-    wanted = {_key(table, row) for row in rows}
+    wanted = {key_of(table, row) for row in rows}
     left = iter(dict.fromkeys(row[place] for row in rows))
     while chunk := list(islice(left, LOOKUP)):
         marks = ", ".join("?" * len(chunk))
         sql = f"SELECT {', '.join(names)} FROM {table} WHERE {first} IN ({marks})"
         for row in connection.execute(sql, chunk):
-            if (key := _key(table, tuple(row))) in wanted:
+            if (key := key_of(table, tuple(row))) in wanted:
                 yield key, tuple(row)
 
 

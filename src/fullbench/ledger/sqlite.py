@@ -20,6 +20,9 @@ INSERTS = {
 }
 
 
+_FREE = ("freelist_count", "page_size")
+
+
 class SqliteConnection:
     """A connection that may be handed from thread to thread."""
 
@@ -105,6 +108,27 @@ class Sqlite:
 
     def integrity(self, reader: Connection) -> list[str]:
         return [text for (text,) in reader.execute("PRAGMA integrity_check") if text != "ok"]
+
+    def vacuum(self, *, dry_run: bool) -> int:
+        """Empty the write-ahead log and write the file anew without its free pages."""
+        with self.plainly():
+            connection = self.connect(read_only=False)
+            try:
+                before = self._bytes()
+                if dry_run:
+                    free, page = (connection.execute(f"PRAGMA {name}").fetchone()[0] for name in _FREE)
+                    return int(free * page) + before - self.path.stat().st_size
+                connection.execute("VACUUM")
+                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            finally:
+                connection.close()
+            return before - self._bytes()
+
+    def _wal(self) -> Path:
+        return self.path.with_name(self.path.name + "-wal")
+
+    def _bytes(self) -> int:
+        return self.path.stat().st_size + (self._wal().stat().st_size if self._wal().exists() else 0)
 
     def version(self, reader: Connection) -> int:
         return int(reader.execute("PRAGMA user_version").fetchone()[0])

@@ -17,11 +17,11 @@ an open ledger through `os.fork`.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from itertools import islice
-from pathlib import Path
+from pathlib import Path, PurePath
 from types import TracebackType
 from typing import Any, Self
 
@@ -66,6 +66,7 @@ class Ledger(AbstractContextManager["Ledger"]):
         """
         self._database = database(path, durability)
         self.place = self._database.place
+        self.title = PurePath(self.place).stem
         self.read_only = read_only
         self._keep_pictures = keep_pictures
         self._seen: dict[tuple[str, str], str] = {}
@@ -78,10 +79,33 @@ class Ledger(AbstractContextManager["Ledger"]):
                 self._writer = Writer(self._database, on_commit)
         self._pictures = self._place_of_pictures(pictures, sync=durability == "power")
 
+    @contextmanager
+    def reader(self) -> Iterator[Connection]:
+        """A connection to look at the tables with one's own SQL (`?` for values); all that was added is there."""
+        with self._reading() as reader:
+            yield reader
+
+    def keep_rows(self, table: str, made: Sequence[rows.Row]) -> None:
+        """Commit rows as another ledger has them, without its seals."""
+        self._writing().keep(table, *made)
+
+    def picture(self, digest: str) -> Picture:
+        """The picture of that digest."""
+        return self._find(digest)
+
+    def vacuum(self, *, dry_run: bool = False) -> int:
+        """Give the database's free space back; the bytes that were freed, or would be."""
+        self.flush()
+        while self._readers:
+            self._readers.pop().close()
+        return self._database.vacuum(dry_run=dry_run)
+
     def _place_of_pictures(self, wanted: str | Path | None, *, sync: bool) -> Pictures | None:
         """Where pictures lie: as wanted now, as remembered, or beside the ledger."""
         remembered = self._setting("pictures")
         place = wanted or remembered or self._database.folder
+        self.pictures_named = bool(wanted or remembered)
+        self.has_pictures = place is not None
         if wanted is not None and str(place) != remembered and self._writer is not None:
             self._writer.keep("settings", ("pictures", str(place), time.time()))
         return None if place is None else pictures_at(place, sync=sync)
@@ -281,6 +305,12 @@ class Ledger(AbstractContextManager["Ledger"]):
 
         with self._reading() as reader:
             return list(problems(self._database, reader, self._find, noted))
+
+    def checked(self) -> dict[str, Any]:
+        """What `verify` looks at, counted, as a JSON value."""
+        with self._reading() as reader:
+            counted = {"counts": reading.counts(reader), "chains": reading.chains(reader)}
+            return {"path": self.place, **counted, "head": str(self._head(reader))}
 
     # Within
 
