@@ -99,6 +99,23 @@ def export(
 
 
 @ledger_app.command()
+def tables(
+    source: Annotated[str, typer.Argument(help="A ledger (file or URL), or a .parquet file of verdicts.")],
+    out: Annotated[Path | None, typer.Option(help="A file: .md, .csv, .json, .txt or .html.")] = None,
+    memory: Annotated[str, typer.Option(help="So much memory at most; the rest goes to a temporary file.")] = "1GB",
+    as_json: JsonOption = False,
+) -> None:
+    """Faults, mean marks, duels won, agreement and costs over a ledger of any size, in bounded memory.
+
+    Example: fullbench ledger tables fullbench.ledger --memory 2GB
+    """
+    from fullbench.runs.lake import lake
+
+    with lake(source, memory=memory) as opened:
+        show_tables(opened.tables(), as_json=as_json, out=out)
+
+
+@ledger_app.command()
 def verify(
     ledger: LedgerOption = DEFAULT_LEDGER,
     head: Annotated[

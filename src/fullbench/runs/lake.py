@@ -1,0 +1,217 @@
+"""The standard figures over more verdicts than fit in memory, by DuckDB, from a ledger or its Parquet export."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fullbench.core.cases import FAULTS, Usage
+from fullbench.core.errors import InputError, MissingExtra
+from fullbench.core.results import Cell, Table
+from fullbench.ledger.store import Ledger
+from fullbench.reports.cells import Gaps
+from fullbench.reports.standard import cost_table, fault_table
+from fullbench.stats.clusters import cluster_mean, cluster_share
+
+if TYPE_CHECKING:
+    import duckdb
+
+CHUNK = 50_000
+TEXTS = ("judge", "item", "contestants", "ballot", "criterion", "marks", "fault")
+NUMBERS = ("trial", "calls", "retries", "tokens_in", "tokens_out", "seconds", "dollars")
+
+VERDICTS = """
+CREATE TABLE verdicts AS SELECT row_number() OVER () AS id, judge, item, ballot, criterion, trial, fault,
+    from_json(contestants, '["VARCHAR"]') AS names, CAST(marks AS DOUBLE[]) AS marks,
+    calls, retries, tokens_in, tokens_out, dollars, seconds FROM raw
+"""
+CLUSTERED = """
+WITH sums AS MATERIALIZED (SELECT {by}, item, sum({value}) AS part, count(*) AS size FROM {rows} GROUP BY ALL),
+     wholes AS (SELECT {by}, fsum(part) AS total, sum(size)::BIGINT AS n, count(*) AS clusters FROM sums GROUP BY ALL)
+SELECT {by}, any_value(total), any_value(n), any_value(clusters), fsum(pow(part - total / n * size, 2))
+FROM sums JOIN wholes USING ({by}) GROUP BY {by} ORDER BY {by}
+"""
+"""For each group the sum, the number, the clusters (items), and the squares of `stats.clusters`."""
+
+DUELS = """
+CREATE VIEW duels AS
+WITH compared AS (
+    SELECT judge, item, names[i] AS one, names[j] AS two, marks[i] - marks[j] AS difference
+    FROM verdicts, unnest(range(1, len(names))) AS a(i), unnest(range(2, len(names) + 1)) AS b(j)
+    WHERE marks IS NOT NULL AND i < j
+    UNION ALL
+    SELECT a.judge, a.item, a.names[1], b.names[1], a.marks[1] - b.marks[1]
+    FROM verdicts a JOIN verdicts b USING (judge, item, ballot, criterion, trial)
+    WHERE a.marks IS NOT NULL AND b.marks IS NOT NULL AND len(a.names) = 1 AND len(b.names) = 1
+      AND (a.names[1], a.marks[1], a.id) < (b.names[1], b.marks[1], b.id)
+)
+SELECT judge, item, one AS contestant, (sign(difference) + 1) / 2 AS won FROM compared
+UNION ALL SELECT judge, item, two, (1 - sign(difference)) / 2 FROM compared
+"""
+MEETINGS = """
+CREATE VIEW meetings AS
+WITH ruled AS (
+    SELECT id, judge, item, criterion, ballot, list_sort(names) AS names, len(names) AS size, marks[1] AS mark,
+        CASE WHEN len(names) > 1 AND len(list_filter(marks, lambda one: one = list_max(marks))) = 1
+             THEN names[list_position(marks, list_max(marks))] END AS winner
+    FROM verdicts WHERE marks IS NOT NULL
+)
+SELECT a.judge, b.judge AS other, a.item,
+    CASE WHEN a.size = 1 THEN 'scores' WHEN ballot = 'ranking' THEN 'rankings' ELSE 'pairs' END AS shape,
+    CAST(CASE WHEN a.size = 1 THEN a.mark = b.mark ELSE a.winner IS NOT DISTINCT FROM b.winner END AS INT) AS same,
+    CASE WHEN a.size = 1 THEN a.mark END AS one, CASE WHEN a.size = 1 THEN b.mark END AS two
+FROM ruled a JOIN ruled b USING (item, criterion, ballot, names) WHERE a.judge < b.judge
+"""
+
+
+@contextmanager
+def lake(source: str, *, memory: str = "1GB") -> Iterator[Lake]:
+    """The verdicts of a ledger, or of a Parquet file that was exported from one, in a file that goes away after."""
+    try:
+        import duckdb
+    except ImportError as error:
+        raise MissingExtra("tables over a whole ledger", "lake") from error
+    with tempfile.TemporaryDirectory(prefix="fullbench-lake-") as folder:
+        settings: dict[str, str | bool | int | float | list[str]] = {
+            "memory_limit": memory, "temp_directory": f"{folder}/spill", "preserve_insertion_order": False,
+        }  # fmt: skip
+        try:
+            with duckdb.connect(f"{folder}/lake.duckdb", config=settings) as connection:
+                yield Lake(connection, source)
+        except duckdb.OutOfMemoryException as error:
+            raise InputError(f"{memory} of memory are too little for this; give more with --memory") from error
+        except duckdb.Error as error:
+            raise InputError(f"the verdicts could not be read ({str(error).splitlines()[0]})", path=source) from error
+
+
+class Lake:
+    """Verdicts in DuckDB. Every table is computed there; what comes back has one row for each judge or contestant."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, source: str) -> None:
+        self._connection = connection
+        self._contestants: list[list[Cell]] = []
+        if Path(source).suffix == ".parquet":
+            if not Path(source).exists():
+                raise InputError("there is no such file", path=source)
+            connection.read_parquet(source).create_view("raw")
+        else:
+            with Ledger(source, read_only=True) as ledger:
+                self._fill(ledger)
+        for statement in (VERDICTS, DUELS, MEETINGS):
+            connection.execute(statement)
+        connection.execute("DROP VIEW raw" if Path(source).suffix == ".parquet" else "DROP TABLE raw")
+
+    def _fill(self, ledger: Ledger) -> None:
+        columns = [*(f"{name} VARCHAR" for name in TEXTS), *(f"{name} DOUBLE" for name in NUMBERS)]
+        self._connection.execute(f"CREATE TABLE raw ({', '.join(columns)})")
+        with ledger.reader() as reader:
+            rows = reader.stream(f"SELECT {', '.join((*TEXTS, *NUMBERS))} FROM verdicts")
+            while chunk := list(islice(rows, CHUNK)):
+                self._insert(chunk)
+        for account in ledger.bill():
+            used = account.usage
+            if account.role == "contestant":
+                self._contestants.append(
+                    [account.name, account.given, account.failures, used.calls, used.retries, used.tokens_in,
+                     used.tokens_out, used.dollars]
+                )  # fmt: skip
+
+    def _insert(self, chunk: Sequence[tuple[Any, ...]]) -> None:
+        """A chunk of rows by columns; a text that is not there goes as the empty one, a price as less than nothing."""
+        import numpy as np
+
+        made = list(zip(*chunk, strict=True))
+        texts = {n: np.array([v or "" for v in c], dtype=object) for n, c in zip(TEXTS, made, strict=False)}
+        numbers = made[len(TEXTS) :]
+        given = {n: np.array([v or 0.0 for v in c]) for n, c in zip(NUMBERS, numbers, strict=True)}
+        given["priced"] = np.array([value is not None for value in numbers[-1]])
+        self._connection.register("chunk", {**texts, **given})
+        named = [*(f"nullif({n}, '')" if n in {"marks", "fault"} else n for n in TEXTS), *NUMBERS[:-1]]
+        self._connection.execute(
+            f"INSERT INTO raw SELECT {', '.join(named)}, CASE WHEN priced THEN dollars END FROM chunk"
+        )
+        self._connection.unregister("chunk")
+
+    def tables(self) -> list[Table]:
+        """Faults, means, duels won, agreement between judges, and what it cost."""
+        made = [self.faults(), self.means(), self.duels(), self.agreement(), self.costs(), self.contestants()]
+        return [table for table in made if table.rows]
+
+    def faults(self) -> Table:
+        kinds = ", ".join(f"count(*) FILTER (fault = '{fault}')" for fault in FAULTS)
+        counts = {
+            judge: dict(zip(("verdicts", *FAULTS), found, strict=True))
+            for judge, *found in self._rows(f"SELECT judge, count(*), {kinds} FROM verdicts GROUP BY 1 ORDER BY 1")
+        }
+        return fault_table(counts)
+
+    def costs(self) -> Table:
+        used = {
+            judge: (count, Usage(int(calls), int(retries), int(into), int(out), None if unpriced else dollars, seconds))
+            for judge, count, calls, retries, into, out, dollars, unpriced, seconds in self._rows(
+                "SELECT judge, count(*), sum(calls), sum(retries), sum(tokens_in), sum(tokens_out), fsum(dollars), "
+                "count(*) FILTER (dollars IS NULL), fsum(seconds) FROM verdicts GROUP BY 1 ORDER BY 1"
+            )
+        }
+        return cost_table(used)
+
+    def means(self) -> Table:
+        """The mean mark of each contestant by each judge, on each ballot that marks one response at a time."""
+        gaps = Gaps()
+        source = "(SELECT judge, ballot, names[1] AS contestant, item, marks[1] AS mark FROM verdicts "
+        rows: list[list[Cell]] = [
+            [judge, form, who, gaps.cell(f"{judge}, {who}", partial(cluster_mean, *sums))]
+            for judge, form, who, *sums in self._clustered(
+                "judge, ballot, contestant", "mark", source + "WHERE marks IS NOT NULL AND len(names) = 1)"
+            )
+        ]
+        return Table("means", "Mean marks", ("judge", "ballot", "contestant", "mean"), rows, [_NOTE, *gaps.notes])
+
+    def duels(self) -> Table:
+        """The share of duels that each contestant won by each judge, ties as halves."""
+        gaps = Gaps()
+        rows: list[list[Cell]] = [
+            [judge, who, gaps.cell(f"{judge}, {who}", partial(cluster_share, *sums))]
+            for judge, who, *sums in self._clustered("judge, contestant", "won", "duels")
+        ]
+        return Table("duels", "Duels won", ("judge", "contestant", "duels won"), rows, [_NOTE, *gaps.notes])
+
+    def agreement(self) -> Table:
+        """How often two judges rule alike on the same responses: the same mark, or the same winner."""
+        gaps = Gaps()
+        correlations = {
+            (judge, other): r
+            for judge, other, r in self._rows(
+                "SELECT judge, other, CASE WHEN stddev_pop(one) > 0 AND stddev_pop(two) > 0 THEN corr(one, two) END "
+                "FROM meetings WHERE shape = 'scores' GROUP BY 1, 2"
+            )
+        }
+        rows: list[list[Cell]] = [
+            [judge, other, shape, gaps.cell(f"{judge} and {other}", partial(cluster_share, *sums)),
+             correlations.get((judge, other)) if shape == "scores" else None]
+            for judge, other, shape, *sums in self._clustered("judge, other, shape", "same", "meetings")
+        ]  # fmt: skip
+        notes = ["The same mark for scores, the same winner otherwise; r is Pearson's, for scores.", _NOTE]
+        columns = ("judge", "other", "on", "same ruling", "r")
+        return Table("between judges", "Agreement between judges", columns, rows, [*notes, *gaps.notes])
+
+    def contestants(self) -> Table:
+        """What the contestants' answers used, failed calls included; a Parquet file does not know."""
+        columns = (
+            "contestant", "responses", "failures", "calls", "retries", "tokens in", "tokens out", "dollars",
+        )  # fmt: skip
+        return Table("answers", "What answering cost", columns, self._contestants)
+
+    def _rows(self, sql: str) -> Iterator[tuple[Any, ...]]:
+        yield from self._connection.execute(sql).fetchall()
+
+    def _clustered(self, by: str, value: str, rows: str) -> Iterator[tuple[Any, ...]]:
+        return self._rows(CLUSTERED.format(by=by, value=value, rows=rows))
+
+
+_NOTE = "Intervals are robust to several rows of one item (one pass, Student's t); `fullbench report` resamples items."
