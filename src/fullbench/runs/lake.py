@@ -82,6 +82,7 @@ def lake(source: str, *, memory: str = "1GB") -> Iterator[Lake]:
         }  # fmt: skip
         try:
             with duckdb.connect(f"{folder}/lake.duckdb", config=settings) as connection:
+                connection.execute("SET enable_progress_bar = false")
                 yield Lake(connection, source)
         except duckdb.OutOfMemoryException as error:
             raise InputError(f"{memory} of memory are too little for this; give more with --memory") from error
