@@ -8,13 +8,17 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import FrameType
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from fullbench.core.results import Table
 from fullbench.runs.engine import Stop, Tally
+
+if TYPE_CHECKING:
+    from fullbench.ledger.store import Ledger
 
 LedgerOption = Annotated[
     str,
@@ -44,6 +48,21 @@ DEFAULT_LEDGER = "fullbench.ledger"
 def say(text: str) -> None:
     """A sentence for the person, on standard error."""
     typer.echo(text, err=True)
+
+
+@contextmanager
+def ledger_if_any(place: str | Path) -> Iterator[Ledger]:
+    """The ledger for looking only; an empty one where there is none, so that looking leaves nothing behind."""
+    from fullbench.ledger.database import database
+    from fullbench.ledger.store import Ledger
+
+    found = database(place)
+    if found.exists():
+        with Ledger(place, read_only=True) as book:
+            yield book
+        return
+    with TemporaryDirectory() as folder, Ledger(Path(folder) / found.path.name) as book:
+        yield book
 
 
 @contextmanager

@@ -93,7 +93,7 @@ class PictureBucket:
                 return path
         with self._plainly():
             data = self._client.get_object(Bucket=self.bucket, Key=self._key(digest))["Body"].read()
-        if Picture.of(data).digest != digest:
+        if Picture.as_given(data, data).digest != digest:
             raise LedgerError(f"{self.place}: the picture {digest} there has other bytes than its name says")
         self._cache.write(digest, data)
         return path

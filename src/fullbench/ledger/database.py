@@ -69,6 +69,9 @@ class Database(Protocol):
     place: str
     """How it is called in sentences: a path, or a URL without its password."""
 
+    path: Path
+    """What is kept beside it on this machine has its name from this path: the file, or one named as the database."""
+
     folder: Path | None
     """Where pictures lie unless the user says otherwise; None where there is no such place."""
 
@@ -77,6 +80,10 @@ class Database(Protocol):
 
     def prepare(self, *, read_only: bool) -> None:
         """Make the ledger where there is none, bring an older one up to date, refuse what is no ledger of ours."""
+        ...
+
+    def exists(self) -> bool:
+        """Whether there is a ledger; looking makes none."""
         ...
 
     def connect(self, *, read_only: bool) -> Connection: ...

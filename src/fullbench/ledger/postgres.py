@@ -167,6 +167,7 @@ class Postgres:
         self.errors: tuple[type[Exception], ...] = (psycopg.Error,)
         self._url = url
         self.place = shown(url)
+        self.path = Path(f"{self.place.rpartition('/')[2] or 'server'}.ledger")
 
     def prepare(self, *, read_only: bool) -> None:
         with self.plainly():
@@ -194,6 +195,14 @@ class Postgres:
             for statement in _statements():
                 connection.raw.execute(_ours(statement))
         return schema.VERSION
+
+    def exists(self) -> bool:
+        with self.plainly():
+            connection = self._connect()
+            try:
+                return self.version(connection) > 0
+            finally:
+                connection.close()
 
     def connect(self, *, read_only: bool) -> PostgresConnection:
         connection = self._connect()

@@ -87,6 +87,9 @@ class Sqlite:
     def prepare(self, *, read_only: bool) -> None:
         opening.prepare(self.path, read_only=read_only)
 
+    def exists(self) -> bool:
+        return self.path.exists()
+
     def connect(self, *, read_only: bool) -> SqliteConnection:
         return SqliteConnection(opening.connect(self.path, read_only=read_only, durability=self._durability))
 
