@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from itertools import islice
+from itertools import combinations, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,47 +25,60 @@ CHUNK = 50_000
 TEXTS = ("judge", "item", "contestants", "ballot", "criterion", "marks", "fault")
 NUMBERS = ("trial", "calls", "retries", "tokens_in", "tokens_out", "seconds", "dollars")
 
-VERDICTS = """
-CREATE TABLE verdicts AS SELECT row_number() OVER () AS id, judge, item, ballot, criterion, trial, fault,
-    from_json(contestants, '["VARCHAR"]') AS names, CAST(marks AS DOUBLE[]) AS marks,
-    calls, retries, tokens_in, tokens_out, dollars, seconds FROM raw
-"""
+LOADING = (
+    "CREATE TYPE judges AS ENUM (SELECT DISTINCT judge FROM raw ORDER BY 1)",
+    "CREATE TYPE forms AS ENUM (SELECT DISTINCT ballot FROM raw ORDER BY 1)",
+    "CREATE TYPE criteria AS ENUM (SELECT DISTINCT criterion FROM raw ORDER BY 1)",
+    """CREATE TYPE people AS ENUM (
+        SELECT DISTINCT unnest(from_json(contestants, '["VARCHAR"]')) AS name
+        FROM (SELECT DISTINCT contestants FROM raw) ORDER BY 1)""",
+    "CREATE TABLE codes AS SELECT item, row_number() OVER () AS code FROM (SELECT DISTINCT item FROM raw)",
+    """CREATE TABLE verdicts AS SELECT judge::judges AS judge, code AS item, ballot::forms AS ballot,
+        criterion::criteria AS criterion, trial::INT AS trial, fault,
+        from_json(contestants, '["VARCHAR"]')::people[] AS names, marks::DOUBLE[] AS marks,
+        calls, retries, tokens_in, tokens_out, dollars, seconds
+    FROM raw JOIN codes USING (item) ORDER BY judge""",
+    "DROP TABLE codes",
+)
+"""Verdicts with numbers for names: what is grouped and joined by is small, and a judge's rows lie together."""
+
 CLUSTERED = """
-WITH sums AS MATERIALIZED (SELECT {by}, item, sum({value}) AS part, count(*) AS size FROM {rows} GROUP BY ALL),
+WITH sums AS MATERIALIZED (SELECT {by}, item, sum(value) AS part, sum(size) AS size FROM ({rows}) GROUP BY ALL),
      wholes AS (SELECT {by}, fsum(part) AS total, sum(size)::BIGINT AS n, count(*) AS clusters FROM sums GROUP BY ALL)
-SELECT {by}, any_value(total), any_value(n), any_value(clusters), fsum(pow(part - total / n * size, 2))
+SELECT {by}, any_value(total), any_value(n), any_value(clusters), fsum(pow(part - total / n * sums.size, 2))
 FROM sums JOIN wholes USING ({by}) GROUP BY {by} ORDER BY {by}
 """
 """For each group the sum, the number, the clusters (items), and the squares of `stats.clusters`."""
 
-DUELS = """
-CREATE VIEW duels AS
-WITH compared AS (
-    SELECT judge, item, names[i] AS one, names[j] AS two, marks[i] - marks[j] AS difference
-    FROM verdicts, unnest(range(1, len(names))) AS a(i), unnest(range(2, len(names) + 1)) AS b(j)
-    WHERE marks IS NOT NULL AND i < j
-    UNION ALL
-    SELECT a.judge, a.item, a.names[1], b.names[1], a.marks[1] - b.marks[1]
-    FROM verdicts a JOIN verdicts b USING (judge, item, ballot, criterion, trial)
-    WHERE a.marks IS NOT NULL AND b.marks IS NOT NULL AND len(a.names) = 1 AND len(b.names) = 1
-      AND (a.names[1], a.marks[1], a.id) < (b.names[1], b.marks[1], b.id)
-)
-SELECT judge, item, one AS contestant, (sign(difference) + 1) / 2 AS won FROM compared
-UNION ALL SELECT judge, item, two, (1 - sign(difference)) / 2 FROM compared
+MARKS = """
+SELECT ballot, names[1] AS contestant, item, marks[1] AS value, 1 AS size
+FROM verdicts WHERE judge = $judge AND marks IS NOT NULL AND len(names) = 1
 """
+DUELS = """
+SELECT contestant, item, below + (alike - 1) / 2 AS value, others AS size FROM (
+    SELECT contestant, item, rank() OVER panel - 1 AS below, count(*) OVER (panel RANGE CURRENT ROW) AS alike,
+        count(*) OVER (PARTITION BY panel_number, item, ballot, criterion, trial) - 1 AS others
+    FROM (
+        SELECT unnest(names) AS contestant, unnest(marks) AS mark, item, ballot, criterion, trial,
+            CASE WHEN len(names) > 1 THEN rowid END AS panel_number
+        FROM verdicts WHERE judge = $judge AND marks IS NOT NULL
+    ) WINDOW panel AS (PARTITION BY panel_number, item, ballot, criterion, trial ORDER BY mark)
+) WHERE others > 0
+"""
+"""What each contestant won in each panel, ties as halves, and against how many; single marks make a panel together."""
+
 MEETINGS = """
-CREATE VIEW meetings AS
 WITH ruled AS (
-    SELECT id, judge, item, criterion, ballot, list_sort(names) AS names, len(names) AS size, marks[1] AS mark,
+    SELECT judge, item, criterion, ballot, list_sort(names) AS names, marks[1] AS mark,
         CASE WHEN len(names) > 1 AND len(list_filter(marks, lambda one: one = list_max(marks))) = 1
              THEN names[list_position(marks, list_max(marks))] END AS winner
-    FROM verdicts WHERE marks IS NOT NULL
+    FROM verdicts WHERE judge IN ($judge, $other) AND marks IS NOT NULL
 )
-SELECT a.judge, b.judge AS other, a.item,
-    CASE WHEN a.size = 1 THEN 'scores' WHEN ballot = 'ranking' THEN 'rankings' ELSE 'pairs' END AS shape,
-    CAST(CASE WHEN a.size = 1 THEN a.mark = b.mark ELSE a.winner IS NOT DISTINCT FROM b.winner END AS INT) AS same,
-    CASE WHEN a.size = 1 THEN a.mark END AS one, CASE WHEN a.size = 1 THEN b.mark END AS two
-FROM ruled a JOIN ruled b USING (item, criterion, ballot, names) WHERE a.judge < b.judge
+SELECT a.item,
+    CASE WHEN len(names) = 1 THEN 'scores' WHEN ballot = 'ranking' THEN 'rankings' ELSE 'pairs' END AS shape,
+    CAST(CASE WHEN len(names) = 1 THEN a.mark = b.mark ELSE a.winner IS NOT DISTINCT FROM b.winner END AS INT) AS value,
+    1 AS size, a.mark AS one, b.mark AS two
+FROM ruled a JOIN ruled b USING (item, criterion, ballot, names) WHERE a.judge = $judge AND b.judge = $other
 """
 
 
@@ -103,7 +116,9 @@ class Lake:
         else:
             with Ledger(source, read_only=True) as ledger:
                 self._fill(ledger)
-        for statement in (VERDICTS, DUELS, MEETINGS):
+        if connection.execute("SELECT count(*) FROM raw").fetchone() == (0,):
+            raise InputError("there is no verdict in it", path=source)
+        for statement in LOADING:
             connection.execute(statement)
         connection.execute("DROP VIEW raw" if Path(source).suffix == ".parquet" else "DROP TABLE raw")
 
@@ -164,12 +179,10 @@ class Lake:
     def means(self) -> Table:
         """The mean mark of each contestant by each judge, on each ballot that marks one response at a time."""
         gaps = Gaps()
-        source = "(SELECT judge, ballot, names[1] AS contestant, item, marks[1] AS mark FROM verdicts "
         rows: list[list[Cell]] = [
             [judge, form, who, gaps.cell(f"{judge}, {who}", partial(cluster_mean, *sums))]
-            for judge, form, who, *sums in self._clustered(
-                "judge, ballot, contestant", "mark", source + "WHERE marks IS NOT NULL AND len(names) = 1)"
-            )
+            for judge in self._judges()
+            for form, who, *sums in self._clustered("ballot, contestant", MARKS, judge=judge)
         ]
         return Table("means", "Mean marks", ("judge", "ballot", "contestant", "mean"), rows, [_NOTE, *gaps.notes])
 
@@ -178,28 +191,32 @@ class Lake:
         gaps = Gaps()
         rows: list[list[Cell]] = [
             [judge, who, gaps.cell(f"{judge}, {who}", partial(cluster_share, *sums))]
-            for judge, who, *sums in self._clustered("judge, contestant", "won", "duels")
+            for judge in self._judges()
+            for who, *sums in self._clustered("contestant", DUELS, judge=judge)
         ]
         return Table("duels", "Duels won", ("judge", "contestant", "duels won"), rows, [_NOTE, *gaps.notes])
 
     def agreement(self) -> Table:
         """How often two judges rule alike on the same responses: the same mark, or the same winner."""
         gaps = Gaps()
-        correlations = {
-            (judge, other): r
-            for judge, other, r in self._rows(
-                "SELECT judge, other, CASE WHEN stddev_pop(one) > 0 AND stddev_pop(two) > 0 THEN corr(one, two) END "
-                "FROM meetings WHERE shape = 'scores' GROUP BY 1, 2"
-            )
-        }
-        rows: list[list[Cell]] = [
-            [judge, other, shape, gaps.cell(f"{judge} and {other}", partial(cluster_share, *sums)),
-             correlations.get((judge, other)) if shape == "scores" else None]
-            for judge, other, shape, *sums in self._clustered("judge, other, shape", "same", "meetings")
-        ]  # fmt: skip
+        rows: list[list[Cell]] = []
+        for judge, other in combinations(self._judges(), 2):
+            for shape, *sums in self._clustered("shape", MEETINGS, judge=judge, other=other):
+                same = gaps.cell(f"{judge} and {other}", partial(cluster_share, *sums))
+                rows.append([judge, other, shape, same, self._r(judge, other) if shape == "scores" else None])
         notes = ["The same mark for scores, the same winner otherwise; r is Pearson's, for scores.", _NOTE]
         columns = ("judge", "other", "on", "same ruling", "r")
         return Table("between judges", "Agreement between judges", columns, rows, [*notes, *gaps.notes])
+
+    def _r(self, judge: str, other: str) -> float | None:
+        """Pearson's r of two judges' scores; None where one of them does not vary."""
+        varies = "stddev_pop(one) > 0 AND stddev_pop(two) > 0"
+        sql = f"SELECT CASE WHEN {varies} THEN corr(one, two) END FROM ({MEETINGS}) WHERE shape = 'scores'"
+        ((found,),) = self._rows(sql, judge=judge, other=other)
+        return None if found is None else float(found)
+
+    def _judges(self) -> list[str]:
+        return [judge for (judge,) in self._rows("SELECT DISTINCT judge FROM verdicts ORDER BY 1")]
 
     def contestants(self) -> Table:
         """What the contestants' answers used, failed calls included; a Parquet file does not know."""
@@ -208,11 +225,11 @@ class Lake:
         )  # fmt: skip
         return Table("answers", "What answering cost", columns, self._contestants)
 
-    def _rows(self, sql: str) -> Iterator[tuple[Any, ...]]:
-        yield from self._connection.execute(sql).fetchall()
+    def _rows(self, sql: str, **values: str) -> Iterator[tuple[Any, ...]]:
+        yield from self._connection.execute(sql, values or None).fetchall()
 
-    def _clustered(self, by: str, value: str, rows: str) -> Iterator[tuple[Any, ...]]:
-        return self._rows(CLUSTERED.format(by=by, value=value, rows=rows))
+    def _clustered(self, by: str, rows: str, **values: str) -> Iterator[tuple[Any, ...]]:
+        return self._rows(CLUSTERED.format(by=by, rows=rows), **values)
 
 
 _NOTE = "Intervals are robust to several rows of one item (one pass, Student's t); `fullbench report` resamples items."
