@@ -72,7 +72,7 @@ def export(
     say(f"Next: fullbench run {out / 'study.toml'}")
 
 
-def _dpo(out: Path, judge: str | None, ledger: Path, margin: float) -> None:
+def _dpo(out: Path, judge: str | None, ledger: str, margin: float) -> None:
     from fullbench.core.errors import InputError
     from fullbench.ledger.store import Ledger
     from fullbench.runs.dpo import export_dpo

@@ -13,6 +13,7 @@ from fullbench.cli.common import (
     DryRunOption,
     JsonOption,
     LedgerOption,
+    PicturesOption,
     QuietOption,
     closing,
     ledger_if_any,
@@ -37,6 +38,7 @@ def judge(
     trials: Annotated[int, typer.Option(min=1, help="How often every case is heard.")] = 1,
     seed: Annotated[int, typer.Option(help="For whatever is drawn at random.")] = 0,
     ledger: LedgerOption = DEFAULT_LEDGER,
+    pictures: PicturesOption = None,
     report: Annotated[Path | None, typer.Option(help="Write a page with tables, charts and cases here.")] = None,
     budget: BudgetOption = None,
     dry_run: DryRunOption = False,
@@ -71,7 +73,7 @@ def judge(
             show([conductor.plan(book)], as_json=as_json)
         return 0
     conductor.ready(budget)
-    with Ledger(ledger) as book, stoppable() as stop:
+    with Ledger(ledger, pictures=pictures) as book, stoppable() as stop:
         done = conductor.conduct(book, budget=budget, stop=stop, quiet=quiet)
         show(done.tables, as_json=as_json)
         if report is not None:

@@ -11,6 +11,7 @@ from fullbench.cli.common import (
     BudgetOption,
     DryRunOption,
     JsonOption,
+    PicturesOption,
     QuietOption,
     closing,
     ledger_if_any,
@@ -22,7 +23,10 @@ from fullbench.cli.common import (
 
 def run(
     study: Annotated[Path, typer.Argument(help="The study, a TOML file.")],
-    ledger: Annotated[Path | None, typer.Option("--ledger", help="Instead of the study's own ledger.")] = None,
+    ledger: Annotated[
+        str | None, typer.Option("--ledger", help="Instead of the study's own ledger: a file or a URL.")
+    ] = None,
+    pictures: PicturesOption = None,
     budget: BudgetOption = None,
     dry_run: DryRunOption = False,
     as_json: JsonOption = False,
@@ -51,7 +55,7 @@ def run(
             show([conductor.plan(book)], as_json=as_json)
         return 0
     conductor.ready(limit)
-    with Ledger(ledger or plan.ledger) as book, stoppable() as stop:
+    with Ledger(ledger or plan.ledger, pictures=pictures or plan.pictures) as book, stoppable() as stop:
         done = conductor.conduct(book, budget=limit, stop=stop, quiet=quiet)
         show(done.tables, as_json=as_json)
         if plan.report is not None:
