@@ -9,7 +9,7 @@ from collections import Counter
 from pathlib import Path
 
 from fullbench import Usage
-from fullbench.runs.engine import Tally
+from fullbench.runs.engines import Tally
 from fullbench.runs.progress import LineWatch
 
 

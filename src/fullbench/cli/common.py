@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 
 from fullbench.core.results import Table
-from fullbench.runs.engine import Stop, Tally
+from fullbench.runs.engines import Stop, Tally
 
 LedgerOption = Annotated[
     Path, typer.Option("--ledger", envvar="FULLBENCH_LEDGER", help="Where responses and verdicts are kept.")

@@ -5,6 +5,7 @@
     │   ├── InputError             a file or value that does not fit, with file and line where known
     │   ├── MissingExtra           an optional dependency that this call needs
     │   ├── LedgerError            a ledger that cannot be opened, read or written
+    │   ├── EngineError            a cluster that cannot be joined, or that has no room for a worker
     │   └── ModelError             a model that will not serve us: key refused, unknown name, no server
     └── BudgetSpent                the money set aside is used up; what was done is kept
 
@@ -51,6 +52,10 @@ class MissingExtra(UserError):
 
 class LedgerError(UserError):
     """A ledger that cannot be opened, read or written."""
+
+
+class EngineError(UserError):
+    """A cluster that cannot be joined, has no room for a worker, or is set up differently from this machine."""
 
 
 class ModelError(UserError):

@@ -17,7 +17,7 @@ from fullbench.core.results import Table
 from fullbench.ledger.store import Ledger
 from fullbench.runs import plan, specs
 from fullbench.runs.answer import answer
-from fullbench.runs.engine import Budget, Stop, Tally
+from fullbench.runs.engines import Budget, Stop, Tally
 from fullbench.runs.hear import hear
 from fullbench.runs.progress import watching
 from fullbench.runs.study import Study, own_cases

@@ -14,7 +14,7 @@ from fullbench.core.results import Cell, Table
 from fullbench.judges.extracting import SecondReader
 from fullbench.judges.prompted import PromptedJudge
 from fullbench.ledger.store import Ledger
-from fullbench.runs.engine import LOOKUP, Budget, Key
+from fullbench.runs.engines import LOOKUP, Budget, Key
 
 SAMPLE = 200
 _WORDS_OUT = {"direct": 8, "analyze": 300, "steps": 300, "answer": 300}

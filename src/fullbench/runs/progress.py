@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING
 
 from fullbench.core.cases import Usage
-from fullbench.runs.engine import Tally, Watch
+from fullbench.runs.engines import Tally, Watch
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
