@@ -27,6 +27,10 @@ BudgetOption = Annotated[
 DryRunOption = Annotated[
     bool, typer.Option("--dry-run", help="Say what would be asked and what it would cost; ask nothing.")
 ]
+EngineOption = Annotated[
+    str | None,
+    typer.Option("--engine", help="Where to ask from: here, ray (started here), ray:auto, ray:HOST:PORT, ray://..."),
+]
 DEFAULT_LEDGER = Path("fullbench.ledger")
 
 

@@ -14,11 +14,23 @@ A reply that could not be fetched is none of these: it is a `Failure`, data besi
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 
 class FullbenchError(Exception):
-    """Everything this package raises on purpose."""
+    """Everything this package raises on purpose. It may be sent from one process to another."""
+
+    def __reduce__(self) -> tuple[Callable[..., FullbenchError], tuple[Any, ...]]:
+        return _again, (type(self), self.args, self.__dict__)
+
+
+def _again(kind: type[FullbenchError], args: tuple[Any, ...], state: dict[str, Any]) -> FullbenchError:
+    """An error as it was, whatever its kind asks for when it is made."""
+    error = kind.__new__(kind, *args)
+    error.__dict__.update(state)
+    return error
 
 
 class UserError(FullbenchError):

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from fullbench.core.errors import InputError
 from fullbench.core.models import Prompt, Reply
 from fullbench.models.dialects import Dialect, OpenAI
-from fullbench.models.limits import CEILING, START, Pace, Throttle
+from fullbench.models.limits import START, Rate, office
 from fullbench.models.prices import Price, is_local, price_of
 from fullbench.models.settings import Key, Limits, Sampling
 from fullbench.models.streaming import stream
@@ -65,10 +65,16 @@ class ChatModel:
         return self.listed if self.listed is not None else price_of(self.model, self.url)
 
     @cached_property
-    def _paces(self) -> tuple[Pace | None, Pace | None]:
+    def _server(self) -> str:
+        """What the limits hold for: a model at an address."""
+        return f"{self.model} at {self.url}"
+
+    @cached_property
+    def _rates(self) -> tuple[Rate | None, Rate | None]:
+        rpm, tpm = self.limits.rpm, self.limits.tpm
         return (
-            None if self.limits.rpm is None else Pace(self.limits.rpm),
-            None if self.limits.tpm is None else Pace(self.limits.tpm),
+            None if rpm is None else office().rate(self._server, "requests", rpm),
+            None if tpm is None else office().rate(self._server, "tokens", tpm),
         )
 
     def answer(self, prompts: Iterable[Prompt]) -> Iterator[Reply]:
@@ -79,11 +85,11 @@ class ChatModel:
         line = Line(self.dialect, self.url, self.model, self.sampling, self.limits, self.price, self.key, secret)
         given = self.limits.concurrency
         start = self._learned.get("width", given or START)
-        throttle = Throttle(start, given or CEILING)
+        throttle = office().throttle(self._server, start, given)
 
         def replies() -> Iterator[Reply]:
             try:
-                yield from stream(prompts, Caller(line, throttle, *self._paces))
+                yield from stream(prompts, Caller(line, throttle, *self._rates))
             finally:
                 self._learned["width"] = throttle.width
 

@@ -21,7 +21,7 @@ from fullbench.core.models import Prompt, Reply
 from fullbench.models import complaints
 from fullbench.models.complaints import Kind
 from fullbench.models.dialects import Answer, Dialect
-from fullbench.models.limits import Pace, Throttle
+from fullbench.models.limits import Rate, Throttle
 from fullbench.models.prices import is_local
 from fullbench.models.settings import Key, Limits, Sampling
 from fullbench.models.tokens import estimate, words
@@ -95,7 +95,7 @@ class _Body(BytesPayload):
 class Caller:
     """Asks one server, as many prompts at a time as its throttle lets through."""
 
-    def __init__(self, line: Line, throttle: Throttle, requests: Pace | None, tokens: Pace | None) -> None:
+    def __init__(self, line: Line, throttle: Throttle, requests: Rate | None, tokens: Rate | None) -> None:
         self._line = line
         self._throttle = throttle
         self._requests = requests
@@ -122,6 +122,7 @@ class Caller:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        await self._throttle.close()
         await self._session.close()
 
     @property
@@ -173,7 +174,7 @@ class Caller:
                 self._answered = True
                 self._throttle.went_well()
             elif result.kind == "busy":
-                self._throttle.was_too_much(sent)
+                self._throttle.was_too_much(sent, result.wait)
             return result
         finally:
             self._throttle.leave()

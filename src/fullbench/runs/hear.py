@@ -64,7 +64,7 @@ def _job(judge: Judge, docket: Docket, ledger: Ledger, spec: str | None) -> Job[
         ask=judge.hear,
         recipe=_Recipe(judge.name, _wants_gpu(judge), spec or judge),
         settles=lambda outcome: (outcome.case, outcome.trial),
-        keep=lambda outcome: ledger.add(outcome),
+        keep=ledger.add,
         sole=lambda: ledger.sole(judge.name),
         flush=ledger.flush,
     )

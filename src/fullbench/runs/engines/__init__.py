@@ -1,5 +1,6 @@
 """Engines: where the asking of a run is done. This machine, or a cluster of machines."""
 
+from fullbench.runs.engines.naming import engine
 from fullbench.runs.engines.recipes import remade
 from fullbench.runs.engines.work import (
     HERE,
@@ -28,6 +29,7 @@ __all__ = [
     "Stop",
     "Tally",
     "Watch",
+    "engine",
     "remade",
     "work",
 ]

@@ -169,7 +169,7 @@ def work(
         started = time.monotonic()
         try:
             with job.sole():
-                _work(job, tally, engine, budget, stop, watch)
+                _work(job, tally, engine, stop, budget=budget, watch=watch)
         except BaseException:
             stop.pull("another one failed")
             raise
@@ -187,7 +187,7 @@ def work(
 
 
 def _work(
-    job: Job[Task], tally: Tally, engine: Engine, budget: Budget | None, stop: Stop, watch: Watch | None
+    job: Job[Task], tally: Tally, engine: Engine, stop: Stop, *, budget: Budget | None, watch: Watch | None
 ) -> None:
     open_: set[Key] = set()
 
