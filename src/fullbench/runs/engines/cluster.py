@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import os
 import signal
+import socket
 import threading
 import uuid
 from collections.abc import Iterable, Iterator
@@ -24,6 +25,7 @@ from fullbench.runs.engines.office import Office
 from fullbench.runs.engines.work import Job, Stop, Tally
 
 NAMESPACE = "fullbench"
+KNOCK_SECONDS = 5
 _TRIES = 20
 
 
@@ -49,7 +51,7 @@ class Cluster:
         try:
             office = _office(ray, run)
             try:
-                yield RayEngine(ray, office, self)
+                yield RayEngine(ray, office, self.least, self.most)
             finally:
                 if ray.get(office.close.remote(run)):
                     ray.kill(office)
@@ -61,19 +63,23 @@ class Cluster:
 class RayEngine:
     """Asks by way of workers on a cluster."""
 
-    def __init__(self, ray: ModuleType, office: Any, cluster: Cluster) -> None:
-        self._ray, self._office, self._cluster = ray, office, cluster
+    def __init__(self, ray: ModuleType, office: Any, least: int, most: int) -> None:
+        self._ray, self._office = ray, office
+        self._least, self._most = least, most
+
+    def sized(self, least: int, most: int) -> RayEngine:
+        """The same cluster with another number of workers for each judge or contestant."""
+        return RayEngine(self._ray, self._office, least, most)
 
     def ask(self, job: Job[Any], tasks: Iterable[Any], tally: Tally, stop: Stop) -> Iterator[Any]:
         """One outcome for each task, as they come."""
-        size = self._cluster.least, self._cluster.most
+        size = self._least, self._most
         with Crew(self._ray, contract(self._ray, self._office, job), job, tally, size) as crew:
             yield from crew.ask(iter(tasks), stop)
 
 
 def _ray() -> ModuleType:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     try:
         import ray
     except ImportError as error:
@@ -90,14 +96,26 @@ def _join(ray: ModuleType, address: str) -> None:
         ray.init(address="local", include_dashboard=False, **quiet)
         return
     try:
+        _knock(address)
         ray.init(address=address, **quiet)
-    except (ConnectionError, RuntimeError, ValueError, TimeoutError, ray.exceptions.RayError) as error:
+    except (OSError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
         ray.shutdown()
-        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
         raise EngineError(
             f"the Ray cluster at {address!r} cannot be joined ({reason}); start it with 'ray start --head', and give "
             "ray:auto on one of its machines, ray:HOST:6379 or ray://HOST:10001"
         ) from error
+
+
+def _knock(address: str) -> None:
+    """See whether anybody is there at all: Ray itself would wait for minutes."""
+    host, colon, port = address.removeprefix("ray://").rpartition(":")
+    if not colon:
+        return
+    if not port.isdecimal():
+        raise ValueError(f"{port!r} is no port")
+    with socket.create_connection((host, int(port)), timeout=KNOCK_SECONDS):
+        return
 
 
 def _office(ray: ModuleType, run: str) -> Any:
