@@ -216,7 +216,8 @@ class Crew:
         self._let_go(hand)
         self._looked = float("-inf")
         self._early = 0 if hand.useful else self._early + 1
-        reason = str(error).strip().splitlines()[0]
+        lines = str(error).strip().splitlines()
+        reason = lines[-1] if "Error" in lines[-1] else lines[0]
         if self._early >= EARLY_DEATHS:
             raise EngineError(f"{self._early} workers in a row died before they ruled on anything ({reason})")
         for key, task in hand.given.items():
