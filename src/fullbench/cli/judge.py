@@ -16,6 +16,7 @@ from fullbench.cli.common import (
     LedgerOption,
     QuietOption,
     closing,
+    ledger_if_any,
     say,
     show,
     stoppable,
@@ -69,7 +70,7 @@ def judge(
     )  # fmt: skip
     conductor = Conductor(study)
     if dry_run:
-        with Ledger(ledger) as book:
+        with ledger_if_any(ledger) as book:
             show([conductor.plan(book)], as_json=as_json)
         return 0
     conductor.ready(budget)

@@ -14,6 +14,7 @@ from fullbench.cli.common import (
     JsonOption,
     QuietOption,
     closing,
+    ledger_if_any,
     say,
     show,
     stoppable,
@@ -51,7 +52,7 @@ def run(
     conductor = Conductor(plan)
     limit = budget if budget is not None else plan.budget
     if dry_run:
-        with Ledger(ledger or plan.ledger) as book:
+        with ledger_if_any(ledger or plan.ledger) as book:
             show([conductor.plan(book)], as_json=as_json)
         return 0
     conductor.ready(limit)

@@ -22,6 +22,9 @@ class Rate(Protocol):
     def take(self, amount: float = 1.0) -> float:
         """Take a turn for `amount`; the seconds to wait for it."""
 
+    def tighten(self, per_minute: float) -> None:
+        """So many a minute at most, from now on."""
+
     def correct(self, difference: float) -> None:
         """What was taken turned out to be so much more (or less)."""
 
@@ -47,13 +50,15 @@ class Pace:
             self._turn = turn + amount * self._each
             return max(0.0, turn - now)
 
+    def tighten(self, per_minute: float) -> None:
+        """So many a minute at most, from now on."""
+        with self._lock:
+            self._each = max(self._each, 60.0 / per_minute)
+
     def correct(self, difference: float) -> None:
         """What was taken turned out to be so much more (or less)."""
         with self._lock:
             self._turn += difference * self._each
-
-    def __reduce__(self) -> tuple[type[Pace], tuple[float]]:
-        return Pace, (60.0 / self._each,)
 
 
 class Throttle:

@@ -128,9 +128,15 @@ def fragment(table: Table) -> str:
 
 
 def thumbnail(picture: Picture, *, size: int = THUMBNAIL, veiled: bool = False) -> str | None:
-    """The picture as a data URI, no side longer than `size`; None when it cannot be decoded.
+    """The picture as a data URI, no side longer than `size`; None when it cannot be decoded."""
+    made = shrunk(picture, size=size, veiled=veiled)
+    return None if made is None else "data:image/webp;base64," + base64.b64encode(made).decode()
 
-    A veiled one is eight by eight pixels made large: the page holds colours, and nothing that could be made out.
+
+def shrunk(picture: Picture, *, size: int, veiled: bool = False) -> bytes | None:
+    """The picture as WebP, no side longer than `size`; None when it cannot be decoded.
+
+    A veiled one is eight by eight pixels made large: it holds colours, and nothing that could be made out.
     """
     from PIL import Image, UnidentifiedImageError
 
@@ -145,7 +151,7 @@ def thumbnail(picture: Picture, *, size: int = THUMBNAIL, veiled: bool = False) 
         return None
     out = io.BytesIO()
     small.save(out, "WEBP", quality=80)
-    return "data:image/webp;base64," + base64.b64encode(out.getvalue()).decode()
+    return out.getvalue()
 
 
 def _section(place: int, section: Section) -> dict[str, Any]:

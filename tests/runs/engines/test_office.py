@@ -4,6 +4,7 @@ import asyncio
 import pickle
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import pytest
 from hypothesis import given
@@ -12,7 +13,8 @@ from hypothesis import strategies as st
 from fullbench import Prompt
 from fullbench.core.errors import InputError, MissingExtra, ModelError
 from fullbench.core.items import Turn
-from fullbench.models.limits import CEILING, Pace, kept_by
+from fullbench.models.limits import CEILING, kept_by
+from fullbench.models.providers import Provider
 from fullbench.runs import specs
 from fullbench.runs.engines.office import LEASE, Branch, LeasedPace, Office
 from tests.fake_server import FakeServer
@@ -75,10 +77,10 @@ def test_leases_keep_the_rate_and_are_few(per_minute):
     clock, asked = Clock(), 0
     office = Office(clock)
 
-    def lease(amount: float) -> float:
+    def lease(rate: float, amount: float) -> float:
         nonlocal asked
         asked += 1
-        return office.lease("s", "requests", per_minute, amount)
+        return office.lease("s", "requests", rate, amount)
 
     paces = [LeasedPace(per_minute, lease, clock) for _ in range(3)]
     ready = [clock.now] * 3
@@ -101,7 +103,7 @@ def test_leases_keep_the_rate_and_are_few(per_minute):
 def test_tokens_that_were_not_used_are_given_back():
     clock = Clock()
     office = Office(clock)
-    pace = LeasedPace(60_000, lambda amount: office.lease("s", "tokens", 60_000, amount), clock)
+    pace = LeasedPace(60_000, partial(office.lease, "s", "tokens"), clock)
     assert pace.take(5_000) == 0
     pace.correct(-4_000)
     assert pace.take(3_000) == pytest.approx(1.0)
@@ -149,6 +151,8 @@ def test_models_of_two_processes_keep_one_limit():
         def ask(name: str) -> int:
             model = specs.contestant(f"vllm:m@{server.url}?rpm=1200&concurrency=5")
             with kept_by(Branch(name, call)):
+                model.__dict__["_provider"] = own = Provider(model.url, model.key)
+                own.join(model.limits)
                 return sum(1 for _ in model.answer(Prompt((Turn("user", (f"#{n}",)),)) for n in range(30)))
 
         with ThreadPoolExecutor() as pool:
@@ -167,5 +171,11 @@ def test_errors_can_be_sent(error):
     assert (type(again), str(again), again.__dict__) == (type(error), str(error), error.__dict__)
 
 
-def test_a_pace_can_be_sent():
-    assert pickle.loads(pickle.dumps(Pace(60))).take(0) == 0
+def test_of_several_limits_the_strictest_counts():
+    clock = Clock()
+    office = Office(clock)
+    lease = partial(office.lease, "s", "requests")
+    lax, strict = LeasedPace(6_000, lease, clock), LeasedPace(6_000, lease, clock)
+    strict.tighten(60)
+    assert strict.take() == 0
+    assert lax.take() == pytest.approx(1.0)

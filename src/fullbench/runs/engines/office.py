@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from fullbench.models.limits import CEILING, Pace, Rate, Throttle
@@ -35,7 +36,7 @@ class _Place:
 class _Server:
     """What is known of one server."""
 
-    rates: dict[tuple[str, float], Pace] = field(default_factory=dict)
+    rates: dict[str, Pace] = field(default_factory=dict)
     places: dict[str, _Place] = field(default_factory=dict)
     jammed: float = float("-inf")
     held: float = float("-inf")
@@ -72,12 +73,12 @@ class Office:
         return self._closed
 
     def lease(self, server: str, what: str, per_minute: float, amount: float) -> float:
-        """Take so much of a rate; the seconds until it may be used."""
+        """Take so much of a rate; the seconds until it may be used. Of several limits the strictest counts."""
         rates = self._server(server).rates
-        key = (what, per_minute)
-        if key not in rates:
-            rates[key] = Pace(per_minute, self._clock)
-        return rates[key].take(amount)
+        if what not in rates:
+            rates[what] = Pace(per_minute, self._clock)
+        rates[what].tighten(per_minute)
+        return rates[what].take(amount)
 
     def agree(self, server: str, worker: str, using: int, ceiling: int | None) -> Grant:
         """How many calls a worker may have in flight, now that it has `using`.
@@ -133,7 +134,7 @@ class Branch:
         self._worker, self._call = worker, call
 
     def rate(self, server: str, what: str, per_minute: float) -> Rate:
-        return LeasedPace(per_minute, lambda amount: float(self._call("lease", server, what, per_minute, amount)))
+        return LeasedPace(per_minute, partial(self._call, "lease", server, what))
 
     def throttle(self, server: str, start: int, ceiling: int | None) -> Throttle:
         return SharedThrottle(start, ceiling, _Desk(self._worker, server, ceiling, self._call))
@@ -166,7 +167,7 @@ class LeasedPace:
     """
 
     def __init__(
-        self, per_minute: float, lease: Callable[[float], float], clock: Callable[[], float] = time.monotonic
+        self, per_minute: float, lease: Callable[[float, float], float], clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._each = 60.0 / per_minute
         self._lease = lease
@@ -181,12 +182,17 @@ class LeasedPace:
             short = span - (self._end - self._turn)
             if short > 0:
                 length = max(short, LEASE)
-                wait = self._lease(length / self._each)
+                wait = self._lease(60.0 / self._each, length / self._each)
                 turn = self._clock() + wait
                 self._turn, self._end = turn + short, turn + length
             else:
                 self._turn += span
             return max(0.0, turn - self._clock())
+
+    def tighten(self, per_minute: float) -> None:
+        """So many a minute at most, from now on."""
+        with self._lock:
+            self._each = max(self._each, 60.0 / per_minute)
 
     def correct(self, difference: float) -> None:
         """What was taken turned out to be so much more (or less)."""

@@ -1,0 +1,148 @@
+"""`fullbench serve`: the web app."""
+
+from __future__ import annotations
+
+import errno
+import ipaddress
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from fullbench.cli.common import say
+from fullbench.core.errors import InputError, MissingExtra
+
+if TYPE_CHECKING:
+    from fullbench.web.settings import Settings
+
+
+def serve(
+    ledger: Annotated[
+        str | None,
+        typer.Option("--ledger", envvar="FULLBENCH_LEDGER", help="The ledger to show: a path or a URL."),
+    ] = None,
+    database: Annotated[
+        str | None,
+        typer.Option(
+            "--database",
+            envvar="FULLBENCH_DATABASE",
+            help="Accounts and votes: postgresql://USER@HOST/NAME. A SQLite file in --data where left out.",
+        ),
+    ] = None,
+    data: Annotated[
+        Path, typer.Option("--data", envvar="FULLBENCH_DATA", help="Folder of the SQLite file and of uploads.")
+    ] = Path("fullbench-web"),
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Port to listen on.")] = 8000,
+    workers: Annotated[int, typer.Option(min=1, max=64, help="Processes that share the work.")] = 1,
+    title: Annotated[str, typer.Option(help="The name of this site.")] = "fullbench",
+    public: Annotated[bool, typer.Option("--public", help="Results can be read without an account.")] = False,
+    https: Annotated[
+        bool, typer.Option("--https", help="A reverse proxy in front speaks https: cookies stay on https.")
+    ] = False,
+    plain: Annotated[
+        bool, typer.Option("--plain", help="Listen beyond this machine without https; passwords can be read.")
+    ] = False,
+    proxies: Annotated[
+        str, typer.Option(help="Addresses of reverse proxies that are believed, with commas.")
+    ] = "127.0.0.1",
+    secret: Annotated[
+        str,
+        typer.Option(
+            envvar="FULLBENCH_SECRET", help="Signs forms; where left out, one is drawn and kept in the database."
+        ),
+    ] = "",
+) -> None:
+    """Serve the web app: people judge, and everybody sees the results.
+
+    The first start prints a link that makes the organiser's account.
+
+    Examples:
+
+        fullbench serve --ledger study.ledger
+
+        fullbench serve --ledger study.ledger --database postgresql://bench@db/bench --workers 4 --https --host 0.0.0.0
+    """
+    try:
+        import fastapi  # noqa: F401
+        import uvicorn  # noqa: F401
+
+        from fullbench.web.settings import Settings
+    except ModuleNotFoundError as error:
+        raise MissingExtra("the web app", "web") from error
+    if not _loopback(host) and not https and not plain:
+        raise InputError(
+            f"{host} can be reached from other machines, and passwords would travel in the clear: put a proxy that "
+            "speaks https in front and add --https, or add --plain to accept it"
+        )
+    if ledger is not None and "://" not in ledger and not Path(ledger).exists():
+        raise InputError(f"there is no ledger {ledger!r}; `fullbench judge` or `fullbench demo` makes one")
+    url = database or f"sqlite:///{data / 'web.sqlite'}"
+    _run(
+        Settings(
+            url,
+            ledger,
+            data.resolve(),
+            title=title,
+            secret=secret,
+            host=host,
+            port=port,
+            workers=workers,
+            https=https,
+            public=public,
+            proxies=proxies,
+        )
+    )
+
+
+def _loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _free(settings: Settings) -> None:
+    """Refuse an address that cannot be listened on, before anything is made."""
+    import socket
+
+    try:
+        found = socket.getaddrinfo(settings.host, settings.port, type=socket.SOCK_STREAM)[0]
+        with socket.socket(found[0], found[1]) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(found[4])
+    except OSError as error:
+        why = "is in use" if error.errno == errno.EADDRINUSE else f"cannot be listened on ({error.strerror})"
+        raise InputError(f"{settings.host}:{settings.port} {why}; choose another with --host and --port") from error
+
+
+def _run(settings: Settings) -> None:
+    import uvicorn
+
+    from fullbench.web.accounts import invitations
+    from fullbench.web.database import engine_for, upgrade, writing
+
+    _free(settings)
+    settings.data.mkdir(parents=True, exist_ok=True)
+    engine = engine_for(settings.database)
+    upgrade(engine)
+    with writing(engine) as connection:
+        first = invitations.first(connection)
+    engine.dispose()
+    say(f"Listening on {settings.base} (stop with Ctrl-C)")
+    if first is not None:
+        say(f"Nobody has an account yet. Make the organiser's, within a day: {settings.base}/join/{first}")
+    settings.to_environment()
+    uvicorn.run(
+        "fullbench.web.app:from_environment",
+        factory=True,
+        host=settings.host,
+        port=settings.port,
+        workers=settings.workers,
+        proxy_headers=True,
+        forwarded_allow_ips=settings.proxies,
+        server_header=False,
+        access_log=False,
+        log_level="warning",
+        timeout_graceful_shutdown=10,
+    )

@@ -1,0 +1,1 @@
+"""The web app: where people judge, and where everybody sees the results."""

@@ -1,0 +1,1 @@
+"""Accounts: people, invitations, sessions, tokens, and what they did."""

@@ -1,0 +1,110 @@
+"""Invitation links: they work once, end by themselves, and carry the role."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import cast
+
+from sqlalchemy import Connection, insert, select, update
+
+from fullbench.core.errors import InputError
+from fullbench.web.accounts import users
+from fullbench.web.accounts.secrets import digest, new_id, new_secret
+from fullbench.web.accounts.tables import invitations
+from fullbench.web.accounts.users import Role, User
+from fullbench.web.settings import DAY
+from fullbench.web.words import key
+
+LASTING = 7 * DAY
+
+
+@dataclass(frozen=True, slots=True)
+class Invitation:
+    """A link that lets one person make one account."""
+
+    id: str
+    role: Role
+    note: str
+    at: float
+    until: float
+    ended: float | None
+    used_by: str | None
+
+    @property
+    def open(self) -> bool:
+        return self.ended is None and self.until > time.time()
+
+
+def make(
+    connection: Connection, role: Role, by: User | None, *, note: str = "", lasting: float = LASTING
+) -> tuple[Invitation, str]:
+    """A new invitation and the secret of its link, which is shown once and not kept."""
+    secret, now = new_secret(), time.time()
+    made = Invitation(new_id(), role, note[:200], now, now + lasting, None, None)
+    connection.execute(
+        insert(invitations).values(
+            id=made.id,
+            digest=digest(secret),
+            role=role,
+            note=made.note,
+            made_by=by.id if by else None,
+            at=now,
+            until=made.until,
+        )
+    )
+    return made, secret
+
+
+def first(connection: Connection) -> str | None:
+    """The secret of a link for the first organiser; None when there is one. Earlier such links end."""
+    if users.organisers(connection):
+        return None
+    connection.execute(
+        update(invitations)
+        .where(invitations.c.made_by.is_(None), invitations.c.ended.is_(None))
+        .values(ended=time.time())
+    )
+    return make(connection, "organiser", None, note="first start", lasting=DAY)[1]
+
+
+def find(connection: Connection, secret: str) -> Invitation | None:
+    """The open invitation of a link."""
+    row = connection.execute(select(invitations).where(invitations.c.digest == digest(secret))).one_or_none()
+    found = None if row is None else _of_row(row)
+    return found if found is not None and found.open else None
+
+
+def accept(connection: Connection, secret: str, name: str, password: str) -> User:
+    """Make the account that a link stands for. Of two at once, one wins."""
+    invitation = find(connection, secret)
+    if invitation is None:
+        raise InputError(key("This invitation is used up or has ended; ask for a new one."))
+    user = users.add(connection, name, invitation.role, password)
+    took = connection.execute(
+        update(invitations)
+        .where(invitations.c.id == invitation.id, invitations.c.ended.is_(None))
+        .values(ended=time.time(), used_by=user.id)
+    )
+    if took.rowcount != 1:
+        raise InputError(key("This invitation is used up or has ended; ask for a new one."))
+    return user
+
+
+def revoke(connection: Connection, invitation_id: str) -> bool:
+    """Take an open invitation back; whether there was one."""
+    ended = update(invitations).where(invitations.c.id == invitation_id, invitations.c.ended.is_(None))
+    return connection.execute(ended.values(ended=time.time())).rowcount == 1
+
+
+def page(connection: Connection, *, limit: int = 50, before: float | None = None) -> list[Invitation]:
+    """Invitations, the latest first."""
+    query = select(invitations).order_by(invitations.c.at.desc(), invitations.c.id).limit(limit)
+    if before is not None:
+        query = query.where(invitations.c.at < before)
+    return [_of_row(row) for row in connection.execute(query)]
+
+
+def _of_row(row: object) -> Invitation:
+    values = {name: getattr(row, name) for name in ("id", "note", "at", "until", "ended", "used_by")}
+    return Invitation(role=cast("Role", getattr(row, "role", "viewer")), **values)

@@ -1,0 +1,122 @@
+"""Signing in and out, making an account from an invitation, and one's own account."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Form, HTTPException, Request
+from fastapi.responses import Response
+
+from fullbench.core.errors import InputError
+from fullbench.web import guard
+from fullbench.web.accounts import audit, invitations, limits, passwords, sessions, users
+from fullbench.web.accounts.users import User
+from fullbench.web.database import reading, writing
+from fullbench.web.guard import Current, Database, Viewer
+from fullbench.web.pages import LANGUAGE, YEAR, local_path, redirect, render, set_cookie
+from fullbench.web.words import LANGUAGES, key
+
+router = APIRouter(include_in_schema=False)
+Text = Annotated[str, Form(max_length=2000)]
+
+WRONG = key("The name or the password is not right.")
+TOO_MANY = key("Too many attempts; wait a quarter of an hour and try again.")
+
+
+@router.get("/login")
+def login_page(request: Request, user: Current, next: str = "/") -> Response:  # noqa: A002
+    """The form to sign in."""
+    if user is not None:
+        return redirect(request, local_path(next))
+    return render(request, "accounts/login.html", next=local_path(next), problem="", name="")
+
+
+@router.post("/login")
+def login(request: Request, name: Text, password: Text, next: Text = "/") -> Response:  # noqa: A002
+    """Sign in. Whatever is wrong, the answer is the same, and takes the same work."""
+    engine, site_key, address = guard.engine_of(request), guard.site_key_of(request), guard.address_of(request)
+    folded = users.folded(name)
+    with writing(engine) as connection:
+        limits.note(connection, site_key, folded, address)
+    with reading(engine) as connection:
+        allowed = limits.allowed(connection, site_key, folded, address)
+        user, kept = users.login(connection, name)
+    shown = {"next": local_path(next), "name": name}
+    if not allowed:
+        page = render(request, "accounts/login.html", status=429, problem=TOO_MANY, **shown)
+        page.headers["Retry-After"] = str(int(limits.WINDOW))
+        return page
+    right = passwords.matches(password, kept)
+    with writing(engine) as connection:
+        if user is None or not right:
+            audit.write(connection, None, "sign-in refused", name[:80], address=address)
+            return render(request, "accounts/login.html", status=401, problem=WRONG, **shown)
+        limits.succeeded(connection, site_key, folded, address)
+        return _enter(request, user, local_path(next), connection)
+
+
+def _enter(request: Request, user: User, to: str, connection: Database, flash: str = "") -> Response:
+    """A new session, whatever the browser brought along, and on to a page."""
+    settings = guard.settings_of(request)
+    if (old := guard.session_secret(request)) is not None:
+        sessions.end(connection, old)
+    sessions.clear(connection, settings)
+    agent, address = request.headers.get("user-agent", ""), guard.address_of(request)
+    secret = sessions.start(connection, user, address=address, agent=agent)
+    audit.write(connection, user, "signed in", address=address)
+    response = redirect(request, to, flash=flash)
+    set_cookie(request, response, guard.SESSION, secret, seconds=settings.lasting)
+    response.delete_cookie(guard.VISIT)
+    return response
+
+
+@router.post("/logout")
+def logout(request: Request, user: Viewer, connection: Database, everywhere: Text = "") -> Response:
+    """Sign out, here or everywhere."""
+    if everywhere:
+        sessions.end_all(connection, user.id)
+    elif (secret := guard.session_secret(request)) is not None:
+        sessions.end(connection, secret)
+    audit.write(connection, user, "signed out", "everywhere" if everywhere else "", address=guard.address_of(request))
+    request.state.user = None
+    response = redirect(request, "/login", flash=key("You are signed out."))
+    response.delete_cookie(guard.SESSION)
+    return response
+
+
+@router.get("/join/{secret}")
+def join_page(request: Request, secret: str, connection: Database) -> Response:
+    """The form behind an invitation link."""
+    invitation = invitations.find(connection, secret)
+    if invitation is None:
+        raise HTTPException(404, key("This invitation is used up or has ended; ask for a new one."))
+    return render(request, "accounts/join.html", invitation=invitation, problem="", name="")
+
+
+@router.post("/join/{secret}")
+def join(request: Request, secret: str, connection: Database, *, name: Text, password: Text, again: Text) -> Response:
+    """Make the account and sign in."""
+    try:
+        if password != again:
+            raise InputError(key("The two passwords differ."))
+        with connection.begin_nested():
+            user = invitations.accept(connection, secret, name, password)
+    except InputError as error:
+        invitation = invitations.find(connection, secret)
+        if invitation is None:
+            raise HTTPException(404, key("This invitation is used up or has ended; ask for a new one.")) from error
+        return render(
+            request, "accounts/join.html", status=400, invitation=invitation, problem=str(error), name=name[:60]
+        )
+    audit.write(connection, user, "joined", user.role, address=guard.address_of(request))
+    return _enter(request, user, "/", connection, flash=key("Welcome. Your account is ready."))
+
+
+@router.post("/language")
+def language(request: Request, to: Text, next: Text = "/") -> Response:  # noqa: A002
+    """Choose the language of the interface; it is remembered."""
+    if to not in LANGUAGES:
+        raise HTTPException(400, key("This language is not known."))
+    response = redirect(request, local_path(next))
+    set_cookie(request, response, LANGUAGE, to, seconds=YEAR)
+    return response

@@ -1,0 +1,144 @@
+"""People: who they are and what they may do."""
+
+from __future__ import annotations
+
+import time
+import unicodedata
+from dataclasses import dataclass
+from typing import Any, Literal, cast, get_args
+
+from sqlalchemy import Connection, delete, func, insert, select, update
+from sqlalchemy.exc import IntegrityError
+
+from fullbench.core.errors import InputError
+from fullbench.web.accounts import passwords
+from fullbench.web.accounts.secrets import new_id
+from fullbench.web.accounts.tables import sessions, tokens, users
+from fullbench.web.words import key
+
+Role = Literal["viewer", "annotator", "organiser"]
+ROLES: tuple[Role, ...] = get_args(Role)
+"""From the one who may least to the one who may most."""
+LONGEST_NAME = 60
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """Somebody with an account."""
+
+    id: str
+    name: str
+    role: Role
+    disabled: bool = False
+    at: float = 0.0
+
+    def may(self, role: Role) -> bool:
+        """Whether this person may do what that role may.
+
+        >>> User("1", "ann", "organiser").may("annotator"), User("2", "bo", "viewer").may("annotator")
+        (True, False)
+        """
+        return ROLES.index(self.role) >= ROLES.index(role)
+
+
+COLUMNS = (users.c.id, users.c.name, users.c.role, users.c.disabled, users.c.at)
+
+
+def of_row(row: Any) -> User:
+    """A user from a row of `COLUMNS`."""
+    return User(row.id, row.name, cast("Role", row.role), row.disabled, row.at)
+
+
+def clean_name(name: str) -> str:
+    """A name without what cannot be seen; refused when nothing is left, or too much."""
+    name = " ".join(unicodedata.normalize("NFKC", name).split())
+    if not name:
+        raise InputError(key("The name is empty."))
+    if len(name) > LONGEST_NAME:
+        raise InputError(key("The name must have at most 60 characters."))
+    if any(unicodedata.category(letter)[0] == "C" for letter in name):
+        raise InputError(key("The name has characters that cannot be seen."))
+    return name
+
+
+def folded(name: str) -> str:
+    """A name as it is compared: `Ann`, `ann` and `Ａnn` are one."""
+    return " ".join(unicodedata.normalize("NFKC", name).split()).casefold()[:240]
+
+
+def as_role(text: str) -> Role:
+    """A role by its name."""
+    if text not in ROLES:
+        raise InputError(f"the role {text[:40]!r} is not known; known: {', '.join(ROLES)}")
+    return text
+
+
+def add(connection: Connection, name: str, role: Role, password: str) -> User:
+    """Make an account; a name that is taken and a weak password are refused."""
+    name = clean_name(name)
+    passwords.check(password, name)
+    user = User(new_id(), name, role, at=time.time())
+    row = {"id": user.id, "name": name, "name_key": folded(name), "role": role, "disabled": False, "at": user.at}
+    try:
+        with connection.begin_nested():
+            connection.execute(insert(users).values(**row, password=passwords.hashed(password)))
+    except IntegrityError as error:
+        raise InputError(key("This name is taken.")) from error
+    return user
+
+
+def get(connection: Connection, user_id: str) -> User | None:
+    """A user by id."""
+    row = connection.execute(select(*COLUMNS).where(users.c.id == user_id)).one_or_none()
+    return None if row is None else of_row(row)
+
+
+def login(connection: Connection, name: str) -> tuple[User | None, str | None]:
+    """The user of that name who may sign in, and the hash of the password; two times None for all others."""
+    found = connection.execute(
+        select(*COLUMNS, users.c.password).where(users.c.name_key == folded(name), users.c.disabled.is_(False))
+    ).one_or_none()
+    if found is None:
+        return None, None
+    return User(found.id, found.name, cast("Role", found.role), found.disabled, found.at), found.password
+
+
+def page(connection: Connection, *, after: str = "", limit: int = 50) -> list[User]:
+    """Users by folded name, those after a name first."""
+    rows = connection.execute(
+        select(*COLUMNS).where(users.c.name_key > folded(after)).order_by(users.c.name_key).limit(limit)
+    )
+    return [of_row(row) for row in rows]
+
+
+def organisers(connection: Connection) -> int:
+    """How many organisers can sign in."""
+    found = connection.execute(
+        select(func.count()).select_from(users).where(users.c.role == "organiser", users.c.disabled.is_(False))
+    )
+    return int(found.scalar_one())
+
+
+def set_password(connection: Connection, user: User, password: str) -> None:
+    """Change a password; every session of the user ends."""
+    passwords.check(password, user.name)
+    connection.execute(update(users).where(users.c.id == user.id).values(password=passwords.hashed(password)))
+    connection.execute(delete(sessions).where(sessions.c.user_id == user.id))
+
+
+def change(connection: Connection, user_id: str, *, role: Role | None = None, disabled: bool | None = None) -> User:
+    """Give another role, or close or open an account. The last organiser stays one."""
+    user = get(connection, user_id)
+    if user is None:
+        raise InputError(key("There is no such account."))
+    loses = (role is not None and role != "organiser") or bool(disabled)
+    if user.role == "organiser" and not user.disabled and loses and organisers(connection) == 1:
+        raise InputError(key("The last organiser must stay one."))
+    values = {"role": role or user.role, "disabled": user.disabled if disabled is None else disabled}
+    connection.execute(update(users).where(users.c.id == user_id).values(**values))
+    if values["disabled"]:
+        connection.execute(delete(sessions).where(sessions.c.user_id == user_id))
+        connection.execute(
+            update(tokens).where(tokens.c.user_id == user_id, tokens.c.revoked.is_(None)).values(revoked=time.time())
+        )
+    return User(user.id, user.name, cast("Role", values["role"]), bool(values["disabled"]), user.at)

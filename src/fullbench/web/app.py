@@ -1,0 +1,94 @@
+"""The app, put together."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from fastapi import APIRouter, Depends, FastAPI
+from starlette.responses import Response
+from starlette.staticfiles import StaticFiles
+from starlette.types import Scope
+
+from fullbench import __version__
+from fullbench.ledger.store import Ledger
+from fullbench.web import events, guard, health, pictures, trouble
+from fullbench.web.accounts import people
+from fullbench.web.accounts import routes as accounts
+from fullbench.web.accounts.secrets import site_key
+from fullbench.web.api import routes as api
+from fullbench.web.database import engine_for, upgrade, writing
+from fullbench.web.public import acting
+from fullbench.web.public import routes as public
+from fullbench.web.public.updater import keeping_up
+from fullbench.web.settings import Settings
+from fullbench.web.shield import Shield
+from fullbench.web.stopping import before_stopping
+from fullbench.web.work import routes as work
+
+
+class Static(StaticFiles):
+    """Our own files; those asked for by digest are kept for ever."""
+
+    async def get_response(self, path: str, scope: Scope) -> Response:
+        response = await super().get_response(path, scope)
+        if scope["query_string"].startswith(b"v="):
+            response.headers["Cache-Control"] = "public, max-age=31536000, immutable"
+        return response
+
+
+def create_app(settings: Settings) -> FastAPI:
+    """The web app; its database is brought up to date here."""
+    engine = engine_for(settings.database)
+    upgrade(engine)
+    with writing(engine) as connection:
+        key = site_key(connection, settings.secret)
+
+    ledger = None if settings.ledger is None else Ledger(settings.ledger, read_only=True)
+    hub = events.Hub(engine)
+
+    @asynccontextmanager
+    async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
+        with before_stopping(hub.close), keeping_up(engine, ledger):
+            yield
+        if ledger is not None:
+            ledger.close()
+        engine.dispose()
+
+    app = FastAPI(
+        title=settings.title,
+        version=__version__,
+        docs_url=None,
+        redoc_url=None,
+        openapi_url=None,
+        lifespan=lifespan,
+        dependencies=[Depends(guard.check_csrf)],
+    )
+    app.state.settings, app.state.engine, app.state.key = settings, engine, key
+    app.state.ledger, app.state.hub = ledger, hub
+    trouble.install(app)
+    for router in _routers():
+        app.include_router(router)
+    app.mount("/static", Static(directory=Path(__file__).parent / "static"), name="static")
+    app.add_middleware(Shield, limit=settings.body_limit, https=settings.https)
+    return app
+
+
+def _routers() -> list[APIRouter]:
+    pages = [
+        health.router,
+        events.router,
+        pictures.router,
+        accounts.router,
+        people.router,
+        public.router,
+        acting.router,
+        work.router,
+    ]
+    return [*pages, api.docs, api.router]
+
+
+def from_environment() -> FastAPI:
+    """The app of a worker process that `fullbench serve` started."""
+    return create_app(Settings.from_environment())

@@ -1,0 +1,139 @@
+"""The database of the web app: SQLite out of the box, PostgreSQL by URL, one schema, migrations inside the package.
+
+`reading` and `writing` are the two ways to a connection. On SQLite a write takes its turn from the start
+(`BEGIN IMMEDIATE`), so that reading first and writing later in one transaction never fails half-way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import BigInteger, Connection, Engine, Integer, MetaData, create_engine, event, text
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import ArgumentError, OperationalError, SQLAlchemyError
+
+from fullbench.core.errors import InputError, MissingExtra
+
+if TYPE_CHECKING:
+    from alembic.config import Config
+
+metadata = MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "ck": "ck_%(table_name)s_%(constraint_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+Counter = BigInteger().with_variant(Integer, "sqlite")
+"""The type of a key that the database counts up."""
+
+MIGRATIONS = Path(__file__).parent / "migrations"
+_WRITE = "fullbench_write"
+_BUSY_MS = 15_000
+_LOCK = 0x46424C47
+
+
+def engine_for(url: str) -> Engine:
+    """An engine for `sqlite:///FILE` or `postgresql://...`."""
+    try:
+        parsed = make_url(url)
+    except ArgumentError as error:
+        raise InputError(f"{url!r} is no database URL; write sqlite:///FILE or postgresql://USER@HOST/NAME") from error
+    kind = parsed.get_backend_name()
+    if kind == "sqlite":
+        return _sqlite(url)
+    if kind in {"postgresql", "postgres"}:
+        try:
+            return create_engine(
+                parsed.set(drivername="postgresql+psycopg"), pool_size=20, max_overflow=20, pool_pre_ping=True
+            )
+        except ModuleNotFoundError as error:
+            raise MissingExtra("a PostgreSQL database", "postgres") from error
+    raise InputError(f"the database {kind!r} is not known; write sqlite:///FILE or postgresql://USER@HOST/NAME")
+
+
+def _sqlite(url: str) -> Engine:
+    engine = create_engine(url, connect_args={"timeout": _BUSY_MS / 1000})
+
+    @event.listens_for(engine, "connect")
+    def connected(connection: Any, _record: Any) -> None:
+        connection.isolation_level = None  # we say BEGIN ourselves
+        for pragma in ("journal_mode = WAL", "foreign_keys = ON", "synchronous = NORMAL", f"busy_timeout = {_BUSY_MS}"):
+            connection.execute(f"PRAGMA {pragma}").close()
+
+    @event.listens_for(engine, "begin")
+    def begun(connection: Connection) -> None:
+        write = connection.get_execution_options().get(_WRITE, False)
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
+
+    return engine
+
+
+@contextmanager
+def reading(engine: Engine) -> Iterator[Connection]:
+    """A connection that sees one state of the database and changes nothing."""
+    with engine.connect() as connection:
+        try:
+            yield connection
+        finally:
+            connection.rollback()
+
+
+@contextmanager
+def writing(engine: Engine) -> Iterator[Connection]:
+    """A connection in one transaction: committed when the block ends well, undone when it does not."""
+    with engine.connect().execution_options(**{_WRITE: True}) as connection, connection.begin():
+        yield connection
+
+
+def upgrade(engine: Engine) -> None:
+    """Bring the database to the newest schema; several starts at once take turns."""
+    from alembic import command
+
+    config = _config()
+    try:
+        with writing(engine) as connection:
+            if engine.dialect.name == "postgresql":
+                connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
+            if _version(connection) != _newest():
+                config.attributes["connection"] = connection
+                command.upgrade(config, "head")
+    except OperationalError as error:
+        reason = str(error.orig).strip().splitlines()[0]
+        raise InputError(f"the database {shown(engine)} cannot be opened ({reason}); check the URL") from error
+    except SQLAlchemyError as error:
+        raise InputError(f"the database {shown(engine)} cannot be brought up to date ({error})") from error
+
+
+def _config() -> Config:
+    from alembic.config import Config
+
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
+    config.set_main_option("path_separator", "os")
+    return config
+
+
+@cache
+def _newest() -> str | None:
+    from alembic.script import ScriptDirectory
+
+    return ScriptDirectory.from_config(_config()).get_current_head()
+
+
+def _version(connection: Connection) -> str | None:
+    from alembic.migration import MigrationContext
+
+    return MigrationContext.configure(connection).get_current_revision()
+
+
+def shown(engine: Engine) -> str:
+    """The database's URL without its password."""
+    return engine.url.render_as_string(hide_password=True)

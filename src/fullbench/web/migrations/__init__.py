@@ -1,0 +1,1 @@
+"""The tables of the web app, step by step; `database.upgrade` runs them."""

@@ -1,0 +1,152 @@
+"""Pages: templates filled with escaped values, in the visitor's language."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Mapping
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+from fastapi import Request
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from itsdangerous import BadSignature, URLSafeSerializer
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from fullbench.web import guard
+from fullbench.web.accounts.users import Role, User
+from fullbench.web.words import LANGUAGES, Language, key, preferred, translate
+
+FOLDER = Path(__file__).parent
+LANGUAGE = "fullbench_language"
+FLASH = "fullbench_flash"
+YEAR = 365 * 24 * 3600
+
+NAVIGATION: list[tuple[str, str, Role | None]] = [
+    ("/", key("Results"), None),
+    ("/work", key("Work"), "annotator"),
+    ("/people", key("People"), "organiser"),
+    ("/audit", key("Audit trail"), "organiser"),
+]
+"""The links at the top of every page: path, words, and the least role that sees them (None: every reader)."""
+
+
+@cache
+def environment() -> Environment:
+    """Where templates come from; every value is escaped, and a name that is not given is an error."""
+    made = Environment(
+        loader=FileSystemLoader(FOLDER / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    from fullbench.web.pictures import picture_url
+
+    made.globals.update(static=static_url, picture_url=picture_url)
+    made.filters["when"] = when
+    made.filters["quoted"] = partial(quote, safe="")
+    return made
+
+
+def when(seconds: float | None) -> str:
+    """A time as people read it, in UTC."""
+    return "" if seconds is None else time.strftime("%Y-%m-%d %H:%M", time.gmtime(seconds))
+
+
+@cache
+def static_url(name: str) -> str:
+    """The address of a static file, with its digest so that it can be kept for ever."""
+    data = (FOLDER / "static" / name).read_bytes()
+    return f"/static/{name}?v={hashlib.sha256(data).hexdigest()[:12]}"
+
+
+def language_of(request: Request) -> Language:
+    """The language chosen before, else the one the browser asks for."""
+    chosen = request.cookies.get(LANGUAGE)
+    if chosen in LANGUAGES:
+        return chosen
+    return preferred(request.headers.get("accept-language", ""))
+
+
+def render(request: Request, template: str, *, status: int = 200, **values: Any) -> HTMLResponse:
+    """A page. Templates see `user`, `t`, `csrf`, `language`, `site`, `navigation`, `flashes`, `path`, and `values`."""
+    user = guard.current_user(request)
+    language = language_of(request)
+    flashes = _flashes(request)
+    page = environment().get_template(template)
+    known = {
+        "user": user,
+        "t": partial(translate, language),
+        "csrf": guard.csrf_token(request),
+        "language": language,
+        "site": guard.settings_of(request).title,
+        "navigation": _navigation(request, user),
+        "flashes": flashes,
+        "path": request.url.path,
+        "here": request.url.path + (f"?{request.url.query}" if request.url.query else ""),
+        "partial": request.headers.get("hx-request") == "true",
+    }
+    response = HTMLResponse(page.render(**known, **values), status_code=status)
+    response.headers["Cache-Control"] = "no-store"
+    if flashes:
+        response.delete_cookie(FLASH)
+    if getattr(request.state, "new_visit", False):
+        set_cookie(request, response, guard.VISIT, guard.visit_of(request))
+    return response
+
+
+def redirect(request: Request, to: str, *, flash: str = "", **values: Any) -> Response:
+    """On to another page of ours (also for htmx), with a sentence that is shown there once."""
+    if request.headers.get("hx-request") == "true":
+        response: Response = Response(status_code=204, headers={"HX-Redirect": local_path(to)})
+    else:
+        response = RedirectResponse(local_path(to), status_code=303)
+    if flash:
+        told = json.dumps({"key": flash, "values": {name: str(value)[:200] for name, value in values.items()}})
+        set_cookie(request, response, FLASH, _signer(request).dumps(told), seconds=60)
+    return response
+
+
+def set_cookie(request: Request, response: Response, name: str, value: str, *, seconds: float | None = None) -> None:
+    """A cookie that scripts do not see, that other sites do not send along, and that https keeps to itself."""
+    secure = guard.settings_of(request).https or request.url.scheme == "https"
+    age = None if seconds is None else int(seconds)
+    response.set_cookie(name, value, max_age=age, path="/", httponly=True, samesite="lax", secure=secure)
+
+
+def local_path(text: str) -> str:
+    """The address if it is a path of this site, else the first page: nobody is sent elsewhere.
+
+    >>> local_path("/work?x=1"), local_path("//evil.example"), local_path("https://evil.example")
+    ('/work?x=1', '/', '/')
+    """
+    plain = text.isprintable() and "\\" not in text and text.startswith("/") and not text.startswith("//")
+    return text if plain and not urlsplit(text).netloc else "/"
+
+
+def _navigation(request: Request, user: User | None) -> list[tuple[str, str]]:
+    public = guard.settings_of(request).public
+    return [
+        (path, words)
+        for path, words, least in NAVIGATION
+        if (user.may(least or "viewer") if user else least is None and public)
+    ]
+
+
+def _flashes(request: Request) -> list[tuple[str, Mapping[str, str]]]:
+    sent = request.cookies.get(FLASH)
+    if not sent:
+        return []
+    try:
+        told = json.loads(_signer(request).loads(sent))
+    except (BadSignature, ValueError):
+        return []
+    return [(told["key"], told["values"])]
+
+
+def _signer(request: Request) -> URLSafeSerializer:
+    return URLSafeSerializer(guard.site_key_of(request), salt="flash")

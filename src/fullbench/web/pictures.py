@@ -1,0 +1,179 @@
+"""Pictures: those of the ledger and those that people bring, known by digest, checked by content, served safely.
+
+Only PNG, JPEG, WebP and GIF leave as they are, under the type that their bytes show; anything else that the ledger
+holds is drawn again as WebP. A picture of the ledger can be seen by every reader. An upload can be seen by who brought
+it and by organisers; what an organiser brought is material, and everybody with an account sees it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+import warnings
+from dataclasses import dataclass
+from functools import lru_cache
+from io import BytesIO
+from typing import Annotated, Any
+
+from fastapi import APIRouter, HTTPException, Path, Query, Request
+from fastapi.responses import Response
+from sqlalchemy import Connection, insert, or_, select
+from sqlalchemy.exc import IntegrityError
+
+from fullbench.core.errors import InputError, LedgerError
+from fullbench.core.pictures import Picture, media_type
+from fullbench.ledger.pictures import PictureFolder
+from fullbench.reports.page import SENSITIVE, shrunk
+from fullbench.web.accounts.tables import uploads, users
+from fullbench.web.accounts.users import User
+from fullbench.web.guard import Database, Reader, ledger_of, settings_of
+from fullbench.web.settings import Settings
+from fullbench.web.words import key
+
+SAFE = {"image/png", "image/jpeg", "image/webp", "image/gif"}
+SIZES = (240, 480, 960, 1920)
+FRAMES = 300
+Digest = Annotated[str, Path(pattern="^[0-9a-f]{64}$")]
+
+router = APIRouter(include_in_schema=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A picture that somebody brought, after its bytes were looked at."""
+
+    picture: Picture
+    width: int
+    height: int
+    bytes: int
+
+
+def checked(data: bytes, settings: Settings) -> Checked:
+    """The picture in these bytes. What claims to be another type, is too large or does not decode is refused."""
+    from PIL import Image
+
+    if len(data) > settings.picture_limit:
+        raise InputError(key("The picture has too many bytes."))
+    media = media_type(data)
+    if media not in SAFE:
+        raise InputError(key("This is not a picture that we take: PNG, JPEG, WebP and GIF are."))
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", Image.DecompressionBombWarning)
+            with Image.open(BytesIO(data), formats=[media.removeprefix("image/").upper()]) as image:
+                width, height = image.size
+                frames = int(getattr(image, "n_frames", 1))
+                if width * height > settings.pixel_limit or frames > FRAMES:
+                    raise InputError(key("The picture has too many pixels."))
+                image.load()
+    except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
+        raise InputError(key("The picture has too many pixels.")) from error
+    except (OSError, SyntaxError, ValueError, EOFError) as error:
+        raise InputError(key("The picture cannot be decoded.")) from error
+    return Checked(Picture(hashlib.sha256(data).hexdigest(), media, data), width, height, len(data))
+
+
+def keep(connection: Connection, settings: Settings, user: User, data: bytes) -> Checked:
+    """Check a picture, keep it by its digest, and note who brought it; a second time changes nothing."""
+    brought = checked(data, settings)
+    uploads_folder(settings).keep(brought.picture)
+    row = {
+        "digest": brought.picture.digest,
+        "user_id": user.id,
+        "media": brought.picture.media,
+        "bytes": brought.bytes,
+        "width": brought.width,
+        "height": brought.height,
+        "at": time.time(),
+    }
+    try:
+        with connection.begin_nested():
+            connection.execute(insert(uploads).values(**row))
+    except IntegrityError:
+        pass
+    return brought
+
+
+def uploads_folder(settings: Settings) -> PictureFolder:
+    """Where uploads lie."""
+    return PictureFolder(settings.data / "uploads")
+
+
+def uploaded(connection: Connection, settings: Settings, user: User | None, digest: str) -> Picture | None:
+    """An upload that this user may see."""
+    if user is None:
+        return None
+    query = select(uploads.c.media).join_from(uploads, users).where(uploads.c.digest == digest)
+    if not user.may("organiser"):
+        query = query.where(or_(uploads.c.user_id == user.id, users.c.role == "organiser"))
+    media = connection.execute(query).scalars().first()
+    return None if media is None else Picture(digest, media, uploads_folder(settings).path(digest))
+
+
+def find(request: Request, connection: Connection, user: User | None, digest: str) -> Picture:
+    """The picture with that digest that this user may see; 404 for all others, whether they exist or not."""
+    ledger = ledger_of(request)
+    if ledger is not None:
+        try:
+            return ledger.picture(digest)
+        except LedgerError:
+            pass
+    found = uploaded(connection, settings_of(request), user, digest)
+    if found is None:
+        raise HTTPException(404, key("There is no such picture."))
+    return found
+
+
+def picture_url(digest: str, tags: Any = None, *, size: int | None = None) -> str:
+    """The address of a picture for a template; veiled where the item's or response's tags call it sensitive.
+
+    >>> picture_url("ab", {"sensitive": "yes"}, size=480)
+    '/pictures/ab?veiled=1&size=480'
+    """
+    query = [*(["veiled=1"] if tags and tags.get(SENSITIVE) else []), *([f"size={size}"] if size else [])]
+    return f"/pictures/{digest}" + ("?" + "&".join(query) if query else "")
+
+
+@router.get("/pictures/{digest}")
+def picture(
+    request: Request,
+    user: Reader,
+    connection: Database,
+    digest: Digest,
+    *,
+    veiled: bool = False,
+    size: Annotated[int | None, Query(ge=1, le=10_000)] = None,
+) -> Response:
+    """A picture, whole or small, or veiled: colours and no shapes."""
+    return served(request, find(request, connection, user, digest), veiled=veiled, size=size)
+
+
+def served(request: Request, found: Picture, *, veiled: bool, size: int | None) -> Response:
+    """The answer that carries a picture: the type its bytes show, never another, kept for ever by its address."""
+    small = next((one for one in SIZES if size is not None and one >= size), SIZES[-1])
+    as_is = size is None and not veiled and found.media in SAFE
+    etag = f'"{found.digest}-{"" if as_is else small}{"v" if veiled else ""}"'
+    reach = "public" if settings_of(request).public else "private"
+    headers = {
+        "Cache-Control": f"{reach}, max-age=31536000, immutable",
+        "ETag": etag,
+        "Content-Security-Policy": "default-src 'none'; sandbox",
+        "Content-Disposition": "inline",
+    }
+    if request.headers.get("if-none-match") == etag:
+        return Response(status_code=304, headers=headers)
+    try:
+        data = found.data() if as_is else _shrunk(found, small, veiled)
+    except InputError as error:
+        raise HTTPException(404, key("The picture's bytes are not there.")) from error
+    if data is None:
+        raise HTTPException(404, key("The picture cannot be decoded."))
+    return Response(data, headers=headers, media_type=found.media if as_is else "image/webp")
+
+
+@lru_cache(maxsize=256)
+def _shrunk(found: Picture, size: int, veiled: bool) -> bytes | None:
+    """Small pictures are made once while they are wanted; `Picture` compares by digest."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return shrunk(found, size=size, veiled=veiled)

@@ -1,0 +1,74 @@
+"""What went wrong, as a page for people and as problem+json (RFC 9457) for scripts. The outermost edge."""
+
+from __future__ import annotations
+
+import logging
+from http import HTTPStatus
+from urllib.parse import quote
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse, Response
+from sqlalchemy.exc import DataError
+from starlette.exceptions import HTTPException
+
+from fullbench.core.errors import UserError
+from fullbench.web import guard, pages, shield
+from fullbench.web.words import key
+
+log = logging.getLogger("fullbench.web")
+
+
+def install(app: FastAPI) -> None:
+    """Put the handlers of all errors in place."""
+    app.add_exception_handler(guard.NotSignedIn, _not_signed_in)
+    app.add_exception_handler(HTTPException, _http)
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(UserError, _user)
+    app.add_exception_handler(DataError, _unstorable)
+    app.add_exception_handler(Exception, _defect)
+
+
+def told(request: Request, status: int, detail: str, headers: dict[str, str] | None = None) -> Response:
+    """One sentence about what went wrong, in the form that fits who asks."""
+    if request.url.path.startswith(guard.API):
+        title = HTTPStatus(status).phrase
+        body = {"type": "about:blank", "title": title, "status": status, "detail": detail}
+        return JSONResponse(body, status, headers, media_type="application/problem+json")
+    response = pages.render(request, "error.html", status=status, detail=detail, code=status)
+    response.headers.update(headers or {})
+    return response
+
+
+def _not_signed_in(request: Request, _error: Exception) -> Response:
+    if request.method == "GET":
+        here = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+        return pages.redirect(request, f"/login?next={quote(here, safe='')}")
+    return pages.redirect(request, "/login")
+
+
+def _http(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    return told(request, error.status_code, str(error.detail), dict(error.headers or {}))
+
+
+def _invalid(request: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    first = error.errors()[0] if error.errors() else {"loc": ("request",), "msg": "not understood"}
+    where = ".".join(str(part) for part in first["loc"] if part not in {"body", "query", "path"})
+    return told(request, 422, f"{where or 'the request'}: {first['msg']}")
+
+
+def _user(request: Request, error: Exception) -> Response:
+    return told(request, 400, str(error))
+
+
+def _unstorable(request: Request, _error: Exception) -> Response:
+    return told(request, 400, key("A value cannot be stored: it has a character or a size that no text or number has."))
+
+
+def _defect(request: Request, error: Exception) -> Response:
+    log.error("%s %s failed", request.method, request.url.path, exc_info=error)
+    request.state.user = None  # the database may be what failed
+    sentence = key("Something went wrong here; it is written down in the server's log.")
+    return told(request, 500, sentence, shield.HEADERS)

@@ -1,0 +1,1 @@
+"""Studies for people: the tasks, the queue, the votes."""

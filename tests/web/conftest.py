@@ -1,0 +1,234 @@
+"""The web app for the tests: on SQLite and on PostgreSQL, with people who are signed in, and as a real server."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from sqlalchemy import text
+from starlette.testclient import TestClient
+
+from fullbench.web.accounts import sessions, users
+from fullbench.web.accounts.tables import users as users_table
+from fullbench.web.app import create_app
+from fullbench.web.database import engine_for, upgrade, writing
+from fullbench.web.guard import SESSION
+from fullbench.web.settings import Settings
+
+PASSWORD = "a long sentence of mine"
+FLAGS = ["--disable-gpu", "--disable-quic", "--disable-background-networking", "--disable-component-update"]
+BASE = "http://testserver"
+
+
+@pytest.fixture(scope="session")
+def one_postgres(postgres) -> str:
+    """One PostgreSQL database for all tests, made once: many small ones are slow to make and slow to stop."""
+    url = postgres.database()
+    engine = engine_for(url)
+    upgrade(engine)
+    engine.dispose()
+    return url
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database(request, tmp_path) -> str:
+    """The URL of an empty database."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'web.sqlite'}"
+    url = request.getfixturevalue("one_postgres")
+    emptied(url)
+    return url
+
+
+def emptied(url: str) -> None:
+    """Every row of a PostgreSQL database goes; the tables stay."""
+    engine = engine_for(url)
+    with engine.begin() as connection:
+        names = connection.execute(text("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")).scalars()
+        tables = ", ".join(name for name in names if name != "alembic_version")
+        connection.execute(text(f"TRUNCATE {tables} RESTART IDENTITY CASCADE"))
+    engine.dispose()
+
+
+@pytest.fixture
+def settings(database, tmp_path) -> Settings:
+    """Override this fixture to give an app other settings."""
+    return Settings(database, data=tmp_path / "data")
+
+
+@pytest.fixture
+def app(settings):
+    made = create_app(settings)
+    yield made
+    made.state.engine.dispose()
+
+
+@pytest.fixture
+def client(app):
+    """A visitor who is not signed in. `client.token()` gives the CSRF token of a page."""
+    with Visitor(app) as visitor:
+        yield visitor
+
+
+class Visitor(TestClient):
+    """A browser without scripts."""
+
+    def __init__(self, app):
+        super().__init__(app, base_url=BASE, follow_redirects=False, raise_server_exceptions=True)
+        self.user = None
+
+    def token(self, page: str = "/login") -> str:
+        """The CSRF token that a page carries."""
+        answer = self.get(page, follow_redirects=True)
+        return re.search(r'<meta name="csrf" content="([0-9a-f]{64})">', answer.text)[1]
+
+    def submit(self, path: str, data: dict | None = None, **options):
+        """Post a form as a page of ours would."""
+        return self.post(path, data={"csrf": self.token(), **(data or {})}, **options)
+
+
+def person(app, name: str, role: str) -> users.User:
+    """An account made straight in the database; its password is `PASSWORD`."""
+    with writing(app.state.engine) as connection:
+        return add_person(connection, name, role)
+
+
+_hash: list[str] = []
+
+
+def add_person(connection, name: str, role: str) -> users.User:
+    from sqlalchemy import insert
+
+    from fullbench.web.accounts import passwords
+    from fullbench.web.accounts.secrets import new_id
+
+    if not _hash:
+        _hash.append(passwords.hashed(PASSWORD))
+    user = users.User(new_id(), name, role, at=time.time())
+    row = {"id": user.id, "name": name, "name_key": users.folded(name), "role": role, "disabled": False, "at": user.at}
+    connection.execute(insert(users_table).values(**row, password=_hash[0]))
+    return user
+
+
+def signed_in(app, name: str, role: str) -> Visitor:
+    """A browser of somebody with an account; `visitor.user` says who."""
+    visitor = Visitor(app)
+    visitor.user = person(app, name, role)
+    with writing(app.state.engine) as connection:
+        visitor.cookies.set(SESSION, sessions.start(connection, visitor.user))
+    return visitor
+
+
+@pytest.fixture
+def organiser(app):
+    with signed_in(app, "Olga", "organiser") as visitor:
+        yield visitor
+
+
+@pytest.fixture
+def annotator(app):
+    with signed_in(app, "安娜", "annotator") as visitor:
+        yield visitor
+
+
+@pytest.fixture
+def viewer(app):
+    with signed_in(app, "Vic", "viewer") as visitor:
+        yield visitor
+
+
+@dataclass
+class Live:
+    """A real server: its address, its settings, and an engine on its database."""
+
+    url: str
+    settings: Settings
+    engine: object
+    process: subprocess.Popen
+
+    def cookie(self, name: str, role: str) -> dict:
+        """A new account, signed in: a cookie for Playwright's `context.add_cookies`."""
+        with writing(self.engine) as connection:
+            secret = sessions.start(connection, add_person(connection, name, role))
+        return {"name": SESSION, "value": secret, "url": self.url}
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def start_live(folder: Path, *options: str, database: str | None = None) -> Live:
+    """`fullbench serve` in a process of its own; end it by `live.process.terminate()`."""
+    port = free_port()
+    url = database or f"sqlite:///{folder / 'web.sqlite'}"
+    settings = Settings(url, data=folder, port=port)
+    engine = engine_for(url)
+    upgrade(engine)
+    command = [str(Path(sys.executable).with_name("fullbench")), "serve", "--port", str(port), "--data", str(folder)]
+    command += ["--database", url, *options]
+    with (folder / "log").open("ab") as log:
+        process = subprocess.Popen(command, stdout=log, stderr=log)
+    for _ in range(400):
+        try:
+            urllib.request.urlopen(f"{settings.base}/health", timeout=5).close()
+        except OSError:
+            if process.poll() is not None:
+                break
+            time.sleep(0.05)
+            continue
+        return Live(settings.base, settings, engine, process)
+    process.kill()
+    raise RuntimeError((folder / "log").read_text())
+
+
+@pytest.fixture
+def live(tmp_path):
+    """A real server on SQLite; see `start_live` for others."""
+    served = start_live(tmp_path)
+    yield served
+    served.process.terminate()
+    served.process.wait(timeout=30)
+    served.engine.dispose()
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """Closed with its module: while it is open, an event loop runs in this process, and no other can be started."""
+    path = shutil.which("chromium-headless-shell") or shutil.which("chromium")
+    if path is None:
+        pytest.skip("no Chromium on the PATH: scripts/browser.sh installs one where it may")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as driver:
+        chromium = driver.chromium.launch(executable_path=path, args=FLAGS)
+        yield chromium
+        chromium.close()
+
+
+def axe_violations(page) -> list[str]:
+    """What axe finds serious or critical on a page, one line each."""
+    from axe_playwright_python.sync_playwright import Axe
+
+    found = Axe().run(page).response["violations"]
+    return [
+        f"{one['id']}: {node['target']} {node['failureSummary']}"
+        for one in found
+        if one["impact"] in {"serious", "critical"}
+        for node in one["nodes"]
+    ]
+
+
+@pytest.fixture
+def axe():
+    """`assert axe(page) == []`"""
+    return axe_violations
