@@ -22,10 +22,12 @@ check:
 test: check
 	@$(RUN) dev sh scripts/browser.sh
 	@$(RUN) dev sh scripts/localmodel.sh
+	@$(RUN) dev sh scripts/localray.sh
 	@$(RUN) dev pytest -n 2 --dist loadfile -m "not slow" tests src
 
 test-slow:
 	@$(RUN) dev sh scripts/localtorch.sh
+	@$(RUN) dev sh scripts/localray.sh
 	@$(RUN) dev pytest -m slow tests
 
 bench:

@@ -25,6 +25,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 import urllib.request
 from collections import Counter
 from pathlib import Path
@@ -72,6 +73,8 @@ class Books:
         self.attempts: Counter[str] = Counter()
         self.answered: Counter[str] = Counter()
         self.sent: Counter[str] = Counter()
+        self.arrivals: list[float] = []
+        self.arrived: Counter[str] = Counter()
         self.in_flight = 0
         self.most = 0
         self.last: dict[str, Any] = {}
@@ -89,7 +92,8 @@ class Books:
     def as_json(self) -> dict[str, Any]:
         return {
             "attempts": self.attempts, "answered": self.answered, "sent": self.sent, "most": self.most,
-            "last": self.last,
+            "last": self.last, "arrivals": self.arrivals, "in_flight": self.in_flight,
+            "arrived": self.arrived,
         }  # fmt: skip
 
 
@@ -226,12 +230,14 @@ class Connection(asyncio.Protocol):
         if path == "/books":
             self.send(200, json.dumps(self.books.as_json()).encode())
             return
+        self.books.arrivals.append(time.monotonic())
         body = json.loads(raw)
         read, write = SPEAK[re.split(r"[/:]", path)[-1] if "completions" not in path else "chat/completions"]
         words, pictures = read(body)
         text = "\n".join(words)
         found = re.search(r"#(\d+)", text)
         prompt = found[1] if found else "?"
+        self.books.arrived[prompt] += 1
         self.books.last = {"path": path, "head": request.decode("latin-1"), "body": {**body, "messages": None}}
         for sign, (status, error) in COMPLAINTS.items():
             if sign in text:

@@ -95,6 +95,7 @@ class Caller:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        await self._throttle.close()
         await self._session.close()
 
     @property
@@ -180,7 +181,7 @@ class Caller:
     def _mind(self, trouble: Trouble, sent: float) -> None:
         """What a trouble means for the calls to come."""
         if trouble.kind == "busy":
-            self._throttle.was_too_much(sent)
+            self._throttle.was_too_much(sent, trouble.wait)
             if trouble.wait is not None:
                 self._gate.hold(trouble.wait)
         if trouble.kind == "again" or trouble.status in {503, 529}:

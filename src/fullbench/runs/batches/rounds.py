@@ -18,7 +18,7 @@ from fullbench.runs.batches.folders import ERRORS, OUTPUT, REQUESTS, Folder, She
 from fullbench.runs.batches.mailbox import Count, Mailbox, Size
 from fullbench.runs.batches.wiring import FiledJudge, FiledModel, filed_contestant, filed_judge
 from fullbench.runs.conduct import Conductor
-from fullbench.runs.engine import Tally
+from fullbench.runs.engines import Tally
 from fullbench.runs.hear import hear
 from fullbench.runs.plan import models_of
 
