@@ -81,8 +81,8 @@ def client(app):
 class Visitor(TestClient):
     """A browser without scripts."""
 
-    def __init__(self, app):
-        super().__init__(app, base_url=BASE, follow_redirects=False, raise_server_exceptions=True)
+    def __init__(self, app, *, raise_server_exceptions=True):
+        super().__init__(app, base_url=BASE, follow_redirects=False, raise_server_exceptions=raise_server_exceptions)
         self.user = None
 
     def token(self, page: str = "/login") -> str:
