@@ -1,11 +1,15 @@
 """The app starts, on both databases."""
 
+import pytest
 from sqlalchemy import event
 
 from fullbench.web.accounts import tables
+from fullbench.web.app import create_app
 from fullbench.web.database import engine_for
 from fullbench.web.guard import Database
-from tests.web.conftest import PASSWORD, Visitor
+from fullbench.web.settings import Settings
+from tests.postgres import Postgres, programs
+from tests.web.conftest import PASSWORD, Visitor, signed_in
 
 
 def test_a_visitor_is_sent_to_the_login_page_and_back(app, client, annotator):
@@ -63,3 +67,22 @@ def test_a_transaction_ends_before_the_answer_leaves(app):
     with Visitor(listening) as visitor:
         assert visitor.post("/api/v1/kept").status_code == 200
     assert done == ["commit", "answer"]
+
+
+def test_a_database_that_dies_and_comes_back(tmp_path):
+    """kill -9 of the real server: 503 while it is away, and what was committed is there afterwards."""
+    if programs() is None:
+        pytest.skip("no PostgreSQL server on this machine")
+    with Postgres() as server:
+        app = create_app(Settings(server.database(), data=tmp_path))
+        with signed_in(app, "安娜", "annotator") as visitor:
+            token = visitor.token("/work")
+            server.kill()
+            away = [visitor.get("/work"), visitor.post("/language", data={"csrf": token, "to": "zh"})]
+            assert [answer.status_code for answer in away] == [503, 503]
+            assert away[0].headers["retry-after"] == "2"
+            assert visitor.get("/api/v1/me", headers={"Authorization": "Bearer x"}).json()["status"] == 503
+            assert visitor.get("/health").status_code == 503
+            server.start()
+            assert visitor.get("/work").status_code == 200
+        app.state.engine.dispose()
