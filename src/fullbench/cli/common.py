@@ -8,13 +8,17 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import FrameType
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from fullbench.core.results import Table
 from fullbench.runs.engine import Stop, Tally
+
+if TYPE_CHECKING:
+    from fullbench.ledger.store import Ledger
 
 LedgerOption = Annotated[
     Path, typer.Option("--ledger", envvar="FULLBENCH_LEDGER", help="Where responses and verdicts are kept.")
@@ -33,6 +37,19 @@ DEFAULT_LEDGER = Path("fullbench.ledger")
 def say(text: str) -> None:
     """A sentence for the person, on standard error."""
     typer.echo(text, err=True)
+
+
+@contextmanager
+def ledger_if_any(path: Path) -> Iterator[Ledger]:
+    """The ledger for looking only; an empty one where there is none, so that looking leaves nothing behind."""
+    from fullbench.ledger.store import Ledger
+
+    if path.exists():
+        with Ledger(path, read_only=True) as book:
+            yield book
+        return
+    with TemporaryDirectory() as folder, Ledger(Path(folder) / path.name) as book:
+        yield book
 
 
 @contextmanager

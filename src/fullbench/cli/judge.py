@@ -15,6 +15,7 @@ from fullbench.cli.common import (
     LedgerOption,
     QuietOption,
     closing,
+    ledger_if_any,
     say,
     show,
     stoppable,
@@ -65,12 +66,12 @@ def judge(
         ledger=ledger, report=report,
     )  # fmt: skip
     conductor = Conductor(study)
-    if not dry_run:
-        conductor.ready(budget)
-    with Ledger(ledger) as book, stoppable() as stop:
-        if dry_run:
+    if dry_run:
+        with ledger_if_any(ledger) as book:
             show([conductor.plan(book)], as_json=as_json)
-            return 0
+        return 0
+    conductor.ready(budget)
+    with Ledger(ledger) as book, stoppable() as stop:
         done = conductor.conduct(book, budget=budget, stop=stop, quiet=quiet)
         show(done.tables, as_json=as_json)
         if report is not None:

@@ -48,8 +48,7 @@ def rerank(
     asked = list(read_items(items))
     given = list(read_responses(responses, items={item.id for item in asked}))
     cases = [replace(case, criterion=criterion) for case in rerank.cases(asked, given, form, trials=trials)]
-    model = plan.model_of(who)
-    purse = plan.purse(budget, [model] if model else []) if budget is not None else None
+    purse = plan.purse(budget, list(plan.models_of(who))) if budget is not None else None
     with Ledger(ledger) as book, stoppable() as stop:
         with watching("verdicts", [who.name], len(cases), quiet=quiet) as watch:
             tallies = hear([who], lambda _: cases, book, budget=purse, stop=stop, watch=watch)

@@ -7,7 +7,17 @@ from typing import Annotated
 
 import typer
 
-from fullbench.cli.common import BudgetOption, DryRunOption, JsonOption, QuietOption, closing, say, show, stoppable
+from fullbench.cli.common import (
+    BudgetOption,
+    DryRunOption,
+    JsonOption,
+    QuietOption,
+    closing,
+    ledger_if_any,
+    say,
+    show,
+    stoppable,
+)
 
 
 def run(
@@ -36,12 +46,12 @@ def run(
     plan = Study.read(study)
     conductor = Conductor(plan)
     limit = budget if budget is not None else plan.budget
-    if not dry_run:
-        conductor.ready(limit)
-    with Ledger(ledger or plan.ledger) as book, stoppable() as stop:
-        if dry_run:
+    if dry_run:
+        with ledger_if_any(ledger or plan.ledger) as book:
             show([conductor.plan(book)], as_json=as_json)
-            return 0
+        return 0
+    conductor.ready(limit)
+    with Ledger(ledger or plan.ledger) as book, stoppable() as stop:
         done = conductor.conduct(book, budget=limit, stop=stop, quiet=quiet)
         show(done.tables, as_json=as_json)
         if plan.report is not None:

@@ -10,7 +10,7 @@ from itertools import islice
 from typing import Any, Literal
 
 from fullbench.core.ballots import ballot
-from fullbench.core.cases import FAULTS, Case, Usage, Verdict
+from fullbench.core.cases import FAULTS, Case, Failure, Usage, Verdict
 from fullbench.core.items import Item, Response
 from fullbench.core.record import Record
 from fullbench.ledger import rows, schema
@@ -42,6 +42,11 @@ def verdicts(reader: sqlite3.Connection, judge: Names, cases: Iterable[str] | No
     for condition, values in _conditions("judge", names, "case_key", cases):
         sql = f"SELECT {columns} FROM verdicts{condition} ORDER BY rowid"
         yield from map(rows.verdict_of, _stream(reader, sql, values))
+
+
+def since(reader: sqlite3.Connection, place: int, limit: int) -> list[tuple[int, Verdict]]:
+    sql = f"SELECT rowid, {rows.VERDICT} FROM verdicts WHERE rowid > ? ORDER BY rowid LIMIT ?"
+    return [(row[0], rows.verdict_of(row[1:])) for row in reader.execute(sql, (place, limit))]
 
 
 def responses(
@@ -78,6 +83,23 @@ def case(reader: sqlite3.Connection, key: str, trial: int, find: Find) -> Case |
     return Case(rows.item_of(item, find), made, ballot(spec), criterion, trial)
 
 
+def cases(reader: sqlite3.Connection, keys: Iterable[str], find: Find) -> Iterator[Case]:
+    found = list(_keyed(reader, "key, item_key, responses, ballot, criterion", "cases", keys))
+    asked = {row[0]: rows.item_of(row, find) for row in _keyed(reader, rows.ITEM, "items", {row[1] for row in found})}
+    shown = {key for row in found for key in rows.load(row[2])}
+    said = {row[0]: rows.response_of(row, find) for row in _keyed(reader, rows.RESPONSE, "responses", shown)}
+    for _, item_key, keys_text, spec, criterion in found:
+        names = rows.load(keys_text)
+        if item_key in asked and all(name in said for name in names):
+            yield Case(asked[item_key], tuple(said[name] for name in names), ballot(spec), criterion)
+
+
+def _keyed(reader: sqlite3.Connection, columns: str, table: str, keys: Iterable[str]) -> Iterator[Row]:
+    """The rows of a table with these keys, in the order they came."""
+    for condition, values in _conditions("key", None, "key", keys):
+        yield from _stream(reader, f"SELECT {columns} FROM {table}{condition} ORDER BY rowid", values)
+
+
 def record(
     reader: sqlite3.Connection,
     find: Find,
@@ -100,6 +122,12 @@ def record(
         if place in spoken and (place not in given or trial <= given[place].trial):
             given[place] = rows.response_of(row, find)
     return Record(ruled, known, given)
+
+
+def failures(reader: sqlite3.Connection, name: str) -> Iterator[Failure]:
+    sql = "SELECT key, name, trial, error, calls, retries, tokens_in, tokens_out, dollars, seconds FROM failures"
+    for key, who, trial, error, *spent in _stream(reader, f"{sql} WHERE name = ?", (name,)):
+        yield Failure(key, who, trial, error, Usage(*spent))
 
 
 def bill(reader: sqlite3.Connection) -> list[Account]:

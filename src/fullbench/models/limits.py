@@ -34,6 +34,11 @@ class Pace:
             self._turn = turn + amount * self._each
             return max(0.0, turn - now)
 
+    def tighten(self, per_minute: float) -> None:
+        """So many a minute at most, from now on."""
+        with self._lock:
+            self._each = max(self._each, 60.0 / per_minute)
+
     def correct(self, difference: float) -> None:
         """What was taken turned out to be so much more (or less)."""
         with self._lock:

@@ -17,7 +17,9 @@ Asked = Callable[[Model], Sequence[Item]]
 
 
 @dataclass(frozen=True)
-class _Question:
+class Question:
+    """An item put to a contestant: what the tag of its prompt is."""
+
     item: Item
     trial: int
 
@@ -49,10 +51,10 @@ def answer(
     return work(jobs, budget=budget, stop=stop, watch=watch)
 
 
-def _job(model: Model, items: Sequence[Item], trials: int, ledger: Ledger) -> Job[_Question]:
+def _job(model: Model, items: Sequence[Item], trials: int, ledger: Ledger) -> Job[Question]:
     by_key = {item.key: item for item in items}
 
-    def ask(questions: Iterable[_Question]) -> Iterator[_Answer | Failure]:
+    def ask(questions: Iterable[Question]) -> Iterator[_Answer | Failure]:
         for reply in model.answer(map(_prompt, questions)):
             yield _outcome(model.name, reply)
 
@@ -66,7 +68,7 @@ def _job(model: Model, items: Sequence[Item], trials: int, ledger: Ledger) -> Jo
     ledger.declare("contestant", model.name, model.settings)
     return Job(
         name=model.name,
-        tasks=lambda: (_Question(item, trial) for item in items for trial in range(trials)),
+        tasks=lambda: (Question(item, trial) for item in items for trial in range(trials)),
         key=lambda question: (question.item.key, question.trial),
         known=lambda keys: ledger.answered(model.name, keys),
         enter=lambda questions: ledger.add(*(question.item for question in questions)),
@@ -77,12 +79,12 @@ def _job(model: Model, items: Sequence[Item], trials: int, ledger: Ledger) -> Jo
     )
 
 
-def _prompt(question: _Question) -> Prompt:
+def _prompt(question: Question) -> Prompt:
     return Prompt(question.item.turns, seed=question.trial or None, tag=question)
 
 
 def _outcome(contestant: str, reply: Reply) -> _Answer | Failure:
-    question: _Question = reply.prompt.tag
+    question: Question = reply.prompt.tag
     item, trial = question.item, question.trial
     if reply.error is not None:
         return Failure(item.key, contestant, trial, reply.error, reply.usage)

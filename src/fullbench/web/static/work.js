@@ -1,0 +1,336 @@
+// The desk at which people vote: keys, zoom, drafts, loading ahead, and votes that wait for the connection.
+// Everything also works without this script, one page a vote.
+(() => {
+  "use strict";
+  const root = document.getElementById("work");
+  if (!root) return;
+  const words = root.dataset;
+  const base = words.base;
+  const place = document.getElementById("task");
+  const status = document.getElementById("status");
+  const mine = "fullbench." + words.person + ".";
+  const QUEUE = mine + "votes";
+  let csrf = document.querySelector('meta[name="csrf"]').content;
+  let ahead = [];
+  let loading = false;
+  let sending = false;
+  let waiting = false;
+  let began = Date.now();
+
+  const read = (name, otherwise) => {
+    try { return JSON.parse(localStorage.getItem(name)) ?? otherwise; } catch { return otherwise; }
+  };
+  const write = (name, value) => {
+    try { localStorage.setItem(name, JSON.stringify(value)); } catch { /* a full or forbidden store: the server has drafts */ }
+  };
+  const queue = () => read(QUEUE, []);
+  const say = (text) => { if (status) status.textContent = text; };
+  const task = () => place && place.querySelector(".task");
+  const form = () => place && place.querySelector("form.vote");
+  const fieldsOf = (one, button) => {
+    const fields = Object.fromEntries([...new FormData(one)].filter(([, value]) => typeof value === "string"));
+    if (button && button.name) fields[button.name] = button.value;
+    return fields;
+  };
+  const body = (fields) => new URLSearchParams(fields);
+  const post = (path, fields) => fetch(base + path, {
+    method: "POST", body: body(fields), headers: { "X-CSRF-Token": csrf, "X-Work": "1" },
+  });
+  const signedOut = (answer) => answer.redirected && new URL(answer.url).pathname === "/login";
+
+  // Votes: first into this browser's store, then on to the server, in order, each until it is acknowledged.
+
+  async function send() {
+    if (sending) return;
+    sending = true;
+    try {
+      for (let votes = queue(); votes.length; votes = queue()) {
+        const vote = votes[0];
+        let answer;
+        try {
+          answer = await fetch(vote.url, { method: "POST", body: body(vote.fields), headers: { "X-CSRF-Token": csrf, "X-Work": "1" } });
+        } catch {
+          say(words.waiting.replace("{count}", votes.length));
+          return;
+        }
+        if (signedOut(answer)) { say(words.signin); return; }
+        if (answer.status === 403 && !vote.renewed) { await renew(vote); continue; }
+        if (answer.status >= 500 || answer.status === 429) { say(words.waiting.replace("{count}", votes.length)); return; }
+        write(QUEUE, queue().filter((other) => other.fields.key !== vote.fields.key));
+        if (answer.ok) say(words.saved);
+        else say(words.refused + " " + ((await answer.json().catch(() => ({}))).detail || answer.status));
+      }
+    } finally {
+      sending = false;
+    }
+  }
+
+  async function renew(vote) {
+    const page = await (await fetch(base + "/votes")).text();
+    const fresh = new DOMParser().parseFromString(page, "text/html").querySelector('meta[name="csrf"]');
+    if (fresh) csrf = fresh.content;
+    write(QUEUE, queue().map((other) => (other.fields.key === vote.fields.key ? { ...other, renewed: true } : other)));
+  }
+
+  // Loading ahead: the next tasks and their pictures.
+
+  async function load() {
+    if (loading || !place || words.change || ahead.length >= 2) return;
+    loading = true;
+    try {
+      const holding = [task(), ...ahead].filter(Boolean).map((one) => one.dataset.lease);
+      holding.push(...queue().map((vote) => vote.fields.lease));
+      const answer = await fetch(base + "/next?" + new URLSearchParams(holding.map((lease) => ["holding", lease])));
+      if (!answer.ok || answer.status === 204 || signedOut(answer)) return;
+      const next = new DOMParser().parseFromString(await answer.text(), "text/html").querySelector(".task");
+      if (!next || holding.includes(next.dataset.lease)) return;
+      next.dataset.pictures.split(" ").filter(Boolean).forEach((address) => { new Image().src = address; });
+      ahead.push(next);
+    } catch {
+      return;
+    } finally {
+      loading = false;
+    }
+    if (waiting) await go();
+    else if (ahead.length < 2) load();
+  }
+
+  async function go() {
+    const next = ahead.shift();
+    if (next) {
+      waiting = false;
+      place.replaceChildren(document.adoptNode(next));
+      start();
+      load();
+      return;
+    }
+    waiting = true;
+    await send();
+    if (queue().length) { place.replaceChildren(); say(words.waiting.replace("{count}", queue().length)); return; }
+    try {
+      const answer = await fetch(base, { headers: { "X-Work": "1" } });
+      if (answer.ok) location.assign(base);
+      else say(words.offline);
+    } catch {
+      place.replaceChildren();
+      say(words.offline);
+    }
+  }
+
+  async function vote(button) {
+    const one = form();
+    if (!one || one.dataset.sent) return;
+    if (!(button && button.formNoValidate) && !one.reportValidity()) return;
+    one.dataset.sent = "yes";
+    const fields = fieldsOf(one, button);
+    fields.seconds = String((Date.now() - began) / 1000);
+    write(QUEUE, [...queue(), { url: one.action, fields }]);
+    localStorage.removeItem(mine + "draft." + fields.lease);
+    if (fields.replaces === "0") {
+      const done = document.getElementById("done");
+      if (done) done.textContent = String(Number(done.textContent) + 1);
+    }
+    if (words.change) {
+      await send();
+      if (!queue().length) location.assign(base);
+      return;
+    }
+    go();
+    send();
+  }
+
+  // Drafts: at once in this browser, soon after on the server.
+
+  let later = 0;
+  function draft() {
+    const one = form();
+    if (!one) return;
+    const fields = fieldsOf(one);
+    const lease = fields.lease;
+    for (const name of ["csrf", "lease", "key", "replaces", "started"]) delete fields[name];
+    write(mine + "draft." + lease, fields);
+    clearTimeout(later);
+    later = setTimeout(() => post("/draft", { ...fields, lease }).catch(() => {}), 800);
+  }
+
+  function fill(one, fields) {
+    for (const [name, value] of Object.entries(fields)) {
+      for (const input of one.querySelectorAll(`[name="${CSS.escape(name)}"]`)) {
+        if (input.type === "radio") input.checked = input.value === value;
+        else if (input.type !== "submit" && input.tagName !== "BUTTON") input.value = value;
+      }
+    }
+  }
+
+  // One task in view.
+
+  function start() {
+    began = Date.now();
+    const one = form();
+    if (!one) return;
+    const kept = read(mine + "draft." + one.elements.lease.value, null);
+    if (kept) fill(one, kept);
+    ranking(one);
+    conditional(one);
+    activate(0);
+    const heading = task().querySelector(".asked");
+    heading.tabIndex = -1;
+    heading.focus({ preventScroll: true });
+    window.scrollTo(0, 0);
+  }
+
+  function conditional(one) {
+    for (const part of one.querySelectorAll("[data-when]")) {
+      const [name, value] = part.dataset.when.split("=");
+      const on = one.elements[name] && one.elements[name].value === value;
+      part.hidden = !on;
+      for (const input of part.querySelectorAll("select")) { input.required = on; input.disabled = !on; }
+    }
+  }
+
+  // Ranking: numbers pressed in order, arrows on the focused line, or drag.
+
+  let picked = [];
+  function ranking(one) {
+    picked = [];
+    const list = one.querySelector("ol.rank");
+    if (!list) return;
+    const order = one.elements.order.value.split(",").filter(Boolean);
+    for (const at of order) list.append(list.querySelector(`[data-place="${CSS.escape(at)}"]`));
+    if (order.length) noted(one, list);
+    let moving = null;
+    list.addEventListener("dragstart", (event) => { moving = event.target.closest("li"); });
+    list.addEventListener("dragover", (event) => {
+      event.preventDefault();
+      const over = event.target.closest("li");
+      if (!moving || !over || over === moving) return;
+      const half = over.getBoundingClientRect();
+      over[event.clientY > half.top + half.height / 2 ? "after" : "before"](moving);
+    });
+    list.addEventListener("drop", (event) => { event.preventDefault(); noted(one, list); });
+    list.addEventListener("keydown", (event) => {
+      const line = event.target.closest("li");
+      const other = event.key === "ArrowUp" ? line.previousElementSibling : event.key === "ArrowDown" ? line.nextElementSibling : null;
+      if (!other) return;
+      event.preventDefault();
+      event.stopPropagation();
+      other[event.key === "ArrowUp" ? "before" : "after"](line);
+      line.focus();
+      noted(one, list);
+    });
+  }
+  function noted(one, list) {
+    one.elements.order.value = [...list.children].map((line) => line.dataset.place).join(",");
+    draft();
+  }
+  function pick(one, number) {
+    const list = one.querySelector("ol.rank");
+    const line = list && list.querySelector(`[data-number="${number}"]`);
+    if (!line || picked.includes(number)) return Boolean(line);
+    if (picked.length) list.querySelector(`[data-number="${picked.at(-1)}"]`).after(line);
+    else list.prepend(line);
+    picked.push(number);
+    if (picked.length >= list.children.length) picked = [];
+    noted(one, list);
+    return true;
+  }
+
+  // Rating pictures: one of them is active, digits mark it and go on.
+
+  let active = 0;
+  const rated = () => [...root.querySelectorAll("[data-rate]")];
+  function activate(at) {
+    const all = rated();
+    if (!all.length) return;
+    active = Math.max(0, Math.min(all.length - 1, at));
+    all.forEach((one, index) => one.classList.toggle("active", index === active));
+    all[active].scrollIntoView({ block: "nearest", inline: "nearest" });
+  }
+
+  // Zoom.
+
+  const box = document.getElementById("lightbox");
+  let zoomed = -1;
+  function zoom(link) {
+    const picture = box.querySelector("img");
+    picture.src = link.href;
+    picture.classList.remove("whole");
+    if (!box.open) box.showModal();
+  }
+  if (box) {
+    box.addEventListener("click", (event) => {
+      if (event.target.tagName === "IMG") event.target.classList.toggle("whole");
+      else box.close();
+    });
+    box.addEventListener("close", () => { zoomed = -1; });
+  }
+
+  // Keys.
+
+  function key(event) {
+    const typing = event.target.matches("textarea, select, input:not([type=radio]):not([type=checkbox])");
+    if (event.key === "Enter" && (!typing || event.ctrlKey || event.metaKey) && !event.target.closest("a, button, summary")) {
+      event.preventDefault();
+      vote();
+      return;
+    }
+    if (event.key === "Escape" && typing) { event.target.blur(); return; }
+    if (typing || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.key === "z" && box) {
+      const links = [...root.querySelectorAll("a.zoom")];
+      zoomed += 1;
+      if (zoomed >= links.length) { box.close(); return; }
+      if (links[zoomed]) zoom(links[zoomed]);
+      return;
+    }
+    if (box && box.open) return;
+    if (event.key === "?") { const keys = document.getElementById("keys"); keys.open = !keys.open; return; }
+    const one = form();
+    if (!one) return;
+    if (event.key === "r" && one.elements.reason) { event.preventDefault(); one.elements.reason.focus(); return; }
+    if (rated().length) {
+      if (event.key === "ArrowRight" || event.key === "ArrowLeft") {
+        event.preventDefault();
+        activate(active + (event.key === "ArrowRight" ? 1 : -1));
+        return;
+      }
+      const mark = rated()[active].querySelector(`input[data-mark="${CSS.escape(event.key)}"]`);
+      if (mark) { choose(mark); activate(active + 1); return; }
+    }
+    if (/^[1-9]$/.test(event.key) && pick(one, event.key)) return;
+    const found = one.querySelector(`[data-key="${CSS.escape(event.key)}"], [data-arrow="${CSS.escape(event.key)}"]`);
+    if (!found) return;
+    event.preventDefault();
+    if (found.type === "radio") choose(found);
+    else found.click();
+  }
+  function choose(input) {
+    input.checked = true;
+    input.dispatchEvent(new Event("input", { bubbles: true }));
+  }
+
+  document.addEventListener("keydown", key);
+  root.addEventListener("input", () => { const one = form(); if (one) conditional(one); draft(); });
+  root.addEventListener("click", async (event) => {
+    const link = event.target.closest("a.zoom");
+    if (link && !event.ctrlKey && !event.metaKey) { event.preventDefault(); zoom(link); return; }
+    const back = event.target.closest("a.back");
+    if (back) {
+      event.preventDefault();
+      await send();
+      if (queue().length) say(words.waiting.replace("{count}", queue().length));
+      else location.assign(back.href);
+    }
+  });
+  root.addEventListener("submit", (event) => { event.preventDefault(); vote(event.submitter); });
+  async function resume() {
+    await send();
+    if (waiting && !queue().length) await go();
+    else load();
+  }
+  window.addEventListener("online", resume);
+  setInterval(() => { if (queue().length || waiting) resume(); }, 5000);
+
+  start();
+  resume();
+})();

@@ -1,0 +1,152 @@
+"""The tables of people's work.
+
+A **study** has **tasks**; a task has **slots**, one for each vote wanted; a person holds a slot by a lease and fills it
+with a **vote**. Votes are only ever inserted: a change is a new revision of the same slot, the latest counts and all
+are kept. A free slot is found by its lot. Tasks whose answer is known (`gold`, `qualify`) get a slot without a lot
+whenever somebody is given one: nobody else can take it.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    JSON,
+    Boolean,
+    CheckConstraint,
+    Column,
+    Double,
+    ForeignKey,
+    Index,
+    Integer,
+    Table,
+    Text,
+    UniqueConstraint,
+    text,
+)
+
+from fullbench.web.database import Counter, metadata
+
+studies = Table(
+    "studies",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("name", Text, nullable=False, unique=True),
+    Column("kind", Text, nullable=False),
+    Column("ballot", Text, nullable=False),
+    Column("criterion", Text, nullable=False),
+    Column("guidelines", Text, nullable=False, default=""),
+    Column("options", JSON, nullable=False, default=dict),
+    Column("votes", Integer, nullable=False),
+    Column("most", Integer, nullable=False),
+    Column("settled_by", Text, nullable=False),
+    Column("lease_seconds", Integer, nullable=False),
+    Column("gold_every", Integer, nullable=False),
+    Column("pass_share", Double, nullable=False),
+    Column("conflicted", Boolean, nullable=False, default=False),
+    Column("qualifies", Integer, nullable=False, default=0),
+    Column("golds", Integer, nullable=False, default=0),
+    Column("seed", Integer, nullable=False),
+    Column("state", Text, nullable=False, default="open"),
+    Column("at", Double, nullable=False),
+    CheckConstraint("state IN ('open', 'closed')", name="state"),
+    CheckConstraint("votes >= 1 AND most >= votes", name="votes"),
+)
+
+tasks = Table(
+    "tasks",
+    metadata,
+    Column("id", Counter, primary_key=True),
+    Column("study", Text, ForeignKey("studies.id"), nullable=False),
+    Column("place", Integer, nullable=False),
+    Column("role", Text, nullable=False, default="work"),
+    Column("content", JSON, nullable=False),
+    Column("known", JSON),
+    Column("wanted", Integer, nullable=False),
+    Column("voted", Integer, nullable=False, default=0),
+    UniqueConstraint("study", "place"),
+    CheckConstraint("role IN ('work', 'gold', 'qualify')", name="role"),
+    CheckConstraint("(role = 'work') = (known IS NULL)", name="known"),
+)
+Index("tasks_role_of", tasks.c.study, tasks.c.role)
+
+slots = Table(
+    "slots",
+    metadata,
+    Column("id", Counter, primary_key=True),
+    Column("study", Text, ForeignKey("studies.id"), nullable=False),
+    Column("task", Counter, ForeignKey("tasks.id"), nullable=False),
+    Column("lot", Double),
+    Column("person", Text),
+    Column("lease", Text, unique=True),
+    Column("leased_at", Double, nullable=False, default=0.0),
+    Column("expires", Double, nullable=False, default=0.0),
+    Column("revision", Integer, nullable=False, default=0),
+)
+Index(
+    "slots_free", slots.c.study, slots.c.lot, sqlite_where=text("revision = 0"), postgresql_where=text("revision = 0")
+)
+Index("slots_once", slots.c.task, slots.c.person, unique=True)
+Index(
+    "slots_held",
+    slots.c.person,
+    slots.c.study,
+    sqlite_where=text("revision = 0"),
+    postgresql_where=text("revision = 0"),
+)
+
+votes = Table(
+    "votes",
+    metadata,
+    Column("id", Counter, primary_key=True),
+    Column("slot", Counter, ForeignKey("slots.id"), nullable=False),
+    Column("study", Text, ForeignKey("studies.id"), nullable=False),
+    Column("task", Counter, nullable=False),
+    Column("person", Text, nullable=False),
+    Column("revision", Integer, nullable=False),
+    Column("key", Text, nullable=False),
+    Column("answer", JSON, nullable=False),
+    Column("shown", JSON, nullable=False),
+    Column("right", Boolean),
+    Column("seconds", Double, nullable=False),
+    Column("at", Double, nullable=False),
+    UniqueConstraint("slot", "revision"),
+    UniqueConstraint("person", "key"),
+)
+Index("votes_of", votes.c.study, votes.c.person)
+Index("votes_on", votes.c.task)
+
+members = Table(
+    "members",
+    metadata,
+    Column("study", Text, ForeignKey("studies.id"), primary_key=True),
+    Column("person", Text, primary_key=True),
+    Column("standing", Text, nullable=False),
+    Column("given", Integer, nullable=False, default=0),
+    Column("done", Integer, nullable=False, default=0),
+    Column("at", Double, nullable=False),
+    CheckConstraint("standing IN ('new', 'qualified', 'failed')", name="standing"),
+)
+
+drafts = Table(
+    "drafts",
+    metadata,
+    Column("slot", Counter, ForeignKey("slots.id"), primary_key=True),
+    Column("person", Text, nullable=False),
+    Column("fields", JSON, nullable=False),
+    Column("at", Double, nullable=False),
+)
+
+conflicts = Table(
+    "conflicts",
+    metadata,
+    Column("task", Counter, ForeignKey("tasks.id"), primary_key=True),
+    Column("other", Counter, ForeignKey("tasks.id"), primary_key=True),
+)
+
+kept = Table(
+    "kept",
+    metadata,
+    Column("case_key", Text, primary_key=True),
+    Column("judge", Text, primary_key=True),
+    Column("task", Counter, ForeignKey("tasks.id"), nullable=False),
+    Column("vote", Counter, nullable=False),
+)
