@@ -18,6 +18,7 @@ from fullbench.cli import (
     listing,
     new,
     peer_review,
+    people,
     report,
     reproduce,
     rerank,
@@ -77,3 +78,4 @@ app.add_typer(compose.compose_app, name="compose")
 app.add_typer(leaderboard.leaderboard_app, name="leaderboard")
 app.add_typer(ledger.ledger_app, name="ledger")
 app.add_typer(new.new_app, name="new")
+app.add_typer(people.people_app, name="people")
