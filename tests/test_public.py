@@ -19,6 +19,9 @@ HEAVY = (
     "orjson",
     "sqlite3",
     "asyncio",
+    "fastapi",
+    "sqlalchemy",
+    "uvicorn",
 )
 
 

@@ -6,13 +6,16 @@ CLIP with random weights. On a GPU the two floors are the bare model on ready te
 
 from __future__ import annotations
 
+import os
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from importlib.util import find_spec
 from io import BytesIO
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from PIL import Image
@@ -24,15 +27,19 @@ from fullbench.judges.scorers.pictures import decode
 from fullbench.judges.scorers.scorer import Scorer, ScorerJudge
 from scripts.bench import Row
 
+if TYPE_CHECKING:
+    from fullbench.judges.scorers.hub import HubScorer
+
 DATA = Path(__file__).parents[2] / ".." / "shared" / "data" / "mjbench"
 SECONDS = 3.0
 COUNT, SIDE, BATCH = 128, 512, 16
+GPU_COUNT, GPU_BATCH = 8192, 128
 
 
-def _pictures(folder: Path) -> list[Picture]:
+def _pictures(folder: Path, count: int = COUNT) -> list[Picture]:
     rng = np.random.default_rng(0)
     made = []
-    for number in range(COUNT):
+    for number in range(count):
         coarse = Image.fromarray(rng.integers(0, 256, (SIDE // 8, SIDE // 8, 3), dtype=np.uint8))
         out = BytesIO()
         coarse.resize((SIDE, SIDE), Image.Resampling.BICUBIC).save(out, "JPEG", quality=90)
@@ -58,16 +65,20 @@ def _bare(scorer: Scorer, pictures: Sequence[Picture]) -> None:
         scorer.score(["a picture"] * len(batch), [scorer.prepare(decode(picture)) for picture in batch])
 
 
-def _judged(scorer: Scorer, cases: Sequence[Case]) -> None:
-    for verdict in ScorerJudge(scorer, batch=BATCH).hear(cases):
+def _judged(scorer: Scorer, cases: Sequence[Case], batch: int = BATCH) -> None:
+    for verdict in ScorerJudge(scorer, batch=batch).hear(cases):
         assert verdict.marks is not None
 
 
-def _compare(what: str, scorer: Scorer, pictures: Sequence[Picture]) -> list[Row]:
-    cases = [
+def _cases(pictures: Sequence[Picture]) -> list[Case]:
+    return [
         Case(Item.ask(f"i{n}", "a picture"), (Response(f"i{n}", "c", (picture,)),), Real(0, 10))
         for n, picture in enumerate(pictures)
     ]
+
+
+def _compare(what: str, scorer: Scorer, pictures: Sequence[Picture]) -> list[Row]:
+    cases = _cases(pictures)
     _bare(scorer, pictures[:BATCH])
     bare = _per_second(lambda: _bare(scorer, pictures), len(pictures))
     ours = _per_second(lambda: _judged(scorer, cases), len(pictures))
@@ -85,6 +96,69 @@ def _clip(folder: Path) -> Scorer | None:
     models = import_module("tests.judges.scorers.models")
     source = models.clip(folder / "clip", **sizes, image_size=224, patch_size=32)
     return ContrastScorer(str(source), span=(-1.0, 1.0))
+
+
+def _on_gpu(folder: Path) -> list[Row]:
+    """A CLIP of ViT-L/14's size in half precision, from JPEGs on disk, beside the slower of its two floors."""
+    if find_spec("torch") is None:
+        return []
+    import torch
+
+    if not torch.cuda.is_available():
+        print("left out: a large CLIP on a GPU, since there is none")
+        return []
+    from fullbench.judges.scorers.hub import ContrastScorer
+
+    sizes = {"hidden_size": 1024, "intermediate_size": 4096, "num_hidden_layers": 24, "num_attention_heads": 16}
+    source = import_module("tests.judges.scorers.models").clip(folder / "large", **sizes, image_size=224, patch_size=14)
+    pictures = _pictures(folder, GPU_COUNT)
+    bare = _model_alone(source, len(pictures))
+    return [
+        _from_disk(ContrastScorer(str(source), span=(-1.0, 1.0), decoder="gpu"), pictures, bare),
+        _from_disk(ContrastScorer(str(source), span=(-1.0, 1.0)), pictures[: GPU_COUNT // 4], bare),
+    ]
+
+
+def _from_disk(scorer: HubScorer, pictures: Sequence[Picture], bare: float) -> Row:
+    decoding = _decoding_alone(scorer, pictures)
+    print(f"the bare model {bare:,.0f}/s, decoding alone with {scorer.decoder} {decoding:,.0f}/s")
+    cases = _cases(pictures)
+    ours = _per_second(lambda: _judged(scorer, cases, GPU_BATCH), len(pictures), times=3)
+    floor = "the bare model" if bare < decoding else "decoding alone"
+    what = f"score JPEGs with CLIP ViT-L/14, decoder={scorer.decoder}"
+    return Row.of(what, ours, min(bare, decoding), floor, "/s")
+
+
+def _model_alone(source: Path, count: int) -> float:
+    """Transformers' model in a plain loop on tensors that are ready."""
+    import torch
+    from transformers import CLIPModel
+
+    model = CLIPModel.from_pretrained(source, dtype=torch.float16).cuda().eval()
+    side = model.config.vision_config.image_size
+    batch = torch.rand(GPU_BATCH, 3, side, side, device="cuda", dtype=torch.float16)
+
+    def bare() -> None:
+        with torch.inference_mode():
+            for _ in range(count // GPU_BATCH):
+                model.get_image_features(pixel_values=batch)
+            torch.cuda.synchronize()
+
+    bare()
+    return _per_second(bare, count, times=3)
+
+
+def _decoding_alone(scorer: HubScorer, pictures: Sequence[Picture]) -> float:
+    """Files read and decoded to the model's size, nothing scored."""
+    if scorer.decoder == "gpu":
+
+        def on_card() -> None:
+            for start in range(0, len(pictures), GPU_BATCH):
+                scorer.collate([scorer.raw(picture) for picture in pictures[start : start + GPU_BATCH]])
+
+        return _per_second(on_card, len(pictures))
+    with ThreadPoolExecutor(min(16, os.cpu_count() or 1)) as pool:
+        return _per_second(lambda: list(pool.map(lambda one: scorer.prepare(decode(one)), pictures)), len(pictures))
 
 
 def _cells() -> list[Row]:
@@ -105,6 +179,7 @@ def main() -> list[Row]:
         rows = _compare("sharpness", measure("sharpness"), pictures)
         clip = _clip(folder)
         rows += _compare("CLIP ViT-B/32", clip, pictures[: 3 * BATCH]) if clip else []
+        rows += _on_gpu(folder)
     return rows + _cells()
 
 

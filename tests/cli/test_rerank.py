@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from PIL import ImageFilter
 
+from fullbench.ledger.store import Ledger
 from tests.cli.test_judge import cli, data, write
 from tests.judges.scorers.making import encoded, texture
 
@@ -115,3 +116,27 @@ def test_whose_preferences_must_be_said_and_known(cli, data):
     assert (code, "--judge" in err) == (2, True)
     code, _, err = cli("export", "dpo", "--judge", "nobody", "--out", "pairs.jsonl")
     assert (code, "'nobody'" in err, "length" in err) == (2, True, True)
+
+
+@pytest.mark.parametrize("bytes_", [b"", b"<svg/>", encoded(texture(3), "JPEG")[:90]], ids=["empty", "svg", "cut"])
+def test_an_answer_that_is_no_picture_is_a_fault_of_its_cases_alone(cli, tmp_path, bytes_):
+    """Empty, an SVG named .png, cut off: the file is read, the judge recuses itself there, all else is judged."""
+    (tmp_path / "good.png").write_bytes(encoded(texture(1)))
+    (tmp_path / "soft.png").write_bytes(encoded(texture(1).filter(ImageFilter.GaussianBlur(3))))
+    (tmp_path / "bad.png").write_bytes(bytes_)
+    write(tmp_path / "p.jsonl", [{"id": item, "question": "a scene"} for item in ("one", "two")])
+    shown = {"one": ("good.png", "soft.png"), "two": ("good.png", "bad.png")}
+    write(
+        tmp_path / "r.jsonl",
+        [
+            {"item": item, "contestant": who, "pictures": [name]}
+            for item, names in shown.items()
+            for who, name in zip(("a", "b"), names, strict=True)
+        ],
+    )
+    asked = ("--items", "p.jsonl", "--responses", "r.jsonl", "--judge", "picture:sharpness", "--ballot", "choice+tie")
+    code, _, said = cli("judge", *asked, "--ledger", "l.ledger", "--quiet")
+    assert code == 0, said
+    with Ledger(tmp_path / "l.ledger", read_only=True) as ledger:
+        ruled = {(verdict.item, verdict.fault) for verdict in ledger.verdicts()}
+    assert ruled == {("one", None), ("two", "recused")}

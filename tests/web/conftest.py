@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from sqlalchemy import text
 from starlette.testclient import TestClient
 
 from fullbench.web.accounts import sessions, users
@@ -27,12 +28,34 @@ FLAGS = ["--disable-gpu", "--disable-quic", "--disable-background-networking", "
 BASE = "http://testserver"
 
 
+@pytest.fixture(scope="session")
+def one_postgres(postgres) -> str:
+    """One PostgreSQL database for all tests, made once: many small ones are slow to make and slow to stop."""
+    url = postgres.database()
+    engine = engine_for(url)
+    upgrade(engine)
+    engine.dispose()
+    return url
+
+
 @pytest.fixture(params=["sqlite", "postgresql"])
 def database(request, tmp_path) -> str:
     """The URL of an empty database."""
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path / 'web.sqlite'}"
-    return request.getfixturevalue("postgres").database()
+    url = request.getfixturevalue("one_postgres")
+    emptied(url)
+    return url
+
+
+def emptied(url: str) -> None:
+    """Every row of a PostgreSQL database goes; the tables stay."""
+    engine = engine_for(url)
+    with engine.begin() as connection:
+        names = connection.execute(text("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")).scalars()
+        tables = ", ".join(name for name in names if name != "alembic_version")
+        connection.execute(text(f"TRUNCATE {tables} RESTART IDENTITY CASCADE"))
+    engine.dispose()
 
 
 @pytest.fixture

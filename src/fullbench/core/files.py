@@ -158,12 +158,12 @@ def _response(fields: Fields, contestant: str | None) -> Response:
     parts = fields.json("parts")
     if parts is None:
         bare = not fields.has("text")
-        text, pictures = fields.text("text"), _pictures(fields)
+        text, pictures = fields.text("text"), _pictures(fields, answered=True)
         if bare and not pictures:
             raise fields.error("the response has no 'text', no 'pictures' and no 'parts'")
         made: tuple[Part, ...] = pictures if pictures and text is None else (*pictures, text or "")
     else:
-        made = _parts(fields, parts)
+        made = _parts(fields, parts, answered=True)
     return Response(item, who, made, fields.tags(), trial)
 
 
@@ -226,29 +226,34 @@ def _usage(fields: Fields) -> Usage:
     return Usage(**counts, dollars=dollars, seconds=fields.number("seconds", 0.0))
 
 
-def _pictures(fields: Fields) -> tuple[Picture, ...]:
+def _pictures(fields: Fields, *, answered: bool = False) -> tuple[Picture, ...]:
     found = fields.json("pictures")
     listed = found if isinstance(found, list) else [] if found is None else [found]
-    return tuple(_picture(fields, one) for one in listed)
+    return tuple(_picture(fields, one, answered) for one in listed)
 
 
-def _parts(fields: Fields, parts: Any) -> tuple[Part, ...]:
+def _parts(fields: Fields, parts: Any, *, answered: bool = False) -> tuple[Part, ...]:
     if not isinstance(parts, list) or not parts:
         raise fields.error("'parts' must be a list with at least one part")
-    return tuple(part if isinstance(part, str) else _picture(fields, part) for part in parts)
+    return tuple(part if isinstance(part, str) else _picture(fields, part, answered) for part in parts)
 
 
-def _picture(fields: Fields, value: Any) -> Picture:
-    """A picture named by its path, or given as `{"picture": PATH}` or, as data sets in Parquet do, `{"bytes": ...}`."""
+def _picture(fields: Fields, value: Any, answered: bool) -> Picture:
+    """A picture named by its path, or given as `{"picture": PATH}` or, as data sets in Parquet do, `{"bytes": ...}`.
+
+    What a contestant `answered` with is taken as it is: a broken picture is its fault, not the file's.
+    """
     if isinstance(value, Mapping):
         if isinstance(value.get("bytes"), bytes):
-            return Picture.of(value["bytes"], path=fields.path, line=fields.line)
+            data = value["bytes"]
+            return Picture.as_given(data, data) if answered else Picture.of(data, path=fields.path, line=fields.line)
         value = value.get("picture", value.get("path"))
     if not isinstance(value, str) or not value:
         raise fields.error("a picture must be named by its path")
     if value.startswith(("http://", "https://")):
         raise fields.error(f"the picture {value!r} is on the web; fetch it first and name the file")
-    return Picture.read(fields.path.parent / value, path=fields.path, line=fields.line)
+    read = Picture.read_as_given if answered else Picture.read
+    return read(fields.path.parent / value, path=fields.path, line=fields.line)
 
 
 # Writing

@@ -8,6 +8,9 @@ from pathlib import Path
 
 from fullbench.core.errors import InputError
 
+UNKNOWN = "application/octet-stream"
+"""The media type of what was given as a picture and is none that we know."""
+
 SUFFIXES = {".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp", ".tif", ".tiff"}
 
 
@@ -52,13 +55,18 @@ class Picture:
     @classmethod
     def read(cls, file: str | Path, *, path: str | Path | None = None, line: int | None = None) -> Picture:
         """A picture on disk; `path` and `line` only say in an error where it was named."""
-        file = Path(file)
-        try:
-            data = file.read_bytes()
-        except OSError as error:
-            reason = error.strerror or type(error).__name__
-            raise InputError(f"the picture {str(file)!r} cannot be read ({reason})", path=path, line=line) from error
-        return cls(_digest(data), _media(data, str(file), path, line), file)
+        data = _file(file, path, line)
+        return cls(_digest(data), _media(data, str(file), path, line), Path(file))
+
+    @classmethod
+    def read_as_given(cls, file: str | Path, *, path: str | Path | None = None, line: int | None = None) -> Picture:
+        """A file that somebody answered with; see `as_given`."""
+        return cls.as_given(_file(file, path, line), Path(file))
+
+    @classmethod
+    def as_given(cls, data: bytes, source: Path | bytes) -> Picture:
+        """Bytes that somebody answered with, whatever they are: where they are no picture, judges recuse themselves."""
+        return cls(_digest(data), media_type(data) or UNKNOWN, source)
 
     def data(self) -> bytes:
         """The bytes, checked against the digest when they are read from disk."""
@@ -71,6 +79,14 @@ class Picture:
         if _digest(data) != self.digest:
             raise InputError("the picture changed since the items were read: start the run again", path=self.source)
         return data
+
+
+def _file(file: str | Path, path: str | Path | None, line: int | None) -> bytes:
+    try:
+        return Path(file).read_bytes()
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise InputError(f"the picture {str(file)!r} cannot be read ({reason})", path=path, line=line) from error
 
 
 def _digest(data: bytes) -> str:

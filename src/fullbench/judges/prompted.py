@@ -16,6 +16,7 @@ from fullbench.core.cases import NOTHING, Case, Failure, Fault, Usage, Verdict
 from fullbench.core.errors import InputError
 from fullbench.core.items import Item, Part, Turn, digest
 from fullbench.core.models import Model, Prompt, Reply
+from fullbench.core.pictures import UNKNOWN
 from fullbench.judges.templates import Template
 
 Mode = Literal["direct", "analyze", "steps"]
@@ -157,6 +158,8 @@ class PromptedJudge:
             return f"{len(case.item.pictures)} picture(s), {len(case.item.captions)} description(s)"
         if self.sight != "image" and any(response.pictures for response in case.responses):
             return "the responses are pictures, and this judge sees none"
+        if any(picture.media == UNKNOWN for response in case.responses for picture in response.pictures):
+            return "what was given as a picture is none that we know"
         if self.reference and not case.item.reference:
             return "the item has no reference answer"
         return ""

@@ -8,14 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import BigInteger, Connection, Engine, Integer, MetaData, create_engine, event, text
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, OperationalError, SQLAlchemyError
 
 from fullbench.core.errors import InputError, MissingExtra
+
+if TYPE_CHECKING:
+    from alembic.config import Config
 
 metadata = MetaData(
     naming_convention={
@@ -92,22 +96,42 @@ def writing(engine: Engine) -> Iterator[Connection]:
 def upgrade(engine: Engine) -> None:
     """Bring the database to the newest schema; several starts at once take turns."""
     from alembic import command
-    from alembic.config import Config
 
-    config = Config()
-    config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
-    config.set_main_option("path_separator", "os")
+    config = _config()
     try:
         with writing(engine) as connection:
             if engine.dialect.name == "postgresql":
                 connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
-            config.attributes["connection"] = connection
-            command.upgrade(config, "head")
+            if _version(connection) != _newest():
+                config.attributes["connection"] = connection
+                command.upgrade(config, "head")
     except OperationalError as error:
         reason = str(error.orig).strip().splitlines()[0]
         raise InputError(f"the database {shown(engine)} cannot be opened ({reason}); check the URL") from error
     except SQLAlchemyError as error:
         raise InputError(f"the database {shown(engine)} cannot be brought up to date ({error})") from error
+
+
+def _config() -> Config:
+    from alembic.config import Config
+
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
+    config.set_main_option("path_separator", "os")
+    return config
+
+
+@cache
+def _newest() -> str | None:
+    from alembic.script import ScriptDirectory
+
+    return ScriptDirectory.from_config(_config()).get_current_head()
+
+
+def _version(connection: Connection) -> str | None:
+    from alembic.migration import MigrationContext
+
+    return MigrationContext.configure(connection).get_current_revision()
 
 
 def shown(engine: Engine) -> str:

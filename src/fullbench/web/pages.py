@@ -125,9 +125,8 @@ def local_path(text: str) -> str:
     >>> local_path("/work?x=1"), local_path("//evil.example"), local_path("https://evil.example")
     ('/work?x=1', '/', '/')
     """
-    parts = urlsplit(text.replace("\\", "/")) if text.isprintable() else urlsplit("")
-    plain = not parts.scheme and not parts.netloc and text.startswith("/") and not text.startswith(("//", "/\\"))
-    return text if plain else "/"
+    plain = text.isprintable() and "\\" not in text and text.startswith("/") and not text.startswith("//")
+    return text if plain and not urlsplit(text).netloc else "/"
 
 
 def _navigation(request: Request, user: User | None) -> list[tuple[str, str]]:

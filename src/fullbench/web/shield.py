@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.responses import PlainTextResponse
+from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 POLICY = (
@@ -23,8 +22,11 @@ HEADERS = {
 }
 
 
-class TooLarge(Exception):
+class TooLarge(HTTPException):
     """More was sent than is taken."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(413, f"more was sent than is taken: at most {limit // 1024} KiB", {"Connection": "close"})
 
 
 class Shield:
@@ -38,13 +40,10 @@ class Shield:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        started = False
         taken = 0
 
         async def sending(message: Message) -> None:
-            nonlocal started
             if message["type"] == "http.response.start":
-                started = True
                 headers = MutableHeaders(scope=message)
                 for name, value in self.headers.items():
                     headers.setdefault(name, value)
@@ -55,20 +54,20 @@ class Shield:
             message = await receive()
             taken += len(message.get("body", b""))
             if taken > self.limit:
-                raise TooLarge
+                raise TooLarge(self.limit)
             return message
 
-        try:
-            if _announced(scope) > self.limit:
-                raise TooLarge
+        if _announced(scope) > self.limit:
+            await _refused(TooLarge(self.limit))(scope, receive, sending)
+        else:
             await self.app(scope, receiving, sending)
-        except TooLarge:
-            if started:
-                raise
-            sentence = f"More was sent than is taken: at most {self.limit // 1024} KiB.\n"
-            await PlainTextResponse(sentence, 413, {"Connection": "close"})(scope, receive, sending)
 
 
-def _announced(scope: Any) -> int:
+def _refused(error: TooLarge) -> JSONResponse:
+    body = {"type": "about:blank", "title": "Content Too Large", "status": 413, "detail": error.detail}
+    return JSONResponse(body, 413, error.headers, media_type="application/problem+json")
+
+
+def _announced(scope: Scope) -> int:
     told = Headers(scope=scope).get("content-length", "0")
-    return int(told) if told.isascii() and told.isdigit() else 0
+    return int(told[:20]) if told.isascii() and told.isdigit() else 0

@@ -60,7 +60,10 @@ def _right(name: str, ahead: Floats, source: str) -> Iterator[Reproduced]:
 
 
 def votes(release: Release) -> Iterator[Reproduced]:
-    """Pick-a-Pic: each judge where people decided, the stored predictions, and PickScore over tie thresholds."""
+    """Pick-a-Pic: each judge where people decided, the stored predictions, and PickScore over tie thresholds.
+
+    Stored predictions are compared with the scores where they name a picture.
+    """
     judges = list(dict.fromkeys(judge for vote in release.votes for judge in vote.scores))
     source = "repository result files"
     for judge in judges:
@@ -68,7 +71,8 @@ def votes(release: Release) -> Iterator[Reproduced]:
         hits = [guess == vote.label for guess, vote in given if vote.label != "tie"]
         if hits:
             yield share_cell(f"pickapic/{judge}/acc_no_human_tie", sum(hits), len(hits))
-        stored = [implied(vote, judge) == vote.stored[judge] for vote in release.votes if judge in vote.stored]
+        decided = [vote for vote in release.votes if vote.stored.get(judge) in {"0", "1"} and judge in vote.scores]
+        stored = [implied(vote, judge) == vote.stored[judge] for vote in decided]
         if stored:
             yield share_cell(f"pickapic/{judge}/stored_pred_agrees", sum(stored), len(stored), source)
     if "pickscore_v1" in judges:

@@ -7,7 +7,6 @@ perspective and sub-category a row belongs to stands in its columns, or else in 
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -21,7 +20,7 @@ from fullbench.core.cases import Case, Verdict
 from fullbench.core.errors import InputError
 from fullbench.core.files import read_items, read_responses, read_rows, read_verdicts
 from fullbench.core.items import Item, Response
-from fullbench.core.pictures import Picture, media_type
+from fullbench.core.pictures import UNKNOWN, Picture
 from fullbench.core.record import Record
 from fullbench.core.reproduced import Brought
 from fullbench.core.results import Cell, Table
@@ -31,7 +30,6 @@ from fullbench.judges.scorers.scorer import ScorerJudge
 PEOPLE = "human"
 _PROMPT = ("info", "caption", "prompt")
 _SUFFIXES = (".parquet", ".jsonl", ".jsonl.gz", ".csv", ".csv.gz")
-_NO_PICTURE = "application/octet-stream"
 
 
 @dataclass
@@ -154,7 +152,7 @@ def _picture(value: Any, file: Path, loaded: Loaded) -> Picture | None:
 
 
 def _unchecked(data: bytes, source: Path | bytes, loaded: Loaded) -> Picture:
-    media = media_type(data)
-    if media is None:
+    picture = Picture.as_given(data, source)
+    if picture.media == UNKNOWN:
         loaded.odd["a picture is none that we know: judges recuse themselves"] += 1
-    return Picture(hashlib.sha256(data).hexdigest(), media or _NO_PICTURE, source)
+    return picture

@@ -13,6 +13,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from fullbench.core.errors import InputError, MissingExtra
@@ -55,6 +56,8 @@ class HubScorer(ABC):
     _layers: list[Any] = field(default_factory=list, init=False, repr=False)
     _recipe: Recipe | None = field(default=None, init=False, repr=False)
     _local: threading.local = field(default_factory=threading.local, init=False, repr=False)
+    _shared: SimpleNamespace = field(default_factory=SimpleNamespace, init=False, repr=False)
+    _turn: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False)
 
     def __post_init__(self) -> None:
         if not self.source:
@@ -120,33 +123,58 @@ class HubScorer(ABC):
                 else:
                     batch = torch.stack([one.to(device, dtype) for one in seen])
                 batch = self._recipe.colours(batch, dtype)
-            if device.type == "cuda":
-                torch.cuda.current_stream(device).synchronize()
+            self._settle()
         return batch
 
     def score(self, prompts: Sequence[str], prepared: Any) -> list[float]:
-        """Scores of one batch, as `collate` put it together."""
+        """Scores of one batch, as `collate` put it together.
+
+        On a GPU the next batch may be sent while this one is waited for, so that the card never stands idle.
+        """
         import torch
 
         self._load()
         batch = prepared if isinstance(prepared, torch.Tensor) else self.collate(prepared)
         with torch.inference_mode(), self._stream():
-            found: list[float] = self._scores(list(prompts), batch).float().cpu().flatten().tolist()
-        return found
+            words = self._read(list(prompts))
+            self._settle()
+        with torch.inference_mode(), self._turn, self._stream(shared=True):
+            found = self._scores(words, batch).float().flatten().to("cpu", non_blocking=True)
+            done = torch.cuda.current_stream(batch.device).record_event() if batch.is_cuda else None
+        if done is not None:
+            done.synchronize()
+        scores: list[float] = found.tolist()
+        return scores
 
-    def _stream(self) -> Any:
-        """A stream of the thread's own, so that one batch is decoded while another is scored; nothing on a CPU."""
-        if self._model.device.type != "cuda":
+    def _stream(self, *, shared: bool = False) -> Any:
+        """Where this thread's work on the card queues up: decoding in the thread's own, before others; scoring in one.
+
+        On a CPU there is nothing to queue.
+        """
+        device = self._model.device
+        if device.type != "cuda":
             return nullcontext()
         import torch
 
-        if not hasattr(self._local, "stream"):
-            self._local.stream = torch.cuda.Stream(self._model.device)
-        return torch.cuda.stream(self._local.stream)
+        place = self._shared if shared else self._local
+        if not hasattr(place, "stream"):
+            place.stream = torch.cuda.Stream(device, priority=0 if shared else -1)
+        return torch.cuda.stream(place.stream)
+
+    def _settle(self) -> None:
+        """Wait for what this thread has sent to the card, before another queue goes on with it."""
+        if self._model.device.type == "cuda":
+            import torch
+
+            torch.cuda.current_stream(self._model.device).synchronize()
+
+    def _read(self, prompts: list[str]) -> Any:
+        """What can be made of the prompts before the pictures come: their tokens, unless a kind knows more."""
+        return self._words(prompts, padding=True)
 
     @abstractmethod
-    def _scores(self, prompts: list[str], pixels: Any) -> Any:
-        """A tensor with one score for each prompt and picture."""
+    def _scores(self, words: Any, pixels: Any) -> Any:
+        """A tensor with one score for each prompt, as `_read` gave them, and picture."""
 
     @abstractmethod
     def _class(self) -> Any:
@@ -203,6 +231,10 @@ class HubScorer(ABC):
         tokens = self._tools.tokenizer(prompts, return_tensors="pt", truncation=True, **how)
         return tokens.to(self._model.device)
 
+    def _embed(self, pixels: Any) -> Any:
+        """The embeddings of pictures, of length one, by a model that has a side for pictures alone."""
+        return _unit(self._model.get_image_features(pixel_values=pixels))
+
     def _through_head(self, features: Any) -> Any:
         for weight, bias in self._layers:
             features = features @ weight.T + bias
@@ -217,13 +249,14 @@ class ContrastScorer(HubScorer):
 
         return AutoModel
 
-    def _scores(self, prompts: list[str], pixels: Any) -> Any:
-        unique = list(dict.fromkeys(prompts))
+    def _read(self, prompts: list[str]) -> Any:
+        places = {prompt: place for place, prompt in enumerate(dict.fromkeys(prompts))}
         siglip = self._model.config.model_type.startswith("siglip")
-        words = self._words(unique, padding="max_length" if siglip else True)
-        texts = _unit(self._model.get_text_features(**words))
-        pictures = _unit(self._model.get_image_features(pixel_values=pixels))
-        return (pictures * texts[[unique.index(prompt) for prompt in prompts]]).sum(-1)
+        words = self._words(list(places), padding="max_length" if siglip else True)
+        return _unit(self._model.get_text_features(**words))[[places[prompt] for prompt in prompts]]
+
+    def _scores(self, words: Any, pixels: Any) -> Any:
+        return (self._embed(pixels) * words).sum(-1)
 
 
 class MatchScorer(HubScorer):
@@ -235,14 +268,18 @@ class MatchScorer(HubScorer):
         second = AutoConfig.from_pretrained(self.source).model_type == "blip-2"
         return Blip2ForImageTextRetrieval if second else BlipForImageTextRetrieval
 
-    def _scores(self, prompts: list[str], pixels: Any) -> Any:
+    def _read(self, prompts: list[str]) -> Any:
         if self._model.config.model_type == "blip-2":
             asked = self._tools(text=prompts, padding=True, truncation=True, return_tensors="pt")
-            words = {name: asked[name].to(self._model.device) for name in ("input_ids", "attention_mask")}
+            return {name: asked[name].to(self._model.device) for name in ("input_ids", "attention_mask")}
+        words = self._words(prompts, padding=True)
+        words.pop("token_type_ids", None)
+        return words
+
+    def _scores(self, words: Any, pixels: Any) -> Any:
+        if self._model.config.model_type == "blip-2":
             found = self._model(pixel_values=pixels, use_image_text_matching_head=True, **words).logits_per_image
         else:
-            words = self._words(prompts, padding=True)
-            words.pop("token_type_ids", None)
             found = self._model(pixel_values=pixels, use_itm_head=True, **words).itm_score
         return found.float().softmax(-1)[:, 1]
 
@@ -257,12 +294,11 @@ class RewardScorer(HubScorer):
 
         return BlipForImageTextRetrieval
 
-    def _scores(self, prompts: list[str], pixels: Any) -> Any:
+    def _scores(self, words: Any, pixels: Any) -> Any:
         import torch
 
         seen = self._model.vision_model(pixel_values=pixels)[0]
         everything = torch.ones(seen.shape[:-1], dtype=torch.long, device=seen.device)
-        words = self._words(prompts, padding=True)
         read = self._model.text_encoder(
             input_ids=words["input_ids"],
             attention_mask=words["attention_mask"],
@@ -280,8 +316,11 @@ class AestheticScorer(HubScorer):
 
         return AutoModel
 
-    def _scores(self, prompts: list[str], pixels: Any) -> Any:
-        return self._through_head(_unit(self._model.get_image_features(pixel_values=pixels)))
+    def _read(self, prompts: list[str]) -> None:
+        return None
+
+    def _scores(self, words: Any, pixels: Any) -> Any:
+        return self._through_head(self._embed(pixels))
 
 
 @dataclass(frozen=True)

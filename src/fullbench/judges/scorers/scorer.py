@@ -35,8 +35,8 @@ class Scorer(Protocol):
     that scores lie in, where there is one: only with it can a scale of fixed ends be filled in.
 
     A scorer may have more: `raw(picture)` gives what `collate` takes for a picture that the scorer decodes itself, else
-    None; `collate(prepared)` puts a batch together in a thread of its own while the batch before is scored; `threads`
-    is how many threads should prepare pictures.
+    None; `collate(prepared)` puts a batch together in a thread of its own while the batches before are scored, and
+    `score` is then called from two threads; `threads` is how many threads should prepare pictures.
     """
 
     @property
@@ -112,7 +112,12 @@ class ScorerJudge:
         decoding: OrderedDict[_Key, Future[Any]] = OrderedDict()
         threads = self.threads or int(getattr(self.scorer, "threads", 0)) or min(16, os.cpu_count() or 1)
         under_way: deque[tuple[list[_Key], Future[Sequence[float]]]] = deque()
-        with ThreadPoolExecutor(threads) as pool, ThreadPoolExecutor(1) as collating, ThreadPoolExecutor(1) as scoring:
+        ahead = 2 if hasattr(self.scorer, "collate") else 1
+        with (
+            ThreadPoolExecutor(threads) as pool,
+            ThreadPoolExecutor(ahead) as collating,
+            ThreadPoolExecutor(ahead) as scoring,
+        ):
             more = True
             while more or waiting:
                 while more and len(decoding) < 3 * self.batch and len(waiting) < 32 * self.batch:

@@ -17,6 +17,7 @@ from fullbench.web.settings import DAY
 from fullbench.web.words import key
 
 LASTING = 7 * DAY
+FIRST = "first start"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +63,10 @@ def first(connection: Connection) -> str | None:
         return None
     connection.execute(
         update(invitations)
-        .where(invitations.c.made_by.is_(None), invitations.c.ended.is_(None))
+        .where(invitations.c.note == FIRST, invitations.c.made_by.is_(None), invitations.c.ended.is_(None))
         .values(ended=time.time())
     )
-    return make(connection, "organiser", None, note="first start", lasting=DAY)[1]
+    return make(connection, "organiser", None, note=FIRST, lasting=DAY)[1]
 
 
 def find(connection: Connection, secret: str) -> Invitation | None:

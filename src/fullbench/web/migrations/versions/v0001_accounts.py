@@ -33,7 +33,7 @@ def _people() -> None:
         sa.Column("password", sa.String(200), nullable=False),
         sa.Column("disabled", sa.Boolean, nullable=False),
         sa.Column("at", sa.Float, nullable=False),
-        sa.CheckConstraint("role IN ('viewer', 'annotator', 'organiser')", "ck_users_role"),
+        sa.CheckConstraint("role IN ('viewer', 'annotator', 'organiser')", "role"),
     )
 
 
@@ -71,7 +71,7 @@ def _doors() -> None:
         sa.Column("until", sa.Float),
         sa.Column("used", sa.Float),
         sa.Column("revoked", sa.Float),
-        sa.CheckConstraint("scope IN ('read', 'write')", "ck_tokens_scope"),
+        sa.CheckConstraint("scope IN ('read', 'write')", "scope"),
     )
     op.create_index("ix_tokens_user_id", "tokens", ["user_id"])
 

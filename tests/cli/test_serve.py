@@ -1,0 +1,66 @@
+"""`fullbench serve` as a newcomer meets it: a link at the first start, one sentence for each mistake, a clean stop."""
+
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.web.conftest import free_port, start_live
+
+FULLBENCH = str(Path(sys.executable).with_name("fullbench"))
+
+
+def test_the_first_start_gives_a_link_and_ctrl_c_ends_it(tmp_path):
+    live = start_live(tmp_path, "--workers", "1")
+    live.process.send_signal(signal.SIGINT)
+    live.process.wait(timeout=30)
+    live.engine.dispose()
+    log = (tmp_path / "log").read_text()
+    assert f"Listening on {live.url}" in log
+    assert re.search(rf"{live.url}/join/[\w-]{{43}}", log)
+    assert "Traceback" not in log
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--host", "0.0.0.0"], "add --url https://"),
+        (["--url", "bench.example.org"], "is no address of a site"),
+        (["--invite", "emperor"], "the role 'emperor' is not known"),
+        (["--ledger", "nothing.ledger"], "there is no ledger 'nothing.ledger'"),
+        (["--database", "mysql://x"], "'mysql' is not known"),
+    ],
+)
+def test_a_mistake_is_one_sentence(tmp_path, options, says):
+    command = [FULLBENCH, "serve", "--port", str(free_port()), *options]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2
+    assert says in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_an_invitation_and_a_check_leave_at_once(tmp_path):
+    def run(*options):
+        return subprocess.run([FULLBENCH, "serve", *options], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+
+    made = run("--invite", "annotator", "--url", "https://bench.example.org/")
+    assert re.fullmatch(r"https://bench\.example\.org/join/[\w-]{43}\n", made.stdout)
+    checked = run("--check")
+    assert checked.returncode == 0
+    assert "is up to date" in checked.stderr
+
+
+def test_a_port_in_use_is_one_sentence(tmp_path):
+    import socket
+
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        command = [FULLBENCH, "serve", "--port", str(taken.getsockname()[1])]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2
+    assert "is in use" in done.stderr
+    assert "Traceback" not in done.stderr

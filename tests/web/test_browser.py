@@ -1,0 +1,105 @@
+"""Accounts in a real browser: the first start, an invitation, the keyboard, the policy, and what axe says."""
+
+import re
+
+import pytest
+
+from tests.web.conftest import PASSWORD
+
+
+@pytest.fixture
+def tab(browser, live):
+    """A page that remembers what the browser complained about and whom it asked."""
+    context = browser.new_context(base_url=live.url, viewport={"width": 1100, "height": 800})
+    page = context.new_page()
+    page.set_default_timeout(20_000)
+    page.heard, page.asked = [], []
+    page.on("console", lambda message: page.heard.append(message.text))
+    page.on("pageerror", lambda error: page.heard.append(str(error)))
+    page.on("request", lambda asked: page.asked.append(asked.url))
+    yield page
+    context.close()
+
+
+def first_link(live) -> str:
+    return re.search(r"/join/[\w-]+", (live.settings.data / "log").read_text())[0]
+
+
+def test_from_the_first_start_to_a_second_person(browser, live, tab, axe):
+    tab.goto(first_link(live))
+    assert axe(tab) == []
+    assert tab.evaluate("document.activeElement.id") == "name"
+    tab.keyboard.type("<b>Olga</b>")
+    for words in (PASSWORD, PASSWORD):
+        tab.keyboard.press("Tab")
+        tab.keyboard.type(words)
+    tab.keyboard.press("Enter")
+    tab.wait_for_url("**/")
+    assert tab.locator(".flash").inner_text() == "Welcome. Your account is ready."
+    assert tab.locator(".who a").inner_text() == "<b>Olga</b>"
+
+    tab.get_by_role("link", name="People").click()
+    tab.get_by_label("Note for yourself").fill("for 小红")
+    tab.get_by_role("button", name="Make a link").click()
+    link = tab.locator("#link").inner_text()
+    assert axe(tab) == []
+
+    other = browser.new_context(locale="zh-CN").new_page()
+    other.goto(link)
+    assert axe(other) == []
+    other.get_by_label("名字").fill("小红")
+    other.get_by_label("密码", exact=True).fill("雨打在老屋屋顶上的声音")
+    other.get_by_label("再输入一次密码").fill("雨打在老屋屋顶上的声音")
+    other.get_by_role("button", name="创建账户").click()
+    other.get_by_role("link", name="标注", exact=True).wait_for()
+    assert other.get_by_role("link", name="成员").count() == 0
+    other.context.close()
+
+    tab.goto("/account")
+    tab.get_by_label("Name of the token").fill("ci")
+    tab.get_by_role("button", name="Make a token").click()
+    token = tab.locator("#secret").inner_text()
+    assert axe(tab) == []
+    answer = tab.request.get("/api/v1/me", headers={"Authorization": f"Bearer {token}"})
+    assert answer.json()["role"] == "organiser"
+    for page in ("/audit", "/api", "/people", "/", "/nowhere"):
+        tab.goto(page)
+        assert axe(tab) == [], page
+    tab.get_by_role("button", name="中文").click()
+    assert tab.get_by_role("link", name="成员").count() == 1
+    tab.get_by_role("button", name="退出").click()
+    tab.wait_for_url("**/login")
+
+    complaints = [text for text in tab.heard if "404" not in text]
+    assert complaints == [], "the policy forbids nothing that our pages do"
+    assert {url for url in tab.asked if not url.startswith(live.url)} == set(), "nothing is asked of other machines"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_pages_can_be_read_in_both_schemes_and_on_a_phone(browser, live, axe, scheme):
+    cookie = live.cookie("Olga", "organiser")
+    context = browser.new_context(color_scheme=scheme, viewport={"width": 360, "height": 700}, base_url=live.url)
+    context.add_cookies([cookie])
+    page = context.new_page()
+    for path in ("/people", "/account", "/audit", "/api"):
+        page.goto(path)
+        assert page.evaluate("document.documentElement.scrollWidth") <= 360, path
+        assert axe(page) == [], path
+    context.close()
+
+
+def test_a_script_that_got_in_would_not_run(live, tab):
+    """The policy is real: the browser itself refuses inline script, a frame and another host."""
+    tab.goto("/login")
+    tab.evaluate(
+        """() => {
+            const script = document.createElement('script'); script.textContent = 'window.owned = 1';
+            document.body.append(script);
+            const image = document.createElement('img'); image.setAttribute('onerror', 'window.owned = 1');
+            image.src = 'x:';
+            document.body.append(image);
+        }"""
+    )
+    tab.wait_for_timeout(200)
+    assert tab.evaluate("window.owned") is None
+    assert any("Content Security Policy" in text for text in tab.heard)
