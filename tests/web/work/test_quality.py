@@ -34,7 +34,7 @@ def test_two_people_meet_cohen():
     table = figures(quality.agreement(STUDY, votes(ann=ann, bob=bob)))
     same = table["pairs of votes that say the same"]
     assert (same.value, same.n) == (0.8, 10)
-    fleiss = table["Fleiss' kappa (tasks with 2 votes)"]
+    fleiss = table["Fleiss' kappa (first 2 votes of each task)"]
     assert fleiss.value == pytest.approx(cohen_kappa_score(list(ann), list(bob)), abs=0.02)
 
 

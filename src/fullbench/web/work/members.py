@@ -6,8 +6,11 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, select, update
 
+from fullbench.web.words import key
 from fullbench.web.work.studies import Study
 from fullbench.web.work.tables import members
+
+STANDINGS = {"new": key("may not work yet"), "qualified": key("takes part"), "failed": key("is shut out")}
 
 
 @dataclass(frozen=True)
@@ -18,6 +21,10 @@ class Member:
     name: str
     standing: str
     done: int
+
+    @property
+    def words(self) -> str:
+        return STANDINGS[self.standing]
 
 
 def listed(connection: Connection, study: Study, people: dict[str, str], most: int = 500) -> list[Member]:

@@ -74,20 +74,26 @@ def agreement(study: Study, given: Sequence[Vote]) -> Table:
     """Krippendorff's alpha, Fleiss' kappa, and the share of pairs of votes that say the same."""
     units, marks = _units(study, given)
     distance: Distance = "ordinal" if study.kind_name in ORDERED else "nominal"
-    times = Counter(units)
-    even = [(unit, mark) for unit, mark in zip(units, marks, strict=True) if times[unit] == study.votes]
+    first = _first(units, marks, study.votes)
     figures = {
         f"Krippendorff's alpha ({distance})": lambda: krippendorff_alpha(
             units, marks, distance=distance, resamples=300
         ),
-        f"Fleiss' kappa (tasks with {study.votes} votes)": lambda: fleiss_kappa(
-            [unit for unit, _ in even], [mark for _, mark in even], resamples=300
-        ),
+        f"Fleiss' kappa (first {study.votes} votes of each task)": lambda: fleiss_kappa(*first, resamples=300),
         "pairs of votes that say the same": lambda: _pairs_same(given),
     }
     gaps = Gaps()
     rows: list[list[Cell]] = [[name, gaps.cell(name, compute)] for name, compute in figures.items()]
     return Table("agreement", "Agreement", ("figure", "value"), rows, gaps.notes)
+
+
+def _first(units: Sequence[str], marks: Sequence[float], count: int) -> tuple[list[str], list[float]]:
+    """The first ratings of each unit that has so many: later ones were asked for because people disagreed."""
+    seen: dict[str, list[float]] = defaultdict(list)
+    for unit, mark in zip(units, marks, strict=True):
+        seen[unit].append(mark)
+    kept = [(unit, mark) for unit, given in seen.items() if len(given) >= count for mark in given[:count]]
+    return [unit for unit, _ in kept], [mark for _, mark in kept]
 
 
 def _pairs_same(given: Sequence[Vote]) -> Estimate:

@@ -32,13 +32,13 @@ class Vote:
 
 
 def counted(connection: Connection, study: Study, *, roles: Sequence[str] = ("work",)) -> list[Vote]:
-    """The latest revision of every vote on tasks of these roles, in the order the tasks stand."""
+    """The latest revision of every vote on tasks of these roles, by task and time."""
     query = (
         select(votes, tasks.c.role)
         .join(slots, and_(slots.c.id == votes.c.slot, slots.c.revision == votes.c.revision))
         .join(tasks, tasks.c.id == votes.c.task)
         .where(votes.c.study == study.id, tasks.c.role.in_(roles))
-        .order_by(tasks.c.place, votes.c.slot)
+        .order_by(tasks.c.place, votes.c.at, votes.c.id)
     )
     return [_vote(study, row) for row in connection.execute(query)]
 
