@@ -18,10 +18,10 @@ from tests.web.work.test_organise import lines
 COUNT = 4
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture
 def site(request, tmp_path):
-    """A real server with a ledger, on either database."""
-    url = None if request.param == "sqlite" else request.getfixturevalue("postgres").database()
+    """A real server with a ledger, on the database that the test is given."""
+    url = request.getfixturevalue("postgres").database() if request.param == "postgresql" else None
     with Ledger(tmp_path / "site.ledger"):
         pass
     served = start_live(tmp_path, "--ledger", str(tmp_path / "site.ledger"), database=url)
@@ -119,6 +119,7 @@ def leases(page):
     return page.locator(".task").get_attribute("data-lease")
 
 
+@pytest.mark.parametrize("site", ["postgresql"], indirect=True)
 def test_a_study_of_four_people(site, enter, axe, tmp_path):
     boss = enter("Olga", "organiser")
     make_study(boss, tmp_path, votes="3", most="5")
@@ -242,6 +243,7 @@ def test_a_study_of_four_people(site, enter, axe, tmp_path):
     assert [page.wrong for page in (boss, keys, offline, mouse, fourth)] == [[]] * 5
 
 
+@pytest.mark.parametrize("site", ["sqlite"], indirect=True)
 def test_every_kind_by_keys(site, enter, axe, tmp_path):
     """All kinds of task, filled in with the keyboard and looked at with axe."""
     from fullbench.web.database import writing
