@@ -20,6 +20,7 @@ from fullbench.cli import (
     listing,
     new,
     peer_review,
+    people,
     plan,
     report,
     reproduce,
@@ -83,3 +84,4 @@ app.add_typer(critic.critic_app, name="critic")
 app.add_typer(leaderboard.leaderboard_app, name="leaderboard")
 app.add_typer(ledger.ledger_app, name="ledger")
 app.add_typer(new.new_app, name="new")
+app.add_typer(people.people_app, name="people")

@@ -110,18 +110,22 @@ def smollm2(name: str, options: Mapping[str, str]) -> Model:
 
 
 def gguf(name: str, options: Mapping[str, str]) -> Model:
-    """The language model in a GGUF file, served on this machine: `gguf:models/qwen.gguf?context=8192`; text alone."""
+    """The language model in a GGUF file, served on this machine: `gguf:models/qwen.gguf?context=8192`; text alone.
+
+    Small models ramble, so that without `max_tokens` a reply ends after 256 tokens; without `temperature` it is 0.
+    """
     if not name:
         raise InputError("the spec 'gguf' names no file; write gguf:PATH")
     return _local(f"gguf:{name}", Path(name), options)
 
 
 def _local(spec: str, file: Path, options: Mapping[str, str], label: str = "") -> Model:
-    from fullbench.models.local_server import CONTEXT, SLOTS, LocalModel, Serving
+    from fullbench.models.local_server import SLOTS, LocalModel, Serving
 
-    read = _read(spec, options, {**SAMPLING, **LIMITS, "context": int, "label": str})
+    given = {"temperature": "0", "max_tokens": "256", **options}
+    read = _read(spec, given, {**SAMPLING, **LIMITS, "context": int, "threads": int, "label": str})
     limits = _limits({"concurrency": SLOTS, **read})
-    serving = Serving(file, read.get("context", CONTEXT))
+    serving = Serving(file, **{name: read[name] for name in ("context", "threads") if name in read})
     return LocalModel(serving, _sampling(read), limits, read.get("label", label))
 
 
