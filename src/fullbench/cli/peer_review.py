@@ -13,6 +13,7 @@ from fullbench.cli.common import (
     DryRunOption,
     JsonOption,
     LedgerOption,
+    PicturesOption,
     QuietOption,
     closing,
     say,
@@ -49,6 +50,7 @@ def peer_review(
     gamma: Annotated[str, typer.Option(help="Weights of correctness, visual, correlation.")] = "0.4,0.4,0.2",
     seed: Annotated[int, typer.Option(help="For whatever is drawn at random.")] = 0,
     ledger: LedgerOption = DEFAULT_LEDGER,
+    pictures: PicturesOption = None,
     report: Annotated[Path | None, typer.Option(help="Write a page with tables, charts and cases here.")] = None,
     everything: Annotated[bool, typer.Option("--all", help="Print every table, not the main ones alone.")] = False,
     budget: BudgetOption = None,
@@ -75,7 +77,7 @@ def peer_review(
     if dry_run:
         show([reviewing.plan()], as_json=as_json)
         return 0
-    with Ledger(ledger) as book, stoppable() as stop:
+    with Ledger(ledger, pictures=pictures) as book, stoppable() as stop:
         done = reviewing.conduct(book, budget=budget, stop=stop, quiet=quiet)
         more = [] if everything or as_json else [table.name for table in done.tables if table.name not in _MAIN]
         show([table for table in done.tables if table.name not in more], as_json=as_json)

