@@ -123,8 +123,8 @@ def test_a_ceiling_is_one_for_all_workers(engine, tmp_path):
 def test_a_budget_is_one_for_all_workers(engine, tmp_path):
     with FakeServer(says="[[4]]") as server, Ledger(tmp_path / "l.ledger") as ledger:
         spec = f"vllm:m@{server.url}?price_in=100&price_out=0"
-        tally = ruled(ledger, spec, 100, engine, budget=Budget(0.4, guess=0.01))
-        assert (tally.done, tally.stopped) == (40, "the budget of $0.4 is spent")
+        tally = ruled(ledger, spec, 100, engine, budget=Budget(0.405, guess=0.01))
+        assert (tally.done, tally.stopped) == (40, "the budget of $0.405 is spent")
         assert len(server.books()["answered"]) == 40
         (account,) = (account for account in ledger.bill() if account.usage.calls)
         assert account.usage.dollars == pytest.approx(0.4)

@@ -12,6 +12,7 @@ import os
 import signal
 import socket
 import threading
+import time
 import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -20,8 +21,8 @@ from types import ModuleType
 from typing import Any
 
 from fullbench.core.errors import EngineError, MissingExtra
-from fullbench.runs.engines.crew import Crew, contract
-from fullbench.runs.engines.office import Office
+from fullbench.runs.engines.crew import Crew, Desk, contract
+from fullbench.runs.engines.office import BEAT, Office
 from fullbench.runs.engines.work import Job, Stop, Tally
 
 NAMESPACE = "fullbench"
@@ -51,7 +52,8 @@ class Cluster:
         try:
             office = _office(ray, run)
             try:
-                yield RayEngine(ray, office, self.least, self.most)
+                with _beating(office, run):
+                    yield RayEngine(ray, Desk(office, run), self.least, self.most)
             finally:
                 if ray.get(office.close.remote(run)):
                     ray.kill(office)
@@ -63,7 +65,7 @@ class Cluster:
 class RayEngine:
     """Asks by way of workers on a cluster."""
 
-    def __init__(self, ray: ModuleType, office: Any, least: int, most: int) -> None:
+    def __init__(self, ray: ModuleType, office: Desk, least: int, most: int) -> None:
         self._ray, self._office = ray, office
         self._least, self._most = least, most
 
@@ -126,11 +128,30 @@ def _office(ray: ModuleType, run: str) -> Any:
     for _ in range(_TRIES):
         try:
             office = actor.remote()
-            if ray.get(office.open.remote(run)):
+            if ray.get(office.beat.remote(run)):
                 return office
         except ray.exceptions.RayActorError:
-            continue
+            pass
+        time.sleep(0.1)
     raise EngineError("the actor 'limits' of the Ray cluster does not answer; start the run again")
+
+
+@contextmanager
+def _beating(office: Any, run: str) -> Iterator[None]:
+    """Tell the office now and then that this run is there."""
+    over = threading.Event()
+
+    def beat() -> None:
+        while not over.wait(BEAT):
+            office.beat.remote(run)
+
+    thread = threading.Thread(target=beat, name="beating", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
 
 
 @contextmanager
