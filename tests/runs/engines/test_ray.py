@@ -206,9 +206,11 @@ def test_a_killed_worker_costs_what_was_in_flight(engine, cluster, tmp_path):
         check_kill(watch, server, ledger, tally, count)
 
 
-def test_a_killed_machine_costs_what_was_in_flight(engine, cluster, tmp_path):
+def test_a_killed_machine_costs_what_was_in_flight(engine, cluster, tmp_path, capfd, caplog):
     count, path, node = 800, tmp_path / "l.ledger", cluster.nodes[1]
     with FakeServer(says="[[4]]", latency=0.1) as server, Ledger(path) as ledger:
         watch = Killing(100, node, node.kill, server, path)
         tally = ruled(ledger, f"vllm:m@{server.url}?concurrency=60", count, engine, watch=watch)
         check_kill(watch, server, ledger, tally, count)
+    assert capfd.readouterr().out == ""
+    assert "a worker died" in caplog.text

@@ -17,6 +17,7 @@ import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib import import_module
 from types import ModuleType
 from typing import Any
 
@@ -93,6 +94,7 @@ def _ray() -> ModuleType:
 def _join(ray: ModuleType, address: str) -> None:
     if ray.is_initialized():
         raise EngineError("this process is connected to a Ray cluster already; end that with ray.shutdown() first")
+    _hush()
     quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR, "namespace": NAMESPACE}
     if not address:
         ray.init(address="local", include_dashboard=False, **quiet)
@@ -109,6 +111,16 @@ def _join(ray: ModuleType, address: str) -> None:
         ) from error
 
 
+def _hush() -> None:
+    """Keep Ray from writing its news to standard output, between our tables; it has no setting for that.
+
+    A version of Ray that does it by another name is merely loud.
+    """
+    inside: Any = import_module("ray._private.worker")
+    if hasattr(inside, "print_to_stdstream"):
+        inside.print_to_stdstream = lambda *_, **__: None
+
+
 def _knock(address: str) -> None:
     """See whether anybody is there at all: Ray itself would wait for minutes."""
     host, colon, port = address.removeprefix("ray://").rpartition(":")
@@ -122,9 +134,13 @@ def _knock(address: str) -> None:
 
 def _office(ray: ModuleType, run: str) -> Any:
     """The office that keeps the limits of all runs on this cluster; made where there is none."""
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+    near = NodeAffinitySchedulingStrategy(node_id=ray.get_runtime_context().get_node_id(), soft=True)
     actor = ray.remote(Office).options(
-        name="limits", lifetime="detached", get_if_exists=True, num_cpus=0, max_restarts=-1, max_task_retries=-1
-    )
+        name="limits", lifetime="detached", get_if_exists=True, num_cpus=0, max_restarts=-1, max_task_retries=-1,
+        scheduling_strategy=near,
+    )  # fmt: skip
     for _ in range(_TRIES):
         try:
             office = actor.remote()

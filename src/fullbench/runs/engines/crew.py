@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import logging
 import pickle
 import time
 import uuid
@@ -27,6 +28,7 @@ LOOK_AROUND = 1.0
 PATIENCE = 600.0
 DEATHS = 3
 EARLY_DEATHS = 5
+_log = logging.getLogger("fullbench")
 
 
 class Remote(Worker):
@@ -228,6 +230,7 @@ class Crew:
         reason = lines[-1] if "Error" in lines[-1] else lines[0]
         if self._early >= EARLY_DEATHS:
             raise EngineError(f"{self._early} workers in a row died before they ruled on anything ({reason})")
+        _log.warning("%s: a worker died, %d of its tasks go to others (%s)", self._job.name, len(hand.given), reason)
         for key, task in hand.given.items():
             self._deaths[key] += 1
             if self._deaths[key] < DEATHS:
