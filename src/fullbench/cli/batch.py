@@ -26,7 +26,7 @@ batch_app = typer.Typer(
 )
 
 StudyArgument = Annotated[Path, typer.Argument(help="The study, a TOML file.")]
-OwnLedger = Annotated[Path | None, typer.Option("--ledger", help="Instead of the study's own ledger.")]
+OwnLedger = Annotated[str | None, typer.Option("--ledger", help="Instead of the study's own ledger.")]
 RateOption = Annotated[
     float, typer.Option("--rate", min=0.0, max=1.0, help="The batch price as a share of the live price.")
 ]
@@ -147,7 +147,7 @@ def run(
 
 
 @contextmanager
-def _rounds(study: Path, ledger: Path | None) -> Iterator[Rounds]:
+def _rounds(study: Path, ledger: str | None) -> Iterator[Rounds]:
     from fullbench.ledger.store import Ledger
     from fullbench.runs.batches.rounds import Rounds
     from fullbench.runs.conduct import Conductor

@@ -14,6 +14,7 @@ from fullbench.cli.common import (
     EngineOption,
     JsonOption,
     LedgerOption,
+    PicturesOption,
     QuietOption,
     closing,
     ledger_if_any,
@@ -38,6 +39,7 @@ def judge(
     trials: Annotated[int, typer.Option(min=1, help="How often every case is heard.")] = 1,
     seed: Annotated[int, typer.Option(help="For whatever is drawn at random.")] = 0,
     ledger: LedgerOption = DEFAULT_LEDGER,
+    pictures: PicturesOption = None,
     report: Annotated[Path | None, typer.Option(help="Write a page with tables, charts and cases here.")] = None,
     budget: BudgetOption = None,
     engine: EngineOption = None,
@@ -74,7 +76,11 @@ def judge(
             show([conductor.plan(book)], as_json=as_json)
         return 0
     conductor.ready(budget)
-    with named(engine or study.engine) as where, Ledger(ledger) as book, stoppable() as stop:
+    with (
+        named(engine or study.engine) as where,
+        Ledger(ledger, pictures=pictures) as book,
+        stoppable() as stop,
+    ):
         done = conductor.conduct(book, engine=where, budget=budget, stop=stop, quiet=quiet)
         show(done.tables, as_json=as_json)
         if report is not None:

@@ -13,6 +13,7 @@ from fullbench.cli.common import (
     DryRunOption,
     JsonOption,
     LedgerOption,
+    PicturesOption,
     QuietOption,
     closing,
     say,
@@ -47,6 +48,7 @@ def peer_review(
     gamma: Annotated[str, typer.Option(help="Weights of correctness, visual, correlation.")] = "0.4,0.4,0.2",
     seed: Annotated[int, typer.Option(help="For whatever is drawn at random.")] = 0,
     ledger: LedgerOption = DEFAULT_LEDGER,
+    pictures: PicturesOption = None,
     report: Annotated[Path | None, typer.Option(help="Write a page with tables, charts and cases here.")] = None,
     budget: BudgetOption = None,
     dry_run: DryRunOption = False,
@@ -72,7 +74,7 @@ def peer_review(
     if dry_run:
         show([reviewing.plan()], as_json=as_json)
         return 0
-    with Ledger(ledger) as book, stoppable() as stop:
+    with Ledger(ledger, pictures=pictures) as book, stoppable() as stop:
         done = reviewing.conduct(book, budget=budget, stop=stop, quiet=quiet)
         show(done.tables, as_json=as_json)
         if report is not None:

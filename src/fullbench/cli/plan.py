@@ -12,7 +12,7 @@ from fullbench.cli.common import JsonOption, ledger_if_any, show
 
 def plan(
     study: Annotated[Path, typer.Argument(help="The study, a TOML file.")],
-    ledger: Annotated[Path | None, typer.Option("--ledger", help="Instead of the study's own ledger.")] = None,
+    ledger: Annotated[str | None, typer.Option("--ledger", help="Instead of the study's own ledger.")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Say what a study would ask: calls, tokens, dollars live and in batches, and time. Nothing is asked.

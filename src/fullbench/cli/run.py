@@ -12,6 +12,7 @@ from fullbench.cli.common import (
     DryRunOption,
     EngineOption,
     JsonOption,
+    PicturesOption,
     QuietOption,
     closing,
     ledger_if_any,
@@ -23,7 +24,10 @@ from fullbench.cli.common import (
 
 def run(
     study: Annotated[Path, typer.Argument(help="The study, a TOML file.")],
-    ledger: Annotated[Path | None, typer.Option("--ledger", help="Instead of the study's own ledger.")] = None,
+    ledger: Annotated[
+        str | None, typer.Option("--ledger", help="Instead of the study's own ledger: a file or a URL.")
+    ] = None,
+    pictures: PicturesOption = None,
     budget: BudgetOption = None,
     engine: EngineOption = None,
     dry_run: DryRunOption = False,
@@ -56,7 +60,11 @@ def run(
             show([conductor.plan(book)], as_json=as_json)
         return 0
     conductor.ready(limit)
-    with named(engine or plan.engine) as where, Ledger(ledger or plan.ledger) as book, stoppable() as stop:
+    with (
+        named(engine or plan.engine) as where,
+        Ledger(ledger or plan.ledger, pictures=pictures or plan.pictures) as book,
+        stoppable() as stop,
+    ):
         done = conductor.conduct(book, engine=where, budget=limit, stop=stop, quiet=quiet)
         show(done.tables, as_json=as_json)
         if plan.report is not None:

@@ -206,11 +206,11 @@ class Caller:
         """One attempt. Once the server has said 200 the call counts as answered, whatever comes after."""
         seen = 0
         try:
-            async with self._session.post(self._url, data=body, allow_redirects=False) as response:
-                seen = response.status
-                if seen == 200:
-                    tally.calls += 1
-                raw = await response.read()
+            response = await self._session.post(self._url, data=body, allow_redirects=False)
+            seen = response.status
+            if seen == 200:
+                tally.calls += 1
+            raw = await _whole(response)
         except aiohttp.ClientConnectorError as error:
             tally.retries += 1
             return Trouble("again", f"no connection ({error.strerror or error})", unconnected=True)
@@ -264,6 +264,15 @@ class Caller:
                 await self._closing.wait()
         except TimeoutError:
             return
+
+
+async def _whole(response: aiohttp.ClientResponse) -> bytes:
+    """All of a body; its connection is free again then, or closed where it broke off."""
+    try:
+        return await response.read()
+    except BaseException:
+        response.close()
+        raise
 
 
 def proxy_for(url: URL) -> str | None:

@@ -15,12 +15,12 @@ from fullbench.core.errors import InputError
 from fullbench.core.items import Item, Response
 
 _LISTS = {"ballots", "criteria", "contestants", "judges"}
-_PATHS = {"data", "items", "responses", "labels", "ledger", "report"}
+_PATHS = {"data", "items", "responses", "labels", "ledger", "pictures", "report"}
 
 
 @dataclass(frozen=True)
 class Study:
-    """What a study file says. Paths are taken from the folder of the file.
+    """What a study file says. Paths are taken from the folder of the file; `ledger` and `pictures` may be URLs.
 
     Either `benchmark` (with `data`, its released files, where it needs them) or `items`. Responses come from the file
     `responses`, from the `contestants`, or from both. `labels` are people's verdicts. `engine` says where the asking is
@@ -43,7 +43,8 @@ class Study:
     seed: int = 0
     budget: float | None = None
     engine: str = "here"
-    ledger: Path = Path("fullbench.ledger")
+    ledger: str | Path = Path("fullbench.ledger")
+    pictures: str | Path | None = None
     report: Path | None = None
     path: Path = field(default=Path("study.toml"), compare=False)
 
@@ -122,7 +123,7 @@ def _value(key: str, value: Any, folder: Path, wrong: Any) -> Any:
         raise wrong(key, f"{key} is a text; found {value!r}")
     if key == "orders" and value not in get_args(Orders):
         raise wrong(key, f"unknown orders {value!r}; known: {', '.join(ORDERS)}")
-    return folder / value if key in _PATHS else value
+    return folder / value if key in _PATHS and "://" not in value else value
 
 
 def panel_size(form: Ballot) -> int | None:
