@@ -202,7 +202,7 @@ class Crew:
 
     def _take(self, hand: _Hand, turn: Turn) -> Iterator[Any]:
         for outcome in turn.outcomes:
-            del hand.given[self._job.settles(outcome)]
+            hand.given.pop(self._job.settles(outcome), None)
             yield outcome
         hand.useful |= bool(turn.outcomes)
         hand.room = turn.room
