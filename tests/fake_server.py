@@ -7,8 +7,8 @@ It runs in a process of its own on a free port of this machine:
 
 A prompt is known by the `#number` in its words. What becomes of its n-th attempt depends on the seed, the number and n
 only. With `bears=20` it sends 429 to whatever is more than 20 at a time, with `sick=(50, 30)` status 500 to the 30
-requests after the first 50, with `slow=0.05` it takes twenty times as long for that share of them. The reply's words
-say what arrived:
+requests after the first 50, with `slow=0.05` it takes twenty times as long for that share of them, and with
+`spread=0.5` its latency is lognormal around its median. The reply's words say what arrived:
 `{"id":..., "pictures":[sha256...], "media":[...], ...}`.
 """
 
@@ -25,6 +25,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 import urllib.request
 from collections import Counter
 from pathlib import Path
@@ -57,8 +58,11 @@ class Books:
     """What was asked and what was sent."""
 
     def __init__(
-        self, faults: dict[str, float], seed: int, bears: int = 0, says: str = "", *, sick: str = "0,0", slow: float = 0
-    ) -> None:
+        self, faults: dict[str, float], seed: int, bears: int = 0, says: str = "",
+        *, sick: str = "0,0", slow: float = 0, spread: float = 0,
+    ) -> None:  # fmt: skip
+        self.draw = random.Random(seed)
+        self.spread = spread
         self.healthy, self.sick = map(int, sick.split(","))
         self.slow = slow
         self.came = 0
@@ -69,6 +73,8 @@ class Books:
         self.attempts: Counter[str] = Counter()
         self.answered: Counter[str] = Counter()
         self.sent: Counter[str] = Counter()
+        self.arrivals: list[float] = []
+        self.arrived: Counter[str] = Counter()
         self.in_flight = 0
         self.most = 0
         self.last: dict[str, Any] = {}
@@ -86,7 +92,8 @@ class Books:
     def as_json(self) -> dict[str, Any]:
         return {
             "attempts": self.attempts, "answered": self.answered, "sent": self.sent, "most": self.most,
-            "last": self.last,
+            "last": self.last, "arrivals": self.arrivals, "in_flight": self.in_flight,
+            "arrived": self.arrived,
         }  # fmt: skip
 
 
@@ -173,6 +180,7 @@ class Connection(asyncio.Protocol):
 
     def __init__(self, books: Books, latency: float, quick: bool) -> None:
         self.books, self.latency, self.quick = books, latency, quick
+        self.draw = books.draw
         self.buffer = bytearray()
         self.need = 0
         self.tasks: set[asyncio.Task[None]] = set()
@@ -207,7 +215,8 @@ class Connection(asyncio.Protocol):
 
     def later(self, do: Any, *rest: Any, slower: bool = False) -> None:
         if self.latency:
-            asyncio.get_running_loop().call_later(self.latency * (20 if slower else 1), do, *rest)
+            wait = self.latency * (20 if slower else self.draw.lognormvariate(0, self.books.spread))
+            asyncio.get_running_loop().call_later(wait, do, *rest)
         else:
             do(*rest)
 
@@ -221,12 +230,14 @@ class Connection(asyncio.Protocol):
         if path == "/books":
             self.send(200, json.dumps(self.books.as_json()).encode())
             return
+        self.books.arrivals.append(time.monotonic())
         body = json.loads(raw)
         read, write = SPEAK[re.split(r"[/:]", path)[-1] if "completions" not in path else "chat/completions"]
         words, pictures = read(body)
         text = "\n".join(words)
         found = re.search(r"#(\d+)", text)
         prompt = found[1] if found else "?"
+        self.books.arrived[prompt] += 1
         self.books.last = {"path": path, "head": request.decode("latin-1"), "body": {**body, "messages": None}}
         for sign, (status, error) in COMPLAINTS.items():
             if sign in text:
@@ -306,7 +317,13 @@ class Connection(asyncio.Protocol):
 async def run(options: argparse.Namespace) -> None:
     loop = asyncio.get_running_loop()
     books = Books(
-        json.loads(options.faults), options.seed, options.bears, options.says, sick=options.sick, slow=options.slow
+        json.loads(options.faults),
+        options.seed,
+        options.bears,
+        options.says,
+        sick=options.sick,
+        slow=options.slow,
+        spread=options.spread,
     )
     server = await loop.create_server(
         lambda: Connection(books, options.latency, options.quick), "127.0.0.1", 0, backlog=1024
@@ -332,10 +349,11 @@ class FakeServer:
         says: str = "",
         sick: tuple[int, int] = (0, 0),
         slow: float = 0.0,
+        spread: float = 0.0,
     ) -> None:
         assert set(faults or {}) <= set(FAULTS)
         options = [f"--faults={json.dumps(faults or {})}", f"--seed={seed}", f"--latency={latency}", f"--bears={bears}"]
-        options += [f"--says={says}", f"--sick={sick[0]},{sick[1]}", f"--slow={slow}"]
+        options += [f"--says={says}", f"--sick={sick[0]},{sick[1]}", f"--slow={slow}", f"--spread={spread}"]
         self._command = [sys.executable, "-m", "tests.fake_server", *options, *(["--quick"] if quick else [])]
 
     def __enter__(self) -> FakeServer:
@@ -371,6 +389,7 @@ def main() -> None:
     parser.add_argument("--says", default="")
     parser.add_argument("--sick", default="0,0")
     parser.add_argument("--slow", type=float, default=0.0)
+    parser.add_argument("--spread", type=float, default=0.0)
     parser.add_argument("--quick", action="store_true")
     asyncio.run(run(parser.parse_args()))
 

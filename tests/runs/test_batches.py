@@ -17,7 +17,7 @@ from fullbench.runs.batches.mailbox import Size
 from fullbench.runs.batches.rounds import Rounds
 from fullbench.runs.conduct import Conductor
 from fullbench.runs.study import Study
-from tests.batch_server import BatchService
+from tests.batch_server import BatchService, chat
 from tests.making import png
 
 ITEMS = 6
@@ -310,8 +310,6 @@ def test_vllm_offline_a_file_there_and_a_file_back(folder):
     with rounds(filed) as made:
         (batch,) = made.write(rate=0.0).batches
         asked = [json.loads(line) for line in lines_of(batch)]
-        from tests.batch_server import chat
-
         back = [{"id": "vllm-1", "custom_id": line["custom_id"], "error": None,
                  "response": {"status_code": 200, "request_id": "v", "body": chat("好 [[4]]")}}
                 for line in reversed(asked[2:])]  # fmt: skip
@@ -326,6 +324,20 @@ def test_vllm_offline_a_file_there_and_a_file_back(folder):
             made.collect([strange])
     assert {v.text for v in verdicts(filed)} == {"好 [[4]]"}
     assert {v.usage.dollars for v in verdicts(filed)} == {0.0}
+
+
+def test_a_batch_that_is_with_a_server_may_be_brought_whole_but_not_in_part(folder):
+    with BatchService(looks=100) as service:
+        filed = study(folder, spec(service))
+        with rounds(filed) as made:
+            (batch,) = made.write(rate=0.5).batches
+            made.submit()
+            good = {"status_code": 200, "body": chat("[[2]]")}
+            back = [{"custom_id": json.loads(line)["custom_id"], "response": good}
+                    for line in lines_of(batch)]  # fmt: skip
+            for count, settled in ((CASES - 1, 0), (CASES, CASES)):
+                (folder / "out.jsonl").write_text("\n".join(map(json.dumps, back[:count])))
+                assert made.collect([folder / "out.jsonl"]).settled == settled
 
 
 def test_a_live_run_does_not_ask_what_is_in_a_batch(folder):

@@ -16,7 +16,7 @@ from fullbench.core.items import Item, Response
 from fullbench.ledger.store import Ledger
 from fullbench.models.offline import OfflineModel
 from fullbench.reports.matches import settle
-from fullbench.runs.engine import Budget, Stop
+from fullbench.runs.engines import Budget, Stop
 from fullbench.runs.leaderboard import Board, Newcomer, Pool, uniform
 from fullbench.stats.design import Design
 

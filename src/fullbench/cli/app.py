@@ -11,6 +11,7 @@ from fullbench.cli import (
     batch,
     card,
     compose,
+    critic,
     demo,
     export,
     judge,
@@ -19,6 +20,7 @@ from fullbench.cli import (
     listing,
     new,
     peer_review,
+    people,
     plan,
     replay,
     report,
@@ -80,6 +82,8 @@ app.command("serve")(serve.serve)
 app.command("list")(listing.listing)
 app.add_typer(batch.batch_app, name="batch")
 app.add_typer(compose.compose_app, name="compose")
+app.add_typer(critic.critic_app, name="critic")
 app.add_typer(leaderboard.leaderboard_app, name="leaderboard")
 app.add_typer(ledger.ledger_app, name="ledger")
 app.add_typer(new.new_app, name="new")
+app.add_typer(people.people_app, name="people")

@@ -16,7 +16,7 @@ from fullbench.core.results import Cell, Table
 if TYPE_CHECKING:
     from fullbench.runs.batches.folders import Folder
     from fullbench.runs.batches.rounds import Pass, Rounds
-    from fullbench.runs.engine import Stop
+    from fullbench.runs.engines import Stop
 
 batch_app = typer.Typer(
     name="batch",

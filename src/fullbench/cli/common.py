@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fullbench.core.results import Table
-from fullbench.runs.engine import Stop, Tally
+from fullbench.runs.engines import Stop, Tally
 
 if TYPE_CHECKING:
     from fullbench.ledger.store import Ledger
@@ -41,6 +41,10 @@ BudgetOption = Annotated[
 ]
 DryRunOption = Annotated[
     bool, typer.Option("--dry-run", help="Say what would be asked and what it would cost; ask nothing.")
+]
+EngineOption = Annotated[
+    str | None,
+    typer.Option("--engine", help="Where to ask from: here, ray (started here), ray:auto, ray:HOST:PORT, ray://..."),
 ]
 DEFAULT_LEDGER = "fullbench.ledger"
 

@@ -11,6 +11,7 @@ from fullbench.cli.common import (
     DEFAULT_LEDGER,
     BudgetOption,
     DryRunOption,
+    EngineOption,
     JsonOption,
     LedgerOption,
     PicturesOption,
@@ -41,6 +42,7 @@ def judge(
     pictures: PicturesOption = None,
     report: Annotated[Path | None, typer.Option(help="Write a page with tables, charts and cases here.")] = None,
     budget: BudgetOption = None,
+    engine: EngineOption = None,
     dry_run: DryRunOption = False,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
@@ -58,6 +60,7 @@ def judge(
     from fullbench.core.errors import InputError
     from fullbench.ledger.store import Ledger
     from fullbench.runs.conduct import Conductor
+    from fullbench.runs.engines import engine as named
     from fullbench.runs.study import Study
 
     if orders not in ORDERS:
@@ -73,8 +76,12 @@ def judge(
             show([conductor.plan(book)], as_json=as_json)
         return 0
     conductor.ready(budget)
-    with Ledger(ledger, pictures=pictures) as book, stoppable() as stop:
-        done = conductor.conduct(book, budget=budget, stop=stop, quiet=quiet)
+    with (
+        named(engine or study.engine) as where,
+        Ledger(ledger, pictures=pictures) as book,
+        stoppable() as stop,
+    ):
+        done = conductor.conduct(book, engine=where, budget=budget, stop=stop, quiet=quiet)
         show(done.tables, as_json=as_json)
         if report is not None:
             from fullbench.reports.overview import page

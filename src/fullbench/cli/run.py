@@ -10,6 +10,7 @@ import typer
 from fullbench.cli.common import (
     BudgetOption,
     DryRunOption,
+    EngineOption,
     JsonOption,
     PicturesOption,
     QuietOption,
@@ -28,6 +29,7 @@ def run(
     ] = None,
     pictures: PicturesOption = None,
     budget: BudgetOption = None,
+    engine: EngineOption = None,
     dry_run: DryRunOption = False,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
@@ -42,9 +44,12 @@ def run(
         fullbench run study.toml --dry-run
 
         fullbench run study.toml --budget 5
+
+        fullbench run study.toml --engine ray:auto
     """
     from fullbench.ledger.store import Ledger
     from fullbench.runs.conduct import Conductor
+    from fullbench.runs.engines import engine as named
     from fullbench.runs.outputs import write_outputs
     from fullbench.runs.study import Study
 
@@ -56,8 +61,12 @@ def run(
             show([conductor.plan(book)], as_json=as_json)
         return 0
     conductor.ready(limit)
-    with Ledger(ledger or plan.ledger, pictures=pictures or plan.pictures) as book, stoppable() as stop:
-        done = conductor.conduct(book, budget=limit, stop=stop, quiet=quiet)
+    with (
+        named(engine or plan.engine) as where,
+        Ledger(ledger or plan.ledger, pictures=pictures or plan.pictures) as book,
+        stoppable() as stop,
+    ):
+        done = conductor.conduct(book, engine=where, budget=limit, stop=stop, quiet=quiet)
         show(done.tables, as_json=as_json)
         for path in write_outputs(done):
             say(f"Written: {path}")

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from fullbench.core.errors import InputError
 from fullbench.core.models import Prompt, Reply
 from fullbench.models.dialects import Dialect, OpenAI
-from fullbench.models.limits import CEILING, START, Throttle
+from fullbench.models.limits import START, office
 from fullbench.models.prices import Price, is_local, price_of
 from fullbench.models.providers import Provider, provider
 from fullbench.models.settings import Key, Limits, Sampling
@@ -80,7 +80,7 @@ class ChatModel:
         line = Line(self.dialect, self.url, self.model, self.sampling, self.limits, self.price, self.key, secret)
         given = self.limits.concurrency
         start = self._learned.get("width", given or START)
-        throttle = Throttle(start, given or CEILING)
+        throttle = office().throttle(f"{self.model} at {self.url}", start, given)
 
         def replies() -> Iterator[Reply]:
             try:

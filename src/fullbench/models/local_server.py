@@ -43,23 +43,28 @@ def smollm2_file() -> Path:
 
 @dataclass(frozen=True)
 class Serving:
-    """What a server is started with."""
+    """What a server is started with.
+
+    Half of the cores by default: threads wait for each other in a tight loop, and where something else runs too, one
+    thread for each core is several times slower than one for two.
+    """
 
     file: Path
     context: int = CONTEXT
-    threads: int = field(default_factory=lambda: min(4, os.cpu_count() or 1))
+    threads: int = field(default_factory=lambda: max(1, (os.cpu_count() or 1) // 2))
 
 
 class LocalServer:
-    """A running server. `url` is where it listens."""
+    """A running server. `url` is where it listens. It has a session of its own, so that Ctrl-C is for us alone."""
 
     def __init__(self, serving: Serving) -> None:
         if importlib.util.find_spec("xllamacpp") is None:
             raise MissingExtra("a model in a GGUF file", "offline")
         command = [sys.executable, "-m", "fullbench.models.local_server"]
         command += [str(serving.file), str(serving.context), str(serving.threads)]
+        pipe, nowhere = subprocess.PIPE, subprocess.DEVNULL
         self._process = subprocess.Popen(  # noqa: S603
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+            command, stdin=pipe, stdout=pipe, stderr=nowhere, text=True, start_new_session=True
         )
         assert self._process.stdout is not None
         address = self._process.stdout.readline().strip()

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from weakref import WeakValueDictionary
 
-from fullbench.models.limits import Pace
+from fullbench.models.limits import Rate, office
 from fullbench.models.settings import Key, Limits
 
 LONGEST_HOLD = 30.0
@@ -103,8 +103,8 @@ class Provider:
 
     url: str
     key: Key
-    requests: Pace | None = None
-    tokens: Pace | None = None
+    requests: Rate | None = None
+    tokens: Rate | None = None
     _gates: dict[str, Gate] = field(default_factory=dict)
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -112,20 +112,19 @@ class Provider:
 
     def join(self, limits: Limits) -> None:
         """Take somebody's limits into account."""
-        self.requests = _strictest(self.requests, limits.rpm)
-        self.tokens = _strictest(self.tokens, limits.tpm)
+        self.requests = self._strictest(self.requests, "requests", limits.rpm)
+        self.tokens = self._strictest(self.tokens, "tokens", limits.tpm)
 
     def gate(self, model: str) -> Gate:
         return self._gates.setdefault(model, Gate(f"{model} at {self.url}"))
 
-
-def _strictest(pace: Pace | None, per_minute: float | None) -> Pace | None:
-    if per_minute is None:
-        return pace
-    if pace is None:
-        return Pace(per_minute)
-    pace.tighten(per_minute)
-    return pace
+    def _strictest(self, rate: Rate | None, what: str, per_minute: float | None) -> Rate | None:
+        if per_minute is None:
+            return rate
+        if rate is None:
+            return office().rate(f"{self.url} with {self.key.hint}", what, per_minute)
+        rate.tighten(per_minute)
+        return rate
 
 
 _known: WeakValueDictionary[tuple[str, Key], Provider] = WeakValueDictionary()

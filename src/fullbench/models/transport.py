@@ -95,6 +95,7 @@ class Caller:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        await self._throttle.close()
         await self._session.close()
 
     @property
@@ -180,7 +181,7 @@ class Caller:
     def _mind(self, trouble: Trouble, sent: float) -> None:
         """What a trouble means for the calls to come."""
         if trouble.kind == "busy":
-            self._throttle.was_too_much(sent)
+            self._throttle.was_too_much(sent, trouble.wait)
             if trouble.wait is not None:
                 self._gate.hold(trouble.wait)
         if trouble.kind == "again" or trouble.status in {503, 529}:
@@ -205,11 +206,11 @@ class Caller:
         """One attempt. Once the server has said 200 the call counts as answered, whatever comes after."""
         seen = 0
         try:
-            async with self._session.post(self._url, data=body, allow_redirects=False) as response:
-                seen = response.status
-                if seen == 200:
-                    tally.calls += 1
-                raw = await response.read()
+            response = await self._session.post(self._url, data=body, allow_redirects=False)
+            seen = response.status
+            if seen == 200:
+                tally.calls += 1
+            raw = await _whole(response)
         except aiohttp.ClientConnectorError as error:
             tally.retries += 1
             return Trouble("again", f"no connection ({error.strerror or error})", unconnected=True)
@@ -263,6 +264,15 @@ class Caller:
                 await self._closing.wait()
         except TimeoutError:
             return
+
+
+async def _whole(response: aiohttp.ClientResponse) -> bytes:
+    """All of a body; its connection is free again then, or closed where it broke off."""
+    try:
+        return await response.read()
+    except BaseException:
+        response.close()
+        raise
 
 
 def proxy_for(url: URL) -> str | None:

@@ -23,7 +23,7 @@ from fullbench.reports.matches import RULES, settle
 from fullbench.reports.standings import Settings, families, standings
 from fullbench.runs import plan, specs
 from fullbench.runs.answer import answer as answer_all
-from fullbench.runs.engine import Budget, Stop, Tally
+from fullbench.runs.engines import Budget, Stop, Tally
 from fullbench.runs.leaderboard import Board, Newcomer, Pool, Schedule, uniform
 from fullbench.runs.progress import watching
 from fullbench.stats.ties import Ties

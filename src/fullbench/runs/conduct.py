@@ -20,7 +20,7 @@ from fullbench.ledger.store import Ledger
 from fullbench.runs import plan, specs
 from fullbench.runs.answer import answer
 from fullbench.runs.batches.folders import refuse_open
-from fullbench.runs.engine import Budget, Stop, Tally
+from fullbench.runs.engines import HERE, Budget, Engine, Stop, Tally
 from fullbench.runs.forecast import TOKENS_OUT
 from fullbench.runs.hear import hear
 from fullbench.runs.progress import watching
@@ -50,6 +50,9 @@ class Conductor:
         self.benchmark: Benchmark | None = specs.benchmark(study.benchmark) if study.benchmark else None
         self.judges: list[Judge] = [specs.judge(spec) for spec in study.judges]
         self.contestants: list[Model] = [specs.contestant(spec) for spec in study.contestants]
+        judging = {judge.name: spec for judge, spec in zip(self.judges, study.judges, strict=True)}
+        answering = {model.name: spec for model, spec in zip(self.contestants, study.contestants, strict=True)}
+        self.specs: dict[str, str] = {**judging, **answering}
         if isinstance(self.benchmark, Staffed):
             self.judges = self.judges or list(self.benchmark.judges())
             self.contestants = self.contestants or list(self.benchmark.contestants())
@@ -125,7 +128,13 @@ class Conductor:
         return plan.purse(budget, models) if budget is not None else None
 
     def conduct(
-        self, ledger: Ledger, *, budget: float | None = None, stop: Stop | None = None, quiet: bool = False
+        self,
+        ledger: Ledger,
+        *,
+        engine: Engine = HERE,
+        budget: float | None = None,
+        stop: Stop | None = None,
+        quiet: bool = False,
     ) -> Conducted:
         """Answer, hear, and look at the record. Stopped half-way, the same call goes on from there."""
         stop = stop or Stop()
@@ -135,10 +144,13 @@ class Conductor:
         if self.contestants:
             names = [model.name for model in self.contestants]
             with watching("answers", names, len(self.items), quiet=quiet) as watch:
-                tallies += answer(self.contestants, self.items, ledger, budget=purse, stop=stop, watch=watch)
+                tallies += answer(
+                    self.contestants, self.items, ledger,
+                    engine=engine, specs=self.specs, budget=purse, stop=stop, watch=watch,
+                )  # fmt: skip
         responses = self.responses(ledger)
         if not stop.reason:
-            tallies += self._hear(ledger, responses, purse, stop, quiet)
+            tallies += self._hear(ledger, responses, purse, stop, engine=engine, quiet=quiet)
         return self._look(ledger, responses, tallies)
 
     def replay(self, ledger: Ledger) -> Conducted:
@@ -173,7 +185,14 @@ class Conductor:
         }
 
     def _hear(
-        self, ledger: Ledger, responses: Sequence[Response], purse: Budget | None, stop: Stop, quiet: bool
+        self,
+        ledger: Ledger,
+        responses: Sequence[Response],
+        purse: Budget | None,
+        stop: Stop,
+        *,
+        engine: Engine,
+        quiet: bool,
     ) -> list[Tally]:
         total = sum(1 for _ in self.cases(responses))
         if not total:
@@ -181,7 +200,8 @@ class Conductor:
         names = [judge.name for judge in self.judges]
         with watching("verdicts", names, total, quiet=quiet) as watch:
             return hear(
-                self.judges, lambda _: self.cases(responses), ledger, budget=purse, stop=stop, watch=watch
+                self.judges, lambda _: self.cases(responses), ledger,
+                engine=engine, specs=self.specs, budget=purse, stop=stop, watch=watch,
             )  # fmt: skip
 
     def record(self, ledger: Ledger, responses: Sequence[Response]) -> Record:

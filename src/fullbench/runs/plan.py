@@ -15,7 +15,7 @@ from fullbench.core.results import Cell, Table
 from fullbench.judges.extracting import SecondReader
 from fullbench.judges.prompted import PromptedJudge
 from fullbench.ledger.store import Ledger
-from fullbench.runs.engine import LOOKUP, Budget, Key
+from fullbench.runs.engines import LOOKUP, Budget, Key
 from fullbench.runs.forecast import SECONDS, TOKENS_OUT, Load, Seen, duration, weighed
 from fullbench.runs.progress import clock
 

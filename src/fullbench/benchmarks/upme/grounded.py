@@ -1,7 +1,7 @@
 """How well an answer fits its picture, by tools: where no CLIP can be had. Neither of the two is a CLIP score.
 
-`ColourCorrelation` compares the colours that an answer names with those that the picture has; `ToolCorrelation` all that
-the tools note, things and writing too, with all that the answer says.
+`ColourCorrelation` compares the colours that an answer names with those that the picture has, `ToolCorrelation` all
+that the tools note, things and writing too, with all that the answer says.
 """
 
 from __future__ import annotations

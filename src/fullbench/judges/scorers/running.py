@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from fullbench.core.errors import InputError, MissingExtra
 from fullbench.core.items import digest
 from fullbench.core.pictures import Picture
+from fullbench.core.weights import fingerprint
 from fullbench.judges.scorers.recipe import Recipe, available, pixels, plain_jpeg
 from fullbench.judges.scorers.scorer import Span
 
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 PRECISIONS = ("auto", "float32", "float16", "bfloat16")
 DECODERS = ("pillow", "gpu")
 _READERS = 3
-_WEIGHTS = {".safetensors", ".bin", ".pt", ".pth"}
 
 
 @dataclass(eq=False)
@@ -224,7 +224,7 @@ class TorchScorer(ABC):
 
 def identity(source: str) -> str:
     """What a name stands for: the digest of a file or folder, or the name itself."""
-    return digest(_fingerprint(Path(source))) if source and Path(source).exists() else source
+    return digest(fingerprint(Path(source))) if source and Path(source).exists() else source
 
 
 def unit(features: Any) -> Any:
@@ -237,18 +237,3 @@ def each_once(prompts: Sequence[str]) -> tuple[list[str], list[int]]:
     """Every prompt once, and where each of those given stands among them."""
     places = {prompt: place for place, prompt in enumerate(dict.fromkeys(prompts))}
     return list(places), [places[prompt] for prompt in prompts]
-
-
-def _fingerprint(path: Path) -> list[Any]:
-    """What tells one set of weights from another without reading gigabytes: names, sizes, both ends of each file."""
-    files = [path] if path.is_file() else sorted(file for file in path.rglob("*") if file.is_file())
-    found: list[Any] = []
-    for file in files:
-        size = file.stat().st_size
-        with file.open("rb") as data:
-            ends = data.read(65536)
-            if file.suffix in _WEIGHTS and size > 2 * 65536:
-                data.seek(-65536, 2)
-                ends += data.read()
-        found.append([file.name, size, ends.hex()])
-    return found

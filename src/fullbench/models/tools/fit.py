@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from math import sqrt
 
 from fullbench.models.tools.colours import colours_named
@@ -47,6 +48,7 @@ def shown(notes: Notes) -> Bag:
     return bag | {("colour", name): COLOUR * sqrt(share) for name, share in (notes.colours or {}).items()}
 
 
+@lru_cache(maxsize=4096)
 def said(text: str) -> Bag:
     """What a text says, as a bag."""
     things = {("thing", label): 1.0 for label in labels_named(text)}

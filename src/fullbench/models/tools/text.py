@@ -14,6 +14,10 @@ if TYPE_CHECKING:
 
 SURE = 0.75
 """A line that the reader is less sure of than this is not noted."""
+LONGEST = 1600
+NARROWEST = 4
+"""A picture more than so many times longer than wide is put on a wider sheet: the reader blows up the shorter side,
+and a strip of three pixels would fill the memory."""
 
 
 class Text:
@@ -27,7 +31,7 @@ class Text:
 
     @property
     def version(self) -> str:
-        return f"rapidocr {version('rapidocr')}, onnxruntime {version('onnxruntime')}, sure {SURE}"
+        return f"rapidocr {version('rapidocr')}, onnxruntime {version('onnxruntime')}, sure {SURE}, side {LONGEST}"
 
     @cached_property
     def _reader(self) -> Any:
@@ -39,6 +43,20 @@ class Text:
         """The lines, as they stand from top to bottom."""
         import numpy as np
 
-        read = self._reader(np.asarray(image.convert("RGB"))[:, :, ::-1])
+        read = self._reader(np.asarray(_bounded(image))[:, :, ::-1])
         lines = zip(read.txts or (), read.scores or (), strict=True)
         return [line.strip() for line, sure in lines if sure >= SURE and line.strip()]
+
+
+def _bounded(image: Image) -> Image:
+    """The picture within sizes that the reader can take."""
+    from PIL import Image as Images
+
+    fitted = image.convert("RGB")
+    fitted.thumbnail((LONGEST, LONGEST))
+    least = max(fitted.size) // NARROWEST
+    if min(fitted.size) >= least:
+        return fitted
+    sheet = Images.new("RGB", (max(fitted.width, least), max(fitted.height, least)), "white")
+    sheet.paste(fitted, (0, 0))
+    return sheet

@@ -18,7 +18,7 @@ from fullbench.runs.batches.folders import ERRORS, OUTPUT, REQUESTS, Folder, She
 from fullbench.runs.batches.mailbox import Count, Mailbox, Size
 from fullbench.runs.batches.wiring import FiledJudge, FiledModel, filed_contestant, filed_judge
 from fullbench.runs.conduct import Conductor
-from fullbench.runs.engine import Tally
+from fullbench.runs.engines import Tally
 from fullbench.runs.hear import hear
 from fullbench.runs.plan import models_of
 
@@ -212,9 +212,10 @@ class Rounds:
             yield from models_of(judge)
 
     def _bring(self, path: Path) -> None:
-        """Take a file of replies to the batches that its lines belong to; a batch that was never sent has ended then.
+        """Take a file of replies to the batches that its lines belong to; these have ended then.
 
-        Lines that no batch asked for are refused: they are another study's.
+        A batch that is with a server has only ended when every line is there: the others would be asked twice. A file
+        of which no line belongs here is refused: it is another study's.
         """
         try:
             with path.open("rb") as file:
@@ -225,7 +226,8 @@ class Rounds:
         for folder in self.shelf.folders():
             mine = [lines[name] for name in folder.names() if name in lines]
             taken += len(mine)
-            if mine and folder.state.stage in {"written", "creating"}:
+            sent = folder.state.stage == "submitted"
+            if mine and folder.open and (not sent or len(mine) == folder.state.requests):
                 with replacing(folder.path / OUTPUT) as part:
                     part.write_bytes(b"".join(line.rstrip(b"\n") + b"\n" for line in mine))
                 folder.now(replace(folder.state, stage="ended", status="brought", done=len(mine)))

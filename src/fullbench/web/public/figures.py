@@ -25,6 +25,7 @@ from fullbench.stats.weighted import mean
 from fullbench.web.public import tables
 from fullbench.web.public.boards import Board, Grid, Linked
 from fullbench.web.public.filters import Filter
+from fullbench.web.public.rulings import is_person
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -162,7 +163,7 @@ def _tags(connection: Connection) -> dict[str, dict[int, str]]:
 
 
 def compute(connection: Connection, judge: int, criterion: str) -> Board:
-    """All tables of a board that there is something for."""
+    """All tables of a board that there is something for; of one person, the leaderboard alone."""
     numbers = read(connection, judge, criterion)
     first, ranked = leaderboard(numbers)
     made = [first, *rivals(numbers, ranked)]
@@ -170,6 +171,8 @@ def compute(connection: Connection, judge: int, criterion: str) -> Board:
         made += by_tag(numbers, ranked, tag, groups)
     for spec in numbers.marks:
         made += densities(numbers, ranked, spec)
+    if is_person(numbers.judge):
+        made = [replace(one, charts=()) for one in made if one.table.name == "leaderboard"]
     return Board(numbers.judge, criterion, numbers.verdicts, [one for one in made if one.table.rows])
 
 

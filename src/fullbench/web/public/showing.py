@@ -52,14 +52,14 @@ class Sheet:
         return bool(self.charts) and self.linked.table.name != "leaderboard" and len(self.rows) > LONG
 
 
-def sheets(board: Board, places: Places) -> list[Sheet]:
-    """The tables of a board."""
+def sheets(board: Board, places: Places, *, drawing: bool = True) -> list[Sheet]:
+    """The tables of a board, with their charts if these are drawn."""
     made = []
     for number, linked in enumerate(board.tables):
         drawn = [
             Drawn(places.chart(board.name, board.stamp, number, place), chart.alt)
             for place, hint in enumerate(linked.charts)
-            if (chart := charts.chart(linked.table, hint)) is not None
+            if drawing and (chart := charts.chart(linked.table, hint)) is not None
         ]
         made.append(sheet(linked, places, f"table-{number}", drawn))
     return made

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from importlib.util import find_spec
 from typing import Any
 
 from jinja2 import Environment
@@ -66,8 +67,10 @@ class Group:
 class Views:
     """Makes the values of every page; remembers what is expensive, under what it depends on."""
 
-    def __init__(self, environment: Environment, places: Places) -> None:
+    def __init__(self, environment: Environment, places: Places, *, drawing: bool | None = None) -> None:
+        """`drawing` says whether charts are shown; where left out, they are if they can be drawn here."""
         self.environment, self.places = environment, places
+        self.drawing = find_spec("vl_convert") is not None if drawing is None else drawing
         self._boards: Recent[Board | None] = Recent(64)
         self._bodies: Recent[Markup] = Recent(64)
         self._counts: Recent[listing.Count] = Recent(4096)
@@ -110,7 +113,9 @@ class Views:
 
     def _body(self, board: Board, language: Language) -> Markup:
         template = self.environment.get_template("public/sheets.html")
-        made = template.render(all=sheets(board, self.places), t=partial(translate, language), heads=HEADS)
+        made = template.render(
+            all=sheets(board, self.places, drawing=self.drawing), t=partial(translate, language), heads=HEADS
+        )
         return Markup(made)  # noqa: S704 - rendered with autoescape
 
     def chart(self, connection: Connection, name: str, table: int, place: int) -> str | None:
@@ -211,7 +216,7 @@ class Views:
                 drawn = [
                     Drawn(self.places.chart(cards.card_name(card.judge), stamp, number, place), chart.alt)
                     for place, hint in enumerate(linked.charts)
-                    if (chart := charts.chart(linked.table, hint)) is not None
+                    if self.drawing and (chart := charts.chart(linked.table, hint)) is not None
                 ]
                 listed.append(sheet(linked, self.places, f"table-{number}", drawn))
                 number += 1
