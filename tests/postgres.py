@@ -16,6 +16,7 @@ import subprocess
 import tempfile
 import time
 import uuid
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -99,7 +100,8 @@ class Postgres:
             ["pgrep", "-P", str(self._process.pid)], capture_output=True, text=True, check=False
         ).stdout.split()
         for pid in [self._process.pid, *map(int, children)]:
-            os.kill(pid, signal.SIGKILL)
+            with suppress(ProcessLookupError):  # a server of a connection may just have ended
+                os.kill(pid, signal.SIGKILL)
         self._process.wait(timeout=30)
         (self.data / "postmaster.pid").unlink(missing_ok=True)
 

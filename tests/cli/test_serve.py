@@ -27,7 +27,9 @@ def test_the_first_start_gives_a_link_and_ctrl_c_ends_it(tmp_path):
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (["--host", "0.0.0.0"], "add --https"),
+        (["--host", "0.0.0.0"], "add --url https://"),
+        (["--url", "bench.example.org"], "is no address of a site"),
+        (["--invite", "emperor"], "the role 'emperor' is not known"),
         (["--ledger", "nothing.ledger"], "there is no ledger 'nothing.ledger'"),
         (["--database", "mysql://x"], "'mysql' is not known"),
     ],
@@ -38,6 +40,17 @@ def test_a_mistake_is_one_sentence(tmp_path, options, says):
     assert done.returncode == 2
     assert says in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+def test_an_invitation_and_a_check_leave_at_once(tmp_path):
+    def run(*options):
+        return subprocess.run([FULLBENCH, "serve", *options], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+
+    made = run("--invite", "annotator", "--url", "https://bench.example.org/")
+    assert re.fullmatch(r"https://bench\.example\.org/join/[\w-]{43}\n", made.stdout)
+    checked = run("--check")
+    assert checked.returncode == 0
+    assert "is up to date" in checked.stderr
 
 
 def test_a_port_in_use_is_one_sentence(tmp_path):

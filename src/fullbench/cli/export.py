@@ -72,7 +72,7 @@ def export(
     say(f"Next: fullbench run {out / 'study.toml'}")
 
 
-def _dpo(out: Path, judge: str | None, ledger: Path, margin: float) -> None:
+def _dpo(out: Path, judge: str | None, ledger: str, margin: float) -> None:
     from fullbench.core.errors import InputError
     from fullbench.ledger.store import Ledger
     from fullbench.runs.dpo import export_dpo
@@ -84,7 +84,7 @@ def _dpo(out: Path, judge: str | None, ledger: Path, margin: float) -> None:
     say(f"Written: {out} ({count:,} pairs that {judge} tells apart)")
 
 
-def _site(out: Path, ledger: Path, *, title: str, cases: int, verdicts: int, language: str, charts: bool) -> None:
+def _site(out: Path, ledger: str, *, title: str, cases: int, verdicts: int, language: str, charts: bool) -> None:
     from fullbench.core.errors import InputError, MissingExtra
     from fullbench.ledger.store import Ledger
 

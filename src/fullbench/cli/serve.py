@@ -37,9 +37,9 @@ def serve(
     workers: Annotated[int, typer.Option(min=1, max=64, help="Processes that share the work.")] = 1,
     title: Annotated[str, typer.Option(help="The name of this site.")] = "fullbench",
     public: Annotated[bool, typer.Option("--public", help="Results can be read without an account.")] = False,
-    https: Annotated[
-        bool, typer.Option("--https", help="A reverse proxy in front speaks https: cookies stay on https.")
-    ] = False,
+    url: Annotated[
+        str, typer.Option(help="The address by which people reach the site, such as https://bench.example.org.")
+    ] = "",
     plain: Annotated[
         bool, typer.Option("--plain", help="Listen beyond this machine without https; passwords can be read.")
     ] = False,
@@ -52,16 +52,25 @@ def serve(
             envvar="FULLBENCH_SECRET", help="Signs forms; where left out, one is drawn and kept in the database."
         ),
     ] = "",
+    invite: Annotated[
+        str | None,
+        typer.Option(help="Print a link that makes an account (organiser, annotator or viewer), and leave."),
+    ] = None,
+    check: Annotated[
+        bool, typer.Option("--check", help="Bring the database up to date, open everything, and leave.")
+    ] = False,
 ) -> None:
     """Serve the web app: people judge, and everybody sees the results.
 
-    The first start prints a link that makes the organiser's account.
+    The first start prints a link that makes the organiser's account. Ctrl-C stops.
 
     Examples:
 
         fullbench serve --ledger study.ledger
 
-        fullbench serve --ledger study.ledger --database postgresql://bench@db/bench --workers 4 --https --host 0.0.0.0
+        fullbench serve --ledger study.ledger --database postgresql://bench@db/bench --workers 4 --url https://bench.example.org
+
+        fullbench serve --invite organiser
     """
     try:
         import fastapi  # noqa: F401
@@ -70,29 +79,39 @@ def serve(
         from fullbench.web.settings import Settings
     except ModuleNotFoundError as error:
         raise MissingExtra("the web app", "web") from error
+    https = url.startswith("https://")
+    if url and not https and not url.startswith("http://"):
+        raise InputError(f"{url!r} is no address of a site; write --url https://bench.example.org")
     if not _loopback(host) and not https and not plain:
         raise InputError(
             f"{host} can be reached from other machines, and passwords would travel in the clear: put a proxy that "
-            "speaks https in front and add --https, or add --plain to accept it"
+            "speaks https in front and add --url https://..., or add --plain to accept it"
         )
     if ledger is not None and "://" not in ledger and not Path(ledger).exists():
         raise InputError(f"there is no ledger {ledger!r}; `fullbench judge` or `fullbench demo` makes one")
-    url = database or f"sqlite:///{data / 'web.sqlite'}"
-    _run(
-        Settings(
-            url,
-            ledger,
-            data.resolve(),
-            title=title,
-            secret=secret,
-            host=host,
-            port=port,
-            workers=workers,
-            https=https,
-            public=public,
-            proxies=proxies,
-        )
+    if invite is not None:
+        _known_role(invite)
+    settings = Settings(
+        database or f"sqlite:///{data.resolve() / 'web.sqlite'}",
+        ledger,
+        data.resolve(),
+        title=title,
+        secret=secret,
+        host=host,
+        port=port,
+        workers=workers,
+        https=https,
+        public=public,
+        proxies=proxies,
+        url=url,
     )
+    _prepare(settings)
+    if invite is not None:
+        _invite(settings, invite)
+    elif check:
+        _check(settings)
+    else:
+        _run(settings)
 
 
 def _loopback(host: str) -> bool:
@@ -116,20 +135,60 @@ def _free(settings: Settings) -> None:
         raise InputError(f"{settings.host}:{settings.port} {why}; choose another with --host and --port") from error
 
 
+def _known_role(role: str) -> None:
+    from fullbench.web.accounts.users import as_role
+
+    as_role(role)
+
+
+def _prepare(settings: Settings) -> None:
+    from fullbench.web.database import engine_for, upgrade
+
+    engine = engine_for(settings.database)
+    if engine.dialect.name == "sqlite" and str(settings.data) in settings.database:
+        settings.data.mkdir(parents=True, exist_ok=True)
+    upgrade(engine)
+    engine.dispose()
+
+
+def _invite(settings: Settings, role: str) -> None:
+    from fullbench.web.accounts import audit, invitations, users
+    from fullbench.web.database import engine_for, writing
+
+    engine = engine_for(settings.database)
+    with writing(engine) as connection:
+        _, secret = invitations.make(connection, users.as_role(role), None, note="fullbench serve --invite")
+        audit.write(connection, None, "invited", "fullbench serve --invite", role=role)
+    engine.dispose()
+    typer.echo(f"{settings.base}/join/{secret}")
+
+
+def _check(settings: Settings) -> None:
+    from fullbench.web.app import create_app
+    from fullbench.web.database import shown
+
+    app = create_app(settings)
+    say(f"The database {shown(app.state.engine)} is up to date.")
+    if app.state.ledger is not None:
+        say(f"The ledger {settings.ledger} is open.")
+        app.state.ledger.close()
+    app.state.engine.dispose()
+
+
 def _run(settings: Settings) -> None:
     import uvicorn
 
     from fullbench.web.accounts import invitations
-    from fullbench.web.database import engine_for, upgrade, writing
+    from fullbench.web.database import engine_for, writing
 
     _free(settings)
     settings.data.mkdir(parents=True, exist_ok=True)
     engine = engine_for(settings.database)
-    upgrade(engine)
     with writing(engine) as connection:
         first = invitations.first(connection)
     engine.dispose()
-    say(f"Listening on {settings.base} (stop with Ctrl-C)")
+    where = f"{settings.host}:{settings.port}, as {settings.base}" if settings.url else settings.base
+    say(f"Listening on {where} (stop with Ctrl-C)")
     if first is not None:
         say(f"Nobody has an account yet. Make the organiser's, within a day: {settings.base}/join/{first}")
     settings.to_environment()

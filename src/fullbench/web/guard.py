@@ -52,6 +52,11 @@ def ledger_of(request: Request) -> Ledger | None:
     return found
 
 
+def base_of(request: Request) -> str:
+    """The address of this site as people reach it."""
+    return settings_of(request).url.rstrip("/") or str(request.base_url).rstrip("/")
+
+
 def site_key_of(request: Request) -> bytes:
     """The key with which this site signs."""
     found: bytes = request.app.state.key
@@ -173,4 +178,5 @@ def same_origin(request: Request) -> bool:
     if request.headers.get("sec-fetch-site", "same-origin") not in {"same-origin", "none"}:
         return False
     origin = request.headers.get("origin")
-    return origin is None or urlsplit(origin).netloc == request.headers.get("host", "")
+    own = {request.headers.get("host", ""), urlsplit(settings_of(request).url).netloc} - {""}
+    return origin is None or urlsplit(origin).netloc in own

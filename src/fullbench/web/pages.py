@@ -28,6 +28,7 @@ YEAR = 365 * 24 * 3600
 NAVIGATION: list[tuple[str, str, Role | None]] = [
     ("/", key("Results"), None),
     ("/work", key("Work"), "annotator"),
+    ("/organise", key("Studies"), "organiser"),
     ("/people", key("People"), "organiser"),
     ("/audit", key("Audit trail"), "organiser"),
 ]

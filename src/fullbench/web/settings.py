@@ -46,10 +46,14 @@ class Settings:
     body_limit: int = 24 * 1024 * 1024
     picture_limit: int = 20 * 1024 * 1024
     pixel_limit: int = 64_000_000
+    url: str = ""
+    """The address by which people reach the site, where a proxy stands before it."""
 
     @property
     def base(self) -> str:
         """The address to open."""
+        if self.url:
+            return self.url.rstrip("/")
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"http://{host}:{self.port}"
 

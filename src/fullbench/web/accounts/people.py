@@ -115,7 +115,7 @@ def invite(request: Request, user: Organiser, connection: Database, role: Text, 
     except InputError as error:
         return _people(request, connection, problem=str(error), status=400)
     audit.write(connection, user, "invited", made.note, address=guard.address_of(request), role=role)
-    return _people(request, connection, link=f"{str(request.base_url).rstrip('/')}/join/{secret}")
+    return _people(request, connection, link=f"{guard.base_of(request)}/join/{secret}")
 
 
 @router.post("/people/invitations/{invitation_id}/revoke")

@@ -29,7 +29,7 @@ from fullbench.web.api.shapes import (
     TokenShown,
     TokenWish,
 )
-from fullbench.web.guard import Current, Database, address_of, settings_of
+from fullbench.web.guard import Current, Database, address_of, base_of, settings_of
 from fullbench.web.pages import render
 
 router = APIRouter(prefix="/api/v1", responses=RESPONSES)
@@ -41,9 +41,7 @@ TAG_ACCOUNTS, TAG_PICTURES = "accounts", "pictures"
 @docs.get("/api")
 def page(request: Request, _user: Current) -> HTMLResponse:
     """The API, described for people."""
-    return render(
-        request, "api.html", calls=describe.calls(request.app.openapi()), origin=str(request.base_url).rstrip("/")
-    )
+    return render(request, "api.html", calls=describe.calls(request.app.openapi()), origin=base_of(request))
 
 
 @docs.get("/api/v1/openapi.json")

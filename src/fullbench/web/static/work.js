@@ -13,7 +13,7 @@
   let csrf = document.querySelector('meta[name="csrf"]').content;
   let ahead = [];
   let loading = false;
-  let sending = false;
+  let sending = null;
   let waiting = false;
   let began = Date.now();
 
@@ -40,28 +40,27 @@
 
   // Votes: first into this browser's store, then on to the server, in order, each until it is acknowledged.
 
-  async function send() {
-    if (sending) return;
-    sending = true;
-    try {
-      for (let votes = queue(); votes.length; votes = queue()) {
-        const vote = votes[0];
-        let answer;
-        try {
-          answer = await fetch(vote.url, { method: "POST", body: body(vote.fields), headers: { "X-CSRF-Token": csrf, "X-Work": "1" } });
-        } catch {
-          say(words.waiting.replace("{count}", votes.length));
-          return;
-        }
-        if (signedOut(answer)) { say(words.signin); return; }
-        if (answer.status === 403 && !vote.renewed) { await renew(vote); continue; }
-        if (answer.status >= 500 || answer.status === 429) { say(words.waiting.replace("{count}", votes.length)); return; }
-        write(QUEUE, queue().filter((other) => other.fields.key !== vote.fields.key));
-        if (answer.ok) say(words.saved);
-        else say(words.refused + " " + ((await answer.json().catch(() => ({}))).detail || answer.status));
+  function send() {
+    sending ??= deliver().finally(() => { sending = null; });
+    return sending;
+  }
+
+  async function deliver() {
+    for (let votes = queue(); votes.length; votes = queue()) {
+      const vote = votes[0];
+      let answer;
+      try {
+        answer = await fetch(vote.url, { method: "POST", body: body(vote.fields), headers: { "X-CSRF-Token": csrf, "X-Work": "1" } });
+      } catch {
+        say(words.waiting.replace("{count}", votes.length));
+        return;
       }
-    } finally {
-      sending = false;
+      if (signedOut(answer)) { say(words.signin); return; }
+      if (answer.status === 403 && !vote.renewed) { await renew(vote); continue; }
+      if (answer.status >= 500 || answer.status === 429) { say(words.waiting.replace("{count}", votes.length)); return; }
+      write(QUEUE, queue().filter((other) => other.fields.key !== vote.fields.key));
+      if (answer.ok) say(words.saved);
+      else say(words.refused + " " + ((await answer.json().catch(() => ({}))).detail || answer.status));
     }
   }
 

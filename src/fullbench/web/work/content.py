@@ -25,6 +25,8 @@ class Content:
     item: Item
     responses: tuple[Response, ...] = ()
     about: Mapping[str, Any] = field(default_factory=dict)
+    besides: tuple[Picture, ...] = ()
+    """Pictures that `about` names; known only before the task is kept."""
 
     def json(self) -> dict[str, Any]:
         item = self.item
@@ -62,11 +64,9 @@ class Content:
 
     @property
     def pictures(self) -> list[Picture]:
-        """Every picture that the task shows, each once."""
-        judged = [part for parts in self.about.get("judged", ()) for part in parts_of(parts, None)]
-        parts = [part for one in self.responses for part in one.parts]
-        found = [*self.item.pictures, *(part for part in (*parts, *judged) if isinstance(part, Picture))]
-        return list(dict.fromkeys(found))
+        """Every picture that the task shows, each once: what must be kept with it."""
+        answered = [picture for one in self.responses for picture in one.pictures]
+        return list(dict.fromkeys((*self.item.pictures, *answered, *self.besides)))
 
     def case(self, form: str, criterion: str, shown: Sequence[int]) -> Case:
         """The case that a person hears who is shown the responses in this order."""

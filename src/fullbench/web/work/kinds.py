@@ -19,13 +19,14 @@ from fullbench.core.cases import Case, Fault, Verdict
 from fullbench.core.errors import InputError
 from fullbench.core.items import Item
 from fullbench.reports.subsets import HALLUCINATES
+from fullbench.web.words import key
 from fullbench.web.work.content import Content
 
 Answer = Mapping[str, Any]
 Fields = Mapping[str, str]
 YES_NO = Likert(("no", "yes"))
 LONGEST = 20_000
-FAULTY = ("the instruction", "the reference", "the picture", "more than one")
+FAULTY = (key("the instruction"), key("the reference"), key("the picture"), key("more than one"))
 """Whose fault it is that a reference does not follow its instruction."""
 
 
@@ -109,7 +110,7 @@ class Kind(ABC):
 
 
 class Pair(Kind):
-    name, title, ballot = "pair", "Choose the better one", "choice+tie"
+    name, title, ballot = "pair", key("Choose the better one"), "choice+tie"
 
     def check(self, rules: Rules, content: Content) -> None:
         if not isinstance(rules.form, Choice) or len(content.responses) < 2:
@@ -120,7 +121,7 @@ class Pair(Kind):
         said = fields.get("best", "")
         if said == "tie" and rules.ballot == "choice+tie":
             return {"best": None}
-        return {"best": shown[_place(said, "choose the better one", len(shown))]}
+        return {"best": shown[_place(said, key("choose the better one"), len(shown))]}
 
     def fields(self, answer: Answer, shown: Sequence[int]) -> dict[str, str]:
         best = answer.get("best")
@@ -141,7 +142,7 @@ class Pair(Kind):
 
 
 class Grade(Kind):
-    name, title, ballot = "score", "Give a score", "score:1-5"
+    name, title, ballot = "score", key("Give a score"), "score:1-5"
 
     def check(self, rules: Rules, content: Content) -> None:
         if not isinstance(rules.form, (Score, Likert)) or len(content.responses) != 1:
@@ -149,7 +150,7 @@ class Grade(Kind):
         super().check(rules, content)
 
     def _read(self, fields: Fields, rules: Rules, shown: Sequence[int]) -> dict[str, Any]:
-        return {"mark": _mark(fields.get("mark", ""), rules.form, "choose a score")}
+        return {"mark": _mark(fields.get("mark", ""), rules.form, key("choose a score"))}
 
     def fields(self, answer: Answer, shown: Sequence[int]) -> dict[str, str]:
         return {**_kept(answer), **({"mark": str(answer["mark"])} if "mark" in answer else {})}
@@ -165,7 +166,7 @@ class Grade(Kind):
 
 
 class Rank(Kind):
-    name, title, ballot = "rank", "Put them in order", "ranking"
+    name, title, ballot = "rank", key("Put them in order"), "ranking"
 
     def check(self, rules: Rules, content: Content) -> None:
         if not isinstance(rules.form, Ranking):
@@ -174,9 +175,9 @@ class Rank(Kind):
 
     def _read(self, fields: Fields, rules: Rules, shown: Sequence[int]) -> dict[str, Any]:
         said = [part for part in (fields.get("order") or _numbered(fields, len(shown))).split(",") if part]
-        places = [_place(part, "put all responses in order", len(shown)) for part in said]
+        places = [_place(part, key("put all responses in order"), len(shown)) for part in said]
         if sorted(places) != list(range(len(shown))):
-            raise InputError("put all responses in order, each once")
+            raise InputError(key("put all responses in order, each once"))
         return {"order": [shown[place] for place in places]}
 
     def fields(self, answer: Answer, shown: Sequence[int]) -> dict[str, str]:
@@ -195,7 +196,7 @@ class Rank(Kind):
 
 
 class Rate(Kind):
-    name, title, ballot = "rate", "Rate each picture", "score:1-10"
+    name, title, ballot = "rate", key("Rate each picture"), "score:1-10"
 
     def check(self, rules: Rules, content: Content) -> None:
         if not isinstance(rules.form, Score):
@@ -204,7 +205,7 @@ class Rate(Kind):
 
     def _read(self, fields: Fields, rules: Rules, shown: Sequence[int]) -> dict[str, Any]:
         given = {
-            place: _mark(fields.get(f"mark{at}", ""), rules.form, "rate every picture")
+            place: _mark(fields.get(f"mark{at}", ""), rules.form, key("rate every picture"))
             for at, place in enumerate(shown)
         }
         return {"marks": [given[place] for place in range(len(shown))]}
@@ -227,7 +228,7 @@ class Rate(Kind):
 class Agree(Kind):
     """A judge's ruling and its reasons, judged in turn: three verdicts on one text."""
 
-    name, title, ballot = "agree", "Judge the judge", BALLOTS[AGREES].spec
+    name, title, ballot = "agree", key("Judge the judge"), BALLOTS[AGREES].spec
 
     def check(self, rules: Rules, content: Content) -> None:
         if len(content.responses) != 1:
@@ -235,9 +236,9 @@ class Agree(Kind):
 
     def _read(self, fields: Fields, rules: Rules, shown: Sequence[int]) -> dict[str, Any]:
         return {
-            "agree": _yes(fields, "agree", "do you agree with the ruling?"),
-            "grade": _mark(fields.get("grade", ""), BALLOTS[REASONS], "grade the reasons"),
-            "hallucination": _yes(fields, "hallucination", "does it tell of something that is not there?"),
+            "agree": _yes(fields, "agree", key("do you agree with the ruling?")),
+            "grade": _mark(fields.get("grade", ""), BALLOTS[REASONS], key("grade the reasons")),
+            "hallucination": _yes(fields, "hallucination", key("does it tell of something that is not there?")),
         }
 
     def fields(self, answer: Answer, shown: Sequence[int]) -> dict[str, str]:
@@ -285,8 +286,8 @@ class _YesNo(Kind):
 
 
 class Verify(_YesNo):
-    name, title, ballot = "verify", "Check the reference", YES_NO.spec
-    asked, said = "does the reference follow the instruction?", "follows"
+    name, title, ballot = "verify", key("Check the reference"), YES_NO.spec
+    asked, said = key("does the reference follow the instruction?"), "follows"
 
     def _read(self, fields: Fields, rules: Rules, shown: Sequence[int]) -> dict[str, Any]:
         follows = _yes(fields, "follows", self.asked)
@@ -294,8 +295,8 @@ class Verify(_YesNo):
             return {"follows": True}
         return {
             "follows": False,
-            "fault": _one_of(fields, "fault", FAULTY, "whose fault is it?"),
-            "complaint": _one_of(fields, "complaint", tuple(COMPLAINTS), "what is wrong?"),
+            "fault": _one_of(fields, "fault", FAULTY, key("whose fault is it?")),
+            "complaint": _one_of(fields, "complaint", tuple(COMPLAINTS), key("what is wrong?")),
         }
 
     def fields(self, answer: Answer, shown: Sequence[int]) -> dict[str, str]:
@@ -304,8 +305,8 @@ class Verify(_YesNo):
 
 
 class Rewrite(_YesNo):
-    name, title, ballot = "rewrite", "Same meaning?", YES_NO.spec
-    asked, said = "does it ask the same?", "same"
+    name, title, ballot = "rewrite", key("Same meaning?"), YES_NO.spec
+    asked, said = key("does it ask the same?"), "same"
 
     def _read(self, fields: Fields, rules: Rules, shown: Sequence[int]) -> dict[str, Any]:
         return {"same": _yes(fields, "same", self.asked), "text": _words(fields, "text", need=True)["text"]}
@@ -317,7 +318,7 @@ class Rewrite(_YesNo):
 class Write(Kind):
     """Something new in a person's own words. It is no verdict: what comes of it are items."""
 
-    name, title, ballot = "write", "Write", YES_NO.spec
+    name, title, ballot = "write", key("Write"), YES_NO.spec
     asks = ("instruction", "caption")
 
     def check(self, rules: Rules, content: Content) -> None:

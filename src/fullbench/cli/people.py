@@ -1,0 +1,245 @@
+"""`fullbench people`: studies for people, made and read from the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from fullbench.cli.common import JsonOption, say, show
+from fullbench.core.errors import InputError, MissingExtra
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+    from fullbench.ledger.store import Ledger
+    from fullbench.web.accounts.users import User
+    from fullbench.web.settings import Settings
+
+people_app = typer.Typer(
+    help="Studies for people: make one, see how it stands, take the labels out.", no_args_is_help=True
+)
+
+DatabaseOption = Annotated[
+    str | None,
+    typer.Option("--database", envvar="FULLBENCH_DATABASE", help="As for `fullbench serve`; a SQLite file in --data."),
+]
+DataOption = Annotated[Path, typer.Option("--data", envvar="FULLBENCH_DATA", help="As for `fullbench serve`.")]
+DATA = Path("fullbench-web")
+
+
+def _settings(database: str | None, data: Path) -> Settings:
+    try:
+        import fastapi  # noqa: F401
+        import sqlalchemy  # noqa: F401
+    except ModuleNotFoundError as error:
+        raise MissingExtra("studies for people", "web") from error
+    from fullbench.web.settings import Settings
+
+    return Settings(database or f"sqlite:///{data / 'web.sqlite'}", data=data.resolve())
+
+
+@contextmanager
+def _opened(settings: Settings) -> Iterator[Connection]:
+    """One transaction on the site's database, which is made where there is none."""
+    from fullbench.web.database import engine_for, upgrade, writing
+
+    settings.data.mkdir(parents=True, exist_ok=True)
+    engine = engine_for(settings.database)
+    try:
+        upgrade(engine)
+        with writing(engine) as connection:
+            yield connection
+    finally:
+        engine.dispose()
+
+
+def _organiser(connection: Connection) -> User:
+    """The organiser who has been there longest: pictures are kept in that name."""
+    from sqlalchemy import select
+
+    from fullbench.web.accounts.tables import users
+    from fullbench.web.accounts.users import COLUMNS, of_row
+
+    query = select(*COLUMNS).where(users.c.role == "organiser", users.c.disabled.is_(False)).order_by(users.c.at)
+    row = connection.execute(query).first()
+    if row is None:
+        raise InputError("nobody has an organiser's account yet: start `fullbench serve` and open the link it prints")
+    return of_row(row)
+
+
+@contextmanager
+def _ledger(path: Path | None, *, read_only: bool) -> Iterator[Ledger | None]:
+    from fullbench.ledger.store import Ledger
+
+    if path is None:
+        yield None
+        return
+    with Ledger(path, read_only=read_only) as ledger:
+        yield ledger
+
+
+@people_app.command("add")
+def add(
+    name: Annotated[str, typer.Argument(help="The study's name.")],
+    kind: Annotated[str, typer.Option(help="pair, score, rank, agree, rate, verify, write or rewrite.")],
+    items: Annotated[Path | None, typer.Option(help="Items, as for `fullbench judge`.")] = None,
+    responses: Annotated[list[Path] | None, typer.Option(help="Responses; may be given several times.")] = None,
+    ledger: Annotated[
+        Path | None, typer.Option(help="Take items and responses (or, for agree, verdicts) from this ledger.")
+    ] = None,
+    queue: Annotated[Path | None, typer.Option(help="For rewrite: what `fullbench compose rewrite` wrote.")] = None,
+    contestant: Annotated[list[str] | None, typer.Option(help="Only these contestants.")] = None,
+    judge: Annotated[list[str] | None, typer.Option(help="For agree: only these judges.")] = None,
+    ballot: Annotated[str, typer.Option(help="Another ballot than the kind's own, e.g. score:1-10 or choice.")] = "",
+    criterion: Annotated[str, typer.Option(help="What is judged.")] = "overall",
+    guidelines: Annotated[Path | None, typer.Option(help="A text file that is shown beside every task.")] = None,
+    votes: Annotated[int, typer.Option(help="Votes for each task.")] = 1,
+    most: Annotated[int, typer.Option(help="Where people disagree, up to so many.")] = 0,
+    unanimous: Annotated[bool, typer.Option("--unanimous", help="People agree only when all say the same.")] = False,
+    gold: Annotated[Path | None, typer.Option(help="Labels of tasks that are sprinkled in.")] = None,
+    gold_every: Annotated[int, typer.Option(help="One task in so many is gold.")] = 10,
+    qualify: Annotated[Path | None, typer.Option(help="Labels of tasks that everybody answers first.")] = None,
+    pass_share: Annotated[float, typer.Option(help="The share of these that must be right.")] = 0.7,
+    apart: Annotated[Path | None, typer.Option(help="Pairs of items (one, other) for different people.")] = None,
+    apart_by: Annotated[str, typer.Option(help="Items with the same value of this tag are for different people.")] = "",
+    per_item: Annotated[int, typer.Option(help="Pairs or responses of each item, drawn; 0 for all.")] = 0,
+    limit: Annotated[int, typer.Option(help="Tasks at most; 0 for all.")] = 0,
+    seed: Annotated[int, typer.Option(help="Decides orders and draws.")] = 0,
+    database: DatabaseOption = None,
+    data: DataOption = DATA,
+) -> None:
+    """Make a study for people from files or from a ledger; it opens at once.
+
+    Examples:
+
+        fullbench people add "which answer" --kind pair --ledger fullbench.ledger --votes 3 --most 5
+
+        fullbench people add "is the judge right" --kind agree --ledger fullbench.ledger --judge length
+    """
+    settings = _settings(database, data)
+    from fullbench.web.work.importing import Material, make
+    from fullbench.web.work.studies import Plan
+
+    if guidelines is not None and not guidelines.is_file():
+        raise InputError("there is no such file of guidelines", path=guidelines)
+    plan = Plan(
+        name, kind, ballot, criterion, guidelines.read_text(encoding="utf-8") if guidelines else "", votes=votes,
+        most=most, settled_by="all" if unanimous else "majority", gold_every=gold_every, pass_share=pass_share,
+        seed=seed,
+    )  # fmt: skip
+    with _ledger(ledger, read_only=True) as book, _opened(settings) as connection:
+        material = Material(
+            items, tuple(responses or ()), queue, book, tuple(contestant or ()), tuple(judge or ()), gold, qualify,
+            apart, apart_by, per_item, limit,
+        )  # fmt: skip
+        made = make(connection, settings, _organiser(connection), plan, material)
+    say(
+        f"The study {name!r} is open: {made.work:,} tasks, {made.qualify:,} trial tasks, {made.gold:,} known answers, "
+        f"{made.apart:,} pairs kept apart."
+    )
+
+
+@people_app.command("list")
+def listing(as_json: JsonOption = False, database: DatabaseOption = None, data: DataOption = DATA) -> None:
+    """All studies and how far they are."""
+    import time
+
+    from fullbench.core.results import Cell, Table
+
+    settings = _settings(database, data)
+    from fullbench.web.work import studies
+    from fullbench.web.work.quality import progress
+
+    with _opened(settings) as connection:
+        found = studies.listed(connection, count=10_000)
+        far = [(study, progress(connection, study, time.time())) for study in found]
+    columns = ("study", "kind", "state", "votes", "wanted", "settled tasks", "tasks", "people")
+    rows: list[list[Cell]] = [
+        [one.name, one.kind_name, one.state, p.voted, p.wanted, p.settled, p.tasks, p.people] for one, p in far
+    ]
+    show([Table("studies", "Studies for people", columns, rows)], as_json=as_json)
+
+
+@people_app.command("show")
+def show_study(
+    name: Annotated[str, typer.Argument(help="The study's name.")],
+    as_json: JsonOption = False,
+    database: DatabaseOption = None,
+    data: DataOption = DATA,
+) -> None:
+    """How a study stands: contestants, agreement, and each person's quality."""
+    settings = _settings(database, data)
+    from fullbench.web.work import quality, results, studies
+    from fullbench.web.work.tally import counted, names
+
+    with _opened(settings) as connection:
+        study = studies.named(connection, name)
+        given = counted(connection, study)
+        known = counted(connection, study, roles=("gold", "qualify"))
+        people = names(connection)
+        tables = [
+            results.contestants(connection, study, given),
+            quality.agreement(study, given),
+            quality.quality(given, known, people),
+        ]
+    show([table for table in tables if table is not None], as_json=as_json)
+
+
+@people_app.command("export")
+def export(
+    name: Annotated[str, typer.Argument(help="The study's name.")],
+    to: Annotated[Path, typer.Option(help="The file: .jsonl, .parquet, .csv ...")],
+    what: Annotated[
+        str, typer.Option(help="votes (all, with revisions), items (what people wrote), or queue (for compose accept).")
+    ] = "votes",
+    database: DatabaseOption = None,
+    data: DataOption = DATA,
+) -> None:
+    """Write every single vote of a study to a file; or the items that people wrote, or a queue with their answers."""
+    settings = _settings(database, data)
+    from fullbench.core.files import write_items, write_rows
+    from fullbench.web.work import labels, studies
+
+    if what not in {"votes", "items", "queue"}:
+        raise InputError(f"export votes, items or queue; found {what!r}")
+    with _opened(settings) as connection:
+        study = studies.named(connection, name)
+        if what == "votes":
+            count = labels.export(connection, study, to)
+        elif what == "items":
+            count = write_items(to, labels.written(connection, study, labels.finder(settings)))
+        else:
+            count = write_rows(to, labels.answered(connection, study))
+    say(f"Written: {to} ({count:,} {what if what == 'votes' else 'rows'})")
+
+
+@people_app.command("keep")
+def keep(
+    name: Annotated[str, typer.Argument(help="The study's name.")],
+    ledger: Annotated[Path, typer.Option(help="The ledger that takes the verdicts.", envvar="FULLBENCH_LEDGER")],
+    together: Annotated[
+        str, typer.Option(help="Also keep what most people say, as the verdicts of a judge of this name.")
+    ] = "",
+    database: DatabaseOption = None,
+    data: DataOption = DATA,
+) -> None:
+    """Put a study's votes into a ledger, where people are just judges: Ann's votes are those of `human:Ann`.
+
+    Example:
+
+        fullbench people keep "which answer" --ledger fullbench.ledger --together human
+    """
+    settings = _settings(database, data)
+    from fullbench.ledger.store import Ledger
+    from fullbench.web.work import labels, studies
+
+    with Ledger(ledger) as book, _opened(settings) as connection:
+        study = studies.named(connection, name)
+        kept = labels.keep(connection, study, book, labels.finder(settings, book), people_together=together)
+    say(f"{kept.new:,} verdicts went into {ledger}; {kept.known:,} were there.")
+    if kept.changed:
+        say(f"{kept.changed:,} votes were changed since they were kept; the ledger has what was said before.")

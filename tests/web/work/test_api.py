@@ -1,0 +1,85 @@
+"""The API of people's work."""
+
+from __future__ import annotations
+
+import pytest
+
+from fullbench.web.accounts import tokens
+from fullbench.web.database import writing
+from tests.web.conftest import Visitor, person
+
+STUDY = {
+    "name": "by script",
+    "kind": "pair",
+    "votes": 1,
+    "items": [{"id": f"q{n}", "question": f"What is {n}? 几"} for n in range(3)],
+    "responses": [
+        {"item": f"q{n}", "contestant": name, "text": f"by {word}"}
+        for n in range(3)
+        for name, word in (("hidden-one", "the first"), ("hidden-two", "the second"))
+    ],
+}
+
+
+def caller(app, name, role, scope="write"):
+    visitor = Visitor(app)
+    visitor.user = person(app, name, role)
+    with writing(app.state.engine) as connection:
+        _, secret = tokens.make(connection, visitor.user, "test", scope, 1)
+    visitor.headers["Authorization"] = f"Bearer {secret}"
+    return visitor
+
+
+@pytest.fixture
+def boss(app):
+    return caller(app, "boss", "organiser")
+
+
+@pytest.fixture
+def hand(app):
+    return caller(app, "hand", "annotator")
+
+
+def test_a_study_from_beginning_to_end(boss, hand):
+    made = boss.post("/api/v1/studies", json=STUDY)
+    assert made.status_code == 201, made.text
+    path = f"/api/v1/studies/{made.json()['id']}"
+    task = hand.post(f"{path}/next", json={}).json()["task"]
+    count = 0
+    while task:
+        assert "hidden" not in str(task)
+        first = [one["parts"][0]["text"] for one in task["responses"]].index("by the first")
+        sent = {"lease": task["lease"], "key": task["lease"], "fields": {"best": str(first)}, "next": True}
+        kept = hand.post(f"{path}/votes", json=sent)
+        assert kept.status_code == 201
+        assert hand.post(f"{path}/votes", json={**sent, "next": False}).json()["again"] is True
+        count += 1
+        given = kept.json()["next"]
+        task = given["task"]
+    assert (count, given["why"]) == (3, "done")
+    assert boss.get(path).json()["voted"] == 3
+    first = boss.get(f"{path}/votes", params={"limit": 2}).json()
+    rest = boss.get(f"{path}/votes", params={"after": first["next"]}).json()
+    rows = first["rows"] + rest["rows"]
+    assert [row["marks"] for row in rows] == [[1.0, 0.0]] * 3
+    assert rest["next"] is None
+    assert boss.patch(path, json={"state": "closed"}).json()["state"] == "closed"
+    assert hand.post(f"{path}/next", json={}).json() == {"task": None, "why": "closed"}
+
+
+def test_what_is_refused(app, boss, hand):
+    made = boss.post("/api/v1/studies", json=STUDY).json()
+    path = f"/api/v1/studies/{made['id']}"
+    task = hand.post(f"{path}/next", json={}).json()["task"]
+    other = caller(app, "other", "annotator")
+    sent = {"lease": task["lease"], "key": "k" * 10, "fields": {"best": "0"}}
+    assert other.post(f"{path}/votes", json=sent).status_code == 404
+    assert hand.post(f"{path}/votes", json={**sent, "fields": {"best": "7"}}).status_code == 400
+    assert hand.post(f"{path}/votes", json=sent).status_code == 201
+    assert hand.post(f"{path}/votes", json={**sent, "key": "another-key"}).status_code == 409
+    assert hand.get(f"{path}/votes").status_code == 403
+    assert hand.post("/api/v1/studies", json=STUDY).status_code == 403
+    assert boss.post("/api/v1/studies", json=STUDY).status_code == 400
+    assert boss.post("/api/v1/studies", json={**STUDY, "name": "b", "responses": []}).status_code == 400
+    assert hand.get("/api/v1/studies/0123456789abcdef").status_code == 404
+    assert caller(app, "reader", "annotator", "read").post(f"{path}/next", json={}).status_code == 403

