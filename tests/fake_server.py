@@ -6,7 +6,9 @@ It runs in a process of its own on a free port of this machine:
         ... server.url, server.books()
 
 A prompt is known by the `#number` in its words. What becomes of its n-th attempt depends on the seed, the number and n
-only. With `bears=20` it sends 429 to whatever is more than 20 at a time. The reply's words say what arrived:
+only. With `bears=20` it sends 429 to whatever is more than 20 at a time, with `sick=(50, 30)` status 500 to the 30
+requests after the first 50, with `slow=0.05` it takes twenty times as long for that share of them, and with
+`spread=0.5` its latency is lognormal around its median. The reply's words say what arrived:
 `{"id":..., "pictures":[sha256...], "media":[...], ...}`.
 """
 
@@ -23,6 +25,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 import urllib.request
 from collections import Counter
 from pathlib import Path
@@ -54,7 +57,15 @@ REPLY = b'{"id":"1","object":"chat.completion","created":1,"model":"judge",' + S
 class Books:
     """What was asked and what was sent."""
 
-    def __init__(self, faults: dict[str, float], seed: int, bears: int = 0, says: str = "") -> None:
+    def __init__(
+        self, faults: dict[str, float], seed: int, bears: int = 0, says: str = "",
+        *, sick: str = "0,0", slow: float = 0, spread: float = 0,
+    ) -> None:  # fmt: skip
+        self.draw = random.Random(seed)
+        self.spread = spread
+        self.healthy, self.sick = map(int, sick.split(","))
+        self.slow = slow
+        self.came = 0
         self.faults = faults
         self.says = says
         self.bears = bears
@@ -62,6 +73,8 @@ class Books:
         self.attempts: Counter[str] = Counter()
         self.answered: Counter[str] = Counter()
         self.sent: Counter[str] = Counter()
+        self.arrivals: list[float] = []
+        self.arrived: Counter[str] = Counter()
         self.in_flight = 0
         self.most = 0
         self.last: dict[str, Any] = {}
@@ -79,7 +92,8 @@ class Books:
     def as_json(self) -> dict[str, Any]:
         return {
             "attempts": self.attempts, "answered": self.answered, "sent": self.sent, "most": self.most,
-            "last": self.last,
+            "last": self.last, "arrivals": self.arrivals, "in_flight": self.in_flight,
+            "arrived": self.arrived,
         }  # fmt: skip
 
 
@@ -166,6 +180,7 @@ class Connection(asyncio.Protocol):
 
     def __init__(self, books: Books, latency: float, quick: bool) -> None:
         self.books, self.latency, self.quick = books, latency, quick
+        self.draw = books.draw
         self.buffer = bytearray()
         self.need = 0
         self.tasks: set[asyncio.Task[None]] = set()
@@ -198,9 +213,10 @@ class Connection(asyncio.Protocol):
             else:
                 self.serve(request, body)
 
-    def later(self, do: Any, *rest: Any) -> None:
+    def later(self, do: Any, *rest: Any, slower: bool = False) -> None:
         if self.latency:
-            asyncio.get_running_loop().call_later(self.latency, do, *rest)
+            wait = self.latency * (20 if slower else self.draw.lognormvariate(0, self.books.spread))
+            asyncio.get_running_loop().call_later(wait, do, *rest)
         else:
             do(*rest)
 
@@ -214,12 +230,14 @@ class Connection(asyncio.Protocol):
         if path == "/books":
             self.send(200, json.dumps(self.books.as_json()).encode())
             return
+        self.books.arrivals.append(time.monotonic())
         body = json.loads(raw)
         read, write = SPEAK[re.split(r"[/:]", path)[-1] if "completions" not in path else "chat/completions"]
         words, pictures = read(body)
         text = "\n".join(words)
         found = re.search(r"#(\d+)", text)
         prompt = found[1] if found else "?"
+        self.books.arrived[prompt] += 1
         self.books.last = {"path": path, "head": request.decode("latin-1"), "body": {**body, "messages": None}}
         for sign, (status, error) in COMPLAINTS.items():
             if sign in text:
@@ -239,9 +257,16 @@ class Connection(asyncio.Protocol):
             self.books.sent["too much"] += 1
             self.send(429, b'{"error":{"message":"too much at a time"}}')
             return
+        self.books.came += 1
+        if 0 < self.books.came - self.books.healthy <= self.books.sick:
+            self.books.attempts[prompt] += 1
+            self.books.sent["sick"] += 1
+            self.send(500, b'{"error":{"message":"it hurts"}}')
+            return
         self.books.in_flight += 1
         self.books.most = max(self.books.most, self.books.in_flight)
-        self.later(self.finish, prompt, write, self.books.says or json.dumps(told), mood)
+        draw = random.Random(f"{self.books.seed}/{self.books.came}").random()
+        self.later(self.finish, prompt, write, self.books.says or json.dumps(told), mood, slower=draw < self.books.slow)
 
     def finish(self, prompt: str, write: Any, told: str, mood: str) -> None:
         self.books.in_flight -= 1
@@ -291,7 +316,15 @@ class Connection(asyncio.Protocol):
 
 async def run(options: argparse.Namespace) -> None:
     loop = asyncio.get_running_loop()
-    books = Books(json.loads(options.faults), options.seed, options.bears, options.says)
+    books = Books(
+        json.loads(options.faults),
+        options.seed,
+        options.bears,
+        options.says,
+        sick=options.sick,
+        slow=options.slow,
+        spread=options.spread,
+    )
     server = await loop.create_server(
         lambda: Connection(books, options.latency, options.quick), "127.0.0.1", 0, backlog=1024
     )
@@ -314,10 +347,13 @@ class FakeServer:
         quick: bool = False,
         bears: int = 0,
         says: str = "",
+        sick: tuple[int, int] = (0, 0),
+        slow: float = 0.0,
+        spread: float = 0.0,
     ) -> None:
         assert set(faults or {}) <= set(FAULTS)
         options = [f"--faults={json.dumps(faults or {})}", f"--seed={seed}", f"--latency={latency}", f"--bears={bears}"]
-        options.append(f"--says={says}")
+        options += [f"--says={says}", f"--sick={sick[0]},{sick[1]}", f"--slow={slow}", f"--spread={spread}"]
         self._command = [sys.executable, "-m", "tests.fake_server", *options, *(["--quick"] if quick else [])]
 
     def __enter__(self) -> FakeServer:
@@ -351,6 +387,9 @@ def main() -> None:
     parser.add_argument("--latency", type=float, default=0.0)
     parser.add_argument("--bears", type=int, default=0)
     parser.add_argument("--says", default="")
+    parser.add_argument("--sick", default="0,0")
+    parser.add_argument("--slow", type=float, default=0.0)
+    parser.add_argument("--spread", type=float, default=0.0)
     parser.add_argument("--quick", action="store_true")
     asyncio.run(run(parser.parse_args()))
 

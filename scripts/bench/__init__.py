@@ -5,11 +5,32 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True)
+class Target:
+    """What a row should reach: so much at most, or at least, of our own figure or of the ratio."""
+
+    limit: float
+    of: Literal["ours", "ratio"] = "ratio"
+    least: bool = False
+
+    def met(self, row: Row) -> bool:
+        found = row.ours if self.of == "ours" else row.ratio
+        return found >= self.limit if self.least else found <= self.limit
+
+    def __str__(self) -> str:
+        times = " times" if self.of == "ratio" else ""
+        return f"{'>=' if self.least else '<='} {self.limit:g}{times}"
 
 
 @dataclass(frozen=True)
 class Row:
-    """One comparison: our figure beside another's, and ours divided by theirs."""
+    """One comparison: our figure beside another's, and ours divided by theirs.
+
+    `more` says that more is better (pictures a second); otherwise less is (milliseconds).
+    """
 
     what: str
     ours: float
@@ -17,14 +38,21 @@ class Row:
     other_name: str
     ratio: float
     unit: str
+    target: Target | None = None
+    more: bool = False
 
     @classmethod
-    def of(cls, what: str, ours: float, other: float, other_name: str, unit: str) -> Row:
-        return cls(what, ours, other, other_name, ours / other if other else float("inf"), unit)
+    def of(
+        cls, what: str, ours: float, other: float, other_name: str, unit: str,
+        *, target: Target | None = None, more: bool = False,
+    ) -> Row:  # fmt: skip
+        ratio = ours / other if other else float("inf")
+        return cls(what, ours, other, other_name, ratio, unit, target, more or unit.lstrip("1") == "/s")
 
-    def __str__(self) -> str:
-        theirs = f"{self.other_name} {self.other:,.6g}"
-        return f"{self.what:<52} {self.ours:>12,.6g} {self.unit:<8} {theirs:<34} ratio {self.ratio:.3g}"
+    @property
+    def name(self) -> str:
+        """What tells a row from others of its part."""
+        return f"{self.what} | {self.other_name}"
 
 
 def cpu(work: Callable[[], object], times: int = 1) -> float:

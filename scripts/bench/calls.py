@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tests.fake_server import FakeServer
 
-from scripts.bench import Row
+from scripts.bench import Row, Target
 from scripts.bench.clients import jpeg
 
 ROOT = Path(__file__).parents[2]
@@ -41,7 +41,16 @@ def wall(calls: int = 5_000, width: int = 128) -> list[Row]:
     with FakeServer(quick=True, latency=LATENCY) as server:
         mine = measure("ours", server.url, calls, width)["wall"] / ideal
         least = measure("floor", server.url, calls, width)["wall"] / ideal
-    return [Row.of("wall over ideal, 50 ms latency, 128 in flight", mine, least, "bare asyncio", "times")]
+    return [
+        Row.of(
+            "wall over ideal, 50 ms latency, 128 in flight",
+            mine,
+            least,
+            "bare asyncio",
+            "times",
+            target=Target(2.0, "ours"),
+        )
+    ]
 
 
 def memory(few: int = 2_000, many: int = 20_000, width: int = 64) -> list[Row]:

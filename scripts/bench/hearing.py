@@ -6,25 +6,28 @@ import sys
 
 from tests.fake_server import FakeServer
 
-from scripts.bench import Row
+from scripts.bench import Row, Target
 from scripts.bench.calls import LATENCY, measure
 from scripts.bench.peers import python_of
 
 PEERS = {"sdk": ("OpenAI SDK", "openai", 600), "inspect": ("inspect_ai generate", "inspect-ai", 300)}
+MEGABYTES = 20.0
 
 
 def cpu(calls: int = 4_000, width: int = 64) -> list[Row]:
-    """CPU of a whole hearing, ledger on, against the bare call of each peer."""
-    rows = []
+    """CPU of a whole hearing, ledger on, against a raw socket client and the bare call of each peer."""
+    what = "a verdict end to end, 40 KB picture, ledger on, CPU"
     with FakeServer(quick=True) as server:
-        mine = min(measure("hearing", server.url, calls, width)["cpu_ms"] for _ in range(2))
+        mine = min(measure("hearing", server.url, calls, width)["cpu_ms"] for _ in range(3))
+        least = min(measure("floor", server.url, calls, width)["cpu_ms"] for _ in range(3))
+        rows = [Row.of(what, mine, least, "raw asyncio socket", "ms", target=Target(0.35, "ours"))]
         for client, (name, package, count) in PEERS.items():
             python = python_of(package)
             if python is None:
                 sys.stderr.write(f"{name} is left out: {package} could not be installed\n")
                 continue
             theirs = min(measure(client, server.url, count, width, python)["cpu_ms"] for _ in range(2))
-            rows.append(Row.of("a verdict end to end, ledger on, CPU", mine, theirs, name, "ms"))
+            rows.append(Row.of(what, mine, theirs, name, "ms"))
     return rows
 
 
@@ -33,17 +36,33 @@ def wall(calls: int = 5_000, width: int = 128) -> list[Row]:
     ideal = calls / width * LATENCY
     with FakeServer(quick=True, latency=LATENCY) as server:
         mine = measure("hearing", server.url, calls, width)["wall"]
-    return [Row.of("verdicts at 50 ms latency, 128 in flight", mine, ideal, "ideal", "s")]
+    return [Row.of("verdicts at 50 ms latency, 128 in flight", mine, ideal, "ideal", "s", target=Target(2.0))]
 
 
-def memory(few: int = 2_000, many: int = 20_000, width: int = 64) -> list[Row]:
-    """The most memory held over 20,000 verdicts, beside 2,000."""
+def uneven(calls: int = 4_000, width: int = 256) -> list[Row]:
+    """Wall where latency is as uneven as a provider's: lognormal around 800 ms, 256 in flight, ledger on."""
+    with FakeServer(quick=True, latency=0.8, spread=0.5) as server:
+        mine = measure("hearing", server.url, calls, width)["wall"]
+    with FakeServer(quick=True, latency=0.8, spread=0.5) as server:
+        least = measure("floor", server.url, calls, width)["wall"]
+    what = "verdicts at 800 ms lognormal latency, 256 in flight"
+    return [Row.of(what, mine, least, "raw asyncio socket", "s", target=Target(1.1))]
+
+
+def memory(few: int = 10_000, many: int = 100_000, width: int = 64) -> list[Row]:
+    """How much more memory is held at the most over 100,000 verdicts than over 10,000."""
     with FakeServer(quick=True) as server:
         small = measure("hearing", server.url, few, width)["peak_mb"]
         large = measure("hearing", server.url, many, width)["peak_mb"]
-    return [Row.of("memory over 20,000 verdicts", large, small, "over 2,000", "MB")]
+    what = "memory over 100,000 verdicts"
+    return [
+        Row.of(what, large, small, "over 10,000", "MB"),
+        Row.of(
+            f"{what}, growth from 10,000", max(0.0, large - small), MEGABYTES, "the limit", "MB", target=Target(1.0)
+        ),
+    ]
 
 
 def main() -> list[Row]:
     """All rows."""
-    return [*cpu(), *wall(), *memory()]
+    return [*cpu(), *wall(), *uneven(), *memory()]

@@ -1,4 +1,4 @@
-"""The ledger: durable verdicts a second and their CPU, against bare SQLite with the same bytes; and kills."""
+"""The ledger: durable verdicts a second and their CPU, against bare databases with the same bytes; and kills."""
 
 from __future__ import annotations
 
@@ -9,10 +9,14 @@ from collections.abc import Callable
 from hashlib import blake2b
 from pathlib import Path
 
+from tests.postgres import Postgres, programs
+
 from fullbench.core.cases import Usage, Verdict
 from fullbench.ledger import rows, schema
+from fullbench.ledger.chain import Chain
+from fullbench.ledger.sqlite import INSERTS
 from fullbench.ledger.store import Ledger
-from fullbench.ledger.writer import GROUP, INSERTS
+from fullbench.ledger.writer import GROUP
 from scripts.bench import Row
 from scripts.bench.kills import kill_and_check
 
@@ -36,7 +40,11 @@ def _timed(work: Callable[[], object]) -> tuple[float, float]:
     return time.perf_counter() - wall, time.process_time() - cpu
 
 
-def _ours(path: Path, verdicts: list[Verdict], power: bool) -> tuple[float, float]:
+def _sealed(verdicts: list[Verdict]) -> list[rows.Row]:
+    return Chain.begin().seal("verdicts", map(rows.verdict_row, verdicts))
+
+
+def _ours(path: Path | str, verdicts: list[Verdict], power: bool) -> tuple[float, float]:
     with Ledger(path, durability="power" if power else "process") as ledger:
 
         def work() -> None:
@@ -51,7 +59,7 @@ def _bare(path: Path, made: list[rows.Row], power: bool) -> tuple[float, float]:
     connection = sqlite3.connect(path, isolation_level=None)
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute(f"PRAGMA synchronous = {'FULL' if power else 'NORMAL'}")
-    connection.execute(f"CREATE TABLE verdicts ({schema.TABLES['verdicts']}) STRICT")
+    connection.execute(f"CREATE TABLE verdicts ({schema.definition('verdicts')}) STRICT")
 
     def work() -> None:
         for start in range(0, len(made), GROUP):
@@ -66,7 +74,7 @@ def _bare(path: Path, made: list[rows.Row], power: bool) -> tuple[float, float]:
 
 
 def _writing(folder: Path, verdicts: list[Verdict]) -> list[Row]:
-    made = [rows.verdict_row(verdict) for verdict in verdicts]
+    made = _sealed(verdicts)
     found = []
     for power, label in ((False, "survives kill -9"), (True, "survives power loss")):
         ours = min(_ours(folder / f"ours-{power}-{turn}", verdicts, power) for turn in range(2))
@@ -94,6 +102,47 @@ def _reading(path: Path, verdicts: list[Verdict]) -> list[Row]:
     ]
 
 
+def _server(verdicts: list[Verdict]) -> list[Row]:
+    """Against bare COPY and executemany into one table on the same server, committed in the same groups."""
+    if programs() is None:
+        return []
+    made, count = _sealed(verdicts), len(verdicts)
+    with Postgres(durable=True) as server:
+        ours = min(_ours(server.database(), verdicts, power=True) for _ in range(2))
+        copied = min(_bare_server(server.database(), made, copy=True) for _ in range(2))
+        added = _bare_server(server.database(), made, copy=False)
+    what = "verdicts a second on a server, survives power loss"
+    return [
+        Row.of(what, count / ours[0], count / copied[0], "bare COPY", "1/s"),
+        Row.of(what, count / ours[0], count / added[0], "bare executemany", "1/s"),
+        Row.of(
+            "CPU of a verdict on a server, ours alone", ours[1] / count * 1e6, copied[1] / count * 1e6, "COPY", "us"
+        ),
+    ]
+
+
+def _bare_server(url: str, made: list[rows.Row], *, copy: bool) -> tuple[float, float]:
+    import psycopg
+
+    names = ", ".join((*schema.columns("verdicts"), "writer", "number", "link"))
+    columns = schema.definition("verdicts").replace(" INTEGER", " BIGINT").replace(" REAL", " DOUBLE PRECISION")
+    insert = f"INSERT INTO verdicts ({names}) VALUES ({', '.join(['%s'] * len(made[0]))}) ON CONFLICT DO NOTHING"
+    with psycopg.connect(url, autocommit=True) as connection, connection.cursor() as cursor:
+        cursor.execute(f"CREATE TABLE verdicts ({columns})")
+
+        def work() -> None:
+            for start in range(0, len(made), GROUP):
+                with connection.transaction():
+                    if not copy:
+                        cursor.executemany(insert, made[start : start + GROUP])
+                        continue
+                    with cursor.copy(f"COPY verdicts ({names}) FROM STDIN") as into:
+                        for row in made[start : start + GROUP]:
+                            into.write_row(row)
+
+        return _timed(work)
+
+
 def _one_query(path: Path) -> None:
     connection = sqlite3.connect(path)
     connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
@@ -115,4 +164,5 @@ def main() -> list[Row]:
     verdicts = [_verdict(number) for number in range(COUNT)]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        return [*_writing(folder, verdicts), *_reading(folder / "ours-False-0", verdicts), *_kills(folder)]
+        written, read = _writing(folder, verdicts), _reading(folder / "ours-False-0", verdicts)
+        return [*written, *_server(verdicts), *read, *_kills(folder)]

@@ -27,7 +27,9 @@ def test_pictures_of_ones_own_and_three_models_by_name(tmp_path):
     planned = fullbench(*words, "--dry-run", cwd=tmp_path)
     assert planned.returncode == 0, planned.stderr
     assert not (tmp_path / "fullbench.ledger").exists()
-    done = fullbench(*words, "--colours", "--both-orders", "--report", "page.html", "--quiet", cwd=tmp_path)
+    done = fullbench(
+        *words, "--correlation", "colours", "--both-orders", "--report", "page.html", "--quiet", cwd=tmp_path
+    )
     assert done.returncode == 0, done.stderr
     assert "Left out:" in done.stderr
     ranking = next(table for table in json.loads(done.stdout) if table["name"] == "ranking")
@@ -44,8 +46,8 @@ def test_pictures_of_ones_own_and_three_models_by_name(tmp_path):
         (["--gamma", "a,b,c"], "--gamma takes three numbers"),
         (["--images", "nowhere"], "no folder of pictures"),
         (["--mode", "loud"], "unknown mode 'loud'"),
-        (["--clip", "nowhere"], "no CLIP model is there"),
-        (["--clip", "nowhere", "--colours"], "leave one out"),
+        (["--correlation", "clip:nowhere"], "no CLIP model is there"),
+        (["--correlation", "clip"], "--correlation is clip:FOLDER, tools or colours"),
     ],
 )
 def test_mistakes_are_one_sentence(tmp_path, words, sentence):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-import sqlite3
+import os
+import re
 
 import pytest
 from typer.testing import CliRunner
@@ -15,6 +16,7 @@ from fullbench.core.files import read_items, read_responses, read_verdicts
 from fullbench.core.pictures import Picture
 from fullbench.ledger.store import Ledger
 from tests.ledger.making import case, png, verdict
+from tests.ledger.tampering import intruder
 
 
 @pytest.fixture
@@ -69,17 +71,88 @@ def test_export_of_one_judge(path, tmp_path):
         run("export", "--ledger", path, "--to", tmp_path / "r.csv", "--judge", "j", "--what", "items")
 
 
-def test_verify_exits_with_0_or_1(path):
+def test_verify_says_what_it_checked_and_exits_with_0_or_1(path):
     done = run("verify", "--ledger", path)
-    assert (done.exit_code, "sound; 3 verdicts" in done.stdout) == (0, True)
-    connection = sqlite3.connect(path)
-    connection.execute("DROP TRIGGER verdicts_update")
-    connection.execute("UPDATE verdicts SET text = 'bribed' WHERE rowid = 1")
-    connection.commit()
-    connection.close()
-    done = run("verify", "--ledger", path)
+    assert done.exit_code == 0
+    assert "sound" in done.stdout
+    assert re.search(r"3 verdicts, 1 failures, 1 pictures; \d+ rows in the chains of 1 writers", done.stdout)
+    head = done.stdout.split("head ")[1].strip()
+    assert head in run("show", "--ledger", path).stdout
+    proven = run("verify", "--ledger", path, "--head", head)
+    assert (proven.exit_code, "nothing was rewritten since the head was noted" in proven.stdout) == (0, True)
+    with intruder(str(path)) as connection:
+        connection.execute("UPDATE verdicts SET text = 'bribed' WHERE rowid = 1")
+    done = run("verify", "--ledger", path, "--json")
     assert done.exit_code == 1
-    assert "checksum" in done.stdout
+    told = json.loads(done.stdout)
+    assert told["sound"] is False
+    assert any("checksum" in problem for problem in told["problems"])
+
+
+def test_copy_to_a_server_and_back_goes_on_where_it_stopped(path, postgres, tmp_path):
+    server, back = postgres.database(), tmp_path / "back.ledger"
+    with pytest.raises(LedgerError, match="no place for pictures"):
+        run("copy", path, server)
+    done = run("copy", path, server, "--pictures", tmp_path / "shared")
+    assert "3 verdicts" in done.stdout
+    assert "both have the same digest" in done.stdout
+    again = run("copy", path, server)
+    assert "0 verdicts" in again.stdout
+    run("copy", server, back)
+    with Ledger(path, read_only=True) as one, Ledger(back, read_only=True) as two, Ledger(server) as three:
+        assert one.record() == two.record() == three.record()
+        assert one.bill() == two.bill() == three.bill()
+        assert [item.pictures[0].data() for item in two.items() if item.pictures] == [png(1)]
+        assert two.verify() == three.verify() == []
+    with pytest.raises(LedgerError, match="not copied onto itself"):
+        run("copy", path, path)
+
+
+def test_copying_keeps_what_stands_there_and_says_so(path, tmp_path):
+    with Ledger(tmp_path / "y.ledger") as other:
+        other.add(verdict(1, mark=5.0))
+    done = run("copy", path, tmp_path / "y.ledger")
+    assert "1 rows stand there with other content" in done.stdout
+    assert "the digests differ" in done.stdout
+    with Ledger(tmp_path / "y.ledger") as other:
+        assert other.record("j").verdicts[0].marks == (5.0,)
+        other.declare("judge", "twin", {"model": "one"})
+    with Ledger(path) as ledger:
+        ledger.declare("judge", "twin", {"model": "two"})
+    with pytest.raises(LedgerError, match="'twin' has other settings there"):
+        run("copy", path, tmp_path / "y.ledger")
+
+
+def test_vacuum_gives_space_back_and_leaves_what_rows_name(path, tmp_path):
+    folder = tmp_path / "x.ledger.pictures"
+    (old, young) = (folder / "ab" / f"ab{name}" for name in ("old", "young"))
+    for picture in (old, young):
+        picture.parent.mkdir(exist_ok=True)
+        picture.write_bytes(b"12345")
+    os.utime(old, (1.0, 1.0))
+    assert "1 pictures with 5 bytes" in run("vacuum", "--ledger", path, "--dry-run").stdout
+    assert old.exists()
+    assert "1 pictures with 5 bytes" in run("vacuum", "--ledger", path).stdout
+    assert (old.exists(), young.exists()) == (False, True)
+    with Ledger(path) as ledger:
+        head = ledger.head()
+        assert ledger.verify(head) == []
+
+
+def test_vacuum_on_a_server_leaves_a_named_place_for_pictures_alone(postgres, tmp_path):
+    place = postgres.database()
+    with Ledger(place, pictures=tmp_path / "shared") as ledger:
+        ledger.add(case(1, Picture.of(png(1))), verdict(1))
+    stray = tmp_path / "shared" / "ab" / "abold"
+    stray.parent.mkdir(exist_ok=True)
+    stray.write_bytes(b"12345")
+    os.utime(stray, (1.0, 1.0))
+    assert "left alone" in run("vacuum", "--ledger", place).stdout
+    assert stray.exists()
+    run("vacuum", "--ledger", place, "--named-pictures")
+    assert not stray.exists()
+    with Ledger(place) as ledger:
+        assert ledger.verify() == []
 
 
 def test_a_missing_ledger_is_one_sentence(tmp_path):
@@ -89,6 +162,6 @@ def test_a_missing_ledger_is_one_sentence(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("command", ["show", "export", "verify"])
+@pytest.mark.parametrize("command", ["show", "export", "verify", "copy", "vacuum"])
 def test_help_has_an_example(command):
     assert f"fullbench ledger {command}" in run(command, "--help").stdout

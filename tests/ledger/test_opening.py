@@ -18,26 +18,38 @@ from fullbench.ledger.store import Ledger
 from tests.ledger.making import case, verdict
 
 
-def old_ledger(path: Path) -> None:
-    """A ledger of schema 1, in which verdicts had no earlier replies."""
+def old_ledger(path: Path, version: int = 1) -> None:
+    """A ledger of schema 2, whose rows had no chain, or 1, in which verdicts had no earlier replies either."""
     with Ledger(path) as ledger:
+        ledger.declare("judge", "j", {"model": "m"})
         ledger.add(case(1), verdict(1), verdict(2))
     connection = sqlite3.connect(path, isolation_level=None)
-    connection.execute("ALTER TABLE verdicts DROP COLUMN earlier")
-    connection.execute("PRAGMA user_version = 1")
+    for table in ("settings", "commits"):
+        connection.execute(f"DROP TABLE {table}")
+    for table in set(schema.TABLES) - {"settings", "commits"}:
+        for column in ("writer", "number", "link"):
+            connection.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
+    if version == 1:
+        connection.execute("ALTER TABLE verdicts DROP COLUMN earlier")
+    connection.execute(f"PRAGMA user_version = {version}")
     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     connection.close()
 
 
-def test_an_older_ledger_is_brought_up_to_date(tmp_path):
+@pytest.mark.parametrize("version", [1, 2])
+def test_an_older_ledger_is_brought_up_to_date(tmp_path, version):
     path = tmp_path / "old.ledger"
-    old_ledger(path)
+    old_ledger(path, version)
     with Ledger(path) as ledger:
         assert ledger.record().verdicts == (verdict(1), verdict(2))
         ledger.add(verdict(3, earlier=("hm",)))
         assert ledger.record().verdicts[-1].earlier == ("hm",)
         assert ledger.verify() == []
         assert ledger.describe()["schema"] == schema.VERSION
+    connection = sqlite3.connect(path)
+    with pytest.raises(sqlite3.IntegrityError, match="append-only"):
+        connection.execute("UPDATE verdicts SET marks = '[5.0]'")
+    connection.close()
 
 
 def test_an_older_ledger_is_not_changed_by_reading(tmp_path):

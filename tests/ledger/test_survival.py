@@ -26,9 +26,8 @@ def child(*args: object) -> subprocess.Popen[str]:
     return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True, cwd=ROOT)
 
 
-def test_two_processes_write_at_once_and_each_case_has_one_verdict(tmp_path):
-    path = tmp_path / "x.ledger"
-    children = [child("write", path, start, 400) for start in (0, 200)]
+def test_two_processes_write_at_once_and_each_case_has_one_verdict(place):
+    children = [child("write", place, start, 400) for start in (0, 200)]
     for one in children:
         assert one.stdout.readline() == "ready\n"
     for one in children:
@@ -37,7 +36,7 @@ def test_two_processes_write_at_once_and_each_case_has_one_verdict(tmp_path):
     for one in children:
         _, complaints = one.communicate(timeout=120)
         assert (one.returncode, complaints) == (0, "")
-    with Ledger(path) as ledger:
+    with Ledger(place) as ledger:
         keys = [(v.judge, v.case, v.trial) for v in ledger.verdicts()]
         assert len(keys) == len(set(keys)) == 600
         judge = next(account for account in ledger.bill() if account.role == "judge")
@@ -60,14 +59,14 @@ def test_a_writer_that_waits_in_vain_says_so(tmp_path, monkeypatch):
         assert ledger.acknowledged == 1
 
 
-def test_many_processes_make_one_ledger(tmp_path):
-    children = [child("write", tmp_path / "x.ledger", start, 5) for start in (0, 5, 10)]
+def test_many_processes_make_one_ledger(place, tmp_path):
+    children = [child("write", place, start, 5) for start in (0, 5, 10)]
     for one in children:
         _, complaints = one.communicate("go\n", timeout=120)
         assert (one.returncode, complaints) == (0, "")
-    with Ledger(tmp_path / "x.ledger") as ledger:
+    with Ledger(place) as ledger:
         assert len(ledger.record()) == 15
-    assert [file.name for file in tmp_path.iterdir()] == ["x.ledger"]
+    assert [file.name for file in tmp_path.iterdir()] in (["x.ledger"], [])
 
 
 def test_a_full_disk_keeps_what_was_acknowledged(tmp_path):
@@ -140,14 +139,13 @@ def test_the_disk_is_waited_for_when_asked(tmp_path, durability, level):
         assert ledger._writer.connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
 
 
-def test_a_judge_is_held_by_one_process_and_let_go_on_kill(tmp_path):
-    path = tmp_path / "x.ledger"
-    holder = child("hold", path, "j")
+def test_a_judge_is_held_by_one_process_and_let_go_on_kill(place):
+    holder = child("hold", place, "j")
     assert holder.stdout.readline() == "held\n"
-    with Ledger(path) as ledger:
+    with Ledger(place) as ledger:
         with ledger.sole("other"):
             pass
-        with pytest.raises(LedgerError, match=f"'j' is being asked by process {holder.pid} since 20"):
+        with pytest.raises(LedgerError, match=f"'j' is being asked by process {holder.pid} (on .+ )?since 20"):
             ledger.sole("j").__enter__()
         holder.kill()
         holder.communicate()
@@ -170,8 +168,8 @@ def test_twenty_kills(tmp_path):
     assert found.asked_again <= found.in_flight
 
 
-def test_what_is_known_of_a_case_survives_with_its_verdict(tmp_path):
-    with Ledger(tmp_path / "x.ledger") as ledger:
+def test_what_is_known_of_a_case_survives_with_its_verdict(place):
+    with Ledger(place) as ledger:
         ledger.add(case(1), verdict(1))
-    with Ledger(tmp_path / "x.ledger") as ledger:
+    with Ledger(place) as ledger:
         assert ledger.case(verdict(1).case) == case(1)

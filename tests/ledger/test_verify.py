@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sqlite3
+from pathlib import Path
 
 import pytest
 
@@ -10,16 +10,26 @@ from fullbench.core.errors import LedgerError
 from fullbench.core.pictures import Picture
 from fullbench.ledger.store import Ledger
 from tests.ledger.making import case, png, verdict
+from tests.ledger.tampering import intruder
 
 
-@pytest.fixture
-def path(tmp_path):
-    with Ledger(tmp_path / "x.ledger") as ledger:
+def filled(place, tmp_path):
+    with Ledger(place, pictures=tmp_path / "kept") as ledger:
         for number in range(300):
             ledger.add(case(number), verdict(number))
         ledger.add(case(300, Picture.of(png(1))))
         assert ledger.verify() == []
-    return tmp_path / "x.ledger"
+    return place
+
+
+@pytest.fixture
+def path(place, tmp_path):
+    return filled(place, tmp_path)
+
+
+@pytest.fixture
+def file(tmp_path):
+    return Path(filled(str(tmp_path / "x.ledger"), tmp_path))
 
 
 def read_all(ledger):
@@ -29,13 +39,9 @@ def read_all(ledger):
 
 
 def tamper(path, *statements):
-    connection = sqlite3.connect(path)
-    for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
-        connection.execute(f"DROP TRIGGER {name}")
-    for statement in statements:
-        connection.execute(statement)
-    connection.commit()
-    connection.close()
+    with intruder(path) as connection:
+        for statement in statements:
+            connection.execute(statement)
     with Ledger(path, read_only=True) as ledger:
         return ledger.verify()
 
@@ -71,20 +77,20 @@ def test_a_row_that_cannot_be_read_is_one_sentence(path):
         ledger.record()
 
 
-def test_damaged_pages_are_found(path):
-    data = bytearray(path.read_bytes())
+def test_damaged_pages_are_found(file):
+    data = bytearray(file.read_bytes())
     quarter = len(data) // 4 // 4096 * 4096
     data[quarter:] = b"\xa5" * (len(data) - quarter)
-    path.write_bytes(data)
-    with Ledger(path, read_only=True) as ledger:
+    file.write_bytes(data)
+    with Ledger(file, read_only=True) as ledger:
         assert any("damaged" in problem for problem in ledger.verify())
         with pytest.raises(LedgerError, match="damaged"):
             read_all(ledger)
 
 
-def test_a_ledger_cut_short_is_said_on_opening(path):
-    data = path.read_bytes()
-    path.write_bytes(data[: len(data) // 2])
+def test_a_ledger_cut_short_is_said_on_opening(file):
+    data = file.read_bytes()
+    file.write_bytes(data[: len(data) // 2])
     with pytest.raises(LedgerError, match="cut short"):
-        Ledger(path)
-    assert path.read_bytes() == data[: len(data) // 2]
+        Ledger(file)
+    assert file.read_bytes() == data[: len(data) // 2]

@@ -393,7 +393,7 @@ class TestErrors:
     def test_a_server_that_dies_half_way_leaves_errors_not_a_crash(self):
         with FakeServer() as server:
             replies = []
-            for reply in self.model(server, concurrency=4).answer(map(ask, range(40))):
+            for reply in self.model(server, concurrency=4, breaks=1000).answer(map(ask, range(40))):
                 replies.append(reply)
                 if len(replies) == 10:
                     server.kill()

@@ -10,7 +10,7 @@ from fullbench.core.errors import LedgerError, ModelError
 from fullbench.judges.prompted import PromptedJudge
 from fullbench.ledger.store import Ledger
 from fullbench.runs.answer import answer
-from fullbench.runs.engine import Budget, Stop, Tally
+from fullbench.runs.engines import Budget, Stop, Tally
 from fullbench.runs.hear import hear
 from tests.making import Talker, answers, item
 

@@ -16,7 +16,7 @@ from fullbench.core.items import Item, Response
 from fullbench.ledger.store import Ledger
 from fullbench.models.offline import OfflineModel
 from fullbench.reports.matches import settle
-from fullbench.runs.engine import Budget, Stop
+from fullbench.runs.engines import Budget, Stop
 from fullbench.runs.leaderboard import Board, Newcomer, Pool, uniform
 from fullbench.stats.design import Design
 
@@ -209,8 +209,8 @@ def test_the_command_adds_a_model_and_shows_the_board(tmp_path: Path, monkeypatc
     assert json.loads(planned.stdout)[0]["rows"][0][3] == 2 * (8 * 3 + 4)
     hopeful = ["leaderboard", "add", "offline:echo", *call[5:], "--dry-run", "--json"]
     forecast = json.loads(CliRunner().invoke(app, hopeful).stdout)[0]
-    assert [row[3] for row in forecast["rows"]] == [8, 2 * (8 * 3 + 4)]
-    assert "stand in" in forecast["notes"][1]
+    assert [row[3] for row in forecast["rows"]] == [8, 2 * (8 * 3 + 4), 8 + 2 * (8 * 3 + 4)]
+    assert "stand in" in forecast["notes"][-1]
     for _ in range(2):
         made = CliRunner().invoke(app, [*call, "--out", "board.json"])
         assert made.exit_code == 0, made.output

@@ -16,7 +16,7 @@ from fullbench.benchmarks.court.contestants import contestants
 from fullbench.benchmarks.court.sample import sample
 from fullbench.benchmarks.court.truth import PictureTruth
 from fullbench.benchmarks.upme.asking import CORRECTNESS, VISUAL
-from fullbench.benchmarks.upme.correlation import ColourCorrelation
+from fullbench.benchmarks.upme.grounded import ColourCorrelation
 from fullbench.core.errors import InputError
 from fullbench.core.models import Reply
 from fullbench.ledger.store import Ledger

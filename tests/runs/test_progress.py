@@ -9,7 +9,7 @@ from collections import Counter
 from pathlib import Path
 
 from fullbench import Usage
-from fullbench.runs.engine import Tally
+from fullbench.runs.engines import Tally
 from fullbench.runs.progress import LineWatch
 
 
@@ -21,7 +21,7 @@ def test_a_line_says_rate_faults_money_and_time_left():
     watch.step(tally)
     line = out.getvalue()
     assert line.startswith("verdicts: 35 of 100, ")
-    assert "/s, 2 faults, 1 failed, $0.5000, about " in line
+    assert "/s, 2 faults (2 refused), 1 failed, $0.5000, about " in line
     assert line.endswith(" left\n")
 
 

@@ -38,10 +38,24 @@ def one_postgres(postgres) -> str:
     return url
 
 
+@pytest.fixture(scope="session")
+def one_sqlite(tmp_path_factory) -> Path:
+    """An empty SQLite database with all tables, to be copied."""
+    path = tmp_path_factory.mktemp("sqlite") / "web.sqlite"
+    engine = engine_for(f"sqlite:///{path}")
+    upgrade(engine)
+    with engine.connect() as connection:
+        connection.exec_driver_sql("ROLLBACK")
+        connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
+    engine.dispose()
+    return path
+
+
 @pytest.fixture(params=["sqlite", "postgresql"])
 def database(request, tmp_path) -> str:
     """The URL of an empty database."""
     if request.param == "sqlite":
+        shutil.copy(request.getfixturevalue("one_sqlite"), tmp_path / "web.sqlite")
         return f"sqlite:///{tmp_path / 'web.sqlite'}"
     url = request.getfixturevalue("one_postgres")
     emptied(url)
@@ -81,8 +95,8 @@ def client(app):
 class Visitor(TestClient):
     """A browser without scripts."""
 
-    def __init__(self, app):
-        super().__init__(app, base_url=BASE, follow_redirects=False, raise_server_exceptions=True)
+    def __init__(self, app, *, raise_server_exceptions=True):
+        super().__init__(app, base_url=BASE, follow_redirects=False, raise_server_exceptions=raise_server_exceptions)
         self.user = None
 
     def token(self, page: str = "/login") -> str:

@@ -7,7 +7,16 @@ from typing import Annotated
 
 import typer
 
-from fullbench.cli.common import DEFAULT_LEDGER, BudgetOption, LedgerOption, QuietOption, closing, say, stoppable
+from fullbench.cli.common import (
+    DEFAULT_LEDGER,
+    BudgetOption,
+    LedgerOption,
+    PicturesOption,
+    QuietOption,
+    closing,
+    say,
+    stoppable,
+)
 
 
 def answer(
@@ -19,6 +28,7 @@ def answer(
     question: Annotated[str | None, typer.Option(help="The question, for a folder of pictures.")] = None,
     trials: Annotated[int, typer.Option(min=1, help="How often every item is answered.")] = 1,
     ledger: LedgerOption = DEFAULT_LEDGER,
+    pictures: PicturesOption = None,
     budget: BudgetOption = None,
     quiet: QuietOption = False,
 ) -> int:
@@ -42,7 +52,7 @@ def answer(
     names = [model.name for model in models]
     for model in models:
         model.answer(())
-    with Ledger(ledger) as book, stoppable() as stop:
+    with Ledger(ledger, pictures=pictures) as book, stoppable() as stop:
         with watching("answers", names, len(asked) * trials, quiet=quiet) as watch:
             tallies = answer_all(models, asked, book, trials=trials, budget=purse, stop=stop, watch=watch)
         said = list(book.responses(names, item_keys=[item.key for item in asked]))

@@ -8,8 +8,10 @@ import typer
 
 from fullbench.cli import (
     answer,
+    batch,
     card,
     compose,
+    critic,
     demo,
     export,
     judge,
@@ -19,6 +21,7 @@ from fullbench.cli import (
     new,
     peer_review,
     people,
+    plan,
     report,
     reproduce,
     rerank,
@@ -65,6 +68,7 @@ app.command("demo")(demo.demo)
 app.command("judge")(judge.judge)
 app.command("answer")(answer.answer)
 app.command("run")(run.run)
+app.command("plan")(plan.plan)
 app.command("peer-review")(peer_review.peer_review)
 app.command("simulate")(simulate.simulate)
 app.command("report")(report.report)
@@ -74,7 +78,9 @@ app.command("export")(export.export)
 app.command("rerank")(rerank.rerank)
 app.command("serve")(serve.serve)
 app.command("list")(listing.listing)
+app.add_typer(batch.batch_app, name="batch")
 app.add_typer(compose.compose_app, name="compose")
+app.add_typer(critic.critic_app, name="critic")
 app.add_typer(leaderboard.leaderboard_app, name="leaderboard")
 app.add_typer(ledger.ledger_app, name="ledger")
 app.add_typer(new.new_app, name="new")

@@ -5,19 +5,34 @@ from __future__ import annotations
 import shutil
 import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import FrameType
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from fullbench.core.results import Table
-from fullbench.runs.engine import Stop, Tally
+from fullbench.runs.engines import Stop, Tally
+
+if TYPE_CHECKING:
+    from fullbench.ledger.store import Ledger
 
 LedgerOption = Annotated[
-    Path, typer.Option("--ledger", envvar="FULLBENCH_LEDGER", help="Where responses and verdicts are kept.")
+    str,
+    typer.Option(
+        "--ledger", envvar="FULLBENCH_LEDGER", help="Where all is kept: a file, or postgresql://user@host/database."
+    ),
+]
+PicturesOption = Annotated[
+    str | None,
+    typer.Option(
+        "--pictures",
+        envvar="FULLBENCH_PICTURES",
+        help="Where pictures are kept: a folder, or s3://bucket/prefix; the ledger remembers it. Else beside it.",
+    ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON on standard output, nothing else.")]
 QuietOption = Annotated[bool, typer.Option("--quiet", help="No progress display.")]
@@ -27,12 +42,31 @@ BudgetOption = Annotated[
 DryRunOption = Annotated[
     bool, typer.Option("--dry-run", help="Say what would be asked and what it would cost; ask nothing.")
 ]
-DEFAULT_LEDGER = Path("fullbench.ledger")
+EngineOption = Annotated[
+    str | None,
+    typer.Option("--engine", help="Where to ask from: here, ray (started here), ray:auto, ray:HOST:PORT, ray://..."),
+]
+DEFAULT_LEDGER = "fullbench.ledger"
 
 
 def say(text: str) -> None:
     """A sentence for the person, on standard error."""
     typer.echo(text, err=True)
+
+
+@contextmanager
+def ledger_if_any(place: str | Path) -> Iterator[Ledger]:
+    """The ledger for looking only; an empty one where there is none, so that looking leaves nothing behind."""
+    from fullbench.ledger.database import database
+    from fullbench.ledger.store import Ledger
+
+    found = database(place)
+    if found.exists():
+        with Ledger(place, read_only=True) as book:
+            yield book
+        return
+    with TemporaryDirectory() as folder, Ledger(Path(folder) / found.path.name) as book:
+        yield book
 
 
 @contextmanager
@@ -53,6 +87,24 @@ def stoppable() -> Iterator[Stop]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+@contextmanager
+def bar(what: str, *, quiet: bool) -> Iterator[Callable[[str, int, int], None]]:
+    """A bar for work whose length is known, on a terminal alone; call it with the part, what is done, and the whole."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    tasks: dict[str, TaskID] = {}
+    with Progress(*columns, console=Console(stderr=True), disable=quiet or not sys.stderr.isatty()) as progress:
+
+        def step(part: str, done: int, total: int) -> None:
+            if part not in tasks:
+                tasks[part] = progress.add_task(f"{what} {part}", total=total)
+            progress.update(tasks[part], completed=done)
+
+        yield step
 
 
 def closing(tallies: Sequence[Tally], *, what: str) -> int:

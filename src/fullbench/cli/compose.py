@@ -12,6 +12,7 @@ from fullbench.cli.common import (
     BudgetOption,
     JsonOption,
     LedgerOption,
+    PicturesOption,
     QuietOption,
     closing,
     say,
@@ -56,6 +57,7 @@ def rewrite(
     count: Annotated[int, typer.Option(min=1, help="How many rewordings of each question.")] = 5,
     language: Annotated[str, typer.Option(help="zh or en; where left out, that of each question.")] = "",
     ledger: LedgerOption = DEFAULT_LEDGER,
+    pictures: PicturesOption = None,
     budget: BudgetOption = None,
     quiet: QuietOption = False,
 ) -> int:
@@ -78,7 +80,7 @@ def rewrite(
     purse = plan.purse(budget, made) if budget is not None else None
     for model in made:
         model.answer(())
-    with Ledger(ledger) as book, stoppable() as stop:
+    with Ledger(ledger, pictures=pictures) as book, stoppable() as stop:
         done = reword(made, asked, book, count=count, language=spoken, budget=purse, stop=stop, quiet=quiet)
     write_rows(out, done.reworded.rows, REWRITE_COLUMNS)
     for reason in done.reworded.failed:

@@ -11,8 +11,8 @@ from fullbench.cli.common import DEFAULT_LEDGER, LedgerOption, say, show
 
 
 def export(
-    name: Annotated[str, typer.Argument(help="The benchmark, as `fullbench list` shows it; or `dpo`.")],
-    out: Annotated[Path, typer.Option(help="An empty folder to write to; for `dpo` a file.")],
+    name: Annotated[str, typer.Argument(help="The benchmark, as `fullbench list` shows it; or `dpo`, or `site`.")],
+    out: Annotated[Path, typer.Option(help="A folder to write to; for `dpo` a file.")],
     data: Annotated[Path | None, typer.Option(help="The released data; the sample where left out.")] = None,
     subset: Annotated[
         str | None, typer.Option(help="Only what a judge got right (hq), or got wrong or hallucinated (hard).")
@@ -21,6 +21,13 @@ def export(
     people: Annotated[str, typer.Option(help="The judge whose verdicts are the labels.")] = "human",
     ledger: LedgerOption = DEFAULT_LEDGER,
     margin: Annotated[float, typer.Option(min=0.0, help="For `dpo`: how far marks given apart must differ.")] = 0.0,
+    title: Annotated[str, typer.Option(help="For `site`: its name.")] = "fullbench",
+    cases: Annotated[int, typer.Option(min=0, help="For `site`: at most so many cases get a page.")] = 2_000,
+    verdicts: Annotated[
+        int, typer.Option(min=1, help="For `site`: at most so many verdicts, the newest, can be listed.")
+    ] = 200_000,
+    language: Annotated[str, typer.Option(help="For `site`: en or zh.")] = "en",
+    charts: Annotated[bool, typer.Option(help="For `site`: draw charts.")] = True,
 ) -> None:
     """Write a benchmark's items, responses, labels and verdicts as files, with a study that runs them.
 
@@ -34,7 +41,15 @@ def export(
     DPO trainer, answers in words or in pictures:
 
         fullbench export dpo --ledger fullbench.ledger --judge length --out pairs.jsonl
+
+    With `site`, the leaderboards, judge cards, verdicts and cases of a ledger are written as a folder of pages that
+    opens from disk and that any web server can host:
+
+        fullbench export site --ledger fullbench.ledger --out site
     """
+    if name == "site":
+        _site(out, ledger, title=title, cases=cases, verdicts=verdicts, language=language, charts=charts)
+        return
     if name == "dpo":
         _dpo(out, judge, ledger, margin)
         return
@@ -57,7 +72,7 @@ def export(
     say(f"Next: fullbench run {out / 'study.toml'}")
 
 
-def _dpo(out: Path, judge: str | None, ledger: Path, margin: float) -> None:
+def _dpo(out: Path, judge: str | None, ledger: str, margin: float) -> None:
     from fullbench.core.errors import InputError
     from fullbench.ledger.store import Ledger
     from fullbench.runs.dpo import export_dpo
@@ -67,3 +82,23 @@ def _dpo(out: Path, judge: str | None, ledger: Path, margin: float) -> None:
     with Ledger(ledger, read_only=True) as book:
         count = export_dpo(book.record(), judge, out, margin=margin)
     say(f"Written: {out} ({count:,} pairs that {judge} tells apart)")
+
+
+def _site(out: Path, ledger: str, *, title: str, cases: int, verdicts: int, language: str, charts: bool) -> None:
+    from fullbench.core.errors import InputError, MissingExtra
+    from fullbench.ledger.store import Ledger
+
+    try:
+        from fullbench.web.public.site import Wish
+        from fullbench.web.public.site import export as write
+    except ModuleNotFoundError as error:
+        raise MissingExtra("writing the site", "web") from error
+    if language not in {"en", "zh"}:
+        raise InputError(f"unknown language {language!r}; known: en, zh")
+    wish = Wish(title, cases, verdicts, "zh" if language == "zh" else "en", charts)
+    with Ledger(ledger, read_only=True) as book:
+        made = write(book, out, wish)
+    say(f"Written: {made.files:,} files, {made.bytes / 1e6:,.1f} MB in {out}.")
+    say(f"{made.verdicts:,} of {made.total:,} verdicts can be listed.")
+    say(f"{made.cases:,} of {made.all_cases:,} cases have a page (more with --cases).")
+    say(f"Open {out / 'index.html'}, or give the folder to any web server.")

@@ -11,10 +11,13 @@ from fullbench.cli.common import (
     DEFAULT_LEDGER,
     BudgetOption,
     DryRunOption,
+    EngineOption,
     JsonOption,
     LedgerOption,
+    PicturesOption,
     QuietOption,
     closing,
+    ledger_if_any,
     say,
     show,
     stoppable,
@@ -36,8 +39,10 @@ def judge(
     trials: Annotated[int, typer.Option(min=1, help="How often every case is heard.")] = 1,
     seed: Annotated[int, typer.Option(help="For whatever is drawn at random.")] = 0,
     ledger: LedgerOption = DEFAULT_LEDGER,
+    pictures: PicturesOption = None,
     report: Annotated[Path | None, typer.Option(help="Write a page with tables, charts and cases here.")] = None,
     budget: BudgetOption = None,
+    engine: EngineOption = None,
     dry_run: DryRunOption = False,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
@@ -55,6 +60,7 @@ def judge(
     from fullbench.core.errors import InputError
     from fullbench.ledger.store import Ledger
     from fullbench.runs.conduct import Conductor
+    from fullbench.runs.engines import engine as named
     from fullbench.runs.study import Study
 
     if orders not in ORDERS:
@@ -65,13 +71,17 @@ def judge(
         ledger=ledger, report=report,
     )  # fmt: skip
     conductor = Conductor(study)
-    if not dry_run:
-        conductor.ready(budget)
-    with Ledger(ledger) as book, stoppable() as stop:
-        if dry_run:
+    if dry_run:
+        with ledger_if_any(ledger) as book:
             show([conductor.plan(book)], as_json=as_json)
-            return 0
-        done = conductor.conduct(book, budget=budget, stop=stop, quiet=quiet)
+        return 0
+    conductor.ready(budget)
+    with (
+        named(engine or study.engine) as where,
+        Ledger(ledger, pictures=pictures) as book,
+        stoppable() as stop,
+    ):
+        done = conductor.conduct(book, engine=where, budget=budget, stop=stop, quiet=quiet)
         show(done.tables, as_json=as_json)
         if report is not None:
             from fullbench.reports.overview import page

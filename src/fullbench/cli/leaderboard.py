@@ -13,6 +13,7 @@ from fullbench.cli.common import (
     DryRunOption,
     JsonOption,
     LedgerOption,
+    PicturesOption,
     QuietOption,
     closing,
     say,
@@ -56,6 +57,7 @@ def add(
     tag: TagOption = None,
     seed: Annotated[int, typer.Option(help="For whatever is drawn at random.")] = 0,
     ledger: LedgerOption = DEFAULT_LEDGER,
+    pictures: PicturesOption = None,
     budget: BudgetOption = None,
     dry_run: DryRunOption = False,
     out: OutOption = None,
@@ -77,7 +79,7 @@ def add(
     chosen = boards.settings(rule, ties, seed)
     way = boards.schedule(schedule)
     asked = boards.Asked(benchmark, data, tuple(responses or ()), model, predictions, judge, manner, reader)
-    with Ledger(ledger) as book, stoppable() as stop:
+    with Ledger(ledger, pictures=pictures) as book, stoppable() as stop:
         ready = boards.prepare(asked, book, answer=not dry_run, budget=budget, stop=stop, quiet=quiet)
         newcomer = ready.newcomer(opponents, reference_matches, seed)
         if dry_run:

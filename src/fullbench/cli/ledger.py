@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fullbench.cli.common import DEFAULT_LEDGER, JsonOption, LedgerOption
+from fullbench.cli.common import DEFAULT_LEDGER, JsonOption, LedgerOption, PicturesOption, QuietOption, bar
 from fullbench.cli.common import show as show_tables
 from fullbench.core.errors import InputError
 from fullbench.core.results import Table
@@ -61,6 +61,7 @@ def show(
     typer.echo(f"{told['path']}: {counts}")
     if told["last"] is not None:
         typer.echo(f"verdicts from {_when(told['first'])} to {_when(told['last'])}; digest {told['digest']}")
+    typer.echo(f"head {told['head']}")
     if told["accounts"]:
         typer.echo("")
         show_tables([_table(told["accounts"])], as_json=False)
@@ -98,24 +99,123 @@ def export(
 
 
 @ledger_app.command()
-def verify(ledger: LedgerOption = DEFAULT_LEDGER) -> None:
-    """Check that the ledger is sound: the file, every digest, every verdict, every picture.
+def tables(
+    source: Annotated[str, typer.Argument(help="A ledger (file or URL), or a .parquet file of verdicts.")],
+    out: Annotated[Path | None, typer.Option(help="A file: .md, .csv, .json, .txt or .html.")] = None,
+    memory: Annotated[str, typer.Option(help="So much memory at most; the rest goes to a temporary file.")] = "1GB",
+    as_json: JsonOption = False,
+) -> None:
+    """Faults, mean marks, duels won, agreement and costs over a ledger of any size, in bounded memory.
 
-    Exit code 0 when it is, 1 with one line for each problem when it is not.
-    Example: fullbench ledger verify --ledger study.ledger
+    Example: fullbench ledger tables fullbench.ledger --memory 2GB
     """
+    from fullbench.runs.lake import lake
+
+    with lake(source, memory=memory) as opened:
+        show_tables(opened.tables(), as_json=as_json, out=out)
+
+
+@ledger_app.command()
+def verify(
+    ledger: LedgerOption = DEFAULT_LEDGER,
+    head: Annotated[
+        str | None, typer.Option("--head", help="A head noted before, as `ledger show` prints it: is it still there?")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Check that the ledger is sound: the file, every row's digest and place in its chain, every picture.
+
+    With a head that was noted elsewhere, it also proves that nothing was rewritten since.
+    Exit code 0 when it is sound, 1 with one line for each problem when it is not.
+    Example: fullbench ledger verify --ledger study.ledger --head 12-3f5a...
+    """
+    from fullbench.ledger.chain import Head
+
+    noted = None if head is None else Head.read(head)
     with _open(ledger) as opened:
-        problems = opened.verify()
-        counts = opened.describe()["counts"] if not problems else {}
-    for problem in problems:
-        typer.echo(problem)
+        problems = opened.verify(noted)
+        told = opened.checked() if not problems else {"path": opened.place}
+    if as_json:
+        typer.echo(json.dumps({**told, "sound": not problems, "problems": problems}, ensure_ascii=False, indent=2))
+    elif problems:
+        for problem in problems:
+            typer.echo(problem)
+        typer.echo(f"{told['path']}: {len(problems):,} problems were found", err=True)
+    else:
+        typer.echo(_sound(told, noted is not None))
     if problems:
-        typer.echo(f"{ledger}: {len(problems):,} problems were found", err=True)
         raise typer.Exit(1)
-    typer.echo(f"{ledger}: sound; {counts['verdicts']:,} verdicts, {counts['responses']:,} responses checked")
 
 
-def _open(path: Path) -> Ledger:
+@ledger_app.command()
+def copy(
+    source: Annotated[str, typer.Argument(help="The ledger to copy: a file or a URL.")],
+    target: Annotated[str, typer.Argument(help="Where to: a file or a URL. Made where there is none.")],
+    pictures: PicturesOption = None,
+    quiet: QuietOption = False,
+) -> None:
+    """Copy a ledger with its pictures: to a server, from one, or to another file.
+
+    What is there already is passed over, so the same command goes on after an interruption.
+    Example: fullbench ledger copy study.ledger postgresql://me@server/study --pictures s3://bucket/study
+    """
+    from fullbench.ledger.copying import Copying
+    from fullbench.ledger.store import Ledger
+
+    with Ledger(source, read_only=True) as one, Ledger(target, pictures=pictures) as two:
+        copying = Copying(one, two)
+        with bar("copying", quiet=quiet) as step:
+            for table in copying.run():
+                step(table.table, table.done, table.total)
+        same = one.digest() == two.digest()
+        names = one.place, two.place
+    new = ", ".join(f"{table.new:,} {table.table}" for table in copying.tables if table.total)
+    typer.echo(f"{names[1]}: new are {new or 'no rows'}")
+    if other := sum(table.other for table in copying.tables):
+        typer.echo(f"{other:,} rows stand there with other content under the same key; they stayed as they were")
+    typer.echo("both have the same digest" if same else f"{names[1]} holds more than {names[0]}: the digests differ")
+
+
+@ledger_app.command()
+def vacuum(
+    ledger: LedgerOption = DEFAULT_LEDGER,
+    named: Annotated[
+        bool, typer.Option("--named-pictures", help="Also in a place named by --pictures; no other ledger may use it.")
+    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be freed; free nothing.")] = False,
+) -> None:
+    """Give space back: free pages, the write-ahead log, pictures that no row names.
+
+    Example: fullbench ledger vacuum --ledger study.ledger --dry-run
+    """
+    from fullbench.ledger.store import Ledger
+    from fullbench.ledger.tidying import tidy
+
+    with _open(ledger):
+        pass
+    with Ledger(ledger) as opened:
+        freed = tidy(opened, dry_run=dry_run, named_too=named)
+        place = opened.place
+    would = "would be freed" if dry_run else "freed"
+    typer.echo(
+        f"{place}: {would}: {freed.database:,} bytes of the database, {freed.pictures:,} pictures with "
+        f"{freed.picture_bytes:,} bytes"
+    )
+    if freed.shared:
+        typer.echo("pictures were left alone, for other ledgers may share their place (see --named-pictures)")
+
+
+def _sound(told: dict[str, Any], noted: bool) -> str:
+    counts = ", ".join(f"{count:,} {name}" for name, count in told["counts"].items())
+    chains = told["chains"]
+    proof = "; nothing was rewritten since the head was noted" if noted else ""
+    return (
+        f"{told['path']}: sound{proof}\nchecked: {counts}; {chains['rows']:,} rows in the chains of "
+        f"{chains['writers']:,} writers, {chains['commits']:,} commits\nhead {told['head']}"
+    )
+
+
+def _open(path: str) -> Ledger:
     from fullbench.ledger.store import Ledger
 
     return Ledger(path, read_only=True)

@@ -13,6 +13,7 @@ from fullbench.cli.common import (
     DryRunOption,
     JsonOption,
     LedgerOption,
+    PicturesOption,
     QuietOption,
     closing,
     say,
@@ -41,11 +42,13 @@ def peer_review(
     kin: Annotated[bool, typer.Option("--kin/--no-kin", help="Whether a model may review its own family.")] = True,
     both_orders: Annotated[bool, typer.Option("--both-orders", help="Hear every pair in both orders.")] = False,
     mode: Annotated[str, typer.Option(help="How reviewers rule: direct, analyze, or steps.")] = "analyze",
-    clip: Annotated[Path | None, typer.Option(help="A folder with a CLIP model, for the correlation.")] = None,
-    colours: Annotated[bool, typer.Option("--colours", help="A tool-grounded correlation instead of CLIP.")] = False,
+    correlation: Annotated[
+        str | None, typer.Option(help="How answers are compared with pictures: clip:FOLDER, tools, or colours.")
+    ] = None,
     gamma: Annotated[str, typer.Option(help="Weights of correctness, visual, correlation.")] = "0.4,0.4,0.2",
     seed: Annotated[int, typer.Option(help="For whatever is drawn at random.")] = 0,
     ledger: LedgerOption = DEFAULT_LEDGER,
+    pictures: PicturesOption = None,
     report: Annotated[Path | None, typer.Option(help="Write a page with tables, charts and cases here.")] = None,
     budget: BudgetOption = None,
     dry_run: DryRunOption = False,
@@ -66,12 +69,12 @@ def peer_review(
 
     reviewing = _reviewing(
         images, contestants, limit=limit, reviews=reviews, kin=kin, both=both_orders, mode=mode,
-        correlation=_correlation(clip, colours), gamma=gamma, seed=seed,
+        correlation=_correlation(correlation), gamma=gamma, seed=seed,
     )  # fmt: skip
     if dry_run:
         show([reviewing.plan()], as_json=as_json)
         return 0
-    with Ledger(ledger) as book, stoppable() as stop:
+    with Ledger(ledger, pictures=pictures) as book, stoppable() as stop:
         done = reviewing.conduct(book, budget=budget, stop=stop, quiet=quiet)
         show(done.tables, as_json=as_json)
         if report is not None:
@@ -126,15 +129,20 @@ def _reviewing(
     )  # fmt: skip
 
 
-def _correlation(clip: Path | None, colours: bool) -> Judge | None:
-    from fullbench.benchmarks.upme import correlation
+def _correlation(named: str | None) -> Judge | None:
+    from fullbench.benchmarks.upme import correlation, grounded
     from fullbench.core.errors import InputError
 
-    if clip is not None and colours:
-        raise InputError("--clip and --colours are two ways to do the same; leave one out")
-    if clip is not None:
-        return correlation.clip(clip)
-    return correlation.ColourCorrelation() if colours else None
+    kind, _, folder = (named or "").partition(":")
+    if kind == "clip" and folder:
+        return correlation.clip(folder)
+    if named == "tools":
+        return grounded.ToolCorrelation()
+    if named == "colours":
+        return grounded.ColourCorrelation()
+    if named is not None:
+        raise InputError(f"--correlation is clip:FOLDER, tools or colours; found {named!r}")
+    return None
 
 
 def _gamma(text: str) -> dict[str, float]:

@@ -50,7 +50,7 @@ def report(
     with Ledger(ledger, read_only=True) as book:
         record = book.record(judges or None)
         if not len(record):
-            raise InputError("the ledger holds no verdict of these judges", path=ledger)
+            raise InputError("the ledger holds no verdict of these judges", path=book.place)
         if labels is not None:
             record = Record((*record.verdicts, *read_verdicts(labels)), record.items, record.responses)
         if settle:
@@ -59,7 +59,7 @@ def report(
         if charts is not None:
             _draw(made, charts)
         if out is not None and out.suffix in {".html", ".htm"}:
-            page(ledger.stem, record, made, out, source={"ledger": book.digest()}, unveiled=unveiled)
+            page(book.title, record, made, out, source={"ledger": book.digest()}, unveiled=unveiled)
             say(f"The page: {out}")
         else:
             show(made, as_json=as_json, out=out)

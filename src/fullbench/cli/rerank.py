@@ -7,7 +7,16 @@ from typing import Annotated
 
 import typer
 
-from fullbench.cli.common import DEFAULT_LEDGER, BudgetOption, LedgerOption, QuietOption, closing, say, stoppable
+from fullbench.cli.common import (
+    DEFAULT_LEDGER,
+    BudgetOption,
+    LedgerOption,
+    PicturesOption,
+    QuietOption,
+    closing,
+    say,
+    stoppable,
+)
 
 
 def rerank(
@@ -22,6 +31,7 @@ def rerank(
     keep: Annotated[int | None, typer.Option(min=1, help="Only so many of each item; all where left out.")] = None,
     trials: Annotated[int, typer.Option(min=1, help="How often every case is heard.")] = 1,
     ledger: LedgerOption = DEFAULT_LEDGER,
+    pictures: PicturesOption = None,
     budget: BudgetOption = None,
     quiet: QuietOption = False,
 ) -> int:
@@ -48,9 +58,8 @@ def rerank(
     asked = list(read_items(items))
     given = list(read_responses(responses, items={item.id for item in asked}))
     cases = [replace(case, criterion=criterion) for case in rerank.cases(asked, given, form, trials=trials)]
-    model = plan.model_of(who)
-    purse = plan.purse(budget, [model] if model else []) if budget is not None else None
-    with Ledger(ledger) as book, stoppable() as stop:
+    purse = plan.purse(budget, list(plan.models_of(who))) if budget is not None else None
+    with Ledger(ledger, pictures=pictures) as book, stoppable() as stop:
         with watching("verdicts", [who.name], len(cases), quiet=quiet) as watch:
             tallies = hear([who], lambda _: cases, book, budget=purse, stop=stop, watch=watch)
         verdicts = list(book.verdicts([who.name], cases={case.key for case in cases}))

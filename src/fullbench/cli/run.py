@@ -7,13 +7,29 @@ from typing import Annotated
 
 import typer
 
-from fullbench.cli.common import BudgetOption, DryRunOption, JsonOption, QuietOption, closing, say, show, stoppable
+from fullbench.cli.common import (
+    BudgetOption,
+    DryRunOption,
+    EngineOption,
+    JsonOption,
+    PicturesOption,
+    QuietOption,
+    closing,
+    ledger_if_any,
+    say,
+    show,
+    stoppable,
+)
 
 
 def run(
     study: Annotated[Path, typer.Argument(help="The study, a TOML file.")],
-    ledger: Annotated[Path | None, typer.Option("--ledger", help="Instead of the study's own ledger.")] = None,
+    ledger: Annotated[
+        str | None, typer.Option("--ledger", help="Instead of the study's own ledger: a file or a URL.")
+    ] = None,
+    pictures: PicturesOption = None,
     budget: BudgetOption = None,
+    engine: EngineOption = None,
     dry_run: DryRunOption = False,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
@@ -28,21 +44,28 @@ def run(
         fullbench run study.toml --dry-run
 
         fullbench run study.toml --budget 5
+
+        fullbench run study.toml --engine ray:auto
     """
     from fullbench.ledger.store import Ledger
     from fullbench.runs.conduct import Conductor
+    from fullbench.runs.engines import engine as named
     from fullbench.runs.study import Study
 
     plan = Study.read(study)
     conductor = Conductor(plan)
     limit = budget if budget is not None else plan.budget
-    if not dry_run:
-        conductor.ready(limit)
-    with Ledger(ledger or plan.ledger) as book, stoppable() as stop:
-        if dry_run:
+    if dry_run:
+        with ledger_if_any(ledger or plan.ledger) as book:
             show([conductor.plan(book)], as_json=as_json)
-            return 0
-        done = conductor.conduct(book, budget=limit, stop=stop, quiet=quiet)
+        return 0
+    conductor.ready(limit)
+    with (
+        named(engine or plan.engine) as where,
+        Ledger(ledger or plan.ledger, pictures=pictures or plan.pictures) as book,
+        stoppable() as stop,
+    ):
+        done = conductor.conduct(book, engine=where, budget=limit, stop=stop, quiet=quiet)
         show(done.tables, as_json=as_json)
         if plan.report is not None:
             from fullbench.reports.overview import page

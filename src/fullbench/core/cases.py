@@ -32,6 +32,8 @@ class Usage:
     seconds: float = 0.0
 
     def __add__(self, other: Usage) -> Usage:
+        if self is NOTHING:
+            return other
         dollars = None if self.dollars is None or other.dollars is None else self.dollars + other.dollars
         return Usage(
             self.calls + other.calls,

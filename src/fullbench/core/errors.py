@@ -5,6 +5,7 @@
     │   ├── InputError             a file or value that does not fit, with file and line where known
     │   ├── MissingExtra           an optional dependency that this call needs
     │   ├── LedgerError            a ledger that cannot be opened, read or written
+    │   ├── EngineError            a cluster that cannot be joined, or that has no room for a worker
     │   └── ModelError             a model that will not serve us: key refused, unknown name, no server
     └── BudgetSpent                the money set aside is used up; what was done is kept
 
@@ -13,11 +14,23 @@ A reply that could not be fetched is none of these: it is a `Failure`, data besi
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 
 class FullbenchError(Exception):
-    """Everything this package raises on purpose."""
+    """Everything this package raises on purpose. It may be sent from one process to another."""
+
+    def __reduce__(self) -> tuple[Callable[..., FullbenchError], tuple[Any, ...]]:
+        return _again, (type(self), self.args, self.__dict__)
+
+
+def _again(kind: type[FullbenchError], args: tuple[Any, ...], state: dict[str, Any]) -> FullbenchError:
+    """An error as it was, whatever its kind asks for when it is made."""
+    error = kind.__new__(kind, *args)
+    error.__dict__.update(state)
+    return error
 
 
 class UserError(FullbenchError):
@@ -51,6 +64,10 @@ class MissingExtra(UserError):
 
 class LedgerError(UserError):
     """A ledger that cannot be opened, read or written."""
+
+
+class EngineError(UserError):
+    """A cluster that cannot be joined, has no room for a worker, or is set up differently from this machine."""
 
 
 class ModelError(UserError):

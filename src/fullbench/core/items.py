@@ -14,7 +14,24 @@ Part = str | Picture
 Role = Literal["system", "user", "assistant"]
 ROLES: tuple[Role, ...] = ("system", "user", "assistant")
 
-_encode = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode
+_plain = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+
+
+def _encoder() -> Callable[[Any], str]:
+    """JSON in one spelling. The compiled encoder is made once: `JSONEncoder` makes one for each value, and keys are
+    made by the million. Where there is none, or it is made otherwise, the plain way gives the same text."""
+    make: Any = getattr(json.encoder, "c_make_encoder", None)
+    try:
+        chunks = make(None, _plain.default, json.encoder.encode_basestring, None, ":", ",", True, False, True)
+        good = "".join(chunks({"b": [1, 0.5, None], "a": "好\n"}, 0)) == _plain.encode(
+            {"b": [1, 0.5, None], "a": "好\n"}
+        )
+    except TypeError:
+        return _plain.encode
+    return (lambda value: "".join(chunks(value, 0))) if good else _plain.encode
+
+
+_encode = _encoder()
 
 
 _Value = TypeVar("_Value")

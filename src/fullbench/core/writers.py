@@ -151,7 +151,7 @@ def _write_parquet(path: Path, part: Path, rows: Iterable[Mapping[str, Any]], co
     count = 0
     try:
         with parquet.ParquetWriter(part, schema) as writer:
-            while batch := list(islice(left, 1000)):
+            while batch := list(islice(left, 10_000)):
                 for row in batch:
                     _check_columns(path, row, columns)
                 made = [{name: _plain(row.get(name), kind) for name, kind in columns.items()} for row in batch]

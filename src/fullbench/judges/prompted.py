@@ -11,9 +11,10 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from fullbench.core.ballots import LETTERS, Ballot, Language, ballot
+from fullbench.core.ballots import Ballot, Language, ballot
 from fullbench.core.cases import NOTHING, Case, Failure, Fault, Usage, Verdict
 from fullbench.core.errors import InputError
+from fullbench.core.hearings import fenced
 from fullbench.core.items import Item, Part, Turn, digest
 from fullbench.core.models import Model, Prompt, Reply
 from fullbench.core.pictures import UNKNOWN
@@ -228,7 +229,7 @@ class PromptedJudge:
         values: dict[str, Sequence[Part]] = {
             "criterion": (meaning,),
             "shown": (str(n),),
-            "responses": tuple(_fenced(case)),
+            "responses": tuple(fenced(case)),
             "ruling": self._ruling(case.ballot, n),
         }
         return self.wording.fill_block("hearing", values)
@@ -261,15 +262,6 @@ class PromptedJudge:
 def _dialogue(item: Item) -> Iterator[Part]:
     for turn in item.turns[:-1]:
         yield f"{turn.role}: {turn.text}\n"
-
-
-def _fenced(case: Case) -> Iterator[Part]:
-    """The responses, each between marks that its author could not foresee: they carry a digest of all of them."""
-    for letter, response in zip(LETTERS, case.responses, strict=False):
-        name = f"response {letter} {case.key[:8]}"
-        yield f"<{name}>\n"
-        yield from response.parts
-        yield f"\n</{name}>\n"
 
 
 def default_template(language: Language) -> Template:

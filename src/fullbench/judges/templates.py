@@ -84,40 +84,44 @@ class Template:
 
     def fill(self, values: Mapping[str, Sequence[Part]]) -> tuple[Turn, ...]:
         """The turns with every slot replaced, in one pass."""
-        return tuple(Turn(role, _joined(self._fill(text, values))) for role, text in self.turns)
+        return tuple(Turn(role, _joined(self._fill(text, values, []))) for role, text in self.turns)
 
     def fill_block(self, name: str, values: Mapping[str, Sequence[Part]]) -> tuple[Part, ...]:
         """One block with every slot replaced."""
-        return _joined(self._fill(self.block(name), values))
+        return _joined(self._fill(self.block(name), values, []))
 
     @cached_property
-    def _pieces(self) -> dict[str, list[str]]:
-        """Every text split at its slots: words at even places, names of slots at odd ones."""
+    def _pieces(self) -> dict[str, tuple[str, list[tuple[str, str]]]]:
+        """Every text split at its slots: the words before the first, then each slot with the words that follow it."""
         texts = [*self.blocks.values(), *(text for _, text in self.turns)]
-        return {text: _SLOT.split(text) for text in texts}
+        split = {text: _SLOT.split(text) for text in texts}
+        return {text: (first, list(zip(rest[::2], rest[1::2], strict=True))) for text, (first, *rest) in split.items()}
 
-    def _fill(self, text: str, values: Mapping[str, Sequence[Part]]) -> list[Part]:
-        out: list[Part] = []
-        gone = False
-        for index, piece in enumerate(self._pieces[text]):
-            if index % 2 == 0:
-                alone = gone and piece.startswith("\n") and _at_line_start(out)
-                out.append(piece[1:] if alone else piece)
+    def _fill(self, text: str, values: Mapping[str, Sequence[Part]], out: list[Part]) -> list[Part]:
+        """Add a text to `out`. A slot that is empty takes its line with it where it stands alone on it."""
+        first, slots = self._pieces[text]
+        start = len(out)
+        out.append(first)
+        for slot, words in slots:
+            value = values.get(slot, ())
+            if not any(value):
+                alone = words.startswith("\n") and _at_line_start(out, start)
+                out.append(words[1:] if alone else words)
                 continue
-            value = values.get(piece, ())
-            gone = not any(value)
-            if gone:
-                continue
-            if piece in self.blocks:
-                out.extend(self._fill(self.blocks[piece], {**values, "text": value, piece: ()}))
+            if slot in self.blocks:
+                self._fill(self.blocks[slot], {**values, "text": value, slot: ()}, out)
             else:
                 out.extend(value)
+            out.append(words)
         return out
 
 
-def _at_line_start(out: Sequence[Part]) -> bool:
-    last = next((part for part in reversed(out) if part), "\n")
-    return isinstance(last, str) and last.endswith("\n")
+def _at_line_start(out: Sequence[Part], start: int) -> bool:
+    """Whether what was added since `start` ends with a line break, or is nothing."""
+    for index in range(len(out) - 1, start - 1, -1):
+        if last := out[index]:
+            return isinstance(last, str) and last.endswith("\n")
+    return True
 
 
 def _check_slots(body: str, known: Collection[str], path: str | Path | None, line: int) -> None:
@@ -129,9 +133,15 @@ def _check_slots(body: str, known: Collection[str], path: str | Path | None, lin
 def _joined(parts: Sequence[Part]) -> tuple[Part, ...]:
     """Neighbouring words joined, pictures kept where they are."""
     joined: list[Part] = []
+    words: list[str] = []
     for part in parts:
-        if isinstance(part, str) and joined and isinstance(joined[-1], str):
-            joined[-1] += part
-        elif part:
-            joined.append(part)
+        if isinstance(part, str):
+            words.append(part)
+            continue
+        if text := "".join(words):
+            joined.append(text)
+        words.clear()
+        joined.append(part)
+    if text := "".join(words):
+        joined.append(text)
     return tuple(joined)

@@ -6,14 +6,12 @@ import os
 import secrets
 import sqlite3
 from pathlib import Path
-from typing import Literal
 from urllib.parse import quote
 
 from fullbench.core.errors import LedgerError
 from fullbench.ledger import schema
+from fullbench.ledger.database import Durability
 from fullbench.ledger.trouble import BUSY_SECONDS, plainly
-
-Durability = Literal["process", "power"]
 
 
 def prepare(path: Path, *, read_only: bool) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -10,18 +9,20 @@ from itertools import islice
 from typing import Any, Literal
 
 from fullbench.core.ballots import ballot
-from fullbench.core.cases import FAULTS, Case, Usage, Verdict
+from fullbench.core.cases import FAULTS, Case, Failure, Usage, Verdict
 from fullbench.core.items import Item, Response
 from fullbench.core.record import Record
 from fullbench.ledger import rows, schema
+from fullbench.ledger.database import Connection
 from fullbench.ledger.rows import Find, Row
 
 Role = Literal["judge", "contestant"]
 Names = str | Sequence[str] | None
 CHUNK = 500
+COUNTED = ("items", "responses", "cases", "verdicts", "failures", "pictures")
 SPENT = (
-    "coalesce(sum(calls), 0), coalesce(sum(retries), 0), coalesce(sum(tokens_in), 0), coalesce(sum(tokens_out), 0), "
-    "CASE WHEN count(dollars) = count(*) THEN coalesce(sum(dollars), 0.0) END, coalesce(sum(seconds), 0.0)"
+    ", ".join(f"CAST(coalesce(sum({name}), 0) AS BIGINT)" for name in ("calls", "retries", "tokens_in", "tokens_out"))
+    + ", CASE WHEN count(dollars) = count(*) THEN coalesce(sum(dollars), 0.0) END, coalesce(sum(seconds), 0.0)"
 )
 
 
@@ -36,31 +37,34 @@ class Account:
     usage: Usage
 
 
-def verdicts(reader: sqlite3.Connection, judge: Names, cases: Iterable[str] | None, texts: bool) -> Iterator[Verdict]:
+def verdicts(reader: Connection, judge: Names, cases: Iterable[str] | None, texts: bool) -> Iterator[Verdict]:
     columns = rows.VERDICT if texts else rows.VERDICT.replace(" text,", " '',").replace(" earlier,", " '[]',")
     names = _names(judge)
     for condition, values in _conditions("judge", names, "case_key", cases):
         sql = f"SELECT {columns} FROM verdicts{condition} ORDER BY rowid"
-        yield from map(rows.verdict_of, _stream(reader, sql, values))
+        yield from map(rows.verdict_of, reader.stream(sql, values))
 
 
-def responses(
-    reader: sqlite3.Connection, contestant: Names, item_keys: Iterable[str] | None, find: Find
-) -> Iterator[Response]:
+def since(reader: Connection, place: int, limit: int) -> list[tuple[int, Verdict]]:
+    sql = f"SELECT rowid, {rows.VERDICT} FROM verdicts WHERE rowid > ? ORDER BY rowid LIMIT ?"
+    return [(row[0], rows.verdict_of(row[1:])) for row in reader.execute(sql, (place, limit))]
+
+
+def responses(reader: Connection, contestant: Names, item_keys: Iterable[str] | None, find: Find) -> Iterator[Response]:
     for condition, values in _conditions("contestant", _names(contestant), "item_key", item_keys):
         sql = f"SELECT {rows.RESPONSE} FROM responses{condition} ORDER BY rowid"
-        for row in _stream(reader, sql, values):
+        for row in reader.stream(sql, values):
             yield rows.response_of(row, find)
 
 
-def items(reader: sqlite3.Connection, find: Find, ids: Collection[str] | None = None) -> Iterator[Item]:
+def items(reader: Connection, find: Find, ids: Collection[str] | None = None) -> Iterator[Item]:
     latest = "SELECT max(rowid) FROM items GROUP BY key"
-    for row in _stream(reader, f"SELECT {rows.ITEM} FROM items WHERE rowid IN ({latest}) ORDER BY rowid", ()):
+    for row in reader.stream(f"SELECT {rows.ITEM} FROM items WHERE rowid IN ({latest}) ORDER BY rowid", ()):
         if ids is None or row[1] in ids:
             yield rows.item_of(row, find)
 
 
-def case(reader: sqlite3.Connection, key: str, trial: int, find: Find) -> Case | None:
+def case(reader: Connection, key: str, trial: int, find: Find) -> Case | None:
     found = reader.execute("SELECT item_key, responses, ballot, criterion FROM cases WHERE key = ?", (key,)).fetchone()
     if found is None:
         return None
@@ -78,8 +82,25 @@ def case(reader: sqlite3.Connection, key: str, trial: int, find: Find) -> Case |
     return Case(rows.item_of(item, find), made, ballot(spec), criterion, trial)
 
 
+def cases(reader: Connection, keys: Iterable[str], find: Find) -> Iterator[Case]:
+    found = list(_keyed(reader, "key, item_key, responses, ballot, criterion", "cases", keys))
+    asked = {row[0]: rows.item_of(row, find) for row in _keyed(reader, rows.ITEM, "items", {row[1] for row in found})}
+    shown = {key for row in found for key in rows.load(row[2])}
+    said = {row[0]: rows.response_of(row, find) for row in _keyed(reader, rows.RESPONSE, "responses", shown)}
+    for _, item_key, keys_text, spec, criterion in found:
+        names = rows.load(keys_text)
+        if item_key in asked and all(name in said for name in names):
+            yield Case(asked[item_key], tuple(said[name] for name in names), ballot(spec), criterion)
+
+
+def _keyed(reader: Connection, columns: str, table: str, keys: Iterable[str]) -> Iterator[Row]:
+    """The rows of a table with these keys, in the order they came."""
+    for condition, values in _conditions("key", None, "key", keys):
+        yield from reader.stream(f"SELECT {columns} FROM {table}{condition} ORDER BY rowid", values)
+
+
 def record(
-    reader: sqlite3.Connection,
+    reader: Connection,
     find: Find,
     *,
     judge: Names,
@@ -94,7 +115,7 @@ def record(
         ruled = tuple(verdict for verdict in ruled if verdict.item in known)
     spoken = {(verdict.item, name) for verdict in ruled for name in verdict.contestants}
     given: dict[tuple[str, str], Response] = {}
-    for row in _stream(reader, f"SELECT {rows.RESPONSE} FROM responses ORDER BY rowid", ()):
+    for row in reader.stream(f"SELECT {rows.RESPONSE} FROM responses ORDER BY rowid", ()):
         _, contestant, item, _, trial, *_ = row
         place = (item, contestant)
         if place in spoken and (place not in given or trial <= given[place].trial):
@@ -102,7 +123,13 @@ def record(
     return Record(ruled, known, given)
 
 
-def bill(reader: sqlite3.Connection) -> list[Account]:
+def failures(reader: Connection, name: str) -> Iterator[Failure]:
+    sql = "SELECT key, name, trial, error, calls, retries, tokens_in, tokens_out, dollars, seconds FROM failures"
+    for key, who, trial, error, *spent in reader.stream(f"{sql} WHERE name = ?", (name,)):
+        yield Failure(key, who, trial, error, Usage(*spent))
+
+
+def bill(reader: Connection) -> list[Account]:
     sql = (
         f"SELECT 'judge', judge, count(*), 0, {SPENT} FROM verdicts GROUP BY judge UNION ALL "
         f"SELECT 'contestant', contestant, count(*), 0, {SPENT} FROM responses GROUP BY contestant UNION ALL "
@@ -116,7 +143,7 @@ def bill(reader: sqlite3.Connection) -> list[Account]:
     return [accounts[key] for key in sorted(accounts)]
 
 
-def content_digest(reader: sqlite3.Connection) -> str:
+def content_digest(reader: Connection) -> str:
     whole = blake2b(digest_size=16)
     for sql in (
         "SELECT DISTINCT key FROM items ORDER BY key",
@@ -124,14 +151,25 @@ def content_digest(reader: sqlite3.Connection) -> str:
         "ORDER BY item_key, contestant, trial",
         "SELECT sum FROM verdicts ORDER BY sum",
     ):
-        for (text,) in reader.execute(sql):
+        for (text,) in reader.stream(sql):
             whole.update(text.encode() + b"\n")
         whole.update(b"\n")
     return whole.hexdigest()
 
 
-def describe(reader: sqlite3.Connection) -> dict[str, Any]:
-    counts = {table: reader.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in schema.TABLES}
+def counts(reader: Connection) -> dict[str, int]:
+    return {table: reader.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in COUNTED}
+
+
+def chains(reader: Connection) -> dict[str, int]:
+    """How many rows of how many writers are chained, in how many commits."""
+    each = " UNION ALL ".join(f"SELECT count(*) AS n FROM {table}" for table in schema.TABLES)
+    rows_ = reader.execute(f"SELECT CAST(sum(n) AS BIGINT) FROM ({each}) AS each_table").fetchone()[0]
+    commits, writers = reader.execute("SELECT count(*), count(DISTINCT writer) FROM commits").fetchone()
+    return {"rows": rows_, "commits": commits, "writers": writers}
+
+
+def describe(reader: Connection) -> dict[str, Any]:
     faults = {
         (judge, fault): count
         for judge, fault, count in reader.execute(
@@ -145,9 +183,9 @@ def describe(reader: sqlite3.Connection) -> dict[str, Any]:
         for name, text in reader.execute(f"SELECT name, settings FROM {role}s")
     }
     return {
-        "schema": schema.version_of(reader),
         "digest": content_digest(reader),
-        "counts": {table: counts[table] for table in ("items", "responses", "cases", "verdicts", "failures")},
+        "counts": counts(reader),
+        "chains": chains(reader),
         "first": first,
         "last": last,
         "accounts": [
@@ -175,6 +213,8 @@ def _conditions(
     column: str, names: tuple[str, ...] | None, key_column: str, keys: Iterable[str] | None
 ) -> Iterator[tuple[str, Row]]:
     """WHERE clauses with their values: one, or one for each chunk of keys."""
+    if names == ():
+        return
     by_name = [] if names is None else [f"{column} IN ({', '.join('?' * len(names))})"]
     if keys is None:
         yield (" WHERE " + by_name[0] if by_name else ""), names or ()
@@ -183,9 +223,3 @@ def _conditions(
     while chunk := tuple(islice(left, CHUNK)):
         both = [*by_name, f"{key_column} IN ({', '.join('?' * len(chunk))})"]
         yield " WHERE " + " AND ".join(both), (*(names or ()), *chunk)
-
-
-def _stream(reader: sqlite3.Connection, sql: str, values: Sequence[Any]) -> Iterator[Row]:
-    cursor = reader.execute(sql, values)
-    while batch := cursor.fetchmany(1000):
-        yield from batch

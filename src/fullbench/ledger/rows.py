@@ -14,21 +14,15 @@ import orjson
 from fullbench.core.cases import Case, Failure, Usage, Verdict
 from fullbench.core.items import Item, Part, Response, Turn, parts_content
 from fullbench.core.pictures import Picture
+from fullbench.ledger import schema
 
 Row = tuple[Any, ...]
 Find = Callable[[str], Picture]
 """Gives the picture that a digest names."""
 
-VERDICT = (
-    "case_key, judge, item, contestants, ballot, criterion, trial, marks, fault, text, prompt, "
-    "calls, retries, tokens_in, tokens_out, dollars, seconds, at, earlier, sum"
-)
-RESPONSE = (
-    "key, contestant, item, item_key, trial, body, tags, prompt, "
-    "calls, retries, tokens_in, tokens_out, dollars, seconds, at"
-)
-ITEM = "key, item, body, tags"
-FAILURE = "role, name, key, trial, error, calls, retries, tokens_in, tokens_out, dollars, seconds, at"
+VERDICT = ", ".join(schema.columns("verdicts"))
+RESPONSE = ", ".join(schema.columns("responses"))
+ITEM = ", ".join(schema.columns("items"))
 
 
 def dump(value: Any) -> str:
@@ -69,10 +63,9 @@ def verdict_row(verdict: Verdict) -> Row:
 def _verdict_row(v: Verdict) -> Row:
     usage, marks = v.usage, v.marks
     return (
-        v.case, v.judge, v.item, orjson.dumps(v.contestants).decode(), v.ballot, v.criterion, v.trial,
+        v.case, v.judge, v.item, orjson.dumps(v.contestants).decode(), v.ballot, v.criterion, int(v.trial),
         None if marks is None else orjson.dumps(marks).decode(), v.fault, v.text, v.prompt,
-        usage.calls, usage.retries, usage.tokens_in, usage.tokens_out, usage.dollars, usage.seconds,
-        v.at or time.time(), orjson.dumps(v.earlier).decode() if v.earlier else "[]",
+        *usage_row(usage), float(v.at or time.time()), orjson.dumps(v.earlier).decode() if v.earlier else "[]",
         checksum(v.case, v.judge, v.item, v.contestants, v.ballot, v.criterion, v.trial, marks, v.fault, v.text,
                  v.prompt, v.earlier),
     )  # fmt: skip
@@ -95,11 +88,16 @@ def verdict_of(row: Sequence[Any]) -> Verdict:
 
 
 def usage_row(usage: Usage) -> Row:
-    return (usage.calls, usage.retries, usage.tokens_in, usage.tokens_out, usage.dollars, usage.seconds)
+    """Numbers of other libraries become plain ones: what is read back must be what was sealed."""
+    dollars = None if usage.dollars is None else float(usage.dollars)
+    return (
+        int(usage.calls), int(usage.retries), int(usage.tokens_in), int(usage.tokens_out), dollars,
+        float(usage.seconds),
+    )  # fmt: skip
 
 
 def failure_row(role: str, failure: Failure) -> Row:
-    return (role, failure.judge, failure.case, failure.trial, _whole(failure.error),
+    return (role, failure.judge, failure.case, int(failure.trial), _whole(failure.error),
             *usage_row(failure.usage), time.time())  # fmt: skip
 
 
@@ -117,8 +115,9 @@ def item_of(row: Sequence[Any], find: Find) -> Item:
 
 def response_row(item: Item, response: Response, usage: Usage, prompt: str, at: float) -> Row:
     return (
-        response.key, response.contestant, response.item, item.key, response.trial,
-        dump(parts_content(response.parts)), tags_text(response.tags), prompt, *usage_row(usage), at or time.time(),
+        response.key, response.contestant, response.item, item.key, int(response.trial),
+        dump(parts_content(response.parts)), tags_text(response.tags), prompt, *usage_row(usage),
+        float(at or time.time()),
     )  # fmt: skip
 
 

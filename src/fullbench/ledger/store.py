@@ -16,10 +16,10 @@ an open ledger through `os.fork`.
 
 from __future__ import annotations
 
-import sqlite3
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
@@ -30,12 +30,12 @@ from fullbench.core.errors import LedgerError
 from fullbench.core.items import Item, Response
 from fullbench.core.pictures import Picture
 from fullbench.core.record import Record
-from fullbench.ledger import locks, reading, rows
-from fullbench.ledger.opening import Durability, connect, prepare
-from fullbench.ledger.pictures import PictureFolder
+from fullbench.ledger import chain, reading, rows
+from fullbench.ledger.chain import Head
+from fullbench.ledger.database import Connection, Durability, database
+from fullbench.ledger.pictures import Pictures, pictures_at
 from fullbench.ledger.reading import Account, Names
-from fullbench.ledger.trouble import plainly
-from fullbench.ledger.writer import OnCommit, Writer
+from fullbench.ledger.writer import OnCommit, Writer, patiently
 
 LOOKUP = 500
 RECENT = 4_096
@@ -53,26 +53,75 @@ class Ledger(AbstractContextManager["Ledger"]):
         read_only: bool = False,
         durability: Durability = "process",
         keep_pictures: bool = True,
+        pictures: str | Path | None = None,
         on_commit: OnCommit | None = None,
     ) -> None:
         """Open the ledger at `path`.
 
-        With `keep_pictures` the pictures of items and responses are copied beside the ledger, so that it can be read
-        when the data set is gone; without, a picture that came from a file is remembered by its path only.
+        `path` is a file, or the URL of a database on a PostgreSQL server (`postgresql://user@host/database`).
+        With `keep_pictures` the pictures of items and responses are copied beside the ledger, or to the place that
+        `pictures` names and the ledger remembers, so that it can be read when the data set is gone; without, a picture
+        that came from a file is remembered by its path only.
         `on_commit` is called with the entries of each commit, in the thread that made it; it must not wait for others.
         """
-        self.path = Path(path)
+        self._database = database(path, durability)
+        self.place = self._database.place
+        self.path = self._database.path
+        self.title = self.path.stem
         self.read_only = read_only
-        self.pictures = PictureFolder(self.path, sync=durability == "power")
         self._keep_pictures = keep_pictures
         self._seen: dict[tuple[str, str], str] = {}
         self._closed = False
-        self._readers: list[sqlite3.Connection] = []
+        self._readers: list[Connection] = []
         self._writer: Writer | None = None
-        prepare(self.path, read_only=read_only)
+        self._database.prepare(read_only=read_only)
         if not read_only:
-            with plainly(self.path):
-                self._writer = Writer(self.path, connect(self.path, read_only=False, durability=durability), on_commit)
+            with self._database.plainly():
+                self._writer = Writer(self._database, on_commit)
+        self._pictures = self._place_of_pictures(pictures, sync=durability == "power")
+
+    @contextmanager
+    def reader(self) -> Iterator[Connection]:
+        """A connection to look at the tables with one's own SQL (`?` for values); all that was added is there."""
+        with self._reading() as reader:
+            yield reader
+
+    def keep_rows(self, table: str, made: Sequence[rows.Row]) -> None:
+        """Commit rows as another ledger has them, without its seals."""
+        self._writing().keep(table, *made)
+
+    def vacuum(self, *, dry_run: bool = False) -> int:
+        """Give the database's free space back; the bytes that were freed, or would be."""
+        self.flush()
+        while self._readers:
+            self._readers.pop().close()
+        return self._database.vacuum(dry_run=dry_run)
+
+    def _place_of_pictures(self, wanted: str | Path | None, *, sync: bool) -> Pictures | None:
+        """Where pictures lie: as wanted now, as remembered, or beside the ledger."""
+        remembered = self._setting("pictures")
+        place = wanted or remembered or self._database.folder
+        self.pictures_named = bool(wanted or remembered)
+        self.has_pictures = place is not None
+        if wanted is not None and str(place) != remembered and self._writer is not None:
+            self._writer.keep("settings", ("pictures", str(place), time.time()))
+        return None if place is None else pictures_at(place, sync=sync)
+
+    def _setting(self, name: str) -> str | None:
+        sql = "SELECT value FROM settings WHERE name = ? ORDER BY rowid DESC LIMIT 1"
+        with self._reading() as reader:
+            found = reader.execute(sql, (name,)).fetchone()
+        return None if found is None else str(found[0])
+
+    @property
+    def pictures(self) -> Pictures:
+        """Where pictures lie."""
+        if self._pictures is None:
+            raise LedgerError(
+                f"{self.place}: a ledger on a server has no place for pictures; name a folder that all who use it can "
+                "reach, or a bucket (--pictures s3://bucket/prefix), once: it is remembered"
+            )
+        return self._pictures
 
     @property
     def acknowledged(self) -> int:
@@ -85,17 +134,20 @@ class Ledger(AbstractContextManager["Ledger"]):
         """Keep what stands behind the name of a judge or contestant; the same name with other settings is refused."""
         text = rows.settings_text(settings)
         writer = self._writing()
-        with writer.lock, plainly(self.path):
-            writer.connection.execute(
-                f"INSERT INTO {role}s (name, settings, at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
-                (name, text, time.time()),
-            )
-            known = writer.connection.execute(f"SELECT settings FROM {role}s WHERE name = ?", (name,)).fetchone()[0]
+        known = self._declared(role, name)
+        if known is None:
+            writer.keep(f"{role}s", (name, text, time.time()))
+            known = self._declared(role, name)
         if known != text:
             raise LedgerError(
-                f"{self.path}: the {role} {name!r} is known with the settings {known} and now has {text}; a name "
+                f"{self.place}: the {role} {name!r} is known with the settings {known} and now has {text}; a name "
                 f"stands for one way of answering: give this {role} another name, or use another ledger"
             )
+
+    def _declared(self, role: reading.Role, name: str) -> str | None:
+        with self._reading() as reader:
+            found = reader.execute(f"SELECT settings FROM {role}s WHERE name = ?", (name,)).fetchone()
+        return None if found is None else str(found[0])
 
     def add(self, *entries: Verdict | Failure | Case | Item) -> None:
         """Add verdicts, failed calls of judges, cases (with their items and responses) or items."""
@@ -160,7 +212,7 @@ class Ledger(AbstractContextManager["Ledger"]):
 
     def sole(self, name: str) -> AbstractContextManager[None]:
         """Hold a judge or contestant for this run alone; a second run gets one sentence that says who holds it."""
-        return locks.sole(self.path, name)
+        return self._database.sole(name)
 
     # Reading
 
@@ -184,10 +236,20 @@ class Ledger(AbstractContextManager["Ledger"]):
         with self._reading() as reader:
             yield from reading.verdicts(reader, judge, cases, texts)
 
+    def since(self, place: int, limit: int) -> list[tuple[int, Verdict]]:
+        """Verdicts in the order of entry, each with its place in it: those after `place` (0: from the start)."""
+        with self._reading() as reader, self._database.settled(reader):
+            return reading.since(reader, place, limit)
+
     def responses(self, contestant: Names = None, *, item_keys: Iterable[str] | None = None) -> Iterator[Response]:
         """Responses in the order they were given, streamed."""
         with self._reading() as reader:
             yield from reading.responses(reader, contestant, item_keys, self._find)
+
+    def failures(self, name: str) -> Iterator[Failure]:
+        """The calls of a judge or contestant that brought nothing, streamed."""
+        with self._reading() as reader:
+            yield from reading.failures(reader, name)
 
     def items(self) -> Iterator[Item]:
         """Items in the order they came, each with its latest tags, streamed."""
@@ -198,6 +260,13 @@ class Ledger(AbstractContextManager["Ledger"]):
         """What was judged under a case's key; None when only the verdict is known."""
         with self._reading() as reader:
             return reading.case(reader, key, trial, self._find)
+
+    def cases(self, keys: Iterable[str]) -> list[Case]:
+        """What was judged under these cases' keys, a few questions for all; those of which only verdicts are known
+        are left out.
+        """
+        with self._reading() as reader:
+            return list(reading.cases(reader, keys, self._find))
 
     def picture(self, digest: str) -> Picture:
         """The picture with that digest; a `LedgerError` when no row names it."""
@@ -232,43 +301,75 @@ class Ledger(AbstractContextManager["Ledger"]):
     def describe(self) -> dict[str, Any]:
         """What is inside, as a JSON value."""
         with self._reading() as reader:
-            return {"path": str(self.path), "bytes": self.path.stat().st_size, **reading.describe(reader)}
+            return {
+                "path": self.place,
+                "bytes": self._database.size(reader),
+                "schema": self._database.version(reader),
+                "head": str(self._head(reader)),
+                **reading.describe(reader),
+            }
 
-    def verify(self) -> list[str]:
-        """Everything that is wrong with this ledger, one sentence each; empty when it is sound."""
+    def head(self) -> Head:
+        """Stands for every row in its place: noted elsewhere, it proves later that nothing was rewritten."""
+        with self._reading() as reader:
+            return self._head(reader)
+
+    def verify(self, noted: Head | None = None) -> list[str]:
+        """Everything that is wrong with this ledger, one sentence each; empty when it is sound.
+
+        `noted` is a head that the ledger had before.
+        """
         from fullbench.ledger.verify import problems
 
         with self._reading() as reader:
-            return list(problems(reader, self._find))
+            return list(problems(self._database, reader, self._find, noted))
+
+    def checked(self) -> dict[str, Any]:
+        """What `verify` looks at, counted, as a JSON value."""
+        with self._reading() as reader:
+            counted = {"counts": reading.counts(reader), "chains": reading.chains(reader)}
+            return {"path": self.place, **counted, "head": str(self._head(reader))}
 
     # Within
 
+    def _head(self, reader: Connection) -> Head:
+        with self._database.settled(reader):
+            return chain.head(reader)
+
     def _writing(self) -> Writer:
         if self._closed:
-            raise LedgerError(f"{self.path}: the ledger is closed")
+            raise LedgerError(f"{self.place}: the ledger is closed")
         if self._writer is None:
-            raise LedgerError(f"{self.path}: the ledger was opened for reading only")
+            raise LedgerError(f"{self.place}: the ledger was opened for reading only")
         self._writer.check()
         return self._writer
 
     @contextmanager
-    def _reading(self) -> Iterator[sqlite3.Connection]:
+    def _reading(self) -> Iterator[Connection]:
         """A connection for one read, lent from those that are free."""
         if self._closed:
-            raise LedgerError(f"{self.path}: the ledger is closed")
+            raise LedgerError(f"{self.place}: the ledger is closed")
         self.flush()
-        with plainly(self.path):
-            try:
-                reader = self._readers.pop()
-            except IndexError:
-                reader = connect(self.path, read_only=True)
+        with self._database.plainly():
+            reader = self._lent()
             try:
                 yield reader
             finally:
-                if self._closed:
+                if self._closed or not reader.alive():
                     reader.close()
                 else:
                     self._readers.append(reader)
+
+    def _lent(self) -> Connection:
+        while self._readers:
+            try:
+                reader = self._readers.pop()
+            except IndexError:
+                break
+            if reader.ping():
+                return reader
+            reader.close()
+        return patiently(self._database, partial(self._database.connect, read_only=True))
 
     def _known(self, sql: str, name: str, keys: Iterable[tuple[str, int]]) -> set[tuple[str, int]]:
         wanted = iter(set(keys))
@@ -312,7 +413,7 @@ class Ledger(AbstractContextManager["Ledger"]):
         known = self._seen.get(("responses", place)) or answered.get((item.key, response.contestant, response.trial))
         if known is not None and known != response.key:
             raise LedgerError(
-                f"{self.path}: {response.contestant!r} answered item {item.id!r} differently before (trial "
+                f"{self.place}: {response.contestant!r} answered item {item.id!r} differently before (trial "
                 f"{response.trial}); give this contestant another name, or use another ledger"
             )
         if known is None:
@@ -325,7 +426,7 @@ class Ledger(AbstractContextManager["Ledger"]):
         """What is on disk of the responses to these items: the key of each, by item, contestant and trial."""
         keys = iter({item.key for item in items})
         found: Answered = {}
-        with plainly(self.path):
+        with self._database.plainly():
             while chunk := list(islice(keys, LOOKUP)):
                 marks = ", ".join("?" * len(chunk))
                 sql = f"SELECT item_key, contestant, trial, key FROM responses WHERE item_key IN ({marks})"
@@ -343,10 +444,11 @@ class Ledger(AbstractContextManager["Ledger"]):
             writer.put_picture((picture.digest, picture.media, str(picture.source) if away else None))
 
     def _find(self, digest: str) -> Picture:
-        kept = self.pictures.path(digest)
         with self._reading() as reader:
             found = reader.execute("SELECT media, path FROM pictures WHERE digest = ?", (digest,)).fetchone()
         if found is None:
-            raise LedgerError(f"{self.path}: the picture {digest} is not known; run `fullbench ledger verify`")
+            raise LedgerError(f"{self.place}: the picture {digest} is not known; run `fullbench ledger verify`")
         media, path = found
-        return Picture(digest, media, kept if path is None or kept.exists() else Path(path))
+        if path is not None and (self._pictures is None or not self._pictures.has(digest)):
+            return Picture(digest, media, Path(path))
+        return self.pictures.find(digest, media)

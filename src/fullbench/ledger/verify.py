@@ -2,36 +2,50 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 from fullbench.core.ballots import ballot
 from fullbench.core.errors import InputError, UserError
 from fullbench.core.items import digest
-from fullbench.ledger import rows
+from fullbench.ledger import chain, rows
+from fullbench.ledger.chain import Head
+from fullbench.ledger.database import Connection, Database
 from fullbench.ledger.rows import Find
 
 
-def problems(reader: sqlite3.Connection, find: Find) -> Iterator[str]:
-    """One sentence for each thing that is wrong."""
+def problems(database: Database, reader: Connection, find: Find, noted: Head | None = None) -> Iterator[str]:
+    """One sentence for each thing that is wrong; `noted` is a head that the ledger is said to have had."""
     try:
-        found = [text for (text,) in reader.execute("PRAGMA integrity_check") if text != "ok"]
+        found = database.integrity(reader)
         if found:
             yield from (f"the file is damaged: {text}" for text in found)
             return
-        yield from _items(reader)
-        yield from _responses(reader)
-        yield from _cases(reader)
-        yield from _verdicts(reader)
-        yield from _pictures(reader, find)
-    except sqlite3.DatabaseError as error:
+        with reader.snapshot():
+            yield from chain.problems(reader)
+            if noted is not None:
+                yield from _head(reader, noted)
+            yield from _items(reader)
+            yield from _responses(reader)
+            yield from _cases(reader)
+            yield from _verdicts(reader)
+            yield from _pictures(reader, find)
+    except database.errors as error:
         yield f"the file is damaged: {error}"
 
 
-def _items(reader: sqlite3.Connection) -> Iterator[str]:
+def _head(reader: Connection, noted: Head) -> Iterator[str]:
+    found = chain.head(reader, noted.commits)
+    if found.commits < noted.commits:
+        yield f"the ledger has {found.commits} commits, fewer than the {noted.commits} of the head that was noted"
+    elif found != noted:
+        yield f"the head after {noted.commits} commits is {found}, not {noted} as noted: something was rewritten since"
+
+
+def _items(reader: Connection) -> Iterator[str]:
     shown = set()
-    for key, body in reader.execute("SELECT key, body FROM items"):
+    for key, body in reader.stream("SELECT key, body FROM items"):
         content = _loaded(body)
         if digest(content) != key:
             yield f"the item {key} does not have the content its key promises"
@@ -40,9 +54,9 @@ def _items(reader: sqlite3.Connection) -> Iterator[str]:
     yield from _unknown_pictures(reader, shown)
 
 
-def _responses(reader: sqlite3.Connection) -> Iterator[str]:
+def _responses(reader: Connection) -> Iterator[str]:
     shown = set()
-    for key, contestant, item, body in reader.execute("SELECT key, contestant, item, body FROM responses"):
+    for key, contestant, item, body in reader.stream("SELECT key, contestant, item, body FROM responses"):
         content = _loaded(body)
         if digest([item, contestant, content]) != key:
             yield f"the response of {contestant!r} to item {item!r} does not have the content its key promises"
@@ -50,7 +64,7 @@ def _responses(reader: sqlite3.Connection) -> Iterator[str]:
         shown |= {part["picture"] for part in content if isinstance(part, dict)}
     yield from _unknown_pictures(reader, shown)
     dangling = "SELECT contestant, item FROM responses WHERE item_key NOT IN (SELECT key FROM items)"
-    for contestant, item in reader.execute(dangling):
+    for contestant, item in reader.stream(dangling):
         yield f"the response of {contestant!r} belongs to an item {item!r} that is not in the ledger"
 
 
@@ -62,34 +76,48 @@ def _loaded(text: str) -> Any:
         return None
 
 
-def _unknown_pictures(reader: sqlite3.Connection, shown: set[str]) -> Iterator[str]:
+def _unknown_pictures(reader: Connection, shown: set[str]) -> Iterator[str]:
     for name in sorted(shown.difference(name for (name,) in reader.execute("SELECT digest FROM pictures"))):
         yield f"the picture {name} is shown and is not known"
 
 
-def _cases(reader: sqlite3.Connection) -> Iterator[str]:
-    for key, item_key, keys, spec, criterion in reader.execute(
-        "SELECT key, item_key, responses, ballot, criterion FROM cases"
-    ):
-        if digest([item_key, _loaded(keys), spec, criterion]) != key:
-            yield f"the case {key} does not have the content its key promises"
-    dangling = (
-        "SELECT key, 'item ' || item_key FROM cases WHERE item_key NOT IN (SELECT key FROM items) UNION ALL "
-        "SELECT cases.key, 'response ' || value FROM cases, json_each(cases.responses) "
-        "WHERE value NOT IN (SELECT key FROM responses)"
-    )
-    for key, what in reader.execute(dangling):
-        yield f"the case {key} speaks of the {what}, which is not in the ledger"
+def _cases(reader: Connection) -> Iterator[str]:
+    cases = reader.stream("SELECT key, item_key, responses, ballot, criterion FROM cases")
+    while some := list(islice(cases, 500)):
+        shown: dict[str, list[str]] = {}
+        for key, item_key, keys, spec, criterion in some:
+            content = _loaded(keys)
+            if digest([item_key, content, spec, criterion]) != key:
+                yield f"the case {key} does not have the content its key promises"
+            else:
+                shown[key] = content
+        yield from _dangling(reader, shown)
+    for key, item_key in reader.stream("SELECT key, item_key FROM cases WHERE item_key NOT IN (SELECT key FROM items)"):
+        yield f"the case {key} speaks of the item {item_key}, which is not in the ledger"
     differing = (
         "SELECT judge, case_key FROM verdicts JOIN cases ON cases.key = verdicts.case_key "
         "WHERE cases.ballot <> verdicts.ballot OR cases.criterion <> verdicts.criterion"
     )
-    for judge, key in reader.execute(differing):
+    for judge, key in reader.stream(differing):
         yield f"the verdict of {judge!r} in case {key} is on another ballot or criterion than the case"
 
 
-def _verdicts(reader: sqlite3.Connection) -> Iterator[str]:
-    for row in reader.execute(f"SELECT {rows.VERDICT} FROM verdicts"):
+def _dangling(reader: Connection, shown: dict[str, list[str]]) -> Iterator[str]:
+    """Cases that show responses which are not there."""
+    wanted = sorted({name for keys in shown.values() for name in keys})
+    there = set()
+    for start in range(0, len(wanted), 500):
+        chunk = wanted[start : start + 500]
+        marks = ", ".join("?" * len(chunk))
+        there |= {name for (name,) in reader.execute(f"SELECT key FROM responses WHERE key IN ({marks})", chunk)}
+    for key, keys in shown.items():
+        for name in keys:
+            if name not in there:
+                yield f"the case {key} speaks of the response {name}, which is not in the ledger"
+
+
+def _verdicts(reader: Connection) -> Iterator[str]:
+    for row in reader.stream(f"SELECT {rows.VERDICT} FROM verdicts"):
         where = f"the verdict of {row[1]!r} in case {row[0]} (trial {row[6]})"
         try:
             verdict = rows.verdict_of(row)
@@ -101,7 +129,7 @@ def _verdicts(reader: sqlite3.Connection) -> Iterator[str]:
             yield f"{where} cannot be read: {error}"
 
 
-def _pictures(reader: sqlite3.Connection, find: Find) -> Iterator[str]:
+def _pictures(reader: Connection, find: Find) -> Iterator[str]:
     for (name,) in reader.execute("SELECT digest FROM pictures").fetchall():
         try:
             find(name).data()

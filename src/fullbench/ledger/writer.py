@@ -1,19 +1,20 @@
-"""Rows on their way to disk: gathered, and committed together."""
+"""Rows on their way to the database: gathered, chained, and committed together."""
 
 from __future__ import annotations
 
-import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from fullbench.core.cases import Case, Failure, Verdict
 from fullbench.core.errors import LedgerError
 from fullbench.core.items import Item, Response
-from fullbench.ledger import rows
+from fullbench.ledger import schema
+from fullbench.ledger.chain import Chain
+from fullbench.ledger.database import Connection, Database, Taken
 from fullbench.ledger.rows import Row
-from fullbench.ledger.trouble import plainly
+from fullbench.ledger.settling import Batch, settle
 
 GROUP = 128
 """So many entries are committed together at the latest..."""
@@ -21,34 +22,28 @@ GROUP = 128
 DELAY = 0.02
 """...or those that were gathered in so many seconds."""
 
-INSERTS = {
-    "pictures": "INSERT INTO pictures (digest, media, path) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
-    "items": f"INSERT INTO items ({rows.ITEM}) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
-    "responses": f"INSERT INTO responses ({rows.RESPONSE}) VALUES ({', '.join('?' * 15)}) ON CONFLICT DO NOTHING",
-    "cases": "INSERT INTO cases (key, item_key, responses, ballot, criterion) VALUES (?, ?, ?, ?, ?) "
-    "ON CONFLICT DO NOTHING",
-    "verdicts": f"INSERT INTO verdicts ({rows.VERDICT}) VALUES ({', '.join('?' * 20)}) ON CONFLICT DO NOTHING",
-    "failures": f"INSERT INTO failures ({rows.FAILURE}) VALUES ({', '.join('?' * 12)})",
-}
-
 Entry = Verdict | Failure | Case | Item | Response
+T = TypeVar("T")
 OnCommit = Callable[[Sequence[Entry]], None]
 
 
 class Writer:
     """Gathers rows and commits them in groups; a thread of its own commits what no further row pushes out in time.
 
-    When a commit fails, nothing of it is on disk and its rows stay gathered, so that `flush` can try again.
+    When a commit fails, nothing of it is kept by the database and its rows stay gathered, so that `flush` can try
+    again. When the answer to a commit is lost with the connection, the next one looks whether it was done.
     """
 
-    def __init__(self, path: Path, connection: sqlite3.Connection, on_commit: OnCommit | None) -> None:
-        self.path = path
-        self.connection = connection
+    def __init__(self, database: Database, on_commit: OnCommit | None) -> None:
+        self.database = database
+        self.connection: Connection = database.connect(read_only=False)
         self.lock = threading.RLock()
         self.acknowledged = 0
         self._on_commit = on_commit
-        self._pending: dict[str, list[Row]] = {table: [] for table in INSERTS}
+        self._chain = Chain.begin()
+        self._pending: Batch = {table: [] for table in schema.TABLES if table != "commits"}
         self._entries: list[Entry] = []
+        self._wary = False
         self._since = 0.0
         self._trouble: LedgerError | None = None
         self._changed = threading.Condition(self.lock)
@@ -77,6 +72,12 @@ class Writer:
     def put_picture(self, row: Row) -> None:
         """Gather the row of a picture; it is committed with the entry that shows it."""
         self._pending["pictures"].append(row)
+
+    def keep(self, table: str, *rows: Row) -> None:
+        """Commit rows of any table at once, with all that was gathered."""
+        with self.lock:
+            self._pending[table].extend(rows)
+            self._commit()
 
     def flush(self) -> None:
         with self.lock:
@@ -119,38 +120,58 @@ class Writer:
                         self._trouble = error
 
     def _commit(self) -> None:
-        with plainly(self.path):
-            self.connection.execute("BEGIN IMMEDIATE")
-            try:
-                for table, pending in self._pending.items():
-                    if pending:
-                        self._insert(table, pending)
-                self.connection.execute("COMMIT")
-            except BaseException:
-                if self.connection.in_transaction:
-                    self.connection.execute("ROLLBACK")
-                raise
+        with self.database.plainly():
+            patiently(self.database, self._store)
         for pending in self._pending.values():
             pending.clear()
         entries, self._entries = self._entries, []
         self.acknowledged += len(entries)
-        if self._on_commit is not None:
+        if self._on_commit is not None and entries:
             self._on_commit(entries)
 
-    def _insert(self, table: str, pending: Sequence[Row]) -> None:
-        done = self.connection.executemany(INSERTS[table], pending).rowcount
-        if table == "verdicts" and done < len(pending):
-            self.connection.executemany(INSERTS["failures"], list(_heard_twice(self.connection, pending)))
+    def _store(self) -> None:
+        """Commit what was gathered, once: rows whose keys are taken are left out, and billed where they were paid."""
+        if not self.connection.alive():
+            self.connection.close()
+            self.connection = self.database.connect(read_only=False)
+            self._wary = True
+        while True:
+            try:
+                with self.connection.transaction():
+                    if self._wary and self._done_before():
+                        return
+                    batch, left_out = settle(self.connection, self._pending) if self._wary else (self._pending, False)
+                    chain = self._chain.copy()
+                    for table, rows in batch.items():
+                        if rows:
+                            self.connection.insert(table, chain.seal(table, rows))
+                    self.connection.insert("commits", chain.seal("commits", [(time.time(),)]))
+            except Taken:
+                self._wary = True
+                continue
+            self._chain, self._wary = chain, left_out
+            return
 
-
-def _heard_twice(connection: sqlite3.Connection, pending: Sequence[Row]) -> Iterator[Row]:
-    """Failures that stand for verdicts which came second and were another call; a plain repetition is none."""
-    for row in pending:
-        key, judge, trial, usage, at, total = row[0], row[1], row[6], row[11:17], row[17], row[19]
-        kept = connection.execute(
-            "SELECT calls, retries, tokens_in, tokens_out, dollars, seconds, sum FROM verdicts "
-            "WHERE case_key = ? AND judge = ? AND trial = ?",
-            (key, judge, trial),
+    def _done_before(self) -> bool:
+        """Whether the last try was committed after all, its answer lost."""
+        found = self.connection.execute(
+            "SELECT number, link FROM commits WHERE writer = ? AND number > ? ORDER BY number DESC LIMIT 1",
+            (self._chain.writer, self._chain.number),
         ).fetchone()
-        if kept != (*usage, total):
-            yield ("judge", judge, key, trial, "a second verdict in the same case was not kept", *usage, at)
+        if found is None:
+            return False
+        self._chain = Chain(self._chain.writer, *found)
+        return True
+
+
+def patiently(database: Database, work: Callable[[], T]) -> T:
+    """Do it, again and again while the trouble may pass."""
+    pauses = database.pauses()
+    while True:
+        try:
+            return work()
+        except database.errors as error:
+            pause = next(pauses, None) if database.passing(error) else None
+            if pause is None:
+                raise
+            time.sleep(pause)

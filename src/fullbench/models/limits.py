@@ -6,11 +6,27 @@ import asyncio
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Protocol
 
 START = 8
 CEILING = 256
 REST = 8
+
+
+class Rate(Protocol):
+    """So many a minute."""
+
+    def take(self, amount: float = 1.0) -> float:
+        """Take a turn for `amount`; the seconds to wait for it."""
+
+    def tighten(self, per_minute: float) -> None:
+        """So many a minute at most, from now on."""
+
+    def correct(self, difference: float) -> None:
+        """What was taken turned out to be so much more (or less)."""
 
 
 class Pace:
@@ -33,6 +49,11 @@ class Pace:
             turn = max(self._turn, now - 1.0)
             self._turn = turn + amount * self._each
             return max(0.0, turn - now)
+
+    def tighten(self, per_minute: float) -> None:
+        """So many a minute at most, from now on."""
+        with self._lock:
+            self._each = max(self._each, 60.0 / per_minute)
 
     def correct(self, difference: float) -> None:
         """What was taken turned out to be so much more (or less)."""
@@ -117,8 +138,11 @@ class Throttle:
         more = self.width if self._steep else max(1, self.width // 8)
         self.width = min(self._ceiling, self.width + more)
 
-    def was_too_much(self, sent: float) -> None:
-        """The server has too much to do; the call was sent at `sent`."""
+    def was_too_much(self, sent: float, wait: float | None = None) -> None:
+        """The server has too much to do; the call was sent at `sent`, and the server may have asked for a `wait`.
+
+        The wait is the call's own affair here; a throttle that is shared passes it on.
+        """
         if sent < self._halved:
             return
         self.width = self._before = max(1, self.width // 2)
@@ -127,3 +151,44 @@ class Throttle:
         self._rest = 0
         self._best = 0.0
         self._begin_round()
+
+    async def close(self) -> None:
+        """No further call comes."""
+
+
+class Office(Protocol):
+    """Who keeps the limits of a server: this process alone, or one for all machines of a cluster."""
+
+    def rate(self, server: str, what: str, per_minute: float) -> Rate: ...
+
+    def throttle(self, server: str, start: int, ceiling: int | None) -> Throttle:
+        """How many calls may be in flight. Without a ceiling, as many as the server bears."""
+
+
+class Alone:
+    """Every model keeps its own limits."""
+
+    def rate(self, server: str, what: str, per_minute: float) -> Rate:
+        return Pace(per_minute)
+
+    def throttle(self, server: str, start: int, ceiling: int | None) -> Throttle:
+        return Throttle(start, ceiling or CEILING)
+
+
+ALONE = Alone()
+_office: ContextVar[Office] = ContextVar("office", default=ALONE)
+
+
+def office() -> Office:
+    """Who keeps the limits here and now."""
+    return _office.get()
+
+
+@contextmanager
+def kept_by(keeper: Office) -> Iterator[None]:
+    """Let `keeper` keep the limits of whatever is asked inside."""
+    token = _office.set(keeper)
+    try:
+        yield
+    finally:
+        _office.reset(token)

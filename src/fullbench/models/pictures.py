@@ -101,7 +101,7 @@ def wire(picture: Picture, limit: Limit) -> tuple[str, bytes]:
             return str(media), scaled
     media, scaled = _scaled(picture, data, limit)
     with suppress(OSError):
-        _write(file, scaled)
+        write_whole(file, scaled)
     return media, scaled
 
 
@@ -128,7 +128,8 @@ def _measured_file(path: Path) -> tuple[int, int] | None:
         return None
 
 
-def _write(file: Path, data: bytes) -> None:
+def write_whole(file: Path, data: bytes) -> None:
+    """Put a file there in one step, so that nobody ever reads a part of it."""
     file.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=file.parent)
     try:
@@ -146,7 +147,7 @@ def _scaled(picture: Picture, data: bytes, limit: Limit) -> tuple[str, bytes]:
     try:
         with Image.open(BytesIO(data)) as image:
             image.draft("RGB", (limit.pixels, limit.pixels))
-            upright = _flat(ImageOps.exif_transpose(image))
+            upright = flat(ImageOps.exif_transpose(image))
             upright.thumbnail((limit.pixels, limit.pixels), Image.Resampling.LANCZOS, reducing_gap=3.0)
             return _compressed(upright, picture.media, limit)
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
@@ -154,7 +155,7 @@ def _scaled(picture: Picture, data: bytes, limit: Limit) -> tuple[str, bytes]:
         raise InputError(f"the picture {picture.digest[:12]} cannot be scaled ({error})", path=where) from error
 
 
-def _flat(image: Image) -> Image:
+def flat(image: Image) -> Image:
     """In three colours; what is transparent becomes white, as on a page."""
     from PIL import Image as Images
 

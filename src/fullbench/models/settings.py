@@ -66,6 +66,9 @@ class Limits:
     `rpm` and `tpm` are requests and tokens a minute. `concurrency` calls at most are in flight; without it the number
     starts at 8 and adapts. One attempt may take `timeout` seconds; a prompt gets `attempts` attempts and `patience`
     seconds in all. The n-th wait is drawn from 0 to `backoff` * 2**n seconds (30 at most) unless the server names one.
+    After `breaks` failures in a row the server is left alone for `rest` seconds, and twice as long each time that a
+    single call then fails; after `patience` seconds of that the run ends. With `hedge`, a call that takes longer than
+    this share of the calls before it is sent a second time, on top of `concurrency`.
     """
 
     rpm: float | None = None
@@ -75,8 +78,13 @@ class Limits:
     attempts: int = 6
     patience: float = 600.0
     backoff: float = 0.5
+    breaks: int = 20
+    rest: float = 1.0
+    hedge: float | None = None
 
     def __post_init__(self) -> None:
+        if self.hedge is not None and not 0 < self.hedge < 1:
+            raise InputError(f"the limit 'hedge' is a share of calls between 0 and 1, such as 0.95; found {self.hedge}")
         for name, value in asdict(self).items():
             if value is not None and (value < 0 if name == "backoff" else value <= 0):
                 raise InputError(f"the limit {name!r} must be above zero; found {value}")

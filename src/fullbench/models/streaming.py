@@ -166,9 +166,22 @@ class _Loop(asyncio.SelectorEventLoop):
         try:
             self.complete(leave())
         finally:
-            self.close()
-            if self._aside is not None:
-                self._aside.shutdown()
+            self.finish()
+
+    def finish(self) -> None:
+        """Close, and end the thread beside."""
+        self.close()
+        if self._aside is not None:
+            self._aside.shutdown()
+
+
+def complete(awaitable: Awaitable[T]) -> T:
+    """Run one thing to its end, in a notebook too, where another loop is running already."""
+    loop = _Loop()
+    try:
+        return loop.complete(awaitable)
+    finally:
+        loop.finish()
 
 
 def _in_a_loop() -> bool:

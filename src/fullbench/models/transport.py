@@ -4,27 +4,27 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Any
 from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
-import orjson
 from aiohttp.payload import BytesPayload, Payload
 from yarl import URL
 
-from fullbench.core.cases import Usage
 from fullbench.core.errors import InputError, ModelError
 from fullbench.core.models import Prompt, Reply
 from fullbench.models import complaints
-from fullbench.models.complaints import Kind
 from fullbench.models.dialects import Answer, Dialect
-from fullbench.models.limits import Pace, Throttle
+from fullbench.models.hedging import Hedge, race
+from fullbench.models.limits import Throttle
 from fullbench.models.prices import is_local
+from fullbench.models.providers import Provider
+from fullbench.models.replies import Tally, Trouble, read, refusal
 from fullbench.models.settings import Key, Limits, Sampling
-from fullbench.models.tokens import estimate, words
+from fullbench.models.tokens import estimate
 
 LONGEST_WAIT = 30.0
 CONNECT_TRIES = 3
@@ -55,35 +55,6 @@ class Line:
         return text.replace(self.secret, "***") if self.secret else text
 
 
-@dataclass(slots=True)
-class Tally:
-    """What one prompt has used so far."""
-
-    calls: int = 0
-    retries: int = 0
-    tokens_in: int = 0
-    tokens_out: int = 0
-    seconds: float = 0.0
-
-    def usage(self, price: tuple[float, float] | None) -> Usage:
-        dollars: float | None = 0.0
-        if self.calls:
-            dollars = None if price is None else (self.tokens_in * price[0] + self.tokens_out * price[1]) / 1e6
-        return Usage(self.calls, self.retries, self.tokens_in, self.tokens_out, dollars, self.seconds)
-
-
-@dataclass(frozen=True, slots=True)
-class Trouble:
-    """Why an attempt brought no answer, and the seconds the server asks us to wait."""
-
-    kind: Kind
-    message: str
-    wait: float | None = None
-    status: int = 0
-    complaint: complaints.Complaint | None = None
-    unconnected: bool = False
-
-
 class _Body(BytesPayload):
     """Bytes to send; larger ones too (aiohttp would warn of those above a megabyte)."""
 
@@ -95,11 +66,13 @@ class _Body(BytesPayload):
 class Caller:
     """Asks one server, as many prompts at a time as its throttle lets through."""
 
-    def __init__(self, line: Line, throttle: Throttle, requests: Pace | None, tokens: Pace | None) -> None:
+    def __init__(self, line: Line, throttle: Throttle, provider: Provider) -> None:
         self._line = line
         self._throttle = throttle
-        self._requests = requests
-        self._tokens = tokens
+        self._requests = provider.requests
+        self._tokens = provider.tokens
+        self._gate = provider.gate(line.model)
+        self._hedge = None if line.limits.hedge is None else Hedge(line.limits.hedge)
         self._url = URL(line.dialect.url(line.base, line.model), encoded=True)
         self._answered = False
         self._unclear = 0
@@ -114,7 +87,7 @@ class Caller:
             headers={**self._line.dialect.headers(self._line.secret), "Accept": "application/json"},
             connector=aiohttp.TCPConnector(limit=0, ttl_dns_cache=300),
             cookie_jar=aiohttp.DummyCookieJar(),
-            proxy=_proxy(self._url),
+            proxy=proxy_for(self._url),
             timeout=aiohttp.ClientTimeout(total=self._line.limits.timeout, sock_connect=CONNECT_SECONDS),
         )
         return self
@@ -122,6 +95,7 @@ class Caller:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        await self._throttle.close()
         await self._session.close()
 
     @property
@@ -162,21 +136,64 @@ class Caller:
     async def _attempt(self, body: Payload, prompt: Prompt, guess: int, tally: Tally) -> Answer | Trouble:
         await self._throttle.enter()
         try:
-            await self._take_turn(guess)
-            sent, started = self._throttle.clock(), self._clock()
-            before = tally.tokens_in + tally.tokens_out
-            result = await self._post(body, prompt, tally)
-            tally.seconds += self._clock() - started
-            if self._tokens is not None:
-                self._tokens.correct(tally.tokens_in + tally.tokens_out - before - guess)
-            if isinstance(result, Answer):
-                self._answered = True
-                self._throttle.went_well()
-            elif result.kind == "busy":
-                self._throttle.was_too_much(sent)
-            return result
+            if self._gate.shut:
+                return await self._behind_gate(body, prompt, guess, tally)
+            return await self._send(body, prompt, guess, tally)
         finally:
             self._throttle.leave()
+
+    async def _behind_gate(self, body: Payload, prompt: Prompt, guess: int, tally: Tally) -> Answer | Trouble:
+        """Wait until the server may be asked again, and ask; raises when it has been gone for too long."""
+        gate, limits = self._gate, self._line.limits
+        while wait := gate.turn():
+            if gate.down_since is not None and time.monotonic() - gate.down_since > limits.patience:
+                raise ModelError(
+                    f"{self._line.server} has failed for {limits.patience:g} s; what was done is kept, and the same "
+                    "command goes on from there when it is back"
+                )
+            if self._closing.is_set():
+                break
+            await self._pause(wait)
+        try:
+            return await self._send(body, prompt, guess, tally)
+        finally:
+            gate.gave_up()
+
+    async def _send(self, body: Payload, prompt: Prompt, guess: int, tally: Tally) -> Answer | Trouble:
+        await self._take_turn(guess)
+        sent, started = self._throttle.clock(), self._clock()
+        before = tally.tokens_in + tally.tokens_out
+        result = await self._posted(body, prompt, tally)
+        took = self._clock() - started
+        tally.seconds += took
+        if self._tokens is not None:
+            self._tokens.correct(tally.tokens_in + tally.tokens_out - before - guess)
+        if isinstance(result, Answer):
+            self._answered = True
+            self._throttle.went_well()
+            self._gate.good()
+            if self._hedge is not None:
+                self._hedge.saw(took)
+        else:
+            self._mind(result, sent)
+        return result
+
+    def _mind(self, trouble: Trouble, sent: float) -> None:
+        """What a trouble means for the calls to come."""
+        if trouble.kind == "busy":
+            self._throttle.was_too_much(sent, trouble.wait)
+            if trouble.wait is not None:
+                self._gate.hold(trouble.wait)
+        if trouble.kind == "again" or trouble.status in {503, 529}:
+            self._gate.bad(self._line.hide(trouble.message), self._line.limits)
+        else:
+            self._gate.good()
+
+    async def _posted(self, body: Payload, prompt: Prompt, tally: Tally) -> Answer | Trouble:
+        after = None if self._hedge is None else self._hedge.after()
+        if after is None:
+            return await self._post(body, prompt, tally)
+        return await race(lambda used: self._post(body, prompt, used), after, tally)
 
     async def _take_turn(self, guess: int) -> None:
         wait = 0.0 if self._requests is None else self._requests.take()
@@ -189,11 +206,11 @@ class Caller:
         """One attempt. Once the server has said 200 the call counts as answered, whatever comes after."""
         seen = 0
         try:
-            async with self._session.post(self._url, data=body, allow_redirects=False) as response:
-                seen = response.status
-                if seen == 200:
-                    tally.calls += 1
-                raw = await response.read()
+            response = await self._session.post(self._url, data=body, allow_redirects=False)
+            seen = response.status
+            if seen == 200:
+                tally.calls += 1
+            raw = await _whole(response)
         except aiohttp.ClientConnectorError as error:
             tally.retries += 1
             return Trouble("again", f"no connection ({error.strerror or error})", unconnected=True)
@@ -204,8 +221,8 @@ class Caller:
             return self._broken_off(error, seen, prompt, tally)
         if seen != 200:
             tally.retries += 1
-            return self._refusal(seen, raw, response.headers)
-        return self._read(raw, prompt, tally)
+            return refusal(seen, raw, response.headers)
+        return read(self._line.dialect, raw, prompt, tally)
 
     def _broken_off(self, error: Exception, seen: int, prompt: Prompt, tally: Tally) -> Trouble:
         if seen == 200:
@@ -215,34 +232,6 @@ class Caller:
         if isinstance(error, TimeoutError):
             return Trouble("again", f"no whole answer within {self._line.limits.timeout:g} s")
         return Trouble("again", f"the connection broke off ({type(error).__name__})")
-
-    def _read(self, raw: bytes, prompt: Prompt, tally: Tally) -> Answer | Trouble:
-        """The answer in a body that came with 200. What the server did not count is estimated, never zero."""
-        answer, payload = None, None
-        try:
-            payload = orjson.loads(raw)
-            answer = self._line.dialect.parse(payload)
-        except (orjson.JSONDecodeError, LookupError, TypeError, AttributeError):
-            pass
-        if answer is None:
-            tally.tokens_in += estimate(prompt)
-            if isinstance(payload, Mapping) and payload.get("error"):
-                return self._refusal(_status_in(payload), raw, {})
-            return Trouble("again", "200 without an answer in it" if payload is not None else "200 with a broken body")
-        tally.tokens_in += estimate(prompt) if answer.tokens_in is None else answer.tokens_in
-        tally.tokens_out += words(answer.text) if answer.tokens_out is None else answer.tokens_out
-        return answer
-
-    def _refusal(self, status: int, raw: bytes, headers: Mapping[str, str]) -> Trouble:
-        try:
-            payload = orjson.loads(raw)
-        except orjson.JSONDecodeError:
-            payload = None
-        complaint = complaints.read(payload, raw)
-        wait = complaints.retry_after(headers)
-        kind = complaints.sort(status, complaint)
-        wait = complaint.wait if wait is None else wait
-        return Trouble(kind, f"{status}: {complaint.message}", wait, status, complaint)
 
     def _settle(self, trouble: Trouble, attempt: int) -> tuple[str | None, str] | None:
         """The error and stop word that end the prompt; None when it may be tried again. Raises if no prompt can do."""
@@ -277,15 +266,17 @@ class Caller:
             return
 
 
-def _proxy(url: URL) -> str | None:
+async def _whole(response: aiohttp.ClientResponse) -> bytes:
+    """All of a body; its connection is free again then, or closed where it broke off."""
+    try:
+        return await response.read()
+    except BaseException:
+        response.close()
+        raise
+
+
+def proxy_for(url: URL) -> str | None:
     """The proxy that the environment names for this address; looked up once, since every call would cost."""
     if is_local(str(url)) or proxy_bypass(url.host or ""):
         return None
     return getproxies().get(url.scheme)
-
-
-def _status_in(payload: Mapping[str, Any]) -> int:
-    """Some servers send an error with status 200 and the true status inside."""
-    error = payload["error"]
-    code = error.get("code") if isinstance(error, Mapping) else None
-    return code if isinstance(code, int) and code >= 400 else 500

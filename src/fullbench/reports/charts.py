@@ -8,7 +8,9 @@ A hint is `{"kind": ..., ...}` and names columns of the table:
     scatter     x, y [, label, split]               two figures for each row, with intervals and the line x = y, or
                                                     with lines at the two values of `split` instead
     curves      x, value, label                     a line over numbers for each label, such as one over thresholds
+    densities   x, value, label                     an area over numbers for each label: how often each mark was given
     heat        row, column, value                  one coloured cell for each row of the table
+    matrix      row, columns, column, value         the same for a wide table: a coloured cell for each of `columns`
     stacked     label, parts                        shares of each row's parts, such as faults
     histogram   bin, count                          bars side by side
     radar       label, axes [, most]                a closed line over the columns `axes` for each row (`most` of them)
@@ -270,14 +272,30 @@ def _guides(split: Sequence[float] | None, ends: Sequence[float]) -> list[Spec]:
     return [{"mark": mark, "encoding": corners}]
 
 
-def _curves(table: Table, hint: Mapping[str, Any]) -> tuple[Spec, str]:
-    rows = [
+def _points(table: Table, hint: Mapping[str, Any]) -> list[Spec]:
+    return [
         {"label": plain(str(label)), "x": float(at), "value": found["value"]}
         for label, at, cell in zip(
             _column(table, hint["label"]), _column(table, hint["x"]), _column(table, hint["value"]), strict=True
         )
         if isinstance(at, int | float) and (found := _figure(cell)) is not None
     ]
+
+
+def _densities(table: Table, hint: Mapping[str, Any]) -> tuple[Spec, str]:
+    rows = _points(table, hint)
+    encoding = {
+        "x": _named("x", hint["x"], axis={"grid": False}),
+        "y": _named("value", hint["value"], axis={"grid": True}, stack=None),
+        "color": _named("label", None, type="nominal", sort=None),
+    }
+    mark = {"type": "area", "opacity": 0.18, "line": {"strokeWidth": 2}, "interpolate": "monotone"}
+    body = {"data": {"values": rows}, "mark": mark, "encoding": encoding, "width": WIDTH, "height": 220}
+    return body, f"Densities: {hint['value']} over {hint['x']} for each {hint['label']}, {len(rows)} points"
+
+
+def _curves(table: Table, hint: Mapping[str, Any]) -> tuple[Spec, str]:
+    rows = _points(table, hint)
     encoding = {
         "x": _named("x", hint["x"], axis={"grid": False}),
         "y": _named("value", hint["value"], axis={"grid": True}, scale={"zero": False, "nice": True}),
@@ -317,6 +335,18 @@ def _heat(table: Table, hint: Mapping[str, Any]) -> tuple[Spec, str]:
     ]
     body = {"data": {"values": rows}, "layer": layers, "width": {"step": 52}, "height": {"step": 30}}
     return body, f"Heat map: {hint['value']} by {hint['row']} and {hint['column']}, {len(rows)} cells"
+
+
+def _matrix(table: Table, hint: Mapping[str, Any]) -> tuple[Spec, str]:
+    """A wide table melted to one row for each of its cells, and drawn as `heat`."""
+    names = _column(table, hint["row"])
+    rows = [
+        (name, column, cell)
+        for place, name in enumerate(names)
+        for column in hint["columns"]
+        if (cell := _column(table, column)[place]) is not None
+    ]
+    return _heat(Table(table.name, table.title, (hint["row"], hint["column"], hint["value"]), rows), hint)
 
 
 def _stacked(table: Table, hint: Mapping[str, Any]) -> tuple[Spec, str]:
@@ -364,9 +394,11 @@ def _radar(table: Table, hint: Mapping[str, Any]) -> tuple[Spec, str]:
 _KINDS: dict[str, Callable[[Table, Mapping[str, Any]], tuple[Spec, str]]] = {
     "bars": _bars,
     "curves": _curves,
+    "densities": _densities,
     "heat": _heat,
     "histogram": _histogram,
     "intervals": _intervals,
+    "matrix": _matrix,
     "radar": _radar,
     "scatter": _scatter,
     "stacked": _stacked,

@@ -6,7 +6,7 @@ Each is a pure function of the record. A leaderboard belongs to one judge: verdi
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -153,8 +153,13 @@ def _named(verdict: Verdict) -> str:
 
 def faults(record: Record) -> Table:
     """What each judge did not rule on, and why."""
+    return fault_table(record.faults())
+
+
+def fault_table(found: Mapping[str, Mapping[str, int]]) -> Table:
+    """The table of faults from counts: for each judge its `verdicts`, and how many are which fault."""
     rows: list[list[Cell]] = []
-    for judge, counts in record.faults().items():
+    for judge, counts in found.items():
         wrong, total = sum(counts[fault] for fault in FAULTS), counts["verdicts"]
         rows.append([judge, total, total - wrong, *(counts[fault] for fault in FAULTS), wilson(wrong, total)])
     hint = {"kind": "stacked", "label": "judge", "parts": ["ruled", *FAULTS]}
@@ -163,14 +168,21 @@ def faults(record: Record) -> Table:
 
 def costs(record: Record) -> Table:
     """What the verdicts of each judge used. Calls that brought no verdict are in the ledger's bill."""
+    return cost_table({
+        judge: (len(mine), sum((verdict.usage for verdict in mine), Usage()))
+        for judge, mine in record.by("judge").items()
+    })  # fmt: skip
+
+
+def cost_table(used: Mapping[str, tuple[int, Usage]]) -> Table:
+    """The table of costs from the number of each judge's verdicts and what they used."""
     rows: list[list[Cell]] = []
-    for judge, mine in record.by("judge").items():
-        used = sum((verdict.usage for verdict in mine), Usage())
-        if used.calls:
-            thousand = None if used.dollars is None else 1000 * used.dollars / len(mine)
+    for judge, (count, sums) in used.items():
+        if sums.calls:
+            thousand = None if sums.dollars is None else 1000 * sums.dollars / count
             rows.append(
-                [judge, len(mine), used.calls, used.retries, used.tokens_in, used.tokens_out, used.dollars, thousand,
-                 used.seconds / used.calls]
+                [judge, count, sums.calls, sums.retries, sums.tokens_in, sums.tokens_out, sums.dollars, thousand,
+                 sums.seconds / sums.calls]
             )  # fmt: skip
     columns = (
         "judge",

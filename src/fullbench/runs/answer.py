@@ -3,28 +3,32 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from fullbench.core.cases import Failure, Usage
 from fullbench.core.items import Item, Response
 from fullbench.core.models import Model, Prompt, Reply
 from fullbench.ledger.store import Ledger
-from fullbench.runs.engine import Budget, Job, Key, Stop, Tally, Watch, work
+from fullbench.runs import specs as named
+from fullbench.runs.engines import HERE, Ask, Budget, Engine, Job, Key, Stop, Tally, Watch, remade, work
 
 Asked = Callable[[Model], Sequence[Item]]
 """Gives the items that a contestant is to answer."""
 
 
 @dataclass(frozen=True)
-class _Question:
+class Question:
+    """An item put to a contestant: what the tag of its prompt is."""
+
     item: Item
     trial: int
 
 
 @dataclass(frozen=True)
 class _Answer:
-    item: Item
+    item: str
     response: Response
     usage: Usage
     prompt: str
@@ -36,56 +40,80 @@ def answer(
     ledger: Ledger,
     *,
     trials: int = 1,
+    engine: Engine = HERE,
+    specs: Mapping[str, str] | None = None,
     budget: Budget | None = None,
     stop: Stop | None = None,
     watch: Watch | None = None,
 ) -> list[Tally]:
     """Let every contestant answer every item, or the items that are for it. What the ledger holds is not asked again.
 
-    A refusal is a response too: it is what the contestant said, and it bears the tag `stop = refused`.
+    A refusal is a response too: it is what the contestant said, and it bears the tag `stop = refused`. `specs` gives
+    the spec of contestants by their name, as for `hear`.
     """
     asked = items if callable(items) else lambda _: items
-    jobs = [_job(model, asked(model), trials, ledger) for model in contestants]
-    return work(jobs, budget=budget, stop=stop, watch=watch)
+    jobs = [_job(model, asked(model), trials, ledger, (specs or {}).get(model.name)) for model in contestants]
+    return work(jobs, engine=engine, budget=budget, stop=stop, watch=watch)
 
 
-def _job(model: Model, items: Sequence[Item], trials: int, ledger: Ledger) -> Job[_Question]:
+@dataclass(frozen=True)
+class _Recipe:
+    """A contestant for a worker elsewhere: its spec, or the model itself where it has none."""
+
+    name: str
+    made: str | Model
+    gpu: bool = False
+
+    def __call__(self) -> Ask:
+        return partial(_ask, remade(self.name, named.contestant, self.made))
+
+
+def _ask(model: Model, questions: Iterable[Question]) -> Iterator[_Answer | Failure]:
+    for reply in model.answer(map(_prompt, questions)):
+        yield _outcome(model.name, reply)
+
+
+def _settles(outcome: _Answer | Failure) -> Key:
+    if isinstance(outcome, Failure):
+        return outcome.case, outcome.trial
+    return outcome.item, outcome.response.trial
+
+
+def _job(model: Model, items: Sequence[Item], trials: int, ledger: Ledger, spec: str | None) -> Job[Question]:
     by_key = {item.key: item for item in items}
 
-    def ask(questions: Iterable[_Question]) -> Iterator[_Answer | Failure]:
-        for reply in model.answer(map(_prompt, questions)):
-            yield _outcome(model.name, reply)
-
-    def keep(outcome: _Answer | Failure) -> Key:
+    def keep(outcome: _Answer | Failure) -> None:
         if isinstance(outcome, Failure):
             ledger.add_response(by_key[outcome.case], outcome)
-            return outcome.case, outcome.trial
-        ledger.add_response(outcome.item, outcome.response, usage=outcome.usage, prompt=outcome.prompt, at=time.time())
-        return outcome.item.key, outcome.response.trial
+            return
+        item = by_key[outcome.item]
+        ledger.add_response(item, outcome.response, usage=outcome.usage, prompt=outcome.prompt, at=time.time())
 
     ledger.declare("contestant", model.name, model.settings)
     return Job(
         name=model.name,
-        tasks=lambda: (_Question(item, trial) for item in items for trial in range(trials)),
+        tasks=lambda: (Question(item, trial) for item in items for trial in range(trials)),
         key=lambda question: (question.item.key, question.trial),
         known=lambda keys: ledger.answered(model.name, keys),
         enter=lambda questions: ledger.add(*(question.item for question in questions)),
-        ask=ask,
+        ask=partial(_ask, model),
+        recipe=_Recipe(model.name, spec or model),
+        settles=_settles,
         keep=keep,
         sole=lambda: ledger.sole(model.name),
         flush=ledger.flush,
     )
 
 
-def _prompt(question: _Question) -> Prompt:
+def _prompt(question: Question) -> Prompt:
     return Prompt(question.item.turns, seed=question.trial or None, tag=question)
 
 
 def _outcome(contestant: str, reply: Reply) -> _Answer | Failure:
-    question: _Question = reply.prompt.tag
+    question: Question = reply.prompt.tag
     item, trial = question.item, question.trial
     if reply.error is not None:
         return Failure(item.key, contestant, trial, reply.error, reply.usage)
     tags = {"stop": reply.stop} if reply.stop == "refused" else {}
     response = Response(item.id, contestant, (reply.text,), tags, trial)
-    return _Answer(item, response, reply.usage, reply.prompt.digest)
+    return _Answer(item.key, response, reply.usage, reply.prompt.digest)

@@ -23,7 +23,7 @@ from fullbench.reports.matches import RULES, settle
 from fullbench.reports.standings import Settings, families, standings
 from fullbench.runs import plan, specs
 from fullbench.runs.answer import answer as answer_all
-from fullbench.runs.engine import Budget, Stop, Tally
+from fullbench.runs.engines import Budget, Stop, Tally
 from fullbench.runs.leaderboard import Board, Newcomer, Pool, Schedule, uniform
 from fullbench.runs.progress import watching
 from fullbench.stats.ties import Ties
@@ -96,7 +96,7 @@ class Ready:
         if pool is self.pool:
             return made
         note = f"{self.name} has not answered yet: answers of others stand in for its own."
-        return replace(made, notes=[*made.notes[:1], note])
+        return replace(made, notes=[*made.notes, note])
 
     def _stand_in(self) -> Pool:
         """The pool with somebody's answer to each item said to be the newcomer's, to know about what it will cost."""
@@ -116,10 +116,8 @@ def prepare(
     given = [one for path in asked.responses for one in _read(bench, path, items, asked.data, "")]
     contestant = None if asked.predictions is not None or ":" not in asked.model else specs.contestant(asked.model)
     name = contestant.name if contestant is not None else asked.model
-    model = plan.model_of(judge)
-    ready = Ready(
-        Pool(items, ()), judge, name, None, [one for one in (model, contestant) if one is not None], contestant
-    )
+    models = [*plan.models_of(judge), *([] if contestant is None else [contestant])]
+    ready = Ready(Pool(items, ()), judge, name, None, models, contestant)
     if answer and budget is not None:
         ready.purse = plan.purse(budget, ready.models)
     if contestant is not None and answer:

@@ -18,7 +18,7 @@ from fullbench.core.results import Cell, Table
 from fullbench.judges.scorers.pictures import Unscorable, decode
 from fullbench.ledger.store import Ledger
 from fullbench.runs.answer import answer
-from fullbench.runs.engine import Budget, Stop, Tally
+from fullbench.runs.engines import Budget, Stop, Tally
 from fullbench.runs.progress import watching
 
 SAME = "the same file"

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from fullbench.core.ballots import ballot
 from fullbench.core.benchmark import Benchmark, Staffed
 from fullbench.core.cases import Case, Verdict
-from fullbench.core.errors import InputError
+from fullbench.core.errors import InputError, UserError
 from fullbench.core.files import read_items, read_responses, read_verdicts
 from fullbench.core.items import Item, Response
 from fullbench.core.models import Judge, Model
@@ -17,7 +17,9 @@ from fullbench.core.results import Table
 from fullbench.ledger.store import Ledger
 from fullbench.runs import plan, specs
 from fullbench.runs.answer import answer
-from fullbench.runs.engine import Budget, Stop, Tally
+from fullbench.runs.batches.folders import refuse_open
+from fullbench.runs.engines import HERE, Budget, Engine, Stop, Tally
+from fullbench.runs.forecast import TOKENS_OUT
 from fullbench.runs.hear import hear
 from fullbench.runs.progress import watching
 from fullbench.runs.study import Study, own_cases
@@ -43,6 +45,9 @@ class Conductor:
         self.benchmark: Benchmark | None = specs.benchmark(study.benchmark) if study.benchmark else None
         self.judges: list[Judge] = [specs.judge(spec) for spec in study.judges]
         self.contestants: list[Model] = [specs.contestant(spec) for spec in study.contestants]
+        judging = {judge.name: spec for judge, spec in zip(self.judges, study.judges, strict=True)}
+        answering = {model.name: spec for model, spec in zip(self.contestants, study.contestants, strict=True)}
+        self.specs: dict[str, str] = {**judging, **answering}
         if isinstance(self.benchmark, Staffed):
             self.judges = self.judges or list(self.benchmark.judges())
             self.contestants = self.contestants or list(self.benchmark.contestants())
@@ -80,39 +85,79 @@ class Conductor:
         return [*self.given, *answered]
 
     def plan(self, ledger: Ledger) -> Table:
-        """What would be asked, and what it would cost; nothing is asked."""
+        """What would be asked, and what it would take; nothing is asked."""
         responses = self.responses(ledger)
+        missing = self._to_come(responses)
+        notes = []
+        expected: Sequence[Response] = [*responses, *missing]
+        if missing:
+            notes.append(
+                f"{len(missing):,} answers are still to be given; verdicts on them are counted as if each had "
+                f"{TOKENS_OUT['answer']} tokens."
+            )
+            try:
+                for _ in self.cases(expected):
+                    pass
+            except UserError as error:
+                expected = responses
+                notes[0] = f"{len(missing):,} answers are still to be given; verdicts on them are not counted: {error}"
         return plan.table(
             ledger, contestants=self.contestants, items=self.items, judges=self.judges,
-            cases=lambda: self.cases(responses),
+            cases=lambda: self.cases(expected), notes=notes,
         )  # fmt: skip
+
+    def _to_come(self, responses: Sequence[Response]) -> list[Response]:
+        """A stand-in for every answer that a contestant has not given yet."""
+        given = {(response.item, response.contestant) for response in responses}
+        words = "word" * TOKENS_OUT["answer"]
+        return [
+            Response.say(item.id, model.name, words)
+            for model in self.contestants for item in self.items if (item.id, model.name) not in given
+        ]  # fmt: skip
 
     def ready(self, budget: float | None = None) -> Budget | None:
         """Refuse what cannot go well (a missing key, a budget without prices) before anything is made or asked."""
-        models = [*self.contestants, *filter(None, map(plan.model_of, self.judges))]
+        models = [*self.contestants, *(model for judge in self.judges for model in plan.models_of(judge))]
         for model in models:
             model.answer(())
         return plan.purse(budget, models) if budget is not None else None
 
     def conduct(
-        self, ledger: Ledger, *, budget: float | None = None, stop: Stop | None = None, quiet: bool = False
+        self,
+        ledger: Ledger,
+        *,
+        engine: Engine = HERE,
+        budget: float | None = None,
+        stop: Stop | None = None,
+        quiet: bool = False,
     ) -> Conducted:
         """Answer, hear, and look at the record. Stopped half-way, the same call goes on from there."""
         stop = stop or Stop()
         purse = self.ready(budget)
+        refuse_open(ledger.path, [model.name for model in self.contestants] + [judge.name for judge in self.judges])
         tallies: list[Tally] = []
         if self.contestants:
             names = [model.name for model in self.contestants]
             with watching("answers", names, len(self.items), quiet=quiet) as watch:
-                tallies += answer(self.contestants, self.items, ledger, budget=purse, stop=stop, watch=watch)
+                tallies += answer(
+                    self.contestants, self.items, ledger,
+                    engine=engine, specs=self.specs, budget=purse, stop=stop, watch=watch,
+                )  # fmt: skip
         responses = self.responses(ledger)
         if not stop.reason:
-            tallies += self._hear(ledger, responses, purse, stop, quiet)
+            tallies += self._hear(ledger, responses, purse, stop, engine=engine, quiet=quiet)
         record = self.record(ledger, responses)
         return Conducted(self.study, record, self.tables(record), tallies)
 
     def _hear(
-        self, ledger: Ledger, responses: Sequence[Response], purse: Budget | None, stop: Stop, quiet: bool
+        self,
+        ledger: Ledger,
+        responses: Sequence[Response],
+        purse: Budget | None,
+        stop: Stop,
+        *,
+        engine: Engine,
+        quiet: bool,
     ) -> list[Tally]:
         total = sum(1 for _ in self.cases(responses))
         if not total:
@@ -120,7 +165,8 @@ class Conductor:
         names = [judge.name for judge in self.judges]
         with watching("verdicts", names, total, quiet=quiet) as watch:
             return hear(
-                self.judges, lambda _: self.cases(responses), ledger, budget=purse, stop=stop, watch=watch
+                self.judges, lambda _: self.cases(responses), ledger,
+                engine=engine, specs=self.specs, budget=purse, stop=stop, watch=watch,
             )  # fmt: skip
 
     def record(self, ledger: Ledger, responses: Sequence[Response]) -> Record:

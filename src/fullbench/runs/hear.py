@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
-from fullbench.core.cases import Case, Failure, Verdict
+from fullbench.core.cases import Case
 from fullbench.core.models import Judge
 from fullbench.ledger.store import Ledger
-from fullbench.runs.engine import Budget, Job, Key, Stop, Tally, Watch, work
+from fullbench.runs import specs as named
+from fullbench.runs.engines import HERE, Ask, Budget, Engine, Job, Stop, Tally, Watch, remade, work
 
 Docket = Callable[[Judge], Iterable[Case]]
 """Gives the cases that a judge is to hear, the same ones in the same order each time."""
@@ -18,19 +20,40 @@ def hear(
     docket: Docket,
     ledger: Ledger,
     *,
+    engine: Engine = HERE,
+    specs: Mapping[str, str] | None = None,
     budget: Budget | None = None,
     stop: Stop | None = None,
     watch: Watch | None = None,
 ) -> list[Tally]:
-    """Let every judge hear its docket. What the ledger holds already is not asked again."""
-    return work([_job(judge, docket, ledger) for judge in judges], budget=budget, stop=stop, watch=watch)
+    """Let every judge hear its docket. What the ledger holds already is not asked again.
+
+    `specs` gives the spec of judges by their name: a worker of a cluster makes the judge from it, where it would
+    otherwise be sent the judge itself.
+    """
+    jobs = [_job(judge, docket, ledger, (specs or {}).get(judge.name)) for judge in judges]
+    return work(jobs, engine=engine, budget=budget, stop=stop, watch=watch)
 
 
-def _job(judge: Judge, docket: Docket, ledger: Ledger) -> Job[Case]:
-    def keep(outcome: Verdict | Failure) -> Key:
-        ledger.add(outcome)
-        return outcome.case, outcome.trial
+@dataclass(frozen=True)
+class _Recipe:
+    """A judge for a worker elsewhere: its spec, or the judge itself where it has none."""
 
+    name: str
+    gpu: bool
+    made: str | Judge
+
+    def __call__(self) -> Ask:
+        return remade(self.name, named.judge, self.made).hear
+
+
+def _wants_gpu(judge: Judge) -> bool:
+    """Whether a score model would run on a GPU where there is one."""
+    device = getattr(getattr(judge, "scorer", None), "device", "cpu")
+    return isinstance(device, str) and not device.startswith("cpu")
+
+
+def _job(judge: Judge, docket: Docket, ledger: Ledger, spec: str | None) -> Job[Case]:
     ledger.declare("judge", judge.name, judge.settings)
     return Job(
         name=judge.name,
@@ -39,7 +62,9 @@ def _job(judge: Judge, docket: Docket, ledger: Ledger) -> Job[Case]:
         known=lambda keys: ledger.heard(judge.name, keys),
         enter=lambda cases: ledger.add(*cases),
         ask=judge.hear,
-        keep=keep,
+        recipe=_Recipe(judge.name, _wants_gpu(judge), spec or judge),
+        settles=lambda outcome: (outcome.case, outcome.trial),
+        keep=ledger.add,
         sole=lambda: ledger.sole(judge.name),
         flush=ledger.flush,
     )

@@ -25,7 +25,7 @@ from fullbench.judges.prompted import PromptedJudge
 from fullbench.ledger.store import Ledger
 from fullbench.reports.matches import Matches, settle
 from fullbench.reports.standings import Settings
-from fullbench.runs.engine import Budget, Stop, Tally, Watch
+from fullbench.runs.engines import Budget, Stop, Tally, Watch
 from fullbench.runs.hear import hear
 
 if TYPE_CHECKING:

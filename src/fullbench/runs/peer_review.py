@@ -23,7 +23,7 @@ from fullbench.judges.prompted import Mode, PromptedJudge
 from fullbench.ledger.store import Ledger
 from fullbench.runs import plan
 from fullbench.runs.answer import answer
-from fullbench.runs.engine import Budget, Stop, Tally
+from fullbench.runs.engines import Budget, Stop, Tally
 from fullbench.runs.hear import hear
 from fullbench.runs.progress import watching
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING
 
 from fullbench.core.cases import Usage
-from fullbench.runs.engine import Tally, Watch
+from fullbench.runs.engines import Tally, Watch
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -44,6 +45,28 @@ def clock(seconds: float) -> str:
     return f"{whole // 3600} h {whole % 3600 // 60} min"
 
 
+def wrong(tallies: Iterable[Tally]) -> str:
+    """Faults by kind, and calls that failed.
+
+    >>> wrong([Tally("a", faults=Counter(unreadable=2, refused=1), failures=Counter(reset=4))])
+    '3 faults (2 unreadable, 1 refused), 4 failed'
+    >>> wrong([Tally("a")])
+    '0 faults, 0 failed'
+    """
+    faults: Counter[str] = Counter()
+    failed = 0
+    for tally in tallies:
+        faults += tally.faults
+        failed += tally.failed
+    kinds = ", ".join(f"{count:,} {kind}" for kind, count in faults.most_common())
+    return f"{faults.total():,} faults{f' ({kinds})' if kinds else ''}, {failed:,} failed"
+
+
+def workers(count: int) -> str:
+    """How many workers ask; nothing to say where this machine does it alone."""
+    return f", {count} worker{'s' if count > 1 else ''}" if count else ""
+
+
 class LineWatch:
     """A line every few seconds, for logs and pipes."""
 
@@ -70,10 +93,9 @@ class LineWatch:
         rate = done / max(now - self._started, 1e-9)
         of = "" if self._total is None else f" of {self._total:,}"
         left = "" if self._total is None or not rate else f", about {clock((self._total - seen) / rate)} left"
-        faults = sum(sum(tally.faults.values()) for tally in tallies)
-        failed = sum(tally.failed for tally in tallies)
         spent = sum((tally.usage for tally in tallies), Usage())
-        text = f"{self._what}: {seen:,}{of}, {rate:,.1f}/s, {faults} faults, {failed} failed, {money(spent)}{left}"
+        busy = workers(sum(tally.workers for tally in tallies))
+        text = f"{self._what}: {seen:,}{of}, {rate:,.1f}/s{busy}, {wrong(tallies)}, {money(spent)}{left}"
         self._out.write(text + "\n")
         self._out.flush()
 
@@ -104,11 +126,13 @@ class LiveWatch:
 
     def _draw(self, tally: Tally, now: float) -> None:
         rate = tally.done / max(now - self._started, 1e-9)
-        wrong = sum(tally.faults.values())
-        faults = f"{wrong} faults" + (f", {tally.failed} failed" if tally.failed else "")
         seen = tally.known + tally.done + tally.failed
         self._progress.update(
-            self._tasks[tally.name], completed=seen, rate=f"{rate:,.0f}/s", faults=faults, spent=money(tally.usage)
+            self._tasks[tally.name],
+            completed=seen,
+            rate=f"{rate:,.0f}/s{workers(tally.workers)}",
+            faults=wrong([tally]),
+            spent=money(tally.usage),
         )
 
 

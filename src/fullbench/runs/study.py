@@ -15,15 +15,16 @@ from fullbench.core.errors import InputError
 from fullbench.core.items import Item, Response
 
 _LISTS = {"ballots", "criteria", "contestants", "judges"}
-_PATHS = {"data", "items", "responses", "labels", "ledger", "report"}
+_PATHS = {"data", "items", "responses", "labels", "ledger", "pictures", "report"}
 
 
 @dataclass(frozen=True)
 class Study:
-    """What a study file says. Paths are taken from the folder of the file.
+    """What a study file says. Paths are taken from the folder of the file; `ledger` and `pictures` may be URLs.
 
     Either `benchmark` (with `data`, its released files, where it needs them) or `items`. Responses come from the file
-    `responses`, from the `contestants`, or from both. `labels` are people's verdicts. A benchmark that brings judges
+    `responses`, from the `contestants`, or from both. `labels` are people's verdicts. `engine` says where the asking is
+    done: `here`, or on a Ray cluster (`ray`, `ray:auto`, `ray:HOST:PORT`). A benchmark that brings judges
     and contestants of its own, as the court does, is heard by these where the study names none.
     """
 
@@ -41,7 +42,9 @@ class Study:
     trials: int = 1
     seed: int = 0
     budget: float | None = None
-    ledger: Path = Path("fullbench.ledger")
+    engine: str = "here"
+    ledger: str | Path = Path("fullbench.ledger")
+    pictures: str | Path | None = None
     report: Path | None = None
     path: Path = field(default=Path("study.toml"), compare=False)
 
@@ -120,7 +123,7 @@ def _value(key: str, value: Any, folder: Path, wrong: Any) -> Any:
         raise wrong(key, f"{key} is a text; found {value!r}")
     if key == "orders" and value not in get_args(Orders):
         raise wrong(key, f"unknown orders {value!r}; known: {', '.join(ORDERS)}")
-    return folder / value if key in _PATHS else value
+    return folder / value if key in _PATHS and "://" not in value else value
 
 
 def panel_size(form: Ballot) -> int | None:

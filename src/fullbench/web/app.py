@@ -19,7 +19,9 @@ from fullbench.web.accounts import routes as accounts
 from fullbench.web.accounts.secrets import site_key
 from fullbench.web.api import routes as api
 from fullbench.web.database import engine_for, upgrade, writing
+from fullbench.web.public import acting
 from fullbench.web.public import routes as public
+from fullbench.web.public.updater import keeping_up
 from fullbench.web.settings import Settings
 from fullbench.web.shield import Shield
 from fullbench.web.stopping import before_stopping
@@ -48,7 +50,7 @@ def create_app(settings: Settings) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
-        with before_stopping(hub.close):
+        with before_stopping(hub.close), keeping_up(engine, ledger):
             yield
         if ledger is not None:
             ledger.close()
@@ -74,7 +76,16 @@ def create_app(settings: Settings) -> FastAPI:
 
 
 def _routers() -> list[APIRouter]:
-    pages = [health.router, events.router, pictures.router, accounts.router, people.router, public.router, work.router]
+    pages = [
+        health.router,
+        events.router,
+        pictures.router,
+        accounts.router,
+        people.router,
+        public.router,
+        acting.router,
+        work.router,
+    ]
     return [*pages, api.docs, api.router]
 
 

@@ -52,7 +52,7 @@ def engine_for(url: str) -> Engine:
     if kind in {"postgresql", "postgres"}:
         try:
             return create_engine(
-                parsed.set(drivername="postgresql+psycopg"), pool_size=20, max_overflow=20, pool_pre_ping=True
+                parsed.set(drivername="postgresql+psycopg"), pool_size=10, max_overflow=10, pool_pre_ping=True
             )
         except ModuleNotFoundError as error:
             raise MissingExtra("a PostgreSQL database", "postgres") from error

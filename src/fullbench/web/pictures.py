@@ -13,6 +13,7 @@ import warnings
 from dataclasses import dataclass
 from functools import lru_cache
 from io import BytesIO
+from threading import BoundedSemaphore
 from typing import Annotated, Any
 
 from fastapi import APIRouter, HTTPException, Path, Query, Request
@@ -33,6 +34,8 @@ from fullbench.web.words import key
 SAFE = {"image/png", "image/jpeg", "image/webp", "image/gif"}
 SIZES = (240, 480, 960, 1920)
 FRAMES = 300
+_turns = BoundedSemaphore(2)
+"""So many pictures are decoded at once: a large one takes a quarter of a gigabyte."""
 Digest = Annotated[str, Path(pattern="^[0-9a-f]{64}$")]
 
 router = APIRouter(include_in_schema=False)
@@ -58,7 +61,7 @@ def checked(data: bytes, settings: Settings) -> Checked:
     if media not in SAFE:
         raise InputError(key("This is not a picture that we take: PNG, JPEG, WebP and GIF are."))
     try:
-        with warnings.catch_warnings():
+        with _turns, warnings.catch_warnings():
             warnings.simplefilter("error", Image.DecompressionBombWarning)
             with Image.open(BytesIO(data), formats=[media.removeprefix("image/").upper()]) as image:
                 width, height = image.size
@@ -174,6 +177,6 @@ def served(request: Request, found: Picture, *, veiled: bool, size: int | None) 
 @lru_cache(maxsize=256)
 def _shrunk(found: Picture, size: int, veiled: bool) -> bytes | None:
     """Small pictures are made once while they are wanted; `Picture` compares by digest."""
-    with warnings.catch_warnings():
+    with _turns, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return shrunk(found, size=size, veiled=veiled)

@@ -9,7 +9,8 @@ from urllib.parse import quote
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
-from sqlalchemy.exc import DataError
+from sqlalchemy.exc import DataError, InterfaceError, OperationalError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
 from starlette.exceptions import HTTPException
 
 from fullbench.core.errors import UserError
@@ -26,6 +27,8 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(UserError, _user)
     app.add_exception_handler(DataError, _unstorable)
+    for away in (OperationalError, InterfaceError, PoolTimeout):
+        app.add_exception_handler(away, _away)
     app.add_exception_handler(Exception, _defect)
 
 
@@ -65,6 +68,12 @@ def _user(request: Request, error: Exception) -> Response:
 
 def _unstorable(request: Request, _error: Exception) -> Response:
     return told(request, 400, key("A value cannot be stored: it has a character or a size that no text or number has."))
+
+
+def _away(request: Request, error: Exception) -> Response:
+    log.error("%s %s: the database does not answer (%s)", request.method, request.url.path, type(error).__name__)
+    request.state.user = None
+    return told(request, 503, key("The database does not answer; try again in a moment."), {"Retry-After": "2"})
 
 
 def _defect(request: Request, error: Exception) -> Response:

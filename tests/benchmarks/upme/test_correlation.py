@@ -9,16 +9,12 @@ from hypothesis import strategies as st
 
 from fullbench.benchmarks.court.sample import sample
 from fullbench.benchmarks.upme.asking import correlations
-from fullbench.benchmarks.upme.correlation import (
-    ClipCorrelation,
-    ColourCorrelation,
-    clip,
-    colours_named,
-    colours_shown,
-    windows,
-)
+from fullbench.benchmarks.upme.correlation import ClipCorrelation, clip, windows
+from fullbench.benchmarks.upme.grounded import ColourCorrelation
 from fullbench.core.errors import InputError
 from fullbench.core.items import Item, Response
+from fullbench.models.tools.colours import colour_shares, colours_named
+from fullbench.models.tools.toolbox import opened
 
 KNOWN = sample(7, 14)
 
@@ -75,7 +71,7 @@ def test_nothing_to_compare_is_recused():
 
 @pytest.mark.parametrize("known", [one for one in KNOWN if one.scene.things], ids=lambda one: one.item.id)
 def test_the_colours_shown_are_those_of_the_scene(known):
-    hues = colours_shown(known.item.pictures[0]) - {"black", "white", "grey"}
+    hues = colour_shares(opened(known.item.pictures[0])).keys() - {"black", "white", "grey"}
     assert hues == {thing.colour for thing in known.scene.things}
 
 

@@ -240,7 +240,7 @@ def test_the_layouts_of_both_repositories_and_of_the_hub_are_read(tmp_path: Path
 def test_a_seeing_judge_without_images_is_refused(tmp_path: Path):
     from fullbench.ledger.store import Ledger
     from fullbench.runs import boards
-    from fullbench.runs.engine import Stop
+    from fullbench.runs.engines import Stop
 
     asked = boards.Asked("visitbench", released(), (), "mine", None, "offline:echo", "seeing")
     with Ledger(tmp_path / "l") as ledger, pytest.raises(InputError, match="582 of 582 items are described but"):

@@ -20,6 +20,7 @@ from fullbench.benchmarks.court.questions import Answer, Query, say, solve, unde
 from fullbench.benchmarks.court.scenes import Scene, changed_scene, chart_scene, text_scene, things_scene
 from fullbench.core.cases import Usage
 from fullbench.core.errors import InputError
+from fullbench.core.hearings import wants_a_question
 from fullbench.core.items import Turn
 from fullbench.core.models import Prompt, Reply
 from fullbench.core.pictures import Picture
@@ -86,7 +87,7 @@ class Contestant:
         seen = self._made_out(pictures)
         if (hearing := peers.hearing_in(question.text)) is not None:
             return peers.ruling(hearing, seen, rng)
-        if peers.wants_a_question(question.text):
+        if wants_a_question(question.text):
             of = pictures[-1].digest if pictures else ""
             return peers.question(seen, random.Random(f"{self.label}/{of}/{prompt.seed}"))
         query = _asked_before(prompt.turns) or understand(question.text)

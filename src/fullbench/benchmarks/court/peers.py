@@ -6,26 +6,23 @@ They do both by what their own eyes make out. Who never looks rules by length, f
 from __future__ import annotations
 
 import random
-import re
 from dataclasses import dataclass
 
 from fullbench.benchmarks.court.quality import quality
 from fullbench.benchmarks.court.questions import Query, Task, ask, invent, understand
 from fullbench.benchmarks.court.scenes import Scene, things_scene
 from fullbench.benchmarks.court.words import colours_in, shapes_in
+from fullbench.core import hearings
 from fullbench.core.ballots import LETTERS
 
 MARGIN = 0.1
 """Answers whose worth differs by less than this tie."""
 _TASKS: tuple[Task, ...] = ("count", "colour", "position", "comparison", "existence", "description")
-_RESPONSE = re.compile(r"<(response [A-Z] \w+)>\n(.*?)\n</\1>", re.DOTALL)
-_ASKED = re.compile(r"The question:\n(.*)")
-_CRITERION = re.compile(r"Judge this alone: (.*)")
 
 
 @dataclass(frozen=True)
 class Hearing:
-    """What a reviewer is asked to rule on: the question, the answers in the order shown, and by what."""
+    """What a reviewer is asked to rule on, its question understood."""
 
     query: Query
     answers: tuple[str, ...]
@@ -34,15 +31,9 @@ class Hearing:
 
 def hearing_in(text: str) -> Hearing | None:
     """The hearing that a prompt asks for; None when it asks for something else."""
-    answers = tuple(body for _, body in _RESPONSE.findall(text))
-    asked = _ASKED.search(text)
-    if len(answers) < 2 or asked is None:
-        return None
-    query = understand(asked[1])
-    if query is None:
-        return None
-    criterion = _CRITERION.search(text)
-    return Hearing(query, answers, criterion is not None and "understand" in criterion[1])
+    shown = hearings.hearing_in(text)
+    query = None if shown is None else understand(shown.question)
+    return None if shown is None or query is None else Hearing(query, shown.answers, shown.by_understanding)
 
 
 def ruling(hearing: Hearing, seen: Scene | None, rng: random.Random) -> str:
@@ -65,15 +56,6 @@ def _worth(hearing: Hearing, seen: Scene | None, answer: str) -> float:
     there |= {bar.colour for bar in seen.bars}
     named = {*colours_in(answer), *shapes_in(answer)}
     return 0.5 * quality(hearing.query, seen, answer) + 0.5 * (len(named & there) - len(named - there)) / 4
-
-
-def wants_a_question(text: str) -> bool:
-    """Whether a prompt asks for a question rather than for an answer.
-
-    >>> wants_a_question("Write one question about the picture."), wants_a_question("How many stars are there?")
-    (True, False)
-    """
-    return re.search(r"\b(?:write|pose|generate)\b[^.?]*\bquestion\b", text, re.IGNORECASE) is not None
 
 
 def question(seen: Scene | None, rng: random.Random) -> str:

@@ -1,17 +1,15 @@
-"""How well an answer fits its picture, by two judges that are asked nothing: CLIP, and a tool that knows colours.
+"""How well an answer fits its picture, by CLIP.
 
 CLIP reads a window of so many tokens. A longer answer is cut into five windows of that length whose beginnings lie
 evenly between its first token and the last one that leaves room, and its cosine is the mean over them: what is beside
 the point costs, however long the rest is.
 
-Where no CLIP can be had, `ColourCorrelation` compares the colours that an answer names with those that the picture has.
-It is a tool-grounded correlation of its own and no CLIP score.
+Where no CLIP can be had, see `grounded`.
 """
 
 from __future__ import annotations
 
 import io
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -155,79 +153,3 @@ def _vector(output: Any) -> Floats:
 def clip(folder: str | Path) -> ClipCorrelation:
     """The CLIP model in a folder, as a judge of correlation."""
     return ClipCorrelation(TransformersClip(folder))
-
-
-HUES: Mapping[str, tuple[float, float]] = {
-    "red": (340, 15), "orange": (15, 40), "yellow": (40, 68), "green": (68, 165), "blue": (165, 255),
-    "purple": (255, 300), "pink": (300, 340),
-}  # fmt: skip
-"""From which hue to which, in degrees, a colour goes by its name."""
-_WORDS: Mapping[str, str] = {
-    "red": "red|红", "orange": "orange|橙", "yellow": "yellow|golden|黄", "green": "green|绿", "blue": "blue|azure|蓝",
-    "purple": "purple|violet|紫", "pink": "pink|粉", "black": "black|黑", "white": "white|白", "grey": "gr[ae]y|灰",
-}  # fmt: skip
-_NAMES = re.compile("|".join(rf"(?P<{name}>(?:\b(?=[a-z])|(?![a-z]))(?:{words}))" for name, words in _WORDS.items()))
-LEAST = 0.0015
-"""The share of a picture that a colour must fill to be there."""
-
-
-class ColourCorrelation:
-    """The share of the colours named that the picture has, from -1 (none) to 1 (all). Recused where none is named."""
-
-    name = "colours, tool-grounded"
-
-    def __init__(self) -> None:
-        self._pictures: dict[str, frozenset[str]] = {}
-
-    @property
-    def settings(self) -> Mapping[str, Any]:
-        return {"least": LEAST, "hues": {name: list(span) for name, span in HUES.items()}}
-
-    def hear(self, cases: Iterable[Case]) -> Iterator[Verdict]:
-        for case in cases:
-            marks = [self._fit(case.item.pictures, response.text) for response in case.responses]
-            known = [mark for mark in marks if mark is not None]
-            yield Verdict.of(case, self.name, known if len(known) == len(marks) else "recused")
-
-    def _fit(self, pictures: Sequence[Picture], text: str) -> float | None:
-        named = colours_named(text)
-        if not pictures or not named:
-            return None
-        picture = pictures[-1]
-        if picture.digest not in self._pictures:
-            self._pictures[picture.digest] = colours_shown(picture)
-        return 2 * len(named & self._pictures[picture.digest]) / len(named) - 1
-
-
-def colours_named(text: str) -> frozenset[str]:
-    """The colours that a text names, in English or Chinese.
-
-    >>> sorted(colours_named("Two red stars beside a blue one; 还有绿色的圆形。"))
-    ['blue', 'green', 'red']
-    """
-    return frozenset(found.lastgroup for found in _NAMES.finditer(text.lower()) if found.lastgroup)
-
-
-def colours_shown(picture: Picture) -> frozenset[str]:
-    """The colours that fill a part of the picture worth naming."""
-    import numpy as np
-    from PIL import Image
-
-    with Image.open(io.BytesIO(picture.data())) as opened:
-        small = opened.convert("RGB")
-        small.thumbnail((160, 160))
-        hue, vivid, bright = np.asarray(small.convert("HSV"), dtype=np.float64).reshape(-1, 3).T
-    degrees, vivid, bright = hue * 360 / 255, vivid / 255, bright / 255
-    coloured = (vivid > 0.3) & (bright > 0.25)
-    shares = {
-        name: float((coloured & _between(degrees, *span)).mean()) for name, span in HUES.items()
-    } | {
-        "black": float((bright <= 0.25).mean()),
-        "white": float(((vivid < 0.12) & (bright > 0.85)).mean()),
-        "grey": float(((vivid < 0.15) & (bright > 0.25) & (bright <= 0.85)).mean()),
-    }  # fmt: skip
-    return frozenset(name for name, share in shares.items() if share >= LEAST)
-
-
-def _between(degrees: Floats, begin: float, end: float) -> Any:
-    return (degrees >= begin) & (degrees < end) if begin < end else (degrees >= begin) | (degrees < end)

@@ -9,6 +9,7 @@ from importlib import import_module
 from fullbench.core.errors import InputError
 from fullbench.judges.scorers.classical import number
 from fullbench.judges.scorers.hub import KINDS
+from fullbench.judges.scorers.openclip import OpenClipScorer
 from fullbench.judges.scorers.scorer import CallableScorer, Scorer, ScorerJudge, Span
 
 _MODEL = ("processor", "head", "revision", "device", "precision", "decoder")
@@ -54,6 +55,14 @@ def hub(kind: str, rest: str, options: Mapping[str, str]) -> ScorerJudge:
         own.setdefault("processor", made.processor)
     scorer = made.make(rest or made.source, kind, span=_span(options) or made.span, **own)
     return _judged(scorer, options)
+
+
+def openclip(rest: str, options: Mapping[str, str]) -> ScorerJudge:
+    """The judge that `openclip:ARCHITECTURE?weights=TAG-OR-FILE` names."""
+    known = ("weights", "device", "precision")
+    _known(options, (*known, *_JUDGE))
+    own = {name: options[name] for name in known if name in options}
+    return _judged(OpenClipScorer(rest, span=_span(options) or (-1.0, 1.0), **own), options)
 
 
 def function(rest: str, options: Mapping[str, str]) -> ScorerJudge:

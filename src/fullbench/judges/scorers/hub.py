@@ -1,239 +1,74 @@
-"""Score models through transformers, from a hub name or a local folder: CLIP and its like, BLIP ITM, heads on top.
-
-Torch is loaded when the first picture is prepared. On a GPU models run in half precision. Everything that changes a
-score is in the settings: the model, its revision, the sizes of its weight files, the precision.
-"""
+"""Score models through transformers, from a hub name or a local folder: CLIP and its like, BLIP ITM, heads on top."""
 
 from __future__ import annotations
 
-import threading
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from importlib.util import find_spec
 from pathlib import Path
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from fullbench.core.errors import InputError, MissingExtra
-from fullbench.core.items import digest
-from fullbench.core.pictures import Picture
-from fullbench.judges.scorers.recipe import Recipe, available, pixels, plain_jpeg
+from fullbench.judges.scorers.recipe import Recipe
+from fullbench.judges.scorers.running import TorchScorer, each_once, identity, unit
 from fullbench.judges.scorers.scorer import Span
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-PRECISIONS = ("auto", "float32", "float16", "bfloat16")
-DECODERS = ("pillow", "gpu")
-_READERS = 3
-_WEIGHTS = {".safetensors", ".bin", ".pt", ".pth"}
-
 
 @dataclass(eq=False)
-class HubScorer(ABC):
+class HubScorer(TorchScorer):
     """A model of transformers with its processor.
 
-    `source` is a hub name or a folder, `processor` another one where the tokenizer lies elsewhere, `head` a file with
-    the layers on top. `device` is `cpu`, `cuda`, ... or `auto`; `precision` is `auto` (half on a GPU) or a type's name.
-    `decoder` is `pillow`, or `gpu` to decode JPEGs on the card; what the card should not decode goes through Pillow
-    all the same.
+    `processor` is another name or folder where the tokenizer lies elsewhere, `head` a file with the layers on top.
     """
 
-    source: str
     kind: str = "clip"
     processor: str = ""
     head: str = ""
     revision: str = ""
-    device: str = "auto"
-    precision: str = "auto"
-    span: Span | None = None
-    decoder: str = "pillow"
-    _lock: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False)
-    _model: Any = field(default=None, init=False, repr=False)
     _tools: Any = field(default=None, init=False, repr=False)
     _layers: list[Any] = field(default_factory=list, init=False, repr=False)
-    _recipe: Recipe | None = field(default=None, init=False, repr=False)
-    _local: threading.local = field(default_factory=threading.local, init=False, repr=False)
-    _shared: SimpleNamespace = field(default_factory=SimpleNamespace, init=False, repr=False)
-    _turn: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        if not self.source:
-            raise InputError(f"{self.kind} needs a model: give a hub name or a folder, such as {self.kind}:./my-model")
-        if self.precision not in PRECISIONS:
-            raise InputError(f"unknown precision {self.precision!r}; known: {', '.join(PRECISIONS)}")
-        if self.decoder not in DECODERS:
-            raise InputError(f"unknown decoder {self.decoder!r}; known: {', '.join(DECODERS)}")
+        super().__post_init__()
         if self.head and not Path(self.head).is_file():
             raise InputError("there is no such file; the head is a .safetensors or .pth file", path=self.head)
 
-    @property
-    def name(self) -> str:
-        return f"{self.kind}:{Path(self.source).name if Path(self.source).is_dir() else self.source}"
+    def _particulars(self) -> Mapping[str, Any]:
+        return {"revision": self.revision, "head": identity(self.head)}
 
-    @property
-    def settings(self) -> Mapping[str, Any]:
-        return {
-            "kind": self.kind,
-            "model": digest(_fingerprint(Path(self.source))) if Path(self.source).is_dir() else self.source,
-            "revision": self.revision,
-            "head": digest(_fingerprint(Path(self.head))) if self.head else "",
-            "precision": self._where()[1],
-            "span": self.span,
-            **({"decoder": self.decoder} if self.decoder != "pillow" else {}),
-        }
-
-    @property
-    def threads(self) -> int:
-        """How many threads should read pictures: few where the GPU decodes, for they only stand in its way."""
-        return _READERS if self.decoder == "gpu" else 0
-
-    def raw(self, picture: Picture) -> Any | None:
-        """The file of a picture that is decoded on the GPU; None for one that goes through `prepare`."""
-        if self.decoder != "gpu":
-            return None
-        return plain_jpeg(picture)
-
-    def prepare(self, image: Image) -> Any:
-        """The picture as the model's pixels."""
-        self._load()
-        if self._recipe is not None:
-            import torch
-
-            return torch.from_numpy(self._recipe.cut(image))
+    def _pixels(self, image: Image) -> Any:
         return self._tools.image_processor(images=image, return_tensors="pt")["pixel_values"][0]
-
-    def collate(self, prepared: Sequence[Any]) -> Any:
-        """A batch of pixels on the model's device, from what `prepare` made and from files that the GPU decodes."""
-        import torch
-
-        self._load()
-        device, dtype = self._model.device, self._model.dtype
-        with torch.inference_mode(), self._stream():
-            if self._recipe is None:
-                batch = torch.stack(list(prepared)).to(device, dtype)
-            else:
-                files = [one for one in prepared if one.dim() == 1]
-                decoded = iter(pixels(files, self._recipe, device, dtype) if files else ())
-                seen = [next(decoded) if one.dim() == 1 else one for one in prepared]
-                if not files or len(files) == len(seen):
-                    batch = torch.stack(seen).to(device)
-                else:
-                    batch = torch.stack([one.to(device, dtype) for one in seen])
-                batch = self._recipe.colours(batch, dtype)
-            self._settle()
-        return batch
-
-    def score(self, prompts: Sequence[str], prepared: Any) -> list[float]:
-        """Scores of one batch, as `collate` put it together.
-
-        On a GPU the next batch may be sent while this one is waited for, so that the card never stands idle.
-        """
-        import torch
-
-        self._load()
-        batch = prepared if isinstance(prepared, torch.Tensor) else self.collate(prepared)
-        with torch.inference_mode(), self._stream():
-            words = self._read(list(prompts))
-            self._settle()
-        with torch.inference_mode(), self._turn, self._stream(shared=True):
-            found = self._scores(words, batch).float().flatten().to("cpu", non_blocking=True)
-            done = torch.cuda.current_stream(batch.device).record_event() if batch.is_cuda else None
-        if done is not None:
-            done.synchronize()
-        scores: list[float] = found.tolist()
-        return scores
-
-    def _stream(self, *, shared: bool = False) -> Any:
-        """Where this thread's work on the card queues up: decoding in the thread's own, before others; scoring in one.
-
-        On a CPU there is nothing to queue.
-        """
-        device = self._model.device
-        if device.type != "cuda":
-            return nullcontext()
-        import torch
-
-        place = self._shared if shared else self._local
-        if not hasattr(place, "stream"):
-            place.stream = torch.cuda.Stream(device, priority=0 if shared else -1)
-        return torch.cuda.stream(place.stream)
-
-    def _settle(self) -> None:
-        """Wait for what this thread has sent to the card, before another queue goes on with it."""
-        if self._model.device.type == "cuda":
-            import torch
-
-            torch.cuda.current_stream(self._model.device).synchronize()
-
-    def _read(self, prompts: list[str]) -> Any:
-        """What can be made of the prompts before the pictures come: their tokens, unless a kind knows more."""
-        return self._words(prompts, padding=True)
-
-    @abstractmethod
-    def _scores(self, words: Any, pixels: Any) -> Any:
-        """A tensor with one score for each prompt, as `_read` gave them, and picture."""
 
     @abstractmethod
     def _class(self) -> Any:
         """The class of transformers that the model is loaded with."""
 
-    def _load(self) -> None:
-        with self._lock:
-            if self._model is not None:
-                return
-            try:
-                import torch
-                from transformers import AutoProcessor
-            except ImportError as error:
-                raise MissingExtra(f"the judge {self.name}", "local") from error
-            device, precision = self._where()
-            dtype = getattr(torch, precision)
-            where = {"revision": self.revision} if self.revision else {}
-            try:
-                self._tools = AutoProcessor.from_pretrained(self.processor or self.source, backend="pil")
-                model = self._class().from_pretrained(self.source, dtype=dtype, **where)
-                if self.head:
-                    self._layers = [(w.to(device, dtype), b.to(device, dtype)) for w, b in _linear(Path(self.head))]
-            except (OSError, ValueError, KeyError) as error:
-                reason = str(error).strip().splitlines()[0]
-                raise InputError(f"the model {self.source!r} cannot be loaded ({reason})") from error
-            self._recipe = Recipe.of(self._tools.image_processor)
-            if self.decoder == "gpu" and (self._recipe is None or not available()):
-                raise InputError(
-                    f"{self.name}: decoder=gpu needs a GPU, a torchvision that decodes on it, and a processor that "
-                    "only resizes, crops and normalises; leave the option out"
-                )
-            if device.startswith("cuda"):
-                torch.set_num_threads(1)  # what is left to the CPU is small, and more threads would only fight decoding
-            self._model = model.to(device).eval()
+    def _open(self, device: str, dtype: Any) -> Any:
+        try:
+            from transformers import AutoProcessor
+        except ImportError as error:
+            raise MissingExtra(f"the judge {self.name}", "local") from error
+        where = {"revision": self.revision} if self.revision else {}
+        self._tools = AutoProcessor.from_pretrained(self.processor or self.source, backend="pil")
+        self._recipe = Recipe.of(self._tools.image_processor)
+        if self.head:
+            self._layers = [(w.to(device, dtype), b.to(device, dtype)) for w, b in _linear(Path(self.head))]
+        return self._class().from_pretrained(self.source, dtype=dtype, **where)
 
-    def _where(self) -> tuple[str, str]:
-        """Device and precision, `auto` settled by this machine: half precision on a GPU, single on a CPU.
-
-        What is settled is part of the name, so that scores of two precisions never pass for one judge's. Without torch
-        nothing can be scored, and `auto` stands.
-        """
-        device, precision = self.device, self.precision
-        if "auto" in {device, precision} and find_spec("torch") is not None:
-            import torch
-
-            if device == "auto":
-                device = "cuda" if torch.cuda.is_available() else "cpu"
-            if precision == "auto":
-                precision = "float16" if device.startswith("cuda") else "float32"
-        return device, precision
+    def _read(self, prompts: list[str]) -> Any:
+        return self._words(prompts, padding=True)
 
     def _words(self, prompts: list[str], **how: Any) -> Any:
         """Prompts as tokens on the model's device, cut to what it takes."""
         tokens = self._tools.tokenizer(prompts, return_tensors="pt", truncation=True, **how)
-        return tokens.to(self._model.device)
+        return tokens.to(self._place)
 
     def _embed(self, pixels: Any) -> Any:
         """The embeddings of pictures, of length one, by a model that has a side for pictures alone."""
-        return _unit(self._model.get_image_features(pixel_values=pixels))
+        return unit(self._model.get_image_features(pixel_values=pixels))
 
     def _through_head(self, features: Any) -> Any:
         for weight, bias in self._layers:
@@ -250,10 +85,10 @@ class ContrastScorer(HubScorer):
         return AutoModel
 
     def _read(self, prompts: list[str]) -> Any:
-        places = {prompt: place for place, prompt in enumerate(dict.fromkeys(prompts))}
+        unique, places = each_once(prompts)
         siglip = self._model.config.model_type.startswith("siglip")
-        words = self._words(list(places), padding="max_length" if siglip else True)
-        return _unit(self._model.get_text_features(**words))[[places[prompt] for prompt in prompts]]
+        words = self._words(unique, padding="max_length" if siglip else True)
+        return unit(self._model.get_text_features(**words))[places]
 
     def _scores(self, words: Any, pixels: Any) -> Any:
         return (self._embed(pixels) * words).sum(-1)
@@ -271,7 +106,7 @@ class MatchScorer(HubScorer):
     def _read(self, prompts: list[str]) -> Any:
         if self._model.config.model_type == "blip-2":
             asked = self._tools(text=prompts, padding=True, truncation=True, return_tensors="pt")
-            return {name: asked[name].to(self._model.device) for name in ("input_ids", "attention_mask")}
+            return {name: asked[name].to(self._place) for name in ("input_ids", "attention_mask")}
         words = self._words(prompts, padding=True)
         words.pop("token_type_ids", None)
         return words
@@ -347,12 +182,6 @@ KINDS: Mapping[str, Kind] = {
 }
 
 
-def _unit(features: Any) -> Any:
-    """Embeddings of length one, from whatever shape the model gives them in."""
-    vectors = getattr(features, "pooler_output", features)
-    return vectors / vectors.norm(dim=-1, keepdim=True)
-
-
 def _linear(path: Path) -> list[tuple[Any, Any]]:
     """The linear layers of a head, in order: weights and biases of a file such as the authors release."""
     import torch
@@ -373,18 +202,3 @@ def _linear(path: Path) -> list[tuple[Any, Any]]:
 
 def _place(name: str) -> tuple[int, ...]:
     return tuple(int(part) for part in name.split(".") if part.isdigit())
-
-
-def _fingerprint(path: Path) -> list[Any]:
-    """What tells one set of weights from another without reading gigabytes: names, sizes, both ends of each file."""
-    files = [path] if path.is_file() else sorted(file for file in path.rglob("*") if file.is_file())
-    found: list[Any] = []
-    for file in files:
-        size = file.stat().st_size
-        with file.open("rb") as data:
-            ends = data.read(65536)
-            if file.suffix in _WEIGHTS and size > 2 * 65536:
-                data.seek(-65536, 2)
-                ends += data.read()
-        found.append([file.name, size, ends.hex()])
-    return found

@@ -9,7 +9,7 @@ from typing import cast
 from sqlalchemy import Connection, insert, select, update
 
 from fullbench.core.errors import InputError
-from fullbench.web.accounts import users
+from fullbench.web.accounts import passwords, users
 from fullbench.web.accounts.secrets import digest, new_id, new_secret
 from fullbench.web.accounts.tables import invitations
 from fullbench.web.accounts.users import Role, User
@@ -90,6 +90,15 @@ def accept(connection: Connection, secret: str, name: str, password: str) -> Use
     if took.rowcount != 1:
         raise InputError(key("This invitation is used up or has ended; ask for a new one."))
     return user
+
+
+def accepted(connection: Connection, secret: str, name: str, password: str) -> User | None:
+    """Who used this link, if these are that person's name and password: the form was sent twice."""
+    used_by = connection.execute(
+        select(invitations.c.used_by).where(invitations.c.digest == digest(secret))
+    ).scalar_one_or_none()
+    user, kept = users.login(connection, name)
+    return user if user is not None and user.id == used_by and passwords.matches(password, kept) else None
 
 
 def revoke(connection: Connection, invitation_id: str) -> bool:

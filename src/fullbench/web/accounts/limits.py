@@ -7,6 +7,7 @@ at once do not slip through, and taken back when it succeeds.
 from __future__ import annotations
 
 import time
+from ipaddress import IPv6Address, ip_address, ip_network
 
 from sqlalchemy import Connection, delete, func, insert, select
 
@@ -46,4 +47,17 @@ def succeeded(connection: Connection, key: bytes, name: str, address: str) -> No
 
 
 def _keys(key: bytes, name: str, address: str) -> tuple[str, str]:
-    return signed(key, "attempt by name", name), signed(key, "attempt by address", address)
+    return signed(key, "attempt by name", name), signed(key, "attempt by address", household(address))
+
+
+def household(address: str) -> str:
+    """The address as it is counted: of IPv6 the network, since one machine has as many addresses there as it likes.
+
+    >>> household("2001:db8::1") == household("2001:db8::ffff"), household("192.0.2.7")
+    (True, '192.0.2.7')
+    """
+    try:
+        parsed = ip_address(address)
+    except ValueError:
+        return address
+    return str(ip_network((address, 64), strict=False)) if isinstance(parsed, IPv6Address) else address

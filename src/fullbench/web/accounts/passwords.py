@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from functools import cache
+from threading import BoundedSemaphore
 
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerifyMismatchError
@@ -14,6 +15,8 @@ from fullbench.web.words import key
 SHORTEST = 10
 LONGEST = 256
 _FEW = 4
+_turns = BoundedSemaphore(4)
+"""A hash takes 64 MB; so many are made at once, and a flood of sign-ins waits instead of filling the memory."""
 
 
 @cache
@@ -42,13 +45,15 @@ def check(password: str, name: str) -> None:
 
 def hashed(password: str) -> str:
     """What is kept of a password."""
-    return _hasher().hash(_normal(password))
+    with _turns:
+        return _hasher().hash(_normal(password))
 
 
 def matches(password: str, kept: str | None) -> bool:
     """Whether this is the password. Without a kept hash the same work is done, and the answer is no."""
     try:
-        _hasher().verify(_dummy() if kept is None else kept, _normal(password))
+        with _turns:
+            _hasher().verify(_dummy() if kept is None else kept, _normal(password))
     except (VerifyMismatchError, InvalidHashError):
         return False
     return kept is not None

@@ -95,7 +95,9 @@ def join_page(request: Request, secret: str, connection: Database) -> Response:
 
 @router.post("/join/{secret}")
 def join(request: Request, secret: str, connection: Database, *, name: Text, password: Text, again: Text) -> Response:
-    """Make the account and sign in."""
+    """Make the account and sign in; a second time, as by a double click, is as good as one."""
+    if (already := invitations.accepted(connection, secret, name, password)) is not None:
+        return _enter(request, already, "/", connection)
     try:
         if password != again:
             raise InputError(key("The two passwords differ."))

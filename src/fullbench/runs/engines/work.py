@@ -1,7 +1,8 @@
-"""The engine of this machine: ask what is due, keep what comes back, stop when told.
+"""The work of a run: ask what is due, keep what comes back, stop when told.
 
 Answering and hearing are the same work: tasks stream in, those that the ledger knows are passed over, the rest are
-asked, each outcome is kept before the next is waited for. Memory does not grow with the number of tasks.
+asked, each outcome is kept before the next is waited for. Memory does not grow with the number of tasks. An engine
+decides only where the asking is done: looking up, counting money and keeping stay in the process that was started.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ class Outcome(Protocol):
 
 @dataclass
 class Tally:
-    """What came of one judge's or contestant's work."""
+    """What came of one judge's or contestant's work. `workers` are those of a cluster that ask right now."""
 
     name: str
     known: int = 0
@@ -43,6 +44,7 @@ class Tally:
     usage: Usage = NOTHING
     stopped: str = ""
     seconds: float = 0.0
+    workers: int = 0
 
     @property
     def failed(self) -> int:
@@ -100,6 +102,19 @@ class Stop:
         self.reason = self.reason or reason
 
 
+Ask = Callable[[Iterable[Any]], Iterator[Any]]
+"""Takes tasks lazily and gives one outcome for each, in any order."""
+
+
+class Recipe(Protocol):
+    """How a worker elsewhere comes to ask: it is sent there, and called there. `gpu` says whether one would help."""
+
+    @property
+    def gpu(self) -> bool: ...
+
+    def __call__(self) -> Ask: ...
+
+
 @dataclass(frozen=True)
 class Job(Generic[Task]):
     """One judge's or contestant's work: where tasks come from, which are known, how to ask, where outcomes go."""
@@ -109,14 +124,38 @@ class Job(Generic[Task]):
     key: Callable[[Task], Key]
     known: Callable[[Sequence[Key]], set[Key]]
     enter: Callable[[Sequence[Task]], None]
-    ask: Callable[[Iterable[Task]], Iterator[Any]]
-    keep: Callable[[Any], Key]
+    ask: Ask
+    recipe: Recipe
+    settles: Callable[[Any], Key]
+    keep: Callable[[Any], None]
     sole: Callable[[], AbstractContextManager[Any]]
     flush: Callable[[], None]
 
 
+class Engine(Protocol):
+    """Where the asking is done."""
+
+    def ask(self, job: Job[Any], tasks: Iterable[Any], tally: Tally, stop: Stop) -> Iterator[Any]:
+        """One outcome for each task, as they come. Tasks are pulled only when there is room for them."""
+
+
+class Here:
+    """This machine, this process."""
+
+    def ask(self, job: Job[Any], tasks: Iterable[Any], tally: Tally, stop: Stop) -> Iterator[Any]:
+        return job.ask(tasks)
+
+
+HERE = Here()
+
+
 def work(
-    jobs: Sequence[Job[Any]], *, budget: Budget | None = None, stop: Stop | None = None, watch: Watch | None = None
+    jobs: Sequence[Job[Any]],
+    *,
+    engine: Engine = HERE,
+    budget: Budget | None = None,
+    stop: Stop | None = None,
+    watch: Watch | None = None,
 ) -> list[Tally]:
     """Do all jobs, side by side when there are several, each in a thread of its own.
 
@@ -130,7 +169,7 @@ def work(
         started = time.monotonic()
         try:
             with job.sole():
-                _work(job, tally, budget, stop, watch)
+                _work(job, tally, engine, stop, budget=budget, watch=watch)
         except BaseException:
             stop.pull("another one failed")
             raise
@@ -147,7 +186,9 @@ def work(
     return tallies
 
 
-def _work(job: Job[Task], tally: Tally, budget: Budget | None, stop: Stop, watch: Watch | None) -> None:
+def _work(
+    job: Job[Task], tally: Tally, engine: Engine, stop: Stop, *, budget: Budget | None, watch: Watch | None
+) -> None:
     open_: set[Key] = set()
 
     def due() -> Iterator[Task]:
@@ -162,8 +203,9 @@ def _work(job: Job[Task], tally: Tally, budget: Budget | None, stop: Stop, watch
             yield task
 
     try:
-        for outcome in job.ask(due()):
-            open_.discard(job.keep(outcome))
+        for outcome in engine.ask(job, due(), tally, stop):
+            job.keep(outcome)
+            open_.discard(job.settles(outcome))
             tally.usage += outcome.usage
             if isinstance(outcome, Failure):
                 tally.failures[outcome.error] += 1

@@ -1,0 +1,140 @@
+"""Tokens a second through the critic's training loop, beside a bare loop over the same packed rows in the same run.
+
+On a GPU: a Qwen2 of half a billion random weights, bfloat16 arithmetic, rows of 2,048 tokens. Without one: a tiny
+one. Needs torch, transformers and numpy alone: `PYTHONPATH=src python -m scripts.bench.critic`.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Any
+
+from fullbench.training.critic.batches import collate
+from fullbench.training.critic.encoding import Example, Piece, members, micro_batches
+from fullbench.training.critic.loop import Loop
+from fullbench.training.critic.objectives import Words
+from fullbench.training.critic.processes import Processes
+from fullbench.training.critic.settings import Settings
+from scripts.bench import Row
+
+
+@dataclass(frozen=True)
+class Size:
+    """What is trained, and on how much."""
+
+    what: str
+    config: dict[str, Any]
+    source: int
+    prompts: tuple[int, int]
+    targets: tuple[int, int]
+    batch: int
+    micro: int
+    steps: int
+
+
+LARGE = Size(
+    "Qwen2 0.5B, bfloat16, rows of 2,048",
+    {"hidden_size": 896, "intermediate_size": 4864, "num_hidden_layers": 24, "num_attention_heads": 14,
+     "num_key_value_heads": 2, "vocab_size": 151_936, "max_position_embeddings": 4096, "tie_word_embeddings": True},
+    1920, (300, 900), (10, 120), 128, 16, 6,
+)  # fmt: skip
+SMALL = Size(
+    "a tiny Qwen2, float32, rows of 256",
+    {"hidden_size": 64, "intermediate_size": 256, "num_hidden_layers": 2, "num_attention_heads": 4,
+     "num_key_value_heads": 2, "vocab_size": 8_192, "max_position_embeddings": 512, "tie_word_embeddings": True},
+    224, (40, 150), (4, 32), 32, 4, 4,
+)  # fmt: skip
+
+
+def _examples(size: Size, count: int) -> list[Example]:
+    rng = random.Random(0)
+    made = []
+    for _ in range(count):
+        start, more = rng.randint(*size.prompts), rng.randint(*size.targets)
+        ids = tuple(rng.randrange(size.config["vocab_size"]) for _ in range(start + more))
+        made.append(Example((Piece(ids, start),), 1.0))
+    return made
+
+
+def _timed(work: Callable[[int], object], steps: int, wait: Callable[[], object]) -> float:
+    wait()
+    started = time.perf_counter()
+    for step in range(steps):
+        work(step)
+    wait()
+    return time.perf_counter() - started
+
+
+def _bare(model: Any, loop: Loop) -> Callable[[int], object]:
+    """What one would write by hand: transformers' own loss over ready tensors, AdamW, clipping; no log, no masks."""
+    import torch
+
+    cuda = loop.processes.device.startswith("cuda")
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-5, weight_decay=0.05, fused=cuda)
+    ready = []
+    for step in range(loop.steps):
+        chosen = [loop.examples[place] for place in members(step, len(loop.examples), loop.settings)]
+        batches = []
+        for rows in micro_batches(chosen, loop.settings):
+            batch = collate(chosen, rows, packed=True, pad=0).to(loop.processes.device)
+            labels = torch.full_like(batch.ids, -100).flatten()
+            labels[batch.pick + 1] = batch.labels
+            batches.append((batch.ids, batch.positions, labels.view_as(batch.ids)))
+        ready.append(batches)
+
+    def step(number: int) -> None:
+        for ids, positions, labels in ready[number]:
+            with loop.arithmetic():
+                loss = model(input_ids=ids, position_ids=positions, labels=labels, use_cache=False).loss
+            (loss / len(ready[number])).backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+
+    return step
+
+
+def main() -> list[Row]:
+    """Tokens a second, padding not counted; larger is better."""
+    if find_spec("torch") is None or find_spec("transformers") is None:
+        print("left out: training a critic, since torch is not installed (scripts/localtorch.sh)")
+        return []
+    import torch
+    import transformers
+
+    cuda = torch.cuda.is_available()
+    size = LARGE if cuda else SMALL
+    if not cuda:
+        torch.set_num_threads(1)
+    torch.manual_seed(0)
+    device = "cuda:0" if cuda else "cpu"
+    model = transformers.Qwen2ForCausalLM(transformers.Qwen2Config(**size.config)).to(device).train()
+    examples = _examples(size, size.batch * size.steps)
+    settings = Settings(
+        epochs=1, batch=size.batch, micro=size.micro, source=size.source, target=size.targets[1] + 8, pack=True
+    )
+    loop = Loop(model, Words(), examples, settings, 0, cuda, Processes(device=device))
+    bare = _bare(model, loop)
+    wait = torch.cuda.synchronize if cuda else (lambda: None)
+    tokens = sum(example.tokens for example in examples)
+    for warm in (loop.step, bare):
+        _timed(warm, 2, wait)
+    ours, theirs = [], []
+    for _ in range(3):
+        ours.append(tokens / _timed(lambda step: float(loop.step(step)[0]), size.steps, wait))
+        theirs.append(tokens / _timed(bare, size.steps, wait))
+    print("ours", [round(one) for one in ours], "bare", [round(one) for one in theirs], file=sys.stderr)
+    rows = [Row.of(f"train a critic, packed, {size.what}", max(ours), max(theirs), "a bare loop", "tokens/s")]
+    if cuda:
+        print(f"peak memory {torch.cuda.max_memory_allocated() / 2**30:.1f} GiB, both loops", file=sys.stderr)
+    return rows
+
+
+if __name__ == "__main__":
+    for row in main():
+        print(row)

@@ -1,0 +1,31 @@
+"""`fullbench plan`: what a study would ask, and what that takes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fullbench.cli.common import JsonOption, ledger_if_any, show
+
+
+def plan(
+    study: Annotated[Path, typer.Argument(help="The study, a TOML file.")],
+    ledger: Annotated[str | None, typer.Option("--ledger", help="Instead of the study's own ledger.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Say what a study would ask: calls, tokens, dollars live and in batches, and time. Nothing is asked.
+
+    What the ledger holds is known already. Verdicts on answers that are still to be given are counted too, where the
+    benchmark can say which cases there will be. For one's own files: fullbench judge ... --dry-run.
+
+    Example: fullbench plan study.toml
+    """
+    from fullbench.runs.conduct import Conductor
+    from fullbench.runs.study import Study
+
+    read = Study.read(study)
+    conductor = Conductor(read)
+    with ledger_if_any(ledger or read.ledger) as book:
+        show([conductor.plan(book)], as_json=as_json)

@@ -1,0 +1,239 @@
+"""Score models on torch: pictures prepared in threads, batches put together while others are scored, one device.
+
+Torch is loaded when the first picture is prepared. On a GPU models run in half precision. Everything that changes a
+score is in the settings: the model, the sizes and ends of its weight files, the precision.
+"""
+
+from __future__ import annotations
+
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+from fullbench.core.errors import InputError, MissingExtra
+from fullbench.core.items import digest
+from fullbench.core.pictures import Picture
+from fullbench.core.weights import fingerprint
+from fullbench.judges.scorers.recipe import Recipe, available, pixels, plain_jpeg
+from fullbench.judges.scorers.scorer import Span
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+PRECISIONS = ("auto", "float32", "float16", "bfloat16")
+DECODERS = ("pillow", "gpu")
+_READERS = 3
+
+
+@dataclass(eq=False)
+class TorchScorer(ABC):
+    """A model on torch.
+
+    `source` is a name or a folder. `device` is `cpu`, `cuda`, ... or `auto`; `precision` is `auto` (half on a GPU) or
+    a type's name. `decoder` is `pillow`, or `gpu` to decode JPEGs on the card; what the card should not decode goes
+    through Pillow all the same.
+    """
+
+    source: str
+    kind: str
+    device: str = "auto"
+    precision: str = "auto"
+    span: Span | None = None
+    decoder: str = "pillow"
+    _lock: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False)
+    _model: Any = field(default=None, init=False, repr=False)
+    _place: Any = field(default=None, init=False, repr=False)
+    _type: Any = field(default=None, init=False, repr=False)
+    _recipe: Recipe | None = field(default=None, init=False, repr=False)
+    _local: threading.local = field(default_factory=threading.local, init=False, repr=False)
+    _shared: SimpleNamespace = field(default_factory=SimpleNamespace, init=False, repr=False)
+    _turn: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if not self.source:
+            raise InputError(f"{self.kind} needs a model: give a hub name or a folder, such as {self.kind}:./my-model")
+        if self.precision not in PRECISIONS:
+            raise InputError(f"unknown precision {self.precision!r}; known: {', '.join(PRECISIONS)}")
+        if self.decoder not in DECODERS:
+            raise InputError(f"unknown decoder {self.decoder!r}; known: {', '.join(DECODERS)}")
+
+    @property
+    def name(self) -> str:
+        return f"{self.kind}:{Path(self.source).name if Path(self.source).is_dir() else self.source}"
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        return {
+            "kind": self.kind,
+            "model": identity(self.source),
+            **self._particulars(),
+            "precision": self._where()[1],
+            "span": self.span,
+            **({"decoder": self.decoder} if self.decoder != "pillow" else {}),
+        }
+
+    @abstractmethod
+    def _particulars(self) -> Mapping[str, Any]:
+        """What else changes a score of this kind of model."""
+
+    @property
+    def threads(self) -> int:
+        """How many threads should read pictures: few where the GPU decodes, for they only stand in its way."""
+        return _READERS if self.decoder == "gpu" else 0
+
+    def raw(self, picture: Picture) -> Any | None:
+        """The file of a picture that is decoded on the GPU; None for one that goes through `prepare`."""
+        if self.decoder != "gpu":
+            return None
+        return plain_jpeg(picture)
+
+    def prepare(self, image: Image) -> Any:
+        """The picture as the model's pixels."""
+        self._load()
+        if self._recipe is not None:
+            import torch
+
+            return torch.from_numpy(self._recipe.cut(image))
+        return self._pixels(image)
+
+    def collate(self, prepared: Sequence[Any]) -> Any:
+        """A batch of pixels on the model's device, from what `prepare` made and from files that the GPU decodes."""
+        import torch
+
+        self._load()
+        device, dtype = self._place, self._type
+        with torch.inference_mode(), self._stream():
+            if self._recipe is None:
+                batch = torch.stack(list(prepared)).to(device, dtype)
+            else:
+                files = [one for one in prepared if one.dim() == 1]
+                decoded = iter(pixels(files, self._recipe, device, dtype) if files else ())
+                seen = [next(decoded) if one.dim() == 1 else one for one in prepared]
+                if not files or len(files) == len(seen):
+                    batch = torch.stack(seen).to(device)
+                else:
+                    batch = torch.stack([one.to(device, dtype) for one in seen])
+                batch = self._recipe.colours(batch, dtype)
+            self._settle()
+        return batch
+
+    def score(self, prompts: Sequence[str], prepared: Any) -> list[float]:
+        """Scores of one batch, as `collate` put it together.
+
+        On a GPU the next batch may be sent while this one is waited for, so that the card never stands idle.
+        """
+        import torch
+
+        self._load()
+        batch = prepared if isinstance(prepared, torch.Tensor) else self.collate(prepared)
+        with torch.inference_mode(), self._stream():
+            words = self._read(list(prompts))
+            self._settle()
+        with torch.inference_mode(), self._turn, self._stream(shared=True):
+            found = self._scores(words, batch).float().flatten().to("cpu", non_blocking=True)
+            done = torch.cuda.current_stream(batch.device).record_event() if batch.is_cuda else None
+        if done is not None:
+            done.synchronize()
+        scores: list[float] = found.tolist()
+        return scores
+
+    def _stream(self, *, shared: bool = False) -> Any:
+        """Where this thread's work on the card queues up: decoding in the thread's own, before others; scoring in one.
+
+        On a CPU there is nothing to queue.
+        """
+        device = self._place
+        if device.type != "cuda":
+            return nullcontext()
+        import torch
+
+        place = self._shared if shared else self._local
+        if not hasattr(place, "stream"):
+            place.stream = torch.cuda.Stream(device, priority=0 if shared else -1)
+        return torch.cuda.stream(place.stream)
+
+    def _settle(self) -> None:
+        """Wait for what this thread has sent to the card, before another queue goes on with it."""
+        if self._place.type == "cuda":
+            import torch
+
+            torch.cuda.current_stream(self._place).synchronize()
+
+    @abstractmethod
+    def _pixels(self, image: Image) -> Any:
+        """A picture as the model's own tools prepare it, where there is no recipe."""
+
+    @abstractmethod
+    def _read(self, prompts: list[str]) -> Any:
+        """What can be made of the prompts before the pictures come."""
+
+    @abstractmethod
+    def _scores(self, words: Any, pixels: Any) -> Any:
+        """A tensor with one score for each prompt, as `_read` gave them, and picture."""
+
+    @abstractmethod
+    def _open(self, device: str, dtype: Any) -> Any:
+        """Load the model and its tools; set `_recipe` where the tools do nothing but what a recipe says."""
+
+    def _load(self) -> None:
+        with self._lock:
+            if self._model is not None:
+                return
+            try:
+                import torch
+            except ImportError as error:
+                raise MissingExtra(f"the judge {self.name}", "local") from error
+            device, precision = self._where()
+            self._place, self._type = torch.device(device), getattr(torch, precision)
+            try:
+                model = self._open(device, self._type)
+            except (OSError, ValueError, KeyError, RuntimeError) as error:
+                reason = str(error).strip().splitlines()[0]
+                raise InputError(f"the model {self.source!r} cannot be loaded ({reason})") from error
+            if self.decoder == "gpu" and (self._recipe is None or not available()):
+                raise InputError(
+                    f"{self.name}: decoder=gpu needs a GPU, a torchvision that decodes on it, and a processor that "
+                    "only resizes, crops and normalises; leave the option out"
+                )
+            if device.startswith("cuda"):
+                torch.set_num_threads(1)  # what is left to the CPU is small, and more threads would only fight decoding
+            self._model = model.to(device).eval()
+
+    def _where(self) -> tuple[str, str]:
+        """Device and precision, `auto` settled by this machine: half precision on a GPU, single on a CPU.
+
+        What is settled is part of the name, so that scores of two precisions never pass for one judge's. Without torch
+        nothing can be scored, and `auto` stands.
+        """
+        device, precision = self.device, self.precision
+        if "auto" in {device, precision} and find_spec("torch") is not None:
+            import torch
+
+            if device == "auto":
+                device = "cuda" if torch.cuda.is_available() else "cpu"
+            if precision == "auto":
+                precision = "float16" if device.startswith("cuda") else "float32"
+        return device, precision
+
+
+def identity(source: str) -> str:
+    """What a name stands for: the digest of a file or folder, or the name itself."""
+    return digest(fingerprint(Path(source))) if source and Path(source).exists() else source
+
+
+def unit(features: Any) -> Any:
+    """Embeddings of length one, from whatever shape the model gives them in."""
+    vectors = getattr(features, "pooler_output", features)
+    return vectors / vectors.norm(dim=-1, keepdim=True)
+
+
+def each_once(prompts: Sequence[str]) -> tuple[list[str], list[int]]:
+    """Every prompt once, and where each of those given stands among them."""
+    places = {prompt: place for place, prompt in enumerate(dict.fromkeys(prompts))}
+    return list(places), [places[prompt] for prompt in prompts]

@@ -1,0 +1,150 @@
+"""Pictures in a bucket of an S3-compatible store, each under the digest of its bytes.
+
+`s3://bucket/prefix`; the endpoint, region and keys come from the usual AWS variables or files, the endpoint also from
+the address: `s3://bucket/prefix?endpoint=http://host:9000`. What is read is kept in a folder of this machine too.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from fullbench.core.errors import InputError, LedgerError, MissingExtra
+from fullbench.core.pictures import Picture
+from fullbench.ledger.pictures import Kept, PictureFolder
+
+
+class BucketPicture(Picture):
+    """A picture whose bytes are fetched when they are first wanted; equal to any other of the same bytes."""
+
+    __slots__ = ("_bucket",)
+    _bucket: PictureBucket
+
+    def __init__(self, digest: str, media: str, bucket: PictureBucket) -> None:
+        object.__setattr__(self, "digest", digest)
+        object.__setattr__(self, "media", media)
+        object.__setattr__(self, "_bucket", bucket)
+
+    @property
+    def source(self) -> Path:
+        return self._bucket.fetch(self.digest, self.media)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Picture) and (self.digest, self.media) == (other.digest, other.media)
+
+    __hash__ = Picture.__hash__
+
+
+class PictureBucket:
+    """`PREFIX/ab/abcdef...` in a bucket: put when absent, checked against the digest when fetched."""
+
+    def __init__(self, url: str, cache: Path | None = None) -> None:
+        parts = urlsplit(url)
+        if not parts.netloc:
+            raise LedgerError(f"{url}: a place for pictures in a bucket looks like s3://bucket/prefix")
+        self.place = url
+        self.bucket = parts.netloc
+        self.prefix = parts.path.strip("/")
+        self._endpoint = parse_qs(parts.query).get("endpoint", [None])[0]
+        self._cache = PictureFolder(cache or _cache())
+        self._there: set[str] = set()
+
+    def has(self, digest: str) -> bool:
+        from botocore.exceptions import ClientError
+
+        if digest in self._there:
+            return True
+        with self._plainly():
+            try:
+                self._client.head_object(Bucket=self.bucket, Key=self._key(digest))
+            except ClientError as error:
+                if error.response.get("ResponseMetadata", {}).get("HTTPStatusCode") == 404:
+                    return False
+                raise
+        self._there.add(digest)
+        return True
+
+    def keep(self, picture: Picture) -> None:
+        if self.has(picture.digest):
+            return
+        with self._plainly():
+            self._client.put_object(
+                Bucket=self.bucket, Key=self._key(picture.digest), Body=picture.data(), ContentType=picture.media
+            )
+        self._there.add(picture.digest)
+
+    def find(self, digest: str, media: str) -> Picture:
+        return BucketPicture(digest, media, self)
+
+    def fetch(self, digest: str, media: str) -> Path:
+        """The picture in this machine's folder, fetched where it is missing or damaged there."""
+        path = self._cache.path(digest)
+        if self._cache.has(digest):
+            try:
+                Picture(digest, media, path).data()
+            except InputError:
+                path.unlink(missing_ok=True)
+            else:
+                return path
+        with self._plainly():
+            data = self._client.get_object(Bucket=self.bucket, Key=self._key(digest))["Body"].read()
+        if Picture.as_given(data, data).digest != digest:
+            raise LedgerError(f"{self.place}: the picture {digest} there has other bytes than its name says")
+        self._cache.write(digest, data)
+        return path
+
+    def all(self) -> Iterator[Kept]:
+        with self._plainly():
+            pages = self._client.get_paginator("list_objects_v2").paginate(
+                Bucket=self.bucket, Prefix=f"{self.prefix}/" if self.prefix else ""
+            )
+            for page in pages:
+                for entry in page.get("Contents", ()):
+                    name = entry["Key"].rpartition("/")[2]
+                    yield Kept(name, entry["Size"], entry["LastModified"].timestamp())
+
+    def remove(self, digest: str) -> None:
+        with self._plainly():
+            self._client.delete_object(Bucket=self.bucket, Key=self._key(digest))
+        self._there.discard(digest)
+
+    def _key(self, digest: str) -> str:
+        return "/".join(filter(None, (self.prefix, digest[:2], digest)))
+
+    @cached_property
+    def _client(self) -> Any:
+        try:
+            import boto3
+            from botocore.config import Config
+        except ImportError as error:
+            raise MissingExtra("pictures in a bucket", "s3") from error
+        settings = Config(retries={"mode": "standard", "max_attempts": 5}, connect_timeout=10, read_timeout=60)
+        with self._plainly():
+            return boto3.session.Session().client("s3", endpoint_url=self._endpoint, config=settings)
+
+    @contextmanager
+    def _plainly(self) -> Iterator[None]:
+        try:
+            from botocore.exceptions import BotoCoreError, ClientError
+        except ImportError as error:
+            raise MissingExtra("pictures in a bucket", "s3") from error
+        try:
+            yield
+        except (BotoCoreError, ClientError) as error:
+            raise LedgerError(
+                f"{self.place}: the bucket could not be used ({error}); check that it exists, the endpoint "
+                "(AWS_ENDPOINT_URL, or ?endpoint=) and the keys (AWS_ACCESS_KEY_ID and its like, or a profile)"
+            ) from error
+
+
+def _cache() -> Path:
+    """The folder of this machine for pictures that came from a bucket; `FULLBENCH_CACHE` names another."""
+    from platformdirs import user_cache_path
+
+    named = os.environ.get("FULLBENCH_CACHE")
+    return (Path(named) if named else user_cache_path("fullbench")) / "pictures"

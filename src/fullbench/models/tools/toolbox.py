@@ -1,0 +1,105 @@
+"""Some of the tools together: they look at each picture once, and what they noted is kept."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cache
+from io import BytesIO
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Protocol
+
+from fullbench.core.errors import InputError
+from fullbench.core.items import digest
+from fullbench.core.pictures import Picture
+from fullbench.models.pictures import cache_folder, flat, write_whole
+from fullbench.models.tools.colours import Colours
+from fullbench.models.tools.notes import Notes
+from fullbench.models.tools.objects import Objects
+from fullbench.models.tools.text import Text
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+
+class Tool(Protocol):
+    """Looks at a picture and notes something, as a JSON value. What changes its notes changes its version."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def version(self) -> str: ...
+
+    def look(self, image: Image) -> Any: ...
+
+
+TOOLS: Mapping[str, Callable[[], Tool]] = {"objects": Objects, "text": Text, "colours": Colours}
+_LOOKING = Lock()
+
+
+@cache
+def tool(name: str) -> Tool:
+    """The tool of that name, made once; one that lacks a package says which."""
+    if name not in TOOLS:
+        raise InputError(f"there is no tool {name!r}; known: {', '.join(TOOLS)}, and none")
+    return TOOLS[name]()
+
+
+@dataclass(frozen=True)
+class Toolbox:
+    """Some tools. Notes are kept by the picture's digest and the tool's version, in memory and in the cache folder."""
+
+    tools: Sequence[Tool]
+    _kept: dict[str, Notes] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    @classmethod
+    def named(cls, names: str) -> Toolbox:
+        """Tools by name with plus signs between, in any order: `objects+text+colours`, or `none`."""
+        asked = [] if names == "none" else names.split("+")
+        twice = sorted({name for name in asked if asked.count(name) > 1})
+        if twice:
+            raise InputError(f"the tool {twice[0]!r} is named twice in {names!r}; keep one")
+        made = {name: tool(name) for name in asked}
+        return cls([made[name] for name in TOOLS if name in made])
+
+    @property
+    def name(self) -> str:
+        return "+".join(each.name for each in self.tools) or "none"
+
+    @property
+    def versions(self) -> dict[str, str]:
+        return {each.name: each.version for each in self.tools}
+
+    def notes(self, picture: Picture) -> Notes:
+        """What the tools note about a picture."""
+        if picture.digest not in self._kept:
+            self._kept[picture.digest] = Notes.of({each.name: _looked(each, picture) for each in self.tools})
+        return self._kept[picture.digest]
+
+
+def _looked(each: Tool, picture: Picture) -> Any:
+    """What a tool noted, now or before. Tools are not safe to share between threads, so one looks at a time."""
+    file = cache_folder() / "notes" / f"{picture.digest[:32]}-{each.name}-{digest(each.version)[:8]}.json"
+    with suppress(OSError, ValueError):
+        return json.loads(file.read_text(encoding="utf-8"))
+    with _LOOKING:
+        noted = each.look(opened(picture))
+    with suppress(OSError):
+        write_whole(file, json.dumps(noted, ensure_ascii=False).encode())
+    return noted
+
+
+def opened(picture: Picture) -> Image:
+    """The picture as it is meant to be seen: upright, in three colours."""
+    from PIL import Image, ImageOps
+
+    try:
+        with Image.open(BytesIO(picture.data())) as image:
+            return flat(ImageOps.exif_transpose(image)).convert("RGB")
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
+        where = picture.source if isinstance(picture.source, Path) else None
+        raise InputError(f"the picture {picture.digest[:12]} cannot be decoded ({error})", path=where) from error

@@ -1,0 +1,35 @@
+"""Engines: where the asking of a run is done. This machine, or a cluster of machines."""
+
+from fullbench.runs.engines.naming import engine
+from fullbench.runs.engines.recipes import remade
+from fullbench.runs.engines.work import (
+    HERE,
+    LOOKUP,
+    Ask,
+    Budget,
+    Engine,
+    Job,
+    Key,
+    Recipe,
+    Stop,
+    Tally,
+    Watch,
+    work,
+)
+
+__all__ = [
+    "HERE",
+    "LOOKUP",
+    "Ask",
+    "Budget",
+    "Engine",
+    "Job",
+    "Key",
+    "Recipe",
+    "Stop",
+    "Tally",
+    "Watch",
+    "engine",
+    "remade",
+    "work",
+]

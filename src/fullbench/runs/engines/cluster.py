@@ -1,0 +1,147 @@
+"""The engine of a cluster: Ray starts workers where there is room, and the run hands them their tasks.
+
+The run itself stays where it was started: it looks up what is due, counts the money and writes the ledger. Each worker
+holds a short queue; what it has ruled comes back within a moment and is kept before anything else. When a worker or its
+machine dies, what it had not given back is handed to another one: that alone is asked again.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import socket
+import threading
+import uuid
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+from fullbench.core.errors import EngineError, MissingExtra
+from fullbench.runs.engines.crew import Crew, contract
+from fullbench.runs.engines.office import Office
+from fullbench.runs.engines.work import Job, Stop, Tally
+
+NAMESPACE = "fullbench"
+KNOCK_SECONDS = 5
+_TRIES = 20
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """Where a cluster is, and how many workers each judge or contestant gets there.
+
+    Without an address Ray is started on this machine and ends with the run. There is one worker on every machine (on
+    every GPU for score models), at least `least` in all and `most` at most.
+    """
+
+    address: str = ""
+    least: int = 1
+    most: int = 1_000
+
+    @contextmanager
+    def opened(self) -> Iterator[RayEngine]:
+        """Join the cluster, or start one, for as long as the run takes."""
+        ray = _ray()
+        run = uuid.uuid4().hex
+        with _signals_kept():
+            _join(ray, self.address)
+        try:
+            office = _office(ray, run)
+            try:
+                yield RayEngine(ray, office, self.least, self.most)
+            finally:
+                if ray.get(office.close.remote(run)):
+                    ray.kill(office)
+        finally:
+            with _signals_kept():
+                ray.shutdown()
+
+
+class RayEngine:
+    """Asks by way of workers on a cluster."""
+
+    def __init__(self, ray: ModuleType, office: Any, least: int, most: int) -> None:
+        self._ray, self._office = ray, office
+        self._least, self._most = least, most
+
+    def sized(self, least: int, most: int) -> RayEngine:
+        """The same cluster with another number of workers for each judge or contestant."""
+        return RayEngine(self._ray, self._office, least, most)
+
+    def ask(self, job: Job[Any], tasks: Iterable[Any], tally: Tally, stop: Stop) -> Iterator[Any]:
+        """One outcome for each task, as they come."""
+        size = self._least, self._most
+        with Crew(self._ray, contract(self._ray, self._office, job), job, tally, size) as crew:
+            yield from crew.ask(iter(tasks), stop)
+
+
+def _ray() -> ModuleType:
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    try:
+        import ray
+    except ImportError as error:
+        raise MissingExtra("the engine 'ray'", "ray") from error
+    found: ModuleType = ray
+    return found
+
+
+def _join(ray: ModuleType, address: str) -> None:
+    if ray.is_initialized():
+        raise EngineError("this process is connected to a Ray cluster already; end that with ray.shutdown() first")
+    quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR, "namespace": NAMESPACE}
+    if not address:
+        ray.init(address="local", include_dashboard=False, **quiet)
+        return
+    try:
+        _knock(address)
+        ray.init(address=address, **quiet)
+    except (OSError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
+        ray.shutdown()
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
+        raise EngineError(
+            f"the Ray cluster at {address!r} cannot be joined ({reason}); start it with 'ray start --head', and give "
+            "ray:auto on one of its machines, ray:HOST:6379 or ray://HOST:10001"
+        ) from error
+
+
+def _knock(address: str) -> None:
+    """See whether anybody is there at all: Ray itself would wait for minutes."""
+    host, colon, port = address.removeprefix("ray://").rpartition(":")
+    if not colon:
+        return
+    if not port.isdecimal():
+        raise ValueError(f"{port!r} is no port")
+    with socket.create_connection((host, int(port)), timeout=KNOCK_SECONDS):
+        return
+
+
+def _office(ray: ModuleType, run: str) -> Any:
+    """The office that keeps the limits of all runs on this cluster; made where there is none."""
+    actor = ray.remote(Office).options(
+        name="limits", lifetime="detached", get_if_exists=True, num_cpus=0, max_restarts=-1, max_task_retries=-1
+    )
+    for _ in range(_TRIES):
+        try:
+            office = actor.remote()
+            if ray.get(office.open.remote(run)):
+                return office
+        except ray.exceptions.RayActorError:
+            continue
+    raise EngineError("the actor 'limits' of the Ray cluster does not answer; start the run again")
+
+
+@contextmanager
+def _signals_kept() -> Iterator[None]:
+    """Ray takes over the signals of the process; they stay as they were."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,1 @@
+"""Training models of one's own."""

@@ -1,0 +1,141 @@
+"""Is the critic any good? Six figures on answers it did not learn from, beside what needs no learning at all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from fullbench.benchmarks.align_mm import agreement
+from fullbench.core.cases import Case, Failure, Verdict
+from fullbench.core.errors import InputError
+from fullbench.core.models import Judge
+from fullbench.core.readers import read_rows
+from fullbench.core.record import Record
+from fullbench.core.results import Cell, Table
+from fullbench.reports.cells import Gaps
+from fullbench.reports.standard import faults
+from fullbench.stats import weighted
+from fullbench.stats.agreement import absolute_error
+from fullbench.stats.comparison import paired_difference
+from fullbench.training.critic.folder import Critic, judge_in
+from fullbench.training.critic.ruling import CUT
+from fullbench.training.critic.scored import Scored, tagged
+
+
+@dataclass(frozen=True)
+class Constant:
+    """A judge that gives every answer the same mark: what a critic has to beat."""
+
+    name: str
+    mark: float
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        return {"mark": self.mark}
+
+    def hear(self, cases: Iterable[Case]) -> Iterator[Verdict]:
+        for case in cases:
+            yield Verdict.of(case, self.name, (self.mark,))
+
+
+def usual(critic: Critic) -> Constant:
+    """The median of the marks that were trained on: no other constant has a smaller absolute error on them."""
+    scale = critic.asking.scale
+    mark = min(range(scale.low, scale.high + 1), key=lambda one: (abs(one - float(critic.trained["median"])), one))
+    return Constant(f"always {mark}", float(mark))
+
+
+def held_out(scored: Sequence[Scored]) -> list[Scored]:
+    """What was not trained on."""
+    found = [one for one in scored if one.split != "train"]
+    if not found:
+        raise InputError("every scored answer was trained on: none is left to try the critic on")
+    return found
+
+
+def tried(record: Record, scored: Sequence[Scored], judges: Sequence[Judge], people: str = "human") -> Record:
+    """The people's labels with what the judges say of the answers that were held out, each heard once."""
+    cases = {one.case.key: one.case for one in held_out(scored)}
+    verdicts: list[Verdict] = []
+    for judge in judges:
+        for outcome in judge.hear(cases.values()):
+            if isinstance(outcome, Failure):
+                raise InputError(f"{judge.name} gave no reply: {outcome.error}")
+            verdicts.append(outcome)
+    labels = tuple(one for one in record.verdicts if one.judge == people)
+    return tagged(Record((*labels, *verdicts), record.items, record.responses), scored)
+
+
+def report(
+    record: Record,
+    scored: Sequence[Scored],
+    folder: Path,
+    *,
+    before: Judge | None = None,
+    people: str = "human",
+    device: str = "auto",
+    seed: int = 0,
+) -> list[Table]:
+    """The six figures of the critic in a folder beside those of a constant and of its base; what changed; the faults.
+
+    Everything is heard on answers that it did not learn from.
+    """
+    critic, after = Critic.read(folder), judge_in(folder, device=device)
+    judges = [usual(critic), *([before] if before else []), after]
+    heard = tried(record, scored, judges, people)
+    spec, marked = critic.asking.ballot, heard.where(fault=None)
+    found = [*agreement.tables(heard, people, spec=spec, seed=seed), errors(heard, critic, people, seed=seed)]
+    if before and {before.name, after.name} <= set(marked.judges):
+        found.append(agreement.before_after(marked, before.name, after.name, people, spec=spec, seed=seed))
+    own = heard.where(lambda verdict: verdict.judge in {judge.name for judge in judges[1:]})
+    return [*found, _cut(faults(own), own)]
+
+
+def errors(record: Record, critic: Critic, people: str = "human", *, seed: int = 0) -> Table:
+    """How far off each judge is, beside answering the mean of the training marks every time."""
+    gaps = Gaps()
+    rows: list[list[Cell]] = []
+    for judge, parts in agreement.pairings(record, people, spec=critic.asking.ballot).items():
+        pairs = parts["all"]
+        given, truth = [pair.marks[0] for pair in pairs], [pair.other[0] for pair in pairs]
+        constant, items = [critic.mean] * len(pairs), [pair.verdict.item for pair in pairs]
+        ways = (
+            partial(absolute_error, given, truth, cluster=items, seed=seed),
+            partial(absolute_error, constant, truth, cluster=items, seed=seed),
+            partial(paired_difference, weighted.absolute_error, given, constant, truth, cluster=items, seed=seed),
+        )
+        rows.append([judge, *(gaps.cell(judge, way) for way in ways)])
+    notes = [
+        f"Mean absolute error on answers that were not trained on. The mean of those that were is {critic.mean:.2f}, "
+        "taken as it is, though no ballot would hold it. Below 0 in the last column is better than the mean.",
+        *gaps.notes,
+    ]
+    columns = ("judge", "e", "e of the mean", "difference")
+    return Table("errors", "Beside always answering the mean", columns, rows, notes, {"seed": seed})
+
+
+def _cut(table: Table, record: Record) -> Table:
+    """The table with a sentence about the answers that were cut."""
+    cut = sum(CUT in verdict.earlier for verdict in record)
+    note = f"{cut} answers were longer than the window and were cut at their end."
+    return replace(table, notes=(*table.notes, note)) if cut else table
+
+
+def resplit(folder: Path, record: Record) -> Record:
+    """The record with every response tagged by what the critic's training made of it.
+
+    Of responses that training did not have, those of contestants it never saw are `external`; those to items that it
+    learned from are `train`, for the words of the question are known; the rest is `internal`.
+    """
+    rows = [row for _, row in read_rows(folder / "run" / "split.jsonl")]
+    known = {(str(row["item"]), str(row["contestant"])): str(row["split"]) for row in rows}
+    items = {item for (item, _), split in known.items() if split == "train"}
+    seen = {contestant for (_, contestant), split in known.items() if split == "train"}
+    said = {}
+    for place, response in record.responses.items():
+        new = "external" if response.contestant not in seen else "train" if response.item in items else "internal"
+        said[place] = replace(response, tags={**response.tags, "split": known.get(place, new)})
+    return Record(record.verdicts, record.items, said)

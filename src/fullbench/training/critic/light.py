@@ -1,0 +1,160 @@
+"""The light critic: a linear head over the words of question and answer. It needs no torch and learns in seconds.
+
+It knows which words and turns of phrase people mark high or low, and nothing of what is true: a baseline that a larger
+critic has to beat, and a judge where there is nothing else.
+"""
+
+from __future__ import annotations
+
+import io
+import zlib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fullbench.core.cases import Case, Verdict
+from fullbench.core.errors import InputError
+from fullbench.core.items import digest
+from fullbench.core.writers import replacing
+from fullbench.judges.rules import length_of, words_of
+from fullbench.training.critic.folder import Critic
+from fullbench.training.critic.ruling import alone, numbered, recuses
+from fullbench.training.critic.scored import Scored
+
+Floats = npt.NDArray[np.float64]
+SIZE = 1 << 16
+"""How many places features are hashed to."""
+STRENGTHS = (1.0, 2.0, 4.0, 8.0)
+_FOLDS = 3
+_LENGTHS = 2
+
+
+def features(case: Case) -> tuple[list[int], list[float]]:
+    """Where and what: the answer's words and pairs of words, the question's, those the answer shares with the
+    reference, and how long the answer is. Each group has length 1, so that long answers do not count more."""
+    question, answer = words_of(case.item.question), words_of(case.responses[0].text)
+    groups = {"a": _grams(answer), "q": _grams(question)}
+    if case.item.reference:
+        wanted = set(words_of(case.item.reference))
+        groups["r"] = [word for word in answer if word in wanted]
+        groups["n"] = [word for word in wanted if word not in set(answer)]
+    places: list[int] = []
+    values: list[float] = []
+    for name, grams in groups.items():
+        counts = Counter(zlib.crc32(f"{name}/{gram}".encode()) for gram in grams)
+        length = sum(count * count for count in counts.values()) ** 0.5 or 1.0
+        for code, count in counts.items():
+            places.append(code % (SIZE - _LENGTHS))
+            values.append((1 if code & (1 << 31) else -1) * count / length)
+    size = float(np.log(length_of(case.responses[0].text))) / 10
+    return [*places, SIZE - 2, SIZE - 1], [*values, size, size * size]
+
+
+def _grams(words: Sequence[str]) -> list[str]:
+    return [*words, *(f"{one} {two}" for one, two in pairwise(words))]
+
+
+def matrix(cases: Sequence[Case]) -> Any:
+    """The features of cases, a row each."""
+    from scipy.sparse import csr_array
+
+    rows = [features(case) for case in cases]
+    ends = np.cumsum([0, *(len(places) for places, _ in rows)])
+    places = np.array([place for one, _ in rows for place in one], dtype=np.int64)
+    values = np.array([value for _, one in rows for value in one], dtype=np.float64)
+    return csr_array((values, places, ends), shape=(len(rows), SIZE))
+
+
+def ridge(rows: Any, marks: Floats, strength: float) -> Floats:
+    """The weights of a ridge regression (Hoerl and Kennard 1970, doi:10.1080/00401706.1970.10488634)."""
+    from scipy.sparse.linalg import lsqr
+
+    found: Floats = lsqr(rows, marks, damp=strength**0.5, atol=1e-5, btol=1e-5)[0]
+    return found
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A head that was learned: weights over features, the mean mark, and the strength that was chosen."""
+
+    weights: Floats
+    mean: float
+    deviation: float
+    strength: float
+
+
+def fit(scored: Sequence[Scored], seed: int = 0) -> Fitted:
+    """Learn from scores. How strongly weights are held down is chosen by trying each strength on held-out items."""
+    marks = np.array([one.mark for one in scored])
+    rows = matrix([one.case for one in scored])
+    fold = np.array([int(digest([seed, one.case.item.id])[:8], 16) % _FOLDS for one in scored])
+    strength = min(STRENGTHS, key=lambda tried: _error(rows, marks, fold, tried))
+    mean, deviation = float(marks.mean()), float(marks.std())
+    return Fitted(ridge(rows, marks - mean, strength), mean, deviation or 1.0, strength)
+
+
+def _error(rows: Any, marks: Floats, fold: npt.NDArray[np.int64], strength: float) -> float:
+    """The mean absolute error on items that were left out in turn."""
+    errors: list[Floats] = []
+    for held in range(_FOLDS):
+        inside, outside = np.flatnonzero(fold != held), np.flatnonzero(fold == held)
+        if not len(inside) or not len(outside):
+            continue
+        mean = marks[inside].mean()
+        given = mean + rows[outside] @ ridge(rows[inside], marks[inside] - mean, strength)
+        errors.append(np.abs(given - marks[outside]))
+    return float(np.concatenate(errors).mean()) if errors else 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class LightJudge:
+    """The judge that a light critic is."""
+
+    label: str
+    critic: Critic
+    weights: Floats
+
+    @classmethod
+    def read(cls, folder: Path, critic: Critic) -> LightJudge:
+        file = folder / "model" / "weights.npy"
+        try:
+            weights = np.load(file, allow_pickle=False)
+        except (OSError, ValueError) as error:
+            raise InputError(f"the weights cannot be read ({error})", path=file) from error
+        if weights.shape != (SIZE,):
+            raise InputError(f"the weights have the shape {weights.shape}; {SIZE} were expected", path=file)
+        return cls(folder.resolve().name, critic, weights)
+
+    @cached_property
+    def settings(self) -> Mapping[str, Any]:
+        told = digest(self.weights.astype("<f8").tobytes().hex())
+        return {"weights": told, "mean": self.critic.mean, "asking": self.critic.asking.values}
+
+    @cached_property
+    def name(self) -> str:
+        return f"{self.label}+light#{digest(self.settings)[:8]}"
+
+    def hear(self, cases: Iterable[Case]) -> Iterator[Verdict]:
+        """One verdict a case, in order."""
+        asking = self.critic.asking
+        for case in cases:
+            if reason := recuses(case, asking):
+                yield Verdict.of(case, self.name, "recused", text=reason)
+                continue
+            rows = matrix(list(alone(case, asking.scale)))
+            yield numbered(case, self.name, (self.critic.mean + rows @ self.weights).tolist(), asking.scale)
+
+
+def write_weights(weights: Floats, folder: Path) -> None:
+    """The weights as a file, whole or not at all."""
+    out = io.BytesIO()
+    np.save(out, weights, allow_pickle=False)
+    with replacing(folder / "weights.npy") as part:
+        part.write_bytes(out.getvalue())

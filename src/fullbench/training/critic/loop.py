@@ -1,0 +1,147 @@
+"""The training loop: plain torch, so that it runs wherever torch does.
+
+Every step is a function of the settings, the step's number and the weights: the order of examples and the noise of
+dropout come from the seed and the step. So a run that was killed goes on with the losses it would have had.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from fullbench.training.critic.batches import collate
+from fullbench.training.critic.checkpoints import Kept, Line
+from fullbench.training.critic.encoding import Example, members, micro_batches, steps_of
+from fullbench.training.critic.objectives import Objective
+from fullbench.training.critic.processes import Processes
+from fullbench.training.critic.settings import Settings
+
+
+def never() -> bool:
+    """Nobody wants to stop."""
+    return False
+
+
+class Watch(Protocol):
+    """Whoever wants to know how it goes."""
+
+    def step(self, done: int, steps: int, loss: float, tokens: int) -> None: ...
+
+
+@dataclass
+class Loop:
+    """A model that learns from examples.
+
+    `bfloat16` makes arithmetic half precision; weights and the optimizer stay in single precision, since a step of
+    1e-5 is lost in half. `stop` is asked after each step; when it says so, the state is kept and the loop ends.
+    """
+
+    model: Any
+    objective: Objective
+    examples: Sequence[Example]
+    settings: Settings
+    pad: int = 0
+    bfloat16: bool = False
+    processes: Processes = field(default_factory=Processes)
+    kept: Kept | None = None
+    watch: Watch | None = None
+    stop: Callable[[], bool] = never
+
+    def __post_init__(self) -> None:
+        import torch
+
+        self.parameters = [one for one in self.model.parameters() if one.requires_grad]
+        matrices = [one for one in self.parameters if one.dim() > 1]
+        rest = [one for one in self.parameters if one.dim() <= 1]
+        groups = [{"params": matrices, "weight_decay": self.settings.weight_decay}]
+        groups += [{"params": rest, "weight_decay": 0.0}] if rest else []
+        fused = self.processes.device.startswith("cuda")
+        self.optimizer = torch.optim.AdamW(groups, lr=self.settings.lr, fused=fused)
+        self.steps = steps_of(len(self.examples), self.settings)
+        self.losses: list[Line] = []
+
+    def run(self) -> bool:
+        """Train to the end, from where the last checkpoint left off; False where it was stopped before."""
+        self.processes.same(self.parameters)
+        self._resume()
+        self.model.train()
+        while len(self.losses) < self.steps:
+            self._advance()
+            done = len(self.losses)
+            halted = self.processes.any(self.stop())
+            if halted or done == self.steps or done % self.settings.save_every == 0:
+                self._save()
+            if halted and done < self.steps:
+                return False
+        return True
+
+    def _advance(self) -> None:
+        started, step = time.perf_counter(), len(self.losses)
+        loss, tokens = self.step(step)
+        told = float(loss)
+        spent = time.perf_counter() - started
+        rate = self.settings.rate(step, self.steps)
+        self.losses.append({"step": step, "loss": told, "lr": rate, "tokens": tokens, "seconds": spent})
+        if self.watch is not None and self.processes.first:
+            self.watch.step(step + 1, self.steps, told, tokens)
+
+    def step(self, step: int) -> tuple[Any, int]:
+        """One step: the mean loss over its examples, as a tensor, and how many tokens went through, over all
+        processes."""
+        import torch
+
+        chosen = [self.examples[place] for place in members(step, len(self.examples), self.settings)]
+        count = self.objective.count(chosen)
+        tokens = sum(example.tokens for example in chosen)
+        torch.manual_seed(hash((self.settings.seed, step, self.processes.rank)) % 2**63)
+        loss = torch.zeros((), device=self.processes.device)
+        for rows in micro_batches(chosen, self.settings)[self.processes.rank :: self.processes.world]:
+            batch = collate(chosen, rows, packed=self.settings.pack, pad=self.pad).to(self.processes.device)
+            with self.arithmetic():
+                part = self.objective.total(self.model, batch) / count
+            part.backward()
+            loss += part.detach()
+        self.processes.add([loss, *self._gradients()])
+        torch.nn.utils.clip_grad_norm_(self.parameters, self.settings.clip)
+        for group in self.optimizer.param_groups:
+            group["lr"] = self.settings.rate(step, self.steps)
+        self.optimizer.step()
+        self.optimizer.zero_grad(set_to_none=True)
+        return loss, tokens
+
+    def _gradients(self) -> list[Any]:
+        """All gradients, with zeros where this process had no row, so that sums over processes meet."""
+        import torch
+
+        if self.processes.world > 1:
+            for one in self.parameters:
+                if one.grad is None:
+                    one.grad = torch.zeros_like(one)
+        return [one.grad for one in self.parameters if one.grad is not None]
+
+    def arithmetic(self) -> Any:
+        """The precision that sums are made in."""
+        import torch
+
+        kind = "cuda" if self.processes.device.startswith("cuda") else "cpu"
+        return torch.autocast(kind, dtype=torch.bfloat16) if self.bfloat16 else nullcontext()
+
+    def _resume(self) -> None:
+        found = None if self.kept is None else self.kept.load(self.processes.device)
+        if found is None:
+            return
+        state, self.losses = found
+        trained = {name: one for name, one in self.model.named_parameters() if one.requires_grad}
+        for name, value in state["weights"].items():
+            trained[name].data.copy_(value)
+        self.optimizer.load_state_dict(state["optimizer"])
+
+    def _save(self) -> None:
+        if self.kept is None or not self.processes.first:
+            return
+        trained = {name: one.detach() for name, one in self.model.named_parameters() if one.requires_grad}
+        state = {"weights": trained, "optimizer": self.optimizer.state_dict(), "losses": self.losses}
+        self.kept.save(state, self.losses)

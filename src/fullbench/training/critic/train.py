@@ -1,0 +1,185 @@
+"""From scored answers to a folder with a critic."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from statistics import fmean, median, pstdev
+from typing import Any
+
+from fullbench import __version__
+from fullbench.core.errors import InputError
+from fullbench.core.items import digest
+from fullbench.core.models import Judge
+from fullbench.core.writers import write_rows
+from fullbench.training.critic.asking import Asking
+from fullbench.training.critic.checkpoints import Kept
+from fullbench.training.critic.encoding import Encoder, Example, encode, steps_of
+from fullbench.training.critic.folder import Critic
+from fullbench.training.critic.loop import Loop, Watch, never
+from fullbench.training.critic.objectives import Number, Objective, Preference, Words, log_probabilities
+from fullbench.training.critic.processes import Processes
+from fullbench.training.critic.scored import Scored
+from fullbench.training.critic.settings import Settings
+
+Say = Callable[[str], None]
+BRIEF = 256
+"""How long a base model may talk before it counts as having given no ruling."""
+
+
+def _silent(_: str) -> None: ...
+
+
+@dataclass
+class Training:
+    """A training run: what it learns from, with what, and where to.
+
+    `say` gets sentences for the person; `stop` is asked after every step.
+    """
+
+    scored: Sequence[Scored]
+    asking: Asking
+    settings: Settings
+    base: str
+    out: Path
+    chat_template: str = ""
+    device: str = "auto"
+    watch: Watch | None = None
+    say: Say = _silent
+    stop: Callable[[], bool] = never
+
+    def run(self) -> bool:
+        """Train and write the folder; False where it was stopped before the end. A finished folder is left alone."""
+        if not self.learned:
+            raise InputError("nothing is left to train on; give more scores, or hold back less with --share")
+        if (self.out / "critic.json").exists():
+            self.kept.claim(self._asked())
+            self.say(f"The critic in {self.out} is trained already.")
+            return True
+        return self._light() if self.settings.kind == "light" else self._deep()
+
+    @property
+    def kept(self) -> Kept:
+        return Kept(self.out / "run")
+
+    @property
+    def first(self) -> bool:
+        """Whether this process is the one that writes and speaks."""
+        return os.environ.get("RANK", "0") == "0"
+
+    def untrained(self) -> Judge | None:
+        """The base model asked in the same way, to compare with; None where there is nothing to ask it."""
+        if self.settings.kind not in {"sft", "dpo"}:
+            return None
+        from fullbench.models.local import TransformersModel
+
+        most = min(self.settings.target, BRIEF)
+        model = TransformersModel(
+            self.base, device=self.device, max_tokens=most, label="base", chat_template=self.chat_template
+        )
+        return self.asking.judge(model)
+
+    @property
+    def learned(self) -> list[Scored]:
+        return [one for one in self.scored if one.split == "train"]
+
+    def _asked(self) -> dict[str, Any]:
+        """All that a run depends on: where it differs, it is another run."""
+        data = digest([[one.case.key, one.mark, one.reason, one.split] for one in self.scored])
+        return {
+            "base": self.base, "chat_template": self.chat_template, "data": data,
+            "asking": dict(self.asking.values), **self.settings.values,
+        }  # fmt: skip
+
+    def _light(self) -> bool:
+        from fullbench.training.critic.light import fit, write_weights
+
+        self._claim()
+        found = fit(self.learned, self.settings.seed)
+        write_weights(found.weights, self.out / "model")
+        self._describe(found.mean, found.deviation, {"strength": found.strength})
+        return True
+
+    def _deep(self) -> bool:
+        from fullbench.training.critic.loading import base_model, check_machine
+
+        half = check_machine(self.settings)
+        if not self.base:
+            raise InputError("a critic of this kind begins with a model: give --base FOLDER or HUB_NAME")
+        processes = Processes.join(self.device)
+        trainee = base_model(self.base, self.settings, processes.device, chat_template=self.chat_template)
+        encoder = Encoder(trainee.tokenizer, self.asking, self.settings.source, self.settings.target)
+        examples = encode(encoder, self.learned, self.settings)
+        if processes.first:
+            self._tell(examples, encoder.cut)
+            self._claim()
+        marks = [one.mark for one in self.learned]
+        mean, deviation = fmean(marks), pstdev(marks) or 1.0
+        pad = _pad(trainee.tokenizer)
+        loop = Loop(
+            trainee.model, self._objective(mean, deviation), examples, self.settings, pad, half, processes,
+            self.kept, self.watch, self.stop,
+        )  # fmt: skip
+        if self.settings.kind == "dpo":
+            loop.examples = before(loop)
+        ended = loop.run()
+        processes.leave()
+        if ended and processes.first:
+            trainee.write(self.out / "model")
+            steps = {"steps": loop.steps, "cut": encoder.cut, "loss": loop.losses[-1]["loss"]}
+            self._describe(mean, deviation, steps)
+        return ended
+
+    def _objective(self, mean: float, deviation: float) -> Objective:
+        if self.settings.kind == "dpo":
+            return Preference(self.settings.beta)
+        return Number(mean, deviation) if self.settings.kind == "scalar" else Words()
+
+    def _claim(self) -> None:
+        self.kept.claim(self._asked())
+        rows = (
+            {"item": one.case.item.id, "contestant": one.case.contestants[0], "split": one.split} for one in self.scored
+        )
+        write_rows(self.out / "run" / "split.jsonl", {tuple(row.values()): row for row in rows}.values())
+
+    def _tell(self, examples: Sequence[Example], cut: int) -> None:
+        tokens = sum(example.tokens for example in examples)
+        steps = steps_of(len(examples), self.settings)
+        self.say(
+            f"{len(examples):,} scores to learn from, {tokens:,} tokens, {steps:,} steps of {self.settings.batch}."
+        )
+        if cut:
+            self.say(f"{cut:,} answers or reasons were longer than the window and were cut at their end.")
+
+    def _describe(self, mean: float, deviation: float, more: dict[str, Any]) -> None:
+        counts = Counter(one.split for one in self.scored)
+        middle = median(one.mark for one in self.learned)
+        about = {"fullbench": __version__, "base": self.base, "scores": dict(counts), "median": middle, **more}
+        source, target = self.settings.source, self.settings.target
+        Critic(self.settings.kind, self.asking, source, target, mean, deviation, about).write(self.out)
+
+
+def _pad(tokenizer: Any) -> int:
+    from fullbench.models.local import pad_of
+
+    return pad_of(tokenizer)
+
+
+def before(loop: Loop) -> list[Example]:
+    """Every example with what the model says of its two rulings before it has learned anything."""
+    import torch
+
+    from fullbench.training.critic.batches import collate
+
+    loop.model.eval()
+    found: list[Example] = []
+    for start in range(0, len(loop.examples), loop.settings.micro):
+        some = loop.examples[start : start + loop.settings.micro]
+        batch = collate(some, [[place] for place in range(len(some))], packed=False, pad=loop.pad)
+        with torch.no_grad(), loop.arithmetic():
+            likely = log_probabilities(loop.model, batch.to(loop.processes.device)).view(-1, 2).tolist()
+        found += [replace(one, base=tuple(two)) for one, two in zip(some, likely, strict=True)]
+    return found

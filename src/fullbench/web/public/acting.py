@@ -1,0 +1,130 @@
+"""What people do on the public side: vote on a case, ask for another judgement, and run what was asked for."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import orjson
+from fastapi import APIRouter, BackgroundTasks, Depends, Form, HTTPException, Path, Query, Request
+from fastapi.responses import HTMLResponse, Response
+
+from fullbench.core.errors import UserError
+from fullbench.web.accounts import audit
+from fullbench.web.guard import Annotator, Database, Organiser, Viewer, address_of, engine_of, settings_of
+from fullbench.web.pages import redirect
+from fullbench.web.public import requests, votes
+from fullbench.web.public.routes import Key, need_ledger, page, views_of
+from fullbench.web.words import key
+
+router = APIRouter(include_in_schema=False)
+Id = Annotated[str, Path(pattern="^[0-9a-f]{16,32}$")]
+Text = Annotated[str, Form(max_length=4000)]
+
+
+async def _sent(request: Request) -> dict[str, str]:
+    """The form that was sent, its texts."""
+    return {name: value for name, value in (await request.form()).items() if isinstance(value, str)}
+
+
+Sent = Annotated[dict[str, str], Depends(_sent)]
+
+
+def _path(request: Request) -> str:
+    found = settings_of(request).ledger
+    if found is None:
+        raise HTTPException(404, key("This site shows no ledger."))
+    return found
+
+
+@router.post("/cases/{case_key}/vote")
+def vote(request: Request, user: Annotator, connection: Database, case_key: Key, sent: Sent) -> Response:
+    """Vote on a case."""
+    case = need_ledger(request).case(case_key)
+    if case is None:
+        raise HTTPException(404, key("There is no such case."))
+    marks = votes.marks_of(case, sent)
+    votes.vote(_path(request), case, user, marks, sent.get("text", "")[:4000])
+    audit.write(connection, user, "voted on a case", case_key, address=address_of(request))
+    return redirect(request, f"/cases/{case_key}", flash=key("Your vote is kept."))
+
+
+@router.post("/cases/{case_key}/requests")
+def ask(
+    request: Request, user: Viewer, connection: Database, case_key: Key, *, judge: Text, reason: Text = ""
+) -> Response:
+    """Ask the organisers to have a case judged again."""
+    if need_ledger(request).case(case_key) is None:
+        raise HTTPException(404, key("There is no such case."))
+    fresh = requests.ask(connection, user, case_key, judge, reason)
+    if fresh:
+        audit.write(connection, user, "asked for another judgement", case_key, address=address_of(request), judge=judge)
+    told = key("The organisers will see your request.") if fresh else key("You have asked for this before.")
+    return redirect(request, f"/cases/{case_key}", flash=told)
+
+
+@router.get("/requests")
+def asked(
+    request: Request,
+    _user: Organiser,
+    connection: Database,
+    state: Annotated[str, Query(pattern="^(open|queued|done|refused|)$")] = "open",
+    before: Annotated[float | None, Query(ge=0, le=1e11)] = None,
+) -> HTMLResponse:
+    """Requests to judge again."""
+    found = requests.page(connection, state=state, before=before)
+    older = f"/requests?state={state}&before={found[-1].at!r}" if len(found) == requests.PAGE else None
+    values: dict[str, Any] = {
+        **views_of(request).common("requests"),
+        "asked": found,
+        "state": state,
+        "older": older,
+        "costs": requests.costs(found),
+        "states": ("open", "queued", "done", "refused"),
+    }
+    return page(request, "public/requests.html", values)
+
+
+@router.post("/requests/{request_id}")
+def decide(
+    request: Request,
+    user: Organiser,
+    connection: Database,
+    *,
+    work: BackgroundTasks,
+    request_id: Id,
+    act: Annotated[str, Form(pattern="^(price|run|refuse)$")],
+    spec: Text = "",
+) -> Response:
+    """Look at the price of a request, run it, or refuse it."""
+    one = requests.get(connection, request_id)
+    if one is None:
+        raise HTTPException(404, key("There is no such request."))
+    if act == "refuse":
+        done = requests.change(connection, one.id, expected="open", state="refused")
+        told = key("The request is refused.")
+    else:
+        told = _plan(request, connection, one, spec)
+        done = True
+        if act == "run":
+            done = requests.change(connection, one.id, expected="open", state="queued", answer="")
+            told = key("The request is queued; the new ruling appears in the case.")
+            if done:
+                work.add_task(requests.run, engine_of(request), _path(request), one, spec)
+    if not done:
+        return redirect(request, "/requests", flash=key("Somebody else was quicker."))
+    audit.write(connection, user, f"request: {act}", one.case_key, address=address_of(request), judge=one.judge)
+    response = redirect(request, "/requests", flash=told)
+    response.background = work
+    return response
+
+
+def _plan(request: Request, connection: Database, one: requests.Asked, spec: str) -> str:
+    """Make the judge, say what a ruling would cost, and keep that with the request."""
+    ledger = need_ledger(request)
+    try:
+        judge = requests.judge_from(spec or one.judge, one.judge)
+        cost = requests.price(ledger, judge, requests.again(ledger, one.case_key, judge.name))
+    except UserError as error:
+        raise HTTPException(400, str(error)) from error
+    requests.change(connection, one.id, expected="open", cost=orjson.dumps(cost).decode())
+    return key("The price is shown with the request.")

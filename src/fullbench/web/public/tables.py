@@ -1,0 +1,166 @@
+"""The tables of the public side: a catalogue of the ledger's verdicts, made for filtering, and what visitors ask for.
+
+The catalogue can be thrown away and filled again from the ledger; the ledger stays the truth. Names are numbers here
+(`names`), so that a million verdicts stay small. A *meeting* is where verdicts meet: one item, criterion, ballot and
+set of contestants, whatever the order shown.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import Column, Float, Index, Integer, SmallInteger, String, Table, Text, UniqueConstraint
+
+from fullbench.web.database import metadata
+
+names = Table(
+    "public_names",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("kind", String(12), nullable=False),
+    Column("name", Text, nullable=False),
+    UniqueConstraint("kind", "name", name="public_names_once"),
+)
+"""Judges, contestants, ballots and criteria."""
+
+items = Table(
+    "public_items",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("name", Text, nullable=False, unique=True),
+    Column("title", Text, nullable=False),
+)
+
+tags = Table(
+    "public_tags",
+    metadata,
+    Column("item_id", Integer, primary_key=True),
+    Column("name", String(200), primary_key=True),
+    Column("value", Text, nullable=False),
+    Index("public_tags_value", "name", "value", "item_id"),
+)
+
+cases = Table(
+    "public_cases",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("key", String(64), nullable=False, unique=True),
+    Column("item_id", Integer, nullable=False),
+)
+
+meetings = Table(
+    "public_meetings",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("key", String(32), nullable=False, unique=True),
+)
+
+dirty = Table("public_dirty", metadata, Column("meeting_id", Integer, primary_key=True, autoincrement=False))
+"""Meetings to which verdicts came whose flags are still to be set."""
+
+verdicts = Table(
+    "public_verdicts",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("case_id", Integer, nullable=False),
+    Column("judge_id", Integer, nullable=False),
+    Column("trial", Integer, nullable=False),
+    Column("item_id", Integer, nullable=False),
+    Column("meeting_id", Integer, nullable=False),
+    Column("ballot_id", Integer, nullable=False),
+    Column("criterion_id", Integer, nullable=False),
+    Column("fault", SmallInteger, nullable=False),
+    Column("shape", SmallInteger, nullable=False),
+    Column("shown", Text, nullable=False),
+    Column("marks", Text),
+    Column("first_id", Integer),
+    Column("second_id", Integer),
+    Column("value", Float),
+    Column("split", SmallInteger, nullable=False),
+    Column("swapped", SmallInteger, nullable=False),
+    Column("met", SmallInteger, nullable=False),
+    Column("opposed", SmallInteger, nullable=False),
+    UniqueConstraint("case_id", "judge_id", "trial", name="public_verdicts_once"),
+    Index("public_verdicts_judge", "judge_id", "id"),
+    Index("public_verdicts_item", "item_id", "id"),
+    Index("public_verdicts_meeting", "meeting_id"),
+    Index("public_verdicts_fault", "fault", "id"),
+    Index("public_verdicts_split", "split", "id"),
+    Index("public_verdicts_swapped", "swapped", "id"),
+    Index("public_verdicts_met", "met", "opposed", "id"),
+)
+"""One row a verdict, in the order of entry.
+
+`fault` is its place in `FAULTS` from 1, 0 where marks were given; `shape` is 0 for a score of one response, 1 for a
+choice among several, 2 for a ranking.
+`value` is the mark of a single response, or who of two won (1, 0.5, 0 for `first_id`). `split`: two judges rule
+against each other in this meeting; `swapped`: the same judge names another winner in another order; `met`: people
+ruled on the same responses; `opposed`: and against this verdict.
+"""
+
+shown = Table(
+    "public_shown",
+    metadata,
+    Column("contestant_id", Integer, primary_key=True, autoincrement=False),
+    Column("judge_id", Integer, primary_key=True, autoincrement=False),
+    Column("verdict_id", Integer, primary_key=True, autoincrement=False),
+    Index("public_shown_verdict", "contestant_id", "verdict_id"),
+    sqlite_with_rowid=False,
+)
+
+counts = Table(
+    "public_counts",
+    metadata,
+    Column("judge_id", Integer, primary_key=True, autoincrement=False),
+    Column("contestant_id", Integer, primary_key=True, autoincrement=False),
+    Column("ballot_id", Integer, primary_key=True, autoincrement=False),
+    Column("criterion_id", Integer, primary_key=True, autoincrement=False),
+    Column("fault", SmallInteger, primary_key=True, autoincrement=False),
+    Column("shape", SmallInteger, primary_key=True, autoincrement=False),
+    Column("n", Integer, nullable=False),
+)
+"""How many verdicts of each kind; `contestant_id` 0 counts each verdict once, others those that show the contestant."""
+
+state = Table(
+    "public_state",
+    metadata,
+    Column("name", String(40), primary_key=True),
+    Column("value", Text, nullable=False),
+)
+
+boards = Table(
+    "public_boards",
+    metadata,
+    Column("name", String(40), primary_key=True),
+    Column("kind", String(8), nullable=False),
+    Column("stamp", String(40), nullable=False),
+    Column("body", Text, nullable=False),
+)
+"""Boards and judge cards that were computed, with the links of their cells; `stamp` says of what."""
+
+panels = Table(
+    "public_panels",
+    metadata,
+    Column("name", String(80), primary_key=True),
+    Column("rule", String(12), nullable=False),
+    Column("judges", Text, nullable=False),
+)
+"""Judges that rule together under one name, and how."""
+
+requests = Table(
+    "public_requests",
+    metadata,
+    Column("id", String(32), primary_key=True),
+    Column("case_key", String(64), nullable=False),
+    Column("judge", Text, nullable=False),
+    Column("asked_by", String(120), nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("at", Float, nullable=False),
+    Column("state", String(12), nullable=False),
+    Column("cost", Text, nullable=False),
+    Column("answer", Text, nullable=False),
+    UniqueConstraint("case_key", "judge", "asked_by", name="public_requests_once"),
+    Index("public_requests_state", "state", "at"),
+)
+"""Cases that somebody wants to be judged again."""
+
+CATALOGUE = (names, items, tags, cases, meetings, dirty, verdicts, shown, counts, state, boards)
+ALL = (*CATALOGUE, panels, requests)

@@ -1,0 +1,266 @@
+"""What the public pages show, whether they are served or written to files."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from importlib.util import find_spec
+from typing import Any
+
+from jinja2 import Environment
+from markupsafe import Markup
+from sqlalchemy import Connection, func, select
+
+from fullbench.core.results import Cell
+from fullbench.ledger.store import Ledger
+from fullbench.reports import charts
+from fullbench.reports.cells import decimals, show
+from fullbench.web.public import boards, cards, hearing, listing, tables
+from fullbench.web.public.boards import Board, Heading, Linked
+from fullbench.web.public.filters import FAULT_WORDS, SHOWN_WORDS, Filter
+from fullbench.web.public.places import Places, judge_name
+from fullbench.web.public.recent import Recent
+from fullbench.web.public.rows import judges, version
+from fullbench.web.public.rulings import is_person
+from fullbench.web.public.showing import Drawn, sheet, sheets
+from fullbench.web.words import Language, key, translate
+
+TOP = 5
+MARGIN = 18
+HEADS = frozenset({
+    key("rank"), key("contestant"), key("rating"), key("won"), key("faults"), key("judge"), key("verdicts"),
+    key("ruled"), key("refused"), key("unreadable"), key("recused"), key("faulty"), key("mark"), key("share"),
+    key("threshold"), key("reached"), key("all"), key("worst"), key("figure"), key("estimate"), key("ruling"),
+})  # fmt: skip
+"""Heads of columns that are translated; others are names."""
+TITLES = (
+    key("Leaderboard"), key("Who beats whom"), key("Faults"), key("Agreement"), key("Standing"), key("Steadiness"),
+    key("Biases"), key("Reviews"), key("Faults and cost"), key("Orders"), key("system"), key("user"),
+    key("assistant"), key("none"), key("any"), key("one"), key("several"), key("choice"), key("ranking"),
+)  # fmt: skip
+"""Words that come from elsewhere and are translated where templates show them."""
+
+
+@dataclass(frozen=True)
+class Totals:
+    """How much there is."""
+
+    verdicts: int
+    judges: int
+    contestants: int
+
+
+@dataclass(frozen=True)
+class Group:
+    """A board on the first page, with the best of it."""
+
+    name: str
+    judge: str
+    criterion: str
+    verdicts: int
+    link: Filter
+    top: Sequence[tuple[str, str, str]]
+
+
+class Views:
+    """Makes the values of every page; remembers what is expensive, under what it depends on."""
+
+    def __init__(self, environment: Environment, places: Places, *, drawing: bool | None = None) -> None:
+        """`drawing` says whether charts are shown; where left out, they are if they can be drawn here."""
+        self.environment, self.places = environment, places
+        self.drawing = find_spec("vl_convert") is not None if drawing is None else drawing
+        self._boards: Recent[Board | None] = Recent(64)
+        self._bodies: Recent[Markup] = Recent(64)
+        self._counts: Recent[listing.Count] = Recent(4096)
+        self._choices: Recent[dict[str, list[str]]] = Recent(2)
+        self._charts: Recent[str | None] = Recent(512)
+        self._cards: Recent[Any] = Recent(64)
+
+    def common(self, tab: str) -> dict[str, Any]:
+        """What all pages are given."""
+        return {"places": self.places, "tab": tab, "nothing": Filter(), "heads": HEADS}
+
+    def home(self, connection: Connection) -> dict[str, Any]:
+        """The first page."""
+        headings = boards.headings(connection)
+        stamps = boards.stamps(connection)
+        return {
+            **self.common("boards"),
+            "totals": totals(connection),
+            "groups": [self._group(connection, one, stamps.get(one.name)) for one in headings],
+        }
+
+    def _group(self, connection: Connection, one: Heading, stamp: str | None) -> Group:
+        board = self._board(connection, one.name, stamp)
+        link = Filter(judge=one.judge, criterion=one.criterion)
+        return Group(one.name, one.judge, one.criterion, one.verdicts, link, _best(board) if board else ())
+
+    def _board(self, connection: Connection, name: str, stamp: str | None) -> Board | None:
+        return None if stamp is None else self._boards.get((name, stamp), partial(boards.find, connection, name))
+
+    def board(self, connection: Connection, name: str, language: Language) -> dict[str, Any] | None:
+        """A leaderboard with all its tables."""
+        stamp = boards.stamps(connection).get(name)
+        board = self._board(connection, name, stamp)
+        if board is None:
+            return None
+        body = self._bodies.get((name, stamp, language), lambda: self._body(board, language))
+        others = [one for one in boards.headings(connection) if one.name != name and not is_person(one.judge)]
+        link = Filter(judge=board.judge, criterion=board.criterion)
+        return {**self.common("boards"), "board": board, "body": body, "others": others[:40], "link": link}
+
+    def _body(self, board: Board, language: Language) -> Markup:
+        template = self.environment.get_template("public/sheets.html")
+        made = template.render(
+            all=sheets(board, self.places, drawing=self.drawing), t=partial(translate, language), heads=HEADS
+        )
+        return Markup(made)  # noqa: S704 - rendered with autoescape
+
+    def chart(self, connection: Connection, name: str, table: int, place: int) -> str | None:
+        """A chart as SVG; None where there is no such chart."""
+        stamp = boards.stamps(connection).get(name)
+
+        def draw() -> str | None:
+            if name.startswith("card-"):
+                return self._card_chart(connection, name, table, place)
+            board = self._board(connection, name, stamp)
+            if board is None or table >= len(board.tables) or place >= len(board.tables[table].charts):
+                return None
+            linked = board.tables[table]
+            return _svg(linked, place)
+
+        return self._charts.get((name, stamp, table, place), draw)
+
+    def _card_chart(self, connection: Connection, name: str, table: int, place: int) -> str | None:
+        found = next((one for one in judges(connection).values() if cards.card_name(one) == name), None)
+        card = None if found is None else cards.find(connection, found)
+        listed = [] if card is None else [one for _, some in card[0].sections for one in some]
+        if table >= len(listed) or place >= len(listed[table].charts):
+            return None
+        return _svg(listed[table], place)
+
+    def count(self, connection: Connection, wanted: Filter) -> listing.Count:
+        """How many verdicts a filter finds; remembered until the catalogue changes."""
+        if wanted.counted:
+            return listing.count(connection, wanted)
+        return self._counts.get((version(connection), wanted), partial(listing.count, connection, wanted))
+
+    def verdicts(
+        self, connection: Connection, wanted: Filter, *, before: int | None = None, after: int | None = None
+    ) -> dict[str, Any]:
+        """The list of verdicts."""
+        choices = self._choices.get(version(connection), partial(listing.choices, connection))
+        return {
+            **self.common("verdicts"),
+            "wanted": wanted,
+            "choices": choices,
+            "fault_words": FAULT_WORDS,
+            "shown_words": SHOWN_WORDS,
+            "count": self.count(connection, wanted),
+            "page": listing.page(connection, wanted, before=before, after=after),
+        }
+
+    def case(self, connection: Connection, ledger: Ledger, case_key: str) -> dict[str, Any] | None:
+        """One case."""
+        found = hearing.hearing(connection, ledger, case_key)
+        if found is None:
+            return None
+        return {
+            **self.common("verdicts"),
+            "hearing": found,
+            "blind": False,
+            "item_filter": Filter(item=found.item),
+            "tag_filter": lambda name, value: Filter(tag=name, value=value),
+        }
+
+    def judges(self, connection: Connection) -> dict[str, Any]:
+        """All judges, and what they did not rule on."""
+        linked = cards.faults(connection)
+        names = [str(row[0]) for row in linked.table.rows]
+        made = [sheet(linked, self.places, "faults")]
+        return {**self.common("judges"), "all_judges": [n for n in names if not is_person(n)], "sheets": made}
+
+    def judge(self, connection: Connection, name: str) -> dict[str, Any] | None:
+        """A judge's card; `name` is its name in addresses."""
+        judge = next((one for one in judges(connection).values() if judge_name(one) == name), None)
+        if judge is None:
+            return None
+        stamp = boards.stamps(connection).get(cards.card_name(judge))
+        found = self._cards.get((judge, stamp), partial(cards.find, connection, judge)) if stamp else None
+        values = {
+            **self.common("judges"),
+            "judge": judge,
+            "mine": [one for one in boards.headings(connection) if one.judge == judge],
+            "link": Filter(judge=judge),
+            "against": Filter(judge=judge, opposed=True),
+            "lead": "",
+            "sampled": 0,
+            "total": 0,
+            "sections": (),
+            "pending": found is None and not is_person(judge),
+        }
+        if found is None:
+            return values
+        card, stamp = found
+        return {**values, "lead": card.lead, "sampled": card.sampled, "total": card.total,
+                "sections": self._sections(card, stamp)}  # fmt: skip
+
+    def _sections(self, card: cards.Card, stamp: str) -> list[tuple[str, list[Any]]]:
+        number = 0
+        made = []
+        for title, some in card.sections:
+            listed = []
+            for linked in some:
+                drawn = [
+                    Drawn(self.places.chart(cards.card_name(card.judge), stamp, number, place), chart.alt)
+                    for place, hint in enumerate(linked.charts)
+                    if self.drawing and (chart := charts.chart(linked.table, hint)) is not None
+                ]
+                listed.append(sheet(linked, self.places, f"table-{number}", drawn))
+                number += 1
+            made.append((title, listed))
+        return made
+
+
+def _svg(linked: Linked, place: int) -> str | None:
+    """A chart of a table, with a margin: labels may be wider in the reader's font than where it was laid out."""
+    drawn = charts.chart(linked.table, linked.charts[place])
+    if drawn is None:
+        return None
+
+    def wider(found: re.Match[str]) -> str:
+        width, height = float(found[1]) + 2 * MARGIN, float(found[2])
+        return f'width="{width:g}" height="{height:g}" viewBox="{-MARGIN} 0 {width:g} {height:g}"'
+
+    return re.sub(r'width="([\d.]+)" height="([\d.]+)" viewBox="[^"]+"', wider, charts.svg(drawn), count=1)
+
+
+def totals(connection: Connection) -> Totals:
+    """How much there is in the catalogue."""
+    n = tables.names.c
+    kinds = {kind: int(count) for kind, count in connection.execute(select(n.kind, func.count()).group_by(n.kind))}
+    verdicts = listing.count(connection, Filter()).n
+    return Totals(verdicts, kinds.get("judge", 0), kinds.get("contestant", 0))
+
+
+def _best(board: Board) -> list[tuple[str, str, str]]:
+    """Rank set, name and first figure of the best few."""
+    if not board.tables:
+        return []
+    table = board.tables[0].table
+    places = [place for place, name in enumerate(table.columns) if name not in {"rank", "contestant", "faults"}]
+    made = []
+    for row in table.rows[:TOP]:
+        column = next((place for place in places if row[place] is not None), None)
+        figure: Cell = None if column is None else row[column]
+        digits = 2 if column is None else decimals(table.column(table.columns[column]))
+        made.append((show(row[0]), show(row[1]), show(figure, digits)))
+    return made
+
+
+def with_hidden(page: listing.Page, keys: set[str]) -> Mapping[str, Any]:
+    """A page of lines of which some must not say how the judge ruled."""
+    lines = [one.bare() if one.case in keys else one for one in page.lines]
+    return {"page": listing.Page(lines, page.older, page.newer)}

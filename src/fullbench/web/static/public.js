@@ -1,0 +1,109 @@
+"use strict";
+// Sorting: a click on a column's head sorts its table; gaps stay last whichever way it is sorted.
+const sortable = (table) => {
+  const body = table.tBodies[0];
+  const heads = [...table.tHead.rows[0].cells];
+  heads.forEach((head, place) => {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.append(...head.childNodes);
+    head.append(button);
+    button.addEventListener("click", () => {
+      const numeric = head.classList.contains("number");
+      const first = numeric ? "descending" : "ascending";
+      const second = numeric ? "ascending" : "descending";
+      const way = head.getAttribute("aria-sort") === first ? second : first;
+      heads.forEach((other) => other.removeAttribute("aria-sort"));
+      head.setAttribute("aria-sort", way);
+      const sign = way === "ascending" ? 1 : -1;
+      const gap = (cell) => cell.classList.contains("gap");
+      const rows = [...body.rows].sort((one, two) => {
+        const a = one.cells[place], b = two.cells[place];
+        if (gap(a) || gap(b)) return gap(a) - gap(b);
+        if (numeric) return sign * (Number(a.dataset.sort) - Number(b.dataset.sort));
+        return sign * a.textContent.localeCompare(b.textContent, undefined, { numeric: true });
+      });
+      body.append(...rows);
+    });
+  });
+};
+document.querySelectorAll("table.figures").forEach(sortable);
+
+// Pictures: a click opens all pictures of the case side by side, beginning with this one; + and - zoom, 0 fits.
+const zooms = [...document.querySelectorAll("a.zoom")];
+if (zooms.length && typeof HTMLDialogElement === "function") {
+  const dialog = document.createElement("dialog");
+  dialog.className = "viewer";
+  dialog.setAttribute("aria-label", document.title);
+  const bar = document.createElement("form");
+  bar.method = "dialog";
+  const stage = document.createElement("div");
+  stage.className = "stage";
+  stage.tabIndex = 0;
+  stage.setAttribute("role", "group");
+  const level = document.createElement("output");
+  let scale = 1;
+  const fit = () => {
+    for (const image of stage.querySelectorAll("img")) {
+      const whole = Math.min(image.parentElement.clientWidth / image.naturalWidth, stage.clientHeight / image.naturalHeight);
+      image.style.width = `${Math.max(1, image.naturalWidth * whole * scale)}px`;
+    }
+    level.textContent = `${Math.round(scale * 100)}%`;
+  };
+  const turn = (factor) => { scale = factor === 0 ? 1 : Math.min(16, Math.max(0.25, scale * factor)); fit(); };
+  const button = (label, name, act) => {
+    const made = document.createElement("button");
+    made.type = act ? "button" : "submit";
+    made.className = "quiet small";
+    made.textContent = label;
+    made.setAttribute("aria-label", name);
+    if (act) made.addEventListener("click", act);
+    return made;
+  };
+  bar.append(button("+", "+", () => turn(1.5)), button("−", "-", () => turn(1 / 1.5)), button("1:1", "0", () => turn(0)), level, button("✕", "✕"));
+  dialog.append(bar, stage);
+  document.body.append(dialog);
+  dialog.addEventListener("keydown", (event) => {
+    const factor = { "+": 1.5, "=": 1.5, "-": 1 / 1.5, "0": 0 }[event.key];
+    if (factor !== undefined) { event.preventDefault(); turn(factor); }
+  });
+  stage.addEventListener("wheel", (event) => {
+    if (!event.ctrlKey) return;
+    event.preventDefault();
+    turn(event.deltaY < 0 ? 1.2 : 1 / 1.2);
+  }, { passive: false });
+  const show = (chosen) => {
+    scale = 1;
+    const order = [chosen, ...zooms.filter((one) => one !== chosen)].slice(0, 4);
+    stage.replaceChildren(...order.map((one) => {
+      const image = document.createElement("img");
+      image.src = one.href;
+      image.alt = one.querySelector("img").alt;
+      image.addEventListener("load", fit);
+      const figure = document.createElement("figure");
+      figure.append(image);
+      return figure;
+    }));
+    dialog.showModal();
+    stage.focus();
+  };
+  for (const one of zooms) one.addEventListener("click", (event) => { event.preventDefault(); show(one); });
+}
+
+// News: where the numbers of a page moved, they are fetched and put in their place.
+const topic = document.querySelector("[data-topic]");
+if (topic && location.protocol !== "file:" && typeof EventSource === "function") {
+  let waiting = 0;
+  const renew = async () => {
+    waiting = 0;
+    const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
+    if (!answer.ok) return;
+    const fresh = new DOMParser().parseFromString(await answer.text(), "text/html").querySelector("main");
+    const main = document.querySelector("main");
+    main.replaceChildren(...fresh.childNodes);
+    main.querySelectorAll("table.figures").forEach(sortable);
+    main.dataset.renewed = String(Number(main.dataset.renewed || 0) + 1);
+  };
+  const source = new EventSource(`/events?topic=${encodeURIComponent(topic.dataset.topic)}`);
+  source.addEventListener("message", () => { waiting = waiting || setTimeout(renew, 300); });
+}

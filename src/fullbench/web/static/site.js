@@ -1,0 +1,109 @@
+"use strict";
+// The list of verdicts of a static copy: data come as scripts, since a page opened from disk may fetch nothing.
+const list = document.getElementById("list");
+const SHAPES = { one: [0], several: [1, 2], choice: [1], ranking: [2] };
+const FAULTS = ["none", "refused", "unreadable", "recused"];
+const PAGE = 50;
+const wanted = Object.fromEntries([...new URLSearchParams(location.search)].map(([name, value]) => [name, value.trim()]).filter(([, value]) => value));
+const said = Object.fromEntries([...document.getElementById("words").content.querySelectorAll("li")].map((one) => [one.dataset.word, one.textContent]));
+const waiting = new Map();
+window.fullbench = { ...window.fullbench, chunk: (name, value) => waiting.get(name)(value) };
+
+const load = (name) => new Promise((done, failed) => {
+  waiting.set(name, done);
+  const script = document.createElement("script");
+  script.src = `data/${name}.js`;
+  script.addEventListener("error", () => failed(new Error(name)));
+  document.head.append(script);
+});
+
+// The form shows what the address asks for.
+for (const field of document.querySelectorAll(".filters [name]")) {
+  if (field.type === "checkbox") field.checked = wanted[field.name] === "1";
+  else field.value = wanted[field.name] || "";
+}
+
+const { names, kinds, items, cases } = window.fullbench;
+const number = (name, kind) => (wanted[name] === undefined ? undefined : names.findIndex((one, place) => one === wanted[name] && kinds[place] === kind));
+const asked = {
+  judge: number("judge", "judge"), contestant: number("contestant", "contestant"), other: number("other", "contestant"),
+  criterion: number("criterion", "criterion"), ballot: number("ballot", "ballot"),
+};
+const plain = (text) => text.normalize("NFKC").toLowerCase();
+const parts = plain(wanted.q || "").split(/\s+/).filter(Boolean);
+let texts = null;
+
+const has = (row) => {
+  const [, , judge, , item, ballot, criterion, fault, shape, shown, , flags] = row;
+  if (asked.judge !== undefined && judge !== asked.judge) return false;
+  if (asked.criterion !== undefined && criterion !== asked.criterion) return false;
+  if (asked.ballot !== undefined && ballot !== asked.ballot) return false;
+  for (const name of ["contestant", "other"]) if (asked[name] !== undefined && !shown.includes(asked[name])) return false;
+  if (wanted.item && items[item][0] !== wanted.item) return false;
+  if (wanted.tag) {
+    const value = items[item][2][wanted.tag];
+    if (value === undefined || (wanted.value && value !== wanted.value)) return false;
+  }
+  if (wanted.fault && (wanted.fault === "any" ? fault === 0 : FAULTS[fault] !== wanted.fault)) return false;
+  if (wanted.shown && !(SHAPES[wanted.shown] || []).includes(shape)) return false;
+  if ((wanted.split === "1" && !(flags & 1)) || (wanted.swapped === "1" && !(flags & 2))) return false;
+  if ((wanted.met === "1" && !(flags & 4)) || (wanted.opposed === "1" && !(flags & 8))) return false;
+  if (parts.length) {
+    const [question, answers] = texts[item] || ["", {}];
+    const all = plain([items[item][0], question, ...shown.map((who) => answers[who] || "")].join("\n"));
+    if (!parts.every((part) => all.includes(part))) return false;
+  }
+  return true;
+};
+
+const element = (tag, name, text) => {
+  const made = document.createElement(tag);
+  if (name) made.className = name;
+  if (text !== undefined) made.textContent = text;
+  return made;
+};
+
+const line = (row) => {
+  const [, place, judge, trial, item, , criterion, fault, , shown, marks, flags] = row;
+  const made = element("li");
+  const link = element("a", "case-link");
+  link.href = cases[place] ? `cases/${encodeURIComponent(cases[place])}.html` : "about.html";
+  link.append(element("span", "item-name", items[item][0]), ` ${items[item][1] || said.unasked}`);
+  const ruling = element("div", "ruling");
+  ruling.append(element("span", "judge-name", names[judge]));
+  shown.forEach((who, index) => {
+    const one = element("span", "shown");
+    one.append(element("span", "whose", names[who]));
+    if (marks) one.append(element("b", "", ` ${Number(marks[index].toPrecision(6))}`));
+    ruling.append(one);
+  });
+  if (fault) ruling.append(element("span", "badge warn", said[FAULTS[fault]]));
+  if (flags & 1) ruling.append(element("span", "badge", said.split));
+  if (flags & 2) ruling.append(element("span", "badge", said.swapped));
+  if (flags & 8) ruling.append(element("span", "badge", said.opposed));
+  if (names[criterion] !== "overall") ruling.append(element("span", "muted", names[criterion]));
+  if (trial) ruling.append(element("span", "muted", `#${trial}`));
+  made.append(link, ruling);
+  return made;
+};
+
+const run = async () => {
+  if (parts.length) texts = Object.assign({}, ...(await Promise.all(window.fullbench.texts.map(load))));
+  const found = [];
+  const impossible = Object.values(asked).includes(-1);
+  for (let place = 0; place < Number(list.dataset.chunks) && !impossible; place += 1) {
+    for (const row of await load(`verdicts-${place}`)) if (has(row)) found.push(row);
+  }
+  document.getElementById("count").textContent = found.length.toLocaleString("en");
+  let shown = 0;
+  const more = document.getElementById("more");
+  const show = () => {
+    list.append(...found.slice(shown, shown + PAGE).map(line));
+    shown += PAGE;
+    more.hidden = shown >= found.length;
+  };
+  if (!found.length) list.append(element("li", "muted", said.nothing));
+  more.addEventListener("click", show);
+  show();
+};
+run();

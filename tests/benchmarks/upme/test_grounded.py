@@ -1,0 +1,88 @@
+"""Tool-grounded correlation: what it says by hand-made notes, and what it is worth on real photos and real answers."""
+
+from __future__ import annotations
+
+import pytest
+
+from fullbench.benchmarks.court.sample import sample
+from fullbench.benchmarks.upme.grounded import ColourCorrelation, ToolCorrelation
+from fullbench.benchmarks.upme.separation import separation
+from fullbench.core.cases import Verdict
+from fullbench.core.errors import InputError
+from fullbench.models.tools.fit import fit
+from fullbench.models.tools.notes import Notes, Thing
+from tests.offline import PHOTOS, with_photos, with_tools
+
+DATA = PHOTOS.parent
+STREET = Notes(
+    (Thing("car", 0.8, (0.1, 0.1, 0.3, 0.3)), Thing("person", 0.6, (0.6, 0.2, 0.1, 0.5))),
+    ("NO PARKING", "禁止停车"),
+    {"grey": 0.6, "blue": 0.2},
+)
+
+
+def test_the_fit_grows_with_what_is_confirmed_and_falls_with_what_is_not():
+    right = fit(STREET, "A man stands beside a car under a sign that says no parking.")
+    half = fit(STREET, "A man stands beside a car.")
+    wrong = fit(STREET, "A cat sleeps on a couch beside a dog.")
+    padded = fit(STREET, "A man stands beside a car. Democracy, poetry, weather and arithmetic matter to everybody.")
+    chinese = fit(STREET, "图中有一个人，牌子上写着禁止停车。")
+    assert right > half > padded > wrong == 0
+    assert chinese > wrong
+    assert fit(STREET, "") is None
+    assert fit(Notes(), "A car.") is None
+
+
+def test_the_cosine_of_a_text_with_itself_is_one():
+    bag = Notes((), ("blossom", "hammer", "24"), {})
+    assert fit(bag, "blossom hammer 24") == pytest.approx(1)
+
+
+class Flat:
+    """A judge to whom everything fits alike, or who recuses itself."""
+
+    name, settings = "flat", {}
+
+    def __init__(self, ruling):
+        self.ruling = ruling
+
+    def hear(self, cases):
+        for case in cases:
+            yield Verdict.of(case, self.name, self.ruling)
+
+
+def test_a_correlation_that_says_nothing_separates_nothing():
+    given = [(known.item.pictures[0], "words") for known in sample(7, 4)]
+    assert separation(Flat((0.3,)), given).value == 0.5
+    with pytest.raises(ValueError, match="nothing was observed"):
+        separation(Flat("recused"), given)
+    with pytest.raises(InputError, match="two pictures or more"):
+        separation(Flat((0.3,)), given[:1])
+
+
+def test_colours_separate_drawn_scenes():
+    known = [one for one in sample(7, 30) if one.scene.things]
+    given = [
+        (one.item.pictures[0], f"I see {', '.join(sorted({thing.colour for thing in one.scene.things}))}.")
+        for one in known
+    ]
+    assert separation(ColourCorrelation(), given).low > 0.7
+
+
+@with_tools
+@with_photos
+@pytest.mark.slow
+def test_on_real_photos_an_answer_fits_its_own_picture_better():
+    from fullbench.benchmarks.mllm_judge.release import Release
+
+    record = Release.read(DATA).record
+    given = [
+        (record.items[item].pictures[0], response.text)
+        for (item, _), response in record.responses.items()
+        if record.items[item].pictures and response.text.strip()
+    ]
+    found = separation(ToolCorrelation(), given)
+    assert len({picture.digest for picture, _ in given}) == 83
+    assert 0.8 < found.value < 0.87
+    assert found.low > 0.75
+    assert separation(ColourCorrelation(), given).high < found.low

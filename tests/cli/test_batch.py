@@ -1,0 +1,156 @@
+"""`fullbench batch` as its users run it, and killed where it hurts most."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from fullbench import Ledger
+from tests.batch_server import BatchService
+
+ITEMS = 8
+CASES = ITEMS * 2
+
+
+@pytest.fixture
+def folder(tmp_path) -> Path:
+    items = [{"id": f"i{i}", "question": f"有几个 #{i}?"} for i in range(ITEMS)]
+    answers = [{"item": it["id"], "contestant": name, "text": f"{name} {i}"}
+               for i, it in enumerate(items) for name in "ab"]  # fmt: skip
+    for name, rows in (("items", items), ("answers", answers)):
+        (tmp_path / f"{name}.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    return tmp_path
+
+
+def study(folder: Path, url: str, **options: object) -> None:
+    more = "".join(f"&{key}={value}" for key, value in {"mode": "direct", **options}.items())
+    judge = f"openai:judge@{url}?backoff=0.05{more}"
+    text = f"""
+        name = "filed"
+        items = "items.jsonl"
+        responses = "answers.jsonl"
+        judges = ["{judge}"]
+        ballots = ["score:1-5"]
+        ledger = "l.ledger"
+    """
+    (folder / "study.toml").write_text(text, encoding="utf-8")
+
+
+def start(folder: Path, *words: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", "from fullbench.cli import main; main()", "batch", *words]
+    env = {**os.environ, "OPENAI_API_KEY": "sk-not-a-key"}
+    return subprocess.Popen(command, cwd=folder, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def fullbench(folder: Path, *words: str) -> tuple[int, str, str]:
+    process = start(folder, *words)
+    out, err = process.communicate(timeout=60)
+    return process.returncode, out, err
+
+
+def kept(folder: Path) -> list[str]:
+    with Ledger(folder / "l.ledger", read_only=True) as ledger:
+        assert ledger.verify() == []
+        return [verdict.case for verdict in ledger.verdicts()]
+
+
+def test_step_by_step(folder):
+    with BatchService() as service:
+        study(folder, service.url)
+        code, out, err = fullbench(folder, "write", "study.toml")
+        assert (code, out.strip()) == (0, "l.ledger.batches/0001-judge/requests.jsonl")
+        assert f"{CASES} written" in err
+        code, out, err = fullbench(folder, "submit", "study.toml")
+        assert (code, "1 batch was sent." in err) == (0, True)
+        code, out, err = fullbench(folder, "collect", "study.toml")
+        assert (code, f"{CASES} on their way" in err) == (1, True)
+        code, out, err = fullbench(folder, "status", "study.toml", "--wait", "--every", "0.05", "--json")
+        (table,) = json.loads(out)
+        row = dict(zip(table["columns"], table["rows"][0], strict=True))
+        assert (code, row["status"], row["done"]) == (0, "completed", CASES)
+        code, out, err = fullbench(folder, "collect", "study.toml")
+        assert (code, f"{CASES} new in the ledger" in err) == (0, True)
+        code, out, err = fullbench(folder, "collect", "study.toml")
+        assert (code, f"0 new in the ledger, {CASES} known before" in err) == (0, True)
+        assert set(service.headers) == {"Bearer sk-not-a-key"}
+    assert len(set(kept(folder))) == len(kept(folder)) == CASES
+
+
+@pytest.mark.parametrize("moment", ["upload", "create", "poll", "content"])
+def test_killed_while_the_server_does_it(folder, moment):
+    """The server did what was asked, and the client is dead before it hears of it: the worst moment of each step."""
+    running: list[subprocess.Popen[str]] = []
+
+    def kill(step: str) -> None:
+        if step == moment and running:
+            running.pop().kill()
+
+    with BatchService(on=kill) as service:
+        study(folder, service.url)
+        running.append(start(folder, "run", "study.toml", "--every", "0.05"))
+        first = running[0]
+        first.communicate(timeout=60)
+        assert first.returncode == -9
+        code, _, err = fullbench(folder, "run", "study.toml", "--every", "0.05")
+        assert code == 0, err
+        assert len(service.batches) == 1, "created once"
+        assert set(service.asked.values()) == {1}, "asked once"
+    assert len(set(kept(folder))) == len(kept(folder)) == CASES
+
+
+def test_one_command_goes_through_steps_and_failures_and_stops_where_nothing_helps(folder):
+    def reply(body: dict[str, list[object]], turn: int) -> str | tuple[int, str]:
+        if len(body["messages"]) < 3:
+            return "First I look at it."
+        return "[[4]]" if turn > 1 or random.Random(str(body)).random() < 0.5 else (500, "boom")
+
+    with BatchService(reply) as service:
+        study(folder, service.url, mode="steps")
+        code, _, err = fullbench(folder, "run", "study.toml", "--every", "0.02")
+        assert code == 0, err
+        assert len(service.batches) == 3
+        service.reply = lambda body, turn: (500, "boom")
+        study(folder, service.url, mode="analyze")
+        code, _, err = fullbench(folder, "run", "study.toml", "--every", "0.02")
+        assert (code, len(service.batches), f"{CASES} failed" in err) == (1, 4, True)
+
+
+def test_a_refused_key_and_a_server_without_batches_are_one_sentence(folder):
+    with BatchService(troubles={"upload": [401, 404]}) as service:
+        study(folder, service.url)
+        fullbench(folder, "write", "study.toml")
+        for sentence in ("refused the key (401: upload hurts)", "does this server take batches?"):
+            code, _, err = fullbench(folder, "submit", "study.toml")
+            assert (code, sentence in err, "sk-not" in err, err.count("\n")) == (2, True, False, 1)
+
+
+@pytest.mark.slow
+def test_killed_again_and_again_at_random_moments(folder):
+    """Many short-lived runs, every second reply an error or a torn line, ten requests a file."""
+
+    def reply(body: dict[str, object], turn: int) -> str | tuple[int, str]:
+        return "[[4]]" if turn > 1 or random.Random(str(body)).random() < 0.5 else (500, "boom")
+
+    draw = random.Random(5)
+    with BatchService(reply, spoil=lambda lines: [*lines[:-1], lines[-1][:30]] if len(lines) > 1 else lines) as service:
+        study(folder, service.url)
+        for _ in range(25):
+            process = start(folder, "run", "study.toml", "--every", "0.02", "--max-requests", "5")
+            time.sleep(draw.uniform(0.15, 0.9))
+            process.kill()
+            process.communicate()
+        for _ in range(8):
+            code, _, err = fullbench(folder, "run", "study.toml", "--every", "0.02", "--max-requests", "5")
+            if code == 0:
+                break
+        assert code == 0, err
+        tokens = [batch["metadata"]["fullbench"] for batch in service.batches.values()]
+        assert len(set(tokens)) == len(tokens), "no batch was created twice"
+    assert len(set(kept(folder))) == len(kept(folder)) == CASES

@@ -1,0 +1,77 @@
+"""A peer review of real pictures without a key: tools that look, rules that speak, and an order known beforehand."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.offline import PHOTOS, drawn, with_photos, with_tools
+
+POOL = "composed:objects+text+colours,composed:objects+text,composed:objects,composed:none"
+
+
+def fullbench(*words, cwd, **rest):
+    return subprocess.run(
+        [str(Path(sys.executable).parent / "fullbench"), *words], capture_output=True, text=True, cwd=cwd, **rest
+    )
+
+
+def ranking(done):
+    assert done.returncode == 0, done.stderr
+    table = next(table for table in json.loads(done.stdout) if table["name"] == "ranking")
+    name, score = table["columns"].index("contestant"), table["columns"].index("UPME")
+    return {row[name].split("#")[0]: row[score] for row in table["rows"]}
+
+
+@with_tools
+@with_photos
+def test_on_real_photos_those_who_know_more_rank_higher(tmp_path):
+    (tmp_path / "photos").mkdir()
+    for name in (119, 141, 1506, 1673):
+        shutil.copy(PHOTOS / f"{name}.jpg", tmp_path / "photos")
+    (tmp_path / "photos" / "broken.jpg").write_bytes((PHOTOS / "119.jpg").read_bytes()[:2000])
+    words = ["peer-review", "--images", "photos", "--contestants", POOL, "--correlation", "tools", "--quiet", "--json"]
+    done = fullbench(*words, cwd=tmp_path)
+    assert "Left out:" in done.stderr
+    scores = ranking(done)
+    worst, *_, best = sorted(scores, key=lambda name: scores[name]["value"])
+    assert worst == "rules+none"
+    assert best in {"rules+objects+text+colours", "rules+objects+text"}
+    assert scores["rules+objects"]["value"] < scores["rules+objects+text+colours"]["value"]
+    again = fullbench(*words, cwd=tmp_path)
+    assert ranking(again) == scores
+    assert sum(row[1] for row in json.loads(again.stdout)[-1]["rows"]) == 0, "a second run asks nothing"
+
+
+def test_nothing_but_pixels_is_needed_for_colours(tmp_path):
+    (tmp_path / "drawn").mkdir()
+    for name in ("light", "house", "fruit"):
+        (tmp_path / "drawn" / f"{name}.png").write_bytes(drawn("mllm_judge", name).data())
+    pool = "composed:colours,composed:none,court:blind"
+    scores = ranking(
+        fullbench("peer-review", "--images", "drawn", "--contestants", pool, "--quiet", "--json", cwd=tmp_path)
+    )
+    assert max(scores, key=lambda name: scores[name]["value"]) == "rules+colours"
+
+
+@pytest.mark.parametrize(
+    ("contestants", "sentence"),
+    [
+        ("composed:colours", "at least three contestants"),
+        ("composed:colours,composed:colours,composed:none", "two of the contestants are the same"),
+        ("composed:smell,composed:none,composed:colours", "there is no tool 'smell'"),
+    ],
+)
+def test_mistakes_are_one_sentence(tmp_path, contestants, sentence):
+    (tmp_path / "drawn").mkdir()
+    (tmp_path / "drawn" / "light.png").write_bytes(drawn("mllm_judge", "light").data())
+    done = fullbench("peer-review", "--images", "drawn", "--contestants", contestants, cwd=tmp_path)
+    assert done.returncode == 2
+    assert sentence in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "fullbench.ledger").exists()

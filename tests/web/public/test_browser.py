@@ -1,0 +1,227 @@
+"""The public side in a real browser: from a number to its cases and pixels, live news, and the copy on disk."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from fullbench.core.ballots import Choice
+from fullbench.core.cases import Case, Verdict
+from fullbench.ledger.store import Ledger
+from fullbench.web.public.site import Wish, export
+from tests.web.conftest import start_live
+from tests.web.public import making
+from tests.web.screenshots import shoot
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("live")
+    path = making.fill(folder / "small.ledger", count=6)
+    live = start_live(folder, "--ledger", str(path), "--public")
+    yield live, path
+    live.process.terminate()
+    live.process.wait(timeout=30)
+    live.engine.dispose()
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("copy")
+    with Ledger(making.fill(folder / "small.ledger", count=6), read_only=True) as ledger:
+        return export(ledger, folder / "site", Wish(title="方块 & squares", cases=400))
+
+
+@pytest.fixture
+def tab(browser):
+    context = browser.new_context(viewport={"width": 1200, "height": 900})
+    page = context.new_page()
+    page.set_default_timeout(20_000)
+    page.heard = []
+    page.on("console", lambda message: page.heard.append(message.text))
+    page.on("pageerror", lambda error: page.heard.append(str(error)))
+    yield page
+    assert page.heard == []
+    assert page.evaluate("window.owned") is None
+    context.close()
+
+
+def ready(page, url: str) -> None:
+    """The first page, once all boards are computed."""
+    page.goto(url)
+    for _ in range(200):
+        if page.locator(".board").count() and page.locator(".board ol").count() == page.locator(".board").count():
+            return
+        page.wait_for_timeout(100)
+        page.goto(url)
+    raise AssertionError("the boards were not computed")
+
+
+def numbers(page, heading: str) -> list[tuple[str, int]]:
+    """The links of a table's figures, and the n beside each."""
+    rows = (
+        page.get_by_role("region", name=heading, exact=True)
+        .locator("td:has(.n)")
+        .evaluate_all(
+            "cells => cells.map(cell => [cell.querySelector('a').href, cell.querySelector('.n').textContent])"
+        )
+    )
+    return [(href, int(n.removeprefix("n="))) for href, n in rows]
+
+
+def count(page) -> int:
+    page.wait_for_function("document.getElementById('count').textContent !== '…'")
+    return int(page.locator("#count").text_content().replace(",", ""))
+
+
+def all_listed(page) -> int:
+    """The lines of a served list, over all its pages."""
+    total = page.locator(".verdict-list > li:has(.case-link)").count()
+    while page.locator("a[rel=next]").count():
+        page.locator("a[rel=next]").click()
+        total += page.locator(".verdict-list > li:has(.case-link)").count()
+    return total
+
+
+def test_from_a_number_to_exactly_its_cases_and_to_the_pixels(served, tab, axe):
+    live, _ = served
+    ready(tab, live.url)
+    shoot(tab, "leaderboards")
+    assert axe(tab) == []
+    tab.get_by_role("link", name="steady", exact=True).first.click()
+    tab.wait_for_load_state("networkidle")
+    assert axe(tab) == []
+    shoot(tab, "leaderboard", height=1500)
+    drawn = tab.locator("img.chart").evaluate_all("all => all.map(one => one.loading = 'eager')")
+    tab.wait_for_load_state("networkidle")
+    assert drawn
+    assert tab.locator("img.chart").evaluate_all("all => all.every(one => one.complete && one.naturalWidth > 0)")
+    links = numbers(tab, "Leaderboard")
+    assert len(links) > 8
+    for href, n in links[:4]:
+        tab.goto(href)
+        assert count(tab) == n
+        assert all_listed(tab) == n
+    tab.goto(links[0][0])
+    assert axe(tab) == []
+    tab.locator(".case-link").first.click()
+    assert axe(tab) == []
+    tab.locator("a.zoom").first.click()
+    image = tab.locator("dialog img").first
+    image.wait_for()
+    tab.wait_for_function("document.querySelector('dialog img').naturalWidth > 0")
+    before = image.bounding_box()["width"]
+    tab.keyboard.press("+")
+    assert image.bounding_box()["width"] > 1.3 * before
+    assert axe(tab) == []
+    tab.keyboard.press("Escape")
+    assert not tab.locator("dialog").is_visible()
+
+
+def test_sorting_and_searching_chinese(served, tab, axe):
+    live, _ = served
+    ready(tab, live.url)
+    tab.get_by_role("link", name="steady", exact=True).first.click()
+    table = tab.get_by_role("region", name="Leaderboard", exact=True)
+    names = "all => all.map(one => one.textContent.trim())"
+    assert table.locator("tbody tr td:nth-child(2)").evaluate_all(names) == list(making.WORTH)
+    table.get_by_role("button", name="won", exact=True).click()
+    table.get_by_role("button", name="won", exact=True).click()
+    assert table.locator("tbody tr td:nth-child(2)").evaluate_all(names) == list(making.WORTH)[::-1]
+    tab.goto(f"{live.url}/verdicts")
+    tab.get_by_role("searchbox").fill("第3张有几个方块")
+    tab.get_by_role("button", name="Show").click()
+    assert 0 < count(tab) < 200
+    assert {text.split()[0] for text in tab.locator(".item-name").all_text_contents()} == {"q3"}
+    tab.get_by_label("Judge").select_option("first-lover")
+    tab.get_by_label("turns with the order").check()
+    tab.get_by_role("button", name="Show").click()
+    assert set(tab.locator(".judge-name").all_text_contents()) == {"first-lover"}
+    assert tab.locator(".verdict-list > li").count() == tab.get_by_text("turns with the order").count() - 1
+    shoot(tab, "verdicts")
+    assert axe(tab) == []
+
+
+def test_a_case_and_a_card_can_be_read(served, tab, axe):
+    live, _ = served
+    ready(tab, live.url)
+    tab.goto(f"{live.url}/verdicts?split=1&ballot=choice%2Btie")
+    tab.locator(".case-link").first.click()
+    tab.wait_for_load_state("networkidle")
+    tab.locator("details").evaluate_all("all => all.forEach(one => one.open = true)")
+    assert "第一个回答更好" in tab.locator(".bench").first.text_content()
+    assert tab.locator(".orders li").count() == 2
+    shoot(tab, "case", height=1400)
+    tab.goto(f"{live.url}/judges")
+    assert axe(tab) == []
+    for _ in range(200):
+        tab.goto(f"{live.url}/judges")
+        tab.locator("ul.others").get_by_role("link", name="first-lover").click()
+        if not tab.get_by_text("being computed").count():
+            break
+        tab.wait_for_timeout(100)
+    assert "Agreement" in tab.locator("main").text_content()
+    assert axe(tab) == []
+    shoot(tab, "judge", height=1400)
+
+
+@pytest.mark.parametrize("scheme", ["dark"])
+def test_pages_in_the_dark_and_on_a_phone(served, browser, axe, scheme):
+    live, _ = served
+    context = browser.new_context(viewport={"width": 360, "height": 700}, color_scheme=scheme)
+    page = context.new_page()
+    ready(page, live.url)
+    for path in ("/", "/verdicts", "/judges"):
+        page.goto(live.url + path)
+        assert axe(page) == []
+        assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    context.close()
+
+
+def test_the_leaderboard_moves_while_it_is_looked_at(served, tab):
+    live, path = served
+    ready(tab, live.url)
+    tab.get_by_role("link", name="human:cy", exact=True).first.click()
+    lead = tab.locator(".lead")
+    before = int(re.search(r"(\d+) verdicts", lead.text_content())[1])
+    item = making.items(1)[0]
+    one, two = making.answers(item)[:2]
+    with Ledger(path) as ledger:
+        ledger.add(Verdict.of(Case(item, (one, two), Choice(), trial=7), "human:cy", (0.0, 1.0)))
+    tab.wait_for_function(f"document.querySelector('.lead').textContent.includes('{before + 1} verdicts')")
+
+
+def test_the_copy_opens_from_disk(copy, tab, axe):
+    asked = []
+    tab.on("request", lambda request: asked.append(request.url))
+    tab.goto((copy.folder / "index.html").as_uri())
+    assert tab.title().endswith("方块 & squares")
+    assert axe(tab) == []
+    tab.get_by_role("link", name="steady", exact=True).first.click()
+    assert axe(tab) == []
+    tab.locator("img.chart").evaluate_all("all => all.map(one => one.loading = 'eager')")
+    tab.wait_for_load_state("networkidle")
+    assert tab.locator("img.chart").evaluate_all("all => all.length > 5 && all.every(one => one.naturalWidth > 0)")
+    links = numbers(tab, "Leaderboard") + numbers(tab, "Who beats whom") + numbers(tab, "Won, by task")
+    assert len(links) > 20
+    for href, n in links:
+        tab.goto(href)
+        assert count(tab) == n, href
+    tab.goto((copy.folder / "verdicts.html").as_uri())
+    assert count(tab) == copy.total
+    assert axe(tab) == []
+    tab.get_by_role("searchbox").fill("第3张 地球更大")
+    tab.get_by_role("button", name="Show").click()
+    assert 0 < count(tab) < copy.total
+    assert set(tab.locator(".item-name").all_text_contents()) == {"q3"}
+    shoot(tab, "site")
+    tab.locator(".case-link").first.click()
+    assert axe(tab) == []
+    tab.locator("a.zoom").first.click()
+    tab.wait_for_function("document.querySelector('dialog img').naturalWidth > 0")
+    tab.keyboard.press("Escape")
+    tab.goto((copy.folder / "judges.html").as_uri())
+    tab.locator("ul.others").get_by_role("link", name="first-lover").click()
+    assert axe(tab) == []
+    assert all(url.startswith(("file:", "data:")) for url in asked)
