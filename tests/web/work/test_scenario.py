@@ -115,7 +115,6 @@ def test_a_study_of_four_people(site, enter, axe, tmp_path):
     boss = enter("Olga", "organiser")
     make_study(boss, tmp_path, votes="3", most="5")
     assert axe(boss) == []
-    shoot(boss, "work-new")
     boss.select_option("#settled_by", "all")
     boss.click("text=Make the study")
     boss.wait_for_selector("#board")
@@ -214,7 +213,6 @@ def test_a_study_of_four_people(site, enter, axe, tmp_path):
     shoot(boss, "work-study")
     boss.click("text=Task by task")
     assert axe(boss) == []
-    shoot(boss, "work-tasks")
     boss.go_back()
 
     # Closed, and into the ledger, where people are judges.
@@ -230,7 +228,6 @@ def test_a_study_of_four_people(site, enter, axe, tmp_path):
     keys.goto(f"{path}/votes")
     assert axe(keys) == []
     assert keys.locator("tbody tr").count() == COUNT
-    shoot(keys, "work-votes")
     assert [page.wrong for page in (boss, keys, offline, mouse, fourth)] == [[]] * 5
 
 
