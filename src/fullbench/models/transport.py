@@ -151,8 +151,9 @@ class Caller:
         while wait := gate.turn():
             if gate.down_since is not None and time.monotonic() - gate.down_since > limits.patience:
                 raise ModelError(
-                    f"{self._line.server} has failed for {limits.patience:g} s; what was done is kept, and the same "
-                    "command goes on from there when it is back"
+                    f"{self._line.server} has failed for {limits.patience:g} s (the last: {gate.why}); what was done is "
+                    "kept, and the same command goes on when it is back. Where only some prompts make it fail, "
+                    "?breaks=1000000 lets each of them fail by itself"
                 )
             if self._closing.is_set():
                 break
