@@ -162,9 +162,9 @@ class Caller:
     def _gone(self, why: str) -> str:
         line = self._line
         return (
-            f"{line.server} has failed for {line.limits.patience:g} s (the last: {why}); what was done is kept, and the "
-            "same command goes on when it is back. Where only some prompts make it fail, ?breaks=1000000 lets each of "
-            "them fail by itself"
+            f"{line.server} has failed for {line.limits.patience:g} s (the last: {why}); what was done is kept, and "
+            "the same command goes on when it is back. Where only some prompts make it fail, ?breaks=1000000 lets each "
+            "of them fail by itself"
         )
 
     async def _send(self, body: Payload, prompt: Prompt, guess: int, tally: Tally) -> Answer | Trouble:
