@@ -150,10 +150,7 @@ class Caller:
         gate, limits = self._gate, self._line.limits
         while wait := gate.turn():
             if gate.down_since is not None and time.monotonic() - gate.down_since > limits.patience:
-                raise ModelError(
-                    f"{self._line.server} has failed for {limits.patience:g} s; what was done is kept, and the same "
-                    "command goes on from there when it is back"
-                )
+                raise ModelError(self._gone(gate.why))
             if self._closing.is_set():
                 break
             await self._pause(wait)
@@ -161,6 +158,14 @@ class Caller:
             return await self._send(body, prompt, guess, tally)
         finally:
             gate.gave_up()
+
+    def _gone(self, why: str) -> str:
+        line = self._line
+        return (
+            f"{line.server} has failed for {line.limits.patience:g} s (the last: {why}); what was done is kept, and "
+            "the same command goes on when it is back. Where only some prompts make it fail, ?breaks=1000000 lets each "
+            "of them fail by itself"
+        )
 
     async def _send(self, body: Payload, prompt: Prompt, guess: int, tally: Tally) -> Answer | Trouble:
         await self._take_turn(guess)
