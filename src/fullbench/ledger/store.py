@@ -100,6 +100,8 @@ class Ledger(AbstractContextManager["Ledger"]):
     def _place_of_pictures(self, wanted: str | Path | None, *, sync: bool) -> Pictures | None:
         """Where pictures lie: as wanted now, as remembered, or beside the ledger."""
         remembered = self._setting("pictures")
+        if wanted is not None and "://" not in str(wanted):
+            wanted = Path(wanted).absolute()
         place = wanted or remembered or self._database.folder
         self.pictures_named = bool(wanted or remembered)
         self.has_pictures = place is not None
@@ -303,6 +305,7 @@ class Ledger(AbstractContextManager["Ledger"]):
         with self._reading() as reader:
             return {
                 "path": self.place,
+                "pictures": None if self._pictures is None else self._pictures.place,
                 "bytes": self._database.size(reader),
                 "schema": self._database.version(reader),
                 "head": str(self._head(reader)),
@@ -322,7 +325,8 @@ class Ledger(AbstractContextManager["Ledger"]):
         from fullbench.ledger.verify import problems
 
         with self._reading() as reader:
-            return list(problems(self._database, reader, self._find, noted))
+            found = problems(self._database, reader, self._find, noted)
+            return [text.encode("utf-8", "backslashreplace").decode() for text in found]
 
     def checked(self) -> dict[str, Any]:
         """What `verify` looks at, counted, as a JSON value."""
