@@ -14,7 +14,6 @@ from fullbench.ledger.chain import Head
 from fullbench.ledger.database import Connection, Database
 from fullbench.ledger.rows import Find
 
-
 READABLE = ("CHECK constraint failed", "NULL value in")
 """Damage after which all rows can still be read, as with a wrong index."""
 
