@@ -78,7 +78,11 @@ class Ledger(AbstractContextManager["Ledger"]):
         if not read_only:
             with self._database.plainly():
                 self._writer = Writer(self._database, on_commit)
-        self._pictures = self._place_of_pictures(pictures, sync=durability == "power")
+        try:
+            self._pictures = self._place_of_pictures(pictures, sync=durability == "power")
+        except BaseException:
+            self.close()
+            raise
 
     @contextmanager
     def reader(self) -> Iterator[Connection]:
@@ -105,9 +109,10 @@ class Ledger(AbstractContextManager["Ledger"]):
         place = wanted or remembered or self._database.folder
         self.pictures_named = bool(wanted or remembered)
         self.has_pictures = place is not None
+        found = None if place is None else pictures_at(place, sync=sync)
         if wanted is not None and str(place) != remembered and self._writer is not None:
             self._writer.keep("settings", ("pictures", str(place), time.time()))
-        return None if place is None else pictures_at(place, sync=sync)
+        return found
 
     def _setting(self, name: str) -> str | None:
         sql = "SELECT value FROM settings WHERE name = ? ORDER BY rowid DESC LIMIT 1"
