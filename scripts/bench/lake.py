@@ -1,4 +1,4 @@
-"""Tables over a big export: what ten times the verdicts take, in time and memory. `FULLBENCH_BENCH_ROWS` names more."""
+"""Tables over a big export: what ten times the verdicts take, in time and memory (`FULLBENCH_BENCH_ROWS`: how many)."""
 
 from __future__ import annotations
 

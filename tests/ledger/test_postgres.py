@@ -171,7 +171,7 @@ def test_what_is_no_ledger_is_refused_and_left_alone(postgres):
         Ledger(place.rpartition("/")[0] + "/nowhere")
 
 
-def test_passwords_are_never_shown(postgres):
+def test_passwords_are_never_shown(postgres, tmp_path):
     base = postgres.database()
     secret = base.replace("postgresql://fullbench@", "postgresql://fullbench:hush-hush@")
     with Ledger(secret) as ledger:
@@ -182,3 +182,7 @@ def test_passwords_are_never_shown(postgres):
         Ledger(wrong)
     assert "hush" not in str(caught.value)
     assert "cannot be reached" in str(caught.value)
+    for place, pictures in (("mysql://me:hush@h/db", None), ("x.ledger", "ftp://me:hush@h"), ("x", "s3://me:hush@b/x")):
+        with pytest.raises(LedgerError) as caught:
+            Ledger(tmp_path / place if pictures else place, pictures=pictures)
+        assert "hush" not in str(caught.value)

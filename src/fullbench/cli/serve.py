@@ -183,7 +183,7 @@ def _check(settings: Settings) -> None:
     app = create_app(settings)
     say(f"The database {shown(app.state.engine)} is up to date.")
     if app.state.ledger is not None:
-        say(f"The ledger {settings.ledger} is open.")
+        say(f"The ledger {app.state.ledger.place} is open.")
         app.state.ledger.close()
     app.state.engine.dispose()
 
