@@ -23,6 +23,7 @@ from fullbench.training.critic.folder import Critic
 from fullbench.training.critic.loop import Loop, Watch, never
 from fullbench.training.critic.objectives import Number, Objective, Preference, Words, log_probabilities
 from fullbench.training.critic.processes import Processes
+from fullbench.training.critic.ruling import CutJudge
 from fullbench.training.critic.scored import Scored
 from fullbench.training.critic.settings import Settings
 
@@ -79,7 +80,8 @@ class Training:
         model = TransformersModel(
             self.base, device=self.device, max_tokens=most, label="base", chat_template=self.chat_template
         )
-        return self.asking.judge(model)
+        asked = Critic("sft", self.asking, self.settings.source, self.settings.target, 0.0, 1.0)
+        return CutJudge(self.asking.judge(model), model, asked)
 
     @property
     def learned(self) -> list[Scored]:
