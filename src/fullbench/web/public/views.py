@@ -23,7 +23,7 @@ from fullbench.web.public.filters import FAULT_WORDS, SHOWN_WORDS, Filter
 from fullbench.web.public.places import Places, judge_name
 from fullbench.web.public.recent import Recent
 from fullbench.web.public.rows import judges, version
-from fullbench.web.public.rulings import is_person
+from fullbench.web.public.rulings import is_panel, is_person
 from fullbench.web.public.showing import Drawn, sheet, sheets
 from fullbench.web.words import Language, key, translate
 
@@ -182,7 +182,11 @@ class Views:
         linked = cards.faults(connection)
         names = [str(row[0]) for row in linked.table.rows]
         made = [sheet(linked, self.places, "faults")]
-        return {**self.common("judges"), "all_judges": [n for n in names if not is_person(n)], "sheets": made}
+        return {
+            **self.common("judges"),
+            "all_judges": [n for n in names if not is_person(n) and not is_panel(n)],
+            "sheets": made,
+        }
 
     def judge(self, connection: Connection, name: str) -> dict[str, Any] | None:
         """A judge's card; `name` is its name in addresses."""
@@ -201,7 +205,7 @@ class Views:
             "sampled": 0,
             "total": 0,
             "sections": (),
-            "pending": found is None and not is_person(judge),
+            "pending": found is None and not is_person(judge) and not is_panel(judge),
         }
         if found is None:
             return values
