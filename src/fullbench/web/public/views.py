@@ -10,7 +10,6 @@ from importlib.util import find_spec
 from typing import Any
 
 from jinja2 import Environment
-from markupsafe import Markup
 from sqlalchemy import Connection, func, select
 
 from fullbench.core.results import Cell
@@ -73,7 +72,7 @@ class Views:
         self.drawing = find_spec("vl_convert") is not None if drawing is None else drawing
         self._boards: Recent[Board | None] = Recent(64)
         self._tops: Recent[Sequence[tuple[str, str, str]]] = Recent(512)
-        self._bodies: Recent[Markup] = Recent(64)
+        self._bodies: Recent[str] = Recent(64)
         self._counts: Recent[listing.Count] = Recent(4096)
         self._choices: Recent[dict[str, list[str]]] = Recent(2)
         self._charts: Recent[str | None] = Recent(512)
@@ -113,12 +112,11 @@ class Views:
         link = Filter(judge=board.judge, criterion=board.criterion)
         return {**self.common("boards"), "board": board, "body": body, "others": others[:40], "link": link}
 
-    def _body(self, board: Board, language: Language) -> Markup:
+    def _body(self, board: Board, language: Language) -> str:
         template = self.environment.get_template("public/sheets.html")
-        made = template.render(
+        return template.render(
             all=sheets(board, self.places, drawing=self.drawing), t=partial(translate, language), heads=HEADS
         )
-        return Markup(made)  # noqa: S704 - rendered with autoescape
 
     def chart(self, connection: Connection, name: str, table: int, place: int) -> str | None:
         """A chart as SVG; None where there is no such chart."""
