@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
@@ -13,7 +16,7 @@ from fullbench.ledger.store import Ledger
 from fullbench.web.public.site import Wish, export
 from tests.web.conftest import start_live
 from tests.web.public import making
-from tests.web.screenshots import shoot
+from tests.web.screenshots import asked_for, shoot
 
 
 @pytest.fixture(scope="module")
@@ -114,12 +117,10 @@ def all_listed(page) -> int:
 def test_from_a_number_to_exactly_its_cases_and_to_the_pixels(served, tab, axe):
     live, _ = served
     ready(tab, live.url)
-    shoot(tab, "leaderboards")
     accessible(tab, axe)
     tab.get_by_role("link", name="steady", exact=True).first.click()
     tab.wait_for_load_state("networkidle")
     accessible(tab, axe)
-    shoot(tab, "leaderboard", height=1500)
     charts(tab)
     links = numbers(tab, "Leaderboard")
     assert len(links) > 8
@@ -163,7 +164,6 @@ def test_sorting_and_searching_chinese(served, tab, axe):
     tab.get_by_role("button", name="Show").click()
     assert set(tab.locator(".judge-name").all_text_contents()) == {"first-lover"}
     assert tab.locator(".verdict-list > li").count() == tab.get_by_text("turns with the order").count() - 1
-    shoot(tab, "verdicts")
     accessible(tab, axe)
 
 
@@ -176,7 +176,6 @@ def test_a_case_and_a_card_can_be_read(served, tab, axe):
     tab.locator("details").evaluate_all("all => all.forEach(one => one.open = true)")
     assert "第一个回答更好" in tab.locator(".bench").first.text_content()
     assert tab.locator(".orders li").count() == 2
-    shoot(tab, "case", height=1400)
     tab.goto(f"{live.url}/judges")
     accessible(tab, axe)
     for _ in range(200):
@@ -187,7 +186,6 @@ def test_a_case_and_a_card_can_be_read(served, tab, axe):
         tab.wait_for_timeout(100)
     assert "Agreement" in tab.locator("main").text_content()
     accessible(tab, axe)
-    shoot(tab, "judge", height=1400)
 
 
 @pytest.mark.parametrize("scheme", ["dark"])
@@ -237,7 +235,6 @@ def test_the_copy_opens_from_disk(copy, tab, axe):
     tab.get_by_role("button", name="Show").click()
     assert 0 < count(tab) < copy.total
     assert set(tab.locator(".item-name").all_text_contents()) == {"q3"}
-    shoot(tab, "site")
     tab.locator(".case-link").first.click()
     accessible(tab, axe)
     tab.locator("a.zoom").first.click()
@@ -247,3 +244,35 @@ def test_the_copy_opens_from_disk(copy, tab, axe):
     tab.locator("ul.others").get_by_role("link", name="first-lover").click()
     accessible(tab, axe)
     assert all(url.startswith(("file:", "data:")) for url in asked)
+
+
+@pytest.mark.skipif(not asked_for(), reason="pictures for the docs are taken when FULLBENCH_SCREENSHOTS is set")
+def test_pictures_for_the_docs(browser, tmp_path):
+    """The pages over the demo's ledger."""
+    subprocess.run(
+        [Path(sys.executable).with_name("fullbench"), "demo", "--quiet", "--out", tmp_path / "d"], check=True
+    )
+    live = start_live(tmp_path, "--ledger", str(tmp_path / "d" / "demo.ledger"), "--public")
+    try:
+        page = browser.new_context(viewport={"width": 1120, "height": 900}).new_page()
+        ready(page, live.url)
+        shoot(page, "leaderboards")
+        page.get_by_role("link", name="noisy", exact=False).first.click()
+        charts(page)
+        shoot(page, "leaderboard", height=1250)
+        page.goto(f"{live.url}/verdicts?swapped=1&q=diamonds")
+        shoot(page, "verdicts")
+        page.goto(f"{live.url}/verdicts?split=1&shown=choice&q=diamonds")
+        page.locator(".case-link").first.click()
+        shoot(page, "case", height=1300)
+        for _ in range(300):
+            page.goto(f"{live.url}/judges")
+            page.locator("ul.others").get_by_role("link", name="sloppy").click()
+            if not page.get_by_text("being computed").count():
+                break
+            page.wait_for_timeout(200)
+        shoot(page, "judge", height=1100)
+    finally:
+        live.process.terminate()
+        live.process.wait(timeout=30)
+        live.engine.dispose()

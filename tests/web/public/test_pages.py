@@ -12,6 +12,7 @@ from fullbench.web.public import blindness, boards, updater
 from fullbench.web.public.places import Served
 from fullbench.web.settings import Settings
 from tests.web.public import making
+from tests.web.public.making import HOSTILE
 
 
 @pytest.fixture
@@ -168,3 +169,17 @@ def test_without_a_ledger_the_pages_say_so(database, tmp_path):
         assert visitor.get("/verdicts").status_code == 200
         assert visitor.get("/cases/x").status_code == 404
     app.state.engine.dispose()
+
+
+def test_an_organiser_makes_a_panel_and_it_has_a_leaderboard(shown, organiser, viewer):
+    assert viewer.get("/panels").status_code == 403
+    assert organiser.submit("/panels", {"name": "x", "rule": "mean", "judges": "steady"}).status_code == 400
+    wish = {"name": HOSTILE[:60], "rule": "mean", "judges": ["steady", "first-lover"]}
+    assert organiser.submit("/panels", wish).status_code == 303
+    updater.update(shown.state.engine, shown.state.ledger)
+    name = f"panel:{HOSTILE[:60]} (mean)"
+    page = viewer.get(Served().board(boards.board_name(name, "overall")))
+    assert page.status_code == 200
+    assert "<script>" not in page.text
+    assert "panel:" in organiser.get("/panels").text
+    assert viewer.get(Served().judge(name)).status_code == 200
