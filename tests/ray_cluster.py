@@ -25,15 +25,14 @@ def installed() -> bool:
     return find_spec("ray") is not None
 
 
+SETTINGS = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "5" * 32, "RAY_USAGE_STATS_ENABLED": "0"}
+"""A token of the tests' own, and no telemetry."""
+os.environ.update(SETTINGS)  # Ray reads them when it is first imported, by whichever test
+
+
 def environment() -> dict[str, str]:
-    """What nodes and drivers of a test need: a token of their own, no telemetry, this environment's programs."""
-    programs = str(Path(sys.executable).parent)
-    return {
-        "RAY_AUTH_MODE": "token",
-        "RAY_AUTH_TOKEN": "5" * 32,
-        "RAY_USAGE_STATS_ENABLED": "0",
-        "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
-    }
+    """What the processes of a cluster and its drivers need: these settings, and this environment's programs."""
+    return {**SETTINGS, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
 
 
 def free_port() -> int:

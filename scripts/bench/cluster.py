@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import tempfile
 import time
@@ -11,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.fake_server import FakeServer
-from tests.ray_cluster import RayCluster, environment, installed
+from tests.ray_cluster import RayCluster, installed
 
 from scripts.bench import Row
 
@@ -89,6 +88,5 @@ def main() -> list[Row]:
         return []
     from fullbench.runs.engines import HERE, engine
 
-    os.environ.update(environment())
     with RayCluster(2) as cluster, engine(f"ray:{cluster.address}") as ray:
         return [*overhead(ray, HERE), *killed(ray, cluster)]

@@ -70,7 +70,7 @@ def workers(count: int) -> str:
 class LineWatch:
     """A line every few seconds, for logs and pipes.
 
-    The clock starts with the first that came back: workers of a cluster take a while to be there.
+    The clock starts with the first that came back: the workers of a cluster take a while to be there.
     """
 
     def __init__(self, what: str, total: int | None, out: IO[str], every: float = _EVERY) -> None:

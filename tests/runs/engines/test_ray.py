@@ -18,18 +18,15 @@ from fullbench.runs.hear import hear
 from fullbench.runs.study import Study
 from tests.fake_server import FakeServer
 from tests.making import png
-from tests.ray_cluster import RayCluster, RayNode, environment, installed
+from tests.ray_cluster import RayCluster, RayNode, installed
 
 pytestmark = pytest.mark.skipif(not installed(), reason="no Ray: scripts/localray.sh could not install it")
 
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[RayCluster]:
-    with pytest.MonkeyPatch.context() as patch:
-        for name, value in environment().items():
-            patch.setenv(name, value)
-        with RayCluster(2) as running:
-            yield running
+    with RayCluster(2) as running:
+        yield running
 
 
 @pytest.fixture(scope="module")

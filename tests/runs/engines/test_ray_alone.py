@@ -30,11 +30,20 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[RayCluster]:
-    with pytest.MonkeyPatch.context() as patch:
-        for name, value in environment().items():
-            patch.setenv(name, value)
-        with RayCluster(1) as running:
-            yield running
+    with RayCluster(1) as running:
+        yield running
+
+
+STARTED: list[subprocess.Popen[str]] = []
+
+
+@pytest.fixture(autouse=True)
+def nothing_left() -> Iterator[None]:
+    """A test that fails leaves no run behind."""
+    yield
+    while STARTED:
+        with STARTED.pop() as process:
+            process.kill()
 
 
 def written(folder: Path, count: int) -> None:
@@ -60,8 +69,9 @@ def command(folder: Path, url: str, where: str, *rest: str) -> subprocess.Popen[
     words += ["--judge", f"vllm:m@{url}?concurrency=16", "--ledger", "l.ledger", "--engine", where]
     run = [sys.executable, "-c", "from fullbench.cli import main; main()", *words]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    return subprocess.Popen(run, cwd=folder, env={**os.environ, **environment()}, text=True, **pipes,
-                            start_new_session=True)  # fmt: skip
+    env = {**os.environ, **environment()}
+    STARTED.append(subprocess.Popen(run, cwd=folder, env=env, text=True, **pipes, start_new_session=True))
+    return STARTED[-1]
 
 
 def kept(path: Path) -> set[str]:
@@ -211,13 +221,11 @@ class Scoring:
             yield Verdict.of(case, self.name, (3.0,), text=os.environ.get("CUDA_VISIBLE_DEVICES", "none"))
 
 
-def test_a_score_model_gets_a_gpu_of_its_own(tmp_path, monkeypatch):
+def test_a_score_model_gets_a_gpu_of_its_own(tmp_path):
     """The GPUs are declared, not real: what is proved is who is given which."""
     import ray
 
     ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])
-    for name, value in environment().items():
-        monkeypatch.setenv(name, value)
     try:
         with (
             RayCluster(1, "--num-gpus=2") as running,
