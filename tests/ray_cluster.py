@@ -95,8 +95,8 @@ class RayNode:
 class RayCluster:
     """A head and some more nodes; ends with the `with`."""
 
-    def __init__(self, nodes: int = 2) -> None:
-        self._count = nodes
+    def __init__(self, nodes: int = 2, *options: str) -> None:
+        self._count, self._options = nodes, options
         self.folder = Path(tempfile.mkdtemp(prefix="fb", dir="/tmp"))
         self.address = f"127.0.0.1:{free_port()}"
         self.client = f"127.0.0.1:{free_port()}"
@@ -107,7 +107,7 @@ class RayCluster:
         head = ["--head", f"--port={port}", f"--ray-client-server-port={client}", "--include-dashboard=false"]
         head.append(f"--system-config={json.dumps(QUICK)}")
         try:
-            self.nodes = [RayNode(self.folder, *head, f"--temp-dir={self.folder}")]
+            self.nodes = [RayNode(self.folder, *head, f"--temp-dir={self.folder}", *self._options)]
             for _ in range(1, self._count):
                 self.add()
             for node in self.nodes:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 DATA = Path(__file__).parents[2] / ".." / "shared" / "data" / "mjbench"
 SECONDS = 3.0
 COUNT, SIDE, BATCH = 128, 512, 16
-GPU_COUNT, GPU_BATCH = 8192, 128
+GPU_COUNT, GPU_BATCH, GPU_PROMPTS = 2048, 128, 8
 
 
 def _pictures(folder: Path, count: int = COUNT) -> list[Picture]:
@@ -70,9 +70,11 @@ def _judged(scorer: Scorer, cases: Sequence[Case], batch: int = BATCH) -> None:
         assert verdict.marks is not None
 
 
-def _cases(pictures: Sequence[Picture]) -> list[Case]:
+def _cases(pictures: Sequence[Picture], prompts: int = 1) -> list[Case]:
+    """Every picture under each of so many prompts: each time it is read, decoded and scored anew."""
     return [
-        Case(Item.ask(f"i{n}", "a picture"), (Response(f"i{n}", "c", (picture,)),), Real(0, 10))
+        Case(Item.ask(f"i{which}-{n}", f"picture {which}"), (Response(f"i{which}-{n}", "c", (picture,)),), Real(0, 10))
+        for which in range(prompts)
         for n, picture in enumerate(pictures)
     ]
 
@@ -114,16 +116,16 @@ def _on_gpu(folder: Path) -> list[Row]:
     pictures = _pictures(folder, GPU_COUNT)
     bare = _model_alone(source, len(pictures))
     return [
-        _from_disk(ContrastScorer(str(source), span=(-1.0, 1.0), decoder="gpu"), pictures, bare),
-        _from_disk(ContrastScorer(str(source), span=(-1.0, 1.0)), pictures[: GPU_COUNT // 4], bare),
+        _from_disk(ContrastScorer(str(source), span=(-1.0, 1.0), decoder="gpu"), pictures, GPU_PROMPTS, bare),
+        _from_disk(ContrastScorer(str(source), span=(-1.0, 1.0)), pictures, 2, bare),
     ]
 
 
-def _from_disk(scorer: HubScorer, pictures: Sequence[Picture], bare: float) -> Row:
+def _from_disk(scorer: HubScorer, pictures: Sequence[Picture], prompts: int, bare: float) -> Row:
     decoding = _decoding_alone(scorer, pictures)
     print(f"the bare model {bare:,.0f}/s, decoding alone with {scorer.decoder} {decoding:,.0f}/s")
-    cases = _cases(pictures)
-    ours = _per_second(lambda: _judged(scorer, cases, GPU_BATCH), len(pictures), times=3)
+    cases = _cases(pictures, prompts)
+    ours = _per_second(lambda: _judged(scorer, cases, GPU_BATCH), len(cases), times=2)
     floor = "the bare model" if bare < decoding else "decoding alone"
     what = f"score JPEGs with CLIP ViT-L/14, decoder={scorer.decoder}"
     return Row.of(what, ours, min(bare, decoding), floor, "/s")

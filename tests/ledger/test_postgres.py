@@ -136,6 +136,26 @@ def test_a_held_name_is_free_again_when_its_connection_ends(postgres):
             pass
 
 
+def test_a_held_name_is_held_again_after_the_server_was_away(own_server):
+    place = own_server.database()
+    with Ledger(place) as one, one.sole("j"):
+        one.add(verdict(1))
+        one.flush()
+        own_server.kill()
+        own_server.start()
+        one.add(verdict(2))
+        one.flush()
+        with Ledger(place) as two, pytest.raises(LedgerError, match="is being asked by process"):
+            two.sole("j").__enter__()
+        own_server.kill()
+        own_server.start()
+        with Ledger(place) as quicker, quicker.sole("j"):
+            one.add(verdict(3))
+            with pytest.raises(LedgerError, match="is being asked by process"):
+                one.flush()
+        one.flush()
+
+
 def test_what_is_no_ledger_is_refused_and_left_alone(postgres):
     place = postgres.database()
     with pytest.raises(LedgerError, match="there is no ledger here"):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import socket
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -167,6 +168,8 @@ class Postgres:
         self.errors: tuple[type[Exception], ...] = (psycopg.Error,)
         self._url = url
         self.place = shown(url)
+        self._held: dict[str, PostgresConnection] = {}
+        self._lock = threading.Lock()
         self.path = Path(f"{self.place.rpartition('/')[2] or 'server'}.ledger")
 
     def prepare(self, *, read_only: bool) -> None:
@@ -205,6 +208,8 @@ class Postgres:
                 connection.close()
 
     def connect(self, *, read_only: bool) -> PostgresConnection:
+        if not read_only:
+            self._hold_again()
         connection = self._connect()
         if read_only:
             connection.raw.execute("SET default_transaction_read_only = on")
@@ -262,21 +267,35 @@ class Postgres:
 
     @contextmanager
     def sole(self, name: str) -> Iterator[None]:
-        """Hold a name by an advisory lock, which dies with its connection."""
-        key = _number(f"{SPACE} {name}")
+        """Hold a name by an advisory lock, which dies with its connection and is taken anew after the server's."""
         with self.plainly():
-            connection = self._connect()
+            self._hold(name)
         try:
-            with self.plainly():
-                (mine,) = connection.raw.execute("SELECT pg_try_advisory_lock(%s)", (key,)).fetchone() or (False,)
-                if not mine:
-                    raise LedgerError(self._taken(connection, name, key))
-                since = time.strftime("%Y-%m-%d %H:%M:%S")
-                who = f"process {os.getpid()} on {socket.gethostname()[:20]} since {since}"
-                connection.raw.execute("SELECT set_config('application_name', %s, false)", (who,))
             yield
         finally:
+            with self._lock:
+                self._held.pop(name).close()
+
+    def _hold(self, name: str) -> None:
+        key = _number(f"{SPACE} {name}")
+        connection = self._connect()
+        (mine,) = connection.raw.execute("SELECT pg_try_advisory_lock(%s)", (key,)).fetchone() or (False,)
+        if not mine:
+            said = self._taken(connection, name, key)
             connection.close()
+            raise LedgerError(said)
+        since = time.strftime("%Y-%m-%d %H:%M:%S")
+        who = f"process {os.getpid()} on {socket.gethostname()[:20]} since {since}"
+        connection.raw.execute("SELECT set_config('application_name', %s, false)", (who,))
+        with self._lock:
+            self._held[name] = connection
+
+    def _hold_again(self) -> None:
+        """Take anew what was held when the connections were lost; one sentence where another was quicker."""
+        for name, connection in list(self._held.items()):
+            if not connection.ping():
+                connection.close()
+                self._hold(name)
 
     def _taken(self, connection: PostgresConnection, name: str, key: int) -> str:
         found = connection.raw.execute(

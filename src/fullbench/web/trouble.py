@@ -77,7 +77,7 @@ def _away(request: Request, error: Exception) -> Response:
 
 
 def _defect(request: Request, error: Exception) -> Response:
-    log.error("%s %s failed", request.method, request.url.path, exc_info=error)
+    log.error("%s %s failed (%s)", request.method, request.url.path, type(error).__name__)
     request.state.user = None  # the database may be what failed
     sentence = key("Something went wrong here; it is written down in the server's log.")
     return told(request, 500, sentence, shield.HEADERS)

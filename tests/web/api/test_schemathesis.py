@@ -17,7 +17,7 @@ from tests.web.api.test_api import Script
 
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
 FEW = bounded(
-    max_examples=10,
+    max_examples=6,
     deadline=None,
     derandomize=True,
     database=None,
@@ -43,8 +43,8 @@ def test_every_call_keeps_to_its_description(app, mode):
 
             if mode is MODES[0] or _can_be_wrong(operation):
                 call()
-    assert answers.total() >= 100
-    assert answers[2 if mode is MODES[0] else 4] > 50
+    assert answers.total() >= 80
+    assert answers[2 if mode is MODES[0] else 4] > 40
 
 
 def _can_be_wrong(operation) -> bool:

@@ -105,9 +105,9 @@ def test_who_still_has_to_judge_a_case_does_not_see_rulings(shown, annotator, mo
     monkeypatch.setattr(blindness, "RULES", [lambda connection, user, keys: {key} & set(keys)])
     page = annotator.get(case)
     assert "thinks about" not in page.text
-    assert "You still have this case to judge" in page.text
+    assert "People still judge this case" in page.text
     listed = annotator.get("/verdicts?ballot=choice%2Btie").text
-    assert "hidden until you have judged it" in listed
+    assert "hidden while people judge it" in listed
 
 
 def test_a_vote_is_a_verdict_of_a_person(shown, annotator, viewer, settings):

@@ -73,7 +73,7 @@ class Recipe:
 
 
 def plain_jpeg(picture: Picture) -> Any | None:
-    """The file of a JPEG that the card decodes as Pillow would, as a tensor of bytes; else None.
+    """The file of a JPEG that the card decodes as Pillow would, as a tensor of bytes that it can fetch; else None.
 
     It must be whole, upright, in three colours and not too large. It is read in one step and checked in another:
     every step more is a moment in which the thread that feeds the card has to wait for the interpreter.
@@ -93,7 +93,7 @@ def plain_jpeg(picture: Picture) -> Any | None:
         if sha256(data.numpy()).hexdigest() != picture.digest:
             raise Unscorable("the picture changed since the items were read")
     head = data[:_HEADER].numpy().tobytes()
-    return data if _decodable(head) and data[-2:].tolist() == [0xFF, 0xD9] else None
+    return data.pin_memory() if _decodable(head) and data[-2:].tolist() == [0xFF, 0xD9] else None
 
 
 def _decodable(head: bytes) -> bool:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 Span = tuple[float, float]
 _Key = tuple[str, str]
 _KEPT = 100_000
-_AHEAD = 3
+_AHEAD = 5
 
 
 @runtime_checkable

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import logging
 import pickle
 import time
 import uuid
@@ -27,6 +28,7 @@ LOOK_AROUND = 1.0
 PATIENCE = 600.0
 DEATHS = 3
 EARLY_DEATHS = 5
+_log = logging.getLogger("fullbench")
 
 
 class Remote(Worker):
@@ -77,14 +79,22 @@ class _Parcel(pickle.Pickler):
 
 
 @dataclass(frozen=True)
+class Desk:
+    """The office that keeps the limits, and the run that it knows us by."""
+
+    office: Any
+    run: str
+
+
+@dataclass(frozen=True)
 class Contract:
     """What every worker of a crew is sent."""
 
     recipe: Recipe
-    office: Any
+    desk: Desk
 
 
-def contract(ray: ModuleType, office: Any, job: Job[Any]) -> Contract:
+def contract(ray: ModuleType, desk: Desk, job: Job[Any]) -> Contract:
     """What the workers of a job are sent, refused where it cannot be."""
     try:
         ray.cloudpickle.dumps(job.recipe)
@@ -92,7 +102,7 @@ def contract(ray: ModuleType, office: Any, job: Job[Any]) -> Contract:
         raise EngineError(
             f"{job.name!r} cannot be sent to another machine ({error}); name it by a spec, or use the engine 'here'"
         ) from error
-    return Contract(job.recipe, office)
+    return Contract(job.recipe, desk)
 
 
 @dataclass(eq=False)
@@ -192,7 +202,7 @@ class Crew:
 
     def _take(self, hand: _Hand, turn: Turn) -> Iterator[Any]:
         for outcome in turn.outcomes:
-            del hand.given[self._job.settles(outcome)]
+            hand.given.pop(self._job.settles(outcome), None)
             yield outcome
         hand.useful |= bool(turn.outcomes)
         hand.room = turn.room
@@ -220,6 +230,7 @@ class Crew:
         reason = lines[-1] if "Error" in lines[-1] else lines[0]
         if self._early >= EARLY_DEATHS:
             raise EngineError(f"{self._early} workers in a row died before they ruled on anything ({reason})")
+        _log.warning("%s: a worker died, %d of its tasks go to others (%s)", self._job.name, len(hand.given), reason)
         for key, task in hand.given.items():
             self._deaths[key] += 1
             if self._deaths[key] < DEATHS:
@@ -231,7 +242,7 @@ class Crew:
         self._hands.remove(hand)
         self._tally.workers -= bool(hand.node)
         self._ray.kill(hand.actor)
-        self._contract.office.gone.remote(hand.name)
+        self._contract.desk.office.gone.remote(hand.name)
 
     def _look_around(self) -> None:
         """Now and then: hire on machines that have come."""
@@ -267,8 +278,9 @@ class Crew:
             self._hire({"num_cpus": CPUS, "scheduling_strategy": "SPREAD"})
 
     def _hire(self, options: Mapping[str, Any], place: str = "") -> None:
-        name = uuid.uuid4().hex
-        branch = Branch(name, Telephone(self._contract.office))
+        desk = self._contract.desk
+        name = f"{desk.run}/{uuid.uuid4().hex}"
+        branch = Branch(name, Telephone(desk.office))
         actor = self._ray.remote(Remote).options(**options).remote(self._contract.recipe, branch)
         self._hands.append(_Hand(name, actor, place, actor.hello.remote(fullbench.__version__)))
 

@@ -72,6 +72,7 @@ class Views:
         self.environment, self.places = environment, places
         self.drawing = find_spec("vl_convert") is not None if drawing is None else drawing
         self._boards: Recent[Board | None] = Recent(64)
+        self._tops: Recent[Sequence[tuple[str, str, str]]] = Recent(512)
         self._bodies: Recent[Markup] = Recent(64)
         self._counts: Recent[listing.Count] = Recent(4096)
         self._choices: Recent[dict[str, list[str]]] = Recent(2)
@@ -95,7 +96,8 @@ class Views:
     def _group(self, connection: Connection, one: Heading, stamp: str | None) -> Group:
         board = self._board(connection, one.name, stamp)
         link = Filter(judge=one.judge, criterion=one.criterion)
-        return Group(one.name, one.judge, one.criterion, one.verdicts, link, _best(board) if board else ())
+        top = self._tops.get((one.name, stamp), partial(_best, board)) if board else ()
+        return Group(one.name, one.judge, one.criterion, one.verdicts, link, top)
 
     def _board(self, connection: Connection, name: str, stamp: str | None) -> Board | None:
         return None if stamp is None else self._boards.get((name, stamp), partial(boards.find, connection, name))
