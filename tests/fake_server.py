@@ -39,12 +39,14 @@ FAULTS = (
     "429date",
     "429once",
     "500",
+    "503",
     "529",
     "reset",
     "cut",
     "short",
     "empty",
     "html",
+    "mime",
     "hang",
     "drip",
     "soft",
@@ -272,12 +274,12 @@ class Connection(asyncio.Protocol):
         self.books.in_flight -= 1
         fault = self.books.fault(prompt)
         self.books.sent[fault or "good"] += 1
-        if fault in {"", "cut", "short", "empty", "html", "drip", "soft"}:
+        if fault in {"", "cut", "short", "empty", "html", "mime", "drip", "soft"}:
             self.books.answered[prompt] += 1
         good = json.dumps(write(told, "empty" if fault == "empty" else mood)).encode()
         busy, sick = b'{"error":{"message":"slow down"}}', b'{"error":{"message":"it hurts"}}'
-        if fault in {"", "empty"}:
-            self.send(200, good)
+        if fault in {"", "empty", "mime"}:
+            self.send(200, good, kind="text/plain; charset=gbk" if fault == "mime" else "application/json")
         elif fault == "401":
             status, error = COMPLAINTS["complain: key"]
             self.send(status, json.dumps({"error": error}).encode())
@@ -289,7 +291,7 @@ class Connection(asyncio.Protocol):
             self.send(429, busy, extra="Retry-After: Wed, 21 Oct 2015 07:28:00 GMT\r\n")
         elif fault == "429once":
             self.send(429, busy, extra="Retry-After: 1\r\n")
-        elif fault in {"500", "529"}:
+        elif fault in {"500", "503", "529"}:
             self.send(int(fault), sick)
         elif fault == "reset":
             self.transport.abort()

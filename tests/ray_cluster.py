@@ -25,15 +25,14 @@ def installed() -> bool:
     return find_spec("ray") is not None
 
 
+SETTINGS = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "5" * 32, "RAY_USAGE_STATS_ENABLED": "0"}
+"""A token of the tests' own, and no telemetry."""
+os.environ.update(SETTINGS)  # Ray reads them when it is first imported, by whichever test
+
+
 def environment() -> dict[str, str]:
-    """What nodes and drivers of a test need: a token of their own, no telemetry, this environment's programs."""
-    programs = str(Path(sys.executable).parent)
-    return {
-        "RAY_AUTH_MODE": "token",
-        "RAY_AUTH_TOKEN": "5" * 32,
-        "RAY_USAGE_STATS_ENABLED": "0",
-        "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
-    }
+    """What the processes of a cluster and its drivers need: these settings, and this environment's programs."""
+    return {**SETTINGS, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
 
 
 def free_port() -> int:
@@ -95,8 +94,8 @@ class RayNode:
 class RayCluster:
     """A head and some more nodes; ends with the `with`."""
 
-    def __init__(self, nodes: int = 2) -> None:
-        self._count = nodes
+    def __init__(self, nodes: int = 2, *options: str) -> None:
+        self._count, self._options = nodes, options
         self.folder = Path(tempfile.mkdtemp(prefix="fb", dir="/tmp"))
         self.address = f"127.0.0.1:{free_port()}"
         self.client = f"127.0.0.1:{free_port()}"
@@ -107,7 +106,7 @@ class RayCluster:
         head = ["--head", f"--port={port}", f"--ray-client-server-port={client}", "--include-dashboard=false"]
         head.append(f"--system-config={json.dumps(QUICK)}")
         try:
-            self.nodes = [RayNode(self.folder, *head, f"--temp-dir={self.folder}")]
+            self.nodes = [RayNode(self.folder, *head, f"--temp-dir={self.folder}", *self._options)]
             for _ in range(1, self._count):
                 self.add()
             for node in self.nodes:

@@ -20,6 +20,7 @@ HEAVY = (
     "sqlite3",
     "asyncio",
     "fastapi",
+    "ray",
     "sqlalchemy",
     "uvicorn",
 )

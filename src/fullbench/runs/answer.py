@@ -12,7 +12,7 @@ from fullbench.core.items import Item, Response
 from fullbench.core.models import Model, Prompt, Reply
 from fullbench.ledger.store import Ledger
 from fullbench.runs import specs as named
-from fullbench.runs.engines import HERE, Ask, Budget, Engine, Job, Key, Stop, Tally, Watch, remade, work
+from fullbench.runs.engines import HERE, Ask, Budget, Engine, Job, Key, Stop, Tally, Watch, remade, wants_gpu, work
 
 Asked = Callable[[Model], Sequence[Item]]
 """Gives the items that a contestant is to answer."""
@@ -61,8 +61,8 @@ class _Recipe:
     """A contestant for a worker elsewhere: its spec, or the model itself where it has none."""
 
     name: str
+    gpu: bool
     made: str | Model
-    gpu: bool = False
 
     def __call__(self) -> Ask:
         return partial(_ask, remade(self.name, named.contestant, self.made))
@@ -97,7 +97,7 @@ def _job(model: Model, items: Sequence[Item], trials: int, ledger: Ledger, spec:
         known=lambda keys: ledger.answered(model.name, keys),
         enter=lambda questions: ledger.add(*(question.item for question in questions)),
         ask=partial(_ask, model),
-        recipe=_Recipe(model.name, spec or model),
+        recipe=_Recipe(model.name, wants_gpu(model), spec or model),
         settles=_settles,
         keep=keep,
         sole=lambda: ledger.sole(model.name),

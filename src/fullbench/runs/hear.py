@@ -9,7 +9,7 @@ from fullbench.core.cases import Case
 from fullbench.core.models import Judge
 from fullbench.ledger.store import Ledger
 from fullbench.runs import specs as named
-from fullbench.runs.engines import HERE, Ask, Budget, Engine, Job, Stop, Tally, Watch, remade, work
+from fullbench.runs.engines import HERE, Ask, Budget, Engine, Job, Stop, Tally, Watch, remade, wants_gpu, work
 
 Docket = Callable[[Judge], Iterable[Case]]
 """Gives the cases that a judge is to hear, the same ones in the same order each time."""
@@ -47,12 +47,6 @@ class _Recipe:
         return remade(self.name, named.judge, self.made).hear
 
 
-def _wants_gpu(judge: Judge) -> bool:
-    """Whether a score model would run on a GPU where there is one."""
-    device = getattr(getattr(judge, "scorer", None), "device", "cpu")
-    return isinstance(device, str) and not device.startswith("cpu")
-
-
 def _job(judge: Judge, docket: Docket, ledger: Ledger, spec: str | None) -> Job[Case]:
     ledger.declare("judge", judge.name, judge.settings)
     return Job(
@@ -62,7 +56,7 @@ def _job(judge: Judge, docket: Docket, ledger: Ledger, spec: str | None) -> Job[
         known=lambda keys: ledger.heard(judge.name, keys),
         enter=lambda cases: ledger.add(*cases),
         ask=judge.hear,
-        recipe=_Recipe(judge.name, _wants_gpu(judge), spec or judge),
+        recipe=_Recipe(judge.name, wants_gpu(judge), spec or judge),
         settles=lambda outcome: (outcome.case, outcome.trial),
         keep=ledger.add,
         sole=lambda: ledger.sole(judge.name),

@@ -68,7 +68,10 @@ def workers(count: int) -> str:
 
 
 class LineWatch:
-    """A line every few seconds, for logs and pipes."""
+    """A line every few seconds, for logs and pipes.
+
+    The clock starts with the first that came back: the workers of a cluster take a while to be there.
+    """
 
     def __init__(self, what: str, total: int | None, out: IO[str], every: float = _EVERY) -> None:
         self._what, self._total, self._out, self._every = what, total, out, every
@@ -78,6 +81,8 @@ class LineWatch:
 
     def step(self, tally: Tally) -> None:
         now = time.monotonic()
+        if not self._tallies:
+            self._started = now
         if now - self._last < self._every:
             self._tallies[tally.name] = tally
             return
@@ -114,6 +119,8 @@ class LiveWatch:
 
     def step(self, tally: Tally) -> None:
         now = time.monotonic()
+        if not self._tallies:
+            self._started = now
         self._tallies[tally.name] = tally
         if now - self._last.get(tally.name, 0.0) >= _REDRAW:
             self._last[tally.name] = now

@@ -20,6 +20,7 @@ from fullbench.web.accounts.secrets import site_key
 from fullbench.web.api import routes as api
 from fullbench.web.database import engine_for, upgrade, writing
 from fullbench.web.public import acting
+from fullbench.web.public import api as results
 from fullbench.web.public import routes as public
 from fullbench.web.public.updater import keeping_up
 from fullbench.web.settings import Settings
@@ -86,7 +87,7 @@ def _routers() -> list[APIRouter]:
         acting.router,
         work.router,
     ]
-    return [*pages, api.docs, api.router]
+    return [*pages, api.docs, api.router, results.router]
 
 
 def from_environment() -> FastAPI:

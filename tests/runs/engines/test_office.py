@@ -16,7 +16,7 @@ from fullbench.core.items import Turn
 from fullbench.models.limits import CEILING, kept_by
 from fullbench.models.providers import Provider
 from fullbench.runs import specs
-from fullbench.runs.engines.office import LEASE, Branch, LeasedPace, Office
+from fullbench.runs.engines.office import LEASE, SILENT, Branch, LeasedPace, Office
 from tests.fake_server import FakeServer
 
 
@@ -135,12 +135,25 @@ def test_a_jam_that_one_saw_slows_the_others():
 
 
 def test_an_office_closes_with_its_last_run():
-    office = Office()
-    assert office.open("a")
-    assert office.open("b")
+    office = Office(Clock())
+    assert office.beat("a")
+    assert office.beat("b")
     assert not office.close("a")
     assert office.close("b")
-    assert not office.open("c")
+    assert not office.beat("c")
+
+
+def test_what_a_killed_run_held_is_free_again():
+    clock = Clock()
+    office = Office(clock)
+    office.beat("killed")
+    assert office.agree("s", "killed/1", 0, 8).calls == 8
+    assert office.beat("next")
+    assert office.agree("s", "next/1", 0, 8).calls == 0
+    clock.now += SILENT + 1
+    assert office.beat("next")
+    assert office.agree("s", "next/1", 0, 8).calls == 8
+    assert office.close("next")
 
 
 def test_models_of_two_processes_keep_one_limit():

@@ -18,18 +18,15 @@ from fullbench.runs.hear import hear
 from fullbench.runs.study import Study
 from tests.fake_server import FakeServer
 from tests.making import png
-from tests.ray_cluster import RayCluster, RayNode, environment, installed
+from tests.ray_cluster import RayCluster, RayNode, installed
 
 pytestmark = pytest.mark.skipif(not installed(), reason="no Ray: scripts/localray.sh could not install it")
 
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[RayCluster]:
-    with pytest.MonkeyPatch.context() as patch:
-        for name, value in environment().items():
-            patch.setenv(name, value)
-        with RayCluster(2) as running:
-            yield running
+    with RayCluster(2) as running:
+        yield running
 
 
 @pytest.fixture(scope="module")
@@ -41,13 +38,13 @@ def engine(cluster: RayCluster) -> Iterator[Engine]:
         yield joined
 
 
-def docket(count: int) -> Callable[[object], Iterator[Case]]:
-    def cases(_: object) -> Iterator[Case]:
-        for number in range(count):
-            item = Item.ask(f"i{number}", f"What is #{number}? 好")
-            yield Case(item, (Response.say(item.id, "a", "red"),), Score(1, 5))
+def case(number: int) -> Case:
+    item = Item.ask(f"i{number}", f"What is #{number}? 好")
+    return Case(item, (Response.say(item.id, "a", "red"),), Score(1, 5))
 
-    return cases
+
+def docket(count: int) -> Callable[[object], Iterator[Case]]:
+    return lambda _: map(case, range(count))
 
 
 class Watching:
@@ -55,18 +52,24 @@ class Watching:
 
     def __init__(self, at: int = 0, do: Callable[[], bool] = lambda: True) -> None:
         self._at, self._do = at, do
-        self._over = False
+        self.over = False
         self.workers = 0
 
     def step(self, tally: Tally) -> None:
         self.workers = max(self.workers, tally.workers)
-        if tally.done >= self._at and not self._over:
-            self._over = self._do()
+        if tally.done >= self._at and not self.over:
+            self.over = self._do()
 
 
 def ruled(ledger: Ledger, spec: str, count: int, engine: Engine, **rest: object) -> Tally:
+    return heard(ledger, spec, docket(count), engine, **rest)
+
+
+def heard(
+    ledger: Ledger, spec: str, cases: Callable[[object], Iterator[Case]], engine: Engine, **rest: object
+) -> Tally:
     judge = specs.judge(spec)
-    (tally,) = hear([judge], docket(count), ledger, engine=engine, specs={judge.name: spec}, **rest)
+    (tally,) = hear([judge], cases, ledger, engine=engine, specs={judge.name: spec}, **rest)
     return tally
 
 
@@ -123,8 +126,8 @@ def test_a_ceiling_is_one_for_all_workers(engine, tmp_path):
 def test_a_budget_is_one_for_all_workers(engine, tmp_path):
     with FakeServer(says="[[4]]") as server, Ledger(tmp_path / "l.ledger") as ledger:
         spec = f"vllm:m@{server.url}?price_in=100&price_out=0"
-        tally = ruled(ledger, spec, 100, engine, budget=Budget(0.4, guess=0.01))
-        assert (tally.done, tally.stopped) == (40, "the budget of $0.4 is spent")
+        tally = ruled(ledger, spec, 100, engine, budget=Budget(0.405, guess=0.01))
+        assert (tally.done, tally.stopped) == (40, "the budget of $0.405 is spent")
         assert len(server.books()["answered"]) == 40
         (account,) = (account for account in ledger.bill() if account.usage.calls)
         assert account.usage.dollars == pytest.approx(0.4)
@@ -167,7 +170,7 @@ def test_a_judge_that_cannot_travel_is_told_in_one_sentence(engine, tmp_path):
 
 
 class Killing(Watching):
-    """Kills when there is whom to kill, and remembers what was sent to the server and what was kept by then."""
+    """Kills when all three workers are there, and remembers what was sent to the server and what was kept by then."""
 
     def __init__(self, at: int, node: RayNode, kill: Callable[[], None], server: FakeServer, path: Path) -> None:
         super().__init__(at, self._once)
@@ -176,7 +179,7 @@ class Killing(Watching):
         self.sent: set[str] = set()
 
     def _once(self) -> bool:
-        if not self._node.workers():
+        if self.workers < 3 or not self._node.workers():
             return False
         with Ledger(self._path, read_only=True) as book:
             self.kept = {verdict.item[1:] for verdict in book.verdicts()}
@@ -184,11 +187,20 @@ class Killing(Watching):
         self.sent = set(self._server.books()["arrived"])
         return True
 
+    def docket(self, _: object) -> Iterator[Case]:
+        """Cases until the kill, and some hundreds more."""
+        left = 400
+        for number in range(100_000):
+            left -= self.over
+            if not left:
+                return
+            yield case(number)
 
-def check_kill(watch: Killing, server: FakeServer, ledger: Ledger, tally: Tally, count: int) -> None:
+
+def check_kill(watch: Killing, server: FakeServer, ledger: Ledger, tally: Tally) -> None:
     """Every verdict once, and nothing asked twice that was not in flight."""
-    assert tally.done == count
-    assert watch.kept
+    count = tally.asked
+    assert tally.done == count > len(watch.kept) > 0
     verdicts = list(ledger.verdicts())
     assert len(verdicts) == len({verdict.case for verdict in verdicts}) == count
     assert not ledger.verify()
@@ -199,16 +211,18 @@ def check_kill(watch: Killing, server: FakeServer, ledger: Ledger, tally: Tally,
 
 
 def test_a_killed_worker_costs_what_was_in_flight(engine, cluster, tmp_path):
-    count, path, node = 800, tmp_path / "l.ledger", cluster.nodes[1]
+    path, node = tmp_path / "l.ledger", cluster.nodes[1]
     with FakeServer(says="[[4]]", latency=0.1) as server, Ledger(path) as ledger:
         watch = Killing(100, node, lambda: os.kill(node.workers()[0], signal.SIGKILL), server, path)
-        tally = ruled(ledger, f"vllm:m@{server.url}?concurrency=60", count, engine, watch=watch)
-        check_kill(watch, server, ledger, tally, count)
+        tally = heard(ledger, f"vllm:m@{server.url}?concurrency=30", watch.docket, engine, watch=watch)
+        check_kill(watch, server, ledger, tally)
 
 
-def test_a_killed_machine_costs_what_was_in_flight(engine, cluster, tmp_path):
-    count, path, node = 800, tmp_path / "l.ledger", cluster.nodes[1]
+def test_a_killed_machine_costs_what_was_in_flight(engine, cluster, tmp_path, capfd, caplog):
+    path, node = tmp_path / "l.ledger", cluster.nodes[1]
     with FakeServer(says="[[4]]", latency=0.1) as server, Ledger(path) as ledger:
         watch = Killing(100, node, node.kill, server, path)
-        tally = ruled(ledger, f"vllm:m@{server.url}?concurrency=60", count, engine, watch=watch)
-        check_kill(watch, server, ledger, tally, count)
+        tally = heard(ledger, f"vllm:m@{server.url}?concurrency=30", watch.docket, engine, watch=watch)
+        check_kill(watch, server, ledger, tally)
+    assert capfd.readouterr().out == ""
+    assert "a worker died" in caplog.text

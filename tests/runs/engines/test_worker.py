@@ -12,7 +12,7 @@ from fullbench import Case, Item, Response, Score
 from fullbench.core.errors import EngineError, ModelError
 from fullbench.judges.rules import length
 from fullbench.runs import specs
-from fullbench.runs.engines import remade
+from fullbench.runs.engines import remade, wants_gpu
 from fullbench.runs.engines.office import Branch, Office
 from fullbench.runs.engines.worker import AHEAD, MOST_AHEAD, Turn, Worker
 from tests.fake_server import FakeServer
@@ -100,6 +100,15 @@ def test_a_judge_that_cannot_be_made_is_told():
 
     turn = Worker(Recipe(Fails), Branch("w", direct(Office()))).begin()
     assert str(turn.error) == "no key on this machine"
+
+
+def test_whoever_computes_by_itself_wants_a_gpu():
+    assert not wants_gpu(specs.judge("length"))
+    assert not wants_gpu(specs.judge("vllm:m@http://localhost:1/v1"))
+    assert not wants_gpu(specs.judge("clip:some/model?device=cpu"))
+    assert wants_gpu(specs.judge("clip:some/model"))
+    assert wants_gpu(specs.judge("clip:some/model?device=cuda:1"))
+    assert wants_gpu(specs.judge("local:some/model"))
 
 
 def test_a_spec_that_means_something_else_there_is_found_out():

@@ -1,7 +1,7 @@
 """Engines: where the asking of a run is done. This machine, or a cluster of machines."""
 
 from fullbench.runs.engines.naming import engine
-from fullbench.runs.engines.recipes import remade
+from fullbench.runs.engines.recipes import remade, wants_gpu
 from fullbench.runs.engines.work import (
     HERE,
     LOOKUP,
@@ -31,5 +31,6 @@ __all__ = [
     "Watch",
     "engine",
     "remade",
+    "wants_gpu",
     "work",
 ]

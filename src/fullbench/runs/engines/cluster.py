@@ -12,16 +12,18 @@ import os
 import signal
 import socket
 import threading
+import time
 import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib import import_module
 from types import ModuleType
 from typing import Any
 
 from fullbench.core.errors import EngineError, MissingExtra
-from fullbench.runs.engines.crew import Crew, contract
-from fullbench.runs.engines.office import Office
+from fullbench.runs.engines.crew import Crew, Desk, contract
+from fullbench.runs.engines.office import BEAT, Office
 from fullbench.runs.engines.work import Job, Stop, Tally
 
 NAMESPACE = "fullbench"
@@ -51,7 +53,8 @@ class Cluster:
         try:
             office = _office(ray, run)
             try:
-                yield RayEngine(ray, office, self.least, self.most)
+                with _beating(office, run):
+                    yield RayEngine(ray, Desk(office, run), self.least, self.most)
             finally:
                 if ray.get(office.close.remote(run)):
                     ray.kill(office)
@@ -63,7 +66,7 @@ class Cluster:
 class RayEngine:
     """Asks by way of workers on a cluster."""
 
-    def __init__(self, ray: ModuleType, office: Any, least: int, most: int) -> None:
+    def __init__(self, ray: ModuleType, office: Desk, least: int, most: int) -> None:
         self._ray, self._office = ray, office
         self._least, self._most = least, most
 
@@ -91,6 +94,7 @@ def _ray() -> ModuleType:
 def _join(ray: ModuleType, address: str) -> None:
     if ray.is_initialized():
         raise EngineError("this process is connected to a Ray cluster already; end that with ray.shutdown() first")
+    _hush()
     quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR, "namespace": NAMESPACE}
     if not address:
         ray.init(address="local", include_dashboard=False, **quiet)
@@ -107,6 +111,16 @@ def _join(ray: ModuleType, address: str) -> None:
         ) from error
 
 
+def _hush() -> None:
+    """Keep Ray from writing its news to standard output, between our tables; it has no setting for that.
+
+    A version of Ray that does it by another name is merely loud.
+    """
+    inside: Any = import_module("ray._private.worker")
+    if hasattr(inside, "print_to_stdstream"):
+        inside.print_to_stdstream = lambda *_, **__: None
+
+
 def _knock(address: str) -> None:
     """See whether anybody is there at all: Ray itself would wait for minutes."""
     host, colon, port = address.removeprefix("ray://").rpartition(":")
@@ -120,17 +134,40 @@ def _knock(address: str) -> None:
 
 def _office(ray: ModuleType, run: str) -> Any:
     """The office that keeps the limits of all runs on this cluster; made where there is none."""
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+    near = NodeAffinitySchedulingStrategy(node_id=ray.get_runtime_context().get_node_id(), soft=True)
     actor = ray.remote(Office).options(
-        name="limits", lifetime="detached", get_if_exists=True, num_cpus=0, max_restarts=-1, max_task_retries=-1
-    )
+        name="limits", lifetime="detached", get_if_exists=True, num_cpus=0, max_restarts=-1, max_task_retries=-1,
+        scheduling_strategy=near,
+    )  # fmt: skip
     for _ in range(_TRIES):
         try:
             office = actor.remote()
-            if ray.get(office.open.remote(run)):
+            if ray.get(office.beat.remote(run)):
                 return office
         except ray.exceptions.RayActorError:
-            continue
+            pass
+        time.sleep(0.1)
     raise EngineError("the actor 'limits' of the Ray cluster does not answer; start the run again")
+
+
+@contextmanager
+def _beating(office: Any, run: str) -> Iterator[None]:
+    """Tell the office now and then that this run is there."""
+    over = threading.Event()
+
+    def beat() -> None:
+        while not over.wait(BEAT):
+            office.beat.remote(run)
+
+    thread = threading.Thread(target=beat, name="beating", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
 
 
 @contextmanager

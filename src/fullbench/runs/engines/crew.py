@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import logging
 import pickle
 import time
 import uuid
@@ -27,6 +28,7 @@ LOOK_AROUND = 1.0
 PATIENCE = 600.0
 DEATHS = 3
 EARLY_DEATHS = 5
+_log = logging.getLogger("fullbench")
 
 
 class Remote(Worker):
@@ -76,15 +78,24 @@ class _Parcel(pickle.Pickler):
         return Picture, (value.digest, value.media, source)
 
 
+@dataclass
+class Desk:
+    """The office that keeps the limits, the run that it knows us by, and when any worker of the run was last heard."""
+
+    office: Any
+    run: str
+    heard: float = field(default_factory=time.monotonic)
+
+
 @dataclass(frozen=True)
 class Contract:
     """What every worker of a crew is sent."""
 
     recipe: Recipe
-    office: Any
+    desk: Desk
 
 
-def contract(ray: ModuleType, office: Any, job: Job[Any]) -> Contract:
+def contract(ray: ModuleType, desk: Desk, job: Job[Any]) -> Contract:
     """What the workers of a job are sent, refused where it cannot be."""
     try:
         ray.cloudpickle.dumps(job.recipe)
@@ -92,7 +103,7 @@ def contract(ray: ModuleType, office: Any, job: Job[Any]) -> Contract:
         raise EngineError(
             f"{job.name!r} cannot be sent to another machine ({error}); name it by a spec, or use the engine 'here'"
         ) from error
-    return Contract(job.recipe, office)
+    return Contract(job.recipe, desk)
 
 
 @dataclass(eq=False)
@@ -119,8 +130,8 @@ class Crew:
         self._back: deque[tuple[Key, Any]] = deque()
         self._deaths: Counter[Key] = Counter()
         self._early = 0
+        self._shunned: Counter[str] = Counter()
         self._looked = float("-inf")
-        self._manned = time.monotonic()
         self._here = "" if ray.util.client.ray.is_connected() else ray.get_runtime_context().get_node_id()
         self._error: FullbenchError | None = None
         self._dry = False
@@ -136,6 +147,7 @@ class Crew:
 
     def ask(self, source: Iterator[Any], stop: Stop) -> Iterator[Any]:
         """One outcome for each task of the source. A task is pulled when a worker has room for it."""
+        self._first(source)
         while True:
             halt = bool(self._error or stop.reason)
             if halt:
@@ -149,6 +161,13 @@ class Crew:
             yield from self._gather()
         if self._error is not None:
             raise self._error
+
+    def _first(self, source: Iterator[Any]) -> None:
+        """See whether there is anything to do before anybody is hired."""
+        task = next(source, _END)
+        self._dry = task is _END
+        if not self._dry:
+            self._back.append((self._job.key(task), task))
 
     def _hand_out(self, hand: _Hand, source: Iterator[Any], *, halt: bool) -> None:
         """Give a worker what it has room for, and ask it for what it has done."""
@@ -185,6 +204,7 @@ class Crew:
             except self._ray.exceptions.RayError as error:
                 yield from self._bury(hand, error)
                 continue
+            self._contract.desk.heard = time.monotonic()
             if not hand.node:
                 hand.node, told = told
                 self._tally.workers += 1
@@ -192,9 +212,10 @@ class Crew:
 
     def _take(self, hand: _Hand, turn: Turn) -> Iterator[Any]:
         for outcome in turn.outcomes:
-            del hand.given[self._job.settles(outcome)]
+            hand.given.pop(self._job.settles(outcome), None)
             yield outcome
-        hand.useful |= bool(turn.outcomes)
+        if turn.outcomes:
+            hand.useful, self._early = True, 0
         hand.room = turn.room
         for _ in range(turn.dropped):
             hand.given.popitem()
@@ -214,12 +235,14 @@ class Crew:
     def _bury(self, hand: _Hand, error: Exception) -> Iterator[Failure]:
         """A worker is dead: what it had not given back goes to the others, unless that has killed several."""
         self._let_go(hand)
-        self._looked = float("-inf")
-        self._early = 0 if hand.useful else self._early + 1
+        if not hand.useful:
+            self._early += 1
+            self._shunned[hand.place] += 1
         lines = str(error).strip().splitlines()
         reason = lines[-1] if "Error" in lines[-1] else lines[0]
         if self._early >= EARLY_DEATHS:
             raise EngineError(f"{self._early} workers in a row died before they ruled on anything ({reason})")
+        _log.warning("%s: a worker died, %d of its tasks go to others (%s)", self._job.name, len(hand.given), reason)
         for key, task in hand.given.items():
             self._deaths[key] += 1
             if self._deaths[key] < DEATHS:
@@ -231,7 +254,7 @@ class Crew:
         self._hands.remove(hand)
         self._tally.workers -= bool(hand.node)
         self._ray.kill(hand.actor)
-        self._contract.office.gone.remote(hand.name)
+        self._contract.desk.office.gone.remote(hand.name)
 
     def _look_around(self) -> None:
         """Now and then: hire on machines that have come."""
@@ -246,29 +269,28 @@ class Crew:
                 self._hire({"num_cpus": CPUS, "num_gpus": 1})
         else:
             self._hire_on([node["NodeID"] for node in nodes if node["Resources"].get("CPU", 0) >= CPUS])
-        if any(hand.node for hand in self._hands):
-            self._manned = now
-        elif now - self._manned > PATIENCE:
+        if now - self._contract.desk.heard > PATIENCE:
             raise EngineError(
                 f"the cluster gave no room for a worker within {PATIENCE:g} s; it has {_words(self._ray)} free: end "
                 "other work on it, or add machines"
             )
 
     def _hire_on(self, nodes: list[str]) -> None:
-        """One worker on each machine, and more where that is too few."""
+        """One worker on each machine, and more where that is too few. Where workers only die nobody is sent again."""
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
         manned = {hand.place for hand in self._hands}
         for node in nodes:
-            if node not in manned and len(self._hands) < self._most:
+            if node not in manned and self._shunned[node] < DEATHS and len(self._hands) < self._most:
                 where = NodeAffinitySchedulingStrategy(node_id=node, soft=False)
                 self._hire({"num_cpus": CPUS, "scheduling_strategy": where}, node)
         while len(self._hands) < self._least:
             self._hire({"num_cpus": CPUS, "scheduling_strategy": "SPREAD"})
 
     def _hire(self, options: Mapping[str, Any], place: str = "") -> None:
-        name = uuid.uuid4().hex
-        branch = Branch(name, Telephone(self._contract.office))
+        desk = self._contract.desk
+        name = f"{desk.run}/{uuid.uuid4().hex}"
+        branch = Branch(name, Telephone(desk.office))
         actor = self._ray.remote(Remote).options(**options).remote(self._contract.recipe, branch)
         self._hands.append(_Hand(name, actor, place, actor.hello.remote(fullbench.__version__)))
 

@@ -19,7 +19,8 @@ from fullbench.models.limits import CEILING, Pace, Rate, Throttle
 LEASE = 0.5
 AGREED = 0.5
 LONGEST_HOLD = 60.0
-FORGOTTEN = 900.0
+SILENT = 10.0
+BEAT = 2.0
 SAME_JAM = 0.25
 
 
@@ -29,7 +30,6 @@ class _Place:
 
     granted: int
     using: int
-    seen: float
 
 
 @dataclass
@@ -57,18 +57,27 @@ class Office:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._servers: dict[str, _Server] = {}
-        self._runs: set[str] = set()
+        self._runs: dict[str, float] = {}
         self._closed = False
 
-    def open(self, run: str) -> bool:
-        """A run begins; False when this office is closing and another one is needed."""
+    def beat(self, run: str) -> bool:
+        """A run is there; False when this office is closing and another one is needed.
+
+        A run that was killed falls silent, and what its workers held is free again.
+        """
+        now = self._clock()
         if not self._closed:
-            self._runs.add(run)
+            self._runs[run] = now
+        for silent in [name for name, seen in self._runs.items() if now - seen > SILENT]:
+            self.close(silent)
         return not self._closed
 
     def close(self, run: str) -> bool:
         """A run ends; True when it was the last one."""
-        self._runs.discard(run)
+        self._runs.pop(run, None)
+        for server in self._servers.values():
+            for worker in [name for name in server.places if name.startswith(run)]:
+                del server.places[worker]
         self._closed = not self._runs
         return self._closed
 
@@ -87,9 +96,7 @@ class Office:
         within the ceiling while shares change.
         """
         now, found = self._clock(), self._server(server)
-        granted = CEILING
-        if ceiling is not None:
-            granted = self._share(found, worker, using, ceiling, now)
+        granted = CEILING if ceiling is None else self._share(found.places, worker, using, ceiling)
         return Grant(granted, max(0.0, found.held - now), now - found.jammed)
 
     def jam(self, server: str, wait: float | None) -> None:
@@ -111,15 +118,12 @@ class Office:
         return self._servers.setdefault(server, _Server())
 
     @staticmethod
-    def _share(found: _Server, worker: str, using: int, ceiling: int, now: float) -> int:
-        places = found.places
-        for name in [name for name, place in places.items() if now - place.seen > FORGOTTEN]:
-            del places[name]
-        mine = places.setdefault(worker, _Place(0, using, now))
+    def _share(places: dict[str, _Place], worker: str, using: int, ceiling: int) -> int:
+        mine = places.setdefault(worker, _Place(0, using))
         each, rest = divmod(ceiling, len(places))
         fair = each + (list(places).index(worker) < rest)
         taken = sum(max(place.granted, place.using) for place in places.values() if place is not mine)
-        mine.granted, mine.using, mine.seen = max(0, min(fair, ceiling - taken)), using, now
+        mine.granted, mine.using = max(0, min(fair, ceiling - taken)), using
         return mine.granted
 
 
@@ -137,11 +141,11 @@ class Branch:
         return LeasedPace(per_minute, partial(self._call, "lease", server, what))
 
     def throttle(self, server: str, start: int, ceiling: int | None) -> Throttle:
-        return SharedThrottle(start, ceiling, _Desk(self._worker, server, ceiling, self._call))
+        return SharedThrottle(start, ceiling, _Line(self._worker, server, ceiling, self._call))
 
 
 @dataclass(frozen=True)
-class _Desk:
+class _Line:
     """What one throttle says to the office, and hears."""
 
     worker: str
@@ -204,10 +208,10 @@ class SharedThrottle(Throttle):
     """A throttle that agrees with those of the other workers: one ceiling for all, and a jam slows all."""
 
     def __init__(
-        self, start: int, ceiling: int | None, desk: _Desk, clock: Callable[[], float] = time.monotonic
+        self, start: int, ceiling: int | None, line: _Line, clock: Callable[[], float] = time.monotonic
     ) -> None:
         super().__init__(start, ceiling or CEILING, clock)
-        self._desk = desk
+        self._line = line
         self._granted = 0
         self._held = self._agreed = float("-inf")
 
@@ -231,17 +235,17 @@ class SharedThrottle(Throttle):
         super().was_too_much(sent, wait)
         if news:
             self._held = max(self._held, self.clock() + min(wait or 0.0, LONGEST_HOLD))
-            self._desk.jam(wait)
+            self._line.jam(wait)
 
     async def close(self) -> None:
-        self._desk.leave()
+        self._line.leave()
 
     def _agree(self) -> None:
         now = self.clock()
         if now - self._agreed < (AGREED if self._granted else AGREED / 4):
             return
         self._agreed = now
-        grant = self._desk.agree(self._active)
+        grant = self._line.agree(self._active)
         self._granted = grant.calls
         self._ceiling = max(1, grant.calls)
         self.width = min(self.width, self._ceiling)

@@ -16,6 +16,13 @@ class _Named(Protocol):
 _Made = TypeVar("_Made", bound=_Named)
 
 
+def wants_gpu(who: object) -> bool:
+    """Whether it computes by itself, on a GPU where there is one: it, or what it asks, has a device and not the CPU."""
+    parts = (who, *(getattr(who, name, None) for name in ("judge", "model", "scorer")))
+    devices = (getattr(part, "device", "cpu") for part in parts)
+    return any(isinstance(device, str) and not device.startswith("cpu") for device in devices)
+
+
 def remade(name: str, make: Callable[[str], _Made], given: str | _Made) -> _Made:
     """The judge or contestant called `name`, made from its spec where one was given.
 
