@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
-from pathlib import Path
+from dataclasses import dataclass
 
 import pytest
 
+from fullbench.cli import main
 from fullbench.core.files import read_rows
 from fullbench.ledger.store import Ledger
 from fullbench.web.database import engine_for, writing
@@ -20,9 +20,26 @@ ANSWERS = [{"item": f"q{n}", "contestant": name, "text": name} for n in range(3)
 GOLD = [{"item": "q2", "contestants": ["red", "blue"], "marks": [1, 0]}]
 
 
-def fullbench(folder, *arguments):
-    command = [str(Path(sys.executable).with_name("fullbench")), "people", *map(str, arguments)]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+@dataclass
+class Done:
+    code: int
+    stdout: str
+    stderr: str
+
+
+@pytest.fixture
+def fullbench(folder, monkeypatch, capsys):
+    """The command line in this process: `fullbench("list")`."""
+    monkeypatch.chdir(folder)
+
+    def fullbench(*arguments):
+        monkeypatch.setattr(sys, "argv", ["fullbench", "people", *arguments])
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            main()
+        return Done(ended.value.code or 0, *capsys.readouterr())
+
+    return fullbench
 
 
 @pytest.fixture
@@ -32,10 +49,10 @@ def folder(tmp_path):
     return tmp_path
 
 
-def test_from_files_to_a_ledger(folder):
+def test_from_files_to_a_ledger(folder, fullbench):
     files = ("--items", "items.jsonl", "--responses", "responses.jsonl", "--gold", "gold.jsonl")
-    made = fullbench(folder, "add", "red or blue", "--kind", "pair", *files)
-    assert made.returncode == 0, made.stderr
+    made = fullbench("add", "red or blue", "--kind", "pair", *files)
+    assert made.code == 0, made.stderr
     assert "2 tasks, 0 trial tasks, 1 known answers" in made.stderr
     engine = engine_for(f"sqlite:///{folder / 'fullbench-web' / 'web.sqlite'}")
     with writing(engine) as connection:
@@ -44,16 +61,16 @@ def test_from_files_to_a_ledger(folder):
             names = [lease.content.responses[place].contestant for place in lease.shown]
             voting.vote(desk, lease.token, key=lease.token, fields={"best": str(names.index("red"))})
     engine.dispose()
-    assert fullbench(folder, "export", "red or blue", "--to", "votes.jsonl").returncode == 0
+    assert fullbench("export", "red or blue", "--to", "votes.jsonl").code == 0
     rows = [row for _, row in read_rows(folder / "votes.jsonl")]
     assert {dict(zip(row["contestants"], row["marks"], strict=True))["red"] for row in rows} == {1.0}
-    kept = fullbench(folder, "keep", "red or blue", "--ledger", "l.ledger", "--together", "human")
-    assert "4 verdicts went into" in kept.stderr
+    kept = fullbench("keep", "red or blue", "--ledger", "l.ledger", "--together", "human")
+    assert "4 verdicts went into the ledger; 0 were there" in kept.stderr
     with Ledger(folder / "l.ledger", read_only=True) as ledger:
         assert ledger.record().judges == ["human", "human:ann"]
-    listed = json.loads(fullbench(folder, "list", "--json").stdout)
+    listed = json.loads(fullbench("list", "--json").stdout)
     assert "red or blue" in str(listed)
-    assert "share of votes won" in fullbench(folder, "show", "red or blue").stdout
+    assert "share of votes won" in fullbench("show", "red or blue").stdout
 
 
 @pytest.mark.parametrize(
@@ -67,8 +84,8 @@ def test_from_files_to_a_ledger(folder):
         (("export", "nothing", "--to", "x.jsonl", "--what", "all"), "found 'all'"),
     ],
 )
-def test_mistakes_are_one_sentence(folder, arguments, said):
-    done = fullbench(folder, *arguments)
-    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+def test_mistakes_are_one_sentence(folder, fullbench, arguments, said):
+    done = fullbench(*arguments)
+    assert (done.code, done.stderr.count("\n")) == (2, 1)
     assert said in done.stderr
     assert not (folder / "x.jsonl").exists()

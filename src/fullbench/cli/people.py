@@ -70,13 +70,13 @@ def _organiser(connection: Connection) -> User | None:
 
 
 @contextmanager
-def _ledger(path: str | None, *, read_only: bool) -> Iterator[Ledger | None]:
+def _ledger(path: str | None) -> Iterator[Ledger | None]:
     from fullbench.ledger.store import Ledger
 
     if path is None:
         yield None
         return
-    with Ledger(path, read_only=read_only) as ledger:
+    with Ledger(path, read_only=True) as ledger:
         yield ledger
 
 
@@ -129,7 +129,7 @@ def add(
         most=most, settled_by="all" if unanimous else "majority", gold_every=gold_every, pass_share=pass_share,
         seed=seed,
     )  # fmt: skip
-    with _ledger(ledger, read_only=True) as book, _opened(settings) as connection:
+    with _ledger(ledger) as book, _opened(settings) as connection:
         material = Material(
             items, tuple(responses or ()), queue, book, tuple(contestant or ()), tuple(judge or ()), gold, qualify,
             apart, apart_by, per_item, limit,

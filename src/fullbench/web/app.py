@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -68,6 +69,7 @@ def create_app(settings: Settings) -> FastAPI:
     )
     app.state.settings, app.state.engine, app.state.key = settings, engine, key
     app.state.ledger, app.state.hub = ledger, hub
+    app.state.turns = asyncio.Semaphore(guard.TURNS)
     trouble.install(app)
     for router in _routers():
         app.include_router(router)
