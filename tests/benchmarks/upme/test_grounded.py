@@ -72,6 +72,7 @@ def test_colours_separate_drawn_scenes():
 @with_tools
 @with_photos
 @pytest.mark.slow
+@pytest.mark.timeout(1200)
 def test_on_real_photos_an_answer_fits_its_own_picture_better():
     from fullbench.benchmarks.mllm_judge.release import Release
 
