@@ -178,15 +178,22 @@ def peak_mb() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
+def queued() -> float:
+    """The seconds that the main thread was ready to run and had to wait for a core; 0 where the system does not say."""
+    told = Path("/proc/self/schedstat")
+    return int(told.read_text().split()[1]) / 1e9 if told.exists() else 0.0
+
+
 def main() -> None:
     client, url, calls, width = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
     run = {"ours": ours, "hearing": hearing, "floor": floor, "sdk": sdk, "inspect": inspect}[client](url, width)
     run(WARM_UP)
-    wall, cpu = time.perf_counter(), time.process_time()
+    waited, wall, cpu = queued(), time.perf_counter(), time.process_time()
     run(calls)
     found = {
         "cpu_ms": (time.process_time() - cpu) / calls * 1e3,
         "wall": time.perf_counter() - wall,
+        "queued": queued() - waited,
         "peak_mb": peak_mb(),
     }
     sys.stdout.write(json.dumps(found) + "\n")

@@ -72,3 +72,13 @@ def test_a_court_that_cannot_be(tmp_path, words, sentence):
     done = fullbench("simulate", *words, cwd=tmp_path)
     assert done.returncode == 2
     assert sentence in done.stderr
+
+
+def test_the_main_tables_come_first_and_all_on_request(tmp_path):
+    words = ["peer-review", "--limit", "2", "--contestants", "court:keen,court:hasty,court:blind", "--quiet"]
+    short, whole = fullbench(*words, cwd=tmp_path), fullbench(*words, "--all", cwd=tmp_path)
+    assert short.stdout.startswith("Ranking without labels")
+    assert "Loss by round" not in short.stdout
+    assert "more tables (convergence" in short.stderr
+    assert "Loss by round" in whole.stdout
+    assert "more tables" not in whole.stderr

@@ -31,10 +31,12 @@ def test_the_first_start_gives_a_link_and_ctrl_c_ends_it(tmp_path):
         (["--url", "bench.example.org"], "is no address of a site"),
         (["--invite", "emperor"], "the role 'emperor' is not known"),
         (["--ledger", "nothing.ledger"], "there is no ledger 'nothing.ledger'"),
+        (["--ledger", "broken.ledger"], "broken.ledger: "),
         (["--database", "mysql://x"], "'mysql' is not known"),
     ],
 )
 def test_a_mistake_is_one_sentence(tmp_path, options, says):
+    (tmp_path / "broken.ledger").write_text("this is no ledger")
     command = [FULLBENCH, "serve", "--port", str(free_port()), *options]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
     assert done.returncode == 2

@@ -55,7 +55,7 @@ def named(problems, table, row):
     return any(f"of {table} with" in problem and all(text in problem for text in keys or where) for problem in problems)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_flip_any_byte_of_any_column_and_that_row_is_named(kept_file, tmp_path, data):
     table = data.draw(st.sampled_from(list(schema.TABLES)))

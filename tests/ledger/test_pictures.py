@@ -56,6 +56,15 @@ def test_pictures_lie_beside_a_ledger_in_a_file(tmp_path):
     assert (tmp_path / "x.ledger.pictures" / digest[:2] / digest).read_bytes() == png(1)
 
 
+def test_a_place_that_cannot_be_is_not_remembered(tmp_path, place):
+    with pytest.raises(LedgerError, match="pictures are kept in a folder or under s3"):
+        Ledger(place, pictures="ftp://somewhere")
+    with Ledger(place, pictures=tmp_path / "kept") as ledger:
+        ledger.add(case(1, Picture.of(png(1))))
+    with Ledger(place, read_only=True) as ledger:
+        assert ledger.describe()["pictures"] == str(tmp_path / "kept")
+
+
 def test_a_ledger_on_a_server_has_no_place_for_pictures_until_one_is_named(postgres, tmp_path):
     place = postgres.database()
     with Ledger(place) as ledger:

@@ -136,6 +136,26 @@ def test_a_held_name_is_free_again_when_its_connection_ends(postgres):
             pass
 
 
+def test_a_held_name_is_held_again_after_the_server_was_away(own_server):
+    place = own_server.database()
+    with Ledger(place) as one, one.sole("j"):
+        one.add(verdict(1))
+        one.flush()
+        own_server.kill()
+        own_server.start()
+        one.add(verdict(2))
+        one.flush()
+        with Ledger(place) as two, pytest.raises(LedgerError, match="is being asked by process"):
+            two.sole("j").__enter__()
+        own_server.kill()
+        own_server.start()
+        with Ledger(place) as quicker, quicker.sole("j"):
+            one.add(verdict(3))
+            with pytest.raises(LedgerError, match="is being asked by process"):
+                one.flush()
+        one.flush()
+
+
 def test_what_is_no_ledger_is_refused_and_left_alone(postgres):
     place = postgres.database()
     with pytest.raises(LedgerError, match="there is no ledger here"):
@@ -151,7 +171,7 @@ def test_what_is_no_ledger_is_refused_and_left_alone(postgres):
         Ledger(place.rpartition("/")[0] + "/nowhere")
 
 
-def test_passwords_are_never_shown(postgres):
+def test_passwords_are_never_shown(postgres, tmp_path):
     base = postgres.database()
     secret = base.replace("postgresql://fullbench@", "postgresql://fullbench:hush-hush@")
     with Ledger(secret) as ledger:
@@ -162,3 +182,7 @@ def test_passwords_are_never_shown(postgres):
         Ledger(wrong)
     assert "hush" not in str(caught.value)
     assert "cannot be reached" in str(caught.value)
+    for place, pictures in (("mysql://me:hush@h/db", None), ("x.ledger", "ftp://me:hush@h"), ("x", "s3://me:hush@b/x")):
+        with pytest.raises(LedgerError) as caught:
+            Ledger(tmp_path / place if pictures else place, pictures=pictures)
+        assert "hush" not in str(caught.value)

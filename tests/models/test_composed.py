@@ -58,6 +58,7 @@ def test_questions_are_answered_from_notes(question, answer):
     [
         ("How many people are there?", "I count two people.", "There are three people."),
         ("How many people are there?", "A car and two people. So the answer is 2.", "2 cars, so 5."),
+        ("How many cars are there?", "A car.", "It is a photograph of a street."),
         ("Is there a car?", "Yes, a grey one.", "I see no car."),
         ("Is there a dog?", "No.", "Yes, there is a dog."),
         ("What is written there?", "No parking, 24 hours.", "It says welcome."),

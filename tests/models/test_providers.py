@@ -134,7 +134,9 @@ def test_a_server_that_stays_down_ends_the_run_in_one_sentence():
     with FakeServer(sick=(30, 10_000)) as server:
         limits = Limits(backoff=0.01, concurrency=8, breaks=10, rest=0.05, patience=0.6)
         replies = []
-        with pytest.raises(ModelError, match=r"has failed for 0\.6 s; what was done is kept"):
+        with pytest.raises(
+            ModelError, match=r"has failed for 0\.6 s \(the last: 500: it hurts\); what was done is kept"
+        ):
             replies.extend(ChatModel("x", server.url, limits=limits).answer(map(ask, range(5000))))
         books = server.books()
     assert sum(reply.error is None for reply in replies) == 30

@@ -29,6 +29,13 @@ def test_health_follows_the_database(app, client):
     app.state.engine = engine
 
 
+def test_a_wrong_address_is_one_sentence_in_both_languages(client):
+    assert "There is nothing at this address." in client.get("/nowhere").text
+    assert "这个地址没有内容。" in client.get("/nowhere", headers={"Accept-Language": "zh"}).text
+    assert client.get("/api/v1/nowhere").json()["detail"] == "There is nothing at this address."
+    assert client.put("/login").status_code == 405
+
+
 def test_a_defect_is_one_sentence_with_all_headers_and_no_trace(app, annotator, caplog):
     @app.get("/broken")
     @app.get("/api/v1/broken")
@@ -42,7 +49,7 @@ def test_a_defect_is_one_sentence_with_all_headers_and_no_trace(app, annotator, 
             assert "zebra" not in answer.text
             assert "Traceback" not in answer.text
             assert answer.headers["content-security-policy"].startswith("default-src 'self'")
-    assert "the secret is zebra" in caplog.text, "the log has it"
+    assert "/broken failed (RuntimeError)" in caplog.text, "the trace follows in the server's own log"
     assert answer.headers["content-type"] == "application/problem+json"
 
 

@@ -22,6 +22,7 @@ from fullbench.cli import (
     peer_review,
     people,
     plan,
+    replay,
     report,
     reproduce,
     rerank,
@@ -68,6 +69,7 @@ app.command("demo")(demo.demo)
 app.command("judge")(judge.judge)
 app.command("answer")(answer.answer)
 app.command("run")(run.run)
+app.command("replay")(replay.replay)
 app.command("plan")(plan.plan)
 app.command("peer-review")(peer_review.peer_review)
 app.command("simulate")(simulate.simulate)

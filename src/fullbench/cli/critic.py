@@ -18,7 +18,7 @@ critic_app = typer.Typer(help="A critic of your own, trained on people's scores.
 ItemsOption = Annotated[Path | None, typer.Option(help="What was asked: JSONL, CSV or Parquet.")]
 ResponsesOption = Annotated[Path | None, typer.Option(help="What was answered.")]
 LabelsOption = Annotated[Path | None, typer.Option(help="People's scores of the answers.")]
-LedgerOption = Annotated[Path | None, typer.Option(help="A ledger with all three, instead of files.")]
+LedgerOption = Annotated[str | None, typer.Option(help="A ledger with all three, instead of files.")]
 BenchmarkOption = Annotated[str | None, typer.Option(help="A benchmark that brings all three, instead of files.")]
 DataOption = Annotated[Path | None, typer.Option(help="The benchmark's released data; its sample where left out.")]
 CriterionOption = Annotated[
@@ -30,7 +30,7 @@ OutOption = Annotated[Path | None, typer.Option("--tables", help="Write the tabl
 
 
 def _record(
-    items: Path | None, responses: Path | None, labels: Path | None, ledger: Path | None, benchmark: str | None,
+    items: Path | None, responses: Path | None, labels: Path | None, ledger: str | None, benchmark: str | None,
     data: Path | None, people: str, ballot: str,
 ) -> Record:  # fmt: skip
     """What people scored, from wherever it is."""

@@ -48,7 +48,6 @@ def demo(
         say(f"{asked:,} asked, {known:,} known from the ledger, in {clock(time.monotonic() - started)}.")
         code = closing(done.tallies, what="answers or verdicts")
         if not code and study.report is not None:
-            source = {"ledger": ledger.digest()}
-            page("The court", done.record, done.tables, study.report, lead=_LEAD, source=source)
+            page("The court", done.record, done.tables, study.report, lead=_LEAD, source=done.source)
             say(f"The page, with charts and pictures: {study.report.resolve()}")
     return code

@@ -86,6 +86,6 @@ def judge(
         if report is not None:
             from fullbench.reports.overview import page
 
-            page("Judged", done.record, done.tables, report, source={"ledger": book.digest()})
+            page("Judged", done.record, done.tables, report, source=done.source)
             say(f"The page: {report}")
         return closing(done.tallies, what="verdicts")

@@ -62,6 +62,8 @@ def show(
     if told["last"] is not None:
         typer.echo(f"verdicts from {_when(told['first'])} to {_when(told['last'])}; digest {told['digest']}")
     typer.echo(f"head {told['head']}")
+    if told["counts"]["pictures"]:
+        typer.echo(f"pictures in {told['pictures']}")
     if told["accounts"]:
         typer.echo("")
         show_tables([_table(told["accounts"])], as_json=False)

@@ -30,6 +30,8 @@ _LEAD = (
     "and reviewed two answers at a time to its own. What a review counts was learned from the reviews themselves."
 )
 _SAMPLE = 25
+_MAIN = {"ranking", "reviewers", "left out", "faults", "cost a picture"}
+"""The tables that a person wants to see first."""
 
 
 def peer_review(
@@ -50,6 +52,7 @@ def peer_review(
     ledger: LedgerOption = DEFAULT_LEDGER,
     pictures: PicturesOption = None,
     report: Annotated[Path | None, typer.Option(help="Write a page with tables, charts and cases here.")] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Print every table, not the main ones alone.")] = False,
     budget: BudgetOption = None,
     dry_run: DryRunOption = False,
     as_json: JsonOption = False,
@@ -76,7 +79,10 @@ def peer_review(
         return 0
     with Ledger(ledger, pictures=pictures) as book, stoppable() as stop:
         done = reviewing.conduct(book, budget=budget, stop=stop, quiet=quiet)
-        show(done.tables, as_json=as_json)
+        more = [] if everything or as_json else [table.name for table in done.tables if table.name not in _MAIN]
+        show([table for table in done.tables if table.name not in more], as_json=as_json)
+        if more and report is None:
+            say(f"{len(more)} more tables ({', '.join(more)}): --all prints them, --report PAGE shows them all.")
         if report is not None:
             from fullbench.reports.overview import page
 

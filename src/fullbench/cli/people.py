@@ -57,8 +57,8 @@ def _opened(settings: Settings) -> Iterator[Connection]:
         engine.dispose()
 
 
-def _organiser(connection: Connection) -> User:
-    """The organiser who has been there longest: pictures are kept in that name."""
+def _organiser(connection: Connection) -> User | None:
+    """The organiser who has been there longest, in whose name pictures are kept; None where there is none yet."""
     from sqlalchemy import select
 
     from fullbench.web.accounts.tables import users
@@ -66,19 +66,17 @@ def _organiser(connection: Connection) -> User:
 
     query = select(*COLUMNS).where(users.c.role == "organiser", users.c.disabled.is_(False)).order_by(users.c.at)
     row = connection.execute(query).first()
-    if row is None:
-        raise InputError("nobody has an organiser's account yet: start `fullbench serve` and open the link it prints")
-    return of_row(row)
+    return None if row is None else of_row(row)
 
 
 @contextmanager
-def _ledger(path: Path | None, *, read_only: bool) -> Iterator[Ledger | None]:
+def _ledger(path: str | None) -> Iterator[Ledger | None]:
     from fullbench.ledger.store import Ledger
 
     if path is None:
         yield None
         return
-    with Ledger(path, read_only=read_only) as ledger:
+    with Ledger(path, read_only=True) as ledger:
         yield ledger
 
 
@@ -89,7 +87,7 @@ def add(
     items: Annotated[Path | None, typer.Option(help="Items, as for `fullbench judge`.")] = None,
     responses: Annotated[list[Path] | None, typer.Option(help="Responses; may be given several times.")] = None,
     ledger: Annotated[
-        Path | None, typer.Option(help="Take items and responses (or, for agree, verdicts) from this ledger.")
+        str | None, typer.Option(help="Take items and responses (or, for agree, verdicts) from this ledger.")
     ] = None,
     queue: Annotated[Path | None, typer.Option(help="For rewrite: what `fullbench compose rewrite` wrote.")] = None,
     contestant: Annotated[list[str] | None, typer.Option(help="Only these contestants.")] = None,
@@ -131,7 +129,7 @@ def add(
         most=most, settled_by="all" if unanimous else "majority", gold_every=gold_every, pass_share=pass_share,
         seed=seed,
     )  # fmt: skip
-    with _ledger(ledger, read_only=True) as book, _opened(settings) as connection:
+    with _ledger(ledger) as book, _opened(settings) as connection:
         material = Material(
             items, tuple(responses or ()), queue, book, tuple(contestant or ()), tuple(judge or ()), gold, qualify,
             apart, apart_by, per_item, limit,
@@ -220,7 +218,7 @@ def export(
 @people_app.command("keep")
 def keep(
     name: Annotated[str, typer.Argument(help="The study's name.")],
-    ledger: Annotated[Path, typer.Option(help="The ledger that takes the verdicts.", envvar="FULLBENCH_LEDGER")],
+    ledger: Annotated[str, typer.Option(help="The ledger that takes the verdicts.", envvar="FULLBENCH_LEDGER")],
     together: Annotated[
         str, typer.Option(help="Also keep what most people say, as the verdicts of a judge of this name.")
     ] = "",
@@ -240,6 +238,6 @@ def keep(
     with Ledger(ledger) as book, _opened(settings) as connection:
         study = studies.named(connection, name)
         kept = labels.keep(connection, study, book, labels.finder(settings, book), people_together=together)
-    say(f"{kept.new:,} verdicts went into {ledger}; {kept.known:,} were there.")
+    say(f"{kept.new:,} verdicts went into {book.place}; {kept.known:,} were there.")
     if kept.changed:
         say(f"{kept.changed:,} votes were changed since they were kept; the ledger has what was said before.")

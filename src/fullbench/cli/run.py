@@ -50,6 +50,7 @@ def run(
     from fullbench.ledger.store import Ledger
     from fullbench.runs.conduct import Conductor
     from fullbench.runs.engines import engine as named
+    from fullbench.runs.outputs import write_outputs
     from fullbench.runs.study import Study
 
     plan = Study.read(study)
@@ -67,9 +68,6 @@ def run(
     ):
         done = conductor.conduct(book, engine=where, budget=limit, stop=stop, quiet=quiet)
         show(done.tables, as_json=as_json)
-        if plan.report is not None:
-            from fullbench.reports.overview import page
-
-            page(plan.name, done.record, done.tables, plan.report, source={"ledger": book.digest()})
-            say(f"The page: {plan.report}")
+        for path in write_outputs(done):
+            say(f"Written: {path}")
         return closing(done.tallies, what="answers or verdicts")

@@ -149,6 +149,19 @@ def _prepare(settings: Settings) -> None:
         settings.data.mkdir(parents=True, exist_ok=True)
     upgrade(engine)
     engine.dispose()
+    if settings.ledger is not None:
+        _open_once(settings.ledger)
+
+
+def _open_once(where: str) -> None:
+    """Say what is wrong with a ledger before listening; one of an older fullbench is brought up to date."""
+    from fullbench.core.errors import LedgerError
+    from fullbench.ledger.store import Ledger
+
+    try:
+        Ledger(where, read_only=True).close()
+    except LedgerError:
+        Ledger(where).close()
 
 
 def _invite(settings: Settings, role: str) -> None:
@@ -170,7 +183,7 @@ def _check(settings: Settings) -> None:
     app = create_app(settings)
     say(f"The database {shown(app.state.engine)} is up to date.")
     if app.state.ledger is not None:
-        say(f"The ledger {settings.ledger} is open.")
+        say(f"The ledger {app.state.ledger.place} is open.")
         app.state.ledger.close()
     app.state.engine.dispose()
 

@@ -11,7 +11,7 @@ from typing import Literal
 
 from fullbench.core.cases import FAULTS, Verdict
 from fullbench.core.errors import InputError
-from fullbench.core.items import Item, Response
+from fullbench.core.items import Item, Response, digest
 
 Field = Literal["case", "judge", "item", "ballot", "criterion", "trial", "fault"]
 Rule = Literal["each", "majority", "mean"]
@@ -156,6 +156,13 @@ class Record:
         for (judge, item, _, criterion, trial), named in apart.items():
             for one, two in combinations(sorted(named), 2):
                 yield _duel((judge, item, criterion, trial), one, two, margin, False)
+
+    def digest(self) -> str:
+        """Stands for all that was ruled here, and on what: whatever the order, the times and the cost."""
+        return digest(sorted(
+            digest([v.case, v.judge, v.item, v.contestants, v.ballot, v.criterion, v.trial, v.marks, v.fault, v.text])
+            for v in self.verdicts
+        ))  # fmt: skip
 
     def appeal(self) -> list[Response]:
         """The verdicts' texts as responses: of each case, what each judge wrote. They can be judged in turn."""

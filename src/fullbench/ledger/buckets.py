@@ -45,8 +45,10 @@ class PictureBucket:
 
     def __init__(self, url: str, cache: Path | None = None) -> None:
         parts = urlsplit(url)
-        if not parts.netloc:
-            raise LedgerError(f"{url}: a place for pictures in a bucket looks like s3://bucket/prefix")
+        if not parts.netloc or "@" in parts.netloc:
+            raise LedgerError(
+                "a place for pictures in a bucket looks like s3://bucket/prefix; keys stay in the AWS variables"
+            )
         self.place = url
         self.bucket = parts.netloc
         self.prefix = parts.path.strip("/")

@@ -139,7 +139,8 @@ def database(place: str | Path, durability: Durability = "process") -> Database:
 
         return Postgres(str(place))
     if "://" in str(place):
-        raise LedgerError(f"{place}: a ledger is a file, or on a server under postgresql://user@host/database")
+        scheme = str(place).partition("://")[0]
+        raise LedgerError(f"{scheme}://...: a ledger is a file, or on a server under postgresql://user@host/database")
     from fullbench.ledger.sqlite import Sqlite
 
     return Sqlite(Path(place), durability)

@@ -103,5 +103,6 @@ def pictures_at(place: str | Path, *, sync: bool = False) -> Pictures:
 
         return PictureBucket(str(place))
     if "://" in str(place):
-        raise LedgerError(f"{place}: pictures are kept in a folder or under s3://bucket/prefix")
+        scheme = str(place).partition("://")[0]
+        raise LedgerError(f"{scheme}://...: pictures are kept in a folder or under s3://bucket/prefix")
     return PictureFolder(Path(place), sync=sync)

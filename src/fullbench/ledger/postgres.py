@@ -8,28 +8,17 @@ knows: `PGPASSWORD`, service files, `sslmode`.
 from __future__ import annotations
 
 import json
-import os
-import socket
-import time
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from hashlib import blake2b
-from itertools import count
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 
 from fullbench.core.errors import LedgerError, MissingExtra
 from fullbench.ledger import schema
-from fullbench.ledger.database import Answer, Connection, Taken
-from fullbench.ledger.rows import Row
-
-if TYPE_CHECKING:
-    import psycopg
-    from psycopg import sql
-
-SPACE = "fullbench_ledger"
-"""The schema in the database that holds a ledger's tables; its comment tells their version."""
+from fullbench.ledger.database import Connection
+from fullbench.ledger.holding import Holds
+from fullbench.ledger.postgres_connection import SPACE, PostgresConnection, lock_number, ours
 
 PATIENCE = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 4.0, 8.0, 8.0, 8.0)
 """Seconds between tries when the connection is lost."""
@@ -37,121 +26,6 @@ PATIENCE = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 4.0, 8.0, 8.0, 8.0)
 TYPES = {"TEXT": 'TEXT COLLATE "C"', "INTEGER": "BIGINT", "REAL": "DOUBLE PRECISION"}
 LOST = frozenset({"57P01", "57P02", "57P03"})
 AGAIN = frozenset({"40P01", "40001", "55P03"})
-MARK = "\ufdd0"
-"""PostgreSQL holds no zero character: it is kept as this one, which is none, and a 0."""
-
-
-def _in(value: Any) -> Any:
-    if isinstance(value, str) and ("\0" in value or MARK in value):
-        return value.replace(MARK, MARK + "1").replace("\0", MARK + "0")
-    return value
-
-
-def _out(row: Row) -> Row:
-    if any(isinstance(value, str) and MARK in value for value in row):
-        return tuple(
-            value.replace(MARK + "0", "\0").replace(MARK + "1", MARK) if isinstance(value, str) else value
-            for value in row
-        )
-    return row
-
-
-def _ours(sql: str) -> str:
-    """Our SQL as psycopg wants it."""
-    return sql.replace("?", "%s")
-
-
-class _Rows:
-    """Rows that came back, their texts as they were."""
-
-    def __init__(self, cursor: psycopg.Cursor[Row]) -> None:
-        self._cursor = cursor
-
-    def fetchone(self) -> Row | None:
-        row = self._cursor.fetchone()
-        return None if row is None else _out(row)
-
-    def fetchall(self) -> list[Row]:
-        return list(map(_out, self._cursor.fetchall()))
-
-    def __iter__(self) -> Iterator[Row]:
-        return map(_out, self._cursor)
-
-
-class PostgresConnection:
-    """A connection of psycopg that speaks as SQLite's does."""
-
-    def __init__(self, raw: psycopg.Connection[Row]) -> None:
-        self.raw = raw
-        self._names = count()
-        self._last: sql.Composed
-
-    def execute(self, sql: str, values: Sequence[Any] = ()) -> Answer:
-        return _Rows(self.raw.execute(_ours(sql), list(map(_in, values))))
-
-    def stream(self, sql: str, values: Sequence[Any] = ()) -> Iterator[Row]:
-        with self._within(), self.raw.cursor(f"fullbench_{next(self._names)}") as cursor:
-            cursor.itersize = 1000
-            cursor.execute(_ours(sql), list(map(_in, values)))
-            yield from map(_out, cursor)
-
-    def _within(self) -> AbstractContextManager[object]:
-        """A transaction, which a cursor on the server needs; the one that is open, where there is one."""
-        from psycopg.pq import TransactionStatus
-
-        idle = self.raw.info.transaction_status == TransactionStatus.IDLE
-        return self.raw.transaction() if idle else nullcontext()
-
-    def insert(self, table: str, rows: Sequence[Row]) -> None:
-        """By COPY; the row that ends a commit goes with the word COMMIT."""
-        from psycopg import sql
-
-        names = ", ".join((*schema.columns(table), "writer", "number", "link"))
-        if table == "commits":
-            values = sql.SQL(", ").join(map(sql.Literal, rows[0]))
-            self._last = sql.SQL(_ours(f"INSERT INTO commits ({names}) VALUES ({{}}); ")).format(values)
-            return
-        with self.raw.cursor() as cursor, cursor.copy(_ours(f"COPY {table} ({names}) FROM STDIN")) as copy:
-            for row in rows:
-                copy.write_row(tuple(map(_in, row)))
-
-    @contextmanager
-    def transaction(self) -> Iterator[None]:
-        """All or nothing, while `settled` waits. What can be said together is, to spare the network's ways."""
-        from psycopg import errors, pq, sql
-
-        self._last = sql.SQL("").format()
-        self.raw.execute(_ours(f"BEGIN; SELECT pg_advisory_xact_lock_shared({_number(SPACE)})"))
-        try:
-            yield
-            self.raw.execute(self._last + sql.SQL("COMMIT"))
-        except BaseException as error:
-            if self.alive() and self.raw.info.transaction_status != pq.TransactionStatus.IDLE:
-                self.raw.execute("ROLLBACK")
-            if isinstance(error, errors.UniqueViolation):
-                raise Taken from error
-            raise
-
-    @contextmanager
-    def snapshot(self) -> Iterator[None]:
-        with self.raw.transaction():
-            self.raw.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
-            yield
-
-    def alive(self) -> bool:
-        return not self.raw.closed and not self.raw.broken
-
-    def ping(self) -> bool:
-        from psycopg import OperationalError
-
-        try:
-            self.raw.execute("SELECT 1")
-        except OperationalError:
-            return False
-        return True
-
-    def close(self) -> None:
-        self.raw.close()
 
 
 class Postgres:
@@ -167,6 +41,7 @@ class Postgres:
         self.errors: tuple[type[Exception], ...] = (psycopg.Error,)
         self._url = url
         self.place = shown(url)
+        self._holds = Holds(self.place, self._connect, self.plainly)
         self.path = Path(f"{self.place.rpartition('/')[2] or 'server'}.ledger")
 
     def prepare(self, *, read_only: bool) -> None:
@@ -189,11 +64,11 @@ class Postgres:
     def _create(self, connection: PostgresConnection) -> int:
         """Make the tables, once, however many processes try."""
         with connection.raw.transaction():
-            connection.raw.execute("SELECT pg_advisory_xact_lock(%s)", (_number(SPACE),))
+            connection.raw.execute("SELECT pg_advisory_xact_lock(%s)", (lock_number(SPACE),))
             if version := self.version(connection):
                 return version
             for statement in _statements():
-                connection.raw.execute(_ours(statement))
+                connection.raw.execute(ours(statement))
         return schema.VERSION
 
     def exists(self) -> bool:
@@ -205,6 +80,8 @@ class Postgres:
                 connection.close()
 
     def connect(self, *, read_only: bool) -> PostgresConnection:
+        if not read_only:
+            self._holds.again()
         connection = self._connect()
         if read_only:
             connection.raw.execute("SET default_transaction_read_only = on")
@@ -219,7 +96,7 @@ class Postgres:
             "connect_timeout": 10, "application_name": "fullbench", "keepalives_idle": 30, "client_encoding": "utf8",
         }  # fmt: skip
         raw = psycopg.connect(**{**usual, **given}, autocommit=True)
-        raw.execute(_ours(f"SET search_path TO {SPACE}"))
+        raw.execute(ours(f"SET search_path TO {SPACE}"))
         return PostgresConnection(raw)
 
     @contextmanager
@@ -260,37 +137,12 @@ class Postgres:
             return False
         return error.sqlstate is None or error.sqlstate in LOST | AGAIN or error.sqlstate.startswith("08")
 
-    @contextmanager
-    def sole(self, name: str) -> Iterator[None]:
-        """Hold a name by an advisory lock, which dies with its connection."""
-        key = _number(f"{SPACE} {name}")
-        with self.plainly():
-            connection = self._connect()
-        try:
-            with self.plainly():
-                (mine,) = connection.raw.execute("SELECT pg_try_advisory_lock(%s)", (key,)).fetchone() or (False,)
-                if not mine:
-                    raise LedgerError(self._taken(connection, name, key))
-                since = time.strftime("%Y-%m-%d %H:%M:%S")
-                who = f"process {os.getpid()} on {socket.gethostname()[:20]} since {since}"
-                connection.raw.execute("SELECT set_config('application_name', %s, false)", (who,))
-            yield
-        finally:
-            connection.close()
-
-    def _taken(self, connection: PostgresConnection, name: str, key: int) -> str:
-        found = connection.raw.execute(
-            "SELECT application_name FROM pg_locks JOIN pg_stat_activity USING (pid) WHERE locktype = 'advisory' "
-            "AND granted AND (classid::bigint << 32) + objid::bigint = %s AND pg_locks.database = "
-            "(SELECT oid FROM pg_database WHERE datname = current_database())",
-            (key,),
-        ).fetchone()
-        by = found[0] if found and str(found[0]).startswith("process ") else "another process"
-        return f"{self.place}: {name!r} is being asked by {by}; wait for it to end or stop it, then run again"
+    def sole(self, name: str) -> AbstractContextManager[None]:
+        return self._holds.sole(name)
 
     @contextmanager
     def settled(self, reader: Connection) -> Iterator[None]:
-        key = _number(SPACE)
+        key = lock_number(SPACE)
         reader.execute("SELECT pg_advisory_lock(?)", (key,))
         try:
             yield
@@ -324,7 +176,7 @@ class Postgres:
             try:
                 freed = int(connection.execute(sql, (SPACE,)).fetchone()[0])
                 for table in () if dry_run else schema.TABLES:
-                    connection.raw.execute(_ours(f"VACUUM (ANALYZE) {table}"))
+                    connection.raw.execute(ours(f"VACUUM (ANALYZE) {table}"))
             finally:
                 connection.close()
         return freed
@@ -346,11 +198,6 @@ def shown(url: str) -> str:
     return f"postgresql://{user}{'@' if user else ''}{host}{parts.path}"
 
 
-def _number(text: str) -> int:
-    """The number of an advisory lock."""
-    return int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big") >> 1
-
-
 def _statements() -> Iterator[str]:
     yield f"CREATE SCHEMA {SPACE}"
     yield f"SET LOCAL search_path TO {SPACE}"
@@ -360,8 +207,8 @@ def _statements() -> Iterator[str]:
     )
     for table in schema.TABLES:
         columns = schema.definition(table)
-        for ours, theirs in TYPES.items():
-            columns = columns.replace(f" {ours}", f" {theirs}")
+        for mine, theirs in TYPES.items():
+            columns = columns.replace(f" {mine}", f" {theirs}")
         yield f"CREATE TABLE {table} (rowid BIGINT GENERATED ALWAYS AS IDENTITY UNIQUE, {columns})"
         yield (
             f"CREATE TRIGGER {table}_forbid BEFORE UPDATE OR DELETE OR TRUNCATE ON {table} "

@@ -78,7 +78,11 @@ class Ledger(AbstractContextManager["Ledger"]):
         if not read_only:
             with self._database.plainly():
                 self._writer = Writer(self._database, on_commit)
-        self._pictures = self._place_of_pictures(pictures, sync=durability == "power")
+        try:
+            self._pictures = self._place_of_pictures(pictures, sync=durability == "power")
+        except BaseException:
+            self.close()
+            raise
 
     @contextmanager
     def reader(self) -> Iterator[Connection]:
@@ -100,12 +104,15 @@ class Ledger(AbstractContextManager["Ledger"]):
     def _place_of_pictures(self, wanted: str | Path | None, *, sync: bool) -> Pictures | None:
         """Where pictures lie: as wanted now, as remembered, or beside the ledger."""
         remembered = self._setting("pictures")
+        if wanted is not None and "://" not in str(wanted):
+            wanted = Path(wanted).absolute()
         place = wanted or remembered or self._database.folder
         self.pictures_named = bool(wanted or remembered)
         self.has_pictures = place is not None
+        found = None if place is None else pictures_at(place, sync=sync)
         if wanted is not None and str(place) != remembered and self._writer is not None:
             self._writer.keep("settings", ("pictures", str(place), time.time()))
-        return None if place is None else pictures_at(place, sync=sync)
+        return found
 
     def _setting(self, name: str) -> str | None:
         sql = "SELECT value FROM settings WHERE name = ? ORDER BY rowid DESC LIMIT 1"
@@ -303,6 +310,7 @@ class Ledger(AbstractContextManager["Ledger"]):
         with self._reading() as reader:
             return {
                 "path": self.place,
+                "pictures": None if self._pictures is None else self._pictures.place,
                 "bytes": self._database.size(reader),
                 "schema": self._database.version(reader),
                 "head": str(self._head(reader)),
@@ -322,7 +330,8 @@ class Ledger(AbstractContextManager["Ledger"]):
         from fullbench.ledger.verify import problems
 
         with self._reading() as reader:
-            return list(problems(self._database, reader, self._find, noted))
+            found = problems(self._database, reader, self._find, noted)
+            return [text.encode("utf-8", "backslashreplace").decode() for text in found]
 
     def checked(self) -> dict[str, Any]:
         """What `verify` looks at, counted, as a JSON value."""

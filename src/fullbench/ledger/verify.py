@@ -14,13 +14,16 @@ from fullbench.ledger.chain import Head
 from fullbench.ledger.database import Connection, Database
 from fullbench.ledger.rows import Find
 
+READABLE = ("CHECK constraint failed", "NULL value in")
+"""Damage after which all rows can still be read, as with a wrong index."""
+
 
 def problems(database: Database, reader: Connection, find: Find, noted: Head | None = None) -> Iterator[str]:
     """One sentence for each thing that is wrong; `noted` is a head that the ledger is said to have had."""
     try:
         found = database.integrity(reader)
-        if found:
-            yield from (f"the file is damaged: {text}" for text in found)
+        yield from (f"the file is damaged: {text}" for text in found)
+        if any(not text.startswith(READABLE) and " index " not in text for text in found):
             return
         with reader.snapshot():
             yield from chain.problems(reader)
@@ -133,5 +136,5 @@ def _pictures(reader: Connection, find: Find) -> Iterator[str]:
     for (name,) in reader.execute("SELECT digest FROM pictures").fetchall():
         try:
             find(name).data()
-        except UserError as error:
-            yield f"the picture {name} cannot be shown: {error}"
+        except (UserError, UnicodeEncodeError) as error:
+            yield f"the picture {name!r} cannot be shown: {error}"

@@ -52,13 +52,13 @@ def reply_of(model: ChatModel, prompt: Prompt, line: Mapping[str, Any], rate: fl
 
 
 def _result(model: ChatModel, prompt: Prompt, line: Mapping[str, Any], tally: Tally) -> Answer | Trouble:
+    """What a line says: OpenAI puts an error into the response's body, vLLM beside the response."""
     response = line.get("response")
-    if isinstance(response, Mapping):
-        status, body = response.get("status_code"), orjson.dumps(response.get("body"))
-        if status == 200:
-            tally.calls += 1
-            return read(model.dialect, body, prompt, tally)
-        tally.retries += 1
-        return refusal(status if isinstance(status, int) else 500, body, {})
+    found: Mapping[str, Any] = response if isinstance(response, Mapping) else {}
+    status, body = found.get("status_code"), found.get("body")
+    if status == 200 and body is not None:
+        tally.calls += 1
+        return read(model.dialect, orjson.dumps(body), prompt, tally)
     tally.retries += 1
-    return refusal(500, orjson.dumps({"error": line.get("error")}), {})
+    failed = status if isinstance(status, int) and status != 200 else 500
+    return refusal(failed, orjson.dumps(body or {"error": line.get("error")}), {})

@@ -187,14 +187,16 @@ def pretrained(source: str, kind: str, precision: str, **how: Any) -> tuple[Any,
 
 @contextmanager
 def hushed() -> Iterator[None]:
-    """Without the bars that transformers draws while it reads and writes weights."""
+    """Without the bars and reports that transformers prints while it reads and writes weights."""
     from transformers.utils import logging
 
-    drawn = logging.is_progress_bar_enabled()
+    drawn, loud = logging.is_progress_bar_enabled(), logging.get_verbosity()
     logging.disable_progress_bar()
+    logging.set_verbosity_error()
     try:
         yield
     finally:
+        logging.set_verbosity(loud)
         if drawn:
             logging.enable_progress_bar()
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import atexit
 import hashlib
 import importlib.util
-import os
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping
@@ -21,6 +20,7 @@ from typing import Any
 
 from fullbench.core.errors import InputError, MissingExtra, ModelError, UserError
 from fullbench.core.models import Prompt, Reply
+from fullbench.models import cores
 from fullbench.models.chat import ChatModel
 from fullbench.models.settings import Limits, Sampling
 
@@ -43,15 +43,11 @@ def smollm2_file() -> Path:
 
 @dataclass(frozen=True)
 class Serving:
-    """What a server is started with.
-
-    Half of the cores by default: threads wait for each other in a tight loop, and where something else runs too, one
-    thread for each core is several times slower than one for two.
-    """
+    """What a server is started with."""
 
     file: Path
     context: int = CONTEXT
-    threads: int = field(default_factory=lambda: max(1, (os.cpu_count() or 1) // 2))
+    threads: int = field(default_factory=cores.half)
 
 
 class LocalServer:

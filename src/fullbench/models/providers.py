@@ -28,6 +28,7 @@ class Gate:
     def __init__(self, name: str, clock: Callable[[], float] = time.monotonic) -> None:
         self.shut = False
         self.down_since: float | None = None
+        self.why = ""
         self._name = name
         self._clock = clock
         self._lock = threading.Lock()
@@ -67,6 +68,7 @@ class Gate:
         """A call failed in a way that is the server's."""
         with self._lock:
             self._row += 1
+            self.why = why
             now = self._clock()
             if self._row < limits.breaks or (self.down_since is not None and not self._probing):
                 return

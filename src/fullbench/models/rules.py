@@ -30,7 +30,7 @@ _KINDS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
     ("whether", re.compile(r"^\W*(?:is|are|do|does|can|could|was|were)\b|是否|有没有|吗")),
 )  # fmt: skip
 _NO = re.compile(r"\b(?:no|not|none|nothing|isn't|aren't|doesn't|don't)\b|没有|不是|否", re.IGNORECASE)
-_YES = re.compile(r"\b(?:yes|there (?:is|are)|i see|shows?)\b|有|是", re.IGNORECASE)
+_SAID = re.compile(r"\b(yes|no)\b(?=[,.!;:]|$)", re.IGNORECASE | re.MULTILINE)
 
 Answer = int | bool | tuple[str, ...]
 """So many, whether or not, or lines, colours, kinds of things."""
@@ -115,10 +115,7 @@ def worth(query: Query, known: Answer, text: str) -> float:
         given = count_of(text, query.labels[0])
         return float((numbers[-1] if given is None and numbers else given) == known)
     if query.kind == "whether":
-        last = _last_sentence(text)
-        denies = _NO.search(last) is not None
-        affirms = not denies and _YES.search(last) is not None
-        return float(affirms if known else denies)
+        return float(affirmed(query, text) is known)
     mine = set(known) if isinstance(known, tuple) else set()
     if query.kind == "writing":
         read = {word for line in mine for word in words_in(line)}
@@ -139,9 +136,18 @@ def understanding(notes: Notes, text: str) -> float:
     return max(-1.0, (right - wrong) / sum(there.values())) if there else 0.0
 
 
-def _last_sentence(text: str) -> str:
-    sentences = [part for part in re.split(r"(?<=[.!?。！？])\s*|\n", text.strip()) if part.strip()]
-    return sentences[-1] if sentences else ""
+def affirmed(query: Query, text: str) -> bool | None:
+    """Whether a text says that the things asked for are there, by its last yes or no, or by what it says of them.
+
+    >>> query = understand("Is there a dog?")
+    >>> [affirmed(query, text) for text in ("Yes, it sits there.", "I see no dog.", "A dog.", "A nice day.")]
+    [True, False, True, None]
+    """
+    if spoken := _SAID.findall(text):
+        return str(spoken[-1]).lower() == "yes"
+    sentences = re.split(r"(?<=[.!?。！？])\s*|\n", text)
+    about = [sentence for sentence in sentences if set(labels_named(sentence)) & set(query.labels)]
+    return _NO.search(about[-1]) is None if about else None
 
 
 def ruled(hearing: Hearing, notes: Notes) -> str:

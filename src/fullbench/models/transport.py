@@ -17,6 +17,7 @@ from yarl import URL
 from fullbench.core.errors import InputError, ModelError
 from fullbench.core.models import Prompt, Reply
 from fullbench.models import complaints
+from fullbench.models.deadlines import Deadlines
 from fullbench.models.dialects import Answer, Dialect
 from fullbench.models.hedging import Hedge, race
 from fullbench.models.limits import Throttle
@@ -71,6 +72,7 @@ class Caller:
         self._throttle = throttle
         self._requests = provider.requests
         self._tokens = provider.tokens
+        self._deadlines = Deadlines(line.limits.timeout)
         self._gate = provider.gate(line.model)
         self._hedge = None if line.limits.hedge is None else Hedge(line.limits.hedge)
         self._url = URL(line.dialect.url(line.base, line.model), encoded=True)
@@ -88,7 +90,7 @@ class Caller:
             connector=aiohttp.TCPConnector(limit=0, ttl_dns_cache=300),
             cookie_jar=aiohttp.DummyCookieJar(),
             proxy=proxy_for(self._url),
-            timeout=aiohttp.ClientTimeout(total=self._line.limits.timeout, sock_connect=CONNECT_SECONDS),
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS),
         )
         return self
 
@@ -96,6 +98,7 @@ class Caller:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self._throttle.close()
+        self._deadlines.close()
         await self._session.close()
 
     @property
@@ -147,10 +150,7 @@ class Caller:
         gate, limits = self._gate, self._line.limits
         while wait := gate.turn():
             if gate.down_since is not None and time.monotonic() - gate.down_since > limits.patience:
-                raise ModelError(
-                    f"{self._line.server} has failed for {limits.patience:g} s; what was done is kept, and the same "
-                    "command goes on from there when it is back"
-                )
+                raise ModelError(self._gone(gate.why))
             if self._closing.is_set():
                 break
             await self._pause(wait)
@@ -158,6 +158,14 @@ class Caller:
             return await self._send(body, prompt, guess, tally)
         finally:
             gate.gave_up()
+
+    def _gone(self, why: str) -> str:
+        line = self._line
+        return (
+            f"{line.server} has failed for {line.limits.patience:g} s (the last: {why}); what was done is kept, and "
+            "the same command goes on when it is back. Where only some prompts make it fail, ?breaks=1000000 lets each "
+            "of them fail by itself"
+        )
 
     async def _send(self, body: Payload, prompt: Prompt, guess: int, tally: Tally) -> Answer | Trouble:
         await self._take_turn(guess)
@@ -204,7 +212,7 @@ class Caller:
 
     async def _post(self, body: Payload, prompt: Prompt, tally: Tally) -> Answer | Trouble:
         """One attempt. Once the server has said 200 the call counts as answered, whatever comes after."""
-        seen = 0
+        seen, task = 0, self._deadlines.begin()
         try:
             response = await self._session.post(self._url, data=body, allow_redirects=False)
             seen = response.status
@@ -219,6 +227,12 @@ class Caller:
             return Trouble("again", "no connection in time", unconnected=True)
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             return self._broken_off(error, seen, prompt, tally)
+        except asyncio.CancelledError:
+            if not self._deadlines.cut(task):
+                raise
+            return self._broken_off(TimeoutError(), seen, prompt, tally)
+        finally:
+            self._deadlines.end(task)
         if seen != 200:
             tally.retries += 1
             return refusal(seen, raw, response.headers)

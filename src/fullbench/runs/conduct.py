@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from importlib.metadata import version
+from typing import Any
 
 from fullbench.core.ballots import ballot
 from fullbench.core.benchmark import Benchmark, Staffed
@@ -32,7 +34,10 @@ class Conducted:
     study: Study
     record: Record
     tables: Sequence[Table]
+    source: Mapping[str, Any] = field(default_factory=dict)
     tallies: list[Tally] = field(default_factory=list)
+    missing: int = 0
+    """So many verdicts of the study are not there yet; a replay counts them."""
 
 
 class Conductor:
@@ -146,8 +151,38 @@ class Conductor:
         responses = self.responses(ledger)
         if not stop.reason:
             tallies += self._hear(ledger, responses, purse, stop, engine=engine, quiet=quiet)
+        return self._look(ledger, responses, tallies)
+
+    def replay(self, ledger: Ledger) -> Conducted:
+        """The tables of what the ledger holds; nothing is asked, and no key is needed."""
+        responses = self.responses(ledger)
+        done = self._look(ledger, responses, [])
+        if not len(done.record):
+            raise InputError(f"{ledger.place} holds no verdict of this study; `fullbench run` asks for them")
+        cases = sum(1 for _ in self.cases(responses))
+        done.missing = cases * len(self.judges) + len(self.labels) - len(done.record)
+        return done
+
+    def _look(self, ledger: Ledger, responses: Sequence[Response], tallies: list[Tally]) -> Conducted:
         record = self.record(ledger, responses)
-        return Conducted(self.study, record, self.tables(record), tallies)
+        source = self._source(record)
+        tables = [replace(table, source={**source, **table.source}) for table in self.tables(record)]
+        return Conducted(self.study, record, tables, source, tallies)
+
+    def _source(self, record: Record) -> dict[str, Any]:
+        """What made the tables: enough to make them again, and to see whether they are the same."""
+        study = self.study
+        own = {"ballots": list(study.ballots), "criteria": list(study.criteria), "orders": study.orders}
+        return {
+            "study": study.name,
+            **({"benchmark": study.benchmark} if study.benchmark else own),
+            "judges": [judge.name for judge in self.judges],
+            "contestants": record.contestants,
+            "trials": study.trials,
+            "seed": study.seed,
+            "verdicts": record.digest(),
+            "fullbench": version("fullbench"),
+        }
 
     def _hear(
         self,
@@ -171,7 +206,7 @@ class Conductor:
 
     def record(self, ledger: Ledger, responses: Sequence[Response]) -> Record:
         """The study's verdicts, people's labels among them."""
-        keys = {case.key for case in self.cases(responses)}
+        keys = dict.fromkeys(case.key for case in self.cases(responses))
         record = ledger.record([judge.name for judge in self.judges], cases=keys)
         items = {item.id: item for item in self.items}
         shown = {(response.item, response.contestant): response for response in responses}

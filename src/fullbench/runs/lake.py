@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from fullbench.core.cases import FAULTS, Usage
 from fullbench.core.errors import InputError, MissingExtra
 from fullbench.core.results import Cell, Table
+from fullbench.ledger.database import database
 from fullbench.ledger.store import Ledger
 from fullbench.reports.cells import Gaps
 from fullbench.reports.standard import cost_table, fault_table
@@ -100,7 +101,8 @@ def lake(source: str, *, memory: str = "1GB") -> Iterator[Lake]:
         except duckdb.OutOfMemoryException as error:
             raise InputError(f"{memory} of memory are too little for this; give more with --memory") from error
         except duckdb.Error as error:
-            raise InputError(f"the verdicts could not be read ({str(error).splitlines()[0]})", path=source) from error
+            said = str(error).splitlines()[0]
+            raise InputError(f"{_shown(source)}: the verdicts could not be read ({said})") from error
 
 
 class Lake:
@@ -117,7 +119,7 @@ class Lake:
             with Ledger(source, read_only=True) as ledger:
                 self._fill(ledger)
         if connection.execute("SELECT count(*) FROM raw").fetchone() == (0,):
-            raise InputError("there is no verdict in it", path=source)
+            raise InputError(f"{_shown(source)}: there is no verdict in it")
         for statement in LOADING:
             connection.execute(statement)
         connection.execute("DROP VIEW raw" if Path(source).suffix == ".parquet" else "DROP TABLE raw")
@@ -230,6 +232,11 @@ class Lake:
 
     def _clustered(self, by: str, rows: str, **values: str) -> Iterator[tuple[Any, ...]]:
         return self._rows(CLUSTERED.format(by=by, rows=rows), **values)
+
+
+def _shown(source: str) -> str:
+    """A source as it may be shown: without a password."""
+    return source if Path(source).suffix == ".parquet" else database(source).place
 
 
 _NOTE = "Intervals are robust to several rows of one item (one pass, Student's t); `fullbench report` resamples items."

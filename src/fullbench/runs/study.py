@@ -15,12 +15,14 @@ from fullbench.core.errors import InputError
 from fullbench.core.items import Item, Response
 
 _LISTS = {"ballots", "criteria", "contestants", "judges"}
-_PATHS = {"data", "items", "responses", "labels", "ledger", "pictures", "report"}
+_PATHS = {"data", "items", "responses", "labels", "ledger", "pictures", "report", "tables"}
 
 
 @dataclass(frozen=True)
 class Study:
-    """What a study file says. Paths are taken from the folder of the file; `ledger` and `pictures` may be URLs.
+    """What a study file says.
+
+    Paths are taken from the folder of the file; `ledger` and `pictures` may be URLs.
 
     Either `benchmark` (with `data`, its released files, where it needs them) or `items`. Responses come from the file
     `responses`, from the `contestants`, or from both. `labels` are people's verdicts. `engine` says where the asking is
@@ -45,6 +47,7 @@ class Study:
     engine: str = "here"
     ledger: str | Path = Path("fullbench.ledger")
     pictures: str | Path | None = None
+    tables: Path | None = None
     report: Path | None = None
     path: Path = field(default=Path("study.toml"), compare=False)
 

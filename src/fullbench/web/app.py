@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -20,6 +21,7 @@ from fullbench.web.accounts.secrets import site_key
 from fullbench.web.api import routes as api
 from fullbench.web.database import engine_for, upgrade, writing
 from fullbench.web.public import acting
+from fullbench.web.public import api as results
 from fullbench.web.public import routes as public
 from fullbench.web.public.updater import keeping_up
 from fullbench.web.settings import Settings
@@ -67,6 +69,7 @@ def create_app(settings: Settings) -> FastAPI:
     )
     app.state.settings, app.state.engine, app.state.key = settings, engine, key
     app.state.ledger, app.state.hub = ledger, hub
+    app.state.turns = asyncio.Semaphore(guard.TURNS)
     trouble.install(app)
     for router in _routers():
         app.include_router(router)
@@ -86,7 +89,7 @@ def _routers() -> list[APIRouter]:
         acting.router,
         work.router,
     ]
-    return [*pages, api.docs, api.router]
+    return [*pages, api.docs, api.router, results.router]
 
 
 def from_environment() -> FastAPI:

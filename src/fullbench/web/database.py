@@ -93,6 +93,12 @@ def writing(engine: Engine) -> Iterator[Connection]:
         yield connection
 
 
+def alone(connection: Connection, what: str) -> None:
+    """Until this transaction ends, nobody else gets past here with the same words. SQLite has one writer anyway."""
+    if connection.dialect.name == "postgresql":
+        connection.execute(text("SELECT pg_advisory_xact_lock(:lock, hashtext(:what))"), {"lock": _LOCK, "what": what})
+
+
 def upgrade(engine: Engine) -> None:
     """Bring the database to the newest schema; several starts at once take turns."""
     from alembic import command
@@ -100,8 +106,7 @@ def upgrade(engine: Engine) -> None:
     config = _config()
     try:
         with writing(engine) as connection:
-            if engine.dialect.name == "postgresql":
-                connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
+            alone(connection, "upgrade")
             if _version(connection) != _newest():
                 config.attributes["connection"] = connection
                 command.upgrade(config, "head")

@@ -7,12 +7,14 @@ only for GET). CSRF is checked for every route of the app, without its asking.
 
 from __future__ import annotations
 
+import asyncio
 import hmac
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 from fastapi import Depends, HTTPException, Request
+from fastapi.concurrency import contextmanager_in_threadpool
 from sqlalchemy import Connection, Engine
 
 from fullbench.ledger.store import Ledger
@@ -26,6 +28,8 @@ from fullbench.web.words import key
 SESSION = "fullbench_session"
 VISIT = "fullbench_visit"
 API = "/api/"
+TURNS = 16
+"""How many requests of one worker hold a connection at once; fewer than the engine has to give."""
 _SAFE = {"GET", "HEAD", "OPTIONS"}
 _LONGEST_COOKIE = 200
 
@@ -131,10 +135,15 @@ Organiser = Annotated[User, Depends(role("organiser"))]
 Reader = Annotated[User | None, Depends(reader)]
 
 
-def connection_of(request: Request, _user: Current) -> Iterator[Connection]:
-    """One transaction for the request, committed before the answer is sent. The user was looked up before it."""
+async def connection_of(request: Request, _user: Current) -> AsyncIterator[Connection]:
+    """One transaction for the request, committed before the answer is sent. The user was looked up before it.
+
+    A request that holds a connection still needs a thread to go on. Were threads waiting for connections then, all
+    would wait for each other; so requests take turns here, before they have either.
+    """
     way = reading if request.method in _SAFE else writing
-    with way(engine_of(request)) as connection:
+    turns: asyncio.Semaphore = request.app.state.turns
+    async with turns, contextmanager_in_threadpool(way(engine_of(request))) as connection:
         yield connection
 
 

@@ -19,6 +19,12 @@ from fullbench.web.words import key
 
 log = logging.getLogger("fullbench.web")
 
+PLAIN = {
+    "Not Found": key("There is nothing at this address."),
+    "Method Not Allowed": key("This address cannot be used that way."),
+}
+"""What the framework says, in a sentence of ours."""
+
 
 def install(app: FastAPI) -> None:
     """Put the handlers of all errors in place."""
@@ -52,7 +58,8 @@ def _not_signed_in(request: Request, _error: Exception) -> Response:
 
 def _http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    return told(request, error.status_code, str(error.detail), dict(error.headers or {}))
+    detail = PLAIN.get(str(error.detail), str(error.detail))
+    return told(request, error.status_code, detail, dict(error.headers or {}))
 
 
 def _invalid(request: Request, error: Exception) -> Response:
@@ -77,7 +84,7 @@ def _away(request: Request, error: Exception) -> Response:
 
 
 def _defect(request: Request, error: Exception) -> Response:
-    log.error("%s %s failed", request.method, request.url.path, exc_info=error)
+    log.error("%s %s failed (%s)", request.method, request.url.path, type(error).__name__)
     request.state.user = None  # the database may be what failed
     sentence = key("Something went wrong here; it is written down in the server's log.")
     return told(request, 500, sentence, shield.HEADERS)

@@ -195,3 +195,12 @@ def test_a_part_that_misses_a_contestant_is_left_out_with_the_reason():
     made = {table.name: table for table in tables(Record(tuple(kept), whole.items, whole.responses))}
     assert made["left out"].rows == [["ablation", "contestant 0 was never reviewed"]]
     assert made["ranking"].column("contestant")[0] == "ant"
+
+
+def test_the_ranking_says_which_neighbours_are_not_told_apart():
+    def notes(found):
+        return " ".join(next(table for table in tables(found) if table.name == "ranking").notes)
+
+    assert "No two neighbours' intervals overlap." in notes(record())
+    even = record(criteria=(CORRECTNESS,), correlation=False, wrong=("bee", "dog"))
+    assert "the order may be the other way round" in notes(even)

@@ -1,6 +1,6 @@
 """A small critic that really learns: real answers, real scores of people, items it never saw.
 
-A Llama of a million weights with a tokenizer of its own, both made here. It learns in a few minutes on a CPU.
+A Llama of a quarter of a million weights and its tokenizer, both made here; it learns in minutes on a CPU.
 """
 
 from __future__ import annotations
@@ -32,34 +32,30 @@ Score:
 --- analyze
 {text}
 """
-WAYS = {
-    "scalar": ["--epochs", "6", "--lr", "1e-3", "--batch", "32", "--micro", "32"],
-    "sft": ["--epochs", "6", "--lr", "1e-3", "--batch", "32", "--micro", "32"],
-}
 
 
 @pytest.mark.skipif(not DATA.is_dir(), reason="the released scores of MLLM-as-a-Judge are not at hand")
-@pytest.mark.parametrize("kind", WAYS)
-def test_a_small_critic_beats_the_mean_on_items_it_never_saw(kind, tmp_path):
+def test_a_small_critic_beats_the_mean_on_items_it_never_saw(tmp_path):
     asking = Asking("plain", "score:1-5", "en", reference=False, template=WORDING)
     record = recorded("mllm-as-a-judge", DATA).record
     learned = [one for one in scored(record, asking, criteria=["overall"], share=0.2) if one.split == "train"]
     texts = [text for one in learned for text in (one.case.item.question, one.case.responses[0].text)]
-    shape = {"hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4}
-    base = tiny.model(tmp_path / "base", texts, size=4000, window=700, **shape)
+    shape = {"hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 1, "num_attention_heads": 4}
+    base = tiny.model(tmp_path / "base", texts, size=3000, window=1700, **shape)
     wording = tmp_path / "wording.txt"
     wording.write_text(WORDING)
     command = [
-        sys.executable, "-m", "fullbench", "critic", "train", "--kind", kind, "--base", str(base), "--manner", "plain",
+        sys.executable, "-m", "fullbench", "critic", "train", "--kind", "scalar", "--base", str(base), "--manner", "plain",
         "--language", "en", "--ballot", "score:1-5", "--no-reference", "--criterion", "overall", "--share", "0.2",
-        "--benchmark", "mllm-as-a-judge", "--data", str(DATA), "--template", str(wording), "--source", "600",
-        "--target", "16", "--warmup", "0.1", "--out", str(tmp_path / "critic"), "--json", *WAYS[kind],
+        "--benchmark", "mllm-as-a-judge", "--data", str(DATA), "--template", str(wording), "--source", "1600",
+        "--target", "16", "--warmup", "0.1", "--out", str(tmp_path / "critic"), "--json", "--epochs", "3",
+        "--lr", "2e-3", "--batch", "32", "--micro", "8",
     ]  # fmt: skip
     done = subprocess.run(
         command, stdout=subprocess.PIPE, text=True, check=True, env={**os.environ, "OMP_NUM_THREADS": "1"}
     )
     tables = {table["name"]: table for table in json.loads(done.stdout)}
     _, e, mean, difference = tables["errors"]["rows"][-1]
-    sys.stderr.write(f"{kind}: e {e}, mean {mean}, difference {difference}\n")
     assert e["n"] > 800
+    assert e["value"] < mean["value"]
     assert difference["high"] < 0

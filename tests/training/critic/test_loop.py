@@ -142,29 +142,47 @@ def test_a_number_is_learned_and_comes_back_from_the_folder(base, tmp_path):
     assert [verdict.marks for verdict in judge.hear(shown)] == [(5.0,), (1.0,)]
 
 
-@pytest.mark.parametrize("more", [[], ["--lora", "4", "--lr", "2e-2"], ["--pack"]])
-def test_words_are_learned_and_the_folder_judges_in_three_ways(base, tmp_path, more):
-    made = files(tmp_path)
-    wording = tmp_path / "w.txt"
+def taught(base: Path, folder: Path, *more: str) -> list[str]:
+    """The command that teaches a small model what is in the words of some answers."""
+    made = files(folder)
+    wording = folder / "w.txt"
     wording.write_text(tiny.WORDING)
-    command = [
-        "train", *PLAIN, *options(made), "--share", "0.25", "--template", str(wording), "--base", str(base), "--out",
-        str(tmp_path / "c"), "--epochs", "30", "--batch", "12", "--micro", "12", "--lr", "5e-3", "--source", "200",
-        "--target", "20", "--json", "--quiet", *more,
+    return [
+        "train", *PLAIN, *options(made), "--share", "0.25", "--template", str(wording), "--base", str(base), "--batch",
+        "12", "--micro", "12", "--source", "200", "--target", "20", "--quiet", *more,
     ]  # fmt: skip
+
+
+def test_words_are_learned_and_the_folder_is_a_judge(base, tmp_path):
+    out = str(tmp_path / "c")
+    command = taught(base, tmp_path, "--epochs", "30", "--lr", "5e-3", "--out", out, "--json")
     tables = {table["name"]: table for table in json.loads(cli(*command).stdout)}
-    counts = {row[0]: row[1:4] for row in tables["faults"]["rows"]}
+    counts = {row[0]: row[1:3] for row in tables["faults"]["rows"]}
     after = next(name for name in counts if name.startswith("c@"))
-    told = losses(tmp_path / "c")
+    assert counts[after] == [12, 12]
+    assert tables["errors"]["rows"][-1][3]["high"] < -0.5
+    judge = judge_of(f"trained:{out}")
+    assert judge.name == after
+    item = Item.ask("n", "图片 7: what colour is square 7?")
+    case = Case(item, (Response.say("n", "x", "good right answer 7"),), Score(1, 5))
+    assert next(iter(judge.hear([case]))).marks == (5.0,)
+
+
+def test_adapters_learn_and_are_merged_into_a_model_that_loads_without_them(base, tmp_path):
+    out = tmp_path / "c"
+    cli(
+        *taught(
+            base, tmp_path, "--epochs", "15", "--lr", "2e-2", "--lora", "4", "--pack", "--no-eval", "--out", str(out)
+        )
+    )
+    told = losses(out)
     assert told[-1] < told[0] - 0.2
-    if "--lora" not in more:  # adapters cannot teach a model that knows no words to speak
-        assert counts[after][1] == 12
-        assert tables["errors"]["rows"][-1][3]["high"] < -0.5
-    again = cli("eval", str(tmp_path / "c"), *options(made), "--json")
-    assert {table["name"]: table for table in json.loads(again.stdout)}["errors"] == tables["errors"]
-    model = TransformersModel(str(tmp_path / "c" / "model"))
-    assert judge_of(f"trained:{tmp_path / 'c'}").name == after
-    assert model.name.startswith("local:model@")
+    before, after = torch_weights(base), torch_weights(out / "model")
+    assert before.keys() == after.keys()
+    changed = {name for name in before if not torch.equal(before[name], after[name])}
+    assert changed
+    assert all("proj" in name for name in changed)
+    assert (out / "model" / "adapter" / "adapter_model.safetensors").exists()
 
 
 def cli(*words: str, code: int = 0, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:

@@ -9,6 +9,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="torch is not installed; scripts/localtorch.sh installs it")
 transformers = pytest.importorskip("transformers", reason="transformers is not installed; see scripts/localtorch.sh")
+torch.set_num_threads(1)  # small matrices; threads would only wait for each other
 
 CHAT = (
     "{% for m in messages %}<|{{ m['role'] }}|>{{ m['content'] }}<|end|>{% endfor %}"

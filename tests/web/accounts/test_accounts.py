@@ -4,7 +4,8 @@ import re
 import time
 
 import pytest
-from sqlalchemy import select, update
+from sqlalchemy import delete, select, update
+from sqlalchemy.exc import DBAPIError
 
 from fullbench.core.errors import InputError
 from fullbench.web.accounts import audit, invitations, limits, passwords, sessions, tables, users
@@ -143,6 +144,13 @@ def test_people_are_paged(app, organiser):
     second = organiser.get(after).text
     assert "p59" in second
     assert "p00" not in second
+    with writing(app.state.engine) as connection:
+        for number in range(60):
+            invitations.make(connection, "viewer", organiser.user, note=f"note {number:02}")
+    first = organiser.get("/people").text
+    assert "note 59" in first
+    assert "note 00" not in first
+    assert "note 00" in organiser.get(re.search(r'href="(/people\?before=[^"]+)"', first)[1]).text
 
 
 def test_the_audit_trail_says_who_did_what(app, organiser, annotator, client):
@@ -159,6 +167,9 @@ def test_the_audit_trail_says_who_did_what(app, organiser, annotator, client):
     with writing(app.state.engine) as connection:
         for number in range(60):
             audit.write(connection, organiser.user, "invited", str(number))
+    for change in (delete(tables.audit), update(tables.audit).values(name="somebody else")):
+        with pytest.raises(DBAPIError, match="append-only"), writing(app.state.engine) as connection:
+            connection.execute(change)
     assert re.search(r"/audit\?before=\d+", organiser.get("/audit").text)
 
 

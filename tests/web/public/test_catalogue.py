@@ -186,6 +186,7 @@ SEARCHES = {
     "地球更大": lambda v, case: True,
     "方块": lambda v, case: True,
     "第7张": lambda v, case: case == "q7",
+    "第3张有几个": lambda v, case: case == "q3",
     "球": lambda v, case: True,
     "steady thinks": lambda v, case: v.judge == "steady",
     "STEADY": lambda v, case: v.judge == "steady",

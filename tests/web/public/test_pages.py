@@ -12,6 +12,7 @@ from fullbench.web.public import blindness, boards, updater
 from fullbench.web.public.places import Served
 from fullbench.web.settings import Settings
 from tests.web.public import making
+from tests.web.public.making import HOSTILE
 
 
 @pytest.fixture
@@ -105,9 +106,9 @@ def test_who_still_has_to_judge_a_case_does_not_see_rulings(shown, annotator, mo
     monkeypatch.setattr(blindness, "RULES", [lambda connection, user, keys: {key} & set(keys)])
     page = annotator.get(case)
     assert "thinks about" not in page.text
-    assert "You still have this case to judge" in page.text
+    assert "People still judge this case" in page.text
     listed = annotator.get("/verdicts?ballot=choice%2Btie").text
-    assert "hidden until you have judged it" in listed
+    assert "hidden while people judge it" in listed
 
 
 def test_a_vote_is_a_verdict_of_a_person(shown, annotator, viewer, settings):
@@ -168,3 +169,17 @@ def test_without_a_ledger_the_pages_say_so(database, tmp_path):
         assert visitor.get("/verdicts").status_code == 200
         assert visitor.get("/cases/x").status_code == 404
     app.state.engine.dispose()
+
+
+def test_an_organiser_makes_a_panel_and_it_has_a_leaderboard(shown, organiser, viewer):
+    assert viewer.get("/panels").status_code == 403
+    assert organiser.submit("/panels", {"name": "x", "rule": "mean", "judges": "steady"}).status_code == 400
+    wish = {"name": HOSTILE[:60], "rule": "mean", "judges": ["steady", "first-lover"]}
+    assert organiser.submit("/panels", wish).status_code == 303
+    updater.update(shown.state.engine, shown.state.ledger)
+    name = f"panel:{HOSTILE[:60]} (mean)"
+    page = viewer.get(Served().board(boards.board_name(name, "overall")))
+    assert page.status_code == 200
+    assert "<script>" not in page.text
+    assert "panel:" in organiser.get("/panels").text
+    assert viewer.get(Served().judge(name)).status_code == 200

@@ -13,8 +13,9 @@ from fullbench.core.files import read_rows
 from fullbench.ledger.store import Ledger
 from fullbench.web.app import create_app
 from fullbench.web.database import reading, writing
+from fullbench.web.public import blindness
 from fullbench.web.settings import Settings
-from fullbench.web.work import labels, studies, visibility
+from fullbench.web.work import labels, studies
 from tests.making import png
 from tests.web.conftest import signed_in
 from tests.web.work.test_pages import field, vote
@@ -113,7 +114,7 @@ def test_others_votes_are_hidden_until_ones_own_or_the_end(app, organiser, setti
 
     def sees(visitor):
         with reading(app.state.engine) as connection:
-            return [visibility.may_see(connection, visitor and visitor.user, case) for case in cases]
+            return [blindness.may_see(connection, visitor and visitor.user, case) for case in cases]
 
     assert sees(organiser) == sees(ann) == [True] * 4
     assert sees(bob) == sees(vic) == sees(None) == [False] * 4

@@ -28,7 +28,7 @@ def say(engine, study, person, lease, place, *, key=None, replaces=0, now=NOW):
     """Vote for the response at `place` of the task, wherever this person saw it; None is a tie."""
     best = "tie" if place is None else str(lease.shown.index(place))
     with writing(engine) as connection:
-        desk = Desk(connection, study, person, now)
+        desk = Desk(connection, studies.study(connection, study.id), person, now)
         return voting.vote(
             desk, lease.token, key=key or f"{lease.token}-{replaces}", fields={"best": best},
             replaces=replaces,

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-from pathlib import Path
 
 import pytest
 from PIL import Image, ImageDraw
@@ -13,6 +11,7 @@ from fullbench.ledger.store import Ledger
 from fullbench.web.database import reading
 from fullbench.web.work.tables import slots, votes
 from tests.web.conftest import start_live
+from tests.web.screenshots import shoot
 from tests.web.work.test_organise import lines
 
 COUNT = 4
@@ -61,14 +60,6 @@ def picture(folder, number):
         draw.ellipse((left, 110, left + 60, 170), fill=(36, 87, 197) if place % 2 else (200, 80, 40))
     image.save(folder / f"p{number}.png")
     return folder / f"p{number}.png"
-
-
-def snap(page, name):
-    """A picture for the documentation, where one is asked for (`FULLBENCH_SCREENSHOTS=docs/images/web`)."""
-    folder = os.environ.get("FULLBENCH_SCREENSHOTS")
-    if folder:
-        Path(folder).mkdir(parents=True, exist_ok=True)
-        page.screenshot(path=str(Path(folder) / f"{name}.png"))
 
 
 def make_study(boss, folder, **fields):
@@ -124,7 +115,6 @@ def test_a_study_of_four_people(site, enter, axe, tmp_path):
     boss = enter("Olga", "organiser")
     make_study(boss, tmp_path, votes="3", most="5")
     assert axe(boss) == []
-    snap(boss, "new-study")
     boss.select_option("#settled_by", "all")
     boss.click("text=Make the study")
     boss.wait_for_selector("#board")
@@ -135,7 +125,7 @@ def test_a_study_of_four_people(site, enter, axe, tmp_path):
         page.wait_for_selector(".task")
         assert "model-" not in page.content()
     assert axe(keys) == []
-    snap(keys, "pair")
+    shoot(keys, "work-pair")
 
     # By keys alone; the help, the zoom, and one vote changed.
     keys.keyboard.press("?")
@@ -173,7 +163,7 @@ def test_a_study_of_four_people(site, enter, axe, tmp_path):
         offline.keyboard.press("Enter")
         offline.wait_for_function("now => document.querySelector('.task')?.dataset.lease !== now", arg=now)
     offline.wait_for_function("() => document.getElementById('status').textContent.includes('No connection')")
-    snap(offline, "offline")
+    shoot(offline, "work-offline")
     offline.keyboard.press("r")
     offline.keyboard.type("half a sentence 半句")
     assert len(counted(site)) == COUNT
@@ -220,10 +210,9 @@ def test_a_study_of_four_people(site, enter, axe, tmp_path):
     assert 1 <= done <= 2
     boss.wait_for_function("before => document.getElementById('table-contestants').innerText !== before", arg=before)
     assert axe(boss) == []
-    snap(boss, "study")
+    shoot(boss, "work-study")
     boss.click("text=Task by task")
     assert axe(boss) == []
-    snap(boss, "tasks")
     boss.go_back()
 
     # Closed, and into the ledger, where people are judges.
@@ -239,7 +228,6 @@ def test_a_study_of_four_people(site, enter, axe, tmp_path):
     keys.goto(f"{path}/votes")
     assert axe(keys) == []
     assert keys.locator("tbody tr").count() == COUNT
-    snap(keys, "votes")
     assert [page.wrong for page in (boss, keys, offline, mouse, fourth)] == [[]] * 5
 
 
@@ -268,7 +256,6 @@ def test_every_kind_by_keys(site, enter, axe, tmp_path):
             page.keyboard.press("Escape")
         for key in keys:
             page.keyboard.press(key)
-        snap(page, kind)
         page.keyboard.press("Enter")
         page.wait_for_selector("#nothing")
     said = {re.sub(r"\W", "", str(sorted(row.answer.items()))) for row in counted(site)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import combinations
+from itertools import combinations, pairwise
 from statistics import fmean, stdev
 
 from fullbench.benchmarks.upme import biases
@@ -121,9 +121,11 @@ def _ranking(reviews: Reviews, *, truth: Mapping[str, float], gamma: Gamma, seed
         except Undefined as reason:
             notes.append(f"No scores by {method}: {reason}.")
     plain = list(found.get("UPME", ()))
-    if plain:
-        found["UPME"] = interval(reviews, gamma, seed)
     order = sorted(range(len(reviews.names)), key=lambda place: -_number(plain[place]) if plain else 0)
+    if plain:
+        drawn = interval(reviews, gamma, seed)
+        notes += _close([(reviews.names[place], drawn[place]) for place in order])
+        found["UPME"] = drawn
     columns = ["rank", "contestant", *found, *(["truth"] if truth else [])]
     rows: list[list[Cell]] = [
         [
@@ -136,6 +138,14 @@ def _ranking(reviews: Reviews, *, truth: Mapping[str, float], gamma: Gamma, seed
     source = {"gamma": dict(gamma), "seed": seed, "starts": 64}
     hint = {"kind": "intervals", "label": "contestant", "value": "UPME"}
     return Table("ranking", "Ranking without labels", columns, rows, notes, source, hint)
+
+
+def _close(ranked: Sequence[tuple[str, Estimate]]) -> list[str]:
+    """A note on neighbours whose order is open, and one where there are none."""
+    pairs = [f"{one} and {two}" for (one, high), (two, low) in pairwise(ranked) if high.low <= low.high]
+    if not pairs:
+        return ["No two neighbours' intervals overlap."]
+    return [f"Intervals overlap, so that the order may be the other way round: {'; '.join(pairs)}."]
 
 
 def _part_notes(reviews: Reviews, gamma: Gamma) -> list[str]:

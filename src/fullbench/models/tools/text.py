@@ -8,6 +8,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from fullbench.core.errors import MissingExtra
+from fullbench.models import cores
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -37,7 +38,8 @@ class Text:
     def _reader(self) -> Any:
         from rapidocr import RapidOCR
 
-        return RapidOCR(params={"Global.log_level": "critical"})
+        threads = {f"EngineConfig.onnxruntime.{kind}_op_num_threads": cores.half() for kind in ("intra", "inter")}
+        return RapidOCR(params={"Global.log_level": "critical", **threads})
 
     def look(self, image: Image) -> list[str]:
         """The lines, as they stand from top to bottom."""

@@ -54,12 +54,12 @@ def _named(text: str) -> list[tuple[str, int]]:
 
 
 def numbers_in(text: str) -> list[int]:
-    """The numbers that a text says, in digits or words.
+    """The numbers that a text says, in digits or words; an article is none.
 
-    >>> numbers_in("There are two cats, 3 dogs and no bird; 还有四个人。")
+    >>> numbers_in("There are two cats, 3 dogs, a car and no bird; 还有四个人。")
     [2, 3, 0, 4]
     """
-    return [_value(found) for found in _NUMBER.finditer(text)]
+    return [_value(found) for found in _NUMBER.finditer(text) if (found["word"] or "").lower() not in {"a", "an"}]
 
 
 def _value(found: re.Match[str]) -> int:

@@ -51,6 +51,9 @@ def base_model(source: str, settings: Settings, device: str, *, chat_template: s
 
     Weights are in single precision; with adapters the frozen ones are in half where there is a GPU that has it.
     """
+    import torch
+
+    torch.manual_seed(settings.seed)  # a new head is drawn while the model is loaded
     half = bool(settings.lora) and check_machine(settings)
     kind = "AutoModelForSequenceClassification" if settings.kind == "scalar" else "AutoModelForCausalLM"
     how: dict[str, Any] = {"num_labels": 1} if settings.kind == "scalar" else {}

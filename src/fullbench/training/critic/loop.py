@@ -28,7 +28,7 @@ def never() -> bool:
 class Watch(Protocol):
     """Whoever wants to know how it goes."""
 
-    def step(self, done: int, steps: int, loss: float, tokens: int) -> None: ...
+    def step(self, done: int, steps: int, loss: float, tokens: int, seconds: float) -> None: ...
 
 
 @dataclass
@@ -86,7 +86,7 @@ class Loop:
         rate = self.settings.rate(step, self.steps)
         self.losses.append({"step": step, "loss": told, "lr": rate, "tokens": tokens, "seconds": spent})
         if self.watch is not None and self.processes.first:
-            self.watch.step(step + 1, self.steps, told, tokens)
+            self.watch.step(step + 1, self.steps, told, tokens, spent)
 
     def step(self, step: int) -> tuple[Any, int]:
         """One step: the mean loss over its examples, as a tensor, and how many tokens went through, over all

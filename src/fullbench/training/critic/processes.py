@@ -48,8 +48,8 @@ class Processes:
         if self.world > 1:
             import torch
 
-            for tensor in tensors:
-                torch.distributed.all_reduce(tensor)
+            for waiting in [torch.distributed.all_reduce(tensor, async_op=True) for tensor in tensors]:
+                waiting.wait()
 
     def any(self, here: bool) -> bool:
         """Whether it is so in any of the processes."""

@@ -22,16 +22,17 @@ class Pace:
     measure of it."""
 
     def __init__(self) -> None:
-        self._started = time.monotonic()
         self._tokens = self._steps = 0
+        self._seconds = 0.0
 
-    def step(self, tokens: int) -> None:
+    def step(self, tokens: int, seconds: float) -> None:
         self._tokens += tokens
         self._steps += 1
+        self._seconds += seconds
 
     def told(self, done: int, steps: int) -> tuple[str, str]:
         """The speed and the time left, in words."""
-        spent = max(time.monotonic() - self._started, 1e-9)
+        spent = max(self._seconds, 1e-9)
         return f"{self._tokens / spent:,.0f} tokens/s", clock(spent / self._steps * (steps - done))
 
 
@@ -42,8 +43,8 @@ class LineWatch:
         self._out, self._every, self._pace = out, every, Pace()
         self._last = time.monotonic()
 
-    def step(self, done: int, steps: int, loss: float, tokens: int) -> None:
-        self._pace.step(tokens)
+    def step(self, done: int, steps: int, loss: float, tokens: int, seconds: float) -> None:
+        self._pace.step(tokens, seconds)
         now = time.monotonic()
         if now - self._last < self._every and done < steps:
             return
@@ -60,8 +61,8 @@ class LiveWatch:
         self._progress, self._pace = progress, Pace()
         self._task: TaskID | None = None
 
-    def step(self, done: int, steps: int, loss: float, tokens: int) -> None:
-        self._pace.step(tokens)
+    def step(self, done: int, steps: int, loss: float, tokens: int, seconds: float) -> None:
+        self._pace.step(tokens, seconds)
         speed, left = self._pace.told(done, steps)
         if self._task is None:
             self._task = self._progress.add_task("training", total=steps, loss="", speed="", left="")

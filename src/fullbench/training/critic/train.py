@@ -15,6 +15,7 @@ from fullbench.core.errors import InputError
 from fullbench.core.items import digest
 from fullbench.core.models import Judge
 from fullbench.core.writers import write_rows
+from fullbench.models.local import TransformersModel, pad_of
 from fullbench.training.critic.asking import Asking
 from fullbench.training.critic.checkpoints import Kept
 from fullbench.training.critic.encoding import Encoder, Example, encode, steps_of
@@ -22,6 +23,7 @@ from fullbench.training.critic.folder import Critic
 from fullbench.training.critic.loop import Loop, Watch, never
 from fullbench.training.critic.objectives import Number, Objective, Preference, Words, log_probabilities
 from fullbench.training.critic.processes import Processes
+from fullbench.training.critic.ruling import CutJudge
 from fullbench.training.critic.scored import Scored
 from fullbench.training.critic.settings import Settings
 
@@ -74,13 +76,12 @@ class Training:
         """The base model asked in the same way, to compare with; None where there is nothing to ask it."""
         if self.settings.kind not in {"sft", "dpo"}:
             return None
-        from fullbench.models.local import TransformersModel
-
         most = min(self.settings.target, BRIEF)
         model = TransformersModel(
             self.base, device=self.device, max_tokens=most, label="base", chat_template=self.chat_template
         )
-        return self.asking.judge(model)
+        asked = Critic("sft", self.asking, self.settings.source, self.settings.target, 0.0, 1.0)
+        return CutJudge(self.asking.judge(model), model, asked)
 
     @property
     def learned(self) -> list[Scored]:
@@ -113,15 +114,14 @@ class Training:
         trainee = base_model(self.base, self.settings, processes.device, chat_template=self.chat_template)
         encoder = Encoder(trainee.tokenizer, self.asking, self.settings.source, self.settings.target)
         examples = encode(encoder, self.learned, self.settings)
+        self._claim()
         if processes.first:
             self._tell(examples, encoder.cut)
-            self._claim()
         marks = [one.mark for one in self.learned]
         mean, deviation = fmean(marks), pstdev(marks) or 1.0
-        pad = _pad(trainee.tokenizer)
         loop = Loop(
-            trainee.model, self._objective(mean, deviation), examples, self.settings, pad, half, processes,
-            self.kept, self.watch, self.stop,
+            trainee.model, self._objective(mean, deviation), examples, self.settings, pad_of(trainee.tokenizer), half,
+            processes, self.kept, self.watch, self.stop,
         )  # fmt: skip
         if self.settings.kind == "dpo":
             loop.examples = before(loop)
@@ -140,6 +140,8 @@ class Training:
 
     def _claim(self) -> None:
         self.kept.claim(self._asked())
+        if not self.first:
+            return
         rows = (
             {"item": one.case.item.id, "contestant": one.case.contestants[0], "split": one.split} for one in self.scored
         )
@@ -160,12 +162,6 @@ class Training:
         about = {"fullbench": __version__, "base": self.base, "scores": dict(counts), "median": middle, **more}
         source, target = self.settings.source, self.settings.target
         Critic(self.settings.kind, self.asking, source, target, mean, deviation, about).write(self.out)
-
-
-def _pad(tokenizer: Any) -> int:
-    from fullbench.models.local import pad_of
-
-    return pad_of(tokenizer)
 
 
 def before(loop: Loop) -> list[Example]:

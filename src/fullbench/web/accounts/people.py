@@ -87,21 +87,29 @@ def revoke_token(request: Request, user: Viewer, connection: Database, token_id:
 
 @router.get("/people")
 def people(
-    request: Request, _user: Organiser, connection: Database, after: Annotated[str, Query(max_length=240)] = ""
+    request: Request,
+    _user: Organiser,
+    connection: Database,
+    after: Annotated[str, Query(max_length=240)] = "",
+    before: Annotated[float | None, Query(ge=0, le=1e11)] = None,
 ) -> Response:
     """Everybody with an account, and the invitations."""
-    return _people(request, connection, after=after)
+    return _people(request, connection, after=after, before=before)
 
 
-def _people(request: Request, connection: Connection, *, after: str = "", **values: Any) -> Response:
+def _people(
+    request: Request, connection: Connection, *, after: str = "", before: float | None = None, **values: Any
+) -> Response:
     found = users.page(connection, after=after, limit=PAGE + 1)
+    links = invitations.page(connection, before=before, limit=PAGE + 1)
     shown: dict[str, Any] = {"problem": "", "link": "", "status": 200} | values
     return render(
         request,
         "accounts/people.html",
         people=found[:PAGE],
         more=found[PAGE - 1].name if len(found) > PAGE else "",
-        invitations=invitations.page(connection, limit=PAGE),
+        invitations=links[:PAGE],
+        earlier=repr(links[PAGE - 1].at) if len(links) > PAGE else "",
         roles=users.ROLES,
         **shown,
     )

@@ -14,6 +14,7 @@ from fullbench.core.errors import InputError
 from fullbench.web.accounts import passwords
 from fullbench.web.accounts.secrets import new_id
 from fullbench.web.accounts.tables import sessions, tokens, users
+from fullbench.web.database import alone
 from fullbench.web.words import key
 
 Role = Literal["viewer", "annotator", "organiser"]
@@ -127,7 +128,8 @@ def set_password(connection: Connection, user: User, password: str) -> None:
 
 
 def change(connection: Connection, user_id: str, *, role: Role | None = None, disabled: bool | None = None) -> User:
-    """Give another role, or close or open an account. The last organiser stays one."""
+    """Give another role, or close or open an account. The last organiser stays one, however many do this at once."""
+    alone(connection, "organisers")
     user = get(connection, user_id)
     if user is None:
         raise InputError(key("There is no such account."))

@@ -12,8 +12,11 @@ from fullbench.core.errors import UserError
 from fullbench.web.accounts import audit
 from fullbench.web.guard import Annotator, Database, Organiser, Viewer, address_of, engine_of, settings_of
 from fullbench.web.pages import redirect
-from fullbench.web.public import requests, votes
+from fullbench.web.public import panels, requests, votes
+from fullbench.web.public.filters import Filter
 from fullbench.web.public.routes import Key, need_ledger, page, views_of
+from fullbench.web.public.rows import judges
+from fullbench.web.public.rulings import is_panel
 from fullbench.web.words import key
 
 router = APIRouter(include_in_schema=False)
@@ -82,6 +85,35 @@ def asked(
         "states": ("open", "queued", "done", "refused"),
     }
     return page(request, "public/requests.html", values)
+
+
+@router.get("/panels")
+def all_panels(request: Request, _user: Organiser, connection: Database) -> HTMLResponse:
+    """Panels of judges."""
+    names = sorted(name for name in judges(connection).values() if not is_panel(name))
+    values: dict[str, Any] = {
+        **views_of(request).common("panels"),
+        "panels": panels.found(connection),
+        "all_judges": names,
+        "of": lambda panel: Filter(judge=panel.judge),
+    }
+    return page(request, "public/panels.html", values)
+
+
+@router.post("/panels")
+def make_panel(
+    request: Request,
+    user: Organiser,
+    connection: Database,
+    *,
+    name: Text,
+    rule: Text,
+    members: Annotated[list[str], Form(alias="judges", max_length=500)],
+) -> Response:
+    """Make a panel; its leaderboard is there once its rulings are made."""
+    made = panels.add(connection, name.strip(), rule, members)
+    audit.write(connection, user, "panel made", made.judge, address=address_of(request))
+    return redirect(request, "/panels", flash=key("The panel is made; its leaderboard will appear."))
 
 
 @router.post("/requests/{request_id}")

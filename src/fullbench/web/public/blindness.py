@@ -1,7 +1,7 @@
 """Who may see what was ruled in a case.
 
 Somebody who still has to judge a case must not read how others did. The people's side of the app knows who has what
-before them, and adds its rule to `RULES`.
+before them: its rule is among `RULES`.
 """
 
 from __future__ import annotations
@@ -11,11 +11,12 @@ from collections.abc import Callable, Sequence
 from sqlalchemy import Connection
 
 from fullbench.web.accounts.users import User
+from fullbench.web.work import visibility
 
 Rule = Callable[[Connection, User | None, Sequence[str]], set[str]]
 """Of some cases' keys, those whose rulings this user must not see yet."""
 
-RULES: list[Rule] = []
+RULES: list[Rule] = [lambda connection, user, case_keys: visibility.hidden(connection, user, list(case_keys))]
 
 
 def hidden(connection: Connection, user: User | None, case_keys: Sequence[str]) -> set[str]:

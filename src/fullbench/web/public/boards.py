@@ -20,6 +20,7 @@ from fullbench.web.database import reading
 from fullbench.web.public import catalogue, tables
 from fullbench.web.public.filters import Filter
 from fullbench.web.public.rows import judges, put
+from fullbench.web.public.rulings import is_panel, is_person
 
 Links = Sequence[Sequence[Filter | None]]
 
@@ -160,7 +161,7 @@ def keep(engine: Engine, kind: str, name: str, stamp: str, body: str) -> None:
 
 def _stamps(connection: Connection) -> dict[tuple[int, str], str]:
     """What every board would be computed from, as a short text: equal texts, equal boards."""
-    c, n = tables.counts.c, tables.names.c
+    c, n, s = tables.counts.c, tables.names.c, tables.state.c
     rows = connection.execute(
         select(c.judge_id, n.name, func.sum(c.n))
         .join(tables.names, n.id == c.criterion_id)
@@ -168,13 +169,18 @@ def _stamps(connection: Connection) -> dict[tuple[int, str], str]:
         .group_by(c.judge_id, n.name)
     )
     tagged = connection.execute(select(func.count()).select_from(tables.tags)).scalar_one()
-    return {(judge, criterion): digest([int(count), tagged])[:16] for judge, criterion, count in rows}
+    names = judges(connection)
+    turned = [
+        row.value for row in connection.execute(select(s.value).where(s.name.startswith("panel ")).order_by(s.name))
+    ]
+    return {
+        (judge, criterion): digest([int(count), tagged, turned if is_panel(names[judge]) else []])[:16]
+        for judge, criterion, count in rows
+    }
 
 
 def headings(connection: Connection) -> list[Heading]:
     """All boards: the largest criterion first, people last."""
-    from fullbench.web.public.rulings import is_person
-
     found = [
         Heading(board_name(judge, criterion), judge, criterion, int(count))
         for judge, criterion, count in connection.execute(_headed())

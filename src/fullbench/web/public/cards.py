@@ -28,7 +28,7 @@ from fullbench.web.public.boards import Grid, Linked
 from fullbench.web.public.filters import Filter
 from fullbench.web.public.places import judge_name
 from fullbench.web.public.rows import chunks, judges
-from fullbench.web.public.rulings import is_person
+from fullbench.web.public.rulings import is_panel, is_person
 
 MOST = 40_000
 GROUPS = 12
@@ -81,7 +81,8 @@ def _stamps(connection: Connection) -> dict[str, str]:
     names = judges(connection)
     found = {names[judge]: int(n) for judge, n in counts}
     people = [n for name, n in found.items() if is_person(name)]
-    return {name: digest([n, people])[:16] for name, n in found.items() if not is_person(name)}
+    alone = {name: n for name, n in found.items() if not is_person(name) and not is_panel(name)}
+    return {name: digest([n, people])[:16] for name, n in alone.items()}
 
 
 def _tags(connection: Connection) -> list[str]:

@@ -49,7 +49,7 @@ def fill(
         added += count
         if not full or (most is not None and added >= most):
             break
-    while going() and not _settle(engine):
+    while going() and not settle(engine):
         pass
     if added >= MANY and engine.dialect.name == "postgresql":
         with writing(engine) as connection:
@@ -75,7 +75,7 @@ def forget(engine: Engine) -> None:
             connection.execute(delete(table))
 
 
-def _settle(engine: Engine) -> bool:
+def settle(engine: Engine) -> bool:
     """Set the flags of some meetings to which verdicts came; True when none is left."""
     with sole(engine) as connection:
         waiting = list(connection.execute(select(tables.dirty.c.meeting_id).limit(BATCH)).scalars())
@@ -98,7 +98,8 @@ def _flag(connection: Connection, meetings: Sequence[int]) -> None:
     for row in connection.execute(select(*columns, v.opposed).where(v.meeting_id.in_(meetings))):
         meeting, id_, judge, trial, shown, marks, spec, *flags = row
         told = None if marks is None else tuple(orjson.loads(marks))
-        one = rulings.Ruling(id_, judge, rulings.is_person(known[judge][1]), trial, tuple(orjson.loads(shown)), told)
+        name, order = known[judge][1], tuple(orjson.loads(shown))
+        one = rulings.Ruling(id_, judge, rulings.is_person(name), rulings.is_panel(name), trial, order, told)
         grouped.setdefault(meeting, []).append(one)
         specs[meeting] = known[spec][1]
         before[id_] = (flags[0], flags[1], flags[2], flags[3])

@@ -145,7 +145,7 @@ class Batch:
             "marks": None if verdict.marks is None else orjson.dumps(verdict.marks).decode(),
             "first_id": shown[0] if len(shown) <= 2 else None,
             "second_id": shown[1] if pair else None,
-            "value": _value(verdict.marks),
+            "value": value_of(verdict.marks),
             "split": 0,
             "swapped": 0,
             "met": 0,
@@ -185,7 +185,8 @@ def shape_code(verdict: Verdict) -> int:
     return SHAPES.index(shape(verdict))
 
 
-def _value(marks: tuple[float, ...] | None) -> float | None:
+def value_of(marks: tuple[float, ...] | None) -> float | None:
+    """The number that boards are made from: the mark of a single response, or who of two won."""
     if marks is None or len(marks) > 2:
         return None
     return marks[0] if len(marks) == 1 else 0.5 if marks[0] == marks[1] else float(marks[0] > marks[1])

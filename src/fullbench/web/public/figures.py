@@ -188,7 +188,10 @@ def leaderboard(numbers: Numbers) -> tuple[Linked, list[int]]:
         for spec, column in sorted(numbers.marks.items())
     }
     first = next(iter(means.values()), {})
-    worth = ratings if any(ratings.values()) else won if any(won.values()) else first
+    rated = bool(ratings) and all(ratings.get(one) for one in who if won[one] is not None)
+    worth = ratings if rated else won if any(won.values()) else first
+    if any(ratings.values()) and not rated:
+        notes.append("Sorted by the share won, for not everybody is rated.")
     ranks = dict(zip(who, rank_sets([worth.get(one) for one in who]), strict=True))
     ranked = sorted(who, key=lambda one: _place(worth.get(one)))
     grid = Grid(("rank", "contestant", "rating", "won", *(f"mean {spec}" for spec in means), "faults"))
@@ -203,7 +206,7 @@ def leaderboard(numbers: Numbers) -> tuple[Linked, list[int]]:
             *((means[spec].get(one), shown(ballot=spec, shown="one", fault="none")) for spec in means),
             (numbers.faults.get(one, 0), shown(fault="any")),
         )
-    value = "rating" if any(ratings.values()) else "won" if any(won.values()) else grid.columns[-2]
+    value = "rating" if rated else "won" if any(won.values()) else grid.columns[-2]
     hint = {"kind": "intervals", "label": "contestant", "value": value}
     source = {"judge": numbers.judge, "criterion": numbers.criterion}
     return grid.linked("leaderboard", "Leaderboard", [*notes, *gaps.notes], charts=[hint], **source), ranked

@@ -13,6 +13,8 @@ from fullbench.core.errors import InputError
 from fullbench.reports.judging import PEOPLE, winner
 from fullbench.stats.rankings import rank_correlation
 
+PANEL = "panel:"
+"""How the names of panels begin; they rule with others' voices, and disagree with nobody."""
 Marks = Mapping[int, float]
 
 
@@ -23,6 +25,7 @@ class Ruling:
     id: int
     judge: int
     person: bool
+    panel: bool
     trial: int
     order: tuple[int, ...]
     marks: tuple[float, ...] | None
@@ -48,6 +51,11 @@ def is_person(judge: str) -> bool:
     (True, False)
     """
     return judge == PEOPLE or judge.startswith(f"{PEOPLE}:")
+
+
+def is_panel(judge: str) -> bool:
+    """Whether a judge is a panel of others (see `panels`)."""
+    return judge.startswith(PANEL)
 
 
 def half_scale(spec: str) -> float:
@@ -91,7 +99,7 @@ def _order(marks: Sequence[float]) -> list[int]:
 def weigh(rulings: Sequence[Ruling], spec: str) -> dict[int, Flags]:
     """The flags of every verdict of one meeting."""
     told = [ruling for ruling in rulings if ruling.marks is not None]
-    judges = [ruling for ruling in told if not ruling.person]
+    judges = [ruling for ruling in told if not ruling.person and not ruling.panel]
     kinds = {(one.judge, tuple(sorted(one.turned().items()))): one for one in judges}
     split = any(
         one.judge != two.judge and opposed(one.turned(), two.turned(), spec)

@@ -1,15 +1,16 @@
 """Full-text search that serves Chinese too, the same on SQLite (FTS5) and PostgreSQL (GIN).
 
 Neither database cuts Chinese into words, so we cut ourselves: a run of CJK characters becomes its pairs of neighbours
-and its last character, anything else its words. A query asks for all of its pieces; one lone character asks for the
-pairs that begin with it. The index itself, `public_search`, is made by the migration `v0020_public`.
+and its last character, anything else its words, and where the two touch, a pair of both. A query asks for all of its
+pieces; one lone character asks for the pairs that begin with it. The index itself, `public_search`, is made by the
+migration `v0020_public`.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from sqlalchemy import ColumnElement, Connection, FromClause, Integer, Text, cast, column, literal, table, text
 from sqlalchemy.dialects.postgresql import TSQUERY
@@ -26,15 +27,12 @@ MOST = 16
 def pieces(words: str) -> dict[str, None]:
     """The pieces of a text, each once, in order.
 
-    >>> list(pieces("The Moon, 月亮大"))
-    ['the', 'moon', '月亮', '亮大', '大']
+    >>> list(pieces("The Moon, 月亮大3号"))
+    ['the', 'moon', '月亮', '亮大', '大', '大3', '3', '3号', '号']
     """
     found: dict[str, None] = {}
-    for run, word in _RUNS.findall(unicodedata.normalize("NFKC", words).casefold()):
-        if word:
-            found[word[:_LONGEST]] = None
-        else:
-            found.update(dict.fromkeys(run[place : place + 2] for place in range(len(run))))
+    for piece, _ in _cut(words):
+        found[piece] = None
     return found
 
 
@@ -45,14 +43,29 @@ def asked(query: str) -> list[tuple[str, bool]]:
     ([('地球', False), ('moon', False)], [('球', True)])
     """
     found: dict[tuple[str, bool], None] = {}
-    for run, word in _RUNS.findall(unicodedata.normalize("NFKC", query).casefold()):
-        if word:
-            found[word[:_LONGEST], False] = None
-        elif len(run) == 1:
-            found[run, True] = None
-        else:
-            found.update(dict.fromkeys((run[place : place + 2], False) for place in range(len(run) - 1)))
+    for piece, alone in _cut(query):
+        if alone is not False:
+            found[piece, bool(alone)] = None
     return list(found)[:MOST]
+
+
+def _cut(words: str) -> Iterator[tuple[str, bool | None]]:
+    """Pieces in order: words and pairs (None), the last character of a run (False), or its only one (True).
+
+    Where a run and a word touch, as in 第3张, the two that touch are a pair as well.
+    """
+    tail, end = "", -1
+    for match in _RUNS.finditer(unicodedata.normalize("NFKC", words).casefold()):
+        run, word = match[1], match[2]
+        if tail and match.start() == end:
+            yield tail + (word or run[0])[:_LONGEST], None
+        if word:
+            yield word[:_LONGEST], None
+        else:
+            for place in range(len(run) - 1):
+                yield run[place : place + 2], None
+            yield run[-1], len(run) == 1
+        tail, end = (word or run[-1])[:_LONGEST], match.end()
 
 
 def add(connection: Connection, documents: Iterable[tuple[int, Iterable[str]]]) -> None:

@@ -26,7 +26,7 @@ from fullbench.ledger.store import Ledger
 from fullbench.reports.page import SENSITIVE, shrunk
 from fullbench.web.database import engine_for, reading, upgrade
 from fullbench.web.pages import FOLDER, environment
-from fullbench.web.public import boards, cards, catalogue, listing, tables
+from fullbench.web.public import boards, cards, listing, tables, updater
 from fullbench.web.public.boards import Linked
 from fullbench.web.public.filters import Filter
 from fullbench.web.public.places import judge_name
@@ -124,9 +124,7 @@ def export(ledger: Ledger, out: Path, wish: Wish | None = None) -> Written:
         engine = engine_for(f"sqlite:///{Path(name) / 'catalogue.sqlite'}")
         try:
             upgrade(engine)
-            catalogue.fill(engine, ledger)
-            boards.refresh(engine)
-            cards.refresh(engine, ledger)
+            updater.update(engine, ledger)
             with reading(engine) as connection:
                 written = _Site(connection, ledger, folder, wish).write(out)
         finally:

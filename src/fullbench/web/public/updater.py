@@ -14,7 +14,7 @@ from fullbench.core.errors import UserError
 from fullbench.ledger.store import Ledger
 from fullbench.web import events
 from fullbench.web.database import writing
-from fullbench.web.public import boards, cards, catalogue
+from fullbench.web.public import boards, cards, catalogue, panels
 
 log = logging.getLogger("fullbench.web.public")
 PAUSE = 2.0
@@ -25,6 +25,9 @@ TOPIC = "public/boards"
 def update(engine: Engine, ledger: Ledger, *, going: Callable[[], bool] = lambda: True) -> int:
     """Bring catalogue, boards and cards, which take longest, up to date; say how many verdicts came."""
     filled = catalogue.fill(engine, ledger, going=going)
+    if panels.derive(engine, ledger, going=going):
+        while going() and not catalogue.settle(engine):
+            pass
     if going() and boards.refresh(engine, going=going):
         _announce(engine)
     if going() and cards.refresh(engine, ledger, going=going):
@@ -37,29 +40,49 @@ def _announce(engine: Engine) -> None:
         events.publish(connection, TOPIC)
 
 
+class _Updater:
+    """The thread that looks every `pause` seconds whether verdicts came."""
+
+    def __init__(self, engine: Engine, ledger: Ledger, pause: float) -> None:
+        self._engine, self._ledger, self._pause = engine, ledger, pause
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="fullbench-updater", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End it; what it is in the middle of is done again next time."""
+        self._ended.set()
+        self._thread.join(timeout=60)
+
+    def _run(self) -> None:
+        while not self._ended.is_set():
+            try:
+                update(self._engine, self._ledger, going=lambda: not self._ended.is_set())
+            except (UserError, SQLAlchemyError) as error:
+                log.warning("the public side could not be brought up to date: %s", error)
+            self._ended.wait(self._pause)
+
+
+_running: dict[Engine, _Updater] = {}
+_lock = threading.Lock()
+
+
 @contextmanager
 def keeping_up(engine: Engine, ledger: Ledger | None, *, pause: float = PAUSE) -> Iterator[None]:
-    """While the block runs, a thread looks every `pause` seconds whether verdicts came.
+    """While the block runs, a thread keeps the public side up to date; one for each database, however often begun.
 
-    What it is in the middle of when the block ends is done again next time.
+    It has ended when any of the blocks ends, so that the database can be let go of.
     """
     if ledger is None:
         yield
         return
-    ended = threading.Event()
-
-    def run() -> None:
-        while not ended.is_set():
-            try:
-                update(engine, ledger, going=lambda: not ended.is_set())
-            except (UserError, SQLAlchemyError) as error:
-                log.warning("the public side could not be brought up to date: %s", error)
-            ended.wait(pause)
-
-    thread = threading.Thread(target=run, name="fullbench-updater", daemon=True)
-    thread.start()
+    with _lock:
+        if engine not in _running:
+            _running[engine] = _Updater(engine, ledger, pause)
     try:
         yield
     finally:
-        ended.set()
-        thread.join(timeout=30)
+        with _lock:
+            found = _running.pop(engine, None)
+        if found is not None:
+            found.stop()

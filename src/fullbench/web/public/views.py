@@ -10,7 +10,6 @@ from importlib.util import find_spec
 from typing import Any
 
 from jinja2 import Environment
-from markupsafe import Markup
 from sqlalchemy import Connection, func, select
 
 from fullbench.core.results import Cell
@@ -23,7 +22,7 @@ from fullbench.web.public.filters import FAULT_WORDS, SHOWN_WORDS, Filter
 from fullbench.web.public.places import Places, judge_name
 from fullbench.web.public.recent import Recent
 from fullbench.web.public.rows import judges, version
-from fullbench.web.public.rulings import is_person
+from fullbench.web.public.rulings import is_panel, is_person
 from fullbench.web.public.showing import Drawn, sheet, sheets
 from fullbench.web.words import Language, key, translate
 
@@ -72,7 +71,8 @@ class Views:
         self.environment, self.places = environment, places
         self.drawing = find_spec("vl_convert") is not None if drawing is None else drawing
         self._boards: Recent[Board | None] = Recent(64)
-        self._bodies: Recent[Markup] = Recent(64)
+        self._tops: Recent[Sequence[tuple[str, str, str]]] = Recent(512)
+        self._bodies: Recent[str] = Recent(64)
         self._counts: Recent[listing.Count] = Recent(4096)
         self._choices: Recent[dict[str, list[str]]] = Recent(2)
         self._charts: Recent[str | None] = Recent(512)
@@ -95,7 +95,8 @@ class Views:
     def _group(self, connection: Connection, one: Heading, stamp: str | None) -> Group:
         board = self._board(connection, one.name, stamp)
         link = Filter(judge=one.judge, criterion=one.criterion)
-        return Group(one.name, one.judge, one.criterion, one.verdicts, link, _best(board) if board else ())
+        top = self._tops.get((one.name, stamp), partial(_best, board)) if board else ()
+        return Group(one.name, one.judge, one.criterion, one.verdicts, link, top)
 
     def _board(self, connection: Connection, name: str, stamp: str | None) -> Board | None:
         return None if stamp is None else self._boards.get((name, stamp), partial(boards.find, connection, name))
@@ -111,12 +112,11 @@ class Views:
         link = Filter(judge=board.judge, criterion=board.criterion)
         return {**self.common("boards"), "board": board, "body": body, "others": others[:40], "link": link}
 
-    def _body(self, board: Board, language: Language) -> Markup:
+    def _body(self, board: Board, language: Language) -> str:
         template = self.environment.get_template("public/sheets.html")
-        made = template.render(
+        return template.render(
             all=sheets(board, self.places, drawing=self.drawing), t=partial(translate, language), heads=HEADS
         )
-        return Markup(made)  # noqa: S704 - rendered with autoescape
 
     def chart(self, connection: Connection, name: str, table: int, place: int) -> str | None:
         """A chart as SVG; None where there is no such chart."""
@@ -180,7 +180,11 @@ class Views:
         linked = cards.faults(connection)
         names = [str(row[0]) for row in linked.table.rows]
         made = [sheet(linked, self.places, "faults")]
-        return {**self.common("judges"), "all_judges": [n for n in names if not is_person(n)], "sheets": made}
+        return {
+            **self.common("judges"),
+            "all_judges": [n for n in names if not is_person(n) and not is_panel(n)],
+            "sheets": made,
+        }
 
     def judge(self, connection: Connection, name: str) -> dict[str, Any] | None:
         """A judge's card; `name` is its name in addresses."""
@@ -199,7 +203,7 @@ class Views:
             "sampled": 0,
             "total": 0,
             "sections": (),
-            "pending": found is None and not is_person(judge),
+            "pending": found is None and not is_person(judge) and not is_panel(judge),
         }
         if found is None:
             return values

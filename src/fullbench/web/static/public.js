@@ -81,6 +81,8 @@ if (zooms.length && typeof HTMLDialogElement === "function") {
       image.alt = one.querySelector("img").alt;
       image.addEventListener("load", fit);
       const figure = document.createElement("figure");
+      figure.tabIndex = 0;
+      figure.setAttribute("aria-label", image.alt);
       figure.append(image);
       return figure;
     }));

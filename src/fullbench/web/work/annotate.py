@@ -76,6 +76,7 @@ def _values(study: Study, lease: Lease) -> dict[str, Any]:
         "shown": show(study, lease),
         "key": secrets.token_urlsafe(16),
         "started": time.time(),
+        "trial": lease.role == "qualify",
     }
 
 
@@ -87,7 +88,7 @@ def _page(
         pace, left = desk.pace(connection, study, user.id), desk.left(connection, study)
     return render(
         request, "work/task.html", status=status, **_values(study, lease), done=done, pace=pace, left=left,
-        guidelines=guidelines(study.guidelines), trial=lease.role == "qualify", change=lease.revision > 0,
+        guidelines=guidelines(study.guidelines), change=lease.revision > 0,
         problem=problem,
     )  # fmt: skip
 

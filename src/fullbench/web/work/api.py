@@ -18,7 +18,8 @@ from fullbench.web.accounts import audit
 from fullbench.web.accounts.users import User
 from fullbench.web.api.guard import Annotator, Organiser
 from fullbench.web.api.shapes import RESPONSES, Id, Limit, Page, Shape
-from fullbench.web.guard import Database, address_of
+from fullbench.web.database import writing
+from fullbench.web.guard import Database, address_of, engine_of
 from fullbench.web.work import annotate, labels, live, queue, sources, studies
 from fullbench.web.work.kinds import kind_of
 from fullbench.web.work.quality import progress
@@ -198,10 +199,12 @@ def change_study(
 
 
 @router.post("/studies/{study_id}/next")
-def next_task(caller: Annotator, connection: Database, study_id: Id, wish: NextWish) -> TaskGiven:
+def next_task(request: Request, caller: Annotator, study_id: Id, wish: NextWish) -> TaskGiven:
     """Your next task: one you hold and did not name in `holding`, else a new one."""
-    study = _study(connection, study_id)
-    return _given(study, queue.take(Desk(connection, study, caller.id, time.time()), wish.holding))
+    with writing(engine_of(request)) as connection:
+        study = _study(connection, study_id)
+        taken = queue.take(Desk(connection, study, caller.id, time.time()), wish.holding)
+    return _given(study, taken)
 
 
 def _given(study: Study, taken: queue.Lease | Nothing) -> TaskGiven:
@@ -209,18 +212,20 @@ def _given(study: Study, taken: queue.Lease | Nothing) -> TaskGiven:
 
 
 @router.post("/studies/{study_id}/votes", status_code=201)
-def vote(caller: Annotator, connection: Database, study_id: Id, wish: VoteWish) -> VoteKept:
+def vote(request: Request, caller: Annotator, study_id: Id, wish: VoteWish) -> VoteKept:
     """Keep a vote: the same `key` again is the same vote. With `next` the answer brings your next task."""
-    desk = Desk(connection, _study(connection, study_id), caller.id, time.time())
     sent = {
         **wish.fields, "lease": wish.lease, "key": wish.key, "replaces": str(wish.replaces),
         "seconds": str(wish.seconds),
     }  # fmt: skip
     try:
-        receipt = annotate.cast(desk, sent)
+        with writing(engine_of(request)) as connection:
+            desk = Desk(connection, _study(connection, study_id), caller.id, time.time())
+            receipt = annotate.cast(desk, sent)
+            taken = queue.take(desk) if wish.next else None
     except (Gone, Clash) as error:
         raise HTTPException(404 if isinstance(error, Gone) else 409, str(error)) from error
-    given = _given(desk.study, queue.take(desk)) if wish.next else None
+    given = None if taken is None else _given(desk.study, taken)
     return VoteKept(revision=receipt.revision, again=receipt.again, next=given)
 
 

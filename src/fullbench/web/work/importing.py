@@ -49,7 +49,7 @@ class Made:
     apart: int
 
 
-def make(connection: Connection, settings: Settings, user: User, plan: Plan, material: Material) -> Made:
+def make(connection: Connection, settings: Settings, user: User | None, plan: Plan, material: Material) -> Made:
     """Make a study with its tasks; pictures are checked and kept as uploads of this user."""
     study = studies.create(connection, plan)
     contents = list(_contents(study, material))
@@ -112,7 +112,13 @@ def _responses(material: Material, items: Iterable[Item]) -> list[Response]:
     return [one for one in found if not material.contestants or one.contestant in material.contestants]
 
 
-def _keep(connection: Connection, settings: Settings, user: User, contents: Iterable[Content]) -> None:
+def _keep(connection: Connection, settings: Settings, user: User | None, contents: Iterable[Content]) -> None:
     """Keep the pictures that the tasks show, each once."""
-    for picture in {one.digest: one for content in contents for one in content.pictures}.values():
+    found = {one.digest: one for content in contents for one in content.pictures}
+    for picture in found.values():
+        if user is None:
+            raise InputError(
+                "pictures are kept in an organiser's name, and nobody has an organiser's account yet: start "
+                "`fullbench serve`, open the link that it prints, then repeat this"
+            )
         pictures.keep(connection, settings, user, picture.data())

@@ -52,7 +52,7 @@ def _form(request: Request, values: dict[str, str], problem: str = "", status: i
     ledger = ledger_of(request)
     return render(
         request, "work/new.html", status=status, kinds=KINDS.values(), values=values, problem=problem,
-        ledger=None if ledger is None else settings_of(request).ledger,
+        ledger=None if ledger is None else Path(str(settings_of(request).ledger)).name,
     )  # fmt: skip
 
 

@@ -7,13 +7,27 @@ SQLite a transaction that writes is alone), so that requests of different people
 
 from __future__ import annotations
 
+import operator
 import random
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from sqlalchemy import ColumnElement, Connection, Row, Select, Table, and_, exists, insert, or_, select, update
+from sqlalchemy import (
+    BindParameter,
+    ColumnElement,
+    Connection,
+    Row,
+    Table,
+    and_,
+    bindparam,
+    exists,
+    insert,
+    or_,
+    select,
+    update,
+)
 from sqlalchemy.dialects import postgresql, sqlite
 
 from fullbench.core.errors import UserError
@@ -75,23 +89,74 @@ class Nothing:
     why: Why
 
 
+# The statements of every vote, put together once.
+
+
+def _taking(side: Callable[[Any, Any], ColumnElement[bool]], *, conflicted: bool) -> Any:
+    """Take the free slot with the lowest lot on one side of the start, in one statement."""
+    free, mine = slots.alias("free"), slots.alias("mine")
+    person: BindParameter[str] = bindparam("p_person")
+    met: ColumnElement[bool] = exists().where(mine.c.task == free.c.task, mine.c.person == person)
+    if conflicted:
+        other = exists().where(
+            conflicts.c.task == free.c.task, mine.c.task == conflicts.c.other, mine.c.person == person
+        )
+        met = or_(met, other)
+    found = (
+        select(free.c.id)
+        .where(free.c.study == bindparam("p_study"), free.c.revision == 0, free.c.expires < bindparam("p_now"))
+        .where(side(free.c.lot, bindparam("p_start")), ~met)
+        .order_by(free.c.lot)
+        .limit(1)
+        .with_for_update(skip_locked=True, of=free)
+    )
+    return (
+        update(slots)
+        .where(slots.c.id == found.scalar_subquery())
+        .values({name: bindparam(name) for name in ("person", "lease", "leased_at", "expires")})
+        .returning(slots.c.task)
+    )
+
+
+_TAKING = {
+    conflicted: [_taking(operator.ge, conflicted=conflicted), _taking(operator.lt, conflicted=conflicted)]
+    for conflicted in (False, True)
+}
+_MEMBER = (
+    select(members.c.standing, members.c.done)
+    .where(members.c.study == bindparam("p_study"), members.c.person == bindparam("p_person"))
+    .with_for_update()
+)
+_HELD = (
+    select(slots.c.id, slots.c.task, slots.c.lease)
+    .where(slots.c.person == bindparam("p_person"), slots.c.study == bindparam("p_study"), slots.c.revision == 0)
+    .order_by(slots.c.leased_at, slots.c.id)
+)
+_RENEWED = update(slots).where(slots.c.id == bindparam("p_id")).values(expires=bindparam("expires"))
+_LEASED = (
+    select(tasks.c.content, tasks.c.role, slots.c.revision, drafts.c.fields)
+    .join(slots, slots.c.task == tasks.c.id)
+    .outerjoin(drafts, drafts.c.slot == slots.c.id)
+    .where(tasks.c.id == bindparam("p_task"), slots.c.lease == bindparam("p_lease"))
+)
+
+
 def take(desk: Desk, holding: Sequence[str] = ()) -> Lease | Nothing:
     """The next slot for this person, other than those named in `holding`: one held already, or a free one."""
-    study, person, now = desk.study, desk.person, desk.now
+    study = desk.study
     if not study.is_open:
         return Nothing("closed")
-    standing, turn = _enter(desk)
-    held = desk.connection.execute(
-        select(slots.c.id, slots.c.task, slots.c.lease)
-        .where(slots.c.person == person, slots.c.study == study.id, slots.c.revision == 0)
-        .order_by(slots.c.leased_at, slots.c.id)
-    ).all()
+    standing, done = _enter(desk)
+    here = {"p_person": desk.person, "p_study": study.id}
+    held = desk.connection.execute(_HELD, here).all()
     own = next((slot for slot in held if slot.lease not in holding), held[0] if len(held) >= HELD else None)
     if own is not None:
-        desk.connection.execute(update(slots).where(slots.c.id == own.id).values(expires=now + study.lease_seconds))
+        renewed = {"p_id": own.id, "expires": desk.now + study.lease_seconds}
+        desk.connection.execute(_RENEWED, renewed)
         return _lease(desk, own.task, own.lease)
     if standing == "failed":
         return Nothing("failed")
+    turn = done + len(held)
     if standing == "new":
         return _known(desk, "qualify", turn) or Nothing("wait")
     if study.golds and study.gold_every and desk.draw(turn, "gold") < 1 / study.gold_every:
@@ -102,22 +167,17 @@ def take(desk: Desk, holding: Sequence[str] = ()) -> Lease | Nothing:
 
 
 def _enter(desk: Desk) -> tuple[str, int]:
-    """Take this person's row of the study, made where there is none: their standing, and which turn it is."""
+    """Take this person's row of the study, made where there is none: their standing, and how much they have done."""
     study = desk.study
-    turn = (
-        update(members)
-        .where(desk.member)
-        .values(given=members.c.given + 1)
-        .returning(members.c.standing, members.c.given)
-    )
-    row = desk.connection.execute(turn).first()
+    here = {"p_person": desk.person, "p_study": study.id}
+    row = desk.connection.execute(_MEMBER, here).first()
     if row is None:
         fresh = {"study": study.id, "person": desk.person, "standing": "new" if study.qualifies else "qualified"}
         desk.connection.execute(
-            insert_here(desk.connection, members).values(**fresh, given=0, done=0, at=desk.now).on_conflict_do_nothing()
+            insert_here(desk.connection, members).values(**fresh, done=0, at=desk.now).on_conflict_do_nothing()
         )
-        row = desk.connection.execute(turn).one()
-    return row.standing, row.given
+        row = desk.connection.execute(_MEMBER, here).one()
+    return row.standing, row.done
 
 
 def insert_here(connection: Connection, table: Table) -> postgresql.Insert | sqlite.Insert:
@@ -151,46 +211,21 @@ def _known(desk: Desk, role: str, turn: int) -> Lease | None:
 def _free(desk: Desk, turn: int) -> Lease | Nothing:
     """A slot that nobody holds, or whose lease ran out: the first from a lot drawn for this person and turn."""
     study = desk.study
-    start = desk.draw(turn, "lot")
-    for side in (slots.c.lot >= start, slots.c.lot < start):
-        found = desk.connection.execute(_free_query(desk, side)).first()
+    token = secrets.token_urlsafe(16)
+    values = {
+        "p_person": desk.person, "p_study": study.id, "p_now": desk.now, "p_start": desk.draw(turn, "lot"),
+        "person": desk.person, "lease": token, "leased_at": desk.now, "expires": desk.now + study.lease_seconds,
+    }  # fmt: skip
+    for taking in _TAKING[study.conflicted]:
+        found = desk.connection.execute(taking, values).scalar()
         if found is not None:
-            token = secrets.token_urlsafe(16)
-            desk.connection.execute(
-                update(slots)
-                .where(slots.c.id == found.id)
-                .values(person=desk.person, lease=token, leased_at=desk.now, expires=desk.now + study.lease_seconds)
-            )
-            return _lease(desk, found.task, token)
+            return _lease(desk, found, token)
     others = select(slots.c.id).where(slots.c.study == study.id, slots.c.revision == 0, slots.c.lot.is_not(None))
     return Nothing("done" if desk.connection.execute(others.limit(1)).first() is None else "wait")
 
 
-def _free_query(desk: Desk, side: ColumnElement[bool]) -> Select[*tuple[Any, ...]]:
-    study, person = desk.study, desk.person
-    mine = slots.alias("mine")
-    met: ColumnElement[bool] = exists().where(mine.c.task == slots.c.task, mine.c.person == person)
-    if study.conflicted:
-        other = exists().where(
-            conflicts.c.task == slots.c.task, mine.c.task == conflicts.c.other, mine.c.person == person
-        )
-        met = or_(met, other)
-    return (
-        select(slots.c.id, slots.c.task)
-        .where(slots.c.study == study.id, slots.c.revision == 0, slots.c.expires < desk.now, side, ~met)
-        .order_by(slots.c.lot)
-        .limit(1)
-        .with_for_update(skip_locked=True, of=slots)
-    )
-
-
 def _lease(desk: Desk, task: int, token: str) -> Lease:
-    row = desk.connection.execute(
-        select(tasks.c.content, tasks.c.role, slots.c.revision, drafts.c.fields)
-        .join(slots, slots.c.task == tasks.c.id)
-        .outerjoin(drafts, drafts.c.slot == slots.c.id)
-        .where(tasks.c.id == task, slots.c.lease == token)
-    ).one()
+    row = desk.connection.execute(_LEASED, {"p_task": task, "p_lease": token}).one()
     return _made(desk, task, token, row)
 
 

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
-from fullbench.web.work import annotate, api, organise
+from fullbench.web.public.blindness import RULES
+from fullbench.web.work import annotate, api, organise, visibility
 
 router = APIRouter()
 for part in (annotate.router, organise.router, api.router):
     router.include_router(part)
+
+if visibility.hidden not in RULES:
+    RULES.append(visibility.hidden)

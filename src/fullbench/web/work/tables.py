@@ -120,7 +120,6 @@ members = Table(
     Column("study", Text, ForeignKey("studies.id"), primary_key=True),
     Column("person", Text, primary_key=True),
     Column("standing", Text, nullable=False),
-    Column("given", Integer, nullable=False, default=0),
     Column("done", Integer, nullable=False, default=0),
     Column("at", Double, nullable=False),
     CheckConstraint("standing IN ('new', 'qualified', 'failed')", name="standing"),

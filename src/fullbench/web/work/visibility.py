@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from sqlalchemy import Connection, exists, select
 
 from fullbench.web.accounts.users import User
@@ -17,7 +19,7 @@ def may_see(connection: Connection, user: User | None, case_key: str) -> bool:
     return case_key not in hidden(connection, user, [case_key])
 
 
-def hidden(connection: Connection, user: User | None, case_keys: list[str]) -> set[str]:
+def hidden(connection: Connection, user: User | None, case_keys: Sequence[str]) -> set[str]:
     """Those of these cases on which people's verdicts are hidden from this user."""
     if (user is not None and user.may("organiser")) or not case_keys:
         return set()

@@ -8,14 +8,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Row, and_, delete, func, insert, select, update
+from sqlalchemy import Integer, Row, and_, bindparam, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from fullbench.core.errors import UserError
 from fullbench.web.work.content import Content, order
 from fullbench.web.work.queue import GONE, Desk, Gone, insert_here, mine
 from fullbench.web.work.studies import Study
-from fullbench.web.work.tables import drafts, members, slots, studies, tasks, votes
+from fullbench.web.work.tables import drafts, members, slots, tasks, votes
 
 
 class Clash(UserError):
@@ -50,7 +50,7 @@ def vote(
     slot = _slot(desk, token)
     if slot.revision != replaces:
         return _again(desk, slot, token, key)
-    if slot.state != "open":
+    if not study.is_open:
         raise Clash(f"the study {study.name!r} is closed; your vote was not counted")
     content = Content.of(slot.content)
     shown = order(study.seed, study.id, slot.task, person, len(content.responses))
@@ -58,9 +58,7 @@ def vote(
     right = None if slot.known is None else study.kind.label(answer) == study.kind.label(slot.known)
     revision = replaces + 1
     filled = desk.connection.execute(
-        update(slots)
-        .where(slots.c.id == slot.id, slots.c.lease == token, slots.c.revision == replaces)
-        .values(revision=revision)
+        _FILLED, {"p_id": slot.id, "p_lease": token, "p_replaces": replaces, "revision": revision}
     )
     if filled.rowcount != 1:
         raise Gone(GONE)
@@ -69,7 +67,7 @@ def vote(
         "answer": answer, "shown": shown, "right": right, "seconds": max(0.0, seconds), "at": desk.now,
     }  # fmt: skip
     try:
-        desk.connection.execute(insert(votes).values(row))
+        desk.connection.execute(_KEPT, row)
     except IntegrityError as error:
         raise Clash("this vote's key was used for another vote; a key names one vote") from error
     if slot.drafted is not None:
@@ -78,19 +76,44 @@ def vote(
     return Receipt(token, revision)
 
 
+_SLOT = (
+    select(
+        slots.c.id, slots.c.task, slots.c.revision, tasks.c.role, tasks.c.known, tasks.c.content,
+        drafts.c.slot.label("drafted"),
+    )
+    .join(members, and_(members.c.study == slots.c.study, members.c.person == slots.c.person))
+    .join(tasks, tasks.c.id == slots.c.task)
+    .outerjoin(drafts, drafts.c.slot == slots.c.id)
+    .where(
+        slots.c.lease == bindparam("p_lease"),
+        slots.c.person == bindparam("p_person"),
+        slots.c.study == bindparam("p_study"),
+    )
+    .with_for_update(of=members)
+)  # fmt: skip
+_FILLED = (
+    update(slots)
+    .where(slots.c.id == bindparam("p_id"), slots.c.lease == bindparam("p_lease"))
+    .where(slots.c.revision == bindparam("p_replaces"))
+    .values(revision=bindparam("revision"))
+)
+_DONE = (
+    update(members)
+    .where(members.c.study == bindparam("p_study"), members.c.person == bindparam("p_person"))
+    .values(done=members.c.done + 1)
+)
+_COUNTED = (
+    update(tasks)
+    .where(tasks.c.id == bindparam("p_task"))
+    .values(voted=tasks.c.voted + bindparam("p_more", type_=Integer))
+    .returning(tasks.c.voted, tasks.c.wanted)
+)
+_KEPT = insert(votes)
+
+
 def _slot(desk: Desk, token: str) -> Row[*tuple[Any, ...]]:
-    row = desk.connection.execute(
-        select(
-            slots.c.id, slots.c.task, slots.c.revision, tasks.c.role, tasks.c.known, tasks.c.content, studies.c.state,
-            drafts.c.slot.label("drafted"),
-        )
-        .join(members, and_(members.c.study == slots.c.study, members.c.person == slots.c.person))
-        .join(tasks, tasks.c.id == slots.c.task)
-        .join(studies, studies.c.id == slots.c.study)
-        .outerjoin(drafts, drafts.c.slot == slots.c.id)
-        .where(mine(desk, token))
-        .with_for_update(of=members)
-    ).first()  # fmt: skip
+    values = {"p_lease": token, "p_person": desk.person, "p_study": desk.study.id}
+    row = desk.connection.execute(_SLOT, values).first()
     if row is None:
         raise Gone(GONE)
     return row
@@ -108,17 +131,12 @@ def _after(desk: Desk, slot: Row[*tuple[Any, ...]], *, first: bool) -> None:
     """What a vote brings about: counters, another slot where people disagree, the end of the qualification."""
     study = desk.study
     if first:
-        desk.connection.execute(update(members).where(desk.member).values(done=members.c.done + 1))
+        desk.connection.execute(_DONE, {"p_study": study.id, "p_person": desk.person})
     if slot.role == "qualify":
         _qualify(desk)
     if slot.role != "work":
         return
-    counted = desk.connection.execute(
-        update(tasks)
-        .where(tasks.c.id == slot.task)
-        .values(voted=tasks.c.voted + int(first))
-        .returning(tasks.c.voted, tasks.c.wanted)
-    ).one()
+    counted = desk.connection.execute(_COUNTED, {"p_task": slot.task, "p_more": int(first)}).one()
     if counted.voted >= counted.wanted and wanting(study, _labels(desk, slot.task)):
         desk.connection.execute(insert(slots).values(study=study.id, task=slot.task, lot=random.random()))
         desk.connection.execute(update(tasks).where(tasks.c.id == slot.task).values(wanted=tasks.c.wanted + 1))

@@ -16,6 +16,7 @@ def upgrade() -> None:
     _people()
     _doors()
     _trails()
+    _append_only()
 
 
 def _people() -> None:
@@ -116,4 +117,23 @@ def _trails() -> None:
         sa.Column("width", sa.Integer, nullable=False),
         sa.Column("height", sa.Integer, nullable=False),
         sa.Column("at", sa.Float, nullable=False),
+    )
+
+
+def _append_only() -> None:
+    """The audit trail is only ever added to, whoever holds the connection."""
+    if op.get_bind().dialect.name == "sqlite":
+        for change in ("UPDATE", "DELETE"):
+            op.execute(
+                f"CREATE TRIGGER audit_{change.lower()} BEFORE {change} ON audit "
+                "BEGIN SELECT RAISE(ABORT, 'the audit trail is append-only'); END"
+            )
+        return
+    op.execute(
+        "CREATE FUNCTION audit_append_only() RETURNS trigger LANGUAGE plpgsql AS "
+        "$$ BEGIN RAISE EXCEPTION 'the audit trail is append-only'; END $$"
+    )
+    op.execute(
+        "CREATE TRIGGER audit_append_only BEFORE UPDATE OR DELETE ON audit "
+        "FOR EACH ROW EXECUTE FUNCTION audit_append_only()"
     )

@@ -115,7 +115,6 @@ def _rest() -> None:
         sa.Column("study", sa.Text, sa.ForeignKey("studies.id"), primary_key=True),
         sa.Column("person", sa.Text, primary_key=True),
         sa.Column("standing", sa.Text, nullable=False),
-        sa.Column("given", sa.Integer, nullable=False),
         sa.Column("done", sa.Integer, nullable=False),
         sa.Column("at", sa.Double, nullable=False),
         sa.CheckConstraint("standing IN ('new', 'qualified', 'failed')", "ck_members_standing"),

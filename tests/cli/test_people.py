@@ -1,0 +1,91 @@
+"""`fullbench people`: a study from files, its votes out again, and mistakes in one sentence."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import dataclass
+
+import pytest
+
+from fullbench.cli import main
+from fullbench.core.files import read_rows
+from fullbench.ledger.store import Ledger
+from fullbench.web.database import engine_for, writing
+from fullbench.web.work import queue, studies, voting
+from fullbench.web.work.queue import Desk, Lease
+
+ITEMS = [{"id": f"q{n}", "question": f"{n}? 几？"} for n in range(3)]
+ANSWERS = [{"item": f"q{n}", "contestant": name, "text": name} for n in range(3) for name in ("red", "blue")]
+GOLD = [{"item": "q2", "contestants": ["red", "blue"], "marks": [1, 0]}]
+
+
+@dataclass
+class Done:
+    code: int
+    stdout: str
+    stderr: str
+
+
+@pytest.fixture
+def fullbench(folder, monkeypatch, capsys):
+    """The command line in this process: `fullbench("list")`."""
+    monkeypatch.chdir(folder)
+
+    def fullbench(*arguments):
+        monkeypatch.setattr(sys, "argv", ["fullbench", "people", *arguments])
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            main()
+        return Done(ended.value.code or 0, *capsys.readouterr())
+
+    return fullbench
+
+
+@pytest.fixture
+def folder(tmp_path):
+    for name, rows in (("items", ITEMS), ("responses", ANSWERS), ("gold", GOLD)):
+        (tmp_path / f"{name}.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    return tmp_path
+
+
+def test_from_files_to_a_ledger(folder, fullbench):
+    files = ("--items", "items.jsonl", "--responses", "responses.jsonl", "--gold", "gold.jsonl")
+    made = fullbench("add", "red or blue", "--kind", "pair", *files)
+    assert made.code == 0, made.stderr
+    assert "2 tasks, 0 trial tasks, 1 known answers" in made.stderr
+    engine = engine_for(f"sqlite:///{folder / 'fullbench-web' / 'web.sqlite'}")
+    with writing(engine) as connection:
+        desk = Desk(connection, studies.named(connection, "red or blue"), "ann", 1.0)
+        while isinstance(lease := queue.take(desk), Lease):
+            names = [lease.content.responses[place].contestant for place in lease.shown]
+            voting.vote(desk, lease.token, key=lease.token, fields={"best": str(names.index("red"))})
+    engine.dispose()
+    assert fullbench("export", "red or blue", "--to", "votes.jsonl").code == 0
+    rows = [row for _, row in read_rows(folder / "votes.jsonl")]
+    assert {dict(zip(row["contestants"], row["marks"], strict=True))["red"] for row in rows} == {1.0}
+    kept = fullbench("keep", "red or blue", "--ledger", "l.ledger", "--together", "human")
+    assert "4 verdicts went into the ledger; 0 were there" in kept.stderr
+    with Ledger(folder / "l.ledger", read_only=True) as ledger:
+        assert ledger.record().judges == ["human", "human:ann"]
+    listed = json.loads(fullbench("list", "--json").stdout)
+    assert "red or blue" in str(listed)
+    assert "share of votes won" in fullbench("show", "red or blue").stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("add", "x", "--kind", "pair"), "a study is made of items"),
+        (("add", "x", "--kind", "dance", "--items", "items.jsonl"), "unknown kind of task 'dance'"),
+        (("add", "x", "--kind", "pair", "--items", "items.jsonl"), "there is nothing to do"),
+        (("add", "x", "--kind", "agree"), "name the ledger"),
+        (("show", "nothing"), "there is no study 'nothing'"),
+        (("export", "nothing", "--to", "x.jsonl", "--what", "all"), "found 'all'"),
+    ],
+)
+def test_mistakes_are_one_sentence(folder, fullbench, arguments, said):
+    done = fullbench(*arguments)
+    assert (done.code, done.stderr.count("\n")) == (2, 1)
+    assert said in done.stderr
+    assert not (folder / "x.jsonl").exists()

@@ -1,0 +1,73 @@
+"""Many at once, on both databases: limits hold, a link makes one account, a name is taken once."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from fullbench.core.errors import InputError
+from fullbench.web.accounts import invitations, limits, users
+from fullbench.web.database import engine_for, reading, upgrade, writing
+from tests.web.conftest import PASSWORD, add_person
+
+MANY = 12
+
+
+@pytest.fixture
+def engine(database):
+    made = engine_for(database)
+    upgrade(made)
+    yield made
+    made.dispose()
+
+
+def at_once(do) -> list:
+    with ThreadPoolExecutor(MANY) as pool:
+        return list(pool.map(do, range(MANY)))
+
+
+def test_guessing_in_parallel_does_not_slip_through(engine, monkeypatch):
+    monkeypatch.setattr(limits, "NAME_LIMIT", 4)
+
+    def guess(_number):
+        with writing(engine) as connection:
+            limits.note(connection, b"key", "ann", "192.0.2.1")
+        with reading(engine) as connection:
+            return limits.allowed(connection, b"key", "ann", "192.0.2.1")
+
+    assert sum(at_once(guess)) <= 4
+
+
+def test_a_link_makes_one_account_whoever_is_first(engine, monkeypatch):
+    monkeypatch.setattr(users.passwords, "hashed", lambda password: "not the point here")
+    with writing(engine) as connection:
+        _, secret = invitations.make(connection, "annotator", None)
+
+    def join(number):
+        try:
+            with writing(engine) as connection:
+                return invitations.accept(connection, secret, f"name {number}", PASSWORD)
+        except InputError:
+            return None
+
+    joined = [user for user in at_once(join) if user is not None]
+    with reading(engine) as connection:
+        assert [user.id for user in users.page(connection)] == [user.id for user in joined]
+    assert len(joined) == 1
+
+
+def test_the_last_of_two_organisers_stays(engine):
+    """Two organisers who close each other's account at the same moment must not both succeed."""
+    with writing(engine) as connection:
+        pair = [add_person(connection, name, "organiser") for name in ("one", "two")]
+
+    def close(number):
+        try:
+            with writing(engine) as connection:
+                users.change(connection, pair[number % 2].id, disabled=True)
+        except InputError:
+            return False
+        return True
+
+    at_once(close)
+    with reading(engine) as connection:
+        assert users.organisers(connection) == 1
