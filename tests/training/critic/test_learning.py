@@ -46,8 +46,8 @@ def test_a_small_critic_beats_the_mean_on_items_it_never_saw(tmp_path):
     wording.write_text(WORDING)
     command = [
         sys.executable, "-m", "fullbench", "critic", "train", "--kind", "scalar", "--base", str(base),
-        "--manner", "plain", "--language", "en",
-        "--ballot", "score:1-5", "--no-reference", "--criterion", "overall", "--share", "0.2",
+        "--manner", "plain", "--language", "en", "--ballot", "score:1-5", "--no-reference",
+        "--criterion", "overall", "--share", "0.2",
         "--benchmark", "mllm-as-a-judge", "--data", str(DATA), "--template", str(wording), "--source", "1600",
         "--target", "16", "--warmup", "0.1", "--out", str(tmp_path / "critic"), "--json", "--epochs", "3",
         "--lr", "2e-3", "--batch", "32", "--micro", "8",
