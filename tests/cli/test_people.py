@@ -65,7 +65,7 @@ def test_from_files_to_a_ledger(folder, fullbench):
     rows = [row for _, row in read_rows(folder / "votes.jsonl")]
     assert {dict(zip(row["contestants"], row["marks"], strict=True))["red"] for row in rows} == {1.0}
     kept = fullbench("keep", "red or blue", "--ledger", "l.ledger", "--together", "human")
-    assert "4 verdicts went into the ledger; 0 were there" in kept.stderr
+    assert "4 verdicts went into l.ledger; 0 were there" in kept.stderr
     with Ledger(folder / "l.ledger", read_only=True) as ledger:
         assert ledger.record().judges == ["human", "human:ann"]
     listed = json.loads(fullbench("list", "--json").stdout)
