@@ -87,7 +87,9 @@ class Conductor:
         names = [model.name for model in self.contestants]
         keys = [item.key for item in self.items]
         answered = ledger.responses(names, item_keys=keys) if names else ()
-        return [*self.given, *answered]
+        places = {item.id: place for place, item in enumerate(self.items)}
+        ordered = sorted(answered, key=lambda one: (places[one.item], names.index(one.contestant), one.trial))
+        return [*self.given, *ordered]
 
     def plan(self, ledger: Ledger) -> Table:
         """What would be asked, and what it would take; nothing is asked."""
@@ -205,12 +207,17 @@ class Conductor:
             )  # fmt: skip
 
     def record(self, ledger: Ledger, responses: Sequence[Response]) -> Record:
-        """The study's verdicts, people's labels among them."""
-        keys = dict.fromkeys(case.key for case in self.cases(responses))
-        record = ledger.record([judge.name for judge in self.judges], cases=keys)
+        """The study's verdicts, people's labels among them.
+
+        They stand in the order of judges and cases, whoever was quicker: what is resampled depends on it.
+        """
+        places = {key: place for place, key in enumerate(dict.fromkeys(case.key for case in self.cases(responses)))}
+        names = {judge.name: place for place, judge in enumerate(self.judges)}
+        found = ledger.record(list(names), cases=places).verdicts
+        record = sorted(found, key=lambda verdict: (names[verdict.judge], places[verdict.case], verdict.trial))
         items = {item.id: item for item in self.items}
         shown = {(response.item, response.contestant): response for response in responses}
-        return Record((*record.verdicts, *self.labels), items, shown)
+        return Record((*record, *self.labels), items, shown)
 
     def tables(self, record: Record) -> Sequence[Table]:
         if self.benchmark is not None:

@@ -215,7 +215,10 @@ def test_a_study_of_four_people(site, enter, axe, tmp_path):
     assert axe(boss) == []
     boss.go_back()
 
-    # Closed, and into the ledger, where people are judges.
+    # Closed, and into the ledger, where people are judges: the leaderboard that somebody has open moves.
+    reader = enter("Vera", "viewer")
+    reader.goto("/")
+    assert "model-red" not in reader.locator("main").inner_text()
     boss.click("text=Close the study")
     boss.click("text=Put the votes into the ledger")
     boss.wait_for_selector(".flash")
@@ -225,10 +228,12 @@ def test_a_study_of_four_people(site, enter, axe, tmp_path):
     assert len(record) == 3 * COUNT + done
     wins = [duel.outcome if duel.first == "model-red" else 1 - duel.outcome for duel in record.duels()]
     assert sum(wins) / len(wins) > 0.8
+    reader.wait_for_function("() => document.querySelector('main').innerText.includes('model-red')", timeout=60_000)
+    assert axe(reader) == []
     keys.goto(f"{path}/votes")
     assert axe(keys) == []
     assert keys.locator("tbody tr").count() == COUNT
-    assert [page.wrong for page in (boss, keys, offline, mouse, fourth)] == [[]] * 5
+    assert [page.wrong for page in (boss, keys, offline, mouse, fourth, reader)] == [[]] * 6
 
 
 @pytest.mark.parametrize("site", ["sqlite"], indirect=True)
