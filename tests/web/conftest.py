@@ -24,7 +24,6 @@ from fullbench.web.guard import SESSION
 from fullbench.web.settings import Settings
 
 PASSWORD = "a long sentence of mine"
-FLAGS = ["--disable-gpu", "--disable-quic", "--disable-background-networking", "--disable-component-update"]
 BASE = "http://testserver"
 
 
@@ -213,20 +212,6 @@ def live(tmp_path):
     served.process.terminate()
     served.process.wait(timeout=30)
     served.engine.dispose()
-
-
-@pytest.fixture(scope="module")
-def browser():
-    """Closed with its module: while it is open, an event loop runs in this process, and no other can be started."""
-    path = shutil.which("chromium-headless-shell") or shutil.which("chromium")
-    if path is None:
-        pytest.skip("no Chromium on the PATH: scripts/browser.sh installs one where it may")
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as driver:
-        chromium = driver.chromium.launch(executable_path=path, args=FLAGS)
-        yield chromium
-        chromium.close()
 
 
 def axe_violations(page) -> list[str]:

@@ -12,6 +12,10 @@ from contextlib import AbstractContextManager, contextmanager
 from fullbench.core.errors import LedgerError
 from fullbench.ledger.postgres_connection import SPACE, PostgresConnection, lock_number
 
+PATIENCE = 3.0
+"""Seconds for which a name that is taken is asked for again: a server notices a moment late that its holder was killed."""
+_PAUSE = 0.1
+
 Plainly = Callable[[], AbstractContextManager[None]]
 
 
@@ -37,11 +41,13 @@ class Holds:
     def _hold(self, name: str) -> None:
         key = lock_number(f"{SPACE} {name}")
         connection = self._connect()
-        (mine,) = connection.raw.execute("SELECT pg_try_advisory_lock(%s)", (key,)).fetchone() or (False,)
-        if not mine:
-            said = self._taken(connection, name, key)
-            connection.close()
-            raise LedgerError(said)
+        end = time.monotonic() + PATIENCE
+        while not _taken_now(connection, key):
+            if time.monotonic() > end:
+                said = self._taken(connection, name, key)
+                connection.close()
+                raise LedgerError(said)
+            time.sleep(_PAUSE)
         since = time.strftime("%Y-%m-%d %H:%M:%S")
         who = f"process {os.getpid()} on {socket.gethostname()[:20]} since {since}"
         connection.raw.execute("SELECT set_config('application_name', %s, false)", (who,))
@@ -64,3 +70,8 @@ class Holds:
         ).fetchone()
         by = found[0] if found and str(found[0]).startswith("process ") else "another process"
         return f"{self._place}: {name!r} is being asked by {by}; wait for it to end or stop it, then run again"
+
+
+def _taken_now(connection: PostgresConnection, key: int) -> bool:
+    (mine,) = connection.raw.execute("SELECT pg_try_advisory_lock(%s)", (key,)).fetchone() or (False,)
+    return bool(mine)
