@@ -13,7 +13,7 @@ from fullbench.core.errors import LedgerError
 from fullbench.ledger.postgres_connection import SPACE, PostgresConnection, lock_number
 
 PATIENCE = 3.0
-"""Seconds for which a name that is taken is asked for again: a server notices a moment late that its holder was killed."""
+"""Seconds for which a taken name is asked for again: a server notices a moment late that its holder was killed."""
 _PAUSE = 0.1
 
 Plainly = Callable[[], AbstractContextManager[None]]
