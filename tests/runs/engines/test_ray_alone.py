@@ -208,7 +208,7 @@ def test_machines_that_come_are_used_and_those_that_go_are_not_missed(cluster, t
 
 
 class Scoring:
-    """Stands in for a score model: says which GPU it was given."""
+    """Stands in for a score model: says which GPU it was given, and takes its time, so that a second one is needed."""
 
     def __init__(self) -> None:
         self.name, self.settings, self.scorer = "scoring", {}, self
@@ -218,6 +218,7 @@ class Scoring:
         from fullbench import Verdict
 
         for case in cases:
+            time.sleep(0.05)
             yield Verdict.of(case, self.name, (3.0,), text=os.environ.get("CUDA_VISIBLE_DEVICES", "none"))
 
 
