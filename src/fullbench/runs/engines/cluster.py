@@ -28,7 +28,11 @@ from fullbench.runs.engines.work import Job, Stop, Tally
 
 NAMESPACE = "fullbench"
 KNOCK_SECONDS = 5
+JOINS = 4
+"""How often a cluster is asked to let a laptop in. Ray starts a process on the head for each, by a fork that gRPC does
+not always survive (https://github.com/ray-project/ray/issues/63202): another try is another process."""
 _TRIES = 20
+_log = logging.getLogger("fullbench")
 
 
 @dataclass(frozen=True)
@@ -99,16 +103,26 @@ def _join(ray: ModuleType, address: str) -> None:
     if not address:
         ray.init(address="local", include_dashboard=False, **quiet)
         return
-    try:
-        _knock(address)
-        ray.init(address=address, **quiet)
-    except (OSError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
-        ray.shutdown()
-        reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
-        raise EngineError(
-            f"the Ray cluster at {address!r} cannot be joined ({reason}); start it with 'ray start --head', and give "
-            "ray:auto on one of its machines, ray:HOST:6379 or ray://HOST:10001"
-        ) from error
+    for tries in range(1, JOINS + 1):
+        try:
+            _knock(address)
+            ray.init(address=address, **quiet)
+            return
+        except (OSError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
+            ray.shutdown()
+            if isinstance(error, ConnectionAbortedError) and tries < JOINS:
+                _log.warning("the Ray cluster at %s did not let us in, trying again (%s)", address, _reason(error))
+                continue
+            raise EngineError(
+                f"the Ray cluster at {address!r} cannot be joined ({_reason(error)}); start it with "
+                "'ray start --head', and give ray:auto on one of its machines, ray:HOST:6379 or ray://HOST:10001"
+            ) from error
+
+
+def _reason(error: Exception) -> str:
+    """Why it failed, in one line: the last one where that is a traceback's, else the first."""
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    return (lines[-1] if "Error" in lines[-1] else lines[0]).rstrip(".")
 
 
 def _hush() -> None:
