@@ -15,7 +15,7 @@ import threading
 import time
 import uuid
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib import import_module
 from types import ModuleType
@@ -53,15 +53,15 @@ class Cluster:
         ray = _ray()
         run = uuid.uuid4().hex
         with _signals_kept():
-            _join(ray, self.address)
+            office = _entered(ray, self.address, run)
         try:
-            office = _office(ray, run)
             try:
-                with _beating(office, run):
+                with _beating(ray, office, run):
                     yield RayEngine(ray, Desk(office, run), self.least, self.most)
             finally:
-                if ray.get(office.close.remote(run)):
-                    ray.kill(office)
+                with suppress(*_losses()):
+                    if ray.is_initialized() and ray.get(office.close.remote(run)):
+                        ray.kill(office)
         finally:
             with _signals_kept():
                 ray.shutdown()
@@ -81,8 +81,13 @@ class RayEngine:
     def ask(self, job: Job[Any], tasks: Iterable[Any], tally: Tally, stop: Stop) -> Iterator[Any]:
         """One outcome for each task, as they come."""
         size = self._least, self._most
-        with Crew(self._ray, contract(self._ray, self._office, job), job, tally, size) as crew:
-            yield from crew.ask(iter(tasks), stop)
+        try:
+            with Crew(self._ray, contract(self._ray, self._office, job), job, tally, size) as crew:
+                yield from crew.ask(iter(tasks), stop)
+        except _losses() as error:
+            raise EngineError(
+                "the connection to the Ray cluster broke off; what was ruled is kept, and the same command goes on"
+            ) from error
 
 
 def _ray() -> ModuleType:
@@ -95,28 +100,43 @@ def _ray() -> ModuleType:
     return found
 
 
-def _join(ray: ModuleType, address: str) -> None:
+def _losses() -> tuple[type[Exception], ...]:
+    """What Ray raises when the way to the cluster is lost."""
+    remote: type[Exception] = import_module("grpc").RpcError
+    return ConnectionError, remote
+
+
+def _entered(ray: ModuleType, address: str, run: str) -> Any:
+    """Join the cluster and say who we are; the office there. Whoever is thrown out at the door knocks again."""
     if ray.is_initialized():
         raise EngineError("this process is connected to a Ray cluster already; end that with ray.shutdown() first")
+    tries = 1
+    while True:
+        try:
+            _join(ray, address)
+            return _office(ray, run)
+        except (OSError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
+            ray.shutdown()
+            if not address:
+                raise
+            outside = address.startswith("ray://") and isinstance(error, ConnectionError)
+            if tries >= JOINS or not outside or isinstance(error, ConnectionRefusedError):
+                raise EngineError(
+                    f"the Ray cluster at {address!r} cannot be joined ({_reason(error)}); start it with 'ray start "
+                    "--head', and give ray:auto on one of its machines, ray:HOST:6379 or ray://HOST:10001"
+                ) from error
+            _log.warning("the Ray cluster at %s did not let us in, trying again (%s)", address, _reason(error))
+            tries += 1
+
+
+def _join(ray: ModuleType, address: str) -> None:
     _hush()
     quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR, "namespace": NAMESPACE}
     if not address:
         ray.init(address="local", include_dashboard=False, **quiet)
         return
-    for tries in range(1, JOINS + 1):
-        try:
-            _knock(address)
-            ray.init(address=address, **quiet)
-            return
-        except (OSError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
-            ray.shutdown()
-            if isinstance(error, ConnectionAbortedError) and tries < JOINS:
-                _log.warning("the Ray cluster at %s did not let us in, trying again (%s)", address, _reason(error))
-                continue
-            raise EngineError(
-                f"the Ray cluster at {address!r} cannot be joined ({_reason(error)}); start it with "
-                "'ray start --head', and give ray:auto on one of its machines, ray:HOST:6379 or ray://HOST:10001"
-            ) from error
+    _knock(address)
+    ray.init(address=address, **quiet)
 
 
 def _reason(error: Exception) -> str:
@@ -167,13 +187,14 @@ def _office(ray: ModuleType, run: str) -> Any:
 
 
 @contextmanager
-def _beating(office: Any, run: str) -> Iterator[None]:
+def _beating(ray: ModuleType, office: Any, run: str) -> Iterator[None]:
     """Tell the office now and then that this run is there."""
     over = threading.Event()
 
     def beat() -> None:
-        while not over.wait(BEAT):
-            office.beat.remote(run)
+        with suppress(*_losses()):
+            while not over.wait(BEAT) and ray.is_initialized():
+                office.beat.remote(run)
 
     thread = threading.Thread(target=beat, name="beating", daemon=True)
     thread.start()
