@@ -109,8 +109,9 @@ class Ledger(AbstractContextManager["Ledger"]):
         return found
 
     def _setting(self, name: str) -> str | None:
+        """What was set last; read even where it is damaged, so that a ledger can be opened to be verified."""
         sql = "SELECT value FROM settings WHERE name = ? ORDER BY rowid DESC LIMIT 1"
-        with self._reading() as reader:
+        with self._reading() as reader, reader.snapshot():
             found = reader.execute(sql, (name,)).fetchone()
         return None if found is None else str(found[0])
 
