@@ -239,4 +239,6 @@ def _shown(source: str) -> str:
     return source if Path(source).suffix == ".parquet" else database(source).place
 
 
-_NOTE = "Intervals are robust to several rows of one item (one pass, Student's t); `fullbench report` resamples items."
+_NOTE = (
+    "One pass, in which the rows of one item are a cluster (Student's t); `fullbench report` resamples items instead."
+)

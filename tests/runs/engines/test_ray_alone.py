@@ -212,6 +212,33 @@ def test_a_laptop_that_is_thrown_out_is_told_so_and_goes_on_later(cluster, tmp_p
         assert all(server.books()["arrived"][prompt] == 1 for prompt in done)
 
 
+def test_every_command_that_asks_may_ask_from_a_cluster(cluster, tmp_path):
+    """The same files come out as from this process, and the calls came from the cluster."""
+    written(tmp_path, 12)
+    with FakeServer(says="[[4]]") as server:
+        model = f"vllm:m@{server.url}"
+        asked = {
+            "answer": ["--items", "items.jsonl", "--contestant", model],
+            "rerank": ["--items", "items.jsonl", "--responses", "answers.jsonl", "--judge", model, "--ballot",
+                       "score:1-5"],
+            "compose": ["rewrite", "--items", "items.jsonl", "--model", model, "--count", "1"],
+        }  # fmt: skip
+        for name, words in asked.items():
+            for where in ("here", f"ray:{cluster.address}"):
+                out = tmp_path / f"{name}-{where[:3]}.jsonl"
+                more = ["--out", str(out), "--ledger", f"{name}-{where[:3]}.ledger", "--engine", where, "--quiet"]
+                done = subprocess.run(
+                    [sys.executable, "-c", "from fullbench.cli import main; main()", name, *words, *more],
+                    cwd=tmp_path, env={**os.environ, **environment()}, text=True, capture_output=True, timeout=200,
+                )  # fmt: skip
+                assert done.returncode == 0, done.stderr
+            here, there = (
+                sorted((tmp_path / f"{name}-{one}.jsonl").read_text().splitlines()) for one in ("her", "ray")
+            )
+            assert here == there
+            assert here
+
+
 COUNT = 3_000
 
 
