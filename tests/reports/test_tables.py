@@ -166,5 +166,5 @@ def test_how_intervals_were_made_stands_below_a_table_in_every_form_for_people()
         told = render(table, form, width=200)
         assert told.count("Intervals (95 %): percentile bootstrap over clusters, 1000 resamples.") == 1
         assert told.index("noted") < told.index("Intervals (90 %): Wilson.")
-    assert "noted" == "".join(table_from_json(render(table, "json")).notes)
+    assert "".join(table_from_json(render(table, "json")).notes) == "noted"
     assert "Intervals" not in render(Table("t", "T", ["x"], [[Estimate(1, 0, 2, 3)]]), "text")
