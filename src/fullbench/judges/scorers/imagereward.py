@@ -17,6 +17,7 @@ from typing import Any
 from fullbench.core.errors import InputError
 from fullbench.judges.scorers.checkpoints import Layers, linear, tensors
 from fullbench.judges.scorers.recipe import Rounded
+from fullbench.judges.scorers.release import CHECKPOINT
 
 _MEAN, _DEVIATION = (0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.26130258, 0.27577711)
 _PER_HEAD = 64
@@ -84,11 +85,7 @@ class _Held:
 
     def shape(self, name: str) -> tuple[int, ...]:
         if name not in self.by_name:
-            raise InputError(
-                f"this is not ImageReward's checkpoint: it has no {name!r}, but {min(self.by_name)!r}; give "
-                "ImageReward.pt as its authors release it",
-                path=self.path,
-            )
+            raise self._unlike(f"it has no {name!r}, but {min(self.by_name)!r}")
         return tuple(self.by_name[name].shape)
 
     def depth(self, prefix: str) -> int:
@@ -98,14 +95,23 @@ class _Held:
     def check(self, wanted: Mapping[str, tuple[int, ...]], head: set[str]) -> None:
         """Every tensor that the model wants is there, in its shape, and no other."""
         missing = [name for name in wanted if name not in self.by_name]
+        if missing:
+            raise self._unlike(f"it lacks {_counted(missing)}")
         unknown = [name for name in self.by_name if name not in {*wanted, *head, *_UNUSED}]
-        for names, what in ((missing, "lacks"), (unknown, "holds, beyond what ImageReward has,")):
-            if names:
-                tensors = "one tensor" if len(names) == 1 else f"{len(names)} tensors, the first"
-                raise InputError(f"the checkpoint {what} {tensors} {names[0]!r}", path=self.path)
+        if unknown:
+            raise self._unlike(f"it holds {_counted(unknown)} that ImageReward has not")
         for name, shape in wanted.items():
             if (found := self.shape(name)) != shape:
-                raise InputError(f"{name!r} has the shape {found}, where {shape} is expected", path=self.path)
+                raise self._unlike(f"{name!r} has the shape {found} in place of {shape}")
+
+    def _unlike(self, why: str) -> InputError:
+        return InputError(
+            f"this is not ImageReward: {why}; give {CHECKPOINT} as its authors release it", path=self.path
+        )
+
+
+def _counted(names: list[str]) -> str:
+    return f"{names[0]!r}" if len(names) == 1 else f"{len(names)} tensors such as {names[0]!r}"
 
 
 def _timm(name: str) -> str:
