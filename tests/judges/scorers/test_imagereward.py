@@ -265,8 +265,8 @@ def test_the_aesthetics_head_as_its_authors_save_it(tmp_path):
     clip, head = models.clip(tmp_path / "clip"), models.reward_head(16)
     path = tmp_path / "sac+logos+ava1-l14-linearMSE.pth"
     torch.save({f"layers.{name}": value for name, value in head.state_dict().items()}, path)
-    scorer = AestheticScorer(str(clip), "aesthetics", head=str(path))
-    ours = list(scorer.score(PROMPTS, [scorer.prepare(image) for image in IMAGES]))
+    (verdict,) = judge_of(f"aesthetics:{clip}?head={path}").hear([case(*map(picture, IMAGES))])
+    ours = [float(score) for score in verdict.text.split(", ")]
     model = transformers.CLIPModel.from_pretrained(clip).eval()
     tools = transformers.AutoProcessor.from_pretrained(clip, backend="pil")
     with torch.inference_mode():
@@ -274,3 +274,13 @@ def test_the_aesthetics_head_as_its_authors_save_it(tmp_path):
         theirs = head(torch.nn.functional.normalize(features, dim=-1)).flatten()
     assert ours == pytest.approx(theirs.tolist(), abs=1e-5)
     assert max(ours) - min(ours) > 0.01
+
+
+def test_a_head_with_activations_is_refused_and_not_scored_without_them(tmp_path):
+    """The same authors' `...-reluMSE.pth`: its layers are numbered 0, 3, 6, 9, 11."""
+    path, head = tmp_path / "ava+logos-l14-reluMSE.pth", models.reward_head(16).state_dict()
+    places = dict(zip("02467", ("0", "3", "6", "9", "11"), strict=True))
+    torch.save({f"layers.{places[name[0]]}{name[1:]}": value for name, value in head.items()}, path)
+    scorer = AestheticScorer(str(models.clip(tmp_path / "clip")), "aesthetics", head=str(path))
+    with pytest.raises(InputError, match="activations between its layers"):
+        scorer.prepare(IMAGES[0])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import pairwise
 from pathlib import Path
 from pickle import UnpicklingError
 from typing import Any
@@ -42,9 +43,10 @@ def _safe(path: Path) -> Mapping[str, Any]:
 
 
 def linear(held: Mapping[str, Any], path: Path) -> Layers:
-    """The linear layers of a head, weights and biases in order; there is nothing between them, as its authors have it.
+    """The linear layers of a head, weights and biases in order.
 
-    Layers are numbered in their names; numbers left out were of steps that only training has.
+    Layers are numbered in their names. One number left out is a step that only training has, as in the heads of
+    ImageReward and of the aesthetics predictor; where more are, an activation stands there that no file names.
     """
     names = sorted((name for name in held if name.endswith(".weight")), key=_place)
     biases = [name.removesuffix("weight") + "bias" for name in names]
@@ -55,6 +57,9 @@ def linear(held: Mapping[str, Any], path: Path) -> Layers:
     widths = [weight.shape[1] for weight, _ in layers[1:]]
     if not layers or [weight.shape[0] for weight, _ in layers] != [*widths, 1]:
         raise InputError("the head must hold linear layers that fit each other and end in one number", path=path)
+    places = [_place(name) for name in names]
+    if any(after[-1] - before[-1] > 2 for before, after in pairwise(places) if before and after):
+        raise InputError("the head has activations between its layers; only heads without them are known", path=path)
     return layers
 
 

@@ -85,5 +85,5 @@ def _download(name: str, files: tuple[str, ...], instead: str, revision: str = "
     except (OSError, ValueError) as error:
         raise InputError(
             f"{name} is no folder here and the hub cannot be asked ({str(error).strip().splitlines()[0]}); put its "
-            f"{' and '.join(files)} into a folder and say {instead}"
+            f"{files[0]} into a folder and say {instead}"
         ) from error
