@@ -93,6 +93,13 @@ def _weights(length: int, size: int) -> Any:
     return interpolate(rows, size=(size, length), mode="bicubic", antialias=True)[0, 0]
 
 
+class Rounded(Recipe):
+    """A recipe whose crop lies where torchvision puts it: an odd pixel is rounded, where transformers cuts it off."""
+
+    def corner(self, height: int, width: int) -> tuple[int, int]:
+        return round((height - self.crop) / 2), round((width - self.crop) / 2)
+
+
 def plain_jpeg(picture: Picture) -> Any | None:
     """The file of a JPEG that the card decodes as Pillow would, as a tensor of bytes that it can fetch; else None.
 

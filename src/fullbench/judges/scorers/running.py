@@ -70,7 +70,7 @@ class TorchScorer(ABC):
 
     @property
     def name(self) -> str:
-        return f"{self.kind}:{Path(self.source).name if Path(self.source).is_dir() else self.source}"
+        return f"{self.kind}:{Path(self.source).name if Path(self.source).exists() else self.source}"
 
     @property
     def settings(self) -> Mapping[str, Any]:
