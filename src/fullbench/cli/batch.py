@@ -215,7 +215,7 @@ def _table(folders: list[Folder]) -> Table:
     columns = ("batch", "model", "stage", "status", "requests", "done", "failed", "note")
     rows: list[list[Cell]] = [
         [folder.path.name, state.model, state.stage, state.status or "-", state.requests, state.done, state.failed,
-         state.note or ""]
+         state.note or ("" if state.sure else "may be another's: its names will tell")]
         for folder in folders for state in (folder.state,)
     ]  # fmt: skip
     notes = [] if rows else ["There is no batch yet: fullbench batch write."]
