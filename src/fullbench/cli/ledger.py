@@ -109,15 +109,19 @@ def tables(
     ] = DEFAULT_LEDGER,
     out: Annotated[Path | None, typer.Option(help="A file: .md, .csv, .json, .txt or .html.")] = None,
     memory: Annotated[str, typer.Option(help="So much memory at most; the rest goes to a temporary file.")] = "1GB",
+    resamples: Annotated[
+        int, typer.Option(min=0, help="So many resamples of items for the intervals; without, Student's t over items.")
+    ] = 0,
+    seed: Annotated[int, typer.Option(help="For the resamples.")] = 0,
     as_json: JsonOption = False,
 ) -> None:
     """Faults, mean marks, duels won, agreement and costs over a ledger of any size, in bounded memory.
 
-    Example: fullbench ledger tables fullbench.ledger --memory 2GB
+    Example: fullbench ledger tables fullbench.ledger --memory 2GB --resamples 1000
     """
     from fullbench.runs.lake import lake
 
-    with lake(source, memory=memory) as opened:
+    with lake(source, memory=memory, resamples=resamples, seed=seed) as opened:
         show_tables(opened.tables(), as_json=as_json, out=out)
 
 
