@@ -15,8 +15,7 @@ from fullbench.judges.scorers import release
 from fullbench.judges.scorers.checkpoints import Layers, linear, tensors
 from fullbench.judges.scorers.imagereward import load
 from fullbench.judges.scorers.recipe import Recipe
-from fullbench.judges.scorers.replay import Replayed
-from fullbench.judges.scorers.running import TorchScorer, each_once, identity, unit
+from fullbench.judges.scorers.running import TorchScorer, identity, unit
 from fullbench.judges.scorers.scorer import Span
 
 if TYPE_CHECKING:
@@ -36,11 +35,9 @@ class HubScorer(TorchScorer):
     revision: str = ""
     _tools: Any = field(default=None, init=False, repr=False)
     _layers: list[Any] = field(default_factory=list, init=False, repr=False)
-    _embedded: Replayed = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._embedded = Replayed(self._embed)
         if self.head and not Path(self.head).is_file():
             raise InputError("there is no such file; the head is a .safetensors or .pth file", path=self.head)
 
@@ -108,13 +105,15 @@ class ContrastScorer(HubScorer):
         return AutoModel
 
     def _read(self, prompts: list[str]) -> Any:
-        unique, places = each_once(prompts)
+        return self._known(prompts, self._meaning)
+
+    def _meaning(self, prompts: list[str]) -> Any:
         siglip = self._model.config.model_type.startswith("siglip")
-        words = self._words(unique, padding="max_length" if siglip else True)
-        return unit(self._model.get_text_features(**words))[places]
+        words = self._words(prompts, padding="max_length" if siglip else True)
+        return unit(self._model.get_text_features(**words))
 
     def _scores(self, words: Any, pixels: Any) -> Any:
-        return (self._embedded(pixels) * words).sum(-1)
+        return (self._embed(pixels) * words).sum(-1)
 
 
 class MatchScorer(HubScorer):
@@ -217,7 +216,7 @@ class AestheticScorer(HubScorer):
         return None
 
     def _scores(self, words: Any, pixels: Any) -> Any:
-        return self._through_head(self._embedded(pixels))
+        return self._through_head(self._embed(pixels))
 
 
 @dataclass(frozen=True)
