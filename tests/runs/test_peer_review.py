@@ -16,11 +16,11 @@ from fullbench.benchmarks.court.contestants import contestants
 from fullbench.benchmarks.court.sample import sample
 from fullbench.benchmarks.court.truth import PictureTruth
 from fullbench.benchmarks.upme.asking import CORRECTNESS, VISUAL
-from fullbench.benchmarks.upme.grounded import ColourCorrelation
 from fullbench.core.errors import InputError
 from fullbench.core.models import Reply
 from fullbench.ledger.store import Ledger
 from fullbench.models.offline import OfflineModel
+from fullbench.runs.correlations import correlation
 from fullbench.runs.peer_review import PeerReview, Pictures
 
 KNOWN = sample(7, 6)
@@ -33,7 +33,7 @@ def some(count):
 
 @pytest.fixture(scope="module")
 def done(tmp_path_factory):
-    reviewing = PeerReview(contestants(), IMAGES, correlation=ColourCorrelation(), truth=PictureTruth(KNOWN))
+    reviewing = PeerReview(contestants(), IMAGES, correlation=correlation("colours"), truth=PictureTruth(KNOWN))
     with Ledger(tmp_path_factory.mktemp("peers") / "a.ledger") as ledger:
         first = reviewing.conduct(ledger, quiet=True)
         again = reviewing.conduct(ledger, quiet=True)

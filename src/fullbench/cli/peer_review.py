@@ -69,10 +69,11 @@ def peer_review(
         fullbench peer-review --images photos --contestants openai:gpt-4o,gemini:gemini-1.5-pro,ollama:llava --dry-run
     """
     from fullbench.ledger.store import Ledger
+    from fullbench.runs import correlations
 
     reviewing = _reviewing(
         images, contestants, limit=limit, reviews=reviews, kin=kin, both=both_orders, mode=mode,
-        correlation=_correlation(correlation), gamma=gamma, seed=seed,
+        correlation=None if correlation is None else correlations.correlation(correlation), gamma=gamma, seed=seed,
     )  # fmt: skip
     if dry_run:
         show([reviewing.plan()], as_json=as_json)
@@ -133,22 +134,6 @@ def _reviewing(
         orders="both" if both else "shuffled", mode=get_args(Mode)[get_args(Mode).index(mode)],
         correlation=correlation, gamma=_gamma(gamma), truth=PictureTruth(known) if known else None, seed=seed,
     )  # fmt: skip
-
-
-def _correlation(named: str | None) -> Judge | None:
-    from fullbench.benchmarks.upme import correlation, grounded
-    from fullbench.core.errors import InputError
-
-    kind, _, folder = (named or "").partition(":")
-    if kind == "clip" and folder:
-        return correlation.clip(folder)
-    if named == "tools":
-        return grounded.ToolCorrelation()
-    if named == "colours":
-        return grounded.ColourCorrelation()
-    if named is not None:
-        raise InputError(f"--correlation is clip:FOLDER, tools or colours; found {named!r}")
-    return None
 
 
 def _gamma(text: str) -> dict[str, float]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from fullbench.benchmarks.court.sample import sample
-from fullbench.benchmarks.upme.grounded import ColourCorrelation, ToolCorrelation
 from fullbench.benchmarks.upme.separation import separation
 from fullbench.core.cases import Verdict
 from fullbench.core.errors import InputError
 from fullbench.models.tools.fit import fit
 from fullbench.models.tools.notes import Notes, Thing
+from fullbench.runs.correlations import correlation
 from tests.offline import PHOTOS, with_photos, with_tools
 
 DATA = PHOTOS.parent
@@ -66,7 +66,7 @@ def test_colours_separate_drawn_scenes():
         (one.item.pictures[0], f"I see {', '.join(sorted({thing.colour for thing in one.scene.things}))}.")
         for one in known
     ]
-    assert separation(ColourCorrelation(), given).low > 0.7
+    assert separation(correlation("colours"), given).low > 0.7
 
 
 @with_tools
@@ -82,8 +82,8 @@ def test_on_real_photos_an_answer_fits_its_own_picture_better():
         for (item, _), response in record.responses.items()
         if record.items[item].pictures and response.text.strip()
     ]
-    found = separation(ToolCorrelation(), given)
+    found = separation(correlation("tools"), given)
     assert len({picture.digest for picture, _ in given}) == 83
     assert 0.8 < found.value < 0.87
     assert found.low > 0.75
-    assert separation(ColourCorrelation(), given).high < found.low
+    assert separation(correlation("colours"), given).high < found.low
