@@ -64,13 +64,13 @@ def solve(query: Query, notes: Notes) -> Answer | None:
         return None if notes.text is None else notes.text[:LINES]
     if query.kind == "colours":
         return None if notes.colours is None else tuple(notes.main_colours)
-    if notes.objects is None:
-        return None
     if query.kind == "count":
-        return notes.counts.get(query.labels[0], 0)
+        return None if notes.objects is None else notes.counts.get(query.labels[0], 0)
+    if notes.seen is None:
+        return None
     if query.kind == "whether":
-        return all(label in notes.counts for label in query.labels)
-    return tuple(notes.counts)
+        return all(label in notes.seen for label in query.labels)
+    return tuple(notes.counts or notes.seen)
 
 
 def say(query: Query, answer: Answer | None) -> str:
@@ -100,9 +100,8 @@ def answered(question: str, notes: Notes) -> str:
 
 def asked(notes: Notes, rng: random.Random) -> str:
     """A question whose answer the notes hold; where there are none, the plainest one."""
-    counts = notes.counts
-    questions = [f"How many {plural(label)} are there in the picture?" for label in counts]
-    questions += [f"Is there {counted(label, 1)} in the picture?" for label in counts]
+    questions = [f"How many {plural(label)} are there in the picture?" for label in notes.counts]
+    questions += [f"Is there {counted(label, 1)} in the picture?" for label in notes.counts or notes.seen or ()]
     questions += ["What words are written in the picture?"] * min(3, len(notes.text or ()))
     questions += ["Which colours are spread widest in the picture?"] if notes.colours else []
     return rng.choice(questions) if questions else "What things are there in the picture?"
@@ -130,7 +129,7 @@ def understanding(notes: Notes, text: str) -> float:
     What no tool looked for counts neither way.
     """
     there, told = shown(notes), said(text)
-    looked = {"thing": notes.objects is not None, "colour": notes.colours is not None}
+    looked = {"thing": notes.seen is not None, "colour": notes.colours is not None}
     right = sum(weight for key, weight in there.items() if key in told)
     wrong = sum(weight for key, weight in told.items() if looked.get(key[0]) and key not in there)
     return max(-1.0, (right - wrong) / sum(there.values())) if there else 0.0

@@ -95,7 +95,8 @@ class PeerReview:
 
     `reviews` asks for an even part of the full design. `families` (contestant to family) keeps reviewers from their own
     kin. `correlation` and `truth` are heard beside the reviewers: how well each answer fits its picture, and who is
-    right where that is known.
+    right where that is known. With `best_first` the contestants are named in their true order, and the ranking is
+    compared with it.
     """
 
     contestants: Sequence[Model]
@@ -107,6 +108,7 @@ class PeerReview:
     correlation: Judge | None = None
     gamma: Gamma = field(default_factory=lambda: GAMMA)
     truth: Judge | None = None
+    best_first: bool = False
     seed: int = 0
     slots: Sequence[design.Slot] = field(init=False)
 
@@ -242,7 +244,8 @@ class PeerReview:
         """Rankings, reviewers, convergence, ablations; nothing where no review was kept yet."""
         from fullbench.benchmarks.upme.tables import tables
 
-        return tables(record, gamma=self.gamma, seed=self.seed) if len(record) else []
+        known = self.names if self.best_first else None
+        return tables(record, gamma=self.gamma, seed=self.seed, best_first=known) if len(record) else []
 
     def _costs(self, steps: Mapping[str, Sequence[Tally]]) -> Table:
         rows: list[list[Cell]] = []

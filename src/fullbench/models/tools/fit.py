@@ -41,9 +41,7 @@ def words_in(text: str) -> frozenset[str]:
 
 def shown(notes: Notes) -> Bag:
     """What is in the picture, as a bag."""
-    bag: dict[tuple[str, str], float] = {}
-    for thing in notes.objects or ():
-        bag["thing", thing.label] = max(thing.sure, bag.get(("thing", thing.label), 0.0))
+    bag = {("thing", label): sure for label, sure in (notes.seen or {}).items()}
     bag |= {("word", word): 1.0 for line in notes.text or () for word in words_in(line)}
     return bag | {("colour", name): COLOUR * sqrt(share) for name, share in (notes.colours or {}).items()}
 
