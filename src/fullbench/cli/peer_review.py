@@ -44,6 +44,9 @@ def peer_review(
     kin: Annotated[bool, typer.Option("--kin/--no-kin", help="Whether a model may review its own family.")] = True,
     both_orders: Annotated[bool, typer.Option("--both-orders", help="Hear every pair in both orders.")] = False,
     mode: Annotated[str, typer.Option(help="How reviewers rule: direct, analyze, or steps.")] = "analyze",
+    constrained: Annotated[
+        bool, typer.Option("--constrained", help="Hold reviewers to the form of a ruling, where their server can.")
+    ] = False,
     correlation: Annotated[
         str | None, typer.Option(help="How answers are compared with pictures: clip:FOLDER, tools, or colours.")
     ] = None,
@@ -76,6 +79,7 @@ def peer_review(
 
     reviewing = _reviewing(
         images, contestants, limit=limit, reviews=reviews, kin=kin, both=both_orders, mode=mode,
+        constrained=constrained,
         correlation=None if correlation is None else correlations.correlation(correlation), gamma=gamma,
         best_first=best_first, seed=seed,
     )  # fmt: skip
@@ -105,6 +109,7 @@ def _reviewing(
     kin: bool,
     both: bool,
     mode: str,
+    constrained: bool,
     correlation: Judge | None,
     gamma: str,
     best_first: bool,
@@ -139,6 +144,7 @@ def _reviewing(
         models, found.images, reviews=reviews,
         families=None if kin else {model.name: family_of(model.name) for model in models},
         orders="both" if both else "shuffled", mode=get_args(Mode)[get_args(Mode).index(mode)],
+        constrained=constrained,
         correlation=correlation, gamma=_gamma(gamma), truth=PictureTruth(known) if known else None,
         best_first=best_first, seed=seed,
     )  # fmt: skip

@@ -12,7 +12,9 @@ from fullbench.core.errors import InputError
 from fullbench.core.models import Judge, Model
 from fullbench.registry import Spec
 
-_JUDGING = {"mode", "sight", "reference", "language", "steps", "resample", "form", "template", "label", "reader"}
+_JUDGING = {
+    "mode", "sight", "reference", "language", "steps", "resample", "form", "constrained", "template", "label", "reader",
+}  # fmt: skip
 
 
 def benchmark(name: str) -> Benchmark:
@@ -31,8 +33,9 @@ def contestant(spec: str) -> Model:
 def judge(spec: str) -> Judge:
     """The judge that a spec names: one that is installed (`length`), or a model asked to rule.
 
-    A model takes these options beside its own: mode, sight, reference, language, steps, resample, form, template,
-    label, and reader (the spec of a second, cheaper model that reads what the first one's reply could not make plain).
+    A model takes these options beside its own: mode, sight, reference, language, steps, resample, form,
+    constrained, template, label, and reader (the spec of a second, cheaper model that reads what the first one's reply
+    could not make plain).
     """
     parsed = Spec.parse(spec)
     if parsed.kind in registry.names("judges"):
@@ -62,8 +65,7 @@ def _prompted(model: Model, options: Mapping[str, str]) -> Judge:
     given: dict[str, Any] = {
         key: options[key] for key in ("mode", "sight", "language", "form", "label") if key in options
     }
-    if "reference" in options:
-        given["reference"] = _yes(options["reference"], "reference")
+    given |= {key: _yes(options[key], key) for key in ("reference", "constrained") if key in options}
     if "resample" in options:
         given["resample"] = _whole(options["resample"], "resample")
     if "steps" in options:
