@@ -168,6 +168,8 @@ def train(
         if evaluate:
             before = training.untrained()
             found = evaluation.report(record, given, out, before=before, people=people, device=device, seed=seed)
+            preferred = training.preferences()
+            found += [] if preferred is None else [preferred]
             show(found, as_json=as_json, out=tables)
     return 0
 
