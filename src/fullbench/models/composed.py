@@ -131,7 +131,4 @@ def composed(name: str, options: Mapping[str, str]) -> Composed:
             raise InputError(f"'composed:{name}' goes by rules and takes no {next(iter(rest))!r}; name an llm=SPEC")
         return Composed(tools)
     spec = Spec.parse(speaker)
-    model = registry.load("models", spec.kind)(spec.name, {**spec.options, **rest})
-    if not isinstance(model, Model):
-        raise InputError(f"the plugin of {speaker!r} made no model: it lacks one of name, settings, price, answer")
-    return Composed(tools, model)
+    return Composed(tools, registry.model(Spec(spec.kind, spec.name, {**spec.options, **rest}), speaker))

@@ -14,11 +14,13 @@ from typing import Literal
 from fullbench.core.ballots import LETTERS
 from fullbench.core.hearings import Hearing
 from fullbench.models.tools.colours import colours_named
-from fullbench.models.tools.fit import said, shown, words_in
+from fullbench.models.tools.fit import Weights, said, shown, words_in
 from fullbench.models.tools.notes import LINES, Notes
 from fullbench.models.tools.words import count_of, counted, labels_named, listed, numbers_in, plural
 
 Kind = Literal["count", "whether", "writing", "colours", "things"]
+WEIGHTS = Weights(thing=1.0, colour=0.3)
+"""What a thing and a colour count beside a word when an answer's understanding is rated."""
 MARGIN = 0.05
 """Answers whose worth differs by less than this tie."""
 UNKNOWN = "I cannot tell from what I know of the picture."
@@ -128,7 +130,7 @@ def understanding(notes: Notes, text: str) -> float:
 
     What no tool looked for counts neither way.
     """
-    there, told = shown(notes), said(text)
+    there, told = shown(notes, WEIGHTS), said(text, WEIGHTS)
     looked = {"thing": notes.seen is not None, "colour": notes.colours is not None}
     right = sum(weight for key, weight in there.items() if key in told)
     wrong = sum(weight for key, weight in told.items() if looked.get(key[0]) and key not in there)

@@ -27,7 +27,7 @@ def benchmark(name: str) -> Benchmark:
 
 def contestant(spec: str) -> Model:
     """The model that a spec such as `openai:gpt-4o?temperature=0` names."""
-    return _model(Spec.parse(spec), spec)
+    return registry.model(Spec.parse(spec), spec)
 
 
 def judge(spec: str) -> Judge:
@@ -48,14 +48,7 @@ def judge(spec: str) -> Judge:
         raise InputError(f"there is no judge or model {parsed.kind!r} (in {spec!r}). Installed: {', '.join(known)}")
     mine = {key: value for key, value in parsed.options.items() if key in _JUDGING}
     rest = {key: value for key, value in parsed.options.items() if key not in _JUDGING}
-    return _prompted(_model(Spec(parsed.kind, parsed.name, rest), spec), mine)
-
-
-def _model(parsed: Spec, spec: str) -> Model:
-    found = registry.load("models", parsed.kind)(parsed.name, parsed.options)
-    if not isinstance(found, Model):
-        raise InputError(f"the plugin of {spec!r} made no model: it lacks one of name, settings, price, answer")
-    return found
+    return _prompted(registry.model(Spec(parsed.kind, parsed.name, rest), spec), mine)
 
 
 def _prompted(model: Model, options: Mapping[str, str]) -> Judge:

@@ -7,14 +7,14 @@ note, things and writing too, with all that the text says.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any
 
 from fullbench.core.items import digest
 from fullbench.core.pictures import Picture
 from fullbench.models.tools.colours import HUES, LEAST, colours_named
-from fullbench.models.tools.fit import COLOUR, fit
+from fullbench.models.tools.fit import DEFAULT, Weights, fit
 from fullbench.models.tools.toolbox import Toolbox
 
 
@@ -44,6 +44,7 @@ class ToolMeasure:
     """The cosine of what the tools noted and what the text says, from 0 to 1: see `models.tools.fit`."""
 
     tools: Toolbox = field(default_factory=lambda: Toolbox.named("objects+text+colours"))
+    weights: Weights = DEFAULT
 
     @cached_property
     def name(self) -> str:
@@ -51,7 +52,7 @@ class ToolMeasure:
 
     @cached_property
     def settings(self) -> Mapping[str, Any]:
-        return {"tools": self.tools.versions, "bags": 1, "colour": COLOUR}
+        return {"tools": self.tools.versions, "bags": 1, **asdict(self.weights)}
 
     def fit(self, picture: Picture, text: str) -> float | None:
-        return fit(self.tools.notes(picture), text)
+        return fit(self.tools.notes(picture), text, self.weights)
