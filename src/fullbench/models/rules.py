@@ -109,8 +109,8 @@ def asked(notes: Notes, rng: random.Random) -> str:
     return rng.choice(questions) if questions else "What things are there in the picture?"
 
 
-def worth(query: Query, known: Answer, text: str) -> float:
-    """From 0 to 1: how far an answer agrees with what is known."""
+def worth(query: Query, known: Answer, text: str, *, some: bool = False) -> float:
+    """From 0 to 1: how far an answer agrees with what is known, which may be `some` of the colours and not all."""
     if query.kind == "count":
         numbers = numbers_in(text)
         given = count_of(text, query.labels[0])
@@ -122,6 +122,8 @@ def worth(query: Query, known: Answer, text: str) -> float:
         read = {word for line in mine for word in words_in(line)}
         return len(read & words_in(text)) / len(read) if read else float(_NO.search(text) is not None)
     named = colours_named(text) if query.kind == "colours" else set(labels_named(text))
+    if some and mine:
+        return len(mine & named) / len(mine)
     return 2 * len(mine & named) / (len(mine) + len(named)) if mine or named else 1.0
 
 
@@ -131,7 +133,7 @@ def understanding(notes: Notes, text: str) -> float:
     What no tool looked for counts neither way.
     """
     there, told = shown(notes, WEIGHTS), said(text, WEIGHTS)
-    looked = {"thing": notes.seen is not None, "colour": notes.colours is not None}
+    looked = {"thing": notes.seen is not None, "colour": notes.colours is not None and not notes.some_colours}
     right = sum(weight for key, weight in there.items() if key in told)
     wrong = sum(weight for key, weight in told.items() if looked.get(key[0]) and key not in there)
     return max(-1.0, (right - wrong) / sum(there.values())) if there else 0.0
@@ -158,7 +160,8 @@ def ruled(hearing: Hearing, notes: Notes) -> str:
     if hearing.by_understanding:
         worths = [understanding(notes, answer) for answer in hearing.answers]
     else:
-        worths = [0.0 if known is None else worth(query, known, answer) for answer in hearing.answers]
+        some = query.kind == "colours" and notes.some_colours
+        worths = [0.0 if known is None else worth(query, known, answer, some=some) for answer in hearing.answers]
     best = max(worths)
     close = [place for place, each in enumerate(worths) if each > best - MARGIN]
     if len(close) > 1:

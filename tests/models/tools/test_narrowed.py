@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from random import Random
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fullbench.core.hearings import Hearing
 from fullbench.models import rules
 from fullbench.models.rules import Query
 from fullbench.models.tools.fit import shown
@@ -46,6 +48,17 @@ def test_each_of_the_chain_knows_all_that_the_next_knows(seen, query):
             continue
         assert known is not None
         assert set(part) <= set(known) if isinstance(part, tuple) else part == known
+
+
+@settings(max_examples=400)
+@given(SEEN, st.permutations(range(len(CHAIN))), st.integers(0, 9))
+def test_nobody_is_ruled_down_for_knowing_more_than_another(seen, places, seed):
+    """Whoever reviews answers to its own question: what it does not know it does not hold against anybody."""
+    (one, two), reviewer = sorted(places[:2]), noted(CHAIN[places[2]], seen)
+    question = rules.asked(reviewer, Random(seed))
+    answers = tuple(rules.answered(question, noted(CHAIN[place], seen)) for place in (one, two))
+    for criterion in ("right", "how well it understands"):
+        assert not rules.ruled(Hearing(question, answers, criterion), reviewer).endswith("[[B]]")
 
 
 @pytest.mark.parametrize(

@@ -33,13 +33,15 @@ class Thing:
 class Notes:
     """What was noted. None where the tool did not look; empty where it looked and found nothing.
 
-    `kinds` is how sure it is of each kind of thing, where neither how many nor where is known.
+    `kinds` is how sure it is of each kind of thing, where neither how many nor where is known. With
+    `some_colours` those noted are some of those there, and say nothing against others.
     """
 
     objects: tuple[Thing, ...] | None = None
     text: tuple[str, ...] | None = None
     colours: Mapping[str, float] | None = None
     kinds: Mapping[str, float] | None = None
+    some_colours: bool = False
 
     @classmethod
     def of(cls, looks: Mapping[str, Any]) -> Notes:
@@ -51,6 +53,7 @@ class Notes:
             None if lines is None else tuple(lines),
             None if colours is None else dict(colours),
             None if kinds is None else dict(kinds),
+            "colour" in looks,
         )
 
     @property
