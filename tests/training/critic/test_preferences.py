@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from fullbench.training.critic.encoding import Encoder, encode, wrong_mark
+from fullbench.training.critic.folder import judge_in
 from fullbench.training.critic.preferences import Preferences, likelihoods
 from fullbench.training.critic.train import Training
 from tests.training.critic import tiny
@@ -14,7 +15,7 @@ from tests.training.critic.test_loop import ASKING, FEW, loaded, scored
 
 pytestmark = pytest.mark.slow
 torch = tiny.torch
-DPO = replace(FEW, kind="dpo", epochs=12, beta=0.5)
+DPO = replace(FEW, kind="dpo", epochs=30, beta=0.5)
 
 
 @pytest.fixture(scope="module")
@@ -47,12 +48,14 @@ def test_one_that_knows_how_often_marks_are_given_prefers_them():
 
 
 def test_what_was_learned_is_preferred_on_answers_held_back(base, tmp_path):
-    given = [replace(one, split="internal" if place >= 30 else "train") for place, one in enumerate(scored(40))]
+    given = [replace(one, split="internal" if place >= 60 else "train") for place, one in enumerate(scored(90))]
     training = Training(given, ASKING, DPO, str(base), tmp_path / "critic")
     assert training.run()
     table = training.preferences()
     (_, before, _), (_, after, gained), _ = table.rows
-    assert after.n == before.n == 10
-    assert after.value > 0.9
+    assert after.n == before.n == 30
+    assert after.low > 0.7
     assert gained.low > 0
+    judge = judge_in(tmp_path / "critic")
+    assert all(verdict.fault is None for verdict in judge.hear([one.case for one in given[60:]])), "it still rules"
     assert replace(training, settings=replace(DPO, kind="sft")).preferences() is None

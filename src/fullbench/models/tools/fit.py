@@ -20,14 +20,14 @@ from fullbench.models.tools.words import labels_named
 
 @dataclass(frozen=True)
 class Weights:
-    """What a thing and a colour weigh beside a word. Nearly every picture has grey, so colours weigh little.
+    """What a thing and a colour weigh beside a word; a colour of the picture by the root of its share as well.
 
     The defaults were chosen on real pictures and answers by `scripts/weigh.py`, which also says what such a choice is
     worth on pictures that it did not see.
     """
 
     thing: float = 1.0
-    colour: float = 0.3
+    colour: float = 1.0
 
 
 DEFAULT = Weights()

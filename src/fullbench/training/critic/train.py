@@ -148,7 +148,7 @@ class Training:
 
     def _objective(self, mean: float, deviation: float) -> Objective:
         if self.settings.kind == "dpo":
-            return Preference(self.settings.beta)
+            return Preference(self.settings.beta, self.settings.anchor)
         return Number(mean, deviation) if self.settings.kind == "scalar" else Words()
 
     def _claim(self) -> None:
