@@ -10,9 +10,11 @@ import typer
 from fullbench.cli.common import (
     DEFAULT_LEDGER,
     BudgetOption,
+    EngineOption,
     LedgerOption,
     PicturesOption,
     QuietOption,
+    asking_from,
     closing,
     say,
     stoppable,
@@ -33,6 +35,7 @@ def rerank(
     ledger: LedgerOption = DEFAULT_LEDGER,
     pictures: PicturesOption = None,
     budget: BudgetOption = None,
+    engine: EngineOption = None,
     quiet: QuietOption = False,
 ) -> int:
     """Put the responses to each item in order by one judge, and keep the best.
@@ -59,9 +62,18 @@ def rerank(
     given = list(read_responses(responses, items={item.id for item in asked}))
     cases = [replace(case, criterion=criterion) for case in rerank.cases(asked, given, form, trials=trials)]
     purse = plan.purse(budget, list(plan.models_of(who))) if budget is not None else None
-    with Ledger(ledger, pictures=pictures) as book, stoppable() as stop:
+    with asking_from(engine) as where, Ledger(ledger, pictures=pictures) as book, stoppable() as stop:
         with watching("verdicts", [who.name], len(cases), quiet=quiet) as watch:
-            tallies = hear([who], lambda _: cases, book, budget=purse, stop=stop, watch=watch)
+            tallies = hear(
+                [who],
+                lambda _: cases,
+                book,
+                engine=where,
+                specs={who.name: judge},
+                budget=purse,
+                stop=stop,
+                watch=watch,
+            )
         verdicts = list(book.verdicts([who.name], cases={case.key for case in cases}))
     ranked = rerank.rank(asked, given, cases, verdicts)
     kept = write_rows(out, rerank.rows(ranked, out, keep))

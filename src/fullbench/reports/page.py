@@ -21,7 +21,7 @@ from fullbench.core.items import Item, Response
 from fullbench.core.pictures import Picture
 from fullbench.core.results import EstimateLike, Table
 from fullbench.reports import charts
-from fullbench.reports.cells import decimals, is_fault, numeric, show, sort_value
+from fullbench.reports.cells import decimals, is_fault, notes, numeric, show, sort_value
 from fullbench.reports.charts import Chart
 
 if TYPE_CHECKING:
@@ -83,6 +83,10 @@ class _Grid:
     rows: list[list[_Cell]]
     chart: _Drawn | None
     source: list[tuple[str, str]]
+
+    @property
+    def notes(self) -> list[str]:
+        return notes(self.table)
 
     @property
     def folded(self) -> bool:
