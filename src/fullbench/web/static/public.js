@@ -96,8 +96,10 @@ if (zooms.length && typeof HTMLDialogElement === "function") {
 const topic = document.querySelector("[data-topic]");
 if (topic && location.protocol !== "file:" && typeof EventSource === "function") {
   let waiting = 0;
+  const later = (pause) => { waiting = waiting || setTimeout(renew, pause); };
   const renew = async () => {
     waiting = 0;
+    if (document.activeElement.matches("main :is(input, select, textarea)")) { later(2000); return; }
     const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
     if (!answer.ok) return;
     const fresh = new DOMParser().parseFromString(await answer.text(), "text/html").querySelector("main");
@@ -107,5 +109,5 @@ if (topic && location.protocol !== "file:" && typeof EventSource === "function")
     main.dataset.renewed = String(Number(main.dataset.renewed || 0) + 1);
   };
   const source = new EventSource(`/events?topic=${encodeURIComponent(topic.dataset.topic)}`);
-  source.addEventListener("message", () => { waiting = waiting || setTimeout(renew, 300); });
+  source.addEventListener("message", () => later(300));
 }
