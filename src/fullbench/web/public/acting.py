@@ -101,6 +101,7 @@ def all_panels(request: Request, _user: Organiser, connection: Database) -> HTML
     values: dict[str, Any] = {
         **views_of(request).common("panels"),
         "panels": panels.found(connection),
+        "rulings": panels.rulings(connection),
         "all_judges": names,
         "of": lambda panel: Filter(judge=panel.judge),
     }
@@ -121,6 +122,22 @@ def make_panel(
     made = panels.add(connection, name.strip(), rule, members)
     audit.write(connection, user, "panel made", made.judge, address=address_of(request))
     return redirect(request, "/panels", flash=key("The panel is made; its leaderboard will appear."))
+
+
+@router.post("/panels/close")
+def close_panel(request: Request, user: Organiser, connection: Database, *, name: Text) -> Response:
+    """Close a panel: it keeps what it ruled, and rules on nothing new."""
+    closed = panels.close(connection, name)
+    audit.write(connection, user, "panel closed", closed.judge, address=address_of(request))
+    return redirect(request, "/panels", flash=key("The panel is closed; it keeps what it ruled."))
+
+
+@router.post("/panels/delete")
+def delete_panel(request: Request, user: Organiser, connection: Database, *, name: Text) -> Response:
+    """Delete a panel that has ruled on nothing."""
+    gone = panels.remove(connection, name)
+    audit.write(connection, user, "panel deleted", gone.judge, address=address_of(request))
+    return redirect(request, "/panels", flash=key("The panel is deleted."))
 
 
 @router.post("/requests/{request_id}")

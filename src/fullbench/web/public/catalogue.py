@@ -62,9 +62,14 @@ def fill(
 def sole(engine: Engine) -> Iterator[Connection]:
     """A transaction that no second filler is in."""
     with writing(engine) as connection:
-        if connection.dialect.name == "postgresql":
-            connection.execute(select(func.pg_advisory_xact_lock(LOCK)))
+        turn(connection)
         yield connection
+
+
+def turn(connection: Connection) -> None:
+    """Wait until no filler is at work, and keep others waiting until this transaction ends."""
+    if connection.dialect.name == "postgresql":
+        connection.execute(select(func.pg_advisory_xact_lock(LOCK)))
 
 
 def forget(engine: Engine) -> None:

@@ -16,7 +16,7 @@ from fullbench.core.results import Cell
 from fullbench.ledger.store import Ledger
 from fullbench.reports import charts
 from fullbench.reports.cells import decimals, show
-from fullbench.web.public import boards, cards, hearing, listing, tables
+from fullbench.web.public import boards, cards, hearing, listing, panels, tables
 from fullbench.web.public.boards import Board, Heading, Linked
 from fullbench.web.public.filters import FAULT_WORDS, SHOWN_WORDS, Filter
 from fullbench.web.public.places import Places, judge_name
@@ -110,7 +110,9 @@ class Views:
         body = self._bodies.get((name, stamp, language), lambda: self._body(board, language))
         others = [one for one in boards.headings(connection) if one.name != name and not is_person(one.judge)]
         link = Filter(judge=board.judge, criterion=board.criterion)
-        return {**self.common("boards"), "board": board, "body": body, "others": others[:40], "link": link}
+        closed = _closed(connection, board.judge)
+        return {**self.common("boards"), "board": board, "body": body, "others": others[:40], "link": link,
+                "closed": closed}  # fmt: skip
 
     def _body(self, board: Board, language: Language) -> str:
         template = self.environment.get_template("public/sheets.html")
@@ -203,6 +205,7 @@ class Views:
             "sampled": 0,
             "total": 0,
             "sections": (),
+            "closed": _closed(connection, judge),
             "pending": found is None and not is_person(judge) and not is_panel(judge),
         }
         if found is None:
@@ -239,6 +242,12 @@ def _svg(linked: Linked, place: int) -> str | None:
         return f'width="{width:g}" height="{height:g}" viewBox="{-MARGIN} 0 {width:g} {height:g}"'
 
     return re.sub(r'width="([\d.]+)" height="([\d.]+)" viewBox="[^"]+"', wider, charts.svg(drawn), count=1)
+
+
+def _closed(connection: Connection, judge: str) -> float | None:
+    """When a judge that is a panel was closed."""
+    panel = panels.of(connection, judge)
+    return None if panel is None else panel.closed_at
 
 
 def totals(connection: Connection) -> Totals:
