@@ -32,6 +32,8 @@ SENSITIVE = "sensitive"
 """The tag of items and responses whose pictures are not shown unasked."""
 _LONG = 24
 _FOLDER = Path(__file__).parent / "templates"
+SORTING = _FOLDER / "sorting.js"
+"""The script that makes tables sortable, for whoever shows tables on pages."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +108,7 @@ def page(
     >>> "<h1>Judges</h1>" in page("Judges", "Who agrees with people?", [])
     True
     """
-    script = _file("page.js")
+    script = _file(SORTING.name) + _file("page.js")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     return _environment().get_template("page.html").render(
         title=title,

@@ -25,7 +25,7 @@ from fullbench.core.pictures import Picture
 from fullbench.ledger.store import Ledger
 from fullbench.reports.page import SENSITIVE, shrunk
 from fullbench.web.database import engine_for, reading, upgrade
-from fullbench.web.pages import FOLDER, environment
+from fullbench.web.pages import environment, static_file
 from fullbench.web.public import boards, cards, listing, tables, updater
 from fullbench.web.public.boards import Linked
 from fullbench.web.public.filters import Filter
@@ -37,7 +37,7 @@ from fullbench.web.public.views import Views
 from fullbench.web.words import Language, translate
 
 MARKER = "fullbench-site.json"
-STATIC = ("app.css", "public.css", "public.js", "site.js", "icon.svg")
+STATIC = ("app.css", "public.css", "sorting.js", "public.js", "site.js", "icon.svg")
 WHOLE = {"image/png": "png", "image/jpeg": "jpg", "image/webp": "webp", "image/gif": "gif"}
 LARGE = 1920
 
@@ -194,7 +194,7 @@ class _Site:
 
     def _static(self) -> None:
         for name in STATIC:
-            self._file(f"static/{name}", (FOLDER / "static" / name).read_bytes())
+            self._file(f"static/{name}", static_file(name).read_bytes())
 
     def _charts(self, name: str, all_tables: Sequence[Linked]) -> None:
         for table, linked in enumerate(all_tables if self.below.drawing else ()):
