@@ -28,6 +28,7 @@ from fullbench.web.public.rows import (
     set_state,
     version,
 )
+from fullbench.web.public.rulings import Flags
 
 TITLE = 300
 Once = tuple[str, str, int]
@@ -151,10 +152,7 @@ class Batch:
             "first_id": shown[0] if len(shown) <= 2 else None,
             "second_id": shown[1] if pair else None,
             "value": value_of(verdict.marks),
-            "split": 0,
-            "swapped": 0,
-            "met": 0,
-            "opposed": 0,
+            **dict.fromkeys(Flags._fields, 0),
         }
 
     def _count(self, rows: Sequence[Row], entered: Sequence[Verdict]) -> None:

@@ -10,10 +10,10 @@ from fastapi.responses import HTMLResponse, Response
 from fullbench.ledger.store import Ledger
 from fullbench.web.guard import Database, Reader, ledger_of
 from fullbench.web.pages import environment, language_of, render
-from fullbench.web.public import blindness
+from fullbench.web.public import blindness, listing
 from fullbench.web.public.filters import Filter
 from fullbench.web.public.places import Served
-from fullbench.web.public.views import Views, with_hidden
+from fullbench.web.public.views import Views
 from fullbench.web.words import key
 
 router = APIRouter(include_in_schema=False)
@@ -92,7 +92,7 @@ def verdicts(
         "older": f"/verdicts?{wanted.address(before=found.older)}" if found.older is not None else None,
         "newer": f"/verdicts?{wanted.address(after=found.newer)}" if found.newer is not None else None,
     }
-    return page(request, "public/verdicts.html", {**values, **turned, **with_hidden(found, keys)})
+    return page(request, "public/verdicts.html", {**values, **turned, "page": listing.hiding(found, keys, wanted)})
 
 
 @router.get("/cases/{case_key}")

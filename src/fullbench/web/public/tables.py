@@ -78,6 +78,10 @@ verdicts = Table(
     Column("swapped", SmallInteger, nullable=False),
     Column("met", SmallInteger, nullable=False),
     Column("opposed", SmallInteger, nullable=False),
+    Column("both", SmallInteger, nullable=False, server_default="0"),
+    Column("again", SmallInteger, nullable=False, server_default="0"),
+    Column("decided", SmallInteger, nullable=False, server_default="0"),
+    Column("clear", SmallInteger, nullable=False, server_default="0"),
     Column("place", BigInteger),
     UniqueConstraint("case_id", "judge_id", "trial", name="public_verdicts_once"),
     Index("public_verdicts_judge", "judge_id", "id"),
@@ -94,7 +98,9 @@ verdicts = Table(
 choice among several, 2 for a ranking.
 `value` is the mark of a single response, or who of two won (1, 0.5, 0 for `first_id`). `split`: two judges rule
 against each other in this meeting; `swapped`: the same judge names another winner in another order; `met`: people
-ruled on the same responses; `opposed`: and against this verdict. `place` is its place in the ledger; empty for a
+ruled on the same responses; `opposed`: and against this verdict; `clear`: and people name a winner. `decided`: this
+verdict names a winner; `both`: the same judge heard the pair in both orders; `again`: it heard the case more than
+once. `place` is its place in the ledger; empty for a
 panel's ruling, and for what was entered before places were kept.
 """
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
@@ -271,9 +271,3 @@ def _best(board: Board) -> list[tuple[str, str, str]]:
         digits = 2 if column is None else decimals(table.column(table.columns[column]))
         made.append((show(row[0]), show(row[1]), show(figure, digits)))
     return made
-
-
-def with_hidden(page: listing.Page, keys: set[str]) -> Mapping[str, Any]:
-    """A page of lines of which some must not say how the judge ruled."""
-    lines = [one.bare() if one.case in keys else one for one in page.lines]
-    return {"page": listing.Page(lines, page.older, page.newer)}

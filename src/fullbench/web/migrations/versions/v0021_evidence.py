@@ -1,4 +1,7 @@
-"""What a request needs to go on after a server died, and panels that can be closed."""
+"""What a request needs to go on after a server died, panels that can be closed, and more marks on verdicts.
+
+The marks of verdicts that are there, boards and cards are computed again.
+"""
 
 from __future__ import annotations
 
@@ -17,3 +20,8 @@ def upgrade() -> None:
     op.add_column("public_panels", sa.Column("closed_at", sa.Float))
     op.add_column("public_panels", sa.Column("closed_place", sa.BigInteger))
     op.add_column("public_verdicts", sa.Column("place", sa.BigInteger))
+    for name in ("both", "again", "decided", "clear"):
+        op.add_column("public_verdicts", sa.Column(name, sa.SmallInteger, nullable=False, server_default="0"))
+    op.execute("DELETE FROM public_dirty")
+    op.execute("INSERT INTO public_dirty (meeting_id) SELECT id FROM public_meetings")
+    op.execute("DELETE FROM public_boards")
