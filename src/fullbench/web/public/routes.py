@@ -14,7 +14,7 @@ from fullbench.web.public import blindness, listing
 from fullbench.web.public.filters import Filter
 from fullbench.web.public.places import Served
 from fullbench.web.public.views import Views
-from fullbench.web.words import key
+from fullbench.web.words import Language, key
 
 router = APIRouter(include_in_schema=False)
 """The pages that are read."""
@@ -65,12 +65,14 @@ def chart(
     request: Request,
     _user: Reader,
     connection: Database,
+    *,
     name: Name,
     table: Annotated[int, Path(ge=0, le=999)],
     place: Annotated[int, Path(ge=0, le=9)],
+    language: Annotated[Language, Query(alias="in")] = "en",
 ) -> Response:
     """A chart, kept for ever under the stamp of what it was made from."""
-    drawn = views_of(request).chart(connection, name, table, place)
+    drawn = views_of(request).chart(connection, name, (table, place), language)
     if drawn is None:
         raise HTTPException(404, key("There is no such page, or not yet."))
     lasting = "private, max-age=31536000, immutable" if request.url.query.startswith("v=") else "no-cache"
@@ -121,10 +123,10 @@ def case(request: Request, user: Reader, connection: Database, case_key: Key) ->
 @router.get("/judges")
 def judges(request: Request, _user: Reader, connection: Database) -> HTMLResponse:
     """All judges."""
-    return page(request, "public/judges.html", views_of(request).judges(connection))
+    return page(request, "public/judges.html", views_of(request).judges(connection, language_of(request)))
 
 
 @router.get("/judges/{name}")
 def judge(request: Request, _user: Reader, connection: Database, name: Name) -> HTMLResponse:
     """A judge's card."""
-    return page(request, "public/judge.html", views_of(request).judge(connection, name))
+    return page(request, "public/judge.html", views_of(request).judge(connection, name, language_of(request)))

@@ -193,7 +193,9 @@ def given(request: Request, user: Annotator, study_id: str, page: Page = 1) -> H
     with reading(engine_of(request)) as connection:
         study = study_of(connection, study_id)
         rows, more = desk.given(connection, study, user.id, page)
-    return render(request, "work/votes.html", study=study, rows=rows, page=page, more=more)
+    return render(
+        request, "work/votes.html", study=study, rows=rows, page=page, more=more, written=desk.WRITTEN
+    )  # fmt: skip
 
 
 @router.get("/work/{study_id}/votes/{lease}")
