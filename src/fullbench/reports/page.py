@@ -23,6 +23,7 @@ from fullbench.core.results import EstimateLike, Table
 from fullbench.reports import charts
 from fullbench.reports.cells import decimals, is_fault, numeric, show, sort_value
 from fullbench.reports.charts import Chart
+from fullbench.reports.drawing import GRID, INK, MUTED
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -261,7 +262,7 @@ def _draw(drawn: Chart) -> _Drawn:
         text = charts.svg(drawn)
     except MissingExtra as error:
         return _Drawn(drawn.alt, missing=str(error))
-    for colour, name in ((charts.INK, "ink"), (charts.MUTED, "muted"), (charts.GRID, "line"), (charts.PAPER, "paper")):
+    for colour, name in ((INK, "ink"), (MUTED, "muted"), (GRID, "line"), (charts.PAPER, "paper")):
         for where in ("fill", "stroke"):
             text = text.replace(f'{where}="{colour}"', f'{where}="var(--{name})"')
     return _Drawn(drawn.alt, text)

@@ -19,7 +19,7 @@ from fullbench.web.guard import Annotator, engine_of
 from fullbench.web.pages import redirect, render
 from fullbench.web.words import key
 from fullbench.web.work import desk, live, queue, studies, voting
-from fullbench.web.work.kinds import LONGEST
+from fullbench.web.work.forms import LONGEST
 from fullbench.web.work.markup import guidelines
 from fullbench.web.work.queue import Desk, Gone, Lease, Nothing
 from fullbench.web.work.showing import show
