@@ -35,7 +35,9 @@ def decode(picture: Picture, *, pixels: int = PIXELS) -> Image:
             if (frames := getattr(image, "n_frames", 1)) > 1:
                 raise Unscorable(f"the picture is animated ({frames} frames); give the one frame to be scored")
             image.load()
-            return ImageOps.exif_transpose(_flat(image))
+            flat = _flat(image)
+            ImageOps.exif_transpose(flat, in_place=True)
+            return flat
     except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
         raise Unscorable(f"the picture claims more pixels than are read ({error})") from error
     except (OSError, SyntaxError, ValueError, EOFError) as error:
@@ -57,9 +59,14 @@ def _bytes(picture: Picture) -> bytes:
 
 
 def _flat(image: Image) -> Image:
-    """In three colours of eight bits, with the EXIF of the original."""
+    """In three colours of eight bits, with the EXIF of the original; no copy is made of what is so already.
+
+    A copy holds the interpreter's lock, and with it every other thread that decodes.
+    """
     from PIL import Image as Images
 
+    if image.mode == "RGB" and "transparency" not in image.info:
+        return image
     exif = image.getexif()
     if image.mode.startswith("I") or image.mode == "F":
         flat = _eight_bits(image)
