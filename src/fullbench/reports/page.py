@@ -23,6 +23,7 @@ from fullbench.core.results import EstimateLike, Table
 from fullbench.reports import charts
 from fullbench.reports.cells import decimals, is_fault, notes, numeric, show, sort_value
 from fullbench.reports.charts import Chart
+from fullbench.reports.drawing import GRID, INK, MUTED
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -32,6 +33,8 @@ SENSITIVE = "sensitive"
 """The tag of items and responses whose pictures are not shown unasked."""
 _LONG = 24
 _FOLDER = Path(__file__).parent / "templates"
+SORTING = _FOLDER / "sorting.js"
+"""The script that makes tables sortable, for whoever shows tables on pages."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +113,7 @@ def page(
     >>> "<h1>Judges</h1>" in page("Judges", "Who agrees with people?", [])
     True
     """
-    script = _file("page.js")
+    script = _file(SORTING.name) + _file("page.js")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     return _environment().get_template("page.html").render(
         title=title,
@@ -263,7 +266,7 @@ def _draw(drawn: Chart) -> _Drawn:
         text = charts.svg(drawn)
     except MissingExtra as error:
         return _Drawn(drawn.alt, missing=str(error))
-    for colour, name in ((charts.INK, "ink"), (charts.MUTED, "muted"), (charts.GRID, "line"), (charts.PAPER, "paper")):
+    for colour, name in ((INK, "ink"), (MUTED, "muted"), (GRID, "line"), (charts.PAPER, "paper")):
         for where in ("fill", "stroke"):
             text = text.replace(f'{where}="{colour}"', f'{where}="var(--{name})"')
     return _Drawn(drawn.alt, text)

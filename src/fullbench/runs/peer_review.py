@@ -15,7 +15,7 @@ from fullbench.benchmarks.upme.reviews import GAMMA, Gamma
 from fullbench.core.cases import Case, Orders, Usage
 from fullbench.core.errors import InputError
 from fullbench.core.items import Item, Response
-from fullbench.core.models import Judge, Model
+from fullbench.core.models import Judge, Model, takes_schemas
 from fullbench.core.pictures import SUFFIXES, Picture
 from fullbench.core.record import Record
 from fullbench.core.results import Cell, Table
@@ -97,7 +97,9 @@ class PeerReview:
 
     `reviews` asks for an even part of the full design. `families` (contestant to family) keeps reviewers from their own
     kin. `correlation` and `truth` are heard beside the reviewers: how well each answer fits its picture, and who is
-    right where that is known.
+    right where that is known. With `constrained` every reviewer whose server can hold it to a form of ruling is held to
+    it, and named so. With `best_first` the contestants are named in their true order, and the ranking is
+    compared with it.
     """
 
     contestants: Sequence[Model]
@@ -106,13 +108,17 @@ class PeerReview:
     families: Mapping[str, str] | None = None
     orders: Orders = "shuffled"
     mode: Mode = "analyze"
+    constrained: bool = False
     correlation: Judge | None = None
     gamma: Gamma = field(default_factory=lambda: GAMMA)
     truth: Judge | None = None
+    best_first: bool = False
     seed: int = 0
     slots: Sequence[design.Slot] = field(init=False)
 
     def __post_init__(self) -> None:
+        if self.constrained and not any(map(takes_schemas, self.contestants)):
+            raise InputError("no contestant can be held to a form of ruling: leave 'constrained' out")
         names = [model.name for model in self.contestants]
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
@@ -126,7 +132,8 @@ class PeerReview:
 
     def judge(self, model: Model) -> PromptedJudge:
         """A contestant as reviewer."""
-        return PromptedJudge(model, mode=self.mode, criteria=asking.CRITERIA)
+        held = self.constrained and takes_schemas(model)
+        return PromptedJudge(model, mode=self.mode, criteria=asking.CRITERIA, constrained=held)
 
     def plan(self) -> Table:
         """How many calls each contestant would be asked for at most, before any is made."""
@@ -254,7 +261,8 @@ class PeerReview:
         """Rankings, reviewers, convergence, ablations; nothing where no review was kept yet."""
         from fullbench.benchmarks.upme.tables import tables
 
-        return tables(record, gamma=self.gamma, seed=self.seed) if len(record) else []
+        known = self.names if self.best_first else None
+        return tables(record, gamma=self.gamma, seed=self.seed, best_first=known) if len(record) else []
 
     def _costs(self, steps: Mapping[str, Sequence[Tally]]) -> Table:
         rows: list[list[Cell]] = []
