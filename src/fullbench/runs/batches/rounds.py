@@ -169,7 +169,7 @@ class Rounds:
                 batch = server.create(order)
             except Unsure as unsure:
                 doubt = unsure.why
-                server.sleep(server.model.limits.backoff * attempt)
+                server.sleep(server.model.limits.backoff * (attempt + 1))
             else:
                 return folder.now(replace(folder.state, stage="submitted", batch=batch, status="submitted", sure=True))
         raise ModelError(f"the batch {folder.path.name} was not created ({doubt}); the same command goes on from here")
