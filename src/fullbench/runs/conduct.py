@@ -48,9 +48,10 @@ class Conductor:
         for spec in study.ballots:
             ballot(spec)
         self.benchmark: Benchmark | None = specs.benchmark(study.benchmark) if study.benchmark else None
-        self.judges: list[Judge] = [specs.judge(spec) for spec in study.judges]
+        worded = [specs.in_words_of(study.benchmark, spec) if study.benchmark else spec for spec in study.judges]
+        self.judges: list[Judge] = [specs.judge(spec) for spec in worded]
         self.contestants: list[Model] = [specs.contestant(spec) for spec in study.contestants]
-        judging = {judge.name: spec for judge, spec in zip(self.judges, study.judges, strict=True)}
+        judging = {judge.name: spec for judge, spec in zip(self.judges, worded, strict=True)}
         answering = {model.name: spec for model, spec in zip(self.contestants, study.contestants, strict=True)}
         self.specs: dict[str, str] = {**judging, **answering}
         if isinstance(self.benchmark, Staffed):
