@@ -20,6 +20,7 @@ from fullbench.core.errors import MissingExtra
 from fullbench.core.items import Item, Response
 from fullbench.core.pictures import Picture
 from fullbench.core.results import EstimateLike, Table
+from fullbench.pixels import eight_bits, transparent, upright
 from fullbench.reports import charts
 from fullbench.reports.cells import decimals, is_fault, numeric, show, sort_value
 from fullbench.reports.charts import Chart
@@ -138,16 +139,17 @@ def shrunk(picture: Picture, *, size: int, veiled: bool = False) -> bytes | None
 
     A veiled one is eight by eight pixels made large: it holds colours, and nothing that could be made out.
     """
-    from PIL import Image, UnidentifiedImageError
+    from PIL import Image
 
     try:
         with Image.open(io.BytesIO(picture.data())) as image:
             image.draft("RGB", (size, size))
-            small = image.convert("RGBA" if "A" in image.getbands() or "transparency" in image.info else "RGB")
+            seen = eight_bits(upright(image))
+            small = seen.convert("RGBA" if transparent(seen) else "RGB")
             small.thumbnail((size, size))
             if veiled:
                 small = small.resize((8, 8), Image.Resampling.BOX).resize(small.size, Image.Resampling.BICUBIC)
-    except (UnidentifiedImageError, OSError, ValueError, Image.DecompressionBombError):
+    except (OSError, SyntaxError, ValueError, EOFError, Image.DecompressionBombError):
         return None
     out = io.BytesIO()
     small.save(out, "WEBP", quality=80)

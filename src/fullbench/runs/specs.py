@@ -13,7 +13,8 @@ from fullbench.core.models import Judge, Model
 from fullbench.registry import Spec
 
 _JUDGING = {
-    "mode", "sight", "reference", "language", "steps", "resample", "form", "wording", "template", "label", "reader",
+    "mode", "sight", "reference", "language", "steps", "resample", "form", "sees", "wording", "template", "label",
+    "reader",
 }  # fmt: skip
 
 
@@ -33,9 +34,9 @@ def contestant(spec: str) -> Model:
 def judge(spec: str) -> Judge:
     """The judge that a spec names: one that is installed (`length`), or a model asked to rule.
 
-    A model takes these options beside its own: mode, sight, reference, language, steps, resample, form, wording (the
-    name of a benchmark, in whose words it is asked), template, label, and reader (the spec of a second, cheaper model
-    that reads what the first one's reply could not make plain).
+    A model takes these options beside its own: mode, sight, reference, language, steps, resample, form, sees, wording
+    (the name of a benchmark, in whose words it is asked), template, label, and reader (the spec of a second, cheaper
+    model that reads what the first one's reply could not make plain).
     """
     parsed = Spec.parse(spec)
     if parsed.kind in registry.names("judges"):
@@ -79,8 +80,7 @@ def _prompted(model: Model, options: Mapping[str, str]) -> Judge:
     given |= {key: options[key] for key in ("mode", "sight", "language", "form", "label") if key in options}
     if "reference" in options:
         given["reference"] = _yes(options["reference"], "reference")
-    if "resample" in options:
-        given["resample"] = _whole(options["resample"], "resample")
+    given |= {key: _whole(options[key], key) for key in ("resample", "sees") if key in options}
     if "steps" in options:
         given["steps"] = tuple(options["steps"].split(","))
     if "template" in options:
