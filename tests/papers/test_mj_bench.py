@@ -12,7 +12,17 @@ import pytest
 from fullbench.benchmarks.mj_bench import genai
 from fullbench.benchmarks.mj_bench.bench import genai_bench, mj_bench
 from fullbench.benchmarks.mj_bench.cells_bias import BY_AXIS
-from fullbench.benchmarks.mj_bench.names import ALIGNMENT, AXES, BLUR, CLOSED, DISTORTION, OPEN, SCORE_MODELS
+from fullbench.benchmarks.mj_bench.names import (
+    ALIGNMENT,
+    AXES,
+    BLUR,
+    CLOSED,
+    DISTORTION,
+    OPEN,
+    SCALES,
+    SCORE_MODELS,
+    TWO_PICTURES,
+)
 from fullbench.benchmarks.mj_bench.published import printed
 from fullbench.core.reproduced import Reproduced, Reproduction
 
@@ -124,6 +134,10 @@ def test_every_family_of_mj_bench_is_complete(made: Reproduction):
             assert members[f"vlm/Table {table}/{judge}"] == {*DISTORTION, *averages}
         for table in (9, 10, 11):
             assert members[f"vlm/Table {table} toxicity/{judge}"] == {"toxic"}
+        assert members[f"vlm/Table 5/{judge}"] == set(SCALES)
+    for judge in TWO_PICTURES:
+        asked = {f"{about}_{way}" for about in ("alignment", "safety", "artifacts") for way in ("single", "pair")}
+        assert members[f"vlm/Table 4/{judge}"] == asked
     for judge in CLOSED:
         assert members[f"vlm/Table 6/{judge}"] == {*ALIGNMENT, *averages}
         assert members[f"vlm/Table 3/{judge}"] == {"alignment_no_tie"}
