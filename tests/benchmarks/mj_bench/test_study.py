@@ -10,9 +10,10 @@ from fullbench.benchmarks.mj_bench import asking
 from fullbench.core.errors import InputError
 from fullbench.ledger.store import Ledger
 from fullbench.runs import specs
+from tests.benchmarks.mj_bench.test_sources import released
 from tests.cli.test_judge import cli, data
 
-__all__ = ["cli", "data"]
+__all__ = ["cli", "data", "released"]
 
 
 @pytest.fixture
@@ -62,3 +63,21 @@ def test_wording_is_part_of_a_judges_name_and_can_be_had_anywhere():
     assert specs.in_words_of("court", "offline:echo") == "offline:echo"
     with pytest.raises(InputError, match="no wording of its own"):
         specs.judge("offline:echo?wording=court")
+
+
+def test_a_study_of_the_released_data_needs_nothing_else(cli, released):
+    """Pictures and labels come with the data; broken pairs are faults of their own, and what was odd is shown."""
+    (released / "released").mkdir()
+    for file in [*released.glob("*.png"), *released.glob("*.jsonl")]:
+        file.rename(released / "released" / file.name)
+    (released / "study.toml").write_text(
+        'name = "s"\nbenchmark = "mjbench"\ndata = "released"\njudges = ["picture:sharpness"]\nreport = "r.html"\n'
+    )
+    code, out, err = cli("run", "study.toml", "--quiet")
+    assert code == 0, err
+    assert "half of a pair is missing: the pair is left out" in out
+    assert "the same picture is shown twice" in out
+    assert "the picture has no bytes" in out
+    assert "human" in out
+    page = (released / "r.html").read_text(encoding="utf-8")
+    assert "What was odd in the data" in page
