@@ -58,6 +58,14 @@ def upright(image: Image) -> Image:
         return image
 
 
+def veiled(image: Image) -> Image:
+    """A picture as it is shown unasked when it is sensitive: four by four colours made large, and no shapes."""
+    from PIL import Image as Images
+
+    small = image.resize((4, 4), Images.Resampling.BOX)
+    return small.resize(image.size, Images.Resampling.BICUBIC)
+
+
 def turned(data: bytes) -> bool:
     """Whether a picture's EXIF asks for it to be turned before it is seen. Not every server reads that."""
     if b"Exif" not in data[:65_536]:

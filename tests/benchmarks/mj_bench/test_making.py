@@ -18,13 +18,13 @@ from fullbench.benchmarks.mj_bench.making.pictures import (
     fingerprint,
     keep,
     near_duplicates,
-    veiled,
     verify,
 )
 from fullbench.benchmarks.mj_bench.making.prompts import grid, sanitise
 from fullbench.core.errors import InputError
 from fullbench.core.pictures import Picture
 from fullbench.models.offline import OfflineModel
+from fullbench.pixels import veiled
 from tests.judges.scorers.making import texture
 
 
