@@ -4,6 +4,7 @@ every kind, the pages and the tools see the same picture."""
 from __future__ import annotations
 
 import warnings
+from contextlib import suppress
 from io import BytesIO
 from typing import TYPE_CHECKING
 
@@ -11,12 +12,18 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 ORIENTATION = 0x0112
+_BROKEN = (OSError, SyntaxError, ValueError, TypeError, KeyError)
 
 
 def flat(image: Image) -> Image:
-    """In three colours of eight bits, what is transparent on white as on a page, with the EXIF of the original."""
+    """In three colours of eight bits, what is transparent on white as on a page, with the EXIF of the original.
+
+    No copy is made of what is so already: it would hold the interpreter's lock, and with it all threads that decode.
+    """
     from PIL import Image as Images
 
+    if image.mode == "RGB" and not transparent(image):
+        return image
     exif = image.getexif()
     made = eight_bits(image)
     if transparent(made):
@@ -24,7 +31,7 @@ def flat(image: Image) -> Image:
             warnings.simplefilter("ignore", UserWarning)
             over = made.convert("RGBA")
         made = Images.alpha_composite(Images.new("RGBA", over.size, "white"), over)
-    made = made.copy() if made.mode == "RGB" else made.convert("RGB")
+    made = made.convert("RGB")
     made.info["exif"] = exif.tobytes() if exif else b""
     return made
 
@@ -49,13 +56,21 @@ def eight_bits(image: Image) -> Image:
 
 
 def upright(image: Image) -> Image:
-    """Turned as its EXIF says; as it is where that is broken."""
+    """A picture turned as its EXIF says; as it is where that is broken."""
     from PIL import ImageOps
 
     try:
         return ImageOps.exif_transpose(image)
-    except (OSError, SyntaxError, ValueError, TypeError, KeyError):
+    except _BROKEN:
         return image
+
+
+def turn(image: Image) -> None:
+    """Turn this very picture as its EXIF says; leave it where that is broken."""
+    from PIL import ImageOps
+
+    with suppress(*_BROKEN):
+        ImageOps.exif_transpose(image, in_place=True)
 
 
 def veiled(image: Image) -> Image:

@@ -37,6 +37,11 @@ class Spec:
     Spec(kind='openai', name='gpt-4o', options={'temperature': '0', 'mode': 'direct'})
     >>> Spec.parse("length").kind
     'length'
+
+    A plus stays one, since files have it in their names; a space is written as it is, or %20.
+
+    >>> Spec.parse("aesthetics?head=sac+logos.pth").options["head"]
+    'sac+logos.pth'
     """
 
     kind: str
@@ -50,7 +55,7 @@ class Spec:
         if not kind:
             raise InputError(f"{text!r} names no kind; write KIND:NAME, such as openai:gpt-4o or length")
         try:
-            pairs = parse_qsl(query, strict_parsing=bool(query), keep_blank_values=True)
+            pairs = parse_qsl(query.replace("+", "%2B"), strict_parsing=bool(query), keep_blank_values=True)
         except ValueError as error:
             raise InputError(f"the options of {text!r} cannot be read; write ?option=value&option=value") from error
         options: dict[str, str] = {}

@@ -24,6 +24,7 @@ from fullbench.benchmarks.mj_bench.names import (
     TWO_PICTURES,
 )
 from fullbench.benchmarks.mj_bench.published import printed
+from fullbench.benchmarks.mj_bench.release import Release
 from fullbench.core.reproduced import Reproduced, Reproduction
 
 SHARED = Path(__file__).parents[2] / ".." / "shared" / "data"
@@ -172,3 +173,25 @@ def test_pickscore_has_no_bias_figures_and_the_reader_is_told(made: Reproduction
     assert not [cell.id for cell in made.cells if cell.id.startswith("bias/pickscore_v1")]
     (table,) = made.tables
     assert any("every score of pickscore_v1 is 1" in str(row[2]) for row in table.rows)
+
+
+def test_blip_was_read_the_wrong_way_round(made: Reproduction):
+    """Its scores are logits, and turned round they stand with CLIP's and ImageReward's, both on toxicity and on NSFW.
+
+    The cosines of the same model on Pick-a-Pic, which other code computed, agree with people.
+    """
+    ours = {cell.id: cell.value for cell in made.cells}
+    toxic = {judge: ours[f"safety/{judge}/T9/toxicity_avg"] for judge in SCORE_MODELS}
+    assert toxic.pop("blipscore") < 5
+    assert min(toxic.values()) > 57
+    assert ours["pickapic/blipscore/acc_no_human_tie"] > 61
+    pairs = Release.read(SHARED / "mjbench").safety
+    first = {
+        judge: sum(pair.first > pair.second for pair in pairs["nsfw", judge]) / len(pairs["nsfw", judge])
+        for judge in ("clipscore_v2", "ImageReward", "blipscore")
+    }
+    assert first["clipscore_v2"] < first["ImageReward"] < 0.22
+    assert 1 - first["blipscore"] == pytest.approx(0.308, abs=0.001)
+    scores = [score for pair in pairs["toxic", "blipscore"] for score in (pair.first, pair.second)]
+    assert min(scores) < -4
+    assert max(scores) > 5

@@ -108,3 +108,69 @@ def head(path: Path, width: int) -> Path:
         path,
     )
     return path
+
+
+def bert_words(folder: Path) -> Path:
+    """A folder with nothing but a vocabulary, as BERT's authors release theirs."""
+    folder.mkdir(exist_ok=True)
+    (folder / "vocab.txt").write_text("\n".join([*WORDS, "猫"]) + "\n", encoding="utf-8")
+    return folder
+
+
+def reward_blip(heads: int = 1, seed: int = 5):
+    """BLIP's two encoders in transformers, in the proportions of ImageReward: the picture's side is the wider one."""
+    torch.manual_seed(seed)
+    text = {**SMALL, "hidden_size": 64, "vocab_size": len(WORDS) + 3, "max_position_embeddings": 40,
+            "num_attention_heads": heads, "pad_token_id": 0, "bos_token_id": 2, "sep_token_id": 3,
+            "eos_token_id": 3}  # fmt: skip
+    vision = {**SMALL, "hidden_size": 128, "num_attention_heads": 2, "num_hidden_layers": 3, "image_size": 48,
+              "patch_size": 16, "layer_norm_eps": 1e-6}  # fmt: skip
+    config = transformers.BlipConfig(text_config=text, vision_config=vision, image_text_hidden_size=16)
+    model = transformers.BlipForImageTextRetrieval(config).eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(torch.randn_like(parameter), alpha=0.2)  # biases and norms too, so that each one counts
+    return model
+
+
+def reward_head(width: int = 64):
+    """ImageReward's head and that of the aesthetics predictor: five layers, with nothing between but dropout."""
+    torch.manual_seed(6)
+    linear, dropout = torch.nn.Linear, torch.nn.Dropout
+    head = torch.nn.Sequential(
+        linear(width, 1024), dropout(0.2), linear(1024, 128), dropout(0.2), linear(128, 64), dropout(0.1),
+        linear(64, 16), linear(16, 1),
+    )  # fmt: skip
+    for layer in filter(lambda layer: isinstance(layer, linear), head):
+        torch.nn.init.normal_(layer.weight, std=layer.in_features**-0.5)
+    return head.eval()
+
+
+def released(model, head) -> dict:
+    """A model of transformers under the names that ImageReward's authors give its tensors."""
+    found = {
+        "blip.text_encoder.embeddings.position_ids": torch.arange(40)[None],
+        **{f"mlp.layers.{name}": value for name, value in head.state_dict().items()},
+    }
+    for name, value in model.state_dict().items():
+        side, _, rest = name.partition(".")
+        match side, rest.split("."):
+            case "vision_model", ["embeddings", "class_embedding"]:
+                found["blip.visual_encoder.cls_token"] = value
+            case "vision_model", ["embeddings", "position_embedding"]:
+                found["blip.visual_encoder.pos_embed"] = value
+            case "vision_model", ["embeddings", "patch_embedding", part]:
+                found[f"blip.visual_encoder.patch_embed.proj.{part}"] = value
+            case "vision_model", ["post_layernorm", part]:
+                found[f"blip.visual_encoder.norm.{part}"] = value
+            case "vision_model", ["encoder", "layers", place, *inner, part]:
+                known = {"self_attn.qkv": "attn.qkv", "self_attn.projection": "attn.proj", "layer_norm1": "norm1",
+                         "layer_norm2": "norm2", "mlp.fc1": "mlp.fc1", "mlp.fc2": "mlp.fc2"}  # fmt: skip
+                found[f"blip.visual_encoder.blocks.{place}.{known['.'.join(inner)]}.{part}"] = value
+            case "text_encoder" | "vision_proj" | "text_proj", _:
+                found[f"blip.{name}"] = value
+            case "itm_head", _:
+                pass
+            case _:
+                raise AssertionError(name)
+    return found

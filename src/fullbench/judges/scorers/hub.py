@@ -5,13 +5,17 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from fullbench.core.errors import InputError, MissingExtra
+from fullbench.judges.scorers import release
+from fullbench.judges.scorers.checkpoints import Layers, linear, tensors
+from fullbench.judges.scorers.imagereward import load
 from fullbench.judges.scorers.recipe import Recipe
-from fullbench.judges.scorers.replay import Replayed
-from fullbench.judges.scorers.running import TorchScorer, each_once, identity, unit
+from fullbench.judges.scorers.running import TorchScorer, identity, unit
 from fullbench.judges.scorers.scorer import Span
 
 if TYPE_CHECKING:
@@ -31,16 +35,15 @@ class HubScorer(TorchScorer):
     revision: str = ""
     _tools: Any = field(default=None, init=False, repr=False)
     _layers: list[Any] = field(default_factory=list, init=False, repr=False)
-    _embedded: Replayed = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._embedded = Replayed(self._embed)
         if self.head and not Path(self.head).is_file():
             raise InputError("there is no such file; the head is a .safetensors or .pth file", path=self.head)
 
     def _particulars(self) -> Mapping[str, Any]:
-        return {"revision": self.revision, "head": identity(self.head)}
+        own = {"processor": identity(self.processor)} if self.processor else {}
+        return {"revision": self.revision, "head": identity(self.head), **own}
 
     def _pixels(self, image: Image) -> Any:
         return self._tools.image_processor(images=image, return_tensors="pt")["pixel_values"][0]
@@ -50,16 +53,24 @@ class HubScorer(TorchScorer):
         """The class of transformers that the model is loaded with."""
 
     def _open(self, device: str, dtype: Any) -> Any:
-        try:
-            from transformers import AutoProcessor
-        except ImportError as error:
-            raise MissingExtra(f"the judge {self.name}", "local") from error
+        self._transformers()
+        from transformers import AutoProcessor
+
         where = {"revision": self.revision} if self.revision else {}
         self._tools = AutoProcessor.from_pretrained(self.processor or self.source, backend="pil")
         self._recipe = Recipe.of(self._tools.image_processor)
         if self.head:
-            self._layers = [(w.to(device, dtype), b.to(device, dtype)) for w, b in _linear(Path(self.head))]
+            path = Path(self.head)
+            self._take(linear(tensors(path), path), device)
         return self._class().from_pretrained(self.source, dtype=dtype, **where)
+
+    def _transformers(self) -> None:
+        if find_spec("transformers") is None:
+            raise MissingExtra(f"the judge {self.name}", "local")
+
+    def _take(self, layers: Layers, device: str) -> None:
+        """The head, in single precision whatever the model runs in, as authors of heads have it."""
+        self._layers = [(weight.float().to(device), bias.float().to(device)) for weight, bias in layers]
 
     def _read(self, prompts: list[str]) -> Any:
         return self._words(prompts, padding=True)
@@ -74,6 +85,12 @@ class HubScorer(TorchScorer):
         return unit(self._model.get_image_features(pixel_values=pixels))
 
     def _through_head(self, features: Any) -> Any:
+        features = features.float()
+        takes, found = self._layers[0][0].shape[1], features.shape[-1]
+        if takes != found:
+            raise InputError(
+                f"{self.name}: the head takes {takes} numbers and the model gives {found}; they do not fit"
+            )
         for weight, bias in self._layers:
             features = features @ weight.T + bias
         return features
@@ -88,13 +105,15 @@ class ContrastScorer(HubScorer):
         return AutoModel
 
     def _read(self, prompts: list[str]) -> Any:
-        unique, places = each_once(prompts)
+        return self._known(prompts, self._meaning)
+
+    def _meaning(self, prompts: list[str]) -> Any:
         siglip = self._model.config.model_type.startswith("siglip")
-        words = self._words(unique, padding="max_length" if siglip else True)
-        return unit(self._model.get_text_features(**words))[places]
+        words = self._words(prompts, padding="max_length" if siglip else True)
+        return unit(self._model.get_text_features(**words))
 
     def _scores(self, words: Any, pixels: Any) -> Any:
-        return (self._embedded(pixels) * words).sum(-1)
+        return (self._embed(pixels) * words).sum(-1)
 
 
 class MatchScorer(HubScorer):
@@ -123,14 +142,53 @@ class MatchScorer(HubScorer):
 
 
 class RewardScorer(HubScorer):
-    """ImageReward: a BLIP encoder that reads the prompt while it looks, and a head; centred as its authors do."""
+    """ImageReward: a BLIP encoder that reads the prompt while it looks, and a head; centred as its authors do.
+
+    `source` is the checkpoint that they release, a folder or a repository that holds it; with a `head` of its own, a
+    BLIP in the layout of transformers.
+    """
 
     mean, deviation = 0.16717362830052426, 1.0333394966054072
+    tokens = 35
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.head:
+            release.find(self.source)
+        elif Path(self.source).is_file():
+            raise InputError("a checkpoint brings its own head; leave the option head out", path=self.source)
+
+    def _particulars(self) -> Mapping[str, Any]:
+        if self.head:
+            return super()._particulars()
+        found = release.find(self.source, self.processor)
+        tokenizer = found.tokenizer if found else self.processor or release.TOKENIZER
+        config = found.config if found else None
+        return {
+            "revision": self.revision,
+            "config": identity(str(config)) if config else "",
+            "processor": identity(tokenizer),
+        }
 
     def _class(self) -> Any:
         from transformers import BlipForImageTextRetrieval
 
         return BlipForImageTextRetrieval
+
+    def _open(self, device: str, dtype: Any) -> Any:
+        if self.head:
+            return super()._open(device, dtype)
+        self._transformers()
+        found = release.fetch(self.source, self.processor, self.revision)
+        loaded = load(found.checkpoint, found.config, dtype)
+        self._tools = SimpleNamespace(tokenizer=found.words(loaded.tokens))
+        self._recipe = loaded.recipe
+        self._take(loaded.layers, device)
+        return loaded.encoders
+
+    def _read(self, prompts: list[str]) -> Any:
+        longest = self._model.text_encoder.config.max_position_embeddings
+        return self._words(prompts, padding="max_length", max_length=min(self.tokens, longest))
 
     def _scores(self, words: Any, pixels: Any) -> Any:
         import torch
@@ -158,7 +216,7 @@ class AestheticScorer(HubScorer):
         return None
 
     def _scores(self, words: Any, pixels: Any) -> Any:
-        return self._through_head(self._embedded(pixels))
+        return self._through_head(self._embed(pixels))
 
 
 @dataclass(frozen=True)
@@ -180,28 +238,6 @@ KINDS: Mapping[str, Kind] = {
     ),
     "hpsv2": Kind(ContrastScorer, "", (-1.0, 1.0)),
     "blip-itm": Kind(MatchScorer, "Salesforce/blip2-itm-vit-g", (0.0, 1.0)),
-    "imagereward": Kind(RewardScorer, needs_head=True),
+    "imagereward": Kind(RewardScorer, "zai-org/ImageReward"),
     "aesthetics": Kind(AestheticScorer, "openai/clip-vit-large-patch14", needs_head=True),
 }
-
-
-def _linear(path: Path) -> list[tuple[Any, Any]]:
-    """The linear layers of a head, in order: weights and biases of a file such as the authors release."""
-    import torch
-
-    if path.suffix == ".safetensors":
-        from safetensors.torch import load_file
-
-        tensors: Mapping[str, Any] = load_file(path)
-    else:
-        tensors = torch.load(path, map_location="cpu", weights_only=True)
-    layers = []
-    for name in sorted((name for name in tensors if name.endswith(".weight")), key=_place):
-        layers.append((tensors[name], tensors[name.removesuffix("weight") + "bias"]))
-    if not layers or layers[-1][0].shape[0] != 1:
-        raise InputError("the head must hold linear layers that end in one number", path=path)
-    return layers
-
-
-def _place(name: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in name.split(".") if part.isdigit())

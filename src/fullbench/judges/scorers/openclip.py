@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from fullbench.core.errors import InputError, MissingExtra
-from fullbench.judges.scorers.running import TorchScorer, each_once, identity, unit
+from fullbench.judges.scorers.running import TorchScorer, identity, unit
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -50,8 +50,10 @@ class OpenClipScorer(TorchScorer):
         return self._transform(image)
 
     def _read(self, prompts: list[str]) -> Any:
-        unique, places = each_once(prompts)
-        return unit(self._model.encode_text(self._tokens(unique).to(self._place)))[places]
+        return self._known(prompts, self._meaning)
+
+    def _meaning(self, prompts: list[str]) -> Any:
+        return unit(self._model.encode_text(self._tokens(prompts).to(self._place)))
 
     def _scores(self, words: Any, pixels: Any) -> Any:
         return (unit(self._model.encode_image(pixels)) * words).sum(-1)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from fullbench.core.errors import InputError
 from fullbench.core.pictures import Picture, media_type
-from fullbench.pixels import flat, upright
+from fullbench.pixels import flat, turn
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -36,7 +36,9 @@ def decode(picture: Picture, *, pixels: int = PIXELS, animated: bool = False) ->
             if (frames := getattr(image, "n_frames", 1)) > 1 and not animated:
                 raise Unscorable(f"the picture is animated ({frames} frames); give the one frame to be scored")
             image.load()
-            return upright(flat(image))
+            seen = flat(image)
+            turn(seen)
+            return seen
     except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
         raise Unscorable(f"the picture claims more pixels than are read ({error})") from error
     except (OSError, SyntaxError, ValueError, EOFError) as error:

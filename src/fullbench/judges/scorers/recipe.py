@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
@@ -53,15 +54,16 @@ class Recipe:
         return (height - self.crop) // 2, (width - self.crop) // 2
 
     def cut(self, image: Image) -> Any:
-        """A picture of Pillow's at the model's size, as bytes of colour."""
+        """A picture of Pillow's at the model's size, as bytes of colour: rows, columns, colours, as they lie there."""
         import numpy as np
         from PIL.Image import Resampling
 
         height, width = self.size(image.height, image.width)
         small = image.resize((width, height), Resampling.BICUBIC)
-        top, left = self.corner(height, width)
-        box = (left, top, left + self.crop, top + self.crop)
-        return np.asarray(small.crop(box)).transpose(2, 0, 1).copy()
+        if (height, width) != (self.crop, self.crop):
+            top, left = self.corner(height, width)
+            small = small.crop((left, top, left + self.crop, top + self.crop))
+        return np.array(small)
 
     def colours(self, batch: Any, dtype: Any) -> Any:
         """Bytes of colour as the model wants them."""
@@ -70,6 +72,32 @@ class Recipe:
         mean = torch.tensor(self.mean, device=batch.device)[:, None, None]
         deviation = torch.tensor(self.deviation, device=batch.device)[:, None, None]
         return ((batch.float() / 255 - mean) / deviation).to(dtype)
+
+    def shrink(self, batch: Any) -> Any:
+        """Pictures of one size at the model's size and cut, by two matrix products."""
+        height, width = batch.shape[-2:]
+        size = self.size(height, width)
+        top, left = self.corner(*size)
+        down = _weights(height, size[0])[top : top + self.crop].to(batch)
+        across = _weights(width, size[1])[left : left + self.crop].to(batch)
+        return (down @ (batch @ across.T)).clamp(0, 255)
+
+
+@lru_cache(maxsize=256)
+def _weights(length: int, size: int) -> Any:
+    """How much each of so many rows counts in each row of the resized picture, by torch's way that follows Pillow's."""
+    import torch
+    from torch.nn.functional import interpolate
+
+    rows = torch.eye(length)[None, None]
+    return interpolate(rows, size=(size, length), mode="bicubic", antialias=True)[0, 0]
+
+
+class Rounded(Recipe):
+    """A recipe whose crop lies where torchvision puts it: an odd pixel is rounded, where transformers cuts it off."""
+
+    def corner(self, height: int, width: int) -> tuple[int, int]:
+        return round((height - self.crop) / 2), round((width - self.crop) / 2)
 
 
 def plain_jpeg(picture: Picture) -> Any | None:
@@ -123,22 +151,19 @@ def available() -> bool:
     return callable(decode_jpeg)
 
 
-def pixels(files: Sequence[Any], recipe: Recipe, device: Any, dtype: Any) -> list[Any]:
-    """JPEG files as pictures of the model's size, bytes of colour still; those of one size are worked on together."""
+def pixels(files: Sequence[Any], recipe: Recipe, device: Any, dtype: Any) -> Any:
+    """JPEG files as pictures of the model's size, colours from 0 to 255; those of one size are worked on together."""
     import torch
-    from torch.nn.functional import interpolate
     from torchvision.io import ImageReadMode, decode_jpeg
 
     decoded = decode_jpeg(list(files), mode=ImageReadMode.RGB, device=str(device))
-    alike: dict[tuple[int, int], list[int]] = {}
+    alike: dict[tuple[int, ...], list[int]] = {}
     for place, image in enumerate(decoded):
-        alike.setdefault((image.shape[-2], image.shape[-1]), []).append(place)
-    seen: dict[int, Any] = {}
-    for (height, width), places in alike.items():
-        size = recipe.size(height, width)
-        whole = torch.stack([decoded[place] for place in places]).to(dtype)
-        small = interpolate(whole, size=size, mode="bicubic", antialias=True).clamp(0, 255)
-        top, left = recipe.corner(*size)
-        for place, one in zip(places, small[:, :, top : top + recipe.crop, left : left + recipe.crop], strict=True):
-            seen[place] = one
-    return [seen[place] for place in range(len(files))]
+        alike.setdefault(tuple(image.shape), []).append(place)
+    fine = torch.float32 if dtype == torch.float32 else torch.float16
+    groups = [recipe.shrink(torch.stack([decoded[place] for place in places]).to(fine)) for places in alike.values()]
+    if len(groups) == 1:
+        return groups[0]
+    order = [place for places in alike.values() for place in places]
+    seen = dict(zip(order, (one for group in groups for one in group), strict=True))
+    return torch.stack([seen[place] for place in range(len(files))])

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from importlib.util import find_spec
@@ -20,6 +21,7 @@ from fullbench.core.errors import InputError, MissingExtra
 from fullbench.core.items import digest
 from fullbench.core.pictures import Picture
 from fullbench.core.weights import fingerprint
+from fullbench.judges.scorers.fused import fuse
 from fullbench.judges.scorers.recipe import Recipe, available, pixels, plain_jpeg
 from fullbench.judges.scorers.scorer import Span
 
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 PRECISIONS = ("auto", "float32", "float16", "bfloat16")
 DECODERS = ("pillow", "gpu")
 _READERS = 3
+_KEPT = 10_000
 
 
 @dataclass(eq=False)
@@ -54,6 +57,8 @@ class TorchScorer(ABC):
     _local: threading.local = field(default_factory=threading.local, init=False, repr=False)
     _shared: SimpleNamespace = field(default_factory=SimpleNamespace, init=False, repr=False)
     _turn: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False)
+    _reading: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False)
+    _prompts: OrderedDict[str, Any] = field(default_factory=OrderedDict, init=False, repr=False)
 
     def __post_init__(self) -> None:
         if not self.source:
@@ -65,7 +70,7 @@ class TorchScorer(ABC):
 
     @property
     def name(self) -> str:
-        return f"{self.kind}:{Path(self.source).name if Path(self.source).is_dir() else self.source}"
+        return f"{self.kind}:{Path(self.source).name if Path(self.source).exists() else self.source}"
 
     @property
     def settings(self) -> Mapping[str, Any]:
@@ -112,16 +117,23 @@ class TorchScorer(ABC):
             if self._recipe is None:
                 batch = torch.stack(list(prepared)).to(device, dtype)
             else:
-                files = [one for one in prepared if one.dim() == 1]
-                decoded = iter(pixels(files, self._recipe, device, dtype) if files else ())
-                seen = [next(decoded) if one.dim() == 1 else one for one in prepared]
-                if not files or len(files) == len(seen):
-                    batch = torch.stack(seen).to(device)
-                else:
-                    batch = torch.stack([one.to(device, dtype) for one in seen])
-                batch = self._recipe.colours(batch, dtype)
+                batch = self._recipe.colours(self._seen(prepared), dtype)
             self._settle()
         return batch
+
+    def _seen(self, prepared: Sequence[Any]) -> Any:
+        """Pictures at the model's size on its device, colours as bytes or numbers of that range."""
+        import torch
+
+        assert self._recipe is not None
+        files = [one for one in prepared if one.dim() == 1]
+        if not files:
+            return torch.stack(list(prepared)).to(self._place).permute(0, 3, 1, 2)
+        decoded = pixels(files, self._recipe, self._place, self._type)
+        if len(files) == len(prepared):
+            return decoded
+        rest = iter(decoded)
+        return torch.stack([next(rest) if one.dim() == 1 else one.permute(2, 0, 1).to(decoded) for one in prepared])
 
     def score(self, prompts: Sequence[str], prepared: Any) -> list[float]:
         """Scores of one batch, as `collate` put it together.
@@ -173,6 +185,25 @@ class TorchScorer(ABC):
     def _read(self, prompts: list[str]) -> Any:
         """What can be made of the prompts before the pictures come."""
 
+    def _known(self, prompts: list[str], meaning: Callable[[list[str]], Any]) -> Any:
+        """Embeddings of prompts, computed once for each of the latest; kept beside the card, not on it.
+
+        A prompt has one embedding, whichever pictures it comes with. On a busy card small kernels wait long, so those
+        for a prompt that was read before are worth saving.
+        """
+        import torch
+
+        with self._reading:
+            missing = [prompt for prompt in dict.fromkeys(prompts) if prompt not in self._prompts]
+            if missing:
+                self._prompts.update(zip(missing, meaning(missing).cpu(), strict=True))
+            for prompt in prompts:
+                self._prompts.move_to_end(prompt)
+            found = torch.stack([self._prompts[prompt] for prompt in prompts])
+            while len(self._prompts) > _KEPT:
+                self._prompts.popitem(last=False)
+        return found.to(self._place)
+
     @abstractmethod
     def _scores(self, words: Any, pixels: Any) -> Any:
         """A tensor with one score for each prompt, as `_read` gave them, and picture."""
@@ -204,6 +235,8 @@ class TorchScorer(ABC):
             if device.startswith("cuda"):
                 torch.set_num_threads(1)  # what is left to the CPU is small, and more threads would only fight decoding
             self._model = model.to(device).eval()
+            if device.startswith("cuda"):
+                fuse(self._model)
 
     def _where(self) -> tuple[str, str]:
         """Device and precision, `auto` settled by this machine: half precision on a GPU, single on a CPU.
@@ -231,9 +264,3 @@ def unit(features: Any) -> Any:
     """Embeddings of length one, from whatever shape the model gives them in."""
     vectors = getattr(features, "pooler_output", features)
     return vectors / vectors.norm(dim=-1, keepdim=True)
-
-
-def each_once(prompts: Sequence[str]) -> tuple[list[str], list[int]]:
-    """Every prompt once, and where each of those given stands among them."""
-    places = {prompt: place for place, prompt in enumerate(dict.fromkeys(prompts))}
-    return list(places), [places[prompt] for prompt in prompts]

@@ -1,0 +1,187 @@
+"""ImageReward as its authors release it: `ImageReward.pt`, with `med_config.json` beside it.
+
+The file holds a ViT in timm's names, a BERT that looks at the picture while it reads, and a head. BLIP in transformers
+is the same two encoders, so its modules take the tensors. Nothing is left out in silence: a tensor too many, too few or
+of another shape is an error.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import isqrt
+from pathlib import Path
+from typing import Any
+
+from fullbench.core.errors import InputError
+from fullbench.judges.scorers.checkpoints import Layers, linear, tensors
+from fullbench.judges.scorers.recipe import Rounded
+from fullbench.judges.scorers.release import CHECKPOINT
+
+_MEAN, _DEVIATION = (0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.26130258, 0.27577711)
+_PER_HEAD = 64
+_EYES, _WORDS, _HEAD = "blip.visual_encoder.", "blip.text_encoder.", "mlp.layers."
+_TIMM = (
+    ("embeddings.class_embedding", "cls_token"),
+    ("embeddings.position_embedding", "pos_embed"),
+    ("embeddings.patch_embedding", "patch_embed.proj"),
+    ("encoder.layers", "blocks"),
+    ("self_attn.projection", "attn.proj"),
+    ("self_attn", "attn"),
+    ("layer_norm", "norm"),
+    ("post_layernorm", "norm"),
+)
+_UNUSED = {  # BLIP's projections for retrieval, which no score goes through, and a list of the numbers from 0 on
+    *(f"blip.{side}_proj.{part}" for side in ("vision", "text") for part in ("weight", "bias")),
+    f"{_WORDS}embeddings.position_ids",
+}
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """An encoder for pictures and one for words, the head on top, and what is done to a picture before."""
+
+    encoders: Any
+    layers: Layers
+    recipe: Rounded
+
+    @property
+    def tokens(self) -> int:
+        """How many tokens the model knows."""
+        return int(self.encoders.text_encoder.config.vocab_size)
+
+
+def load(checkpoint: Path, config: Path | None, dtype: Any) -> Loaded:
+    """The checkpoint in modules of transformers; `config` is its `med_config.json`, where there is one."""
+    import torch
+    from transformers import BlipTextModel, BlipVisionModel
+
+    held = _Held(tensors(checkpoint), checkpoint)
+    seen, read = _vision(held), _text(held, config)
+    with torch.device("meta"):
+        eyes = {_EYES + _timm(name): (name, value) for name, value in BlipVisionModel(seen).state_dict().items()}
+        text = BlipTextModel(read, add_pooling_layer=False)
+        words = {_WORDS + name: (name, value) for name, value in text.state_dict().items()}
+    head = {name: held.by_name[name] for name in held.by_name if name.startswith(_HEAD)}
+    held.check({name: tuple(value.shape) for name, (_, value) in (eyes | words).items()}, set(head))
+    layers = linear(head, checkpoint)
+    both = torch.nn.Module()
+    own = {name: held.by_name[theirs] for theirs, (name, _) in eyes.items()}
+    both.vision_model = BlipVisionModel.from_pretrained(None, config=seen, state_dict=own, dtype=dtype)
+    own = {name: held.by_name[theirs] for theirs, (name, _) in words.items()}
+    both.text_encoder = BlipTextModel.from_pretrained(
+        None, config=read, state_dict=own, dtype=dtype, add_pooling_layer=False
+    )
+    return Loaded(both, layers, Rounded(seen.image_size, seen.image_size, _MEAN, _DEVIATION))
+
+
+@dataclass(frozen=True)
+class _Held:
+    """The tensors of a checkpoint."""
+
+    by_name: Mapping[str, Any]
+    path: Path
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        if name not in self.by_name:
+            raise self._unlike(f"it has no {name!r}, but {min(self.by_name)!r}")
+        return tuple(self.by_name[name].shape)
+
+    def depth(self, prefix: str) -> int:
+        """How many layers there are under a prefix; where numbers are left out, tensors will be missing."""
+        return len({name.removeprefix(prefix).split(".")[0] for name in self.by_name if name.startswith(prefix)})
+
+    def check(self, wanted: Mapping[str, tuple[int, ...]], head: set[str]) -> None:
+        """Every tensor that the model wants is there, in its shape, and no other."""
+        missing = [name for name in wanted if name not in self.by_name]
+        if missing:
+            raise self._unlike(f"it lacks {_counted(missing)}")
+        unknown = [name for name in self.by_name if name not in {*wanted, *head, *_UNUSED}]
+        if unknown:
+            raise self._unlike(f"it holds {_counted(unknown)} that ImageReward has not")
+        for name, shape in wanted.items():
+            if (found := self.shape(name)) != shape:
+                raise self._unlike(f"{name!r} has the shape {found} in place of {shape}")
+
+    def _unlike(self, why: str) -> InputError:
+        return InputError(
+            f"this is not ImageReward: {why}; give {CHECKPOINT} as its authors release it", path=self.path
+        )
+
+
+def _counted(names: list[str]) -> str:
+    return f"{names[0]!r}" if len(names) == 1 else f"{len(names)} tensors such as {names[0]!r}"
+
+
+def _timm(name: str) -> str:
+    for ours, theirs in _TIMM:
+        name = name.replace(ours, theirs)
+    return name
+
+
+def _heads(held: _Held, what: str, width: int) -> int:
+    """How many heads: tensors do not tell, but every encoder that BLIP comes with has one to 64 units."""
+    if width % _PER_HEAD:
+        raise InputError(
+            f"the {what} encoder is {width} wide, no multiple of {_PER_HEAD}, so its number of heads is unknown",
+            path=held.path,
+        )
+    return width // _PER_HEAD
+
+
+def _vision(held: _Held) -> Any:
+    from transformers import BlipVisionConfig
+
+    _, places, width = held.shape(f"{_EYES}pos_embed")
+    patch = held.shape(f"{_EYES}patch_embed.proj.weight")[-1]
+    return BlipVisionConfig(
+        hidden_size=width,
+        intermediate_size=held.shape(f"{_EYES}blocks.0.mlp.fc1.weight")[0],
+        num_hidden_layers=held.depth(f"{_EYES}blocks."),
+        num_attention_heads=_heads(held, "picture", width),
+        image_size=isqrt(places - 1) * patch,
+        patch_size=patch,
+        layer_norm_eps=1e-6,
+    )
+
+
+def _text(held: _Held, path: Path | None) -> Any:
+    """The sizes of the text encoder, by its tensors; of a configuration is taken what no tensor says."""
+    from transformers import BlipTextConfig
+
+    tokens, width = held.shape(f"{_WORDS}embeddings.word_embeddings.weight")
+    told = {
+        "vocab_size": tokens,
+        "hidden_size": width,
+        "intermediate_size": held.shape(f"{_WORDS}encoder.layer.0.intermediate.dense.weight")[0],
+        "num_hidden_layers": held.depth(f"{_WORDS}encoder.layer."),
+        "max_position_embeddings": held.shape(f"{_WORDS}embeddings.position_embeddings.weight")[0],
+    }
+    given = _given(path) if path else {}
+    for name, value in told.items():
+        if path and given.get(name, value) != value:
+            raise InputError(
+                f"{name} is {given[name]}, but {value} in {held.path.name}; the two do not belong together", path=path
+            )
+    return BlipTextConfig(
+        **told,
+        encoder_hidden_size=held.shape(f"{_EYES}pos_embed")[-1],
+        num_attention_heads=given.get("num_attention_heads") or _heads(held, "text", width),
+        layer_norm_eps=given.get("layer_norm_eps", 1e-12),
+        hidden_act=given.get("hidden_act", "gelu"),
+        pad_token_id=0,
+        bos_token_id=None,
+        eos_token_id=None,
+        sep_token_id=None,
+    )
+
+
+def _given(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise InputError(f"this is not JSON ({error}); download it again or take it away", path=path) from error
+    if not isinstance(found, dict):
+        raise InputError("this is not a configuration by name; download it again or take it away", path=path)
+    return found
