@@ -42,12 +42,12 @@ class MjBench:
 
         The criterion is the item's perspective.
         """
-        from fullbench.benchmarks.mj_bench.sources import perspective
+        from fullbench.benchmarks.mj_bench.making.pairs import criterion as about
 
         given = list(responses)
         by_criterion: dict[str, list[Item]] = {}
         for item in items:
-            by_criterion.setdefault(perspective(item), []).append(item)
+            by_criterion.setdefault(about(item), []).append(item)
         for criterion, mine in by_criterion.items():
             for spec in self.scales:
                 yield from panels(mine, given, ballot(spec), criterion=criterion, trials=trials)
