@@ -40,13 +40,14 @@ def rerank(
 ) -> int:
     """Put the responses to each item in order by one judge, and keep the best.
 
-    A response that the judge gave no mark comes last and has no rank.
+    A response that the judge gave no mark comes last and has no rank; with `--keep` it is left out.
 
     Examples:
 
         fullbench rerank --items prompts.jsonl --responses pictures.jsonl --judge picture:sharpness --keep 1 \\
             --out best.jsonl
     """
+    from collections import Counter
     from dataclasses import replace
 
     from fullbench.core.ballots import ballot as ballot_of
@@ -79,5 +80,9 @@ def rerank(
     kept = write_rows(out, rerank.rows(ranked, out, keep))
     say(f"Written: {out} ({kept} of {len(given)} responses, by {who.name})")
     if unranked := sum(one.worth is None for one in ranked):
-        say(f"{unranked} responses got no mark: they come last, without a rank.")
+        fate = "they are left out" if keep is not None else "they come last, without a rank"
+        say(f"{unranked} responses got no mark: {fate}.")
+        why = Counter(verdict.text for verdict in verdicts if verdict.fault == "recused")
+        for reason, count in why.most_common(3):
+            say(f"{who.name} recused itself {count} times: {reason}.")
     return closing(tallies, what="verdicts")

@@ -15,6 +15,7 @@ from fullbench.stats.estimates import Estimate, Undefined
 Figure = TypeVar("Figure")
 EMPTY = "-"
 _COUNT = re.compile(r"\b(over|of) \d+ (clusters|groups)\b")
+_NAMED = 3
 
 
 class Gaps:
@@ -41,7 +42,20 @@ class Gaps:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        return tuple(f"{EMPTY} for {', '.join(places)}: {reason}" for reason, places in self._where.items())
+        """A sentence for each reason; of many places the first few are named."""
+        return tuple(f"{EMPTY} for {_listed(places)}: {reason}" for reason, places in self._where.items())
+
+
+def _listed(places: Sequence[str]) -> str:
+    """
+    >>> _listed(["a", "b"]), _listed(list("abcdef"))
+    ('a; b', 'a; b; c and 3 more')
+    """
+    return (
+        "; ".join(places)
+        if len(places) <= _NAMED + 1
+        else f"{'; '.join(places[:_NAMED])} and {len(places) - _NAMED} more"
+    )
 
 
 def plain(text: str) -> str:
@@ -136,7 +150,8 @@ def notes(table: Table) -> list[str]:
 def with_n(table: Table) -> tuple[list[str], list[list[str]]]:
     """Columns and shown cells, with the number of observations beside the intervals.
 
-    One column `n` where all estimates of each row share it and the table has no such column; else `n=` in each cell.
+    One column `n` where all estimates of each row share it and the table has no such column; else `n=` in each cell
+    whose number is not the row's own `n`.
     """
     places = [decimals(table.column(name)) for name in table.columns]
     rows = [[show(cell, place) for cell, place in zip(row, places, strict=True)] for row in table.rows]
@@ -150,7 +165,8 @@ def with_n(table: Table) -> tuple[list[str], list[list[str]]]:
         tails = [str(next(iter(found))) if found else EMPTY for found in counts]
         return [*columns, "n"], [[*row, tail] for row, tail in zip(rows, tails, strict=True)]
     for row, cells in zip(rows, table.rows, strict=True):
+        own = cells[columns.index("n")] if "n" in columns else None
         for place, cell in enumerate(cells):
-            if isinstance(cell, EstimateLike):
+            if isinstance(cell, EstimateLike) and cell.n != own:
                 row[place] += f" n={cell.n}"
     return columns, rows
