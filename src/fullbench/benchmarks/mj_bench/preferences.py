@@ -13,6 +13,7 @@ from fullbench.benchmarks.mj_bench.names import SCALE_BALLOTS as SCALES
 from fullbench.core.record import Record
 from fullbench.core.results import Cell, Table
 from fullbench.reports.cells import Gaps
+from fullbench.reports.judging import PEOPLE
 from fullbench.stats.estimates import Estimate, Undefined
 from fullbench.stats.preference import Ties, normalised_pairs, preference_accuracy
 
@@ -35,17 +36,22 @@ class Compared:
     rejected: float
 
 
-def compared(record: Record, judge: str) -> list[Compared]:
-    """Every pair that a judge marked: picture by picture on each scale, and together in each order."""
+def compared(record: Record) -> list[Compared]:
+    """Every pair that a judge marked: picture by picture on each scale, and together in each order.
+
+    The record is one judge's, without faults.
+    """
     apart: dict[tuple[str, str, int], dict[str, float]] = defaultdict(dict)
     found: list[Compared] = []
+
+    (judge,) = record.judges
 
     def add(way: str, item: str, trial: int, marks: dict[str, float]) -> None:
         tags = record.items[item].tags if item in record.items else {}
         about, subset = tags.get("perspective", ""), tags.get("subset", "")
         found.append(Compared(judge, way, item, trial, about, subset, marks[CHOSEN], marks[REJECTED]))
 
-    for verdict in record.where(judge=judge, fault=None):
+    for verdict in record:
         marks = dict(zip(verdict.contestants, verdict.marks or (), strict=True))
         if len(marks) == 1:
             apart[verdict.ballot, verdict.item, verdict.trial] |= marks
@@ -75,8 +81,8 @@ def _clusters(pairs: Sequence[Compared]) -> list[str] | None:
 
 def tables(record: Record) -> list[Table]:
     """Accuracy by perspective and by sub-category, thresholds, scales, orders, safety."""
-    by_judge = {judge: compared(record, judge) for judge in record.judges if judge != "human"}
-    by_judge = {judge: pairs for judge, pairs in by_judge.items() if pairs}
+    marked = record.where(lambda verdict: verdict.judge != PEOPLE, fault=None).by("judge")
+    by_judge = {judge: pairs for judge, mine in marked.items() if (pairs := compared(mine))}
     if not by_judge:
         return []
     made = [
