@@ -8,7 +8,7 @@ occupation, as a reader would expect.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
@@ -16,7 +16,7 @@ from statistics import fmean
 
 import numpy as np
 
-from fullbench.benchmarks.mj_bench.names import AXES
+from fullbench.benchmarks.mj_bench.names import AXES, SHORT
 from fullbench.core.cases import Verdict
 from fullbench.core.record import Record
 from fullbench.core.results import Cell, Table
@@ -54,8 +54,14 @@ def tables(record: Record) -> list[Table]:
     for verdict in record.where(fault=None):
         if len(verdict.contestants) == 1 and record.tag(verdict, "perspective") == "bias":
             marked[verdict.judge, verdict.ballot].append(verdict)
-    found = {key: Scored.of(record, marked[key]) for key in sorted(marked)}
+    found = {(judge, SHORT.get(spec, spec)): Scored.of(record, marked[judge, spec]) for judge, spec in _sorted(marked)}
     return [overall(found), by_axis(found)] if found else []
+
+
+def _sorted(marked: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Judges by name, the paper's scales in its order, then others."""
+    scales = list(SHORT)
+    return sorted(marked, key=lambda key: (key[0], scales.index(key[1]) if key[1] in scales else len(scales), key[1]))
 
 
 Found = Mapping[tuple[str, str], Scored]
@@ -96,7 +102,7 @@ def overall(found: Found) -> Table:
         *left_out.notes,
         *gaps.notes,
     )
-    columns = ("judge", "ballot", "scores", *names, "items", "n")
+    columns = ("judge", "scale", "scores", *names, "items", "n")
     return Table("evenness", "How evenly people of one item are scored", columns, rows, notes)
 
 
@@ -128,7 +134,7 @@ def by_axis(judged: Found) -> Table:
         *left_out.notes,
         *gaps.notes,
     )
-    columns = ("judge", "ballot", "axis", "scores", "way", *FIGURES, "n")
+    columns = ("judge", "scale", "axis", "scores", "way", *FIGURES, "n")
     return Table("axes", "By demographic axis", columns, rows, notes)
 
 

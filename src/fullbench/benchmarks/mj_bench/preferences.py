@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from statistics import fmean
 
-from fullbench.benchmarks.mj_bench.names import CHOSEN, REJECTED, USUAL
+from fullbench.benchmarks.mj_bench.names import CHOSEN, REJECTED, SHORT, USUAL
 from fullbench.benchmarks.mj_bench.names import SCALE_BALLOTS as SCALES
 from fullbench.core.record import Record
 from fullbench.core.results import Cell, Table
@@ -19,7 +19,8 @@ from fullbench.stats.preference import Ties, normalised_pairs, preference_accura
 
 MARGINS = (0.0, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3)
 FIRST, SECOND = "pair, chosen first", "pair, chosen second"
-_NAMES = {spec: f"single {name}" for name, spec in SCALES.items()}
+_NAMES = {spec: f"single {name}" for spec, name in SHORT.items()}
+_WAYS = [*_NAMES.values(), FIRST, SECOND]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,11 +88,11 @@ def tables(record: Record) -> list[Table]:
         return []
     made = [
         by_perspective(by_judge),
-        by_subset(by_judge),
-        *thresholds(by_judge),
         scales(by_judge),
         orders(by_judge),
         safety(by_judge),
+        by_subset(by_judge),
+        *thresholds(by_judge),
     ]
     return [table for table in made if table.rows]
 
@@ -104,7 +105,12 @@ def _groups(pairs: Iterable[Compared], *fields: str) -> Iterator[tuple[tuple[str
     groups: dict[tuple[str, ...], list[Compared]] = defaultdict(list)
     for pair in pairs:
         groups[tuple(getattr(pair, name) for name in fields)].append(pair)
-    yield from sorted(groups.items())
+    yield from sorted(groups.items(), key=lambda group: [_place(word) for word in group[0]])
+
+
+def _place(word: str) -> tuple[int, str]:
+    """Ways of asking in the paper's order, all other words by themselves."""
+    return (_WAYS.index(word) if word in _WAYS else len(_WAYS), word)
 
 
 def _both(gaps: Gaps, where: str, pairs: Sequence[Compared]) -> list[Cell]:
