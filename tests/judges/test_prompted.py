@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from itertools import permutations
 
@@ -285,3 +286,38 @@ def test_prompts_are_the_same_every_time():
         return PromptedJudge(Talker(lambda _: "")).prompt(pair())
 
     assert first().digest == first().digest
+
+
+class Held(Talker):
+    """A model whose replies can be held to a schema."""
+
+    takes_schemas = True
+
+
+@pytest.mark.parametrize(("mode", "parts"), [("direct", ["judgement"]), ("analyze", ["analysis", "judgement"])])
+def test_a_constrained_judge_is_held_to_the_form_and_named_so(mode, parts):
+    talker = Held(lambda _: '{"analysis": "", "judgement": "B"}')
+    judge = PromptedJudge(talker, mode, constrained=True)
+    (verdict,) = rule(judge, pair())
+    assert verdict.marks == (0.0, 1.0)
+    assert f"+{mode}+constrained#" in judge.name == verdict.judge
+    (asked,) = talker.asked
+    schema = json.loads(asked.schema)
+    assert list(schema["properties"]) == parts
+    assert schema["properties"]["judgement"]["enum"] == ["A", "B", "C"]
+    assert ("reasons first" in words(asked)) == (mode == "analyze")
+    free = PromptedJudge(talker, mode)
+    assert free.prompt(pair()).schema == ""
+    assert "constrained" not in free.settings
+
+
+def test_thinking_aloud_is_not_held_to_a_form():
+    talker = Held(lambda prompt: '{"judgement": "A"}' if prompt.schema else "I see a square.")
+    (verdict,) = rule(PromptedJudge(talker, "steps", constrained=True), pair())
+    assert verdict.marks == (1.0, 0.0)
+    assert verdict.earlier == ("I see a square.",)
+
+
+def test_a_model_that_cannot_be_held_is_told():
+    with pytest.raises(InputError, match="cannot be held to a form of reply; leave 'constrained' out"):
+        PromptedJudge(Talker(lambda _: "[[A]]"), constrained=True)

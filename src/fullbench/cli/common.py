@@ -7,7 +7,7 @@ import signal
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import FrameType
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fullbench.core.results import Table
-from fullbench.runs.engines import Stop, Tally
+from fullbench.runs.engines import Engine, Stop, Tally
 
 if TYPE_CHECKING:
     from fullbench.core.record import Record
@@ -49,6 +49,13 @@ EngineOption = Annotated[
     typer.Option("--engine", help="Where to ask from: here, ray (started here), ray:auto, ray:HOST:PORT, ray://..."),
 ]
 DEFAULT_LEDGER = "fullbench.ledger"
+
+
+def asking_from(engine: str | None) -> AbstractContextManager[Engine]:
+    """The engine that the person named, entered before a ledger is made; this process where they named none."""
+    from fullbench.runs.engines import engine as named
+
+    return named(engine or "here")
 
 
 def say(text: str) -> None:

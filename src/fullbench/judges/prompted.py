@@ -11,13 +11,14 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from fullbench.core.ballots import Ballot, Language, ballot
+from fullbench.core.ballots import Ballot, Language, Style, ballot
 from fullbench.core.cases import NOTHING, Case, Failure, Fault, Usage, Verdict
 from fullbench.core.errors import InputError
 from fullbench.core.hearings import fenced
 from fullbench.core.items import Item, Part, Turn, digest
-from fullbench.core.models import Model, Prompt, Reply
+from fullbench.core.models import Model, Prompt, Reply, takes_schemas
 from fullbench.core.pictures import UNKNOWN, Picture
+from fullbench.core.schemas import ruling_schema
 from fullbench.judges.scorers.pictures import broken
 from fullbench.judges.templates import Template
 
@@ -60,7 +61,8 @@ class PromptedJudge:
     `steps` come first, then `analyze`). `sight` is `image`, `none` (pictures are withheld, and the judge is told so) or
     `described` (the item's captions stand in). `sees` is how many pictures the model can look at in one prompt, where
     that is bounded. `reference` shows the item's reference answer. `criteria` says what a criterion means, in words. A
-    reply that cannot be read, or a refusal, is sampled again `resample` times.
+    reply that cannot be read, or a refusal, is sampled again `resample` times. A `constrained` judge rules in JSON, and
+    its server is told to let it write nothing else: for models that ramble.
 
     It recuses itself from cases that it cannot be asked: more pictures than it sees, what is no picture, and, once a
     call has failed over them, pictures that cannot be decoded.
@@ -80,6 +82,7 @@ class PromptedJudge:
     examples: tuple[Example, ...] = ()
     resample: int = 1
     form: Literal["marker", "json"] = "marker"
+    constrained: bool = False
     template: Template | None = None
     label: str | None = None
     sees: int | None = None
@@ -94,6 +97,8 @@ class PromptedJudge:
                 raise InputError(f"unknown step {step!r}; known: {', '.join(get_args(Step))}")
         if self.resample < 0:
             raise InputError(f"resample must be 0 or more; found {self.resample}")
+        if self.constrained and not takes_schemas(self.model):
+            raise InputError(f"{self.model.name!r} cannot be held to a form of reply; leave 'constrained' out")
         if self.sees is not None and self.sees < 1:
             raise InputError(f"sees is how many pictures the model looks at, 1 or more; found {self.sees}")
         self.wording.block("direct" if self.mode == "direct" else "analyze")
@@ -109,11 +114,13 @@ class PromptedJudge:
         manner += [] if self.sight == "image" else [{"none": "unseeing", "described": "described"}[self.sight]]
         manner += ["reference"] if self.reference else []
         manner += [] if self.language == "en" else [self.language]
+        manner += ["constrained"] if self.constrained else []
         return f"{self.label or self.model.name}+{'+'.join(manner)}#{digest(self.settings)[:8]}"
 
     @cached_property
     def settings(self) -> Mapping[str, Any]:
-        asked = [ballot(spec).ask(2, self.language, self.form) for spec in _WORDED]
+        asked = [ballot(spec).ask(2, self.language, self._style if self.constrained else self.form) for spec in _WORDED]
+        held = [ruling_schema(ballot(spec), 2, reasons=self.mode != "direct") for spec in _WORDED]
         return {
             "model": self.model.name,
             "mode": self.mode,
@@ -126,8 +133,16 @@ class PromptedJudge:
             "resample": self.resample,
             "form": self.form,
             "wording": digest([self.wording.digest, asked]),
+            **({"constrained": digest(held)} if self.constrained else {}),
             **({"sees": self.sees} if self.sees is not None else {}),
         }
+
+    @property
+    def _style(self) -> Style:
+        """The form in which a ruling is asked for."""
+        if self.constrained:
+            return "bare" if self.mode == "direct" else "json"
+        return "marker" if self.mode == "direct" else self.form
 
     def hear(self, cases: Iterable[Case]) -> Iterator[Verdict | Failure]:
         """One verdict or failure for each case, as they come."""
@@ -193,7 +208,11 @@ class PromptedJudge:
         if turns[-1].role == "user":
             turns, asked = turns[:-1], (*turns[-1].parts, "\n", *asked)
         json = self.form == "json" and not stepping
-        return Prompt((*turns, Turn("user", asked)), seed=case.trial or None, json=json, tag=hearing)
+        schema = "" if stepping or not self.constrained else self._schema(case)
+        return Prompt((*turns, Turn("user", asked)), case.trial or None, json, schema, tag=hearing)
+
+    def _schema(self, case: Case) -> str:
+        return ruling_schema(case.ballot, len(case.responses), reasons=self.mode != "direct")
 
     def _weigh(self, reply: Reply) -> Prompt | Verdict | Failure:
         """What a reply leads to: a further prompt, a verdict, or a failure."""
@@ -253,7 +272,7 @@ class PromptedJudge:
         """How the ruling is asked for; the same for all cases with this ballot and number of responses."""
         known = self._asked.get((form.spec, n))
         if known is None:
-            asked = form.ask(n, self.language, "marker" if self.mode == "direct" else self.form)
+            asked = form.ask(n, self.language, self._style)
             manner = "direct" if self.mode == "direct" else "analyze"
             known = self._asked[form.spec, n] = self.wording.fill_block(manner, {"text": (asked,)})
         return known

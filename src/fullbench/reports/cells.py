@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
+import re
 import unicodedata
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from fullbench.core.cases import FAULTS
 from fullbench.core.results import Cell, EstimateLike, Table
-from fullbench.stats.estimates import Undefined
+from fullbench.stats.estimates import Estimate, Undefined
 
 Figure = TypeVar("Figure")
 EMPTY = "-"
+_COUNT = re.compile(r"\b(over|of) \d+ (clusters|groups)\b")
 _NAMED = 3
 
 
@@ -127,6 +129,22 @@ def is_fault(column: str, cell: Cell) -> bool:
     """
     value = sort_value(cell)
     return value is not None and value > 0 and column.lower() in {*FAULTS, "faults"}
+
+
+def notes(table: Table) -> list[str]:
+    """The notes of a table, and how its intervals were made where its cells know.
+
+    >>> from fullbench.stats.estimates import Estimate
+    >>> cell = Estimate(0.5, 0.4, 0.6, 90, method="percentile bootstrap over 30 clusters, 1000 resamples")
+    >>> notes(Table("t", "T", ("a",), ((cell,), (None,))))
+    ['Intervals (95 %): percentile bootstrap over clusters, 1000 resamples.']
+    """
+    kinds: dict[float, dict[str, None]] = {}
+    for cell in (cell for row in table.rows for cell in row):
+        if isinstance(cell, Estimate) and cell.method:
+            kinds.setdefault(cell.level, {})[_COUNT.sub(r"\1 \2", cell.method)] = None
+    made = [f"Intervals ({100 * level:g} %): {'; '.join(found)}." for level, found in kinds.items()]
+    return [*table.notes, *made]
 
 
 def with_n(table: Table) -> tuple[list[str], list[list[str]]]:

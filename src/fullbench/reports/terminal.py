@@ -13,7 +13,7 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from fullbench.core.results import Table
-from fullbench.reports.cells import is_fault, numeric, plain, with_n
+from fullbench.reports.cells import is_fault, notes, numeric, plain, with_n
 
 _GAP = 3
 _WORDS = 28
@@ -29,7 +29,7 @@ def text(table: Table, *, width: int = 100, color: bool = False) -> str:
     console.print(Text(plain(table.title), style="bold"))
     for part in _parts(table, width):
         console.print(part)
-    for note in table.notes:
+    for note in notes(table):
         console.print(Text(plain(note), style="dim"))
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
 

@@ -13,8 +13,8 @@ from fullbench.core.models import Judge, Model
 from fullbench.registry import Spec
 
 _JUDGING = {
-    "mode", "sight", "reference", "language", "steps", "resample", "form", "sees", "wording", "template", "label",
-    "reader",
+    "mode", "sight", "reference", "language", "steps", "resample", "form", "constrained", "sees", "wording", "template",
+    "label", "reader",
 }  # fmt: skip
 
 
@@ -28,15 +28,15 @@ def benchmark(name: str) -> Benchmark:
 
 def contestant(spec: str) -> Model:
     """The model that a spec such as `openai:gpt-4o?temperature=0` names."""
-    return _model(Spec.parse(spec), spec)
+    return registry.model(Spec.parse(spec), spec)
 
 
 def judge(spec: str) -> Judge:
     """The judge that a spec names: one that is installed (`length`), or a model asked to rule.
 
-    A model takes these options beside its own: mode, sight, reference, language, steps, resample, form, sees, wording
-    (the name of a benchmark, in whose words it is asked), template, label, and reader (the spec of a second, cheaper
-    model that reads what the first one's reply could not make plain).
+    A model takes these options beside its own: mode, sight, reference, language, steps, resample, form, constrained,
+    sees, wording (the name of a benchmark, in whose words it is asked), template, label, and reader (the spec of a
+    second, cheaper model that reads what the first one's reply could not make plain).
     """
     parsed = Spec.parse(spec)
     if parsed.kind in registry.names("judges"):
@@ -49,7 +49,7 @@ def judge(spec: str) -> Judge:
         raise InputError(f"there is no judge or model {parsed.kind!r} (in {spec!r}). Installed: {', '.join(known)}")
     mine = {key: value for key, value in parsed.options.items() if key in _JUDGING}
     rest = {key: value for key, value in parsed.options.items() if key not in _JUDGING}
-    return _prompted(_model(Spec(parsed.kind, parsed.name, rest), spec), mine)
+    return _prompted(registry.model(Spec(parsed.kind, parsed.name, rest), spec), mine)
 
 
 def in_words_of(name: str, spec: str) -> str:
@@ -65,21 +65,13 @@ def in_words_of(name: str, spec: str) -> str:
     return f"{spec}{'&' if parsed.options else '?'}wording={name}"
 
 
-def _model(parsed: Spec, spec: str) -> Model:
-    found = registry.load("models", parsed.kind)(parsed.name, parsed.options)
-    if not isinstance(found, Model):
-        raise InputError(f"the plugin of {spec!r} made no model: it lacks one of name, settings, price, answer")
-    return found
-
-
 def _prompted(model: Model, options: Mapping[str, str]) -> Judge:
     from fullbench.judges.extracting import SecondReader
     from fullbench.judges.prompted import PromptedJudge, read_template
 
     given: dict[str, Any] = dict(_worded(options["wording"])) if "wording" in options else {}
     given |= {key: options[key] for key in ("mode", "sight", "language", "form", "label") if key in options}
-    if "reference" in options:
-        given["reference"] = _yes(options["reference"], "reference")
+    given |= {key: _yes(options[key], key) for key in ("reference", "constrained") if key in options}
     given |= {key: _whole(options[key], key) for key in ("resample", "sees") if key in options}
     if "steps" in options:
         given["steps"] = tuple(options["steps"].split(","))

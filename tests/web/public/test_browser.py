@@ -262,6 +262,12 @@ def test_the_copy_opens_from_disk(copy, tab, axe):
     tab.goto((copy.folder / "judges.html").as_uri())
     tab.locator("ul.others").get_by_role("link", name="first-lover").click()
     accessible(tab, axe)
+    found = numbers(tab, "Among other judges") + numbers(tab, "What else moves the judges")
+    assert len(found) > 8
+    for href, n in found:
+        tab.goto(href)
+        both = "beside=" in href or "both=1" in href
+        assert count(tab) == (2 * n if both and "shown=one" not in href else n), href
     assert all(url.startswith(("file:", "data:")) for url in asked)
 
 

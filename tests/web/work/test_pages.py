@@ -134,7 +134,8 @@ def test_the_forms_say_what_is_missing_and_keep_what_is_there(app, annotator):
 )
 def test_what_is_not_an_answer_is_refused(kind, wrong):
     from fullbench.core.errors import InputError
-    from fullbench.web.work.kinds import Rules, kind_of
+    from fullbench.web.work.kind import Rules
+    from fullbench.web.work.kinds import kind_of
 
     chosen = kind_of(kind)
     with pytest.raises(InputError):

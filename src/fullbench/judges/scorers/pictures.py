@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from io import BytesIO
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,14 @@ PIXELS = 64_000_000
 
 class Unscorable(ValueError):
     """A picture that cannot be scored; the sentence says why. The judge recuses itself from its cases."""
+
+
+class UnscorableAmong(ValueError):
+    """Some pictures of a batch cannot be scored: why, by their places in it."""
+
+    def __init__(self, reasons: Mapping[int, str]) -> None:
+        super().__init__(f"{len(reasons)} pictures of a batch cannot be scored")
+        self.reasons = reasons
 
 
 def decode(picture: Picture, *, pixels: int = PIXELS, animated: bool = False) -> Image:

@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 from fullbench.core.items import digest
 from fullbench.web.public.filters import Filter
+from fullbench.web.words import Language
 
 
 class Places(Protocol):
@@ -15,7 +16,7 @@ class Places(Protocol):
 
     def home(self) -> str: ...
     def board(self, name: str) -> str: ...
-    def chart(self, board: str, stamp: str, table: int, chart: int) -> str: ...
+    def chart(self, board: str, stamp: str, place: tuple[int, int], language: Language) -> str: ...
     def judges(self) -> str: ...
     def judge(self, name: str) -> str: ...
     def verdicts(self, wanted: Filter) -> str: ...
@@ -44,8 +45,9 @@ class Served:
     def board(self, name: str) -> str:
         return f"/boards/{name}"
 
-    def chart(self, board: str, stamp: str, table: int, chart: int) -> str:
-        return f"/boards/{board}/charts/{table}-{chart}.svg?v={stamp}"
+    def chart(self, board: str, stamp: str, place: tuple[int, int], language: Language) -> str:
+        table, chart = place
+        return f"/boards/{board}/charts/{table}-{chart}.svg?v={stamp}&in={language}"
 
     def judges(self) -> str:
         return "/judges"

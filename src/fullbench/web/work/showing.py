@@ -15,7 +15,8 @@ from fullbench.core.ballots import LETTERS, Likert, Score, ballot
 from fullbench.core.items import Part, parts_text
 from fullbench.web.pictures import bare_url, picture_url
 from fullbench.web.work.content import parts_of
-from fullbench.web.work.kinds import FAULTY, Rules, Write
+from fullbench.web.work.kind import Rules
+from fullbench.web.work.kinds import FAULTY, Write
 from fullbench.web.work.queue import Lease
 from fullbench.web.work.studies import Study
 
