@@ -37,7 +37,8 @@ def length_of(text: str) -> int:
 def marks_from(
     ballot: Ballot, worths: Sequence[float], *, margin: float = 0.0, order: Sequence[str] | None = None
 ) -> tuple[float, ...] | None:
-    """Worths from 0 to 1, one for each response, as legal marks; None for a ballot that these judges cannot fill in.
+    """Worths from 0 to 1, one for each response, as legal marks; None for a ballot that these judges cannot fill in,
+    and where a worth is not a number.
 
     A score or a scale of words spreads 0 to 1 over its range and rounds, a real number does not round; what lies
     outside is cut off. A choice takes the best; worths
@@ -51,6 +52,8 @@ def marks_from(
     >>> marks_from(Ranking(), [0.1, 0.9, 0.5])
     (1.0, 3.0, 2.0)
     """
+    if any(math.isnan(worth) for worth in worths):
+        return None
     keys = order if order is not None else [f"{place:04d}" for place in range(len(worths))]
     if isinstance(ballot, Real):
         spread = [ballot.low + worth * (ballot.high - ballot.low) for worth in worths]
