@@ -10,6 +10,7 @@ from statistics import fmean
 
 from fullbench.benchmarks.mj_bench.names import CHOSEN, REJECTED, SHORT, USUAL
 from fullbench.benchmarks.mj_bench.names import SCALE_BALLOTS as SCALES
+from fullbench.core.cases import Verdict
 from fullbench.core.record import Record
 from fullbench.core.results import Cell, Table
 from fullbench.reports.cells import Gaps
@@ -42,25 +43,43 @@ def compared(record: Record) -> list[Compared]:
 
     The record is one judge's, without faults.
     """
-    apart: dict[tuple[str, str, int], dict[str, float]] = defaultdict(dict)
-    found: list[Compared] = []
-
-    (judge,) = record.judges
-
-    def add(way: str, item: str, trial: int, marks: dict[str, float]) -> None:
-        tags = record.items[item].tags if item in record.items else {}
-        about, subset = tags.get("perspective", ""), tags.get("subset", "")
-        found.append(Compared(judge, way, item, trial, about, subset, marks[CHOSEN], marks[REJECTED]))
-
+    marks: dict[tuple[str, str, int], dict[str, float]] = defaultdict(dict)
     for verdict in record:
-        marks = dict(zip(verdict.contestants, verdict.marks or (), strict=True))
-        if len(marks) == 1:
-            apart[verdict.ballot, verdict.item, verdict.trial] |= marks
-        elif set(marks) == {CHOSEN, REJECTED}:
-            add(FIRST if verdict.contestants[0] == CHOSEN else SECOND, verdict.item, verdict.trial, marks)
-    for (ballot, item, trial), marks in apart.items():
-        if {CHOSEN, REJECTED} <= set(marks):
-            add(_NAMES.get(ballot, f"single {ballot}"), item, trial, marks)
+        if way := _way(verdict):
+            marks[way, verdict.item, verdict.trial] |= zip(verdict.contestants, verdict.marks or (), strict=True)
+    (judge,) = record.judges
+    return [
+        _compared(record, judge, place, given[CHOSEN], given[REJECTED])
+        for place, given in marks.items()
+        if {CHOSEN, REJECTED} <= given.keys()
+    ]
+
+
+def _compared(record: Record, judge: str, place: tuple[str, str, int], chosen: float, rejected: float) -> Compared:
+    way, item, trial = place
+    tags = record.items[item].tags if item in record.items else {}
+    return Compared(judge, way, item, trial, tags.get("perspective", ""), tags.get("subset", ""), chosen, rejected)
+
+
+def _way(verdict: Verdict) -> str:
+    """How a picture of a pair was judged: alone on a scale, or beside the other in one of two orders; else nothing."""
+    if set(verdict.contestants) == {CHOSEN, REJECTED}:
+        return FIRST if verdict.contestants[0] == CHOSEN else SECOND
+    alone = verdict.contestants in {(CHOSEN,), (REJECTED,)}
+    return _NAMES.get(verdict.ballot, f"single {verdict.ballot}") if alone else ""
+
+
+def unruled(record: Record, judged: Judged) -> Judged:
+    """Pairs that a judge did not rule on since a verdict is a fault, as if it had preferred the wrong picture."""
+    ruled = {(pair.judge, (pair.way, pair.item, pair.trial)) for pairs in judged.values() for pair in pairs}
+    lost = {
+        (verdict.judge, (way, verdict.item, verdict.trial))
+        for verdict in record.where(lambda verdict: verdict.fault is not None and verdict.judge != PEOPLE)
+        if (way := _way(verdict))
+    }
+    found: Judged = defaultdict(list)
+    for judge, place in sorted(lost - ruled):
+        found[judge].append(_compared(record, judge, place, 0.0, 1.0))
     return found
 
 
@@ -84,10 +103,8 @@ def tables(record: Record) -> list[Table]:
     """Accuracy by perspective and by sub-category, thresholds, scales, orders, safety."""
     marked = record.where(lambda verdict: verdict.judge != PEOPLE, fault=None).by("judge")
     by_judge = {judge: pairs for judge, mine in marked.items() if (pairs := compared(mine))}
-    if not by_judge:
-        return []
     made = [
-        by_perspective(by_judge),
+        by_perspective(by_judge, unruled(record, by_judge)),
         scales(by_judge),
         orders(by_judge),
         safety(by_judge),
@@ -121,16 +138,19 @@ def _both(gaps: Gaps, where: str, pairs: Sequence[Compared]) -> list[Cell]:
     ]
 
 
-def by_perspective(judged: Judged) -> Table:
-    """Each judge, each way of asking, each perspective."""
+def by_perspective(judged: Judged, lost: Judged) -> Table:
+    """Each judge, each way of asking, each perspective; `lost` are the pairs that it did not rule on."""
     gaps = Gaps()
-    rows: list[list[Cell]] = [
-        [judge, way, about or "-", *_both(gaps, f"{judge}, {way}, {about}", pairs), len(pairs)]
-        for judge, all_pairs in judged.items()
-        for (about, way), pairs in _groups(all_pairs, "perspective", "way")
-    ]
-    columns = ("judge", "way", "perspective", "right", "right, no ties", "ties", "n")
-    notes = (_RIGHT, *gaps.notes)
+    rows: list[list[Cell]] = []
+    for judge in sorted({*judged, *lost}):
+        faults = set(lost.get(judge, ()))
+        for (about, way), every in _groups([*judged.get(judge, ()), *lost.get(judge, ())], "perspective", "way"):
+            pairs = [pair for pair in every if pair not in faults]
+            right, decided, ties = _both(gaps, f"{judge}, {way}, {about}", pairs) if pairs else (None, None, 0)
+            counts = (ties, len(every) - len(pairs), len(pairs))
+            rows.append([judge, way, about or "-", right, decided, accuracy(every), *counts])
+    columns = ("judge", "way", "perspective", "right", "right, no ties", "right of all", "ties", "faults", "n")
+    notes = (_RIGHT, "Right of all: pairs without a ruling are wrong too, as MJ-Bench counts them.", *gaps.notes)
     return Table("preferences", "How often each judge prefers the chosen picture", columns, rows, notes)
 
 
