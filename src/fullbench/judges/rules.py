@@ -41,9 +41,9 @@ def marks_from(
     and where a worth is not a number.
 
     A score or a scale of words spreads 0 to 1 over its range and rounds, a real number does not round; what lies
-    outside is cut off. A choice takes the best; worths
-    within `margin` of it tie with it, and where no tie is allowed, or not all of the responses tie, the first in
-    `order` wins. A ranking sorts; equal worths go by `order`. Without `order`, the earlier shown goes first.
+    outside is cut off. A choice takes the best; worths within `margin` of it tie with it, and where no tie is allowed,
+    or not all of the responses tie, the first in `order` wins. A ranking sorts; equal worths go by `order`. Without
+    `order`, the earlier shown goes first.
 
     >>> marks_from(Score(1, 5), [0.0, 0.6, 1.2]), marks_from(Real(0, 10), [0.25, 1.2])
     ((1.0, 3.0, 5.0), (2.5, 10.0))
@@ -57,7 +57,7 @@ def marks_from(
     keys = order if order is not None else [f"{place:04d}" for place in range(len(worths))]
     if isinstance(ballot, Real):
         spread = [ballot.low + worth * (ballot.high - ballot.low) for worth in worths]
-        return tuple(min(ballot.high, max(ballot.low, mark)) for mark in spread)
+        return tuple(float(min(ballot.high, max(ballot.low, mark))) for mark in spread)
     if isinstance(ballot, Score | Likert):
         low, high = (1, len(ballot.words)) if isinstance(ballot, Likert) else (ballot.low, ballot.high)
         return tuple(float(low + min(high - low, max(0, math.floor((high - low) * w + 0.5)))) for w in worths)
