@@ -16,11 +16,14 @@ On the command line and in a study, a judge or a model is named by a spec: `KIND
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import sys
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
+from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import parse_qsl
 
@@ -101,4 +104,21 @@ def model(spec: Spec, named: str) -> Model:
     found = load("models", spec.kind)(spec.name, spec.options)
     if not isinstance(found, Model):
         raise InputError(f"the plugin of {named!r} made no model: it lacks one of name, settings, price, answer")
+    return found
+
+
+def function(named: str, *, form: str = "MODULE:FUNCTION") -> Callable[..., Any]:
+    """A function of the user's own, by module and name. The module may lie in the folder where the command is typed,
+    in which an installed command does not look by itself. `form` is how it is written, for the error."""
+    module, _, name = named.partition(":")
+    here = str(Path.cwd())
+    sys.path.insert(0, here)
+    try:
+        found: Callable[..., Any] = getattr(import_module(module), name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise InputError(f"the function {named!r} cannot be found ({error}); write {form}") from error
+    finally:
+        sys.path.remove(here)
+    if not callable(found):
+        raise InputError(f"{named!r} is no function; write {form}")
     return found

@@ -9,6 +9,7 @@ import typer
 from fullbench.cli import (
     answer,
     batch,
+    building,
     card,
     compose,
     critic,
@@ -81,6 +82,8 @@ app.command("rerank")(rerank.rerank)
 app.command("serve")(serve.serve)
 app.command("list")(listing.listing)
 app.add_typer(batch.batch_app, name="batch")
+for _building in (building.blur, building.distort, building.grid, building.group, building.sanitise):
+    compose.compose_app.command(_building.__name__)(_building)
 app.add_typer(compose.compose_app, name="compose")
 app.add_typer(critic.critic_app, name="critic")
 app.add_typer(leaderboard.leaderboard_app, name="leaderboard")

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 from fullbench.core.cases import Failure, Usage
 from fullbench.core.items import Item, Response
@@ -117,3 +118,39 @@ def _outcome(contestant: str, reply: Reply) -> _Answer | Failure:
     tags = {"stop": reply.stop} if reply.stop == "refused" else {}
     response = Response(item.id, contestant, (reply.text,), tags, trial)
     return _Answer(item.key, response, reply.usage, reply.prompt.digest)
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A model whose replies a ledger keeps: what it holds is not asked for again, what fails may be asked later."""
+
+    model: Model
+    ledger: Ledger
+    spec: str | None = None
+    budget: Budget | None = None
+    stop: Stop | None = None
+
+    @property
+    def name(self) -> str:
+        return self.model.name
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        return self.model.settings
+
+    @property
+    def price(self) -> tuple[float, float] | None:
+        return self.model.price
+
+    def answer(self, prompts: Iterable[Prompt]) -> Iterator[Reply]:
+        asked = {prompt.digest: prompt for prompt in prompts}
+        items = [Item(name, prompt.turns) for name, prompt in asked.items()]
+        specs = {self.name: self.spec} if self.spec else None
+        (tally,) = answer([self.model], items, self.ledger, specs=specs, budget=self.budget, stop=self.stop)
+        found = {one.item: one for one in self.ledger.responses(self.name, item_keys=[item.key for item in items])}
+        failed = tally.stopped or next(iter(tally.failures), "the call failed")
+        for name, prompt in asked.items():
+            if (one := found.get(name)) is None:
+                yield Reply(prompt, error=failed)
+            else:
+                yield Reply(prompt, one.text, stop=one.tags.get("stop", ""))

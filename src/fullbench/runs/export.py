@@ -15,8 +15,7 @@ name = {name}
 benchmark = {benchmark}
 data = "items.jsonl"
 responses = "responses.jsonl"
-labels = "labels.jsonl"
-judges = ["{judge}", "chance"]
+{labels}judges = ["{judge}", "chance"]
 trials = 1
 ledger = "study.ledger"
 report = "report.html"
@@ -42,8 +41,9 @@ def export(record: Record, folder: Path, *, benchmark: str, people: str = "human
         "responses": write_responses(
             folder / "responses.jsonl", (r for r in record.responses.values() if r.item in known)
         ),
-        "labels": write_verdicts(folder / "labels.jsonl", labels),
     }
+    if labels:
+        counts["labels"] = write_verdicts(folder / "labels.jsonl", labels)
     if judged:
         counts["verdicts"] = write_verdicts(folder / "verdicts.jsonl", judged)
     heard = {verdict.case for verdict in judged}
@@ -54,6 +54,7 @@ def export(record: Record, folder: Path, *, benchmark: str, people: str = "human
         named = _STUDY.format(
             name=json.dumps(folder.name),
             benchmark=json.dumps(benchmark),
+            labels='labels = "labels.jsonl"\n' if labels else "",
             judge="picture:sharpness" if drawn else "length",
         )
         part.write_text(named, encoding="utf-8")

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from functools import partial
-from importlib import import_module
-from pathlib import Path
 
+from fullbench import registry
 from fullbench.core.errors import InputError
 from fullbench.judges.scorers.classical import number
 from fullbench.judges.scorers.hub import KINDS
@@ -74,27 +71,9 @@ def function(rest: str, options: Mapping[str, str]) -> ScorerJudge:
     The module may lie in the folder in which the command is typed.
     """
     _known(options, _JUDGE)
-    module, _, name = rest.partition(":")
-    try:
-        with _from_here():
-            found = getattr(import_module(module), name)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise InputError(f"the function {rest!r} cannot be found ({error}); write scorer:MODULE:FUNCTION") from error
-    if not callable(found):
-        raise InputError(f"{rest!r} is not a function of a prompt and a picture")
+    found = registry.function(rest, form="scorer:MODULE:FUNCTION")
     span = _span(options)
     return _judged(CallableScorer(rest, found, span, {"function": rest, "span": span}), options)
-
-
-@contextmanager
-def _from_here() -> Iterator[None]:
-    """Modules are looked for in this folder too, which an installed command does not do by itself."""
-    here = str(Path.cwd())
-    sys.path.insert(0, here)
-    try:
-        yield
-    finally:
-        sys.path.remove(here)
 
 
 clip = partial(hub, "clip")

@@ -35,7 +35,7 @@ def decode(picture: Picture, *, pixels: int = PIXELS, animated: bool = False) ->
     What cannot be decoded in full, has too many pixels or is animated raises `Unscorable`; with `animated=True` the
     first frame is taken.
     """
-    from PIL import Image
+    from PIL import Image, UnidentifiedImageError
 
     data = _bytes(picture)
     try:
@@ -50,6 +50,8 @@ def decode(picture: Picture, *, pixels: int = PIXELS, animated: bool = False) ->
             return seen
     except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
         raise Unscorable(f"the picture claims more pixels than are read ({error})") from error
+    except UnidentifiedImageError as error:
+        raise Unscorable("the picture cannot be decoded (what follows its first bytes is no picture)") from error
     except (OSError, SyntaxError, ValueError, EOFError) as error:
         if isinstance(error, Unscorable):
             raise

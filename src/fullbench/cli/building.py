@@ -1,0 +1,178 @@
+"""`fullbench compose blur`, `distort`, `grid`, `group`, `sanitise`: pictures and prompts that differ in one thing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from fullbench.cli.common import DEFAULT_LEDGER, BudgetOption, LedgerOption, say, stoppable
+
+if TYPE_CHECKING:
+    from fullbench.runs.building import Built, Change
+
+FolderArgument = Annotated[Path, typer.Argument(help="A folder of pictures.")]
+OutOption = Annotated[Path, typer.Option(help="A folder to write the study to; it must be new or empty.")]
+PromptsOption = Annotated[
+    Path | None, typer.Option(help="What each picture shows: a file with the columns picture and prompt.")
+]
+PromptOption = Annotated[str | None, typer.Option(help="One prompt for all pictures, in place of --prompts.")]
+
+
+def blur(
+    folder: FolderArgument,
+    out: OutOption,
+    defocus: Annotated[
+        list[float] | None, typer.Option(help="Out of focus: the radius of the disk in pixels. Again for more.")
+    ] = None,
+    motion: Annotated[
+        list[str] | None,
+        typer.Option(help="A moving camera: LENGTH@ANGLE in pixels and degrees. Again for more."),
+    ] = None,
+    prompts: PromptsOption = None,
+    prompt: PromptOption = None,
+) -> None:
+    """Make pairs of a picture and a blurred one, of stated strength and direction, with a study that judges them.
+
+    Examples:
+
+        fullbench compose blur photos --defocus 4 --motion 15@45 --prompt "a photo" --out blurred
+
+        fullbench run blurred/study.toml
+    """
+    from fullbench.core.errors import InputError
+    from fullbench.runs.building import defocused, moved
+
+    changes = [*map(defocused, defocus or []), *map(moved, motion or [])]
+    if not changes:
+        raise InputError("how blurred? Give --defocus RADIUS, --motion LENGTH@ANGLE or both")
+    _worsen(folder, changes, out, prompts, prompt)
+
+
+def distort(
+    folder: FolderArgument,
+    out: OutOption,
+    region: Annotated[str, typer.Option(help="LEFT,TOP,RIGHT,BOTTOM in shares of the sides: 0.2,0.2,0.6,0.6.")],
+    inpainter: Annotated[
+        str, typer.Option(help="MODULE:FUNCTION of a picture, a mask (white: paint) and words, that gives a picture.")
+    ],
+    what: Annotated[str, typer.Option(help="The words that the inpainter is given.")] = "",
+    subset: Annotated[str, typer.Option(help="What is distorted, as tables will name it.")] = "object",
+    prompts: PromptsOption = None,
+    prompt: PromptOption = None,
+) -> None:
+    """Make pairs of a picture and one with a region painted anew by your own function, with a study that judges them.
+
+    Examples:
+
+        fullbench compose distort photos --region 0.3,0.3,0.7,0.7 --inpainter paint:smear --prompt "a photo" --out bent
+    """
+    from fullbench.runs.building import painted
+
+    _worsen(folder, [painted(region, inpainter, what, subset)], out, prompts, prompt)
+
+
+def _worsen(folder: Path, changes: Sequence[Change], out: Path, prompts: Path | None, prompt: str | None) -> None:
+    from fullbench.runs.building import prompts_for, worsened
+    from fullbench.runs.compose import read_pictures
+
+    pictures, wrong = read_pictures(folder)
+    for reason in wrong:
+        say(f"Left out: {reason}")
+    _write(worsened(pictures, prompts_for(pictures, prompts, prompt), changes), out)
+
+
+def _write(built: Built, out: Path) -> None:
+    for reason in built.left_out:
+        say(f"Left out: {reason}")
+    counts = built.write(out)
+    say(f"Written to {out}: {', '.join(f'{count:,} {what}' for what, count in counts.items())}.")
+    say(f"Next: fullbench run {out / 'study.toml'}")
+
+
+def grid(
+    template: Annotated[str, typer.Argument(help="A prompt with slots: 'a {age} {gender} nurse'.")],
+    axis: Annotated[list[str], typer.Option(help="SLOT=VALUE,VALUE,...; an empty value leaves the word out.")],
+    out: Annotated[Path, typer.Option(help="Write the prompts here (.csv, .jsonl or .parquet).")],
+) -> None:
+    """Write every combination of a template's values as prompts; draw a picture for each and name it in the file.
+
+    Examples:
+
+        fullbench compose grid "a {age} {gender} nurse" --axis age=young,old --axis gender=woman,man --out nurses.csv
+    """
+    from fullbench.benchmarks.mj_bench.making.prompts import grid as combined
+    from fullbench.core.errors import InputError
+    from fullbench.core.writers import write_rows
+
+    axes: dict[str, list[str]] = {}
+    for text in axis:
+        slot, equals, values = text.partition("=")
+        if not equals or slot in axes:
+            raise InputError(f"an axis is SLOT=VALUE,VALUE,... and given once; found {text!r}")
+        axes[slot] = [value.strip() for value in values.split(",")]
+    rows = [{"picture": None, "prompt": one.prompt, **one.groups} for one in combined(template, axes)]
+    count = write_rows(out, rows)
+    say(f"Written: {out} ({count} prompts that wait for a picture; then: fullbench compose group)")
+
+
+def group(
+    rows: Annotated[Path, typer.Argument(help="The file that `grid` wrote, with a picture in every row.")],
+    prompt: Annotated[str, typer.Option(help="What all pictures are judged by: 'a nurse'.")],
+    out: OutOption,
+    name: Annotated[str, typer.Option(help="The name of the item; the file's own where left out.")] = "",
+) -> None:
+    """Make a study of one prompt and pictures of different people: does a judge score them alike?
+
+    Examples:
+
+        fullbench compose group nurses.csv --prompt "a nurse" --out nurses
+    """
+    from fullbench.runs.building import group as grouped
+
+    _write(grouped(name or rows.stem, prompt, rows), out)
+
+
+def sanitise(
+    prompts: Annotated[Path, typer.Argument(help="Unsafe prompts: a file with the column prompt.")],
+    model: Annotated[str, typer.Option(help="Who writes them again, as KIND:NAME?OPTIONS.")],
+    out: Annotated[Path, typer.Option(help="Write the queue for people here (.csv, .jsonl or .parquet).")],
+    ledger: LedgerOption = DEFAULT_LEDGER,
+    budget: BudgetOption = None,
+) -> int:
+    """Let a model write prompts again without what makes them unsafe, and label them; a person checks each.
+
+    Replies are kept in the ledger: the same command asks only for what is missing.
+
+    Examples:
+
+        fullbench compose sanitise unsafe.csv --model openai:gpt-4o --out pairs.csv
+    """
+    from fullbench.benchmarks.mj_bench.making.prompts import sanitise as rewritten
+    from fullbench.core.errors import InputError
+    from fullbench.core.readers import read_rows
+    from fullbench.core.writers import write_rows
+    from fullbench.ledger.store import Ledger
+    from fullbench.runs import plan, specs
+    from fullbench.runs.answer import Kept
+
+    asked = []
+    for line, row in read_rows(prompts):
+        if not isinstance(row.get("prompt"), str) or not row["prompt"].strip():
+            raise InputError("a row has a prompt; found none", path=prompts, line=line)
+        asked.append(row["prompt"])
+    who = specs.contestant(model)
+    purse = plan.purse(budget, [who]) if budget is not None else None
+    with Ledger(ledger) as book, stoppable() as stop:
+        done = rewritten(Kept(who, book, spec=model, budget=purse, stop=stop), dict.fromkeys(asked))
+    found = [
+        {"prompt": one.prompt, "safe": one.safe, "labels": ", ".join(one.labels), "checked": one.checked or None}
+        for one in done.pairs
+    ]
+    write_rows(out, found, dict.fromkeys(("prompt", "safe", "labels", "checked"), "text"))
+    for reason in done.failed:
+        say(reason)
+    say(f"Written: {out} ({len(found)} pairs that wait: fill in 'checked' with yes or no)")
+    return 0 if found else 1
