@@ -29,6 +29,7 @@ def test_the_first_start_gives_a_link_and_ctrl_c_ends_it(tmp_path):
     [
         (["--host", "0.0.0.0"], "add --url https://"),
         (["--url", "bench.example.org"], "is no address of a site"),
+        (["--url", "https://example.org/bench"], "needs a host of its own"),
         (["--invite", "emperor"], "the role 'emperor' is not known"),
         (["--ledger", "nothing.ledger"], "there is no ledger 'nothing.ledger'"),
         (["--ledger", "broken.ledger"], "broken.ledger: "),

@@ -29,7 +29,7 @@ def test_every_sentence_is_translated():
 def test_translations_fill_in_the_same_names():
     for english, translated in chinese().items():
         assert sorted(re.findall(r"\{\w+\}", english)) == sorted(re.findall(r"\{\w+\}", translated)), english
-        assert re.search(r"[\u4e00-\u9fff]", translated), english
+        assert re.search(r"[\u4e00-\u9fff\uff00-\uffef]", translated), english
 
 
 def test_two_files_never_disagree():

@@ -11,10 +11,12 @@ from fullbench.cli.common import (
     DEFAULT_LEDGER,
     BudgetOption,
     DryRunOption,
+    EngineOption,
     JsonOption,
     LedgerOption,
     PicturesOption,
     QuietOption,
+    asking_from,
     closing,
     say,
     show,
@@ -60,6 +62,7 @@ def peer_review(
     report: Annotated[Path | None, typer.Option(help="Write a page with tables, charts and cases here.")] = None,
     everything: Annotated[bool, typer.Option("--all", help="Print every table, not the main ones alone.")] = False,
     budget: BudgetOption = None,
+    engine: EngineOption = None,
     dry_run: DryRunOption = False,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
@@ -86,8 +89,9 @@ def peer_review(
     if dry_run:
         show([reviewing.plan()], as_json=as_json)
         return 0
-    with Ledger(ledger, pictures=pictures) as book, stoppable() as stop:
-        done = reviewing.conduct(book, budget=budget, stop=stop, quiet=quiet)
+    known = dict(zip(reviewing.names, _specs(contestants), strict=False))
+    with asking_from(engine) as where, Ledger(ledger, pictures=pictures) as book, stoppable() as stop:
+        done = reviewing.conduct(book, engine=where, specs=known, budget=budget, stop=stop, quiet=quiet)
         more = [] if everything or as_json else [table.name for table in done.tables if table.name not in _MAIN]
         show([table for table in done.tables if table.name not in more], as_json=as_json)
         if more and report is None:
@@ -128,7 +132,7 @@ def _reviewing(
 
     if mode not in get_args(Mode):
         raise InputError(f"unknown mode {mode!r}; known: {', '.join(get_args(Mode))}")
-    named = [spec.strip() for text in contestants or [] for spec in text.split(",") if spec.strip()]
+    named = _specs(contestants)
     if best_first and not named:
         raise InputError("--best-first says in which order --contestants are named; name them")
     models = [specs.contestant(spec) for spec in named] if named else list(court())
@@ -148,6 +152,10 @@ def _reviewing(
         correlation=correlation, gamma=_gamma(gamma), truth=PictureTruth(known) if known else None,
         best_first=best_first, seed=seed,
     )  # fmt: skip
+
+
+def _specs(contestants: list[str] | None) -> list[str]:
+    return [spec.strip() for text in contestants or [] for spec in text.split(",") if spec.strip()]
 
 
 def _gamma(text: str) -> dict[str, float]:

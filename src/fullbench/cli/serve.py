@@ -6,6 +6,7 @@ import errno
 import ipaddress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
+from urllib.parse import urlsplit
 
 import typer
 
@@ -82,6 +83,10 @@ def serve(
     https = url.startswith("https://")
     if url and not https and not url.startswith("http://"):
         raise InputError(f"{url!r} is no address of a site; write --url https://bench.example.org")
+    if urlsplit(url).path.strip("/"):
+        raise InputError(
+            f"{url!r} has a path, and a site needs a host of its own; write --url https://bench.example.org"
+        )
     if not _loopback(host) and not https and not plain:
         raise InputError(
             f"{host} can be reached from other machines, and passwords would travel in the clear: put a proxy that "

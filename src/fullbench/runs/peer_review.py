@@ -23,7 +23,7 @@ from fullbench.judges.prompted import Mode, PromptedJudge
 from fullbench.ledger.store import Ledger
 from fullbench.runs import plan
 from fullbench.runs.answer import answer
-from fullbench.runs.engines import Budget, Stop, Tally
+from fullbench.runs.engines import HERE, Budget, Engine, Stop, Tally
 from fullbench.runs.hear import hear
 from fullbench.runs.progress import watching
 
@@ -87,6 +87,8 @@ class _Going:
     purse: Budget | None
     stop: Stop
     quiet: bool
+    engine: Engine
+    specs: Mapping[str, str]
 
 
 @dataclass(frozen=True)
@@ -152,10 +154,20 @@ class PeerReview:
         return plan.purse(budget, list(self.contestants)) if budget is not None else None
 
     def conduct(
-        self, ledger: Ledger, *, budget: float | None = None, stop: Stop | None = None, quiet: bool = False
+        self,
+        ledger: Ledger,
+        *,
+        engine: Engine = HERE,
+        specs: Mapping[str, str] | None = None,
+        budget: float | None = None,
+        stop: Stop | None = None,
+        quiet: bool = False,
     ) -> Reviewed:
-        """Write, answer, review, and look at the record. Stopped half-way, the same call goes on from there."""
-        going = _Going(ledger, self.ready(budget), stop or Stop(), quiet)
+        """Write, answer, review, and look at the record. Stopped half-way, the same call goes on from there.
+
+        `specs` gives the spec of contestants by their name, as for `answer`; reviewers are sent as they are.
+        """
+        going = _Going(ledger, self.ready(budget), stop or Stop(), quiet, engine, specs or {})
         steps: dict[str, list[Tally]] = {}
         steps["questions"] = self._ask("questions", self._writing(), going)
         items = self.questions(ledger)
@@ -172,7 +184,7 @@ class PeerReview:
             return []
         with watching(what, self.names, max(map(len, asked.values())), quiet=going.quiet) as watch:
             return answer(
-                self.contestants, lambda model: asked[model.name], going.ledger,
+                self.contestants, lambda model: asked[model.name], going.ledger, engine=going.engine, specs=going.specs,
                 budget=going.purse, stop=going.stop, watch=watch,
             )  # fmt: skip
 
@@ -233,7 +245,7 @@ class PeerReview:
         total = max(sum(1 for _ in self.docket(judge, items, responses)) for judge in judges)
         with watching("reviews", [judge.name for judge in judges], total, quiet=going.quiet) as watch:
             return hear(
-                judges, lambda judge: self.docket(judge, items, responses), going.ledger,
+                judges, lambda judge: self.docket(judge, items, responses), going.ledger, engine=going.engine,
                 budget=going.purse, stop=going.stop, watch=watch,
             )  # fmt: skip
 

@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from fullbench import registry
-from fullbench.core.benchmark import Benchmark
+from fullbench.core.benchmark import Benchmark, Worded
 from fullbench.core.errors import InputError
 from fullbench.core.models import Judge, Model
 from fullbench.registry import Spec
 
 _JUDGING = {
-    "mode", "sight", "reference", "language", "steps", "resample", "form", "constrained", "template", "label", "reader",
+    "mode", "sight", "reference", "language", "steps", "resample", "form", "constrained", "sees", "wording", "template",
+    "label", "reader",
 }  # fmt: skip
 
 
@@ -33,9 +34,9 @@ def contestant(spec: str) -> Model:
 def judge(spec: str) -> Judge:
     """The judge that a spec names: one that is installed (`length`), or a model asked to rule.
 
-    A model takes these options beside its own: mode, sight, reference, language, steps, resample, form,
-    constrained, template, label, and reader (the spec of a second, cheaper model that reads what the first one's reply
-    could not make plain).
+    A model takes these options beside its own: mode, sight, reference, language, steps, resample, form, constrained,
+    sees, wording (the name of a benchmark, in whose words it is asked), template, label, and reader (the spec of a
+    second, cheaper model that reads what the first one's reply could not make plain).
     """
     parsed = Spec.parse(spec)
     if parsed.kind in registry.names("judges"):
@@ -51,22 +52,40 @@ def judge(spec: str) -> Judge:
     return _prompted(registry.model(Spec(parsed.kind, parsed.name, rest), spec), mine)
 
 
+def in_words_of(name: str, spec: str) -> str:
+    """The spec of a judge in a study of a benchmark: a model is asked in the benchmark's words, where it has some.
+
+    >>> in_words_of("mjbench", "offline:echo"), in_words_of("mjbench", "picture:noise")
+    ('offline:echo?wording=mjbench', 'picture:noise')
+    """
+    parsed = Spec.parse(spec)
+    own = parsed.kind in registry.names("judges") or {"wording", "template"} & parsed.options.keys()
+    if own or not isinstance(benchmark(name), Worded):
+        return spec
+    return f"{spec}{'&' if parsed.options else '?'}wording={name}"
+
+
 def _prompted(model: Model, options: Mapping[str, str]) -> Judge:
     from fullbench.judges.extracting import SecondReader
     from fullbench.judges.prompted import PromptedJudge, read_template
 
-    given: dict[str, Any] = {
-        key: options[key] for key in ("mode", "sight", "language", "form", "label") if key in options
-    }
+    given: dict[str, Any] = dict(_worded(options["wording"])) if "wording" in options else {}
+    given |= {key: options[key] for key in ("mode", "sight", "language", "form", "label") if key in options}
     given |= {key: _yes(options[key], key) for key in ("reference", "constrained") if key in options}
-    if "resample" in options:
-        given["resample"] = _whole(options["resample"], "resample")
+    given |= {key: _whole(options[key], key) for key in ("resample", "sees") if key in options}
     if "steps" in options:
         given["steps"] = tuple(options["steps"].split(","))
     if "template" in options:
         given["template"] = read_template(Path(options["template"]))
     made = PromptedJudge(model, **given)
     return SecondReader(made, contestant(options["reader"])) if "reader" in options else made
+
+
+def _worded(name: str) -> Mapping[str, Any]:
+    found = benchmark(name)
+    if not isinstance(found, Worded):
+        raise InputError(f"the benchmark {name!r} has no wording of its own; leave out the option wording")
+    return found.wording()
 
 
 def _yes(value: str, name: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -14,6 +15,7 @@ from starlette.types import Scope
 
 from fullbench import __version__
 from fullbench.ledger.store import Ledger
+from fullbench.reports.page import SORTING
 from fullbench.web import events, guard, health, pictures, trouble
 from fullbench.web.accounts import people
 from fullbench.web.accounts import routes as accounts
@@ -32,6 +34,11 @@ from fullbench.web.work import routes as work
 
 class Static(StaticFiles):
     """Our own files; those asked for by digest are kept for ever."""
+
+    def lookup_path(self, path: str) -> tuple[str, os.stat_result | None]:
+        if path == SORTING.name:
+            return str(SORTING), SORTING.stat()
+        return super().lookup_path(path)
 
     async def get_response(self, path: str, scope: Scope) -> Response:
         response = await super().get_response(path, scope)
@@ -79,7 +86,7 @@ def create_app(settings: Settings) -> FastAPI:
 
 
 def _routers() -> list[APIRouter]:
-    pages = [
+    shown = [
         health.router,
         events.router,
         pictures.router,
@@ -89,7 +96,7 @@ def _routers() -> list[APIRouter]:
         acting.router,
         work.router,
     ]
-    return [*pages, api.docs, api.router, results.router]
+    return [*shown, api.docs, api.router, results.router]
 
 
 def from_environment() -> FastAPI:

@@ -16,6 +16,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from itsdangerous import BadSignature, URLSafeSerializer
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from fullbench.reports.page import SORTING
 from fullbench.web import guard
 from fullbench.web.accounts.users import Role, User
 from fullbench.web.words import LANGUAGES, Language, key, preferred, translate
@@ -58,11 +59,15 @@ def when(seconds: float | None) -> str:
     return "" if seconds is None else time.strftime("%Y-%m-%d %H:%M", time.gmtime(seconds))
 
 
+def static_file(name: str) -> Path:
+    """Where a static file lies: in our folder, or with the reports, which sort their tables by the same script."""
+    return SORTING if name == SORTING.name else FOLDER / "static" / name
+
+
 @cache
 def static_url(name: str) -> str:
     """The address of a static file, with its digest so that it can be kept for ever."""
-    data = (FOLDER / "static" / name).read_bytes()
-    return f"/static/{name}?v={hashlib.sha256(data).hexdigest()[:12]}"
+    return f"/static/{name}?v={hashlib.sha256(static_file(name).read_bytes()).hexdigest()[:12]}"
 
 
 def language_of(request: Request) -> Language:

@@ -66,7 +66,9 @@ def _invalid(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
     first = error.errors()[0] if error.errors() else {"loc": ("request",), "msg": "not understood"}
     where = ".".join(str(part) for part in first["loc"] if part not in {"body", "query", "path"})
-    return told(request, 422, f"{where or 'the request'}: {first['msg']}")
+    if request.url.path.startswith(guard.API):
+        return told(request, 422, f"{where or 'the request'}: {first['msg']}")
+    return told(request, 422, f"the value of {where or 'request'!r} is not understood; go back and mend it")
 
 
 def _user(request: Request, error: Exception) -> Response:

@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 
 from fullbench.ledger.store import Ledger
-from fullbench.web.public import blindness, boards, updater
+from fullbench.web.public import blindness, boards, panels, updater
 from fullbench.web.public.places import Served
 from fullbench.web.settings import Settings
 from tests.web.public import making
@@ -171,7 +171,7 @@ def test_without_a_ledger_the_pages_say_so(database, tmp_path):
     app.state.engine.dispose()
 
 
-def test_an_organiser_makes_a_panel_and_it_has_a_leaderboard(shown, organiser, viewer):
+def test_an_organiser_makes_a_panel_and_it_has_a_leaderboard(shown, organiser, viewer, monkeypatch):
     assert viewer.get("/panels").status_code == 403
     assert organiser.submit("/panels", {"name": "x", "rule": "mean", "judges": "steady"}).status_code == 400
     wish = {"name": HOSTILE[:60], "rule": "mean", "judges": ["steady", "first-lover"]}
@@ -183,3 +183,13 @@ def test_an_organiser_makes_a_panel_and_it_has_a_leaderboard(shown, organiser, v
     assert "<script>" not in page.text
     assert "panel:" in organiser.get("/panels").text
     assert viewer.get(Served().judge(name)).status_code == 200
+    assert viewer.submit("/panels/close", {"name": wish["name"]}).status_code == 403
+    assert organiser.submit("/panels/delete", {"name": wish["name"]}).status_code == 400
+    assert organiser.submit("/panels/close", {"name": wish["name"]}).status_code == 303
+    assert "Closed since" in organiser.get("/panels").text
+    for page in (Served().board(boards.board_name(name, "overall")), Served().judge(name)):
+        assert "This panel is closed since" in viewer.get(page).text
+    monkeypatch.setattr(panels, "derive", lambda *args, **options: 0)  # the new panel has not ruled yet
+    assert organiser.submit("/panels", {**wish, "name": "空"}).status_code == 303
+    assert organiser.submit("/panels/delete", {"name": "空"}).status_code == 303
+    assert "空" not in organiser.get("/panels").text

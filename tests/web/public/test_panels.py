@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
@@ -75,3 +76,55 @@ def test_an_organisers_panel_by_the_mean(new_engine, ledger):
         lines = every(connection, Filter(judge="panel:两位 (mean)"))
     found = {one.case: [shown.mark for shown in one.shown] for one in lines}
     assert found == {case: [sum(pair) / 2 for pair in zip(*marks, strict=True)] for case, marks in both.items()}
+
+
+def test_a_closed_panel_keeps_its_rulings_and_takes_no_more(new_engine, tmp_path):
+    """Also when the catalogue is thrown away: a refill counts what came before, not what came after."""
+    engine = new_engine()
+    made = [(case, ruled) for case, ruled in making.verdicts(count=4) if len(case.responses) == 2]
+    name = "panel:三位 (majority)"
+    with Ledger(tmp_path / "l") as ledger:
+        for case, ruled in made[:20]:
+            ledger.add(case, *[one for one in ruled if one.judge != "steady"])
+        catalogue.fill(engine, ledger)
+        with writing(engine) as connection:
+            panels.add(connection, "三位", "majority", ["first-lover", *making.PEOPLE[:2]])
+        up_to_date(engine, ledger)
+        before = told(engine, name)
+        assert len(before) == 20
+        with writing(engine) as connection:
+            with pytest.raises(InputError, match="has ruled"):
+                panels.remove(connection, "三位")
+            panels.close(connection, "三位")
+            with pytest.raises(InputError, match="closed already"):
+                panels.close(connection, "三位")
+            with pytest.raises(InputError, match="no such panel"):
+                panels.close(connection, "people")
+        for case, ruled in made[20:]:
+            ledger.add(case, *ruled)
+        for _, ruled in made[:20]:
+            again = [replace(one, trial=1) for one in ruled if one.judge == "first-lover"]
+            ledger.add(*again)
+        for _ in range(2):
+            up_to_date(engine, ledger)
+            assert told(engine, name) == before
+            assert len(told(engine, "panel:people (majority)")) == len(made)
+            catalogue.forget(engine)
+
+
+def told(engine, judge) -> dict:
+    with reading(engine) as connection:
+        lines = every(connection, Filter(judge=judge))
+    return {(one.case, one.trial): tuple(shown.mark for shown in one.shown) for one in lines}
+
+
+def test_a_panel_that_has_not_ruled_can_be_deleted(new_engine, ledger):
+    engine = new_engine()
+    catalogue.fill(engine, ledger)
+    with writing(engine) as connection:
+        panels.add(connection, "两位", "mean", ["steady", "first-lover"])
+        panels.remove(connection, "两位")
+        panels.add(connection, "两位", "majority", ["steady", "first-lover"])
+    up_to_date(engine, ledger)
+    assert told(engine, "panel:两位 (mean)") == {}
+    assert len(told(engine, "panel:两位 (majority)")) > 20

@@ -220,3 +220,17 @@ def test_what_people_write_becomes_items_and_answers_a_queue(app, organiser, ann
         row = next(labels.answered(connection, reworded))
     assert (item.question, item.captions, len(item.pictures)) == ("数一数", ("Three cats.",), 1)
     assert (row["same"], row["text"], row["seed"]) == ("yes", "What do you see here?", "item-number")
+
+
+@pytest.mark.parametrize("kind", ["pair", "score"])
+def test_the_page_of_a_study_after_its_first_vote(app, organiser, annotator, kind):
+    """One vote gives no interval yet; the page says so instead of failing."""
+    made = send(organiser, kind=kind, ballot={"pair": "choice+tie", "score": "score:1-5"}[kind])
+    study = made.headers["location"].rpartition("/")[2]
+    page = annotator.get(f"/work/{study}")
+    sent = {name: field(page, name) for name in ("lease", "key", "replaces")}
+    answer = {"best": "0"} if kind == "pair" else {"mark": "4", "reason": "因为"}
+    assert annotator.submit(f"/work/{study}/vote", {**sent, **answer}).status_code == 303
+    shown = organiser.get(f"/organise/{study}")
+    assert shown.status_code == 200
+    assert "an interval needs at least two clusters" in shown.text

@@ -7,7 +7,7 @@ from sklearn.metrics import cohen_kappa_score
 
 from fullbench.stats.estimates import Estimate
 from fullbench.web.work import quality
-from fullbench.web.work.kinds import Rules
+from fullbench.web.work.kind import Rules
 from fullbench.web.work.studies import Study
 from fullbench.web.work.tally import Vote
 

@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 from fullbench.core.errors import InputError
 from fullbench.core.items import digest
 from fullbench.core.pictures import Picture
-from fullbench.models.pictures import cache_folder, flat, write_whole
+from fullbench.models.pictures import cache_folder, write_whole
 from fullbench.models.tools.colours import Colours
 from fullbench.models.tools.narrowed import NARROWED, Narrowed
 from fullbench.models.tools.notes import Notes
 from fullbench.models.tools.objects import Objects
 from fullbench.models.tools.text import Text
+from fullbench.pixels import flat, upright
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -122,11 +123,11 @@ def _looked(each: Tool | Part, picture: Picture) -> Any:
 
 def opened(picture: Picture) -> Image:
     """The picture as it is meant to be seen: upright, in three colours."""
-    from PIL import Image, ImageOps
+    from PIL import Image
 
     try:
         with Image.open(BytesIO(picture.data())) as image:
-            return flat(ImageOps.exif_transpose(image)).convert("RGB")
+            return flat(upright(image))
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
         where = picture.source if isinstance(picture.source, Path) else None
         raise InputError(f"the picture {picture.digest[:12]} cannot be decoded ({error})", path=where) from error

@@ -9,10 +9,11 @@ from fastapi import APIRouter, BackgroundTasks, Depends, Form, HTTPException, Pa
 from fastapi.responses import HTMLResponse, Response
 
 from fullbench.core.errors import UserError
+from fullbench.web import events
 from fullbench.web.accounts import audit
 from fullbench.web.guard import Annotator, Database, Organiser, Viewer, address_of, engine_of, settings_of
 from fullbench.web.pages import redirect
-from fullbench.web.public import panels, requests, votes
+from fullbench.web.public import panels, rejudging, requests, votes
 from fullbench.web.public.filters import Filter
 from fullbench.web.public.routes import Key, need_ledger, page, views_of
 from fullbench.web.public.rows import judges
@@ -22,6 +23,12 @@ from fullbench.web.words import key
 router = APIRouter(include_in_schema=False)
 Id = Annotated[str, Path(pattern="^[0-9a-f]{16,32}$")]
 Text = Annotated[str, Form(max_length=4000)]
+ACTS = {
+    "price": key("looked at the price of a request"),
+    "run": key("ran a request"),
+    "refuse": key("refused a request"),
+}
+"""What the audit trail says of what was done with a request."""
 
 
 async def _sent(request: Request) -> dict[str, str]:
@@ -70,7 +77,7 @@ def asked(
     request: Request,
     _user: Organiser,
     connection: Database,
-    state: Annotated[str, Query(pattern="^(open|queued|done|refused|)$")] = "open",
+    state: requests.State = "open",
     before: Annotated[float | None, Query(ge=0, le=1e11)] = None,
 ) -> HTMLResponse:
     """Requests to judge again."""
@@ -82,7 +89,7 @@ def asked(
         "state": state,
         "older": older,
         "costs": requests.costs(found),
-        "states": ("open", "queued", "done", "refused"),
+        "states": requests.STATES,
     }
     return page(request, "public/requests.html", values)
 
@@ -94,6 +101,7 @@ def all_panels(request: Request, _user: Organiser, connection: Database) -> HTML
     values: dict[str, Any] = {
         **views_of(request).common("panels"),
         "panels": panels.found(connection),
+        "rulings": panels.rulings(connection),
         "all_judges": names,
         "of": lambda panel: Filter(judge=panel.judge),
     }
@@ -116,6 +124,22 @@ def make_panel(
     return redirect(request, "/panels", flash=key("The panel is made; its leaderboard will appear."))
 
 
+@router.post("/panels/close")
+def close_panel(request: Request, user: Organiser, connection: Database, *, name: Text) -> Response:
+    """Close a panel: it keeps what it ruled, and rules on nothing new."""
+    closed = panels.close(connection, name)
+    audit.write(connection, user, "panel closed", closed.judge, address=address_of(request))
+    return redirect(request, "/panels", flash=key("The panel is closed; it keeps what it ruled."))
+
+
+@router.post("/panels/delete")
+def delete_panel(request: Request, user: Organiser, connection: Database, *, name: Text) -> Response:
+    """Delete a panel that has ruled on nothing."""
+    gone = panels.remove(connection, name)
+    audit.write(connection, user, "panel deleted", gone.judge, address=address_of(request))
+    return redirect(request, "/panels", flash=key("The panel is deleted."))
+
+
 @router.post("/requests/{request_id}")
 def decide(
     request: Request,
@@ -132,31 +156,33 @@ def decide(
     if one is None:
         raise HTTPException(404, key("There is no such request."))
     if act == "refuse":
-        done = requests.change(connection, one.id, expected="open", state="refused")
+        done = requests.change(connection, one.id, "open", "interrupted", state="refused")
         told = key("The request is refused.")
     else:
-        told = _plan(request, connection, one, spec)
+        told, trial = _plan(request, connection, one, spec)
         done = True
         if act == "run":
-            done = requests.change(connection, one.id, expected="open", state="queued", answer="")
-            told = key("The request is queued; the new ruling appears in the case.")
-            if done:
-                work.add_task(requests.run, engine_of(request), _path(request), one, spec)
+            begun = requests.begin(connection, one, spec or one.judge, trial)
+            told, done = key("The request is queued; the new ruling appears in the case."), begun is not None
+            if begun is not None:
+                work.add_task(rejudging.run, engine_of(request), _path(request), begun)
     if not done:
         return redirect(request, "/requests", flash=key("Somebody else was quicker."))
-    audit.write(connection, user, f"request: {act}", one.case_key, address=address_of(request), judge=one.judge)
+    audit.write(connection, user, ACTS[act], one.case_key, address=address_of(request), judge=one.judge)
+    events.publish(connection, rejudging.TOPIC)
     response = redirect(request, "/requests", flash=told)
     response.background = work
     return response
 
 
-def _plan(request: Request, connection: Database, one: requests.Asked, spec: str) -> str:
-    """Make the judge, say what a ruling would cost, and keep that with the request."""
+def _plan(request: Request, connection: Database, one: requests.Asked, spec: str) -> tuple[str, int]:
+    """Make the judge, say what a ruling would cost, keep that with the request; and which trial it would be."""
     ledger = need_ledger(request)
     try:
-        judge = requests.judge_from(spec or one.judge, one.judge)
-        cost = requests.price(ledger, judge, requests.again(ledger, one.case_key, judge.name))
+        judge = rejudging.judge_from(spec or one.judge, one.judge)
+        case = rejudging.again(connection, ledger, one)
+        cost = rejudging.price(ledger, judge, case)
     except UserError as error:
         raise HTTPException(400, str(error)) from error
-    requests.change(connection, one.id, expected="open", cost=orjson.dumps(cost).decode())
-    return key("The price is shown with the request.")
+    requests.change(connection, one.id, "open", "interrupted", cost=orjson.dumps(cost).decode())
+    return key("The price is shown with the request."), case.trial

@@ -170,6 +170,7 @@ def _table(linked: Linked) -> TableShown:
 def _wanted(
     *,
     judge: Word = "",
+    beside: Word = "",
     contestant: Word = "",
     other: Word = "",
     item: Word = "",
@@ -183,12 +184,17 @@ def _wanted(
     swapped: bool = False,
     met: bool = False,
     opposed: bool = False,
+    both: bool = False,
+    again: bool = False,
+    decided: bool = False,
+    clear: bool = False,
     q: Word = "",
 ) -> Filter:
     """The filter that a call asks for."""
     return Filter(
-        judge, contestant, other, item, tag, value, criterion, ballot, fault, shown, split, swapped, met, opposed, q
-    )
+        judge, beside, contestant, other, item, tag, value, criterion, ballot, fault, shown,
+        split, swapped, met, opposed, both, again, decided, clear, q,
+    )  # fmt: skip
 
 
 @router.get("/verdicts")
@@ -204,7 +210,7 @@ def list_verdicts(
     """Verdicts that have all of what is asked for, the newest first."""
     found = listing.page(connection, wanted, before=before, size=limit)
     keys = blindness.hidden(connection, caller, [line.case for line in found.lines])
-    lines = [line.bare() if line.case in keys else line for line in found.lines]
+    lines = listing.hiding(found, keys, wanted).lines
     count = views_of(request).count(connection, wanted)
     following = None if found.older is None else str(found.older)
     rows = [_line(line) for line in lines]

@@ -6,8 +6,9 @@ They are computed from the verdicts themselves. Where these are very many, from 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import orjson
@@ -16,14 +17,15 @@ from sqlalchemy import Connection, Engine, func, select
 from fullbench.core.cases import FAULTS, Verdict
 from fullbench.core.items import Item, Response, digest
 from fullbench.core.record import Record
-from fullbench.core.results import Cell, EstimateLike, Table
+from fullbench.core.results import Table
 from fullbench.ledger.store import Ledger
 from fullbench.reports import card as reports_card
 from fullbench.reports import standard
 from fullbench.reports.judging import PEOPLE
+from fullbench.reports.probes import LENGTHENS
 from fullbench.stats.shares import wilson
 from fullbench.web.database import reading
-from fullbench.web.public import boards, listing, tables
+from fullbench.web.public import boards, evidence, listing, tables
 from fullbench.web.public.boards import Grid, Linked
 from fullbench.web.public.filters import Filter
 from fullbench.web.public.places import judge_name
@@ -33,7 +35,6 @@ from fullbench.web.public.rulings import is_panel, is_person
 MOST = 40_000
 GROUPS = 12
 """Agreement is split by tags with at most so many values."""
-SHAPES = {"scores": "one", "pairs": "choice", "rankings": "ranking"}
 
 
 @dataclass(frozen=True)
@@ -119,43 +120,24 @@ def compute(connection: Connection, record: Record, judge: str, tags: Sequence[s
     """The card of one judge."""
     sampled, total = counted
     made = reports_card.card(record, judge, tags=tags)
-    sections = []
-    for title, some in made.sections.items():
-        listed = [_faults(connection, [judge]) if one.name == "faults" else one for one in some]
-        linked = [
-            one if isinstance(one, Linked) else _linked(connection, one, judge, exact=not sampled) for one in listed
-        ]
-        sections.append((title, linked))
+    lengthened = {name for (_, name), said in record.responses.items() if LENGTHENS in said.tags}
+    count = None if sampled else partial(_count, connection)
+
+    def linked(table: Table) -> Linked:
+        if table.name == "faults":
+            return _faults(connection, [judge])
+        behind = evidence.links(table, judge, lengthened=lengthened, count=count)
+        return Linked(table, behind, [] if table.chart is None else [table.chart])
+
+    sections = [(title, [linked(one) for one in some]) for title, some in made.sections.items()]
     orders = standard.orders(record.where(judge=judge))
     if orders.rows:
-        sections.append(("Orders", [_linked(connection, orders, judge, exact=False)]))
+        sections.append(("Orders", [linked(orders)]))
     return Card(judge, made.lead, sampled, total, sections)
 
 
-def _linked(connection: Connection, table: Table, judge: str, *, exact: bool) -> Linked:
-    """The table with a link wherever the verdicts behind a figure can be named: as many as its n."""
-    charts = [] if table.chart is None else [table.chart]
-    if not exact:
-        return Linked(table, (), charts)
-    links = [
-        [_link(connection, dict(zip(table.columns, row, strict=True)), cell, judge, table) for cell in row]
-        for row in table.rows
-    ]
-    return Linked(table, links, charts)
-
-
-def _link(connection: Connection, row: Mapping[str, Cell], cell: Cell, judge: str, table: Table) -> Filter | None:
-    """The verdicts that met people's, of the shape (and group) that the row is about, if they are n."""
-    if not isinstance(cell, EstimateLike):
-        return None
-    shape = row.get("ruling") if table.name == "agreement" else table.name.split(" by ")[0]
-    if shape not in SHAPES:
-        return None
-    wanted = Filter(judge=judge, shown=SHAPES[str(shape)], fault="none", met=True)
-    if " by " in table.name:
-        tag = table.name.split(" by ", 1)[1].split(",")[0]
-        wanted = replace(wanted, tag=tag, value=str(row.get(tag, "")))
-    return wanted if listing.count(connection, wanted).n == cell.n else None
+def _count(connection: Connection, wanted: Filter) -> int:
+    return listing.count(connection, wanted).n
 
 
 def _faults(connection: Connection, names: Sequence[str]) -> Linked:

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 import orjson
-from sqlalchemy import Connection, Engine, delete, func, select, text
+from sqlalchemy import Connection, Engine, bindparam, delete, func, select, text, update
 
 from fullbench.ledger.store import Ledger
 from fullbench.web.database import reading, writing
@@ -62,9 +62,14 @@ def fill(
 def sole(engine: Engine) -> Iterator[Connection]:
     """A transaction that no second filler is in."""
     with writing(engine) as connection:
-        if connection.dialect.name == "postgresql":
-            connection.execute(select(func.pg_advisory_xact_lock(LOCK)))
+        turn(connection)
         yield connection
+
+
+def turn(connection: Connection) -> None:
+    """Wait until no filler is at work, and keep others waiting until this transaction ends."""
+    if connection.dialect.name == "postgresql":
+        connection.execute(select(func.pg_advisory_xact_lock(LOCK)))
 
 
 def forget(engine: Engine) -> None:
@@ -91,28 +96,24 @@ def settle(engine: Engine) -> bool:
 def _flag(connection: Connection, meetings: Sequence[int]) -> None:
     known = {id_: (kind, name) for id_, kind, name in connection.execute(select(tables.names))}
     v = tables.verdicts.c
-    columns = (v.meeting_id, v.id, v.judge_id, v.trial, v.shown, v.marks, v.ballot_id, v.split, v.swapped, v.met)
+    flags = [v[name] for name in rulings.Flags._fields]
+    columns = (v.meeting_id, v.id, v.judge_id, v.trial, v.shown, v.marks, v.ballot_id, *flags)
     grouped: dict[int, list[rulings.Ruling]] = {}
     specs: dict[int, str] = {}
-    before: dict[int, tuple[int, int, int, int]] = {}
-    for row in connection.execute(select(*columns, v.opposed).where(v.meeting_id.in_(meetings))):
-        meeting, id_, judge, trial, shown, marks, spec, *flags = row
-        told = None if marks is None else tuple(orjson.loads(marks))
+    before: dict[int, tuple[int, ...]] = {}
+    for row in connection.execute(select(*columns).where(v.meeting_id.in_(meetings))):
+        meeting, id_, judge, trial, shown, marks, spec, *earlier = row
+        given = None if marks is None else tuple(orjson.loads(marks))
         name, order = known[judge][1], tuple(orjson.loads(shown))
-        one = rulings.Ruling(id_, judge, rulings.is_person(name), rulings.is_panel(name), trial, order, told)
+        one = rulings.Ruling(id_, judge, rulings.is_person(name), rulings.is_panel(name), trial, order, given)
         grouped.setdefault(meeting, []).append(one)
         specs[meeting] = known[spec][1]
-        before[id_] = (flags[0], flags[1], flags[2], flags[3])
+        before[id_] = tuple(earlier)
     changed = [
-        {"of": id_, "split": flags.split, "swapped": flags.swapped, "met": flags.met, "opposed": flags.opposed}
+        {"of": id_} | {name: int(value) for name, value in flagged._asdict().items()}
         for meeting, found in grouped.items()
-        for id_, flags in rulings.weigh(found, specs[meeting]).items()
-        if (flags.split, flags.swapped, flags.met, flags.opposed) != before[id_]
+        for id_, flagged in rulings.weigh(found, specs[meeting]).items()
+        if flagged != before[id_]
     ]
     if changed:
-        statement = text(
-            "UPDATE public_verdicts SET split = :split, swapped = :swapped, met = :met, opposed = :opposed "
-            "WHERE id = :of"
-        )
-        numbers = [{name: int(value) for name, value in row.items()} for row in changed]
-        connection.execute(statement, numbers)
+        connection.execute(update(tables.verdicts).where(v.id == bindparam("of")), changed)

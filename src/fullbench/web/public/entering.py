@@ -28,8 +28,10 @@ from fullbench.web.public.rows import (
     set_state,
     version,
 )
+from fullbench.web.public.rulings import Flags
 
 TITLE = 300
+Once = tuple[str, str, int]
 SHAPES = ("scores", "pairs", "rankings")
 
 
@@ -51,12 +53,15 @@ class Batch:
         if not found:
             return 0, False
         entered = [verdict for _, verdict in found]
-        count = self.enter(entered, {case.key: case for case in ledger.cases({one.case for one in entered})})
+        heard = {case.key: case for case in ledger.cases({one.case for one in entered})}
+        count = self.enter(entered, heard, {_once(verdict): number for number, verdict in reversed(found)})
         set_state(self.connection, "place", found[-1][0])
         return count, len(found) == limit
 
-    def enter(self, entered: Sequence[Verdict], heard: Mapping[str, Case]) -> int:
-        """Put verdicts into the catalogue; those that are there already are left out."""
+    def enter(
+        self, entered: Sequence[Verdict], heard: Mapping[str, Case], places: Mapping[Once, int] | None = None
+    ) -> int:
+        """Put verdicts into the catalogue; those that are there already are left out. `places` are the ledger's."""
         connection = self.connection
         self._name(entered)
         items = self._items(entered, heard)
@@ -72,6 +77,7 @@ class Batch:
         start = next_id(connection, tables.verdicts)
         rows = [
             self._row(start + place, verdict, cases[verdict.case], items[verdict.item], meetings[key])
+            | {"place": (places or {}).get(_once(verdict))}
             for place, (verdict, key) in enumerate(zip(entered, keys, strict=True))
         ]
         insert_all(connection, tables.verdicts, rows)
@@ -146,10 +152,7 @@ class Batch:
             "first_id": shown[0] if len(shown) <= 2 else None,
             "second_id": shown[1] if pair else None,
             "value": value_of(verdict.marks),
-            "split": 0,
-            "swapped": 0,
-            "met": 0,
-            "opposed": 0,
+            **dict.fromkeys(Flags._fields, 0),
         }
 
     def _count(self, rows: Sequence[Row], entered: Sequence[Verdict]) -> None:
@@ -173,6 +176,10 @@ class Batch:
                 asked += [case.item.reference or "", *case.item.captions, *(one.text for one in case.responses)]
             self.pieces[verdict.case] = search.pieces("\n".join([verdict.item, *asked]))
         return {**self.pieces[verdict.case], **search.pieces(verdict.text)}
+
+
+def _once(verdict: Verdict) -> Once:
+    return verdict.case, verdict.judge, verdict.trial
 
 
 def meeting_key(verdict: Verdict) -> str:

@@ -12,10 +12,11 @@ from sqlalchemy import ColumnElement, Connection, Select, and_, false, select, t
 from fullbench.core.cases import FAULTS
 from fullbench.core.errors import InputError
 from fullbench.web.public import tables
+from fullbench.web.public.rulings import Flags
 
 FAULT_WORDS = ("none", "any", *FAULTS)
 SHOWN_WORDS = ("one", "several", "choice", "ranking")
-CHECKS = ("split", "swapped", "met", "opposed")
+CHECKS = Flags._fields
 LONGEST = 400
 
 
@@ -23,12 +24,14 @@ LONGEST = 400
 class Filter:
     """Verdicts that have all of what is named here; an empty text asks for nothing.
 
-    `contestant` and `other` are shown; `fault` is `none` (marks were given), `any`, or a fault; `shown` is `one`
-    response, `several`, and of these a `choice` or a `ranking`; `tag` and `value` name a tag of the item; the last
-    four ask for verdicts marked so (see `tables.verdicts`); `q` are words to search for.
+    `beside` is another judge that ruled on the same responses; `contestant` and `other` are shown; `fault` is `none`
+    (marks were given), `any`, or a fault; `shown` is `one` response, `several`, and of these a `choice` or a
+    `ranking`; `tag` and `value` name a tag of the item; `split` to `clear` ask for verdicts marked so (see
+    `tables.verdicts`); `q` are words to search for.
     """
 
     judge: str = ""
+    beside: str = ""
     contestant: str = ""
     other: str = ""
     item: str = ""
@@ -42,6 +45,10 @@ class Filter:
     swapped: bool = False
     met: bool = False
     opposed: bool = False
+    both: bool = False
+    again: bool = False
+    decided: bool = False
+    clear: bool = False
     q: str = ""
 
     @classmethod
@@ -82,7 +89,13 @@ class Filter:
     @property
     def counted(self) -> bool:
         """Whether `public_counts` knows how many verdicts there are, without looking at any."""
-        return not any((self.other, self.item, self.tag, self.q, *(getattr(self, name) for name in CHECKS)))
+        more = (self.beside, self.other, self.item, self.tag, self.q)
+        return not any((*more, *(getattr(self, name) for name in CHECKS)))
+
+    @property
+    def telling(self) -> bool:
+        """Whether that a verdict is found says something about how it ruled."""
+        return bool(self.fault or self.q or any(getattr(self, name) for name in CHECKS))
 
 
 @dataclass(frozen=True)
@@ -95,8 +108,8 @@ class Numbered:
 
     @classmethod
     def of(cls, connection: Connection, wanted: Filter) -> Numbered:
-        kinds = {"judge": "judge", "contestant": "contestant", "other": "contestant", "criterion": "criterion"}
-        kinds |= {"ballot": "ballot"}
+        kinds = {name: name for name in ("judge", "contestant", "criterion", "ballot")}
+        kinds |= {"beside": "judge", "other": "contestant"}
         asked = {name: (kind, getattr(wanted, name)) for name, kind in kinds.items() if getattr(wanted, name)}
         n = tables.names.c
         known = {}
@@ -123,6 +136,10 @@ class Numbered:
         ]
         found += [v.id.in_(self._showing(ids[name])) for name in ("contestant", "other") if name in ids]
         found += [v[name] == 1 for name in CHECKS if getattr(wanted, name)]
+        if "beside" in ids:
+            there = tables.verdicts.alias("there")
+            ruled = (there.c.meeting_id == v.meeting_id, there.c.judge_id == ids["beside"], there.c.fault == 0)
+            found.append(select(there.c.id).where(*ruled).correlate(tables.verdicts).exists())
         if wanted.shown:
             found.append(v.shape.in_(shape_codes(wanted.shown)))
         if wanted.fault == "any":

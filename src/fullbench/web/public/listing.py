@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -116,6 +116,15 @@ def page(connection: Connection, wanted: Filter, *, before: int | None = None, a
     older = ids[-1] if ids and (more or after is not None) else None
     newer = ids[0] if ids and (before is not None or (after is not None and more)) else None
     return Page(lines, older, newer)
+
+
+def hiding(page: Page, keys: Collection[str], wanted: Filter) -> Page:
+    """The page for somebody who must not see how these cases were ruled yet.
+
+    Where the filter itself asks how, such lines are not shown at all.
+    """
+    kept = [line for line in page.lines if not (wanted.telling and line.case in keys)]
+    return Page([line.bare() if line.case in keys else line for line in kept], page.older, page.newer)
 
 
 def _line(row: Any, known: dict[int, str]) -> Line:

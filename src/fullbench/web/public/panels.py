@@ -2,12 +2,14 @@
 
 A panel's ruling on a case is made from the marks that its judges gave in it; where one gave none, the others decide.
 It is a verdict of the judge `panel:NAME (RULE)` in the catalogue, never in the ledger. People who judge are a panel
-without being asked.
+without being asked. A panel that is closed rules on what came into the ledger until then, and on nothing else, also
+when the catalogue is filled anew.
 """
 
 from __future__ import annotations
 
 import json
+import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +17,7 @@ from statistics import fmean
 from typing import Any, Literal, get_args
 
 import orjson
-from sqlalchemy import Connection, Engine, select, text
+from sqlalchemy import ColumnElement, Connection, Engine, delete, func, or_, select, text, true, update
 
 from fullbench.core.cases import Verdict
 from fullbench.core.errors import InputError
@@ -31,6 +33,7 @@ from fullbench.web.words import key
 Rule = Literal["majority", "mean"]
 RULES: tuple[Rule, ...] = get_args(Rule)
 LONGEST = 60
+PEOPLE = "people"
 Marks = tuple[float, ...]
 
 
@@ -41,6 +44,14 @@ class Panel:
     name: str
     rule: Rule
     judges: tuple[str, ...]
+    closed_at: float | None = None
+    closed_place: int | None = None
+    """The place in the ledger of the last verdict that counts, where the panel is closed."""
+
+    @property
+    def own(self) -> bool:
+        """Whether somebody made it; people are a panel by themselves."""
+        return self.name != PEOPLE
 
     @property
     def judge(self) -> str:
@@ -72,7 +83,7 @@ def add(connection: Connection, name: str, rule: str, members: Sequence[str]) ->
     """Make a panel; a name is given once."""
     known = {one for one in judges(connection).values() if not is_panel(one)}
     wanted = tuple(sorted(dict.fromkeys(members)))
-    if not name or len(name) > LONGEST or name == "people":
+    if not name or len(name) > LONGEST or name == PEOPLE:
         raise InputError(key("A panel needs a name of at most 60 characters that is not taken."))
     if rule not in RULES or len(wanted) < 2 or not known.issuperset(wanted):
         raise InputError(key("A panel needs two judges or more, and a rule."))
@@ -86,9 +97,57 @@ def add(connection: Connection, name: str, rule: str, members: Sequence[str]) ->
 def found(connection: Connection) -> list[Panel]:
     """All panels: those that were made, and people where several judged."""
     rows = connection.execute(select(tables.panels).order_by(tables.panels.c.name))
-    made = [Panel(row.name, RULES[RULES.index(row.rule)], tuple(json.loads(row.judges))) for row in rows]
+    made = [
+        Panel(row.name, RULES[RULES.index(row.rule)], tuple(json.loads(row.judges)), row.closed_at, row.closed_place)
+        for row in rows
+    ]
     people = tuple(sorted(name for name in judges(connection).values() if is_person(name)))
-    return made + ([Panel("people", "majority", people)] if len(people) > 1 else [])
+    return made + ([Panel(PEOPLE, "majority", people)] if len(people) > 1 else [])
+
+
+def of(connection: Connection, judge: str) -> Panel | None:
+    """The panel that a judge is, if it is one."""
+    return next((panel for panel in found(connection) if panel.judge == judge), None) if is_panel(judge) else None
+
+
+def rulings(connection: Connection) -> dict[str, int]:
+    """How many rulings each panel made that made any, by the judge that it is."""
+    c, n = tables.counts.c, tables.names.c
+    rows = connection.execute(
+        select(n.name, func.sum(c.n))
+        .join(tables.names, n.id == c.judge_id)
+        .where(c.contestant_id == 0, n.name.startswith(PANEL))
+        .group_by(n.name)
+    )
+    return {name: int(count) for name, count in rows}
+
+
+def close(connection: Connection, name: str) -> Panel:
+    """Let a panel rule on nothing that comes from now on; it keeps what it ruled."""
+    panel = _made(connection, name)
+    if panel.closed_at is not None:
+        raise InputError(key("The panel is closed already."))
+    row = {"closed_at": time.time(), "closed_place": int(get_state(connection, "place") or 0)}
+    connection.execute(update(tables.panels).where(tables.panels.c.name == name).values(**row))
+    return panel
+
+
+def remove(connection: Connection, name: str) -> Panel:
+    """Take a panel away that has not ruled on anything."""
+    panel = _made(connection, name)
+    if rulings(connection).get(panel.judge):
+        raise InputError(key("The panel has ruled; it can be closed, and keeps its rulings."))
+    connection.execute(delete(tables.panels).where(tables.panels.c.name == name))
+    return panel
+
+
+def _made(connection: Connection, name: str) -> Panel:
+    """A panel that somebody made; no filler is half-way through its rulings while this transaction lasts."""
+    catalogue.turn(connection)
+    panel = next((one for one in found(connection) if one.name == name and one.own), None)
+    if panel is None:
+        raise InputError(key("There is no such panel."))
+    return panel
 
 
 def derive(engine: Engine, ledger: Ledger, *, going: Callable[[], bool] = lambda: True) -> int:
@@ -99,7 +158,8 @@ def derive(engine: Engine, ledger: Ledger, *, going: Callable[[], bool] = lambda
     for panel in waiting:
         while going():
             with catalogue.sole(engine) as connection:
-                count, more = _derive(connection, ledger, panel)
+                now = of(connection, panel.judge)
+                count, more = (0, False) if now is None else _derive(connection, ledger, now)
             changed += count
             if not more:
                 break
@@ -111,7 +171,7 @@ def _derive(connection: Connection, ledger: Ledger, panel: Panel) -> tuple[int, 
     members = [id_ for id_, name in judges(connection).items() if name in panel.judges]
     v = tables.verdicts.c
     place = int(get_state(connection, panel.place) or 0)
-    asked = select(v.id, v.case_id).where(v.judge_id.in_(members), v.marks.is_not(None), v.id > place)
+    asked = select(v.id, v.case_id).where(v.judge_id.in_(members), v.marks.is_not(None), v.id > place, _counts(panel))
     fresh = connection.execute(asked.order_by(v.id).limit(catalogue.BATCH)).all()
     if not fresh:
         return 0, False
@@ -131,7 +191,7 @@ def _rule(connection: Connection, ledger: Ledger, panel: Panel, members: Sequenc
         select(v.case_id, v.trial, v.shown, v.marks, v.ballot_id, v.criterion_id, c.key, tables.items.c.name)
         .join_from(tables.verdicts, tables.cases, c.id == v.case_id)
         .join(tables.items, tables.items.c.id == v.item_id)
-        .where(v.case_id.in_(cases), v.judge_id.in_(members), v.marks.is_not(None))
+        .where(v.case_id.in_(cases), v.judge_id.in_(members), v.marks.is_not(None), _counts(panel))
         .order_by(v.id)
     )
     for row in rows:
@@ -146,6 +206,12 @@ def _rule(connection: Connection, ledger: Ledger, panel: Panel, members: Sequenc
     changed = [(known[place], marks) for place, marks in made.items() if place in known]
     _change(connection, changed)
     return len(made)
+
+
+def _counts(panel: Panel) -> ColumnElement[bool]:
+    """Whether a verdict counts: what came after a panel was closed does not."""
+    place = tables.verdicts.c.place
+    return true() if panel.closed_place is None else or_(place.is_(None), place <= panel.closed_place)
 
 
 def _there(connection: Connection, panel: Panel, cases: Sequence[int]) -> dict[tuple[int, int], int]:

@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 from fullbench.core.items import digest
 from fullbench.web.public.filters import Filter
+from fullbench.web.words import Language
 
 
 class Places(Protocol):
@@ -15,12 +16,15 @@ class Places(Protocol):
 
     def home(self) -> str: ...
     def board(self, name: str) -> str: ...
-    def chart(self, board: str, stamp: str, table: int, chart: int) -> str: ...
+    def chart(self, board: str, stamp: str, place: tuple[int, int], language: Language) -> str: ...
     def judges(self) -> str: ...
     def judge(self, name: str) -> str: ...
     def verdicts(self, wanted: Filter) -> str: ...
     def case(self, key: str) -> str: ...
     def picture(self, digest: str, tags: Mapping[str, str] | None = None, size: int | None = None) -> str: ...
+    def bare(self, digest: str, tags: Mapping[str, str] | None = None, size: int | None = None) -> str:
+        """A sensitive picture without its veil, for who asks; empty where the picture has none or it stays on."""
+        ...
 
 
 def judge_name(judge: str) -> str:
@@ -41,8 +45,9 @@ class Served:
     def board(self, name: str) -> str:
         return f"/boards/{name}"
 
-    def chart(self, board: str, stamp: str, table: int, chart: int) -> str:
-        return f"/boards/{board}/charts/{table}-{chart}.svg?v={stamp}"
+    def chart(self, board: str, stamp: str, place: tuple[int, int], language: Language) -> str:
+        table, chart = place
+        return f"/boards/{board}/charts/{table}-{chart}.svg?v={stamp}&in={language}"
 
     def judges(self) -> str:
         return "/judges"
@@ -61,3 +66,8 @@ class Served:
         from fullbench.web.pictures import picture_url
 
         return picture_url(digest, tags, size=size)
+
+    def bare(self, digest: str, tags: Mapping[str, str] | None = None, size: int | None = None) -> str:
+        from fullbench.web.pictures import bare_url
+
+        return bare_url(digest, tags, size=size)

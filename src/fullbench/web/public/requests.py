@@ -1,6 +1,8 @@
 """Requests to judge a case again: anybody with an account asks, an organiser looks at the price and runs it.
 
-The same judge rules once more, as the next trial of the case; the earlier ruling stays.
+Whoever runs one says every few seconds that they still do. A request that is queued and of which nobody said so for
+longer is interrupted: its server died. What was asked for last may have been paid for, so an organiser says whether it
+goes on.
 """
 
 from __future__ import annotations
@@ -8,27 +10,28 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, get_args
 
 import orjson
-from sqlalchemy import Connection, Engine, select, update
+from sqlalchemy import ColumnElement, Connection, and_, func, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
-from fullbench.core.cases import Case
-from fullbench.core.errors import InputError, UserError
-from fullbench.core.models import Judge
-from fullbench.ledger.store import Ledger
 from fullbench.web.accounts.secrets import new_id
 from fullbench.web.accounts.users import User
-from fullbench.web.database import writing
 from fullbench.web.public import tables
+from fullbench.web.words import key
 
+State = Literal["open", "queued", "interrupted", "done", "refused"]
+STATES: tuple[State, ...] = get_args(State)
+WORDS = (key("open"), key("queued"), key("interrupted"), key("done"), key("refused"))
 PAGE = 50
+LEASE = 20.0
+"""A queued request of which nobody said for so many seconds that it is being run is interrupted."""
 
 
 @dataclass(frozen=True)
 class Asked:
-    """A request. `state` is open, queued, done or refused; `cost` what a run was said to cost."""
+    """A request; `cost` is what a run was said to cost, `spec` and `trial` what the run that was begun needs."""
 
     id: str
     case_key: str
@@ -36,9 +39,11 @@ class Asked:
     asked_by: str
     reason: str
     at: float
-    state: str
+    state: State
     cost: Any
     answer: str
+    spec: str
+    trial: int | None
 
 
 def ask(connection: Connection, user: User, case_key: str, judge: str, reason: str) -> bool:
@@ -62,11 +67,11 @@ def ask(connection: Connection, user: User, case_key: str, judge: str, reason: s
     return True
 
 
-def page(connection: Connection, *, state: str = "", before: float | None = None) -> list[Asked]:
+def page(connection: Connection, *, state: State | None = None, before: float | None = None) -> list[Asked]:
     """Requests, the latest first."""
     r = tables.requests.c
     query = select(tables.requests).order_by(r.at.desc()).limit(PAGE)
-    query = query.where(r.state == state) if state else query
+    query = query.where(_is(state)) if state else query
     query = query.where(r.at < before) if before is not None else query
     return [_asked(row) for row in connection.execute(query)]
 
@@ -77,63 +82,53 @@ def get(connection: Connection, id_: str) -> Asked | None:
     return None if row is None else _asked(row)
 
 
+def _is(*states: State) -> ColumnElement[bool]:
+    """Whether a request is in one of these states."""
+    r = tables.requests.c
+    alive = r.beat >= time.time() - LEASE
+    asked: dict[State, ColumnElement[bool]] = {"queued": and_(r.state == "queued", alive)}
+    asked["interrupted"] = and_(r.state == "queued", or_(r.beat.is_(None), ~alive))
+    return or_(*(asked.get(state, r.state == state) for state in states))
+
+
 def _asked(row: Any) -> Asked:
     cost = orjson.loads(row.cost)
-    return Asked(row.id, row.case_key, row.judge, row.asked_by, row.reason, row.at, row.state, cost, row.answer)
+    dead = row.state == "queued" and (row.beat is None or row.beat < time.time() - LEASE)
+    state: State = "interrupted" if dead else STATES[STATES.index(row.state)]
+    return Asked(row.id, row.case_key, row.judge, row.asked_by, row.reason, row.at, state, cost, row.answer,
+                 row.spec, row.trial)  # fmt: skip
 
 
-def change(connection: Connection, id_: str, *, expected: str, **values: str) -> bool:
-    """Change a request that is still in the state expected; False where somebody was quicker."""
+def change(connection: Connection, id_: str, *expected: State, **values: str | float | None) -> bool:
+    """Change a request that is still in one of the states expected; False where somebody was quicker."""
+    asked = update(tables.requests).where(tables.requests.c.id == id_, _is(*expected))
+    return connection.execute(asked.values(**values)).rowcount == 1
+
+
+def begin(connection: Connection, asked: Asked, spec: str, trial: int) -> Asked | None:
+    """Take a request that is open or interrupted for a run; None where somebody was quicker.
+
+    The trial that a run was begun for is kept: where its ruling came into the ledger before the server died, nobody
+    is asked again.
+    """
+    kept = trial if asked.trial is None else asked.trial
+    values: dict[str, str | float | None] = {
+        "state": "queued",
+        "answer": "",
+        "spec": spec,
+        "trial": kept,
+        "beat": time.time(),
+    }
+    taken = change(connection, asked.id, "open", "interrupted", **values)
+    return get(connection, asked.id) if taken else None
+
+
+def last_trial(connection: Connection, case_key: str, judge: str) -> int | None:
+    """The last trial of a case for which a run by this judge was begun."""
     r = tables.requests.c
-    done = connection.execute(update(tables.requests).where(r.id == id_, r.state == expected).values(**values))
-    return done.rowcount == 1
-
-
-def judge_from(spec: str, wanted: str) -> Judge:
-    """The judge that a spec names, if it is the one asked for: a name stands for one way of ruling."""
-    from fullbench.runs import specs
-
-    made = specs.judge(spec)
-    if made.name != wanted:
-        raise InputError(
-            f"{spec!r} is the judge {made.name!r}, and {wanted!r} was asked for; give the spec of that one"
-        )
-    return made
-
-
-def again(ledger: Ledger, key: str, judge: str) -> Case:
-    """The case as its next trial by this judge."""
-    case = ledger.case(key)
-    if case is None:
-        raise InputError(f"what was judged in case {key!r} is not in the ledger, so nobody can judge it again")
-    trials = [verdict.trial for verdict in ledger.verdicts(judge, cases=[key], texts=False)]
-    return case.at(max(trials, default=-1) + 1)
-
-
-def price(ledger: Ledger, judge: Judge, case: Case) -> dict[str, Any]:
-    """What one more ruling would cost: calls, tokens, dollars."""
-    from fullbench.runs import plan
-
-    table = plan.table(ledger, contestants=[], items=[], judges=[judge], cases=lambda: iter([case]))
-    return dict(zip(table.columns, table.rows[0], strict=True))
-
-
-def run(engine: Engine, path: str, asked: Asked, spec: str) -> str:
-    """Run a queued request and keep what came of it: the state it ends in."""
-    from fullbench.runs.hear import hear
-
-    try:
-        judge = judge_from(spec, asked.judge)
-        with Ledger(path) as ledger:
-            case = again(ledger, asked.case_key, judge.name)
-            tallies = hear([judge], lambda _: [case], ledger)
-        failed = [error for tally in tallies for error in tally.failures]
-        state, answer = ("open", failed[0]) if failed else ("done", "")
-    except UserError as error:
-        state, answer = "open", str(error)
-    with writing(engine) as connection:
-        change(connection, asked.id, expected="queued", state=state, answer=answer[:2000])
-    return state
+    begun = (r.case_key == case_key, r.judge == judge, r.state == "queued")
+    found: int | None = connection.execute(select(func.max(r.trial)).where(*begun)).scalar()
+    return found
 
 
 def costs(found: Sequence[Asked]) -> dict[str, str]:

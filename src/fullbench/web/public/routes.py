@@ -10,11 +10,11 @@ from fastapi.responses import HTMLResponse, Response
 from fullbench.ledger.store import Ledger
 from fullbench.web.guard import Database, Reader, ledger_of
 from fullbench.web.pages import environment, language_of, render
-from fullbench.web.public import blindness
+from fullbench.web.public import blindness, listing
 from fullbench.web.public.filters import Filter
 from fullbench.web.public.places import Served
-from fullbench.web.public.views import Views, with_hidden
-from fullbench.web.words import key
+from fullbench.web.public.views import Views
+from fullbench.web.words import Language, key
 
 router = APIRouter(include_in_schema=False)
 """The pages that are read."""
@@ -65,12 +65,14 @@ def chart(
     request: Request,
     _user: Reader,
     connection: Database,
+    *,
     name: Name,
     table: Annotated[int, Path(ge=0, le=999)],
     place: Annotated[int, Path(ge=0, le=9)],
+    language: Annotated[Language, Query(alias="in")] = "en",
 ) -> Response:
     """A chart, kept for ever under the stamp of what it was made from."""
-    drawn = views_of(request).chart(connection, name, table, place)
+    drawn = views_of(request).chart(connection, name, (table, place), language)
     if drawn is None:
         raise HTTPException(404, key("There is no such page, or not yet."))
     lasting = "private, max-age=31536000, immutable" if request.url.query.startswith("v=") else "no-cache"
@@ -92,7 +94,7 @@ def verdicts(
         "older": f"/verdicts?{wanted.address(before=found.older)}" if found.older is not None else None,
         "newer": f"/verdicts?{wanted.address(after=found.newer)}" if found.newer is not None else None,
     }
-    return page(request, "public/verdicts.html", {**values, **turned, **with_hidden(found, keys)})
+    return page(request, "public/verdicts.html", {**values, **turned, "page": listing.hiding(found, keys, wanted)})
 
 
 @router.get("/cases/{case_key}")
@@ -121,10 +123,10 @@ def case(request: Request, user: Reader, connection: Database, case_key: Key) ->
 @router.get("/judges")
 def judges(request: Request, _user: Reader, connection: Database) -> HTMLResponse:
     """All judges."""
-    return page(request, "public/judges.html", views_of(request).judges(connection))
+    return page(request, "public/judges.html", views_of(request).judges(connection, language_of(request)))
 
 
 @router.get("/judges/{name}")
 def judge(request: Request, _user: Reader, connection: Database, name: Name) -> HTMLResponse:
     """A judge's card."""
-    return page(request, "public/judge.html", views_of(request).judge(connection, name))
+    return page(request, "public/judge.html", views_of(request).judge(connection, name, language_of(request)))

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from statistics import fmean
+from typing import NamedTuple
 
 from fullbench.core.ballots import Likert, Real, Score, ballot
 from fullbench.core.errors import InputError
@@ -34,14 +35,17 @@ class Ruling:
         return dict(zip(self.order, self.marks or (), strict=False))
 
 
-@dataclass(frozen=True, slots=True)
-class Flags:
+class Flags(NamedTuple):
     """What a verdict of a meeting is marked with; see `tables.verdicts`."""
 
     split: bool
     swapped: bool
     met: bool
     opposed: bool
+    both: bool
+    again: bool
+    decided: bool
+    clear: bool
 
 
 def is_person(judge: str) -> bool:
@@ -106,12 +110,23 @@ def weigh(rulings: Sequence[Ruling], spec: str) -> dict[int, Flags]:
         for one, two in combinations(kinds.values(), 2)
     )
     people = _combined([ruling.turned() for ruling in told if ruling.person])
-    turned_round = _turned_round(told)
+    clear = people is not None and len(people) > 1 and winner(list(people.values())) is not None
+    orders = _by_order(told)
+    turned_round, both = _turned_round(orders), _both(orders)
+    heard = Counter((ruling.judge, ruling.order) for ruling in rulings)
     found = {}
     for ruling in rulings:
         met = people is not None and ruling.marks is not None and not ruling.person
-        against = met and people is not None and opposed(ruling.turned(), people, spec)
-        found[ruling.id] = Flags(split, ruling.id in turned_round, met, against)
+        found[ruling.id] = Flags(
+            split=split,
+            swapped=ruling.id in turned_round,
+            met=met,
+            opposed=met and people is not None and opposed(ruling.turned(), people, spec),
+            both=ruling.id in both,
+            again=heard[ruling.judge, ruling.order] > 1,
+            decided=len(ruling.order) > 1 and ruling.marks is not None and winner(ruling.marks) is not None,
+            clear=met and clear,
+        )
     return found
 
 
@@ -125,15 +140,29 @@ def _combined(votes: Sequence[dict[int, float]]) -> Marks | None:
     return None if len(ranked) > 1 and ranked[0][1] == ranked[1][1] else dict(ranked[0][0])
 
 
-def _turned_round(told: Sequence[Ruling]) -> set[int]:
-    """The verdicts whose judge names another winner (or a tie) for the same responses in another order."""
+Orders = Sequence[Mapping[tuple[int, ...], Ruling]]
+
+
+def _by_order(told: Sequence[Ruling]) -> Orders:
+    """For each judge and trial, its rulings on several responses by the order in which they were shown."""
     heard: dict[tuple[int, int], dict[tuple[int, ...], Ruling]] = defaultdict(dict)
     for ruling in told:
         if len(ruling.order) > 1:
             heard[ruling.judge, ruling.trial][ruling.order] = ruling
+    return list(heard.values())
+
+
+def _both(heard: Orders) -> set[int]:
+    """The verdicts on a pair that the same judge heard in both orders."""
+    pairs = [orders for orders in heard if len(orders) == 2 and all(len(order) == 2 for order in orders)]
+    return {ruling.id for orders in pairs for ruling in orders.values()}
+
+
+def _turned_round(heard: Orders) -> set[int]:
+    """The verdicts whose judge names another winner (or a tie) for the same responses in another order."""
     return {
         ruling.id
-        for orders in heard.values()
+        for orders in heard
         if len({_named(ruling) for ruling in orders.values()}) > 1
         for ruling in orders.values()
     }

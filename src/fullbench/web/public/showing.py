@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from fullbench.core.results import Cell, EstimateLike
 from fullbench.reports import charts
 from fullbench.reports.cells import decimals, is_fault, numeric, show, sort_value
-from fullbench.web.public.boards import Board, Linked
+from fullbench.web.public.boards import Linked
 from fullbench.web.public.filters import Filter
+from fullbench.web.public.localised import localised
 from fullbench.web.public.places import Places
+from fullbench.web.words import Language, translate
 
 LONG = 24
 """A table with more rows than this is folded when a chart shows it."""
@@ -52,29 +54,36 @@ class Sheet:
         return bool(self.charts) and self.linked.table.name != "leaderboard" and len(self.rows) > LONG
 
 
-def sheets(board: Board, places: Places, *, drawing: bool = True) -> list[Sheet]:
-    """The tables of a board, with their charts if these are drawn."""
+def sheets(
+    tables: Sequence[Linked], source: tuple[str, str], places: Places, language: Language, *, start: int = 0,
+    drawing: bool = True,
+) -> list[Sheet]:  # fmt: skip
+    """Tables with their charts if these are drawn; `source` are name and stamp of the board or card they are of.
+
+    `start` is the number of the first among all tables of that board or card.
+    """
     made = []
-    for number, linked in enumerate(board.tables):
+    for number, linked in enumerate(tables, start):
+        shown = localised(linked, language)
         drawn = [
-            Drawn(places.chart(board.name, board.stamp, number, place), chart.alt)
-            for place, hint in enumerate(linked.charts)
-            if drawing and (chart := charts.chart(linked.table, hint)) is not None
+            Drawn(places.chart(*source, (number, place), language), translate(language, chart.alt))
+            for place, hint in enumerate(shown.charts)
+            if drawing and (chart := charts.chart(shown.table, hint)) is not None
         ]
-        made.append(sheet(linked, places, f"table-{number}", drawn))
+        made.append(sheet(linked, places, f"table-{number}", language, drawn))
     return made
 
 
-def sheet(linked: Linked, places: Places, name: str, drawn: Sequence[Drawn] = ()) -> Sheet:
+def sheet(linked: Linked, places: Places, name: str, language: Language, drawn: Sequence[Drawn] = ()) -> Sheet:
     """One table."""
-    table = linked.table
-    columns = [_column(linked, place, places) for place in range(len(table.columns))]
-    heads = [(name, numeric(table.column(name))) for name in table.columns]
-    return Sheet(name, linked, heads, list(zip(*columns, strict=True)), drawn)
+    shown = localised(linked, language)
+    columns = [_column(shown, place, column, places) for place, column in enumerate(linked.table.columns)]
+    heads = [(name, numeric(shown.table.column(name))) for name in shown.table.columns]
+    return Sheet(name, shown, heads, list(zip(*columns, strict=True)), drawn)
 
 
-def _column(linked: Linked, place: int, places: Places) -> list[Shown]:
-    name = linked.table.columns[place]
+def _column(linked: Linked, place: int, name: str, places: Places) -> list[Shown]:
+    """The cells of one column; `name` is its English one."""
     cells = [row[place] for row in linked.table.rows]
     digits = decimals(cells)
     known = [cell for cell in cells if isinstance(cell, EstimateLike)]

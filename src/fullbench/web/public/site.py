@@ -25,7 +25,7 @@ from fullbench.core.pictures import Picture
 from fullbench.ledger.store import Ledger
 from fullbench.reports.page import SENSITIVE, shrunk
 from fullbench.web.database import engine_for, reading, upgrade
-from fullbench.web.pages import FOLDER, environment
+from fullbench.web.pages import environment, static_file
 from fullbench.web.public import boards, cards, listing, tables, updater
 from fullbench.web.public.boards import Linked
 from fullbench.web.public.filters import Filter
@@ -37,7 +37,7 @@ from fullbench.web.public.views import Views
 from fullbench.web.words import Language, translate
 
 MARKER = "fullbench-site.json"
-STATIC = ("app.css", "public.css", "public.js", "site.js", "icon.svg")
+STATIC = ("app.css", "public.css", "sorting.js", "public.js", "site.js", "icon.svg")
 WHOLE = {"image/png": "png", "image/jpeg": "jpg", "image/webp": "webp", "image/gif": "gif"}
 LARGE = 1920
 
@@ -89,7 +89,8 @@ class Files:
     def board(self, name: str) -> str:
         return f"{self.prefix}boards/{name}.html"
 
-    def chart(self, board: str, stamp: str, table: int, chart: int) -> str:
+    def chart(self, board: str, stamp: str, place: tuple[int, int], language: Language) -> str:
+        table, chart = place
         return f"{self.prefix}charts/{board}-{table}-{chart}.svg"
 
     def judges(self) -> str:
@@ -111,6 +112,10 @@ class Files:
         name = f"{digest}.{kept}" if kept else f"{digest}-{size or LARGE}{'-veiled' if veiled else ''}.webp"
         self._wanted.found[name] = (digest, None if kept else size or LARGE, veiled)
         return f"{self.prefix}pictures/{name}"
+
+    def bare(self, _digest: str, _tags: Mapping[str, str] | None = None, _size: int | None = None) -> str:
+        """A copy holds sensitive pictures veiled only."""
+        return ""
 
 
 def export(ledger: Ledger, out: Path, wish: Wish | None = None) -> Written:
@@ -194,12 +199,12 @@ class _Site:
 
     def _static(self) -> None:
         for name in STATIC:
-            self._file(f"static/{name}", (FOLDER / "static" / name).read_bytes())
+            self._file(f"static/{name}", static_file(name).read_bytes())
 
     def _charts(self, name: str, all_tables: Sequence[Linked]) -> None:
         for table, linked in enumerate(all_tables if self.below.drawing else ()):
             for place in range(len(linked.charts)):
-                drawn = self.below.chart(self.connection, name, table, place)
+                drawn = self.below.chart(self.connection, name, (table, place), self.wish.language)
                 if drawn is not None:
                     self._file(f"charts/{name}-{table}-{place}.svg", drawn)
 
@@ -212,9 +217,9 @@ class _Site:
                 self._charts(heading.name, values["board"].tables)
 
     def _judges(self) -> None:
-        self._page("judges.html", "public/judges.html", self.top.judges(self.connection))
+        self._page("judges.html", "public/judges.html", self.top.judges(self.connection, self.wish.language))
         for judge in judges(self.connection).values():
-            values = self.below.judge(self.connection, judge_name(judge))
+            values = self.below.judge(self.connection, judge_name(judge), self.wish.language)
             if values is None:
                 continue
             self._page(f"judges/{judge_name(judge)}.html", "public/judge.html", values)

@@ -11,6 +11,7 @@ from sqlalchemy import Connection, select
 from fullbench.ledger.store import Ledger
 from fullbench.web.public import tables
 from fullbench.web.public.rows import chunks
+from fullbench.web.public.rulings import Flags
 
 CHUNK = 5_000
 TEXT = 400
@@ -81,7 +82,7 @@ def _items(connection: Connection) -> dict[int, tuple[str, str, dict[str, str]]]
 
 def _row(row: Any, case: int, names: dict[int, int], item: int) -> list[Any]:
     """As `site.js` reads it; items are known by their place."""
-    flags = row.split + 2 * row.swapped + 4 * row.met + 8 * row.opposed
+    flags = sum(getattr(row, name) << place for place, name in enumerate(Flags._fields))
     shown = [names[number] for number in orjson.loads(row.shown)]
     marks = None if row.marks is None else orjson.loads(row.marks)
     return [

@@ -7,7 +7,7 @@ set of contestants, whatever the order shown.
 
 from __future__ import annotations
 
-from sqlalchemy import Column, Float, Index, Integer, SmallInteger, String, Table, Text, UniqueConstraint
+from sqlalchemy import BigInteger, Column, Float, Index, Integer, SmallInteger, String, Table, Text, UniqueConstraint
 
 from fullbench.web.database import metadata
 
@@ -78,6 +78,11 @@ verdicts = Table(
     Column("swapped", SmallInteger, nullable=False),
     Column("met", SmallInteger, nullable=False),
     Column("opposed", SmallInteger, nullable=False),
+    Column("both", SmallInteger, nullable=False, server_default="0"),
+    Column("again", SmallInteger, nullable=False, server_default="0"),
+    Column("decided", SmallInteger, nullable=False, server_default="0"),
+    Column("clear", SmallInteger, nullable=False, server_default="0"),
+    Column("place", BigInteger),
     UniqueConstraint("case_id", "judge_id", "trial", name="public_verdicts_once"),
     Index("public_verdicts_judge", "judge_id", "id"),
     Index("public_verdicts_item", "item_id", "id"),
@@ -93,7 +98,10 @@ verdicts = Table(
 choice among several, 2 for a ranking.
 `value` is the mark of a single response, or who of two won (1, 0.5, 0 for `first_id`). `split`: two judges rule
 against each other in this meeting; `swapped`: the same judge names another winner in another order; `met`: people
-ruled on the same responses; `opposed`: and against this verdict.
+ruled on the same responses; `opposed`: and against this verdict; `clear`: and people name a winner. `decided`: this
+verdict names a winner; `both`: the same judge heard the pair in both orders; `again`: it heard the case more than
+once. `place` is its place in the ledger; empty for a
+panel's ruling, and for what was entered before places were kept.
 """
 
 shown = Table(
@@ -142,8 +150,10 @@ panels = Table(
     Column("name", String(80), primary_key=True),
     Column("rule", String(12), nullable=False),
     Column("judges", Text, nullable=False),
+    Column("closed_at", Float),
+    Column("closed_place", BigInteger),
 )
-"""Judges that rule together under one name, and how."""
+"""Judges that rule together under one name, and how; when it was closed, and at which place of the ledger."""
 
 requests = Table(
     "public_requests",
@@ -157,10 +167,17 @@ requests = Table(
     Column("state", String(12), nullable=False),
     Column("cost", Text, nullable=False),
     Column("answer", Text, nullable=False),
+    Column("spec", Text, nullable=False, server_default=""),
+    Column("trial", Integer),
+    Column("beat", Float),
     UniqueConstraint("case_key", "judge", "asked_by", name="public_requests_once"),
     Index("public_requests_state", "state", "at"),
 )
-"""Cases that somebody wants to be judged again."""
+"""Cases that somebody wants to be judged again.
+
+`spec` is how the judge is called, `trial` which trial of the case the ruling will be, both from when it is begun;
+`beat` is when whoever runs it last said that they still do.
+"""
 
 CATALOGUE = (names, items, tags, cases, meetings, dirty, verdicts, shown, counts, state, boards)
 ALL = (*CATALOGUE, panels, requests)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
@@ -16,24 +16,19 @@ from fullbench.core.results import Cell
 from fullbench.ledger.store import Ledger
 from fullbench.reports import charts
 from fullbench.reports.cells import decimals, show
-from fullbench.web.public import boards, cards, hearing, listing, tables
+from fullbench.web.public import boards, cards, hearing, listing, panels, tables
 from fullbench.web.public.boards import Board, Heading, Linked
 from fullbench.web.public.filters import FAULT_WORDS, SHOWN_WORDS, Filter
+from fullbench.web.public.localised import localised
 from fullbench.web.public.places import Places, judge_name
 from fullbench.web.public.recent import Recent
 from fullbench.web.public.rows import judges, version
 from fullbench.web.public.rulings import is_panel, is_person
-from fullbench.web.public.showing import Drawn, sheet, sheets
+from fullbench.web.public.showing import sheet, sheets
 from fullbench.web.words import Language, key, translate
 
 TOP = 5
 MARGIN = 18
-HEADS = frozenset({
-    key("rank"), key("contestant"), key("rating"), key("won"), key("faults"), key("judge"), key("verdicts"),
-    key("ruled"), key("refused"), key("unreadable"), key("recused"), key("faulty"), key("mark"), key("share"),
-    key("threshold"), key("reached"), key("all"), key("worst"), key("figure"), key("estimate"), key("ruling"),
-})  # fmt: skip
-"""Heads of columns that are translated; others are names."""
 TITLES = (
     key("Leaderboard"), key("Who beats whom"), key("Faults"), key("Agreement"), key("Standing"), key("Steadiness"),
     key("Biases"), key("Reviews"), key("Faults and cost"), key("Orders"), key("system"), key("user"),
@@ -80,7 +75,7 @@ class Views:
 
     def common(self, tab: str) -> dict[str, Any]:
         """What all pages are given."""
-        return {"places": self.places, "tab": tab, "nothing": Filter(), "heads": HEADS}
+        return {"places": self.places, "tab": tab, "nothing": Filter()}
 
     def home(self, connection: Connection) -> dict[str, Any]:
         """The first page."""
@@ -110,36 +105,38 @@ class Views:
         body = self._bodies.get((name, stamp, language), lambda: self._body(board, language))
         others = [one for one in boards.headings(connection) if one.name != name and not is_person(one.judge)]
         link = Filter(judge=board.judge, criterion=board.criterion)
-        return {**self.common("boards"), "board": board, "body": body, "others": others[:40], "link": link}
+        closed = _closed(connection, board.judge)
+        return {**self.common("boards"), "board": board, "body": body, "others": others[:40], "link": link,
+                "closed": closed}  # fmt: skip
 
     def _body(self, board: Board, language: Language) -> str:
         template = self.environment.get_template("public/sheets.html")
         return template.render(
-            all=sheets(board, self.places, drawing=self.drawing), t=partial(translate, language), heads=HEADS
+            all=sheets(board.tables, (board.name, board.stamp), self.places, language, drawing=self.drawing),
+            t=partial(translate, language),
         )
 
-    def chart(self, connection: Connection, name: str, table: int, place: int) -> str | None:
-        """A chart as SVG; None where there is no such chart."""
+    def chart(self, connection: Connection, name: str, place: tuple[int, int], language: Language) -> str | None:
+        """A chart as SVG, by the number of its table and its own; None where there is no such chart."""
         stamp = boards.stamps(connection).get(name)
+        number, chart = place
 
         def draw() -> str | None:
-            if name.startswith("card-"):
-                return self._card_chart(connection, name, table, place)
-            board = self._board(connection, name, stamp)
-            if board is None or table >= len(board.tables) or place >= len(board.tables[table].charts):
+            found = self._tables(connection, name, stamp)
+            if number >= len(found) or chart >= len(found[number].charts):
                 return None
-            linked = board.tables[table]
-            return _svg(linked, place)
+            return _svg(localised(found[number], language), chart)
 
-        return self._charts.get((name, stamp, table, place), draw)
+        return self._charts.get((name, stamp, place, language), draw)
 
-    def _card_chart(self, connection: Connection, name: str, table: int, place: int) -> str | None:
+    def _tables(self, connection: Connection, name: str, stamp: str | None) -> Sequence[Linked]:
+        """All tables of a board or card."""
+        if not name.startswith("card-"):
+            board = self._board(connection, name, stamp)
+            return () if board is None else board.tables
         found = next((one for one in judges(connection).values() if cards.card_name(one) == name), None)
         card = None if found is None else cards.find(connection, found)
-        listed = [] if card is None else [one for _, some in card[0].sections for one in some]
-        if table >= len(listed) or place >= len(listed[table].charts):
-            return None
-        return _svg(listed[table], place)
+        return () if card is None else [one for _, some in card[0].sections for one in some]
 
     def count(self, connection: Connection, wanted: Filter) -> listing.Count:
         """How many verdicts a filter finds; remembered until the catalogue changes."""
@@ -175,18 +172,18 @@ class Views:
             "tag_filter": lambda name, value: Filter(tag=name, value=value),
         }
 
-    def judges(self, connection: Connection) -> dict[str, Any]:
+    def judges(self, connection: Connection, language: Language) -> dict[str, Any]:
         """All judges, and what they did not rule on."""
         linked = cards.faults(connection)
         names = [str(row[0]) for row in linked.table.rows]
-        made = [sheet(linked, self.places, "faults")]
+        made = [sheet(linked, self.places, "faults", language)]
         return {
             **self.common("judges"),
             "all_judges": [n for n in names if not is_person(n) and not is_panel(n)],
             "sheets": made,
         }
 
-    def judge(self, connection: Connection, name: str) -> dict[str, Any] | None:
+    def judge(self, connection: Connection, name: str, language: Language) -> dict[str, Any] | None:
         """A judge's card; `name` is its name in addresses."""
         judge = next((one for one in judges(connection).values() if judge_name(one) == name), None)
         if judge is None:
@@ -203,29 +200,29 @@ class Views:
             "sampled": 0,
             "total": 0,
             "sections": (),
+            "closed": _closed(connection, judge),
             "pending": found is None and not is_person(judge) and not is_panel(judge),
         }
         if found is None:
             return values
         card, stamp = found
-        return {**values, "lead": card.lead, "sampled": card.sampled, "total": card.total,
-                "sections": self._sections(card, stamp)}  # fmt: skip
+        return {**values, "lead": _lead(card.lead, language), "sampled": card.sampled, "total": card.total,
+                "sections": self._sections(card, stamp, language)}  # fmt: skip
 
-    def _sections(self, card: cards.Card, stamp: str) -> list[tuple[str, list[Any]]]:
-        number = 0
+    def _sections(self, card: cards.Card, stamp: str, language: Language) -> list[tuple[str, list[Any]]]:
+        source = (cards.card_name(card.judge), stamp)
+        start = 0
         made = []
         for title, some in card.sections:
-            listed = []
-            for linked in some:
-                drawn = [
-                    Drawn(self.places.chart(cards.card_name(card.judge), stamp, number, place), chart.alt)
-                    for place, hint in enumerate(linked.charts)
-                    if self.drawing and (chart := charts.chart(linked.table, hint)) is not None
-                ]
-                listed.append(sheet(linked, self.places, f"table-{number}", drawn))
-                number += 1
-            made.append((title, listed))
+            made.append((title, sheets(some, source, self.places, language, start=start, drawing=self.drawing)))
+            start += len(some)
         return made
+
+
+def _lead(lead: str, language: Language) -> str:
+    """A card's sentences, one after another, in a language."""
+    sentences = [translate(language, one) for one in re.split(r"(?<=\.) ", lead)]
+    return (" " if language == "en" else "").join(sentences)
 
 
 def _svg(linked: Linked, place: int) -> str | None:
@@ -239,6 +236,12 @@ def _svg(linked: Linked, place: int) -> str | None:
         return f'width="{width:g}" height="{height:g}" viewBox="{-MARGIN} 0 {width:g} {height:g}"'
 
     return re.sub(r'width="([\d.]+)" height="([\d.]+)" viewBox="[^"]+"', wider, charts.svg(drawn), count=1)
+
+
+def _closed(connection: Connection, judge: str) -> float | None:
+    """When a judge that is a panel was closed."""
+    panel = panels.of(connection, judge)
+    return None if panel is None else panel.closed_at
 
 
 def totals(connection: Connection) -> Totals:
@@ -262,9 +265,3 @@ def _best(board: Board) -> list[tuple[str, str, str]]:
         digits = 2 if column is None else decimals(table.column(table.columns[column]))
         made.append((show(row[0]), show(row[1]), show(figure, digits)))
     return made
-
-
-def with_hidden(page: listing.Page, keys: set[str]) -> Mapping[str, Any]:
-    """A page of lines of which some must not say how the judge ruled."""
-    lines = [one.bare() if one.case in keys else one for one in page.lines]
-    return {"page": listing.Page(lines, page.older, page.newer)}

@@ -1,32 +1,5 @@
 "use strict";
-// Sorting: a click on a column's head sorts its table; gaps stay last whichever way it is sorted.
-const sortable = (table) => {
-  const body = table.tBodies[0];
-  const heads = [...table.tHead.rows[0].cells];
-  heads.forEach((head, place) => {
-    const button = document.createElement("button");
-    button.type = "button";
-    button.append(...head.childNodes);
-    head.append(button);
-    button.addEventListener("click", () => {
-      const numeric = head.classList.contains("number");
-      const first = numeric ? "descending" : "ascending";
-      const second = numeric ? "ascending" : "descending";
-      const way = head.getAttribute("aria-sort") === first ? second : first;
-      heads.forEach((other) => other.removeAttribute("aria-sort"));
-      head.setAttribute("aria-sort", way);
-      const sign = way === "ascending" ? 1 : -1;
-      const gap = (cell) => cell.classList.contains("gap");
-      const rows = [...body.rows].sort((one, two) => {
-        const a = one.cells[place], b = two.cells[place];
-        if (gap(a) || gap(b)) return gap(a) - gap(b);
-        if (numeric) return sign * (Number(a.dataset.sort) - Number(b.dataset.sort));
-        return sign * a.textContent.localeCompare(b.textContent, undefined, { numeric: true });
-      });
-      body.append(...rows);
-    });
-  });
-};
+// `sortable` comes from sorting.js, which pages load first.
 document.querySelectorAll("table.figures").forEach(sortable);
 
 // Pictures: a click opens all pictures of the case side by side, beginning with this one; + and - zoom, 0 fits.
@@ -96,8 +69,10 @@ if (zooms.length && typeof HTMLDialogElement === "function") {
 const topic = document.querySelector("[data-topic]");
 if (topic && location.protocol !== "file:" && typeof EventSource === "function") {
   let waiting = 0;
+  const later = (pause) => { waiting = waiting || setTimeout(renew, pause); };
   const renew = async () => {
     waiting = 0;
+    if (document.activeElement.matches("main :is(input, select, textarea)")) { later(2000); return; }
     const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
     if (!answer.ok) return;
     const fresh = new DOMParser().parseFromString(await answer.text(), "text/html").querySelector("main");
@@ -107,5 +82,5 @@ if (topic && location.protocol !== "file:" && typeof EventSource === "function")
     main.dataset.renewed = String(Number(main.dataset.renewed || 0) + 1);
   };
   const source = new EventSource(`/events?topic=${encodeURIComponent(topic.dataset.topic)}`);
-  source.addEventListener("message", () => { waiting = waiting || setTimeout(renew, 300); });
+  source.addEventListener("message", () => later(300));
 }

@@ -3,6 +3,7 @@
 const list = document.getElementById("list");
 const SHAPES = { one: [0], several: [1, 2], choice: [1], ranking: [2] };
 const FAULTS = ["none", "refused", "unreadable", "recused"];
+const FLAGS = ["split", "swapped", "met", "opposed", "both", "again", "decided", "clear"];
 const PAGE = 50;
 const wanted = Object.fromEntries([...new URLSearchParams(location.search)].map(([name, value]) => [name, value.trim()]).filter(([, value]) => value));
 const said = Object.fromEntries([...document.getElementById("words").content.querySelectorAll("li")].map((one) => [one.dataset.word, one.textContent]));
@@ -26,12 +27,15 @@ for (const field of document.querySelectorAll(".filters [name]")) {
 const { names, kinds, items, cases } = window.fullbench;
 const number = (name, kind) => (wanted[name] === undefined ? undefined : names.findIndex((one, place) => one === wanted[name] && kinds[place] === kind));
 const asked = {
-  judge: number("judge", "judge"), contestant: number("contestant", "contestant"), other: number("other", "contestant"),
+  judge: number("judge", "judge"), beside: number("beside", "judge"), contestant: number("contestant", "contestant"), other: number("other", "contestant"),
   criterion: number("criterion", "criterion"), ballot: number("ballot", "ballot"),
 };
 const plain = (text) => text.normalize("NFKC").toLowerCase();
 const parts = plain(wanted.q || "").split(/\s+/).filter(Boolean);
 let texts = null;
+// Where verdicts meet: item, ballot, criterion and the set of contestants; and where the judge `beside` ruled.
+const meeting = ([, , , , item, ballot, criterion, , , shown]) => [item, ballot, criterion, ...shown.toSorted((a, b) => a - b)].join();
+const beside = new Set();
 
 const has = (row) => {
   const [, , judge, , item, ballot, criterion, fault, shape, shown, , flags] = row;
@@ -46,8 +50,8 @@ const has = (row) => {
   }
   if (wanted.fault && (wanted.fault === "any" ? fault === 0 : FAULTS[fault] !== wanted.fault)) return false;
   if (wanted.shown && !(SHAPES[wanted.shown] || []).includes(shape)) return false;
-  if ((wanted.split === "1" && !(flags & 1)) || (wanted.swapped === "1" && !(flags & 2))) return false;
-  if ((wanted.met === "1" && !(flags & 4)) || (wanted.opposed === "1" && !(flags & 8))) return false;
+  if (FLAGS.some((name, place) => wanted[name] === "1" && !(flags & (1 << place)))) return false;
+  if (asked.beside !== undefined && !beside.has(meeting(row))) return false;
   if (parts.length) {
     const [question, answers] = texts[item] || ["", {}];
     const all = plain([items[item][0], question, ...shown.map((who) => answers[who] || "")].join("\n"));
@@ -91,9 +95,10 @@ const run = async () => {
   if (parts.length) texts = Object.assign({}, ...(await Promise.all(window.fullbench.texts.map(load))));
   const found = [];
   const impossible = Object.values(asked).includes(-1);
-  for (let place = 0; place < Number(list.dataset.chunks) && !impossible; place += 1) {
-    for (const row of await load(`verdicts-${place}`)) if (has(row)) found.push(row);
-  }
+  const rows = [];
+  for (let place = 0; place < Number(list.dataset.chunks) && !impossible; place += 1) rows.push(...(await load(`verdicts-${place}`)));
+  for (const row of rows) if (row[2] === asked.beside && row[7] === 0) beside.add(meeting(row));
+  for (const row of rows) if (has(row)) found.push(row);
   document.getElementById("count").textContent = found.length.toLocaleString("en");
   let shown = 0;
   const more = document.getElementById("more");

@@ -1,15 +1,26 @@
-"""The interface's words. The English sentence is the key; `zh_*.json` hold the Chinese ones."""
+"""The interface's words. The English sentence is the key; `zh_*.json` hold the Chinese ones.
+
+Sentences that come filled in, such as the notes of tables, the alternative text of charts and what errors say, are
+known by their pattern (`zh_filled.json`): `{names}` stand for whatever is there, and what stands for `{why}`,
+`{lean}`, `{figure}` and others of `WORDS` is translated in turn.
+"""
 
 from __future__ import annotations
 
 import json
-from functools import cache
+import re
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 Language = Literal["en", "zh"]
 LANGUAGES: tuple[Language, ...] = get_args(Language)
+WORDS = {"why", "lean", "figure", "kind", "rule", "what"}
+"""Names in patterns that stand for words of ours."""
+NUMBERS = {"n", "all", "high", "lost", "low", "rows"}
+"""Names in patterns that stand for numbers; all others stand for data."""
 _FOLDER = Path(__file__).parent
+_FILLED = _FOLDER / "zh_filled.json"
 
 
 def key(sentence: str) -> str:
@@ -32,8 +43,34 @@ def translate(language: Language, sentence: str, **values: Any) -> str:
     >>> translate("en", "Signed in as {name}", name="安")
     'Signed in as 安'
     """
-    shown = chinese().get(sentence, sentence) if language == "zh" else sentence
+    shown = sentence if language == "en" else chinese().get(sentence) or _filled(sentence)
     return shown.format(**values) if values else shown
+
+
+@cache
+def _patterns() -> list[tuple[re.Pattern[str], str]]:
+    """What filled-in sentences look like, and their translation; those with the most fixed letters first."""
+    known: dict[str, str] = json.loads(_FILLED.read_text(encoding="utf-8"))
+    fixed = {english: re.split(r"\{(\w+)\}", english) for english in known if "{" in english}
+    made = []
+    for english, parts in sorted(fixed.items(), key=lambda one: -sum(map(len, one[1][::2]))):
+        texts = [_any(part) if place % 2 else re.escape(part) for place, part in enumerate(parts)]
+        made.append((re.compile("".join(texts), re.DOTALL), known[english]))
+    return made
+
+
+def _any(name: str) -> str:
+    return f"(?P<{name}>[-+]?[\\d.,]+%?)" if name in NUMBERS else f"(?P<{name}>.+?)"
+
+
+@lru_cache(maxsize=4096)
+def _filled(sentence: str) -> str:
+    for pattern, translated in _patterns():
+        found = pattern.fullmatch(sentence)
+        if found:
+            given = found.groupdict()
+            return translated.format(**{name: translate("zh", v) if name in WORDS else v for name, v in given.items()})
+    return sentence
 
 
 def preferred(header: str) -> Language:

@@ -19,7 +19,7 @@ from fullbench.web.guard import Annotator, engine_of
 from fullbench.web.pages import redirect, render
 from fullbench.web.words import key
 from fullbench.web.work import desk, live, queue, studies, voting
-from fullbench.web.work.kinds import LONGEST
+from fullbench.web.work.forms import LONGEST
 from fullbench.web.work.markup import guidelines
 from fullbench.web.work.queue import Desk, Gone, Lease, Nothing
 from fullbench.web.work.showing import show
@@ -193,7 +193,9 @@ def given(request: Request, user: Annotator, study_id: str, page: Page = 1) -> H
     with reading(engine_of(request)) as connection:
         study = study_of(connection, study_id)
         rows, more = desk.given(connection, study, user.id, page)
-    return render(request, "work/votes.html", study=study, rows=rows, page=page, more=more)
+    return render(
+        request, "work/votes.html", study=study, rows=rows, page=page, more=more, written=desk.WRITTEN
+    )  # fmt: skip
 
 
 @router.get("/work/{study_id}/votes/{lease}")

@@ -13,6 +13,8 @@ from fullbench.web.work.content import Content
 from fullbench.web.work.studies import Study, listed
 from fullbench.web.work.tables import members, slots, tasks, votes
 
+WRITTEN = {"reason", "text", "instruction", "caption"}
+"""Fields of an answer that people write in their own words."""
 PAGE = 50
 RECENT = 20
 _left: dict[str, tuple[float, int]] = {}
@@ -97,8 +99,14 @@ def given(connection: Connection, study: Study, person: str, page: int) -> tuple
 def _given(study: Study, row: Any) -> Given:
     fields = study.kind.fields(row.answer, row.shown)
     question = Content.of(row.content).item.question
-    said = [(name, _letter(name, value)) for name, value in fields.items()]
+    said = [(_whose(name), _letter(name, value)) for name, value in fields.items()]
     return Given(row.lease, row.at, row.seconds, question[:200], said)
+
+
+def _whose(name: str) -> str:
+    """The name of a field; that of one response's mark is its letter."""
+    number = name.removeprefix("mark")
+    return LETTERS[int(number)] if number.isdigit() else name
 
 
 def _letter(name: str, value: str) -> str:

@@ -1,112 +1,27 @@
-"""The eight kinds of task: what a person fills in, when it is complete, and what verdicts it makes.
-
-An **answer** is a small JSON value. Whatever speaks of a response names its place in the task, not the place where this
-person saw it: `read` turns one into the other. An answer `{"recused": true}` is somebody who cannot judge this one; it
-becomes a verdict with that fault, never a mark.
-"""
+"""The eight kinds of task: what a person fills in, when it is complete, and what verdicts it makes."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from fullbench.benchmarks.align_mm.building import REASONS as COMPLAINTS
 from fullbench.benchmarks.mllm_judge.reviews import AGREES, BALLOTS, REASONS
-from fullbench.core.ballots import Ballot, Choice, Likert, Ranking, Score, ballot
-from fullbench.core.cases import Case, Fault, Verdict
+from fullbench.core.ballots import Choice, Likert, Ranking, Score
+from fullbench.core.cases import Case, Verdict
 from fullbench.core.errors import InputError
 from fullbench.core.items import Item
 from fullbench.reports.subsets import HALLUCINATES
 from fullbench.web.words import key
+from fullbench.web.work import forms
 from fullbench.web.work.content import Content
+from fullbench.web.work.forms import Answer, Fields
+from fullbench.web.work.kind import Cast, Kind, Rules
 
-Answer = Mapping[str, Any]
-Fields = Mapping[str, str]
 YES_NO = Likert(("no", "yes"))
-LONGEST = 20_000
 FAULTY = (key("the instruction"), key("the reference"), key("the picture"), key("more than one"))
 """Whose fault it is that a reference does not follow its instruction."""
-
-
-@dataclass(frozen=True)
-class Rules:
-    """What of a study a kind must know to read an answer."""
-
-    ballot: str
-    criterion: str = "overall"
-    options: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def form(self) -> Ballot:
-        return ballot(self.ballot)
-
-
-@dataclass(frozen=True)
-class Cast:
-    """A vote with all that it speaks of."""
-
-    answer: Answer
-    rules: Rules
-    content: Content
-    shown: Sequence[int]
-    judge: str
-    at: float
-
-    def verdict(self, case: Case, ruling: Sequence[float] | Fault) -> Verdict:
-        return Verdict.of(case, self.judge, ruling, text=self.answer.get("reason", ""), at=self.at)
-
-
-class Kind(ABC):
-    """One kind of task."""
-
-    name: ClassVar[str]
-    title: ClassVar[str]
-    ballot: ClassVar[str]
-    """The ballot where a study names none."""
-
-    def check(self, rules: Rules, content: Content) -> None:
-        """Raise `InputError` when a task of this kind cannot show this content."""
-        content.case(rules.ballot, rules.criterion, range(len(content.responses)))
-
-    def read(self, fields: Fields, rules: Rules, shown: Sequence[int]) -> dict[str, Any]:
-        """The answer that filled-in fields give, or `InputError` with what is missing."""
-        if fields.get("recused"):
-            return {"recused": True, **_words(fields, "reason")}
-        return {**self._read(fields, rules, shown), **_words(fields, "reason", need=bool(rules.options.get("reason")))}
-
-    @abstractmethod
-    def _read(self, fields: Fields, rules: Rules, shown: Sequence[int]) -> dict[str, Any]: ...
-
-    @abstractmethod
-    def fields(self, answer: Answer, shown: Sequence[int]) -> dict[str, str]:
-        """The fields that give this answer: what a form shows again when somebody goes back."""
-
-    def label(self, answer: Answer) -> str | None:
-        """What the answer says, as a word that can be compared and counted; None where it says nothing countable."""
-        return None if answer.get("recused") else self._label(answer)
-
-    @abstractmethod
-    def _label(self, answer: Answer) -> str | None: ...
-
-    def marks(self, label: str, rules: Rules, count: int) -> tuple[float, ...] | None:
-        """The marks that a label stands for, response by response; None where it stands for none."""
-        return None
-
-    def known(self, marks: Sequence[float]) -> dict[str, Any]:
-        """The answer that these marks stand for: how known answers are read from a file of labels."""
-        raise InputError(f"the answer to a {self.name} task cannot be known before")
-
-    def verdicts(self, cast: Cast) -> Iterator[tuple[Case, Verdict]]:
-        """What a vote is in a ledger: one verdict, several, or none."""
-        case = cast.content.case(cast.rules.ballot, cast.rules.criterion, cast.shown)
-        label = self.label(cast.answer)
-        marks = None if label is None else self.marks(label, cast.rules, len(cast.content.responses))
-        if cast.answer.get("recused"):
-            yield case, cast.verdict(case, "recused")
-        elif marks is not None:
-            yield case, cast.verdict(case, tuple(marks[place] for place in cast.shown))
 
 
 class Pair(Kind):
@@ -121,12 +36,12 @@ class Pair(Kind):
         said = fields.get("best", "")
         if said == "tie" and rules.ballot == "choice+tie":
             return {"best": None}
-        return {"best": shown[_place(said, key("choose the better one"), len(shown))]}
+        return {"best": shown[forms.place(said, key("choose the better one"), len(shown))]}
 
     def fields(self, answer: Answer, shown: Sequence[int]) -> dict[str, str]:
         best = answer.get("best")
         return {
-            **_kept(answer),
+            **forms.kept(answer),
             **({"best": "tie" if best is None else str(shown.index(best))} if "best" in answer else {}),
         }
 
@@ -150,10 +65,10 @@ class Grade(Kind):
         super().check(rules, content)
 
     def _read(self, fields: Fields, rules: Rules, shown: Sequence[int]) -> dict[str, Any]:
-        return {"mark": _mark(fields.get("mark", ""), rules.form, key("choose a score"))}
+        return {"mark": forms.mark(fields.get("mark", ""), rules.form, key("choose a score"))}
 
     def fields(self, answer: Answer, shown: Sequence[int]) -> dict[str, str]:
-        return {**_kept(answer), **({"mark": str(answer["mark"])} if "mark" in answer else {})}
+        return {**forms.kept(answer), **({"mark": str(answer["mark"])} if "mark" in answer else {})}
 
     def _label(self, answer: Answer) -> str:
         return str(answer["mark"])
@@ -174,15 +89,15 @@ class Rank(Kind):
         super().check(rules, content)
 
     def _read(self, fields: Fields, rules: Rules, shown: Sequence[int]) -> dict[str, Any]:
-        said = [part for part in (fields.get("order") or _numbered(fields, len(shown))).split(",") if part]
-        places = [_place(part, key("put all responses in order"), len(shown)) for part in said]
+        said = [part for part in (fields.get("order") or forms.numbered(fields, len(shown))).split(",") if part]
+        places = [forms.place(part, key("put all responses in order"), len(shown)) for part in said]
         if sorted(places) != list(range(len(shown))):
             raise InputError(key("put all responses in order, each once"))
         return {"order": [shown[place] for place in places]}
 
     def fields(self, answer: Answer, shown: Sequence[int]) -> dict[str, str]:
         said = ",".join(str(shown.index(place)) for place in answer.get("order", ()))
-        return {**_kept(answer), **({"order": said} if said else {})}
+        return {**forms.kept(answer), **({"order": said} if said else {})}
 
     def _label(self, answer: Answer) -> str:
         return ",".join(map(str, answer["order"]))
@@ -205,7 +120,7 @@ class Rate(Kind):
 
     def _read(self, fields: Fields, rules: Rules, shown: Sequence[int]) -> dict[str, Any]:
         given = {
-            place: _mark(fields.get(f"mark{at}", ""), rules.form, key("rate every picture"))
+            place: forms.mark(fields.get(f"mark{at}", ""), rules.form, key("rate every picture"))
             for at, place in enumerate(shown)
         }
         return {"marks": [given[place] for place in range(len(shown))]}
@@ -213,7 +128,7 @@ class Rate(Kind):
     def fields(self, answer: Answer, shown: Sequence[int]) -> dict[str, str]:
         marks = answer.get("marks")
         said = {} if marks is None else {f"mark{at}": str(marks[place]) for at, place in enumerate(shown)}
-        return {**_kept(answer), **said}
+        return {**forms.kept(answer), **said}
 
     def _label(self, answer: Answer) -> str:
         return ",".join(map(str, answer["marks"]))
@@ -236,23 +151,23 @@ class Agree(Kind):
 
     def _read(self, fields: Fields, rules: Rules, shown: Sequence[int]) -> dict[str, Any]:
         return {
-            "agree": _yes(fields, "agree", key("do you agree with the ruling?")),
-            "grade": _mark(fields.get("grade", ""), BALLOTS[REASONS], key("grade the reasons")),
-            "hallucination": _yes(fields, "hallucination", key("does it tell of something that is not there?")),
+            "agree": forms.yes(fields, "agree", key("do you agree with the ruling?")),
+            "grade": forms.mark(fields.get("grade", ""), BALLOTS[REASONS], key("grade the reasons")),
+            "hallucination": forms.yes(fields, "hallucination", key("does it tell of something that is not there?")),
         }
 
     def fields(self, answer: Answer, shown: Sequence[int]) -> dict[str, str]:
-        said = {name: _said(answer[name]) for name in ("agree", "grade", "hallucination") if name in answer}
-        return {**_kept(answer), **said}
+        said = {name: forms.said(answer[name]) for name in ("agree", "grade", "hallucination") if name in answer}
+        return {**forms.kept(answer), **said}
 
     def _label(self, answer: Answer) -> str:
-        return _said(answer["agree"])
+        return forms.said(answer["agree"])
 
     def marks(self, label: str, rules: Rules, count: int) -> tuple[float, ...]:
-        return _yes_marks(label)
+        return forms.yes_marks(label)
 
     def known(self, marks: Sequence[float]) -> dict[str, Any]:
-        return {"agree": _known_yes(marks)}
+        return {"agree": forms.known_yes(marks)}
 
     def verdicts(self, cast: Cast) -> Iterator[tuple[Case, Verdict]]:
         told = {AGREES: "agree", REASONS: "grade", HALLUCINATES: "hallucination"}
@@ -276,13 +191,13 @@ class _YesNo(Kind):
             raise InputError(f"a {self.name} task shows one text on the ballot {YES_NO.spec}; found {rules.ballot!r}")
 
     def _label(self, answer: Answer) -> str:
-        return _said(answer[self.said])
+        return forms.said(answer[self.said])
 
     def marks(self, label: str, rules: Rules, count: int) -> tuple[float, ...]:
-        return _yes_marks(label)
+        return forms.yes_marks(label)
 
     def known(self, marks: Sequence[float]) -> dict[str, Any]:
-        return {self.said: _known_yes(marks)}
+        return {self.said: forms.known_yes(marks)}
 
 
 class Verify(_YesNo):
@@ -290,18 +205,18 @@ class Verify(_YesNo):
     asked, said = key("does the reference follow the instruction?"), "follows"
 
     def _read(self, fields: Fields, rules: Rules, shown: Sequence[int]) -> dict[str, Any]:
-        follows = _yes(fields, "follows", self.asked)
+        follows = forms.yes(fields, "follows", self.asked)
         if follows:
             return {"follows": True}
         return {
             "follows": False,
-            "fault": _one_of(fields, "fault", FAULTY, key("whose fault is it?")),
-            "complaint": _one_of(fields, "complaint", tuple(COMPLAINTS), key("what is wrong?")),
+            "fault": forms.one_of(fields, "fault", FAULTY, key("whose fault is it?")),
+            "complaint": forms.one_of(fields, "complaint", tuple(COMPLAINTS), key("what is wrong?")),
         }
 
     def fields(self, answer: Answer, shown: Sequence[int]) -> dict[str, str]:
-        said = {name: _said(answer[name]) for name in ("follows", "fault", "complaint") if name in answer}
-        return {**_kept(answer), **said}
+        said = {name: forms.said(answer[name]) for name in ("follows", "fault", "complaint") if name in answer}
+        return {**forms.kept(answer), **said}
 
 
 class Rewrite(_YesNo):
@@ -309,10 +224,10 @@ class Rewrite(_YesNo):
     asked, said = key("does it ask the same?"), "same"
 
     def _read(self, fields: Fields, rules: Rules, shown: Sequence[int]) -> dict[str, Any]:
-        return {"same": _yes(fields, "same", self.asked), "text": _words(fields, "text", need=True)["text"]}
+        return {"same": forms.yes(fields, "same", self.asked), "text": forms.words(fields, "text", need=True)["text"]}
 
     def fields(self, answer: Answer, shown: Sequence[int]) -> dict[str, str]:
-        return {**_kept(answer), **{name: _said(answer[name]) for name in ("same", "text") if name in answer}}
+        return {**forms.kept(answer), **{name: forms.said(answer[name]) for name in ("same", "text") if name in answer}}
 
 
 class Write(Kind):
@@ -327,10 +242,10 @@ class Write(Kind):
 
     def _read(self, fields: Fields, rules: Rules, shown: Sequence[int]) -> dict[str, Any]:
         wanted = rules.options.get("asks", self.asks)
-        return {name: _words(fields, name, need=True)[name] for name in self.asks if name in wanted}
+        return {name: forms.words(fields, name, need=True)[name] for name in self.asks if name in wanted}
 
     def fields(self, answer: Answer, shown: Sequence[int]) -> dict[str, str]:
-        return {**_kept(answer), **{name: answer[name] for name in self.asks if name in answer}}
+        return {**forms.kept(answer), **{name: answer[name] for name in self.asks if name in answer}}
 
     def _label(self, answer: Answer) -> None:
         return None
@@ -358,62 +273,3 @@ def kind_of(name: str) -> Kind:
     if name not in KINDS:
         raise InputError(f"unknown kind of task {name!r}; known: {', '.join(KINDS)}")
     return KINDS[name]
-
-
-# Reading fields
-
-
-def _numbered(fields: Fields, count: int) -> str:
-    """The order that numbers beside the responses give, for pages without scripts."""
-    given = {fields.get(f"rank{place}", ""): str(place) for place in range(count)}
-    return ",".join(given.get(str(number + 1), "-") for number in range(count))
-
-
-def _words(fields: Fields, name: str, *, need: bool = False) -> dict[str, str]:
-    said = fields.get(name, "").strip()
-    if len(said) > LONGEST:
-        raise InputError(f"the {name} has {len(said):,} letters; {LONGEST:,} are allowed")
-    if need and not said:
-        raise InputError(f"write the {name}")
-    return {name: said} if said else {}
-
-
-def _kept(answer: Answer) -> dict[str, str]:
-    reason = {"reason": answer["reason"]} if answer.get("reason") else {}
-    return {**reason, **({"recused": "yes"} if answer.get("recused") else {})}
-
-
-def _said(value: Any) -> str:
-    return ("yes" if value else "no") if isinstance(value, bool) else str(value)
-
-
-def _yes_marks(label: str) -> tuple[float, ...]:
-    return (2.0 if label == "yes" else 1.0,)
-
-
-def _known_yes(marks: Sequence[float]) -> bool:
-    return marks[0] > 1
-
-
-def _place(said: str, ask: str, count: int) -> int:
-    if not (said.isascii() and said.isdigit() and len(said) < 4 and int(said) < count):
-        raise InputError(ask)
-    return int(said)
-
-
-def _mark(said: str, form: Ballot, ask: str) -> int:
-    if not (said.isascii() and said.removeprefix("-").isdigit() and len(said) < 8 and form.allows([float(said)])):
-        raise InputError(ask)
-    return int(said)
-
-
-def _yes(fields: Fields, name: str, ask: str) -> bool:
-    if fields.get(name) not in {"yes", "no"}:
-        raise InputError(ask)
-    return fields[name] == "yes"
-
-
-def _one_of(fields: Fields, name: str, known: Sequence[str], ask: str) -> str:
-    if fields.get(name) not in known:
-        raise InputError(ask)
-    return fields[name]

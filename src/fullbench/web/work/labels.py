@@ -24,7 +24,8 @@ from fullbench.ledger.store import Ledger
 from fullbench.web import pictures
 from fullbench.web.settings import Settings
 from fullbench.web.work.content import Content
-from fullbench.web.work.kinds import Cast, Write
+from fullbench.web.work.kind import Cast
+from fullbench.web.work.kinds import Write
 from fullbench.web.work.quality import together
 from fullbench.web.work.queue import insert_here
 from fullbench.web.work.studies import Study

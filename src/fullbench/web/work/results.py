@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from statistics import fmean
 
 from sqlalchemy import Connection
 
 from fullbench.core.ballots import LETTERS
 from fullbench.core.results import Cell, Table
+from fullbench.reports.cells import Gaps
 from fullbench.stats.bootstrap import bootstrap
 from fullbench.stats.weighted import mean
 from fullbench.web.work.content import Content
@@ -33,10 +35,15 @@ def contestants(connection: Connection, study: Study, given: Sequence[Vote]) -> 
                 means.setdefault(response["contestant"], []).append(fmean(marks[task, place]))
     if not means:
         return None
-    rows: list[list[Cell]] = [[name, bootstrap(mean, values, resamples=500)] for name, values in means.items()]
+    gaps = Gaps()
+    rows: list[list[Cell]] = [
+        [name, gaps.cell(name, partial(bootstrap, mean, values, resamples=500))] for name, values in means.items()
+    ]
     rows.sort(key=lambda row: -fmean(means[str(row[0])]))
     what = {"pair": "share of votes won", "rank": "mean mark, n for the best of n"}.get(study.kind_name, "mean mark")
-    return Table("contestants", "Contestants", ("contestant", what), rows, ["Tasks are resampled; n is tasks."])
+    return Table(
+        "contestants", "Contestants", ("contestant", what), rows, ["Tasks are resampled; n is tasks.", *gaps.notes]
+    )
 
 
 def task_by_task(connection: Connection, study: Study, said: Together, page: int) -> tuple[Table, bool]:

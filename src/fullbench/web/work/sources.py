@@ -22,7 +22,7 @@ from fullbench.core.files import read_rows
 from fullbench.core.items import Item, Response, digest
 from fullbench.core.record import Record
 from fullbench.web.work.content import Content, parts_json
-from fullbench.web.work.kinds import Kind
+from fullbench.web.work.kind import Kind
 
 REFERENCE = "reference"
 

@@ -14,7 +14,8 @@ from sqlalchemy import Connection, Row, func, insert, select, update
 
 from fullbench.core.errors import InputError
 from fullbench.web.work.content import Content
-from fullbench.web.work.kinds import Kind, Rules, kind_of
+from fullbench.web.work.kind import Kind, Rules
+from fullbench.web.work.kinds import kind_of
 from fullbench.web.work.tables import conflicts, slots, studies, tasks
 
 SettledBy = Literal["majority", "all"]

@@ -1,0 +1,284 @@
+"""What each kind of chart looks like: a table and a hint become the body of a Vega-Lite specification, and words.
+
+`charts` says what the hints are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from fullbench.core.errors import InputError
+from fullbench.core.results import Cell, EstimateLike, Table
+from fullbench.reports.cells import plain, sort_value
+
+WIDTH = 480
+INK, MUTED, GRID, ACCENT = "#1b2430", "#5a6675", "#dde2e8", "#2457c5"
+Spec = dict[str, Any]
+
+
+def _column(table: Table, name: str) -> list[Cell]:
+    if name not in table.columns:
+        raise InputError(f"table {table.name!r} has no column {name!r} to draw; it has {', '.join(table.columns)}")
+    return table.column(name)
+
+
+def _figure(cell: Cell) -> dict[str, float] | None:
+    value = sort_value(cell)
+    if value is None:
+        return None
+    low, high = (cell.low, cell.high) if isinstance(cell, EstimateLike) else (value, value)
+    return {"value": float(value), "low": float(low), "high": float(high)}
+
+
+def _labelled(table: Table, hint: Mapping[str, Any]) -> list[Spec]:
+    labels, figures = _column(table, hint["label"]), _column(table, hint["value"])
+    groups = _column(table, hint["group"]) if "group" in hint else [None] * len(labels)
+    return [
+        {"label": plain(str(label)), **found} | ({} if group is None else {"group": plain(str(group))})
+        for label, cell, group in zip(labels, figures, groups, strict=True)
+        if (found := _figure(cell)) is not None
+    ]
+
+
+def _words(rows: list[Spec], what: str, hint: Mapping[str, Any]) -> str:
+    if not rows:
+        return what
+    least, most = min(rows, key=lambda row: row["value"]), max(rows, key=lambda row: row["value"])
+    ends = f"from {least['label']} {least['value']:.3g} to {most['label']} {most['value']:.3g}"
+    return f"{what}: {hint['value']} by {hint['label']}, {len(rows)} rows; {ends}"
+
+
+def _named(field: str, title: str | None, **rest: Any) -> Spec:
+    kind = rest.pop("type", "quantitative")
+    return {"field": field, "type": kind, "title": title, **rest}
+
+
+def _colour(hint: Mapping[str, Any]) -> Spec:
+    return (
+        {"color": _named("group", hint["group"], type="nominal")} if "group" in hint else {"color": {"value": ACCENT}}
+    )
+
+
+def _intervals(table: Table, hint: Mapping[str, Any]) -> tuple[Spec, str]:
+    rows = _labelled(table, hint)
+    order = {"op": "max", "field": "value", "order": "descending"}
+    y = _named("label", None, type="nominal", sort=order)
+    offset = {"yOffset": {"field": "group"}} if "group" in hint else {}
+    scale = {"zero": False, "nice": True}
+    layers: list[Spec] = [
+        {
+            "mark": {"type": "rule", "strokeWidth": 2},
+            "encoding": {"y": y, "x": _named("low", hint["value"], scale=scale), "x2": {"field": "high"}}
+            | offset
+            | _colour(hint),
+        },
+        {
+            "mark": {"type": "point", "filled": True, "size": 60, "opacity": 1},
+            "encoding": {"y": y, "x": _named("value", hint["value"])} | offset | _colour(hint),
+        },
+    ]
+    if "reference" in hint:
+        line = {"type": "rule", "strokeDash": [4, 4], "color": MUTED}
+        layers.append({"mark": line, "encoding": {"x": {"datum": hint["reference"]}}})
+    height = {"step": 26} if "group" not in hint else {"step": 12, "for": "offset"}
+    body = {"data": {"values": rows}, "layer": layers, "width": WIDTH, "height": height}
+    return body, _words(rows, "Dots with intervals", hint)
+
+
+def _bars(table: Table, hint: Mapping[str, Any]) -> tuple[Spec, str]:
+    rows = _labelled(table, hint)
+    y = _named("label", None, type="nominal", sort=None)
+    offset = {"yOffset": {"field": "group", "sort": None}} if "group" in hint else {}
+    bar = {"y": y, "x": _named("value", hint["value"], axis={"grid": False})} | offset | _colour(hint)
+    line = {"y": y, "x": _named("low", hint["value"]), "x2": {"field": "high"}} | offset
+    layers = [
+        {"mark": {"type": "bar", "opacity": 0.6}, "encoding": bar},
+        {"mark": {"type": "rule", "strokeWidth": 1.5, "color": INK}, "encoding": line},
+    ]
+    height = {"step": 26} if "group" not in hint else {"step": 14, "for": "offset"}
+    body = {"data": {"values": rows}, "layer": layers, "width": WIDTH, "height": height}
+    return body, _words(rows, "Bars", hint)
+
+
+def _scatter(table: Table, hint: Mapping[str, Any]) -> tuple[Spec, str]:
+    names = _column(table, hint["label"]) if "label" in hint else [""] * len(table.rows)
+    rows: list[Spec] = []
+    for label, one, two in zip(names, _column(table, hint["x"]), _column(table, hint["y"]), strict=True):
+        across, up = _figure(one), _figure(two)
+        if across is not None and up is not None:
+            ends = {"xlow": across["low"], "xhigh": across["high"], "ylow": up["low"], "yhigh": up["high"]}
+            rows.append({"label": plain(str(label)), "x": across["value"], "y": up["value"], **ends})
+    split = hint.get("split")
+    ranges = {
+        axis: [
+            min((row[f"{axis}low"] for row in rows), default=0.0),
+            max((row[f"{axis}high"] for row in rows), default=1.0),
+        ]
+        for axis in "xy"
+    }
+    if split is None:
+        both = [min(ends[0] for ends in ranges.values()), max(ends[1] for ends in ranges.values())]
+        ranges = dict.fromkeys("xy", both)
+    ticks = {"tickCount": 6, "grid": True}
+    x, y = (
+        _named(axis, hint[axis], scale={"domain": ranges[axis], "nice": True, "zero": False}, axis=ticks)
+        for axis in "xy"
+    )
+    line, dot = {"type": "rule", "color": ACCENT}, {"type": "point", "filled": True, "size": 60, "opacity": 1}
+    layers: list[Spec] = [
+        *_guides(split, ranges["x"]),
+        {"mark": line, "encoding": {"x": x, "y": {**y, "field": "ylow"}, "y2": {"field": "yhigh"}}},
+        {"mark": line, "encoding": {"y": y, "x": {**x, "field": "xlow"}, "x2": {"field": "xhigh"}}},
+        {"mark": {**dot, "color": ACCENT}, "encoding": {"x": x, "y": y}},
+    ]
+    if "label" in hint:
+        mark = {"type": "text", "align": "left", "dx": 7, "dy": -7, "color": MUTED, "fontSize": 11}
+        layers.append({"mark": mark, "encoding": {"x": x, "y": y, "text": {"field": "label"}}})
+    body = {"data": {"values": rows}, "layer": layers, "width": 420, "height": 420}
+    guide = "the line where both are equal" if split is None else "lines between four quadrants"
+    return body, f"Scatter of {hint['y']} against {hint['x']}, {len(rows)} rows, with {guide}"
+
+
+def _guides(split: Sequence[float] | None, ends: Sequence[float]) -> list[Spec]:
+    """The line where both figures are equal, or the two lines that part the quadrants."""
+    mark = {"type": "rule", "strokeDash": [4, 4], "color": MUTED}
+    if split is not None:
+        places = zip("xy", split, strict=True)
+        return [{"mark": mark, "encoding": {axis: {"datum": value}}} for axis, value in places]
+    least, most = ends
+    corners = {"x": {"datum": least}, "y": {"datum": least}, "x2": {"datum": most}, "y2": {"datum": most}}
+    return [{"mark": mark, "encoding": corners}]
+
+
+def _points(table: Table, hint: Mapping[str, Any]) -> list[Spec]:
+    return [
+        {"label": plain(str(label)), "x": float(at), "value": found["value"]}
+        for label, at, cell in zip(
+            _column(table, hint["label"]), _column(table, hint["x"]), _column(table, hint["value"]), strict=True
+        )
+        if isinstance(at, int | float) and (found := _figure(cell)) is not None
+    ]
+
+
+def _densities(table: Table, hint: Mapping[str, Any]) -> tuple[Spec, str]:
+    rows = _points(table, hint)
+    encoding = {
+        "x": _named("x", hint["x"], axis={"grid": False}),
+        "y": _named("value", hint["value"], axis={"grid": True}, stack=None),
+        "color": _named("label", None, type="nominal", sort=None),
+    }
+    mark = {"type": "area", "opacity": 0.18, "line": {"strokeWidth": 2}, "interpolate": "monotone"}
+    body = {"data": {"values": rows}, "mark": mark, "encoding": encoding, "width": WIDTH, "height": 220}
+    return body, f"Densities: {hint['value']} over {hint['x']} for each {hint['label']}, {len(rows)} points"
+
+
+def _curves(table: Table, hint: Mapping[str, Any]) -> tuple[Spec, str]:
+    rows = _points(table, hint)
+    encoding = {
+        "x": _named("x", hint["x"], axis={"grid": False}),
+        "y": _named("value", hint["value"], axis={"grid": True}, scale={"zero": False, "nice": True}),
+        "color": _named("label", None, type="nominal"),
+    }
+    mark = {"type": "line", "point": True, "strokeWidth": 2}
+    body = {"data": {"values": rows}, "mark": mark, "encoding": encoding, "width": WIDTH, "height": 260}
+    return body, f"Curves: {hint['value']} over {hint['x']} for each {hint['label']}, {len(rows)} points"
+
+
+def _heat(table: Table, hint: Mapping[str, Any]) -> tuple[Spec, str]:
+    rows: list[Spec] = [
+        {"row": plain(str(row)), "column": plain(str(column)), "value": value}
+        for row, column, cell in zip(
+            _column(table, hint["row"]), _column(table, hint["column"]), _column(table, hint["value"]), strict=True
+        )
+        if (value := sort_value(cell)) is not None
+    ]
+    values = [float(row["value"]) for row in rows]
+    middle = (min(values) + max(values)) / 2 if values else 0.0
+    across = list(dict.fromkeys([row[part] for part in ("row", "column") for row in rows]))
+    used = {row["column"] for row in rows}
+    order = [name for name in across if name in used]
+    places = {
+        "x": _named(
+            "column", None, type="nominal", sort=order, axis={"orient": "top", "labelAngle": -35, "labelOverlap": False}
+        ),
+        "y": _named("row", None, type="nominal", sort=None),
+    }
+    fill = _named("value", hint["value"], scale={"range": ["#eef3fc", "#16397f"]})
+    ink = {"condition": {"test": f"datum.value > {middle}", "value": "#fdfdfd"}, "value": "#10203f"}
+    digits = ".0f" if values and max(map(abs, values)) >= 10 else ".2f"
+    text = {"field": "value", "type": "quantitative", "format": digits}
+    layers = [
+        {"mark": "rect", "encoding": {**places, "color": fill}},
+        {"mark": {"type": "text", "fontSize": 11}, "encoding": {**places, "text": text, "color": ink}},
+    ]
+    body = {"data": {"values": rows}, "layer": layers, "width": {"step": 52}, "height": {"step": 30}}
+    return body, f"Heat map: {hint['value']} by {hint['row']} and {hint['column']}, {len(rows)} cells"
+
+
+def _matrix(table: Table, hint: Mapping[str, Any]) -> tuple[Spec, str]:
+    """A wide table melted to one row for each of its cells, and drawn as `heat`."""
+    names = _column(table, hint["row"])
+    rows = [
+        (name, column, cell)
+        for place, name in enumerate(names)
+        for column in hint["columns"]
+        if (cell := _column(table, column)[place]) is not None
+    ]
+    return _heat(Table(table.name, table.title, (hint["row"], hint["column"], hint["value"]), rows), hint)
+
+
+def _stacked(table: Table, hint: Mapping[str, Any]) -> tuple[Spec, str]:
+    labels = _column(table, hint["label"])
+    rows = [
+        {"label": plain(str(label)), "part": part, "value": value, "order": order}
+        for order, part in enumerate(hint["parts"])
+        for label, cell in zip(labels, _column(table, part), strict=True)
+        if (value := sort_value(cell)) is not None
+    ]
+    encoding = {
+        "y": _named("label", None, type="nominal", sort=None),
+        "x": _named("value", None, stack="normalize", axis={"format": "%"}),
+        "color": _named("part", None, type="nominal", sort=list(hint["parts"])),
+        "order": {"field": "order", "type": "quantitative"},
+    }
+    body = {"data": {"values": rows}, "mark": "bar", "encoding": encoding, "width": WIDTH, "height": {"step": 26}}
+    return body, f"Stacked bars: {', '.join(hint['parts'])} for each {hint['label']}, {len(labels)} rows"
+
+
+def _histogram(table: Table, hint: Mapping[str, Any]) -> tuple[Spec, str]:
+    rows = [
+        {"bin": cell if isinstance(cell, int | float) else plain(str(cell)), "count": count}
+        for cell, value in zip(_column(table, hint["bin"]), _column(table, hint["count"]), strict=True)
+        if (count := sort_value(value)) is not None
+    ]
+    encoding = {
+        "x": _named("bin", hint["bin"], type="ordinal", sort=None, axis={"labelAngle": 0}),
+        "y": _named("count", hint["count"], axis={"grid": True}),
+    }
+    mark = {"type": "bar", "color": ACCENT}
+    body = {"data": {"values": rows}, "mark": mark, "encoding": encoding, "width": {"step": 56}, "height": 220}
+    return body, f"Histogram: {hint['count']} by {hint['bin']}, {len(rows)} bins"
+
+
+def _radar(table: Table, hint: Mapping[str, Any]) -> tuple[Spec, str]:
+    from fullbench.reports.radar import radar
+
+    axes = list(hint["axes"])
+    names = [plain(str(name)) for name in _column(table, hint["label"])]
+    figures = [[sort_value(cell) for cell in _column(table, axis)] for axis in axes]
+    return radar([plain(axis) for axis in axes], names, figures, most=hint.get("most"))
+
+
+KINDS: dict[str, Callable[[Table, Mapping[str, Any]], tuple[Spec, str]]] = {
+    "bars": _bars,
+    "curves": _curves,
+    "densities": _densities,
+    "heat": _heat,
+    "histogram": _histogram,
+    "intervals": _intervals,
+    "matrix": _matrix,
+    "radar": _radar,
+    "scatter": _scatter,
+    "stacked": _stacked,
+}

@@ -1,0 +1,29 @@
+"use strict";
+// Sorting, for pages of the web app and for reports: a click on a column's head sorts its table; gaps stay last whichever way it is sorted.
+const sortable = (table) => {
+  const body = table.tBodies[0];
+  const heads = [...table.tHead.rows[0].cells];
+  heads.forEach((head, place) => {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.append(...head.childNodes);
+    head.append(button);
+    button.addEventListener("click", () => {
+      const numeric = head.classList.contains("number");
+      const first = numeric ? "descending" : "ascending";
+      const second = numeric ? "ascending" : "descending";
+      const way = head.getAttribute("aria-sort") === first ? second : first;
+      heads.forEach((other) => other.removeAttribute("aria-sort"));
+      head.setAttribute("aria-sort", way);
+      const sign = way === "ascending" ? 1 : -1;
+      const gap = (cell) => cell.classList.contains("gap");
+      const rows = [...body.rows].sort((one, two) => {
+        const a = one.cells[place], b = two.cells[place];
+        if (gap(a) || gap(b)) return gap(a) - gap(b);
+        if (numeric) return sign * (Number(a.dataset.sort) - Number(b.dataset.sort));
+        return sign * a.textContent.localeCompare(b.textContent, undefined, { numeric: true });
+      });
+      body.append(...rows);
+    });
+  });
+};
