@@ -10,9 +10,10 @@ from fullbench.benchmarks.court.sample import sample
 from fullbench.benchmarks.upme.separation import held_out, separation
 from fullbench.core.cases import Verdict
 from fullbench.core.errors import InputError
-from fullbench.models.tools.fit import fit
+from fullbench.models.tools.fit import Weights, fit
 from fullbench.models.tools.notes import Notes, Thing
 from fullbench.runs.correlations import correlation
+from scripts import weigh
 from tests.offline import PHOTOS, with_photos, with_tools
 
 DATA = PHOTOS.parent
@@ -114,16 +115,22 @@ def test_a_choice_that_is_none_reaches_what_it_reaches():
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
 def test_on_real_photos_an_answer_fits_its_own_picture_better():
-    from fullbench.benchmarks.mllm_judge.release import Release
-
-    record = Release.read(DATA).record
-    given = [
-        (record.items[item].pictures[0], response.text)
-        for (item, _), response in record.responses.items()
-        if record.items[item].pictures and response.text.strip()
-    ]
+    given = weigh.answers(DATA)
     found = separation(correlation("tools"), given)
     assert len({picture.digest for picture, _ in given}) == 83
-    assert 0.8 < found.value < 0.87
-    assert found.low > 0.75
+    assert 0.85 < found.value < 0.87
+    assert found.low > 0.8
     assert separation(correlation("colours"), given).high < found.low
+
+
+@with_tools
+@with_photos
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+def test_the_weights_are_those_that_the_chooser_chooses_and_hold_on_other_pictures():
+    given, ways = weigh.answers(DATA), weigh.grid()
+    found = held_out(list(ways.values()), given, repeats=4)
+    (most, times), *_ = found.chosen.items()
+    assert most == ways[Weights()].name
+    assert times > 10
+    assert found.separation.low > 0.8

@@ -34,29 +34,45 @@ Score:
 """
 
 
-@pytest.mark.skipif(not DATA.is_dir(), reason="the released scores of MLLM-as-a-Judge are not at hand")
-def test_a_small_critic_beats_the_mean_on_items_it_never_saw(tmp_path):
+with_scores = pytest.mark.skipif(not DATA.is_dir(), reason="the released scores of MLLM-as-a-Judge are not at hand")
+
+
+def trained(folder, kind):
+    """The tables that the command prints, by name."""
     asking = Asking("plain", "score:1-5", "en", reference=False, template=WORDING)
     record = recorded("mllm-as-a-judge", DATA).record
     learned = [one for one in scored(record, asking, criteria=["overall"], share=0.2) if one.split == "train"]
     texts = [text for one in learned for text in (one.case.item.question, one.case.responses[0].text)]
     shape = {"hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 1, "num_attention_heads": 4}
-    base = tiny.model(tmp_path / "base", texts, size=3000, window=1700, **shape)
-    wording = tmp_path / "wording.txt"
+    base = tiny.model(folder / "base", texts, size=3000, window=1700, **shape)
+    wording = folder / "wording.txt"
     wording.write_text(WORDING)
     command = [
-        sys.executable, "-m", "fullbench", "critic", "train", "--kind", "scalar", "--base", str(base),
+        sys.executable, "-m", "fullbench", "critic", "train", "--kind", kind, "--base", str(base),
         "--manner", "plain", "--language", "en", "--ballot", "score:1-5", "--no-reference",
         "--criterion", "overall", "--share", "0.2",
         "--benchmark", "mllm-as-a-judge", "--data", str(DATA), "--template", str(wording), "--source", "1600",
-        "--target", "16", "--warmup", "0.1", "--out", str(tmp_path / "critic"), "--json", "--epochs", "3",
+        "--target", "16", "--warmup", "0.1", "--out", str(folder / "critic"), "--json", "--epochs", "3",
         "--lr", "2e-3", "--batch", "32", "--micro", "8",
     ]  # fmt: skip
     done = subprocess.run(
         command, stdout=subprocess.PIPE, text=True, check=True, env={**os.environ, "OMP_NUM_THREADS": "1"}
     )
-    tables = {table["name"]: table for table in json.loads(done.stdout)}
-    _, e, mean, difference = tables["errors"]["rows"][-1]
+    return {table["name"]: table for table in json.loads(done.stdout)}
+
+
+@with_scores
+def test_a_small_critic_beats_the_mean_on_items_it_never_saw(tmp_path):
+    _, e, mean, difference = trained(tmp_path, "scalar")["errors"]["rows"][-1]
     assert e["n"] > 800
     assert e["value"] < mean["value"]
     assert difference["high"] < 0
+
+
+@with_scores
+def test_a_small_critic_that_writes_learns_the_form_and_no_worse_than_the_usual_score(tmp_path):
+    tables = trained(tmp_path, "sft")
+    ruled = [row[tables["faults"]["columns"].index("ruled")] for row in tables["faults"]["rows"]]
+    assert ruled == [0, 911], "the untrained model never rules, the trained one always"
+    (_, usual, *_), (_, e, *_) = tables["errors"]["rows"]
+    assert e["value"] <= usual["value"] + 0.02
