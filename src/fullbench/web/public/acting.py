@@ -89,7 +89,7 @@ def asked(
         "state": state,
         "older": older,
         "costs": requests.costs(found),
-        "states": requests.STATES,
+        "states": requests.SAID,
     }
     return page(request, "public/requests.html", values)
 

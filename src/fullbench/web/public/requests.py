@@ -23,7 +23,14 @@ from fullbench.web.words import key
 
 State = Literal["open", "queued", "interrupted", "done", "refused"]
 STATES: tuple[State, ...] = get_args(State)
-WORDS = (key("open"), key("queued"), key("interrupted"), key("done"), key("refused"))
+SAID: dict[State, str] = {
+    "open": key("to decide"),
+    "queued": key("queued"),
+    "interrupted": key("interrupted"),
+    "done": key("done"),
+    "refused": key("refused"),
+}
+"""What the states are called on pages."""
 PAGE = 50
 LEASE = 20.0
 """A queued request of which nobody said for so many seconds that it is being run is interrupted."""

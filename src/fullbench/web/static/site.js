@@ -22,6 +22,7 @@ const load = (name) => new Promise((done, failed) => {
 for (const field of document.querySelectorAll(".filters [name]")) {
   if (field.type === "checkbox") field.checked = wanted[field.name] === "1";
   else field.value = wanted[field.name] || "";
+  if (wanted[field.name] && field.closest("details")) field.closest("details").open = true;
 }
 
 const { names, kinds, items, cases } = window.fullbench;
