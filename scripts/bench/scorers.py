@@ -117,7 +117,7 @@ def _on_gpu(folder: Path) -> list[Row]:
     bare = _model_alone(source, len(pictures))
     return [
         _from_disk(ContrastScorer(str(source), span=(-1.0, 1.0), decoder="gpu"), pictures, GPU_PROMPTS, bare),
-        _from_disk(ContrastScorer(str(source), span=(-1.0, 1.0)), pictures, 2, bare),
+        _from_disk(ContrastScorer(str(source), span=(-1.0, 1.0), decoder="pillow"), pictures, 2, bare),
     ]
 
 

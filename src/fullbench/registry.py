@@ -21,10 +21,13 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import parse_qsl
 
 from fullbench.core.errors import InputError
+
+if TYPE_CHECKING:
+    from fullbench.core.models import Model
 
 Kind = Literal["benchmarks", "judges", "models"]
 
@@ -89,3 +92,13 @@ def load(kind: Kind, name: str) -> Any:
     except (ImportError, AttributeError) as error:
         package = entry.dist.name if entry.dist else "an unknown package"
         raise InputError(f"the {kind[:-1]} {name!r} of {package} does not load: {error}") from error
+
+
+def model(spec: Spec, named: str) -> Model:
+    """The model that a spec stands for; `named` is what the user wrote, for the sentence where it is none."""
+    from fullbench.core.models import Model
+
+    found = load("models", spec.kind)(spec.name, spec.options)
+    if not isinstance(found, Model):
+        raise InputError(f"the plugin of {named!r} made no model: it lacks one of name, settings, price, answer")
+    return found

@@ -8,13 +8,15 @@ import random
 import subprocess
 import sys
 import time
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from fullbench import Ledger
-from tests.batch_server import BatchService
+from tests.batch_server import AnthropicService, BatchService, GeminiService
 
+SERVICES = {"openai": BatchService, "anthropic": AnthropicService, "gemini": GeminiService}
 ITEMS = 8
 CASES = ITEMS * 2
 
@@ -29,9 +31,9 @@ def folder(tmp_path) -> Path:
     return tmp_path
 
 
-def study(folder: Path, url: str, **options: object) -> None:
+def study(folder: Path, url: str, provider: str = "openai", **options: object) -> None:
     more = "".join(f"&{key}={value}" for key, value in {"mode": "direct", **options}.items())
-    judge = f"openai:judge@{url}?backoff=0.05{more}"
+    judge = f"{provider}:judge@{url}?backoff=0.05{more}"
     text = f"""
         name = "filed"
         items = "items.jsonl"
@@ -45,7 +47,7 @@ def study(folder: Path, url: str, **options: object) -> None:
 
 def start(folder: Path, *words: str) -> subprocess.Popen[str]:
     command = [sys.executable, "-c", "from fullbench.cli import main; main()", "batch", *words]
-    env = {**os.environ, "OPENAI_API_KEY": "sk-not-a-key"}
+    env = {**os.environ, **dict.fromkeys(("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY"), "sk-not-a-key")}
     return subprocess.Popen(command, cwd=folder, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
@@ -83,8 +85,12 @@ def test_step_by_step(folder):
     assert len(set(kept(folder))) == len(kept(folder)) == CASES
 
 
-@pytest.mark.parametrize("moment", ["upload", "create", "poll", "content"])
-def test_killed_while_the_server_does_it(folder, moment):
+@pytest.mark.parametrize(
+    ("provider", "moment"),
+    [("openai", "upload"), ("openai", "create"), ("openai", "poll"), ("openai", "content"), ("anthropic", "create"),
+     ("anthropic", "content"), ("gemini", "upload"), ("gemini", "create")],
+)  # fmt: skip
+def test_killed_while_the_server_does_it(folder, provider, moment):
     """The server did what was asked, and the client is dead before it hears of it: the worst moment of each step."""
     running: list[subprocess.Popen[str]] = []
 
@@ -92,8 +98,8 @@ def test_killed_while_the_server_does_it(folder, moment):
         if step == moment and running:
             running.pop().kill()
 
-    with BatchService(on=kill) as service:
-        study(folder, service.url)
+    with SERVICES[provider](on=kill) as service:
+        study(folder, service.url, provider)
         running.append(start(folder, "run", "study.toml", "--every", "0.05"))
         first = running[0]
         first.communicate(timeout=60)
@@ -102,6 +108,24 @@ def test_killed_while_the_server_does_it(folder, moment):
         assert code == 0, err
         assert len(service.batches) == 1, "created once"
         assert set(service.asked.values()) == {1}, "asked once"
+    assert len(set(kept(folder))) == len(kept(folder)) == CASES
+
+
+def test_cancelled_and_gone_on_with(folder):
+    with AnthropicService(looks=100) as service:
+        study(folder, service.url, "anthropic")
+        fullbench(folder, "write", "study.toml")
+        fullbench(folder, "submit", "study.toml")
+        code, out, _ = fullbench(folder, "cancel", "study.toml")
+        assert (code, "cancelled" in out) == (0, True)
+        code, _, err = fullbench(folder, "collect", "study.toml")
+        assert (code, f"{CASES // 2} new in the ledger" in err, f"{CASES // 2} failed" in err) == (1, True, True)
+        assert "cancelled before this was asked" in err
+        service.looks = 1
+        code, _, err = fullbench(folder, "run", "study.toml", "--every", "0.05")
+        assert code == 0, err
+        assert set(service.asked.values()) == {1}
+        assert set(service.headers) == {"sk-not-a-key"}
     assert len(set(kept(folder))) == len(kept(folder)) == CASES
 
 
@@ -153,4 +177,26 @@ def test_killed_again_and_again_at_random_moments(folder):
         assert code == 0, err
         tokens = [batch["metadata"]["fullbench"] for batch in service.batches.values()]
         assert len(set(tokens)) == len(tokens), "no batch was created twice"
+    assert len(set(kept(folder))) == len(kept(folder)) == CASES
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("provider", ["anthropic", "gemini"])
+def test_killed_again_and_again_nothing_is_asked_twice(folder, provider):
+    """Anthropic's batches bear no token: ours are known by their size, their age and the names they give back."""
+    draw = random.Random(7)
+    with SERVICES[provider](looks=3) as service:
+        study(folder, service.url, provider)
+        for _ in range(25):
+            process = start(folder, "run", "study.toml", "--every", "0.02", "--max-requests", "5")
+            time.sleep(draw.uniform(0.3, 1.2))
+            process.kill()
+            process.communicate()
+            if draw.random() < 0.3:
+                service.stranger(5)
+        code, _, err = fullbench(folder, "run", "study.toml", "--every", "0.02", "--max-requests", "5")
+        assert code == 0, err
+        ours = Counter(line["custom_id"] if "custom_id" in line else line["key"]
+                       for batch in service.batches.values() for line in batch["lines"])  # fmt: skip
+        assert {count for name, count in ours.items() if not name.startswith("x")} == {1}
     assert len(set(kept(folder))) == len(kept(folder)) == CASES

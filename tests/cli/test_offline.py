@@ -12,7 +12,8 @@ import pytest
 
 from tests.offline import PHOTOS, drawn, with_photos, with_tools
 
-POOL = "composed:objects+text+colours,composed:objects+text,composed:objects,composed:none"
+CHAIN = ("objects+text+colours", "kinds+text+colours", "text+colours", "headline+colours", "colours", "colour", "none")
+"""Best first: each can do all that the next can, and more."""
 
 
 def fullbench(*words, cwd, **rest):
@@ -21,28 +22,33 @@ def fullbench(*words, cwd, **rest):
     )
 
 
-def ranking(done):
+def table_of(done, named):
     assert done.returncode == 0, done.stderr
-    table = next(table for table in json.loads(done.stdout) if table["name"] == "ranking")
+    return next(table for table in json.loads(done.stdout) if table["name"] == named)
+
+
+def ranking(done):
+    table = table_of(done, "ranking")
     name, score = table["columns"].index("contestant"), table["columns"].index("UPME")
     return {row[name].split("#")[0]: row[score] for row in table["rows"]}
 
 
 @with_tools
 @with_photos
-def test_on_real_photos_those_who_know_more_rank_higher(tmp_path):
+def test_on_real_photos_the_known_order_is_found(tmp_path):
     (tmp_path / "photos").mkdir()
     for name in (119, 141, 1506, 1673):
         shutil.copy(PHOTOS / f"{name}.jpg", tmp_path / "photos")
     (tmp_path / "photos" / "broken.jpg").write_bytes((PHOTOS / "119.jpg").read_bytes()[:2000])
-    words = ["peer-review", "--images", "photos", "--contestants", POOL, "--correlation", "tools", "--quiet", "--json"]
+    pool = ",".join(f"composed:{tools}" for tools in CHAIN)
+    words = ["peer-review", "--images", "photos", "--contestants", pool, "--best-first", "--quiet", "--json"]
     done = fullbench(*words, cwd=tmp_path)
     assert "Left out:" in done.stderr
     scores = ranking(done)
-    worst, *_, best = sorted(scores, key=lambda name: scores[name]["value"])
-    assert worst == "rules+none"
-    assert best in {"rules+objects+text+colours", "rules+objects+text"}
-    assert scores["rules+objects"]["value"] < scores["rules+objects+text+colours"]["value"]
+    ((contestants, spearman, in_order),) = table_of(done, "order")["rows"]
+    assert (contestants, spearman["value"]) == (len(CHAIN), 1)
+    assert spearman["low"] > 0.9
+    assert in_order > 0.5
     again = fullbench(*words, cwd=tmp_path)
     assert ranking(again) == scores
     assert sum(row[1] for row in json.loads(again.stdout)[-1]["rows"]) == 0, "a second run asks nothing"
@@ -62,6 +68,7 @@ def test_nothing_but_pixels_is_needed_for_colours(tmp_path):
 @pytest.mark.parametrize(
     ("contestants", "sentence"),
     [
+        ("composed:colours,composed:colour+colours,composed:none", "'colour' tells a part of what 'colours' tells"),
         ("composed:colours", "at least three contestants"),
         ("composed:colours,composed:colours,composed:none", "two of the contestants are the same"),
         ("composed:smell,composed:none,composed:colours", "there is no tool 'smell'"),
@@ -75,3 +82,9 @@ def test_mistakes_are_one_sentence(tmp_path, contestants, sentence):
     assert sentence in done.stderr
     assert "Traceback" not in done.stderr
     assert not (tmp_path / "fullbench.ledger").exists()
+
+
+def test_an_order_is_only_compared_when_one_was_named(tmp_path):
+    done = fullbench("peer-review", "--best-first", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "--best-first says in which order --contestants are named" in done.stderr

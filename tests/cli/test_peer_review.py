@@ -47,7 +47,7 @@ def test_pictures_of_ones_own_and_three_models_by_name(tmp_path):
         (["--images", "nowhere"], "no folder of pictures"),
         (["--mode", "loud"], "unknown mode 'loud'"),
         (["--correlation", "clip:nowhere"], "no CLIP model is there"),
-        (["--correlation", "clip"], "--correlation is clip:FOLDER, tools or colours"),
+        (["--correlation", "clip"], "a correlation is clip:FOLDER, tools or colours"),
     ],
 )
 def test_mistakes_are_one_sentence(tmp_path, words, sentence):

@@ -88,7 +88,8 @@ def test_an_echo_of_the_question_is_no_ruling(kind: Ballot, language: Language, 
     asked = kind.ask(n, language, style)
     assert kind.read(asked, n) == "unreadable"
     assert ("[[" in asked) == (style == "marker")
-    assert ("judgement" in asked) == (style == "json")
+    assert ("judgement" in asked) == (style != "marker")
+    assert ("analysis" in asked) == (style == "json")
     ruled = next(iter(legal(kind, n)))
     assert kind.read(f"{asked}\n\n{kind.write(ruled, style)}", n) == ruled
 
@@ -200,5 +201,5 @@ def test_too_few_or_too_many_responses(kind: Ballot, n: int) -> None:
 
 
 def test_styles_and_languages() -> None:
-    assert STYLES == ("marker", "json")
+    assert STYLES == ("marker", "json", "bare")
     assert get_args(Literal["en", "zh"]) == LANGUAGES

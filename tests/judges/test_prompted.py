@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from itertools import permutations
 
@@ -140,6 +141,33 @@ def test_a_judge_recuses_itself_where_it_cannot_rule():
     assert not talker.asked
 
 
+def test_a_judge_that_looks_at_one_picture_scores_it_and_recuses_itself_from_pairs():
+    talker = Talker(lambda _: "[[4]]")
+    asked = Item.ask("i1", "a blue square")
+    painted = [Response("i1", name, (Picture.of(png((0, 0, 90 + place))),)) for place, name in enumerate("ab")]
+    judge = PromptedJudge(talker, sees=1)
+    alone, together = rule(judge, Case(asked, (painted[0],), Score(1, 5)), Case(asked, tuple(painted), Choice()))
+    assert alone.marks == (4.0,)
+    assert (together.fault, together.text) == (
+        "recused", "the case shows 2 pictures, and this judge looks at 1 at a time",
+    )  # fmt: skip
+    assert judge.name != PromptedJudge(talker).name
+
+
+def test_a_call_that_failed_over_a_broken_picture_is_recused_and_not_due_again():
+    """The server did not take it: what cannot be decoded will not be taken the next time either."""
+    judge = PromptedJudge(Talker(lambda p: Reply(p, error="400: cannot identify image", usage=Usage(calls=1))))
+    asked = Item.ask("i1", "a blue square")
+    cut, whole = Picture.of(png()[:50]), Picture.of(png())
+    for pictures, fault in (((cut, whole), "recused"), ((whole, whole), None)):
+        shown = tuple(Response("i1", name, (picture,)) for name, picture in zip("ab", pictures, strict=True))
+        (outcome,) = rule(judge, Case(asked, shown, Choice()))
+        assert isinstance(outcome, Verdict) == (fault is not None)
+        if isinstance(outcome, Verdict):
+            assert (outcome.fault, outcome.usage.calls) == (fault, 1)
+            assert "cannot be decoded" in outcome.text
+
+
 def test_thousands_of_recusals_among_rulings_lose_nothing():
     talker = Talker(lambda _: "[[A]]")
     cases = [replace(pair(captions=("x",) if i % 5 == 0 else ()), trial=i) for i in range(5_000)]
@@ -189,6 +217,7 @@ def test_whatever_changes_rulings_changes_the_name(tmp_path):
         PromptedJudge(talker, criteria={"truth": "is it true"}),
         PromptedJudge(talker, examples=(Example("two answers", (1.0, 0.0)),)),
         PromptedJudge(talker, template=read_template(own)),
+        PromptedJudge(talker, sees=2),
     ]
     names = [judge.name for judge in judges]
     assert len(set(names)) == len(names)
@@ -208,8 +237,8 @@ def test_criteria_and_examples_reach_the_judge():
 
 def test_wrong_settings_are_refused_in_one_sentence():
     talker = Talker(lambda _: "")
-    for wrong in ({"mode": "guess"}, {"sight": "x-ray"}, {"steps": ("nap",)}, {"resample": -1}):
-        with pytest.raises(InputError, match=r"known:|0 or more"):
+    for wrong in ({"mode": "guess"}, {"sight": "x-ray"}, {"steps": ("nap",)}, {"resample": -1}, {"sees": 0}):
+        with pytest.raises(InputError, match=r"known:|0 or more|1 or more"):
             PromptedJudge(talker, **wrong)
 
 
@@ -257,3 +286,38 @@ def test_prompts_are_the_same_every_time():
         return PromptedJudge(Talker(lambda _: "")).prompt(pair())
 
     assert first().digest == first().digest
+
+
+class Held(Talker):
+    """A model whose replies can be held to a schema."""
+
+    takes_schemas = True
+
+
+@pytest.mark.parametrize(("mode", "parts"), [("direct", ["judgement"]), ("analyze", ["analysis", "judgement"])])
+def test_a_constrained_judge_is_held_to_the_form_and_named_so(mode, parts):
+    talker = Held(lambda _: '{"analysis": "", "judgement": "B"}')
+    judge = PromptedJudge(talker, mode, constrained=True)
+    (verdict,) = rule(judge, pair())
+    assert verdict.marks == (0.0, 1.0)
+    assert f"+{mode}+constrained#" in judge.name == verdict.judge
+    (asked,) = talker.asked
+    schema = json.loads(asked.schema)
+    assert list(schema["properties"]) == parts
+    assert schema["properties"]["judgement"]["enum"] == ["A", "B", "C"]
+    assert ("reasons first" in words(asked)) == (mode == "analyze")
+    free = PromptedJudge(talker, mode)
+    assert free.prompt(pair()).schema == ""
+    assert "constrained" not in free.settings
+
+
+def test_thinking_aloud_is_not_held_to_a_form():
+    talker = Held(lambda prompt: '{"judgement": "A"}' if prompt.schema else "I see a square.")
+    (verdict,) = rule(PromptedJudge(talker, "steps", constrained=True), pair())
+    assert verdict.marks == (1.0, 0.0)
+    assert verdict.earlier == ("I see a square.",)
+
+
+def test_a_model_that_cannot_be_held_is_told():
+    with pytest.raises(InputError, match="cannot be held to a form of reply; leave 'constrained' out"):
+        PromptedJudge(Talker(lambda _: "[[A]]"), constrained=True)

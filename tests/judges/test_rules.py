@@ -9,11 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from fullbench.core.ballots import Choice, Ranking, Score
+from fullbench.core.ballots import Choice, Likert, Ranking, Real, Score
 from fullbench.core.cases import Case
 from fullbench.core.errors import InputError
 from fullbench.core.items import Item, Response
 from fullbench.core.models import Judge
+from fullbench.core.pictures import Picture
+from fullbench.judges.metrics.judges import bleu
 from fullbench.judges.rules import (
     ChanceJudge,
     LengthJudge,
@@ -25,7 +27,10 @@ from fullbench.judges.rules import (
     reference,
 )
 
-BALLOTS = [Score(1, 5), Score(0, 100), Choice(tie=True), Choice(tie=False), Ranking()]
+BALLOTS = [
+    Score(1, 5), Score(0, 100), Real(0, 10), Real(0.1, 0.3), Likert(("poor", "fair", "good")),
+    Choice(tie=True), Choice(tie=False), Ranking(),
+]  # fmt: skip
 texts = st.text(max_size=40)
 
 
@@ -90,6 +95,16 @@ def test_chance_is_fair_and_repeats_itself():
     assert stats.chisquare(list(scores.values())).pvalue > 0.001
 
 
+def test_judges_of_words_recuse_themselves_from_pictures_and_chance_does_not():
+    item = Item.ask("q", "a lake", reference="a lake")
+    shown = [Response("q", name, (Picture.as_given(name.encode(), name.encode()),)) for name in ("one", "two")]
+    drawn = Case(item, tuple(shown), Choice())
+    for judge in (LengthJudge(), ReferenceJudge(), bleu()):
+        [verdict] = judge.hear([drawn])
+        assert (verdict.fault, verdict.text) == ("recused", "the responses are pictures, and this judge reads words")
+    assert rule(ChanceJudge(), drawn) != [None]
+
+
 def test_chance_draws_afresh_in_every_trial():
     drawn = rule(ChanceJudge(), *(case(Score(0, 100), "a", trial=trial) for trial in range(20)))
     assert len(set(drawn)) > 10
@@ -98,7 +113,7 @@ def test_chance_draws_afresh_in_every_trial():
 def test_the_reference_judge_values_shared_words_and_recuses_itself_without_a_reference():
     assert rule(ReferenceJudge(), case(Score(1, 5), "three red circles", "three", "nothing")) == [(5, 3, 1)]
     [verdict] = ReferenceJudge().hear([case(Score(1, 5), "three", reference=None)])
-    assert (verdict.fault, verdict.marks) == ("recused", None)
+    assert (verdict.fault, verdict.text) == ("recused", "the item has no reference")
 
 
 def test_the_factories_make_what_they_name_and_refuse_what_they_do_not_know():

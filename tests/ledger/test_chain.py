@@ -7,8 +7,9 @@ import shutil
 import sqlite3
 from contextlib import closing
 
+import psycopg
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from fullbench.core.cases import Failure
@@ -78,6 +79,47 @@ def test_flip_any_byte_of_any_column_and_that_row_is_named(kept_file, tmp_path, 
     assert named(problems, table, changed), (table, column, row[column], new, problems)
 
 
+@pytest.fixture(scope="module")
+def kept_on_server(postgres, tmp_path_factory):
+    """A ledger on a server whose triggers are gone, and a connection in which anything may be changed."""
+    place = fill(postgres.database(), tmp_path_factory.mktemp("chain"))
+    with intruder(place) as connection:
+        connection.row_factory = psycopg.rows.dict_row
+        yield place, connection
+
+
+@settings(max_examples=40, deadline=None)
+@given(data=st.data())
+def test_flip_any_byte_of_any_column_on_a_server_and_that_row_is_named(kept_on_server, data):
+    """What the server itself refuses (a broken letter, a key that is there already) cannot have been done."""
+    place, connection = kept_on_server
+    table = data.draw(st.sampled_from(list(schema.TABLES)))
+    column = data.draw(st.sampled_from([*schema.columns(table), *SEAL]))
+    row = data.draw(st.sampled_from(connection.execute(f"SELECT * FROM {table} ORDER BY rowid").fetchall()))
+    new = _flipped(row[column], data)
+    if isinstance(new, bytes):
+        try:
+            new = new.decode()
+        except UnicodeDecodeError:
+            assume(False)
+    change = f"UPDATE {table} SET {column} = %s WHERE rowid = %s"
+    try:
+        connection.execute(change, (new, row["rowid"]))
+    except (psycopg.DataError, psycopg.IntegrityError, ValueError):
+        assume(False)
+    try:
+        with Ledger(place, read_only=True) as ledger:
+            problems = ledger.verify()
+    finally:
+        connection.execute(change, (row[column], row["rowid"]))
+    assert named(problems, table, row | {column: new}), (table, column, row[column], new, problems)
+
+
+def test_the_ledger_on_the_server_is_sound_again_when_every_byte_is_back(kept_on_server):
+    with Ledger(kept_on_server[0], read_only=True) as ledger:
+        assert ledger.verify() == []
+
+
 def _flipped(value, data):
     """The value with one bit of it turned."""
     if value is None:
@@ -91,6 +133,16 @@ def _flipped(value, data):
         return b"x"
     raw[data.draw(st.integers(0, len(raw) - 1))] ^= 1 << data.draw(st.integers(0, 7))
     return bytes(raw)
+
+
+def test_a_setting_that_is_no_text_any_more_is_named(kept_file, tmp_path):
+    """The place of the pictures is read when a ledger is opened."""
+    copy = tmp_path / "copy.ledger"
+    shutil.copy(kept_file, copy)
+    with intruder(str(copy)) as connection:
+        connection.execute("UPDATE settings SET value = CAST(? AS TEXT)", (b"\xaf" + b"tmp/kept",))
+    with Ledger(copy, read_only=True) as ledger:
+        assert any("of settings with" in problem for problem in ledger.verify())
 
 
 @pytest.mark.parametrize("table", [table for table in schema.TABLES if table != "settings"])

@@ -7,6 +7,7 @@ import os
 import re
 
 import pytest
+import typer
 from typer.testing import CliRunner
 
 from fullbench.cli.ledger import ledger_app
@@ -34,13 +35,23 @@ def run(*args, **rest):
 
 def test_show_says_what_is_inside(path, monkeypatch):
     monkeypatch.setenv("COLUMNS", "120")
-    told = run("show", "--ledger", path).stdout
+    told = run("show", path).stdout
     assert "2 items, 2 responses, 2 cases, 3 verdicts, 1 failures" in told
     rows = {line.split()[1]: line.split() for line in told.splitlines() if line.startswith(("judge", "contestant"))}
     assert rows["j"] == ["judge", "j", "2", "0", "1", "2", "20", "10", "-"]
     assert "Dollars are not known" in told
     assert rows["other"] == ["judge", "other", "1", "1", "0", "0", "0", "0", "0.00"]
     assert rows["a"][:3] == ["contestant", "a", "2"]
+
+
+def test_every_command_takes_its_ledger_as_an_argument_and_in_no_other_way(path, tmp_path):
+    commands = typer.main.get_command(ledger_app).commands
+    for name, command in commands.items():
+        options = {word for each in command.params for word in each.opts}
+        assert "--ledger" not in options
+        first = next(each for each in command.params if each.param_type_name == "argument")
+        assert name == "copy" or first.default == "fullbench.ledger", name
+    assert run("verify", path).exit_code == 0
 
 
 def test_show_as_json_and_the_ledger_from_the_environment(path):
@@ -58,32 +69,32 @@ def test_what_is_exported_reads_back(path, tmp_path, suffix):
             ("items", read_items, ledger.items()),
         ):
             to = tmp_path / f"{what}{suffix}"
-            done = run("export", "--ledger", path, "--to", to, "--what", what)
+            done = run("export", path, "--to", to, "--what", what)
             found = list(read(to))
             assert done.stdout == f"wrote {len(found)} {what} to {to}\n"
             assert found == list(kept)
 
 
 def test_export_of_one_judge(path, tmp_path):
-    run("export", "--ledger", path, "--to", tmp_path / "v.csv", "--judge", "other")
+    run("export", path, "--to", tmp_path / "v.csv", "--judge", "other")
     assert [v.judge for v in read_verdicts(tmp_path / "v.csv")] == ["other"]
     with pytest.raises(InputError, match="leave it out"):
-        run("export", "--ledger", path, "--to", tmp_path / "r.csv", "--judge", "j", "--what", "items")
+        run("export", path, "--to", tmp_path / "r.csv", "--judge", "j", "--what", "items")
 
 
 def test_verify_says_what_it_checked_and_exits_with_0_or_1(path):
-    done = run("verify", "--ledger", path)
+    done = run("verify", path)
     assert done.exit_code == 0
     assert "sound" in done.stdout
     assert re.search(r"3 verdicts, 1 failures, 1 pictures; \d+ rows in the chains of 1 writers", done.stdout)
     head = done.stdout.split("head ")[1].strip()
-    assert head in run("show", "--ledger", path).stdout
-    proven = run("verify", "--ledger", path, "--head", head)
+    assert head in run("show", path).stdout
+    proven = run("verify", path, "--head", head)
     assert (proven.exit_code, "nothing was rewritten since the head was noted" in proven.stdout) == (0, True)
     with intruder(str(path)) as connection:
         connection.execute("UPDATE verdicts SET text = 'bribed' WHERE rowid = 1")
         connection.execute("UPDATE items SET key = CAST(x'b7' || key AS TEXT) WHERE rowid = 1")
-    done = run("verify", "--ledger", path, "--json")
+    done = run("verify", path, "--json")
     assert done.exit_code == 1
     told = json.loads(done.stdout)
     assert told["sound"] is False
@@ -131,9 +142,9 @@ def test_vacuum_gives_space_back_and_leaves_what_rows_name(path, tmp_path):
         picture.parent.mkdir(exist_ok=True)
         picture.write_bytes(b"12345")
     os.utime(old, (1.0, 1.0))
-    assert "1 pictures with 5 bytes" in run("vacuum", "--ledger", path, "--dry-run").stdout
+    assert "1 pictures with 5 bytes" in run("vacuum", path, "--dry-run").stdout
     assert old.exists()
-    assert "1 pictures with 5 bytes" in run("vacuum", "--ledger", path).stdout
+    assert "1 pictures with 5 bytes" in run("vacuum", path).stdout
     assert (old.exists(), young.exists()) == (False, True)
     with Ledger(path) as ledger:
         head = ledger.head()
@@ -148,9 +159,9 @@ def test_vacuum_on_a_server_leaves_a_named_place_for_pictures_alone(postgres, tm
     stray.parent.mkdir(exist_ok=True)
     stray.write_bytes(b"12345")
     os.utime(stray, (1.0, 1.0))
-    assert "left alone" in run("vacuum", "--ledger", place).stdout
+    assert "left alone" in run("vacuum", place).stdout
     assert stray.exists()
-    run("vacuum", "--ledger", place, "--named-pictures")
+    run("vacuum", place, "--named-pictures")
     assert not stray.exists()
     with Ledger(place) as ledger:
         assert ledger.verify() == []
@@ -159,7 +170,7 @@ def test_vacuum_on_a_server_leaves_a_named_place_for_pictures_alone(postgres, tm
 def test_a_missing_ledger_is_one_sentence(tmp_path):
     for command in ("show", "verify"):
         with pytest.raises(LedgerError, match="there is no ledger here"):
-            run(command, "--ledger", tmp_path / "x.ledger")
+            run(command, tmp_path / "x.ledger")
     assert list(tmp_path.iterdir()) == []
 
 

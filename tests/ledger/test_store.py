@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from fullbench.core.cases import Failure, Usage, Verdict
 from fullbench.core.errors import LedgerError
 from fullbench.core.items import Item, Response
-from fullbench.ledger import schema, store
+from fullbench.ledger import adding, schema
 from fullbench.ledger.store import Ledger
 from fullbench.ledger.writer import DELAY, GROUP
 from tests.core.test_files import verdicts
@@ -118,7 +118,7 @@ def test_a_record_has_the_first_trial_and_the_latest_item(ledger):
 
 
 def test_what_was_forgotten_is_looked_up(ledger, monkeypatch):
-    monkeypatch.setattr(store, "RECENT", 3)
+    monkeypatch.setattr(adding, "RECENT", 3)
     for _ in range(2):
         for number in range(10):
             ledger.add(case(number))

@@ -9,12 +9,14 @@ import pytest
 
 from fullbench.models.batches import named, reply_of, request_line, takes_batches
 from fullbench.models.chat import ChatModel
-from fullbench.models.dialects import Anthropic
+from fullbench.models.dialects import Anthropic, Gemini
 from fullbench.models.offline import OfflineModel, echo
-from tests.batch_server import chat
+from tests.batch_server import AnthropicService, GeminiService, chat
 from tests.models.conftest import ask
 
 MODEL = ChatModel("m", "http://localhost:1/v1", listed=(2.0, 10.0))
+CLAUDE = ChatModel("claude", "http://localhost:1/v1", Anthropic(), listed=(2.0, 10.0))
+FLASH = ChatModel("flash", "http://localhost:1/v1beta", Gemini(), listed=(2.0, 10.0))
 TOO_LONG = {"message": "maximum context length is 8192 tokens", "code": "context_length_exceeded"}
 REFUSED = {"message": "rejected by our safety system", "code": "content_policy_violation"}
 
@@ -27,6 +29,61 @@ def test_a_line_asks_what_a_call_asks():
     name, content = named(line) or ("", {})
     assert (name, content["method"], content["url"]) == ("name-1", "POST", "/v1/chat/completions")
     assert content["body"] == orjson.loads(MODEL.dialect.body("m", prompt, MODEL.sampling))
+
+
+@pytest.mark.parametrize(("model", "name", "body"), [(CLAUDE, "custom_id", "params"), (FLASH, "key", "request")])
+def test_the_others_lines_hold_what_a_call_asks(model: ChatModel, name: str, body: str):
+    prompt = ask(1, '图 with "quotes"\n')
+    found, content = named(request_line(model, "name-1", prompt)) or ("", {})
+    assert (found, set(content)) == ("name-1", {name, body})
+    assert content[body] == orjson.loads(model.dialect.body(model.model, prompt, model.sampling))
+
+
+def fault(kind: str, message: str) -> dict[str, Any]:
+    return {"result": {"type": "errored", "error": {"type": "error", "error": {"type": kind, "message": message}}}}
+
+
+@pytest.mark.parametrize(
+    ("model", "line", "error"),
+    [
+        (CLAUDE, fault("api_error", "boom"), "500: boom"),
+        (CLAUDE, fault("invalid_request_error", "messages.0: too long"), "400: messages.0: too long"),
+        (CLAUDE, fault("overloaded_error", "busy"), "529: busy"),
+        (CLAUDE, {"result": {"type": "expired"}}, "the batch expired before this was asked"),
+        (CLAUDE, {"result": {"type": "canceled"}}, "the batch was cancelled before this was asked"),
+        (CLAUDE, {"result": {"type": "succeeded"}}, "500: error"),
+        (CLAUDE, {"result": "strange"}, "500: error"),
+        (FLASH, {"error": {"code": 13, "message": "boom"}}, "500: boom"),
+        (FLASH, {"error": {"code": 3, "message": "bad picture"}}, "400: bad picture"),
+        (FLASH, {"error": {"code": 429, "message": "much"}}, "429: much"),
+        (FLASH, {"status": {"code": 14, "message": "away"}}, "503: away"),
+        (FLASH, {"response": {"candidates": []}}, "200 without an answer in it"),
+        (FLASH, {"error": "strange"}, "500: error"),
+        (FLASH, {}, "500: error"),
+    ],
+)
+def test_what_brings_no_answer_elsewhere_is_an_error(model: ChatModel, line: dict[str, Any], error: str):
+    reply = reply_of(model, ask(1), line)
+    assert (reply.error, reply.text, reply.usage.calls + reply.usage.retries) == (error, "", 1)
+    assert reply.usage.dollars == 0.0 or reply.usage.calls
+
+
+def test_answers_and_refusals_elsewhere():
+    good = AnthropicService().said("好")
+    blocked = {"promptFeedback": {"blockReason": "SAFETY"}}
+    for model, line in (
+        (CLAUDE, {"result": {"type": "succeeded", "message": good}}),
+        (FLASH, {"response": GeminiService().said("好")}),
+    ):
+        reply = reply_of(model, ask(1), line)
+        assert (reply.text, reply.error, reply.stop) == ("好", None, "stop")
+        assert reply.usage.dollars == pytest.approx(0.5 * (1000 * 2 + 100 * 10) / 1e6)
+    for model, line in (
+        (CLAUDE, {"result": {"type": "succeeded", "message": {**good, "stop_reason": "refusal"}}}),
+        (FLASH, {"response": blocked}),
+    ):
+        reply = reply_of(model, ask(1), line)
+        assert (reply.error, reply.stop) == (None, "refused")
 
 
 @pytest.mark.parametrize(
@@ -62,5 +119,6 @@ def test_what_bears_no_name_is_passed_over(line):
 
 def test_who_takes_batches():
     assert takes_batches(MODEL)
-    assert not takes_batches(ChatModel("m", "http://localhost:1/v1", Anthropic()))
+    assert takes_batches(CLAUDE)
+    assert takes_batches(FLASH)
     assert not takes_batches(OfflineModel("echo", echo))

@@ -79,6 +79,18 @@ def test_openai_body(server):
     }
 
 
+def test_a_reply_is_held_to_a_schema_where_the_dialect_can():
+    prompt = Prompt((Turn("user", ("Hi",)),), schema='{"type": "object"}')
+    body = json.loads(OpenAI().body("m", prompt, Sampling()))
+    assert body["response_format"] == {
+        "type": "json_schema",
+        "json_schema": {"name": "ruling", "strict": True, "schema": {"type": "object"}},
+    }
+    assert prompt.digest != Prompt(prompt.turns).digest
+    assert ChatModel("m", "http://localhost:1").takes_schemas
+    assert not ChatModel("m", "http://localhost:1", Gemini()).takes_schemas
+
+
 def test_anthropic_body_and_headers(server, monkeypatch):
     monkeypatch.setenv("SOME_KEY", KEY)
     sampling = Sampling(temperature=0.0, system="Be brief.")

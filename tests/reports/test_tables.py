@@ -52,7 +52,7 @@ def test_text_is_aligned_for_every_script_and_shows_n_and_interval():
     ends = {cell_len(line[: line.index("]")]) for line in lines[3:5]}
     assert len(ends) == 1
     assert lines[5].split()[1:3] == ["-", "-"]
-    assert lines[-1] == "r is Pearson's"
+    assert lines[-2:] == ["r is Pearson's", "Intervals (95 %): Wilson."]
 
 
 @pytest.mark.parametrize("width", [20, 28, 40])
@@ -156,3 +156,15 @@ def test_a_failed_write_leaves_the_old_file_whole(tmp_path, monkeypatch):
         write(TABLE, path)
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_how_intervals_were_made_stands_below_a_table_in_every_form_for_people():
+    first = Estimate(0.5, 0.4, 0.6, 9, method="percentile bootstrap over 4 clusters, 1000 resamples")
+    second = Estimate(0.7, 0.4, 0.8, 9, method="percentile bootstrap over 7 clusters, 1000 resamples")
+    table = Table("t", "T", ["x", "y"], [[first, Estimate(1, 0.5, 1, 3, 0.9, "Wilson")], [second, None]], ["noted"])
+    for form in ("text", "markdown", "html"):
+        told = render(table, form, width=200)
+        assert told.count("Intervals (95 %): percentile bootstrap over clusters, 1000 resamples.") == 1
+        assert told.index("noted") < told.index("Intervals (90 %): Wilson.")
+    assert "".join(table_from_json(render(table, "json")).notes) == "noted"
+    assert "Intervals" not in render(Table("t", "T", ["x"], [[Estimate(1, 0, 2, 3)]]), "text")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import subprocess
 import sys
 from itertools import product
@@ -21,6 +22,8 @@ from fullbench.ledger.store import Ledger
 from fullbench.reports import standard
 from fullbench.reports.judging import winner
 from fullbench.runs.lake import lake
+from fullbench.stats.bootstrap import bootstrap
+from fullbench.stats.weighted import mean
 
 ROOT = Path(__file__).parents[2]
 NAMES = ("ann", "贝", 'c"d')
@@ -96,6 +99,26 @@ def test_means_and_duels_are_those_of_the_leaderboards(tables, record):
             assert (mine[name].value, mine[name].n) == (pytest.approx(means[name].value), means[name].n)
             assert (duels[name].value, duels[name].n) == (pytest.approx(won[name].value), won[name].n)
             assert duels[name].high - duels[name].low == pytest.approx(won[name].high - won[name].low, rel=0.3)
+
+
+def test_resampled_intervals_are_those_of_the_report(ledger, record):
+    """In one pass, and the same each time."""
+    with lake(str(ledger), resamples=3000, seed=1) as opened:
+        means, again = opened.means(), opened.means()
+        duels, between = opened.duels(), opened.agreement()
+    assert means == again
+    for judge, _, name, found in means.rows:
+        mine = [
+            (v.item, v.marks[0]) for v in record.where(judge=judge, fault=None, contestant=name) if len(v.marks) == 1
+        ]
+        known = bootstrap(mean, [mark for _, mark in mine], cluster=[item for item, _ in mine], resamples=3000)
+        near = 0.12 * (known.high - known.low)
+        assert (found.low, found.high) == (pytest.approx(known.low, abs=near), pytest.approx(known.high, abs=near))
+    methods = {cell.method for table in (means, duels, between) for row in table.rows for cell in row
+               if hasattr(cell, "method")}  # fmt: skip
+    assert {re.sub(r"\d+ clusters", "clusters", method) for method in methods} == {
+        "percentile bootstrap over clusters, 3000 resamples by Poisson weights"
+    }
 
 
 def test_agreement_between_judges_is_that_of_their_pairings(tables, record):

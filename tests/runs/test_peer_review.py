@@ -16,11 +16,11 @@ from fullbench.benchmarks.court.contestants import contestants
 from fullbench.benchmarks.court.sample import sample
 from fullbench.benchmarks.court.truth import PictureTruth
 from fullbench.benchmarks.upme.asking import CORRECTNESS, VISUAL
-from fullbench.benchmarks.upme.grounded import ColourCorrelation
 from fullbench.core.errors import InputError
 from fullbench.core.models import Reply
 from fullbench.ledger.store import Ledger
 from fullbench.models.offline import OfflineModel
+from fullbench.runs.correlations import correlation
 from fullbench.runs.peer_review import PeerReview, Pictures
 
 KNOWN = sample(7, 6)
@@ -33,7 +33,7 @@ def some(count):
 
 @pytest.fixture(scope="module")
 def done(tmp_path_factory):
-    reviewing = PeerReview(contestants(), IMAGES, correlation=ColourCorrelation(), truth=PictureTruth(KNOWN))
+    reviewing = PeerReview(contestants(), IMAGES, correlation=correlation("colours"), truth=PictureTruth(KNOWN))
     with Ledger(tmp_path_factory.mktemp("peers") / "a.ledger") as ledger:
         first = reviewing.conduct(ledger, quiet=True)
         again = reviewing.conduct(ledger, quiet=True)
@@ -182,3 +182,25 @@ def test_killed_half_way_the_same_command_goes_on(tmp_path: Path):
     whole = subprocess.run([*command(tmp_path / "b")], capture_output=True, text=True)
     strip = lambda text: text.split("What a picture costs")[0]  # noqa: E731
     assert strip(after.stdout) == strip(whole.stdout)
+
+
+class Held:
+    """A contestant whose server can hold it to a form."""
+
+    settings, price, takes_schemas = {}, None, True
+
+    def __init__(self, name):
+        self.name = name
+
+    def answer(self, prompts):
+        return iter(())
+
+
+def test_only_reviewers_that_can_be_held_to_a_form_are_and_are_named_so():
+    free, held = contestants()[0], Held("held")
+    reviewing = PeerReview([*contestants()[:2], held], IMAGES, constrained=True)
+    assert "+constrained#" in reviewing.judge(held).name
+    assert "constrained" not in reviewing.judge(free).name
+    assert "constrained" not in PeerReview([*contestants()[:2], held], IMAGES).judge(held).name
+    with pytest.raises(InputError, match="no contestant can be held to a form of ruling"):
+        PeerReview(contestants(), IMAGES, constrained=True)

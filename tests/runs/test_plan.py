@@ -92,14 +92,16 @@ def test_dollars_tokens_and_turns(folder):
         f"openai:one@http://localhost:1/v1?mode=direct&{price}",
         f"openai:many@http://localhost:1/v1?mode=steps&steps=picture,question&{price}",
         f"anthropic:other?{price}",
+        f"gemini:third?{price}",
+        "offline:first",
     ]
     table = planned(conductor(folder, responses="answers.jsonl", judges=judges, ballots=["score:1-5"]))
     calls, into, out = (list(column(table, name).values()) for name in ("calls", "tokens in", "tokens out"))
-    assert calls == [ITEMS, 3 * ITEMS, ITEMS, 5 * ITEMS]
-    assert out[:3] == [8 * ITEMS, 3 * 300 * ITEMS, 300 * ITEMS]
+    assert calls == [ITEMS, 3 * ITEMS, ITEMS, ITEMS, ITEMS, 7 * ITEMS]
+    assert out[:4] == [8 * ITEMS, 3 * 300 * ITEMS, 300 * ITEMS, 300 * ITEMS]
     dollars, batch = (list(column(table, name).values()) for name in ("dollars", "in batches"))
-    assert dollars[:3] == pytest.approx([(i * 2 + o * 10) / 1e6 for i, o in zip(into[:3], out[:3], strict=True)])
-    assert batch == [dollars[0] / 2, dollars[1] / 2, None, pytest.approx((dollars[0] + dollars[1]) / 2 + dollars[2])]
+    assert dollars[:4] == pytest.approx([(i * 2 + o * 10) / 1e6 for i, o in zip(into[:4], out[:4], strict=True)])
+    assert batch == [*(one / 2 for one in dollars[:4]), None, pytest.approx(sum(dollars[:4]) / 2)]
     assert "In batches, what takes none counts at its live price." in table.notes
 
 

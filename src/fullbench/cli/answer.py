@@ -10,9 +10,11 @@ import typer
 from fullbench.cli.common import (
     DEFAULT_LEDGER,
     BudgetOption,
+    EngineOption,
     LedgerOption,
     PicturesOption,
     QuietOption,
+    asking_from,
     closing,
     say,
     stoppable,
@@ -30,6 +32,7 @@ def answer(
     ledger: LedgerOption = DEFAULT_LEDGER,
     pictures: PicturesOption = None,
     budget: BudgetOption = None,
+    engine: EngineOption = None,
     quiet: QuietOption = False,
 ) -> int:
     """Let contestants answer items, and write what they said to a file.
@@ -52,9 +55,12 @@ def answer(
     names = [model.name for model in models]
     for model in models:
         model.answer(())
-    with Ledger(ledger, pictures=pictures) as book, stoppable() as stop:
+    with asking_from(engine) as where, Ledger(ledger, pictures=pictures) as book, stoppable() as stop:
         with watching("answers", names, len(asked) * trials, quiet=quiet) as watch:
-            tallies = answer_all(models, asked, book, trials=trials, budget=purse, stop=stop, watch=watch)
+            tallies = answer_all(
+                models, asked, book, trials=trials, engine=where, specs=dict(zip(names, contestants, strict=True)),
+                budget=purse, stop=stop, watch=watch,
+            )  # fmt: skip
         said = list(book.responses(names, item_keys=[item.key for item in asked]))
     write_responses(out, said)
     say(f"Written: {out} ({len(said)} responses)")

@@ -50,7 +50,7 @@ def write(
 ) -> None:
     """Write files of requests for all that is due and not on its way. Nothing is sent.
 
-    The files lie beside the ledger. They are OpenAI's batch files, which vLLM reads as well:
+    The files lie beside the ledger, in the form of the model's provider. OpenAI's are read by vLLM as well:
     vllm run-batch -i requests.jsonl -o out.jsonl --model NAME, then fullbench batch collect STUDY --from out.jsonl
 
     Example: fullbench batch write study.toml
@@ -96,6 +96,18 @@ def status(
 
 
 @batch_app.command()
+def cancel(study: StudyArgument, ledger: OwnLedger = None) -> None:
+    """Ask no more of what is on its way. What was answered by then is paid for, and collected as ever.
+
+    A batch that is with a server ends in a while (fullbench batch status --wait); one that was never sent is gone.
+
+    Example: fullbench batch cancel study.toml
+    """
+    with _rounds(study, ledger) as rounds:
+        show([_table(rounds.cancel())], as_json=False)
+
+
+@batch_app.command()
 def collect(
     study: StudyArgument,
     ledger: OwnLedger = None,
@@ -136,9 +148,11 @@ def run(
         done = rounds.write(rate=rate, size=size)
         while not stop.reason:
             rounds.submit()
-            ended = [folder.state for folder in _wait(rounds, stop, every, quiet) if not folder.state.told]
+            found = [folder.state for folder in _wait(rounds, stop, every, quiet)]
             done = rounds.collect()
-            answered = any(state.done for state in ended)
+            if any(state.stage == "creating" for state in found) and not stop.reason:
+                continue
+            answered = any(state.done for state in found if not state.told)
             if stop.reason or not answered or not (done.count.due or done.failed):
                 break
             done = rounds.write(rate=rate, size=size)
@@ -201,7 +215,7 @@ def _table(folders: list[Folder]) -> Table:
     columns = ("batch", "model", "stage", "status", "requests", "done", "failed", "note")
     rows: list[list[Cell]] = [
         [folder.path.name, state.model, state.stage, state.status or "-", state.requests, state.done, state.failed,
-         state.note or ""]
+         state.note or ("" if state.sure else "may be another's: its names will tell")]
         for folder in folders for state in (folder.state,)
     ]  # fmt: skip
     notes = [] if rows else ["There is no batch yet: fullbench batch write."]

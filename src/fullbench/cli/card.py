@@ -49,7 +49,7 @@ def card(
             record = book.record()
     if labels is not None:
         record = Record((*record.verdicts, *read_verdicts(labels, judge=people)), record.items, record.responses)
-    made = cards.card(record, judge, people=people, tags=tags or (), own=own or (), seed=seed)
+    made = cards.card(record.ordered(), judge, people=people, tags=tags or (), own=own or (), seed=seed)
     if out is not None:
         cards.write(made, out)
         say(f"Written: {out}")

@@ -6,7 +6,7 @@ import shutil
 import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import FrameType
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fullbench.core.results import Table
-from fullbench.runs.engines import Stop, Tally
+from fullbench.runs.engines import Engine, Stop, Tally
 
 if TYPE_CHECKING:
     from fullbench.ledger.store import Ledger
@@ -47,6 +47,13 @@ EngineOption = Annotated[
     typer.Option("--engine", help="Where to ask from: here, ray (started here), ray:auto, ray:HOST:PORT, ray://..."),
 ]
 DEFAULT_LEDGER = "fullbench.ledger"
+
+
+def asking_from(engine: str | None) -> AbstractContextManager[Engine]:
+    """The engine that the person named, entered before a ledger is made; this process where they named none."""
+    from fullbench.runs.engines import engine as named
+
+    return named(engine or "here")
 
 
 def say(text: str) -> None:

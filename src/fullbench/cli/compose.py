@@ -10,10 +10,12 @@ import typer
 from fullbench.cli.common import (
     DEFAULT_LEDGER,
     BudgetOption,
+    EngineOption,
     JsonOption,
     LedgerOption,
     PicturesOption,
     QuietOption,
+    asking_from,
     closing,
     say,
     show,
@@ -59,6 +61,7 @@ def rewrite(
     ledger: LedgerOption = DEFAULT_LEDGER,
     pictures: PicturesOption = None,
     budget: BudgetOption = None,
+    engine: EngineOption = None,
     quiet: QuietOption = False,
 ) -> int:
     """Let models reword questions; the rewordings wait in a queue until a person says that they mean the same.
@@ -80,8 +83,12 @@ def rewrite(
     purse = plan.purse(budget, made) if budget is not None else None
     for model in made:
         model.answer(())
-    with Ledger(ledger, pictures=pictures) as book, stoppable() as stop:
-        done = reword(made, asked, book, count=count, language=spoken, budget=purse, stop=stop, quiet=quiet)
+    named = {model.name: spec for model, spec in zip(made, models, strict=True)}
+    with asking_from(engine) as where, Ledger(ledger, pictures=pictures) as book, stoppable() as stop:
+        done = reword(
+            made, asked, book, count=count, language=spoken, engine=where, specs=named, budget=purse, stop=stop,
+            quiet=quiet,
+        )  # fmt: skip
     write_rows(out, done.reworded.rows, REWRITE_COLUMNS)
     for reason in done.reworded.failed:
         say(reason)

@@ -115,6 +115,7 @@ def train(
     lora_alpha: Annotated[int, typer.Option(help="How much the adapters count, over their rank.")] = 32,
     lora_dropout: Annotated[float, typer.Option(help="The adapters' dropout.")] = 0.0,
     beta: Annotated[float, typer.Option(help="dpo: how close it stays to the base.")] = 0.1,
+    anchor: Annotated[float, typer.Option(help="dpo: how much the right ruling itself is learned, beside.")] = 1.0,
     precision: Annotated[str, typer.Option(help="auto, float32, or bfloat16 (arithmetic; needs a GPU).")] = "auto",
     device: Annotated[str, typer.Option(help="auto, cpu, cuda...")] = "auto",
     save_every: Annotated[int, typer.Option(help="Keep a checkpoint every so many steps.")] = 50,
@@ -147,8 +148,8 @@ def train(
     values: dict[str, Any] = {
         "kind": kind, "epochs": epochs, "batch": batch, "micro": micro, "lr": lr, "weight_decay": weight_decay,
         "warmup": warmup, "schedule": schedule, "clip": clip, "source": source, "target": target, "pack": pack,
-        "lora": lora, "lora_alpha": lora_alpha, "lora_dropout": lora_dropout, "beta": beta, "precision": precision,
-        "save_every": save_every, "save_memory": save_memory, "seed": seed,
+        "lora": lora, "lora_alpha": lora_alpha, "lora_dropout": lora_dropout, "beta": beta, "anchor": anchor,
+        "precision": precision, "save_every": save_every, "save_memory": save_memory, "seed": seed,
     }  # fmt: skip
     settings = Settings(**values)
     asking = _asking(manner, ballot, language, mode, reference, template)
@@ -168,6 +169,8 @@ def train(
         if evaluate:
             before = training.untrained()
             found = evaluation.report(record, given, out, before=before, people=people, device=device, seed=seed)
+            preferred = training.preferences()
+            found += [] if preferred is None else [preferred]
             show(found, as_json=as_json, out=tables)
     return 0
 

@@ -82,10 +82,11 @@ def judge(
         stoppable() as stop,
     ):
         done = conductor.conduct(book, engine=where, budget=budget, stop=stop, quiet=quiet)
-        show(done.tables, as_json=as_json)
         if report is not None:
             from fullbench.reports.overview import page
 
             page("Judged", done.record, done.tables, report, source=done.source)
+        show(done.tables, as_json=as_json)
+        if report is not None:
             say(f"The page: {report}")
         return closing(done.tallies, what="verdicts")

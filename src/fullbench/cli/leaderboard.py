@@ -11,10 +11,12 @@ from fullbench.cli.common import (
     DEFAULT_LEDGER,
     BudgetOption,
     DryRunOption,
+    EngineOption,
     JsonOption,
     LedgerOption,
     PicturesOption,
     QuietOption,
+    asking_from,
     closing,
     say,
     show,
@@ -59,6 +61,7 @@ def add(
     ledger: LedgerOption = DEFAULT_LEDGER,
     pictures: PicturesOption = None,
     budget: BudgetOption = None,
+    engine: EngineOption = None,
     dry_run: DryRunOption = False,
     out: OutOption = None,
     as_json: JsonOption = False,
@@ -79,13 +82,17 @@ def add(
     chosen = boards.settings(rule, ties, seed)
     way = boards.schedule(schedule)
     asked = boards.Asked(benchmark, data, tuple(responses or ()), model, predictions, judge, manner, reader)
-    with Ledger(ledger, pictures=pictures) as book, stoppable() as stop:
-        ready = boards.prepare(asked, book, answer=not dry_run, budget=budget, stop=stop, quiet=quiet)
+    with (
+        asking_from(None if dry_run else engine) as where,
+        Ledger(ledger, pictures=pictures) as book,
+        stoppable() as stop,
+    ):
+        ready = boards.prepare(asked, book, answer=not dry_run, budget=budget, stop=stop, engine=where, quiet=quiet)
         newcomer = ready.newcomer(opponents, reference_matches, seed)
         if dry_run:
             show([ready.forecast(book, newcomer)], as_json=as_json)
             return 0
-        board = ready.board(book, chosen)
+        board = ready.board(book, chosen, where)
         with watching("verdicts", [ready.judge.name], ready.total(newcomer), quiet=quiet) as watch:
             made = board.add(newcomer, schedule=way, width=width, most=most, budget=ready.purse, stop=stop, watch=watch)
         tables = [made.table(newcomer.name), *boards.tables(board.record(), ready.judge.name, chosen, tag)]

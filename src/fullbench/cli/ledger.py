@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fullbench.cli.common import DEFAULT_LEDGER, JsonOption, LedgerOption, PicturesOption, QuietOption, bar
+from fullbench.cli.common import DEFAULT_LEDGER, JsonOption, PicturesOption, QuietOption, bar
 from fullbench.cli.common import show as show_tables
 from fullbench.core.errors import InputError
 from fullbench.core.results import Table
@@ -27,7 +27,9 @@ ledger_app = typer.Typer(
     rich_markup_mode=None,
 )
 
-
+LedgerArgument = Annotated[
+    str, typer.Argument(envvar="FULLBENCH_LEDGER", help="The ledger: a file, or postgresql://user@host/database.")
+]
 QUEUE: Columns = {
     "item": "text", "contestants": "json", "ballot": "text", "criterion": "text", "question": "text",
     "answers": "json", "marks": "json",
@@ -45,12 +47,12 @@ class What(StrEnum):
 
 @ledger_app.command()
 def show(
-    ledger: LedgerOption = DEFAULT_LEDGER,
+    ledger: LedgerArgument = DEFAULT_LEDGER,
     as_json: JsonOption = False,
 ) -> None:
     """Say what is inside: judges, contestants, verdicts, faults and what they cost.
 
-    Example: fullbench ledger show --ledger study.ledger
+    Example: fullbench ledger show study.ledger
     """
     with _open(ledger) as opened:
         told = opened.describe()
@@ -74,14 +76,14 @@ def export(
     to: Annotated[Path, typer.Option("--to", help="File to write: .jsonl, .json, .csv, .tsv (or .gz), .parquet.")],
     what: Annotated[What, typer.Option("--what", help="Which rows to write.")] = What.verdicts,
     judge: Annotated[list[str] | None, typer.Option("--judge", help="Only this judge's verdicts; repeatable.")] = None,
-    ledger: LedgerOption = DEFAULT_LEDGER,
+    ledger: LedgerArgument = DEFAULT_LEDGER,
 ) -> None:
     """Write verdicts, responses or items to a file, whole or not at all.
 
     `--what doubtful` writes the cases that a judge left without a mark, or without a majority over its trials, for
     people to fill in: once its column `marks` is filled, the file is one of labels.
 
-    Example: fullbench ledger export --to verdicts.csv --judge human
+    Example: fullbench ledger export study.ledger --to verdicts.csv --judge human
     """
     from fullbench.core.files import write_items, write_responses, write_rows, write_verdicts
     from fullbench.reports.doubt import queue
@@ -102,24 +104,30 @@ def export(
 
 @ledger_app.command()
 def tables(
-    source: Annotated[str, typer.Argument(help="A ledger (file or URL), or a .parquet file of verdicts.")],
+    source: Annotated[
+        str, typer.Argument(envvar="FULLBENCH_LEDGER", help="A ledger (file or URL), or a .parquet file of verdicts.")
+    ] = DEFAULT_LEDGER,
     out: Annotated[Path | None, typer.Option(help="A file: .md, .csv, .json, .txt or .html.")] = None,
     memory: Annotated[str, typer.Option(help="So much memory at most; the rest goes to a temporary file.")] = "1GB",
+    resamples: Annotated[
+        int, typer.Option(min=0, help="So many resamples of items for the intervals; without, Student's t over items.")
+    ] = 0,
+    seed: Annotated[int, typer.Option(help="For the resamples.")] = 0,
     as_json: JsonOption = False,
 ) -> None:
     """Faults, mean marks, duels won, agreement and costs over a ledger of any size, in bounded memory.
 
-    Example: fullbench ledger tables fullbench.ledger --memory 2GB
+    Example: fullbench ledger tables fullbench.ledger --memory 2GB --resamples 1000
     """
     from fullbench.runs.lake import lake
 
-    with lake(source, memory=memory) as opened:
+    with lake(source, memory=memory, resamples=resamples, seed=seed) as opened:
         show_tables(opened.tables(), as_json=as_json, out=out)
 
 
 @ledger_app.command()
 def verify(
-    ledger: LedgerOption = DEFAULT_LEDGER,
+    ledger: LedgerArgument = DEFAULT_LEDGER,
     head: Annotated[
         str | None, typer.Option("--head", help="A head noted before, as `ledger show` prints it: is it still there?")
     ] = None,
@@ -129,7 +137,7 @@ def verify(
 
     With a head that was noted elsewhere, it also proves that nothing was rewritten since.
     Exit code 0 when it is sound, 1 with one line for each problem when it is not.
-    Example: fullbench ledger verify --ledger study.ledger --head 12-3f5a...
+    Example: fullbench ledger verify study.ledger --head 12-3f5a...
     """
     from fullbench.ledger.chain import Head
 
@@ -180,7 +188,7 @@ def copy(
 
 @ledger_app.command()
 def vacuum(
-    ledger: LedgerOption = DEFAULT_LEDGER,
+    ledger: LedgerArgument = DEFAULT_LEDGER,
     named: Annotated[
         bool, typer.Option("--named-pictures", help="Also in a place named by --pictures; no other ledger may use it.")
     ] = False,
@@ -188,7 +196,7 @@ def vacuum(
 ) -> None:
     """Give space back: free pages, the write-ahead log, pictures that no row names.
 
-    Example: fullbench ledger vacuum --ledger study.ledger --dry-run
+    Example: fullbench ledger vacuum study.ledger --dry-run
     """
     from fullbench.ledger.store import Ledger
     from fullbench.ledger.tidying import tidy

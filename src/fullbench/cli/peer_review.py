@@ -11,10 +11,12 @@ from fullbench.cli.common import (
     DEFAULT_LEDGER,
     BudgetOption,
     DryRunOption,
+    EngineOption,
     JsonOption,
     LedgerOption,
     PicturesOption,
     QuietOption,
+    asking_from,
     closing,
     say,
     show,
@@ -30,7 +32,7 @@ _LEAD = (
     "and reviewed two answers at a time to its own. What a review counts was learned from the reviews themselves."
 )
 _SAMPLE = 25
-_MAIN = {"ranking", "reviewers", "left out", "faults", "cost a picture"}
+_MAIN = {"ranking", "order", "reviewers", "left out", "faults", "cost a picture"}
 """The tables that a person wants to see first."""
 
 
@@ -44,16 +46,23 @@ def peer_review(
     kin: Annotated[bool, typer.Option("--kin/--no-kin", help="Whether a model may review its own family.")] = True,
     both_orders: Annotated[bool, typer.Option("--both-orders", help="Hear every pair in both orders.")] = False,
     mode: Annotated[str, typer.Option(help="How reviewers rule: direct, analyze, or steps.")] = "analyze",
+    constrained: Annotated[
+        bool, typer.Option("--constrained", help="Hold reviewers to the form of a ruling, where their server can.")
+    ] = False,
     correlation: Annotated[
         str | None, typer.Option(help="How answers are compared with pictures: clip:FOLDER, tools, or colours.")
     ] = None,
     gamma: Annotated[str, typer.Option(help="Weights of correctness, visual, correlation.")] = "0.4,0.4,0.2",
+    best_first: Annotated[
+        bool, typer.Option("--best-first", help="The contestants are named best first: is that order found?")
+    ] = False,
     seed: Annotated[int, typer.Option(help="For whatever is drawn at random.")] = 0,
     ledger: LedgerOption = DEFAULT_LEDGER,
     pictures: PicturesOption = None,
     report: Annotated[Path | None, typer.Option(help="Write a page with tables, charts and cases here.")] = None,
     everything: Annotated[bool, typer.Option("--all", help="Print every table, not the main ones alone.")] = False,
     budget: BudgetOption = None,
+    engine: EngineOption = None,
     dry_run: DryRunOption = False,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
@@ -69,16 +78,20 @@ def peer_review(
         fullbench peer-review --images photos --contestants openai:gpt-4o,gemini:gemini-1.5-pro,ollama:llava --dry-run
     """
     from fullbench.ledger.store import Ledger
+    from fullbench.runs import correlations
 
     reviewing = _reviewing(
         images, contestants, limit=limit, reviews=reviews, kin=kin, both=both_orders, mode=mode,
-        correlation=_correlation(correlation), gamma=gamma, seed=seed,
+        constrained=constrained,
+        correlation=None if correlation is None else correlations.correlation(correlation), gamma=gamma,
+        best_first=best_first, seed=seed,
     )  # fmt: skip
     if dry_run:
         show([reviewing.plan()], as_json=as_json)
         return 0
-    with Ledger(ledger, pictures=pictures) as book, stoppable() as stop:
-        done = reviewing.conduct(book, budget=budget, stop=stop, quiet=quiet)
+    known = dict(zip(reviewing.names, _specs(contestants), strict=False))
+    with asking_from(engine) as where, Ledger(ledger, pictures=pictures) as book, stoppable() as stop:
+        done = reviewing.conduct(book, engine=where, specs=known, budget=budget, stop=stop, quiet=quiet)
         more = [] if everything or as_json else [table.name for table in done.tables if table.name not in _MAIN]
         show([table for table in done.tables if table.name not in more], as_json=as_json)
         if more and report is None:
@@ -100,8 +113,10 @@ def _reviewing(
     kin: bool,
     both: bool,
     mode: str,
+    constrained: bool,
     correlation: Judge | None,
     gamma: str,
+    best_first: bool,
     seed: int,
 ) -> PeerReview:
     from typing import get_args
@@ -117,7 +132,9 @@ def _reviewing(
 
     if mode not in get_args(Mode):
         raise InputError(f"unknown mode {mode!r}; known: {', '.join(get_args(Mode))}")
-    named = [spec.strip() for text in contestants or [] for spec in text.split(",") if spec.strip()]
+    named = _specs(contestants)
+    if best_first and not named:
+        raise InputError("--best-first says in which order --contestants are named; name them")
     models = [specs.contestant(spec) for spec in named] if named else list(court())
     known = sample(7 + seed, limit or _SAMPLE) if images is None else ()
     found = (
@@ -131,24 +148,14 @@ def _reviewing(
         models, found.images, reviews=reviews,
         families=None if kin else {model.name: family_of(model.name) for model in models},
         orders="both" if both else "shuffled", mode=get_args(Mode)[get_args(Mode).index(mode)],
-        correlation=correlation, gamma=_gamma(gamma), truth=PictureTruth(known) if known else None, seed=seed,
+        constrained=constrained,
+        correlation=correlation, gamma=_gamma(gamma), truth=PictureTruth(known) if known else None,
+        best_first=best_first, seed=seed,
     )  # fmt: skip
 
 
-def _correlation(named: str | None) -> Judge | None:
-    from fullbench.benchmarks.upme import correlation, grounded
-    from fullbench.core.errors import InputError
-
-    kind, _, folder = (named or "").partition(":")
-    if kind == "clip" and folder:
-        return correlation.clip(folder)
-    if named == "tools":
-        return grounded.ToolCorrelation()
-    if named == "colours":
-        return grounded.ColourCorrelation()
-    if named is not None:
-        raise InputError(f"--correlation is clip:FOLDER, tools or colours; found {named!r}")
-    return None
+def _specs(contestants: list[str] | None) -> list[str]:
+    return [spec.strip() for text in contestants or [] for spec in text.split(",") if spec.strip()]
 
 
 def _gamma(text: str) -> dict[str, float]:

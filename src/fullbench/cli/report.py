@@ -53,8 +53,7 @@ def report(
             raise InputError("the ledger holds no verdict of these judges", path=book.place)
         if labels is not None:
             record = Record((*record.verdicts, *read_verdicts(labels)), record.items, record.responses)
-        if settle:
-            record = settled(record)
+        record = settled(record).ordered() if settle else record.ordered()
         made = specs.benchmark(benchmark).tables(record) if benchmark else tables(record, against=against, seed=seed)
         if charts is not None:
             _draw(made, charts)

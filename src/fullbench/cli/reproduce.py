@@ -71,6 +71,20 @@ def _table(name: str, figure: str, cells: Sequence[Reproduced]) -> Table:
         gap = None if cell.paper is None else cell.shown - cell.paper
         gaps += [] if gap is None else [abs(gap)]
         rows.append([cell.id, cell.estimate or cell.shown, cell.paper, gap, (cell.estimate or cell).n])
-    notes = [f"The largest of {len(gaps)} differences from a printed figure is {max(gaps):.3f}."] if gaps else []
+    notes = []
+    if gaps:
+        agree = sum(gap <= _rounding([cell.paper for cell in cells]) for gap in gaps)
+        notes.append(f"{agree} of {len(gaps)} printed figures agree with ours to the last digit printed.")
+        notes.append(f"The largest difference from a printed figure is {max(gaps):.3f}.")
     columns = ("cell", "ours", "printed", "gap", "n")
     return Table(f"{name} {figure}", f"{name}, computed again: {figure}", columns, rows, notes)
+
+
+def _rounding(printed: Sequence[float | None]) -> float:
+    """How far a figure may lie from a printed one that is rounded to as many decimals as the longest of them has.
+
+    >>> round(_rounding([57.2, 60.0, None]), 6), round(_rounding([49.2, 31.17]), 6)
+    (0.05, 0.005)
+    """
+    decimals = max(len(f"{figure:.10f}".rstrip("0").partition(".")[2]) for figure in printed if figure is not None)
+    return 0.5 * 10.0**-decimals + 1e-8

@@ -10,9 +10,11 @@ import typer
 from fullbench.cli.common import (
     DEFAULT_LEDGER,
     BudgetOption,
+    EngineOption,
     LedgerOption,
     PicturesOption,
     QuietOption,
+    asking_from,
     closing,
     say,
     stoppable,
@@ -33,17 +35,19 @@ def rerank(
     ledger: LedgerOption = DEFAULT_LEDGER,
     pictures: PicturesOption = None,
     budget: BudgetOption = None,
+    engine: EngineOption = None,
     quiet: QuietOption = False,
 ) -> int:
     """Put the responses to each item in order by one judge, and keep the best.
 
-    A response that the judge gave no mark comes last and has no rank.
+    A response that the judge gave no mark comes last and has no rank; with `--keep` it is left out.
 
     Examples:
 
         fullbench rerank --items prompts.jsonl --responses pictures.jsonl --judge picture:sharpness --keep 1 \\
             --out best.jsonl
     """
+    from collections import Counter
     from dataclasses import replace
 
     from fullbench.core.ballots import ballot as ballot_of
@@ -59,13 +63,26 @@ def rerank(
     given = list(read_responses(responses, items={item.id for item in asked}))
     cases = [replace(case, criterion=criterion) for case in rerank.cases(asked, given, form, trials=trials)]
     purse = plan.purse(budget, list(plan.models_of(who))) if budget is not None else None
-    with Ledger(ledger, pictures=pictures) as book, stoppable() as stop:
+    with asking_from(engine) as where, Ledger(ledger, pictures=pictures) as book, stoppable() as stop:
         with watching("verdicts", [who.name], len(cases), quiet=quiet) as watch:
-            tallies = hear([who], lambda _: cases, book, budget=purse, stop=stop, watch=watch)
+            tallies = hear(
+                [who],
+                lambda _: cases,
+                book,
+                engine=where,
+                specs={who.name: judge},
+                budget=purse,
+                stop=stop,
+                watch=watch,
+            )
         verdicts = list(book.verdicts([who.name], cases={case.key for case in cases}))
     ranked = rerank.rank(asked, given, cases, verdicts)
     kept = write_rows(out, rerank.rows(ranked, out, keep))
     say(f"Written: {out} ({kept} of {len(given)} responses, by {who.name})")
     if unranked := sum(one.worth is None for one in ranked):
-        say(f"{unranked} responses got no mark: they come last, without a rank.")
+        fate = "they are left out" if keep is not None else "they come last, without a rank"
+        say(f"{unranked} responses got no mark: {fate}.")
+        why = Counter(verdict.text for verdict in verdicts if verdict.fault == "recused")
+        for reason, count in why.most_common(3):
+            say(f"{who.name} recused itself {count} times: {reason}.")
     return closing(tallies, what="verdicts")

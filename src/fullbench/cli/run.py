@@ -67,7 +67,8 @@ def run(
         stoppable() as stop,
     ):
         done = conductor.conduct(book, engine=where, budget=limit, stop=stop, quiet=quiet)
+        written = write_outputs(done)
         show(done.tables, as_json=as_json)
-        for path in write_outputs(done):
+        for path in written:
             say(f"Written: {path}")
         return closing(done.tallies, what="answers or verdicts")

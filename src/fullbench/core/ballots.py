@@ -6,10 +6,10 @@ import json
 import math
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from fullbench.core.errors import InputError
 
@@ -17,12 +17,14 @@ if TYPE_CHECKING:
     from fullbench.core.reading_marks import Form
 
 Language = Literal["en", "zh"]
-Style = Literal["marker", "json"]
+Style = Literal["marker", "json", "bare"]
+"""A ruling in double brackets, as a JSON object with reasons, or as a JSON object without."""
 Ruling = tuple[float, ...] | Literal["refused", "unreadable"]
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 _TERSE = 10
+REASONS = '"analysis": "...", '
 
 
 def _read(form: Ballot, text: str, n: int, shown: Sequence[str]) -> Ruling:
@@ -42,7 +44,8 @@ class Ballot(ABC):
 
     `spec` names the ballot in one word (`score:1-5`); `ballot(spec)` makes it again. `n` is the number of responses
     shown. `read` gives one mark for each of them, in the order shown, or a fault; it never guesses. A ruling is asked
-    for and written in double brackets (`form="marker"`) or as a JSON object (`form="json"`); read are both, always.
+    for and written in double brackets (`form="marker"`) or as a JSON object (`form="json"`, or `"bare"` without
+    reasons); read are both, always.
     """
 
     @property
@@ -69,6 +72,10 @@ class Ballot(ABC):
     @abstractmethod
     def _tokens(self, marks: Sequence[float]) -> list[str]:
         """The marks as they are written, one for each pair of brackets."""
+
+    @abstractmethod
+    def values(self, n: int) -> tuple[Mapping[str, Any], int]:
+        """What may be written for n responses: the JSON schema of one value, and how many there are."""
 
     @cached_property
     def _reader(self) -> Form:
@@ -107,17 +114,19 @@ def _example(n: int, form: Style, mark: str) -> str:
     if form == "marker":
         return ", ".join([f"[[{mark}]]"] * n) if n < 4 else f"[[{mark}]], ..., [[{mark}]]"
     value = f'"{mark}"' if n == 1 else "[" + ", ".join([f'"{mark}"'] * n) + "]"
-    return f'{{"analysis": "...", "judgement": {value}}}'
+    return f'{{{"" if form == "bare" else REASONS}"judgement": {value}}}'
 
 
 def _ask(language: Language, form: Style, what: str, example: str) -> str:
     if language == "zh":
         if form == "marker":
             return f"最后一行请在双方括号中给出{what}，格式为：{example}"
-        return f"请只回复一个 JSON 对象，先写理由，judgement 一项写{what}，格式为：{example}"
+        first = "不写理由" if form == "bare" else "先写理由"
+        return f"请只回复一个 JSON 对象，{first}，judgement 一项写{what}，格式为：{example}"
     if form == "marker":
         return f"Put your ruling on the last line, in double brackets: {what}. The form is {example}"
-    return f"Reply with one JSON object only: your reasons first, then as its judgement {what}. The form is {example}"
+    first = "" if form == "bare" else "your reasons first, then "
+    return f"Reply with one JSON object only: {first}as its judgement {what}. The form is {example}"
 
 
 @dataclass(frozen=True)
@@ -156,6 +165,9 @@ class Score(Ballot):
     def _tokens(self, marks: Sequence[float]) -> list[str]:
         return [str(int(mark)) for mark in marks]
 
+    def values(self, n: int) -> tuple[Mapping[str, Any], int]:
+        return {"type": "integer", "minimum": self.low, "maximum": self.high}, n
+
 
 @dataclass(frozen=True)
 class Real(Ballot):
@@ -193,6 +205,9 @@ class Real(Ballot):
 
     def _tokens(self, marks: Sequence[float]) -> list[str]:
         return [_digits(mark) for mark in marks]
+
+    def values(self, n: int) -> tuple[Mapping[str, Any], int]:
+        return {"type": "number", "minimum": self.low, "maximum": self.high}, n
 
 
 @dataclass(frozen=True)
@@ -235,6 +250,9 @@ class Likert(Ballot):
     def _tokens(self, marks: Sequence[float]) -> list[str]:
         return [self.words[int(mark) - 1] for mark in marks]
 
+    def values(self, n: int) -> tuple[Mapping[str, Any], int]:
+        return {"type": "string", "enum": list(self.words)}, n
+
 
 @dataclass(frozen=True)
 class Choice(Ballot):
@@ -273,6 +291,9 @@ class Choice(Ballot):
         best = [letter for letter, mark in zip(LETTERS, marks, strict=False) if mark == max(marks)]
         return [best[0] if len(best) == 1 else LETTERS[len(marks)]]
 
+    def values(self, n: int) -> tuple[Mapping[str, Any], int]:
+        return {"type": "string", "enum": list(LETTERS[: n + self.tie])}, 1
+
 
 @dataclass(frozen=True)
 class Ranking(Ballot):
@@ -302,6 +323,9 @@ class Ranking(Ballot):
 
     def _tokens(self, marks: Sequence[float]) -> list[str]:
         return [LETTERS[i] for i in sorted(range(len(marks)), key=lambda i: -marks[i])]
+
+    def values(self, n: int) -> tuple[Mapping[str, Any], int]:
+        return {"type": "string", "enum": list(LETTERS[:n])}, n
 
 
 def _check_count(name: str, n: int, least: int, most: int = len(LETTERS)) -> None:

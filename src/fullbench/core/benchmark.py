@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from fullbench.core.cases import Case
 from fullbench.core.items import Item, Response
@@ -41,3 +41,13 @@ class Staffed(Protocol):
     def contestants(self) -> Sequence[Model]: ...
 
     def judges(self) -> Sequence[Judge]: ...
+
+
+@runtime_checkable
+class Worded(Protocol):
+    """A benchmark that has words of its own for models that judge: what a `PromptedJudge` takes besides the model.
+
+    A study of the benchmark asks in these words, unless a judge's spec says otherwise; elsewhere `wording=NAME` does.
+    """
+
+    def wording(self) -> Mapping[str, Any]: ...

@@ -12,17 +12,23 @@ from fullbench.core.items import Turn, digest, once, parts_content
 
 @dataclass(frozen=True)
 class Prompt:
-    """A conversation to be continued. `tag` is the caller's own mark, handed back with the reply and never sent."""
+    """A conversation to be continued.
+
+    `schema` is the text of a JSON schema that the reply is held to, by models that take schemas. `tag` is the
+    caller's own mark, handed back with the reply and never sent.
+    """
 
     turns: tuple[Turn, ...]
     seed: int | None = None
     json: bool = False
+    schema: str = ""
     tag: Any = field(default=None, compare=False, repr=False)
 
     @once
     def digest(self) -> str:
-        """Stands for all that is sent: words, pictures, seed."""
-        return digest([[[turn.role, parts_content(turn.parts)] for turn in self.turns], self.seed, self.json])
+        """Stands for all that is sent: words, pictures, seed, and the schema where there is one."""
+        held = [self.schema] if self.schema else []
+        return digest([[[turn.role, parts_content(turn.parts)] for turn in self.turns], self.seed, self.json, *held])
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +64,11 @@ class Model(Protocol):
     def price(self) -> tuple[float, float] | None: ...
 
     def answer(self, prompts: Iterable[Prompt]) -> Iterator[Reply]: ...
+
+
+def takes_schemas(model: Model) -> bool:
+    """Whether replies of a model can be held to a JSON schema: it says so by an attribute of that name."""
+    return bool(getattr(model, "takes_schemas", False))
 
 
 @runtime_checkable

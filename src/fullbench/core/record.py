@@ -95,6 +95,16 @@ class Record:
         item = self.items.get(verdict.item)
         return "" if item is None else item.tags.get(name, "")
 
+    def ordered(self) -> Record:
+        """The same record in an order of its own: by what was ruled and on what, whenever it came in.
+
+        What is resampled, and which of several equal cases is shown, depends on the order.
+        """
+        verdicts = sorted(self.verdicts, key=_place)
+        items = {name: self.items[name] for name in sorted(self.items)}
+        responses = {name: self.responses[name] for name in sorted(self.responses)}
+        return Record(tuple(verdicts), items, responses)
+
     @property
     def judges(self) -> list[str]:
         return sorted({verdict.judge for verdict in self.verdicts})
@@ -171,6 +181,14 @@ class Record:
             for verdict in self.verdicts
             if verdict.text
         ]
+
+
+def _place(verdict: Verdict) -> tuple[object, ...]:
+    marks = () if verdict.marks is None else verdict.marks
+    return (
+        verdict.judge, verdict.item, verdict.criterion, verdict.ballot, verdict.contestants, verdict.case,
+        verdict.trial, marks, verdict.fault or "", verdict.text, repr(verdict.usage),
+    )  # fmt: skip
 
 
 def _meeting(verdict: Verdict) -> tuple[str, ...]:

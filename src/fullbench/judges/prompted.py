@@ -11,13 +11,15 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from fullbench.core.ballots import Ballot, Language, ballot
+from fullbench.core.ballots import Ballot, Language, Style, ballot
 from fullbench.core.cases import NOTHING, Case, Failure, Fault, Usage, Verdict
 from fullbench.core.errors import InputError
 from fullbench.core.hearings import fenced
 from fullbench.core.items import Item, Part, Turn, digest
-from fullbench.core.models import Model, Prompt, Reply
-from fullbench.core.pictures import UNKNOWN
+from fullbench.core.models import Model, Prompt, Reply, takes_schemas
+from fullbench.core.pictures import UNKNOWN, Picture
+from fullbench.core.schemas import ruling_schema
+from fullbench.judges.scorers.pictures import broken
 from fullbench.judges.templates import Template
 
 Mode = Literal["direct", "analyze", "steps"]
@@ -57,8 +59,13 @@ class PromptedJudge:
 
     `mode` is `direct` (the ruling only), `analyze` (analysis, then the ruling) or `steps` (the reasoning turns named in
     `steps` come first, then `analyze`). `sight` is `image`, `none` (pictures are withheld, and the judge is told so) or
-    `described` (the item's captions stand in). `reference` shows the item's reference answer. `criteria` says what a
-    criterion means, in words. A reply that cannot be read, or a refusal, is sampled again `resample` times.
+    `described` (the item's captions stand in). `sees` is how many pictures the model can look at in one prompt, where
+    that is bounded. `reference` shows the item's reference answer. `criteria` says what a criterion means, in words. A
+    reply that cannot be read, or a refusal, is sampled again `resample` times. A `constrained` judge rules in JSON, and
+    its server is told to let it write nothing else: for models that ramble.
+
+    It recuses itself from cases that it cannot be asked: more pictures than it sees, what is no picture, and, once a
+    call has failed over them, pictures that cannot be decoded.
 
     The judge is shown letters, never contestants' names. Candidates' words stand between marks that carry a digest of
     the case, which nobody can know who has not seen the whole case, so that an answer cannot close its own mark and
@@ -75,8 +82,10 @@ class PromptedJudge:
     examples: tuple[Example, ...] = ()
     resample: int = 1
     form: Literal["marker", "json"] = "marker"
+    constrained: bool = False
     template: Template | None = None
     label: str | None = None
+    sees: int | None = None
     _asked: dict[tuple[str, int], tuple[Part, ...]] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -88,6 +97,10 @@ class PromptedJudge:
                 raise InputError(f"unknown step {step!r}; known: {', '.join(get_args(Step))}")
         if self.resample < 0:
             raise InputError(f"resample must be 0 or more; found {self.resample}")
+        if self.constrained and not takes_schemas(self.model):
+            raise InputError(f"{self.model.name!r} cannot be held to a form of reply; leave 'constrained' out")
+        if self.sees is not None and self.sees < 1:
+            raise InputError(f"sees is how many pictures the model looks at, 1 or more; found {self.sees}")
         self.wording.block("direct" if self.mode == "direct" else "analyze")
 
     @cached_property
@@ -101,11 +114,13 @@ class PromptedJudge:
         manner += [] if self.sight == "image" else [{"none": "unseeing", "described": "described"}[self.sight]]
         manner += ["reference"] if self.reference else []
         manner += [] if self.language == "en" else [self.language]
+        manner += ["constrained"] if self.constrained else []
         return f"{self.label or self.model.name}+{'+'.join(manner)}#{digest(self.settings)[:8]}"
 
     @cached_property
     def settings(self) -> Mapping[str, Any]:
-        asked = [ballot(spec).ask(2, self.language, self.form) for spec in _WORDED]
+        asked = [ballot(spec).ask(2, self.language, self._style if self.constrained else self.form) for spec in _WORDED]
+        held = [ruling_schema(ballot(spec), 2, reasons=self.mode != "direct") for spec in _WORDED]
         return {
             "model": self.model.name,
             "mode": self.mode,
@@ -118,7 +133,16 @@ class PromptedJudge:
             "resample": self.resample,
             "form": self.form,
             "wording": digest([self.wording.digest, asked]),
+            **({"constrained": digest(held)} if self.constrained else {}),
+            **({"sees": self.sees} if self.sees is not None else {}),
         }
+
+    @property
+    def _style(self) -> Style:
+        """The form in which a ruling is asked for."""
+        if self.constrained:
+            return "bare" if self.mode == "direct" else "json"
+        return "marker" if self.mode == "direct" else self.form
 
     def hear(self, cases: Iterable[Case]) -> Iterator[Verdict | Failure]:
         """One verdict or failure for each case, as they come."""
@@ -157,10 +181,14 @@ class PromptedJudge:
         """Why this judge cannot rule in this case; empty when it can."""
         if self.sight == "described" and case.item.pictures and len(case.item.captions) < len(case.item.pictures):
             return f"{len(case.item.pictures)} picture(s), {len(case.item.captions)} description(s)"
-        if self.sight != "image" and any(response.pictures for response in case.responses):
+        drawn = _drawn(case)
+        if self.sight != "image" and drawn:
             return "the responses are pictures, and this judge sees none"
-        if any(picture.media == UNKNOWN for response in case.responses for picture in response.pictures):
+        if any(picture.media == UNKNOWN for picture in drawn):
             return "what was given as a picture is none that we know"
+        shown = len(drawn) + (len(case.item.pictures) if self.sight == "image" else 0)
+        if self.sees is not None and shown > self.sees:
+            return f"the case shows {shown} pictures, and this judge looks at {self.sees} at a time"
         if self.reference and not case.item.reference:
             return "the item has no reference answer"
         return ""
@@ -180,7 +208,11 @@ class PromptedJudge:
         if turns[-1].role == "user":
             turns, asked = turns[:-1], (*turns[-1].parts, "\n", *asked)
         json = self.form == "json" and not stepping
-        return Prompt((*turns, Turn("user", asked)), seed=case.trial or None, json=json, tag=hearing)
+        schema = "" if stepping or not self.constrained else self._schema(case)
+        return Prompt((*turns, Turn("user", asked)), case.trial or None, json, schema, tag=hearing)
+
+    def _schema(self, case: Case) -> str:
+        return ruling_schema(case.ballot, len(case.responses), reasons=self.mode != "direct")
 
     def _weigh(self, reply: Reply) -> Prompt | Verdict | Failure:
         """What a reply leads to: a further prompt, a verdict, or a failure."""
@@ -188,6 +220,8 @@ class PromptedJudge:
         case = hearing.case
         hearing.usage += reply.usage
         if reply.error is not None:
+            if reason := next(filter(None, map(broken, _drawn(case))), ""):
+                return Verdict.of(case, self.name, "recused", text=reason, usage=hearing.usage, at=time.time())
             return Failure(case.key, self.name, case.trial, reply.error, hearing.usage)
         in_steps = self.mode == "steps" and len(hearing.earlier) < len(self.steps)
         if in_steps and reply.stop != "refused":
@@ -238,7 +272,7 @@ class PromptedJudge:
         """How the ruling is asked for; the same for all cases with this ballot and number of responses."""
         known = self._asked.get((form.spec, n))
         if known is None:
-            asked = form.ask(n, self.language, "marker" if self.mode == "direct" else self.form)
+            asked = form.ask(n, self.language, self._style)
             manner = "direct" if self.mode == "direct" else "analyze"
             known = self._asked[form.spec, n] = self.wording.fill_block(manner, {"text": (asked,)})
         return known
@@ -257,6 +291,11 @@ class PromptedJudge:
     def _examples(self, form: Ballot) -> Iterator[Part]:
         for example in self.examples:
             yield f"{example.text}\n{form.write(example.marks)}\n\n"
+
+
+def _drawn(case: Case) -> list[Picture]:
+    """The pictures that contestants answered with."""
+    return [picture for response in case.responses for picture in response.pictures]
 
 
 def _dialogue(item: Item) -> Iterator[Part]:

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from fullbench.core.ballots import Ballot, Choice, Ranking, Score
+from fullbench.core.ballots import Ballot, Choice, Likert, Ranking, Real, Score
 from fullbench.core.cases import Case, Verdict
 from fullbench.core.errors import InputError
 
@@ -39,21 +39,25 @@ def marks_from(
 ) -> tuple[float, ...] | None:
     """Worths from 0 to 1, one for each response, as legal marks; None for a ballot that these judges cannot fill in.
 
-    A score spreads 0 to 1 over its range and rounds; what lies outside is cut off. A choice takes the best; worths
+    A score or a scale of words spreads 0 to 1 over its range and rounds, a real number does not round; what lies
+    outside is cut off. A choice takes the best; worths
     within `margin` of it tie with it, and where no tie is allowed, or not all of the responses tie, the first in
     `order` wins. A ranking sorts; equal worths go by `order`. Without `order`, the earlier shown goes first.
 
-    >>> marks_from(Score(1, 5), [0.0, 0.6, 1.2])
-    (1.0, 3.0, 5.0)
+    >>> marks_from(Score(1, 5), [0.0, 0.6, 1.2]), marks_from(Real(0, 10), [0.25, 1.2])
+    ((1.0, 3.0, 5.0), (2.5, 10.0))
     >>> marks_from(Choice(), [0.5, 0.5]), marks_from(Choice(), [0.2, 0.5])
     ((0.5, 0.5), (0.0, 1.0))
     >>> marks_from(Ranking(), [0.1, 0.9, 0.5])
     (1.0, 3.0, 2.0)
     """
     keys = order if order is not None else [f"{place:04d}" for place in range(len(worths))]
-    if isinstance(ballot, Score):
-        spread = ballot.high - ballot.low
-        return tuple(float(ballot.low + min(spread, max(0, math.floor(spread * w + 0.5)))) for w in worths)
+    if isinstance(ballot, Real):
+        spread = [ballot.low + worth * (ballot.high - ballot.low) for worth in worths]
+        return tuple(min(ballot.high, max(ballot.low, mark)) for mark in spread)
+    if isinstance(ballot, Score | Likert):
+        low, high = (1, len(ballot.words)) if isinstance(ballot, Likert) else (ballot.low, ballot.high)
+        return tuple(float(low + min(high - low, max(0, math.floor((high - low) * w + 0.5)))) for w in worths)
     if isinstance(ballot, Choice):
         close = [place for place, worth in enumerate(worths) if worth >= max(worths) - margin]
         if ballot.tie and len(close) == len(worths):
@@ -66,6 +70,12 @@ def marks_from(
     return None
 
 
+def unread(case: Case) -> str:
+    """Why a judge of words cannot rule in this case: what it is shown are pictures; empty where there are words."""
+    drawn = any(response.pictures and not response.text.strip() for response in case.responses)
+    return "the responses are pictures, and this judge reads words" if drawn else ""
+
+
 class _Rule(ABC):
     """A judge whose marks follow from the case alone."""
 
@@ -75,14 +85,23 @@ class _Rule(ABC):
     def settings(self) -> Mapping[str, Any]:
         return {"rule": self.name}
 
+    def recuses(self, case: Case) -> str:
+        """Why it cannot rule in this case; empty where it can."""
+        return unread(case)
+
     @abstractmethod
     def marks(self, case: Case) -> tuple[float, ...] | None:
-        """The marks by the rule; None where it cannot rule."""
+        """The marks by the rule; None for a ballot that it cannot fill in."""
 
     def hear(self, cases: Iterable[Case]) -> Iterator[Verdict]:
         for case in cases:
-            marks = self.marks(case)
-            yield Verdict.of(case, self.name, "recused" if marks is None else marks)
+            reason = self.recuses(case)
+            marks = None if reason else self.marks(case)
+            if marks is None:
+                reason = reason or f"it cannot fill in {case.ballot.spec}"
+                yield Verdict.of(case, self.name, "recused", text=reason)
+            else:
+                yield Verdict.of(case, self.name, marks)
 
 
 class LengthJudge(_Rule):
@@ -101,6 +120,9 @@ class ChanceJudge(_Rule):
         self.seed = seed
         self.name = f"chance?seed={seed}" if seed else "chance"
 
+    def recuses(self, case: Case) -> str:
+        return ""
+
     def marks(self, case: Case) -> tuple[float, ...] | None:
         rng = random.Random(f"{self.name}/{case.key}/{case.trial}")
         return _drawn(case.ballot, len(case.responses), rng)
@@ -109,6 +131,8 @@ class ChanceJudge(_Rule):
 def _drawn(ballot: Ballot, n: int, rng: random.Random) -> tuple[float, ...] | None:
     if isinstance(ballot, Score):
         return tuple(float(rng.randint(ballot.low, ballot.high)) for _ in range(n))
+    if isinstance(ballot, Likert):
+        return tuple(float(rng.randint(1, len(ballot.words))) for _ in range(n))
     if isinstance(ballot, Choice) and ballot.tie and rng.randrange(n + 1) == n:
         return (1 / n,) * n
     return marks_from(ballot, [rng.random() for _ in range(n)])
@@ -122,10 +146,11 @@ class ReferenceJudge(_Rule):
 
     name = "reference"
 
+    def recuses(self, case: Case) -> str:
+        return "the item has no reference" if case.item.reference is None else unread(case)
+
     def marks(self, case: Case) -> tuple[float, ...] | None:
-        if case.item.reference is None:
-            return None
-        wanted = Counter(words_of(case.item.reference))
+        wanted = Counter(words_of(case.item.reference or ""))
         worths = [_shared(wanted, Counter(words_of(response.text))) for response in case.responses]
         return marks_from(case.ballot, worths)
 

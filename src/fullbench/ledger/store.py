@@ -19,7 +19,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from functools import partial
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
@@ -31,16 +30,13 @@ from fullbench.core.items import Item, Response
 from fullbench.core.pictures import Picture
 from fullbench.core.record import Record
 from fullbench.ledger import chain, reading, rows
+from fullbench.ledger.adding import LOOKUP, Adder
 from fullbench.ledger.chain import Head
 from fullbench.ledger.database import Connection, Durability, database
+from fullbench.ledger.lending import Readers
 from fullbench.ledger.pictures import Pictures, pictures_at
 from fullbench.ledger.reading import Account, Names
-from fullbench.ledger.writer import OnCommit, Writer, patiently
-
-LOOKUP = 500
-RECENT = 4_096
-
-Answered = dict[tuple[str, str, int], str]
+from fullbench.ledger.writer import OnCommit, Writer
 
 
 class Ledger(AbstractContextManager["Ledger"]):
@@ -69,15 +65,14 @@ class Ledger(AbstractContextManager["Ledger"]):
         self.path = self._database.path
         self.title = self.path.stem
         self.read_only = read_only
-        self._keep_pictures = keep_pictures
-        self._seen: dict[tuple[str, str], str] = {}
         self._closed = False
-        self._readers: list[Connection] = []
+        self._readers = Readers(self._database)
         self._writer: Writer | None = None
         self._database.prepare(read_only=read_only)
         if not read_only:
             with self._database.plainly():
                 self._writer = Writer(self._database, on_commit)
+            self._adder = Adder(self._database, self._writer, lambda: self.pictures, keep_pictures=keep_pictures)
         try:
             self._pictures = self._place_of_pictures(pictures, sync=durability == "power")
         except BaseException:
@@ -97,8 +92,7 @@ class Ledger(AbstractContextManager["Ledger"]):
     def vacuum(self, *, dry_run: bool = False) -> int:
         """Give the database's free space back; the bytes that were freed, or would be."""
         self.flush()
-        while self._readers:
-            self._readers.pop().close()
+        self._readers.let_go()
         return self._database.vacuum(dry_run=dry_run)
 
     def _place_of_pictures(self, wanted: str | Path | None, *, sync: bool) -> Pictures | None:
@@ -115,8 +109,9 @@ class Ledger(AbstractContextManager["Ledger"]):
         return found
 
     def _setting(self, name: str) -> str | None:
+        """What was set last; read even where it is damaged, so that a ledger can be opened to be verified."""
         sql = "SELECT value FROM settings WHERE name = ? ORDER BY rowid DESC LIMIT 1"
-        with self._reading() as reader:
+        with self._reading() as reader, reader.snapshot():
             found = reader.execute(sql, (name,)).fetchone()
         return None if found is None else str(found[0])
 
@@ -160,16 +155,16 @@ class Ledger(AbstractContextManager["Ledger"]):
         """Add verdicts, failed calls of judges, cases (with their items and responses) or items."""
         writer = self._writing()
         with writer.lock:
-            answered = self._answered(writer, [entry.item for entry in entries if isinstance(entry, Case)])
+            answered = self._adder.answered(entry.item for entry in entries if isinstance(entry, Case))
             for entry in entries:
                 if isinstance(entry, Verdict):
                     writer.put("verdicts", rows.verdict_row(entry), entry)
                 elif isinstance(entry, Failure):
                     writer.put("failures", rows.failure_row("judge", entry), entry)
                 elif isinstance(entry, Case):
-                    self._add_case(writer, entry, answered)
+                    self._adder.case(entry, answered)
                 else:
-                    self._add_item(writer, entry)
+                    self._adder.item(entry)
 
     def add_response(
         self,
@@ -187,12 +182,12 @@ class Ledger(AbstractContextManager["Ledger"]):
         """
         writer = self._writing()
         with writer.lock:
-            self._add_item(writer, item)
+            self._adder.item(item)
             if isinstance(response, Failure):
                 writer.put("failures", rows.failure_row("contestant", response), response)
             else:
                 row = rows.response_row(item, response, usage, prompt, at)
-                self._add_response(writer, item, response, row, self._answered(writer, [item]))
+                self._adder.response(item, response, row, self._adder.answered([item]))
 
     def flush(self) -> None:
         """Commit all that was added. When this returns, it is durable."""
@@ -204,8 +199,7 @@ class Ledger(AbstractContextManager["Ledger"]):
         if self._closed:
             return
         self._closed = True
-        while self._readers:
-            self._readers.pop().close()
+        self._readers.close()
         if self._writer is not None:
             self._writer.close()
 
@@ -359,26 +353,8 @@ class Ledger(AbstractContextManager["Ledger"]):
         if self._closed:
             raise LedgerError(f"{self.place}: the ledger is closed")
         self.flush()
-        with self._database.plainly():
-            reader = self._lent()
-            try:
-                yield reader
-            finally:
-                if self._closed or not reader.alive():
-                    reader.close()
-                else:
-                    self._readers.append(reader)
-
-    def _lent(self) -> Connection:
-        while self._readers:
-            try:
-                reader = self._readers.pop()
-            except IndexError:
-                break
-            if reader.ping():
-                return reader
-            reader.close()
-        return patiently(self._database, partial(self._database.connect, read_only=True))
+        with self._readers.lent() as reader:
+            yield reader
 
     def _known(self, sql: str, name: str, keys: Iterable[tuple[str, int]]) -> set[tuple[str, int]]:
         wanted = iter(set(keys))
@@ -389,68 +365,6 @@ class Ledger(AbstractContextManager["Ledger"]):
                 rows_ = reader.execute(f"{sql} ({marks})", (name, *(key for key, _ in chunk)))
                 found |= set(chunk).intersection(rows_)
         return found
-
-    def _seen_lately(self, table: str, key: str, content: str = "") -> bool:
-        return self._seen.get((table, key)) == content
-
-    def _remember(self, table: str, key: str, content: str = "") -> None:
-        """Spare a short while's repetitions; the memory never grows beyond `RECENT`, and what it forgets is on disk."""
-        if len(self._seen) >= RECENT:
-            self.flush()
-            self._seen.clear()
-        self._seen[table, key] = content
-
-    def _add_case(self, writer: Writer, case: Case, answered: Answered) -> None:
-        if self._seen_lately("cases", case.key):
-            return
-        self._add_item(writer, case.item)
-        for response in case.responses:
-            row = rows.response_row(case.item, response, NOTHING, "", 0.0)
-            self._add_response(writer, case.item, response, row, answered)
-        self._remember("cases", case.key)
-        writer.put("cases", rows.case_row(case), case)
-
-    def _add_item(self, writer: Writer, item: Item) -> None:
-        tags = rows.tags_text(item.tags)
-        if not self._seen_lately("items", item.key, tags):
-            self._add_pictures(writer, item.pictures)
-            self._remember("items", item.key, tags)
-            writer.put("items", rows.item_row(item), item)
-
-    def _add_response(self, writer: Writer, item: Item, response: Response, row: rows.Row, answered: Answered) -> None:
-        place = f"{item.key} {response.trial} {response.contestant}"
-        known = self._seen.get(("responses", place)) or answered.get((item.key, response.contestant, response.trial))
-        if known is not None and known != response.key:
-            raise LedgerError(
-                f"{self.place}: {response.contestant!r} answered item {item.id!r} differently before (trial "
-                f"{response.trial}); give this contestant another name, or use another ledger"
-            )
-        if known is None:
-            self._add_pictures(writer, response.pictures)
-        self._remember("responses", place, response.key)
-        if known is None:
-            writer.put("responses", row, response)
-
-    def _answered(self, writer: Writer, items: Iterable[Item]) -> Answered:
-        """What is on disk of the responses to these items: the key of each, by item, contestant and trial."""
-        keys = iter({item.key for item in items})
-        found: Answered = {}
-        with self._database.plainly():
-            while chunk := list(islice(keys, LOOKUP)):
-                marks = ", ".join("?" * len(chunk))
-                sql = f"SELECT item_key, contestant, trial, key FROM responses WHERE item_key IN ({marks})"
-                found |= {(item, who, trial): key for item, who, trial, key in writer.connection.execute(sql, chunk)}
-        return found
-
-    def _add_pictures(self, writer: Writer, pictures: Iterable[Picture]) -> None:
-        for picture in pictures:
-            if self._seen_lately("pictures", picture.digest):
-                continue
-            away = not self._keep_pictures and isinstance(picture.source, Path)
-            if not away:
-                self.pictures.keep(picture)
-            self._remember("pictures", picture.digest)
-            writer.put_picture((picture.digest, picture.media, str(picture.source) if away else None))
 
     def _find(self, digest: str) -> Picture:
         with self._reading() as reader:

@@ -1,15 +1,20 @@
-"""Requests by the file: the lines of OpenAI's batch files, which vLLM's offline mode reads and writes as well."""
+"""Requests by the file: the lines that batch services take, and the lines that come back.
+
+OpenAI's lines are read and written by vLLM's offline mode as well. Anthropic's and Gemini's follow the providers' own
+client libraries (`anthropic`, `google-genai`).
+"""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import orjson
 
 from fullbench.core.models import Model, Prompt, Reply
 from fullbench.models.chat import ChatModel
-from fullbench.models.dialects import Answer, OpenAI
+from fullbench.models.dialects import Answer
 from fullbench.models.replies import Tally, Trouble, read, refusal
 
 ENDPOINT = "/v1/chat/completions"
@@ -17,16 +22,91 @@ RATE = 0.5
 """What a request costs in a batch, as a share of its live price; providers ask for half."""
 
 
+class Form(ABC):
+    """How one service writes a request into a line, and what came of it into another."""
+
+    @abstractmethod
+    def line(self, name: str, body: bytes) -> bytes:
+        """The line that asks, without its line break; `name` comes back with the reply."""
+
+    @abstractmethod
+    def result(self, line: Mapping[str, Any]) -> bytes | Trouble:
+        """The body that a live call would have brought, or why there is none."""
+
+
+class OpenAIForm(Form):
+    """OpenAI puts an error into the response's body, vLLM beside the response."""
+
+    def line(self, name: str, body: bytes) -> bytes:
+        head = orjson.dumps({"custom_id": name, "method": "POST", "url": ENDPOINT})
+        return head[:-1] + b',"body":' + body + b"}"
+
+    def result(self, line: Mapping[str, Any]) -> bytes | Trouble:
+        found = _mapping(line.get("response"))
+        status, body = found.get("status_code"), found.get("body")
+        if status == 200 and body is not None:
+            return orjson.dumps(body)
+        failed = status if isinstance(status, int) and status != 200 else 500
+        return refusal(failed, orjson.dumps(body or {"error": line.get("error")}), {})
+
+
+class AnthropicForm(Form):
+    """Anthropic names the kind of each result; what expired or was cancelled was never asked."""
+
+    _STATUS: ClassVar = {
+        "invalid_request_error": 400, "authentication_error": 401, "billing_error": 402, "permission_error": 403,
+        "not_found_error": 404, "request_too_large": 413, "rate_limit_error": 429, "timeout_error": 504,
+        "overloaded_error": 529,
+    }  # fmt: skip
+    _UNASKED: ClassVar = {
+        "expired": "the batch expired before this was asked",
+        "canceled": "the batch was cancelled before this was asked",
+    }
+
+    def line(self, name: str, body: bytes) -> bytes:
+        return orjson.dumps({"custom_id": name})[:-1] + b',"params":' + body + b"}"
+
+    def result(self, line: Mapping[str, Any]) -> bytes | Trouble:
+        found = _mapping(line.get("result"))
+        kind = found.get("type")
+        if kind == "succeeded" and found.get("message") is not None:
+            return orjson.dumps(found["message"])
+        if kind in self._UNASKED:
+            return Trouble("again", self._UNASKED[kind])
+        error = _mapping(_mapping(found.get("error")).get("error"))
+        return refusal(self._STATUS.get(str(error.get("type")), 500), orjson.dumps({"error": error or None}), {})
+
+
+class GeminiForm(Form):
+    """Gemini gives a response or a status, whose code is HTTP's or gRPC's."""
+
+    _STATUS: ClassVar = {3: 400, 4: 504, 5: 404, 7: 403, 8: 429, 9: 400, 11: 400, 14: 503, 16: 401}
+
+    def line(self, name: str, body: bytes) -> bytes:
+        return orjson.dumps({"key": name})[:-1] + b',"request":' + body + b"}"
+
+    def result(self, line: Mapping[str, Any]) -> bytes | Trouble:
+        if line.get("response") is not None:
+            return orjson.dumps(line["response"])
+        error = _mapping(line.get("error") or line.get("status"))
+        code = error.get("code")
+        code = code if isinstance(code, int) else 500
+        status = code if code >= 400 else self._STATUS.get(code, 500)
+        return refusal(status, orjson.dumps({"error": error or None}), {})
+
+
+FORMS: Mapping[str, Form] = {"openai": OpenAIForm(), "anthropic": AnthropicForm(), "gemini": GeminiForm()}
+
+
 def takes_batches(model: Model) -> bool:
-    """Whether a model can be asked by the file: one behind a server that speaks OpenAI's chat completions."""
-    return isinstance(model, ChatModel) and isinstance(model.dialect, OpenAI)
+    """Whether a model can be asked by the file: one behind a server that speaks a dialect with batches."""
+    return isinstance(model, ChatModel) and model.dialect.name in FORMS
 
 
 def request_line(model: ChatModel, name: str, prompt: Prompt) -> bytes:
     """The line that asks a model a prompt, with its line break; `name` comes back with the reply."""
     body = model.dialect.body(model.model, prompt, model.sampling)
-    head = orjson.dumps({"custom_id": name, "method": "POST", "url": ENDPOINT})
-    return head[:-1] + b',"body":' + body + b"}\n"
+    return FORMS[model.dialect.name].line(name, body) + b"\n"
 
 
 def named(line: bytes) -> tuple[str, Mapping[str, Any]] | None:
@@ -35,7 +115,9 @@ def named(line: bytes) -> tuple[str, Mapping[str, Any]] | None:
         content = orjson.loads(line)
     except orjson.JSONDecodeError:
         return None
-    name = content.get("custom_id") if isinstance(content, Mapping) else None
+    if not isinstance(content, Mapping):
+        return None
+    name = content.get("custom_id", content.get("key"))
     return (name, content) if isinstance(name, str) else None
 
 
@@ -52,13 +134,13 @@ def reply_of(model: ChatModel, prompt: Prompt, line: Mapping[str, Any], rate: fl
 
 
 def _result(model: ChatModel, prompt: Prompt, line: Mapping[str, Any], tally: Tally) -> Answer | Trouble:
-    """What a line says: OpenAI puts an error into the response's body, vLLM beside the response."""
-    response = line.get("response")
-    found: Mapping[str, Any] = response if isinstance(response, Mapping) else {}
-    status, body = found.get("status_code"), found.get("body")
-    if status == 200 and body is not None:
-        tally.calls += 1
-        return read(model.dialect, orjson.dumps(body), prompt, tally)
-    tally.retries += 1
-    failed = status if isinstance(status, int) and status != 200 else 500
-    return refusal(failed, orjson.dumps(body or {"error": line.get("error")}), {})
+    found = FORMS[model.dialect.name].result(line)
+    if isinstance(found, Trouble):
+        tally.retries += 1
+        return found
+    tally.calls += 1
+    return read(model.dialect, found, prompt, tally)
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}

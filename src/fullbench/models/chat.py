@@ -62,6 +62,10 @@ class ChatModel:
         """What changes answers, as a JSON value. Where the server is, how fast it is asked and its price do not."""
         return {"model": self.model, "dialect": self.dialect.name, "label": self.label, "sampling": self.sampling.set()}
 
+    @property
+    def takes_schemas(self) -> bool:
+        return self.dialect.takes_schemas
+
     @cached_property
     def price(self) -> Price | None:
         return self.listed if self.listed is not None else price_of(self.model, self.url)

@@ -19,7 +19,7 @@ from fullbench.core.cases import Usage
 from fullbench.core.errors import InputError
 from fullbench.core.hearings import hearing_in, wants_a_question
 from fullbench.core.items import Part, Turn, digest
-from fullbench.core.models import Model, Prompt, Reply
+from fullbench.core.models import Model, Prompt, Reply, takes_schemas
 from fullbench.core.pictures import Picture
 from fullbench.models import rules
 from fullbench.models.tools.notes import Notes, Thing
@@ -51,6 +51,10 @@ class Composed:
         wording = "rules 1" if self.llm is None else digest([FRAME, BLANK, _EVERYTHING.told()])
         speaker = None if self.llm is None else {"name": self.llm.name, **self.llm.settings}
         return {"tools": self.tools.versions, "llm": speaker, "wording": wording}
+
+    @property
+    def takes_schemas(self) -> bool:
+        return self.llm is not None and takes_schemas(self.llm)
 
     @property
     def price(self) -> tuple[float, float] | None:
@@ -127,7 +131,4 @@ def composed(name: str, options: Mapping[str, str]) -> Composed:
             raise InputError(f"'composed:{name}' goes by rules and takes no {next(iter(rest))!r}; name an llm=SPEC")
         return Composed(tools)
     spec = Spec.parse(speaker)
-    model = registry.load("models", spec.kind)(spec.name, {**spec.options, **rest})
-    if not isinstance(model, Model):
-        raise InputError(f"the plugin of {speaker!r} made no model: it lacks one of name, settings, price, answer")
-    return Composed(tools, model)
+    return Composed(tools, registry.model(Spec(spec.kind, spec.name, {**spec.options, **rest}), speaker))

@@ -35,10 +35,11 @@ class Answer:
 
 
 class Dialect(ABC):
-    """How to write a request and read its reply. `takes_seed`: whether a seed can be sent."""
+    """How to write a request and read its reply. `takes_seed`, `takes_schemas`: whether such can be sent."""
 
     name: ClassVar[str]
     takes_seed: ClassVar[bool] = True
+    takes_schemas: ClassVar[bool] = False
     pictures: ClassVar[Limit] = Limit()
 
     @abstractmethod
@@ -69,6 +70,7 @@ class OpenAI(Dialect):
     """Chat completions: OpenAI, vLLM, SGLang, Ollama, OpenRouter, llama.cpp and many others."""
 
     name = "openai"
+    takes_schemas = True
 
     def __init__(self, length: str = "max_tokens") -> None:
         self._length = length
@@ -86,7 +88,7 @@ class OpenAI(Dialect):
             "top_p": sampling.top_p,
             self._length: sampling.max_tokens,
             "seed": sampling.seed if prompt.seed is None else prompt.seed,
-            "response_format": {"type": "json_object"} if prompt.json else None,
+            "response_format": _format(prompt),
             **sampling.extra,
         }
         pieces = [_head(settings), b'"messages":[']
@@ -128,6 +130,14 @@ class OpenAI(Dialect):
             content = "".join(part.get("text") or "" for part in content)
         stop = "refused" if refusal or reason == "content_filter" else reason
         return Answer(refusal or content or "", stop, usage.get("prompt_tokens"), usage.get("completion_tokens"))
+
+
+def _format(prompt: Prompt) -> dict[str, Any] | None:
+    """What the reply is held to: a schema, any JSON object, or nothing."""
+    if prompt.schema:
+        held = {"name": "ruling", "strict": True, "schema": orjson.Fragment(prompt.schema)}
+        return {"type": "json_schema", "json_schema": held}
+    return {"type": "json_object"} if prompt.json else None
 
 
 class Anthropic(Dialect):

@@ -133,6 +133,10 @@ class LocalModel:
         return {"model": self._model, "context": self.serving.context, "sampling": self.sampling.set()}
 
     @property
+    def takes_schemas(self) -> bool:
+        return True
+
+    @property
     def price(self) -> tuple[float, float] | None:
         return 0.0, 0.0
 

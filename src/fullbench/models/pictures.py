@@ -18,6 +18,7 @@ import pybase64
 from fullbench.core.errors import InputError
 from fullbench.core.pictures import Picture, media_type
 from fullbench.models.sizes import size_of
+from fullbench.pixels import flat, transparent, turned, upright
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -88,11 +89,14 @@ def encoded(picture: Picture, limit: Limit) -> tuple[str, bytes]:
 
 
 def wire(picture: Picture, limit: Limit) -> tuple[str, bytes]:
-    """The media type and the bytes to send: the picture's own where they fit, else a scaled copy, made once."""
+    """The media type and the bytes to send: the picture's own where they fit, else a scaled copy, made once.
+
+    A picture that its EXIF turns is sent upright, since not every server reads EXIF.
+    """
     data = picture.data()
     if picture.media in limit.media and len(data) <= limit.size:
         size = size_of(data)
-        if size is not None and max(size) <= limit.pixels:
+        if size is not None and max(size) <= limit.pixels and not turned(data):
             return picture.media, data
     file = cache_folder() / "pictures" / f"{picture.digest[:32]}-{limit.pixels}-{limit.size}"
     with suppress(OSError):
@@ -142,27 +146,22 @@ def write_whole(file: Path, data: bytes) -> None:
 
 
 def _scaled(picture: Picture, data: bytes, limit: Limit) -> tuple[str, bytes]:
-    from PIL import Image, ImageOps
+    from PIL import Image
 
     try:
         with Image.open(BytesIO(data)) as image:
             image.draft("RGB", (limit.pixels, limit.pixels))
-            upright = flat(ImageOps.exif_transpose(image))
-            upright.thumbnail((limit.pixels, limit.pixels), Image.Resampling.LANCZOS, reducing_gap=3.0)
-            return _compressed(upright, picture.media, limit)
+            seen = plain(upright(image))
+            seen.thumbnail((limit.pixels, limit.pixels), Image.Resampling.LANCZOS, reducing_gap=3.0)
+            return _compressed(seen, picture.media, limit)
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
         where = picture.source if isinstance(picture.source, Path) else None
         raise InputError(f"the picture {picture.digest[:12]} cannot be scaled ({error})", path=where) from error
 
 
-def flat(image: Image) -> Image:
-    """In three colours; what is transparent becomes white, as on a page."""
-    from PIL import Image as Images
-
-    if image.mode in {"RGBA", "LA", "PA"} or "transparency" in image.info:
-        over = image.convert("RGBA")
-        return Images.alpha_composite(Images.new("RGBA", over.size, "white"), over).convert("RGB")
-    return image if image.mode in {"RGB", "L"} else image.convert("RGB")
+def plain(image: Image) -> Image:
+    """In three colours or in greys, of eight bits; what is transparent becomes white, as on a page."""
+    return image if image.mode in {"RGB", "L"} and not transparent(image) else flat(image)
 
 
 def _compressed(image: Image, media: str, limit: Limit) -> tuple[str, bytes]:

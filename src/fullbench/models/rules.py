@@ -14,11 +14,13 @@ from typing import Literal
 from fullbench.core.ballots import LETTERS
 from fullbench.core.hearings import Hearing
 from fullbench.models.tools.colours import colours_named
-from fullbench.models.tools.fit import said, shown, words_in
+from fullbench.models.tools.fit import Weights, said, shown, words_in
 from fullbench.models.tools.notes import LINES, Notes
 from fullbench.models.tools.words import count_of, counted, labels_named, listed, numbers_in, plural
 
 Kind = Literal["count", "whether", "writing", "colours", "things"]
+WEIGHTS = Weights(thing=1.0, colour=0.3)
+"""What a thing and a colour count beside a word when an answer's understanding is rated."""
 MARGIN = 0.05
 """Answers whose worth differs by less than this tie."""
 UNKNOWN = "I cannot tell from what I know of the picture."
@@ -64,13 +66,13 @@ def solve(query: Query, notes: Notes) -> Answer | None:
         return None if notes.text is None else notes.text[:LINES]
     if query.kind == "colours":
         return None if notes.colours is None else tuple(notes.main_colours)
-    if notes.objects is None:
-        return None
     if query.kind == "count":
-        return notes.counts.get(query.labels[0], 0)
+        return None if notes.objects is None else notes.counts.get(query.labels[0], 0)
+    if notes.seen is None:
+        return None
     if query.kind == "whether":
-        return all(label in notes.counts for label in query.labels)
-    return tuple(notes.counts)
+        return all(label in notes.seen for label in query.labels)
+    return tuple(notes.counts or notes.seen)
 
 
 def say(query: Query, answer: Answer | None) -> str:
@@ -100,16 +102,15 @@ def answered(question: str, notes: Notes) -> str:
 
 def asked(notes: Notes, rng: random.Random) -> str:
     """A question whose answer the notes hold; where there are none, the plainest one."""
-    counts = notes.counts
-    questions = [f"How many {plural(label)} are there in the picture?" for label in counts]
-    questions += [f"Is there {counted(label, 1)} in the picture?" for label in counts]
+    questions = [f"How many {plural(label)} are there in the picture?" for label in notes.counts]
+    questions += [f"Is there {counted(label, 1)} in the picture?" for label in notes.counts or notes.seen or ()]
     questions += ["What words are written in the picture?"] * min(3, len(notes.text or ()))
     questions += ["Which colours are spread widest in the picture?"] if notes.colours else []
     return rng.choice(questions) if questions else "What things are there in the picture?"
 
 
-def worth(query: Query, known: Answer, text: str) -> float:
-    """From 0 to 1: how far an answer agrees with what is known."""
+def worth(query: Query, known: Answer, text: str, *, some: bool = False) -> float:
+    """From 0 to 1: how far an answer agrees with what is known, which may be `some` of the colours and not all."""
     if query.kind == "count":
         numbers = numbers_in(text)
         given = count_of(text, query.labels[0])
@@ -121,6 +122,8 @@ def worth(query: Query, known: Answer, text: str) -> float:
         read = {word for line in mine for word in words_in(line)}
         return len(read & words_in(text)) / len(read) if read else float(_NO.search(text) is not None)
     named = colours_named(text) if query.kind == "colours" else set(labels_named(text))
+    if some and mine:
+        return len(mine & named) / len(mine)
     return 2 * len(mine & named) / (len(mine) + len(named)) if mine or named else 1.0
 
 
@@ -129,8 +132,8 @@ def understanding(notes: Notes, text: str) -> float:
 
     What no tool looked for counts neither way.
     """
-    there, told = shown(notes), said(text)
-    looked = {"thing": notes.objects is not None, "colour": notes.colours is not None}
+    there, told = shown(notes, WEIGHTS), said(text, WEIGHTS)
+    looked = {"thing": notes.seen is not None, "colour": notes.colours is not None and not notes.some_colours}
     right = sum(weight for key, weight in there.items() if key in told)
     wrong = sum(weight for key, weight in told.items() if looked.get(key[0]) and key not in there)
     return max(-1.0, (right - wrong) / sum(there.values())) if there else 0.0
@@ -157,7 +160,8 @@ def ruled(hearing: Hearing, notes: Notes) -> str:
     if hearing.by_understanding:
         worths = [understanding(notes, answer) for answer in hearing.answers]
     else:
-        worths = [0.0 if known is None else worth(query, known, answer) for answer in hearing.answers]
+        some = query.kind == "colours" and notes.some_colours
+        worths = [0.0 if known is None else worth(query, known, answer, some=some) for answer in hearing.answers]
     best = max(worths)
     close = [place for place, each in enumerate(worths) if each > best - MARGIN]
     if len(close) > 1:

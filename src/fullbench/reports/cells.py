@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
+import re
 import unicodedata
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from fullbench.core.cases import FAULTS
 from fullbench.core.results import Cell, EstimateLike, Table
-from fullbench.stats.estimates import Undefined
+from fullbench.stats.estimates import Estimate, Undefined
 
 Figure = TypeVar("Figure")
 EMPTY = "-"
+_COUNT = re.compile(r"\b(over|of) \d+ (clusters|groups)\b")
+_NAMED = 3
 
 
 class Gaps:
@@ -39,7 +42,20 @@ class Gaps:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        return tuple(f"{EMPTY} for {', '.join(places)}: {reason}" for reason, places in self._where.items())
+        """A sentence for each reason; of many places the first few are named."""
+        return tuple(f"{EMPTY} for {_listed(places)}: {reason}" for reason, places in self._where.items())
+
+
+def _listed(places: Sequence[str]) -> str:
+    """
+    >>> _listed(["a", "b"]), _listed(list("abcdef"))
+    ('a; b', 'a; b; c and 3 more')
+    """
+    return (
+        "; ".join(places)
+        if len(places) <= _NAMED + 1
+        else f"{'; '.join(places[:_NAMED])} and {len(places) - _NAMED} more"
+    )
 
 
 def plain(text: str) -> str:
@@ -115,10 +131,27 @@ def is_fault(column: str, cell: Cell) -> bool:
     return value is not None and value > 0 and column.lower() in {*FAULTS, "faults"}
 
 
+def notes(table: Table) -> list[str]:
+    """The notes of a table, and how its intervals were made where its cells know.
+
+    >>> from fullbench.stats.estimates import Estimate
+    >>> cell = Estimate(0.5, 0.4, 0.6, 90, method="percentile bootstrap over 30 clusters, 1000 resamples")
+    >>> notes(Table("t", "T", ("a",), ((cell,), (None,))))
+    ['Intervals (95 %): percentile bootstrap over clusters, 1000 resamples.']
+    """
+    kinds: dict[float, dict[str, None]] = {}
+    for cell in (cell for row in table.rows for cell in row):
+        if isinstance(cell, Estimate) and cell.method:
+            kinds.setdefault(cell.level, {})[_COUNT.sub(r"\1 \2", cell.method)] = None
+    made = [f"Intervals ({100 * level:g} %): {'; '.join(found)}." for level, found in kinds.items()]
+    return [*table.notes, *made]
+
+
 def with_n(table: Table) -> tuple[list[str], list[list[str]]]:
     """Columns and shown cells, with the number of observations beside the intervals.
 
-    One column `n` where all estimates of each row share it and the table has no such column; else `n=` in each cell.
+    One column `n` where all estimates of each row share it and the table has no such column; else `n=` in each cell
+    whose number is not the row's own `n`.
     """
     places = [decimals(table.column(name)) for name in table.columns]
     rows = [[show(cell, place) for cell, place in zip(row, places, strict=True)] for row in table.rows]
@@ -132,7 +165,8 @@ def with_n(table: Table) -> tuple[list[str], list[list[str]]]:
         tails = [str(next(iter(found))) if found else EMPTY for found in counts]
         return [*columns, "n"], [[*row, tail] for row, tail in zip(rows, tails, strict=True)]
     for row, cells in zip(rows, table.rows, strict=True):
+        own = cells[columns.index("n")] if "n" in columns else None
         for place, cell in enumerate(cells):
-            if isinstance(cell, EstimateLike):
+            if isinstance(cell, EstimateLike) and cell.n != own:
                 row[place] += f" n={cell.n}"
     return columns, rows

@@ -15,13 +15,14 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fullbench import pixels
 from fullbench.core.cases import Usage, Verdict
 from fullbench.core.errors import MissingExtra
 from fullbench.core.items import Item, Response
 from fullbench.core.pictures import Picture
 from fullbench.core.results import EstimateLike, Table
 from fullbench.reports import charts
-from fullbench.reports.cells import decimals, is_fault, numeric, show, sort_value
+from fullbench.reports.cells import decimals, is_fault, notes, numeric, show, sort_value
 from fullbench.reports.charts import Chart
 from fullbench.reports.drawing import GRID, INK, MUTED
 
@@ -88,6 +89,10 @@ class _Grid:
     source: list[tuple[str, str]]
 
     @property
+    def notes(self) -> list[str]:
+        return notes(self.table)
+
+    @property
     def folded(self) -> bool:
         """A long table folds when its chart already shows it."""
         return self.chart is not None and len(self.rows) > _LONG
@@ -139,18 +144,19 @@ def thumbnail(picture: Picture, *, size: int = THUMBNAIL, veiled: bool = False) 
 def shrunk(picture: Picture, *, size: int, veiled: bool = False) -> bytes | None:
     """The picture as WebP, no side longer than `size`; None when it cannot be decoded.
 
-    A veiled one is eight by eight pixels made large: it holds colours, and nothing that could be made out.
+    A veiled one holds colours, and nothing that could be made out.
     """
-    from PIL import Image, UnidentifiedImageError
+    from PIL import Image
 
     try:
         with Image.open(io.BytesIO(picture.data())) as image:
             image.draft("RGB", (size, size))
-            small = image.convert("RGBA" if "A" in image.getbands() or "transparency" in image.info else "RGB")
+            seen = pixels.eight_bits(pixels.upright(image))
+            small = seen.convert("RGBA" if pixels.transparent(seen) else "RGB")
             small.thumbnail((size, size))
             if veiled:
-                small = small.resize((8, 8), Image.Resampling.BOX).resize(small.size, Image.Resampling.BICUBIC)
-    except (UnidentifiedImageError, OSError, ValueError, Image.DecompressionBombError):
+                small = pixels.veiled(small)
+    except (OSError, SyntaxError, ValueError, EOFError, Image.DecompressionBombError):
         return None
     out = io.BytesIO()
     small.save(out, "WEBP", quality=80)

@@ -5,7 +5,8 @@ Each is a pure function of the record. A leaderboard belongs to one judge: verdi
 
 from __future__ import annotations
 
-from collections import defaultdict
+import re
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -32,7 +33,7 @@ def tables(record: Record, *, against: str | None = None, seed: int = 0) -> list
     made = [leaderboard(record, judge, seed=seed) for judge in record.judges]
     if other is not None:
         made += agreement(record, other, seed=seed)
-    made += [orders(record), *repeats.tables(record, seed=seed), faults(record), costs(record)]
+    made += [orders(record), *repeats.tables(record, seed=seed), faults(record), reasons(record), costs(record)]
     return [table for table in made if table.rows]
 
 
@@ -154,6 +155,25 @@ def _named(verdict: Verdict) -> str:
 def faults(record: Record) -> Table:
     """What each judge did not rule on, and why."""
     return fault_table(record.faults())
+
+
+_MOST_REASONS = 20
+
+
+def reasons(record: Record) -> Table:
+    """Why judges recused themselves. Reasons that differ by a number alone are one, told by its first."""
+    first: dict[tuple[str, str], str] = {}
+    counts: Counter[tuple[str, str]] = Counter()
+    for verdict in record.where(fault="recused"):
+        key = verdict.judge, re.sub(r"[-+]?\d[\d.,e+-]*|[\da-f]{8,}", "#", verdict.text)
+        first.setdefault(key, verdict.text or "it did not say")
+        counts[key] += 1
+    rows: list[list[Cell]] = [
+        [judge, first[judge, reason], count] for (judge, reason), count in counts.most_common(_MOST_REASONS)
+    ]
+    left = sum(counts.values()) - sum(count for _, count in counts.most_common(_MOST_REASONS))
+    notes = [f"{left} recusals for other reasons are not shown."] if left else []
+    return Table("reasons", "Why judges recused themselves", ("judge", "why", "verdicts"), rows, notes)
 
 
 def fault_table(found: Mapping[str, Mapping[str, int]]) -> Table:

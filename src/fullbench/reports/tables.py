@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from fullbench.core.errors import InputError
 from fullbench.core.results import Cell, EstimateLike, Table
-from fullbench.reports.cells import is_fault, numeric, with_n
+from fullbench.reports.cells import is_fault, notes, numeric, with_n
 from fullbench.reports.files import write_file
 from fullbench.stats.estimates import Estimate
 
@@ -185,5 +185,6 @@ def _markdown(table: Table) -> str:
             for place, text in enumerate(fields)
         ]
         lines.append("| " + " | ".join(fields) + " |")
-    lines += ["", *(f"- {note.translate(_MARKS)}" for note in table.notes)] if table.notes else []
+    below = notes(table)
+    lines += ["", *(f"- {note.translate(_MARKS)}" for note in below)] if below else []
     return "\n".join(lines) + "\n"

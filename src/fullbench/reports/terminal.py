@@ -13,14 +13,14 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from fullbench.core.results import Table
-from fullbench.reports.cells import is_fault, numeric, plain, with_n
+from fullbench.reports.cells import is_fault, notes, numeric, plain, with_n
 
 _GAP = 3
 _WORDS = 28
 
 
 def text(table: Table, *, width: int = 100, color: bool = False) -> str:
-    """The table as lines. Too wide for the terminal, it is shown in parts, each with the first column again."""
+    """The table as lines. Too wide for the terminal, it is shown in parts, each with the columns that name a row."""
     out = io.StringIO()
     colors: Literal["standard"] | None = "standard" if color else None
     console = Console(
@@ -29,7 +29,7 @@ def text(table: Table, *, width: int = 100, color: bool = False) -> str:
     console.print(Text(plain(table.title), style="bold"))
     for part in _parts(table, width):
         console.print(part)
-    for note in table.notes:
+    for note in notes(table):
         console.print(Text(plain(note), style="dim"))
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
 
@@ -42,14 +42,27 @@ def _parts(table: Table, width: int) -> Iterator[RenderableType]:
     if max(needs) + first + _GAP > width and sum(needs) + _GAP * (len(needs) - 1) > width:
         yield _blocks(table)
         return
-    shown: list[int] = [0]
-    for place in range(1, len(columns)):
-        if len(shown) > 1 and sum(needs[i] + _GAP for i in shown) + needs[place] > width:
+    keys = _keys(table, needs, width)
+    shown = [*keys]
+    for place in range(len(keys), len(columns)):
+        if len(shown) > len(keys) and sum(needs[i] + _GAP for i in shown) + needs[place] > width:
             yield _grid(table, shown, needs)
             yield Text("")
-            shown = [0]
+            shown = [*keys]
         shown.append(place)
     yield _grid(table, shown, needs)
+
+
+def _keys(table: Table, needs: Sequence[int], width: int) -> list[int]:
+    """The columns that name a row and stand in every part: those of words that come first, as far as all others fit
+    beside them."""
+    keys = [0]
+    for place in range(1, len(table.columns) - 1):
+        beside = sum(needs[key] + _GAP for key in [*keys, place])
+        if numeric(table.column(table.columns[place])) or beside + max(needs[place + 1 :]) > width:
+            break
+        keys.append(place)
+    return keys
 
 
 def _need(table: Table, place: int, name: str, cells: Sequence[str]) -> int:

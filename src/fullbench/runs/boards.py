@@ -23,7 +23,7 @@ from fullbench.reports.matches import RULES, settle
 from fullbench.reports.standings import Settings, families, standings
 from fullbench.runs import plan, specs
 from fullbench.runs.answer import answer as answer_all
-from fullbench.runs.engines import Budget, Stop, Tally
+from fullbench.runs.engines import HERE, Budget, Engine, Stop, Tally
 from fullbench.runs.leaderboard import Board, Newcomer, Pool, Schedule, uniform
 from fullbench.runs.progress import watching
 from fullbench.stats.ties import Ties
@@ -80,8 +80,8 @@ class Ready:
     def newcomer(self, opponents: int, reference_matches: int, seed: int) -> Newcomer:
         return Newcomer(self.name, opponents, self.reference, reference_matches, seed)
 
-    def board(self, ledger: Ledger, chosen: Settings) -> Board:
-        return Board(self.pool, self.judge, ledger, replace(chosen, reference=self.reference))
+    def board(self, ledger: Ledger, chosen: Settings, engine: Engine = HERE) -> Board:
+        return Board(self.pool, self.judge, ledger, replace(chosen, reference=self.reference), engine)
 
     def total(self, newcomer: Newcomer) -> int:
         return sum(1 for _ in uniform(self.pool, newcomer))
@@ -106,7 +106,14 @@ class Ready:
 
 
 def prepare(
-    asked: Asked, ledger: Ledger, *, answer: bool, budget: float | None, stop: Stop, quiet: bool = False
+    asked: Asked,
+    ledger: Ledger,
+    *,
+    answer: bool,
+    budget: float | None,
+    stop: Stop,
+    engine: Engine = HERE,
+    quiet: bool = False,
 ) -> Ready:
     """Read the files, make the judge, and let the newcomer answer where it is a model."""
     bench = specs.benchmark(asked.benchmark)
@@ -122,7 +129,10 @@ def prepare(
         ready.purse = plan.purse(budget, ready.models)
     if contestant is not None and answer:
         with watching("answers", [name], len(items), quiet=quiet) as watch:
-            ready.tallies = answer_all([contestant], items, ledger, budget=ready.purse, stop=stop, watch=watch)
+            ready.tallies = answer_all(
+                [contestant], items, ledger, engine=engine, specs={name: asked.model}, budget=ready.purse, stop=stop,
+                watch=watch,
+            )  # fmt: skip
     if asked.predictions is not None:
         given += _read(bench, asked.predictions, items, asked.data, name)
     kept = ledger.responses(None, item_keys=[item.key for item in items])

@@ -18,7 +18,7 @@ from fullbench.core.results import Cell, Table
 from fullbench.judges.scorers.pictures import Unscorable, decode
 from fullbench.ledger.store import Ledger
 from fullbench.runs.answer import answer
-from fullbench.runs.engines import Budget, Stop, Tally
+from fullbench.runs.engines import HERE, Budget, Engine, Stop, Tally
 from fullbench.runs.progress import watching
 
 SAME = "the same file"
@@ -78,17 +78,19 @@ def rewrite(
     *,
     count: int = building.REWRITES,
     language: Language | None = None,
+    engine: Engine = HERE,
+    specs: Mapping[str, str] | None = None,
     budget: Budget | None = None,
     stop: Stop | None = None,
     quiet: bool = False,
 ) -> Rewritten:
     """Let models reword the question of every single-turn item; what the ledger holds already is not asked again.
 
-    What comes back waits for people: see `building.confirm`.
+    What comes back waits for people: see `building.confirm`. `engine` and `specs` are as for `answer`.
     """
     asked = building.requests(items, count, language)
     names = [model.name for model in models]
     with watching("rewordings", names, len(asked), quiet=quiet) as watch:
-        tallies = answer(models, asked, ledger, budget=budget, stop=stop, watch=watch)
+        tallies = answer(models, asked, ledger, engine=engine, specs=specs, budget=budget, stop=stop, watch=watch)
     replies = list(ledger.responses(names, item_keys=[item.key for item in asked])) if asked else []
     return Rewritten(building.reworded(items, replies, count), tallies)

@@ -15,6 +15,7 @@ from fullbench.core.files import read_items, read_responses, read_verdicts
 from fullbench.core.items import Item, Response
 from fullbench.core.models import Judge, Model
 from fullbench.core.record import Record
+from fullbench.core.reproduced import Brought, Recorded
 from fullbench.core.results import Table
 from fullbench.ledger.store import Ledger
 from fullbench.runs import plan, specs
@@ -48,9 +49,10 @@ class Conductor:
         for spec in study.ballots:
             ballot(spec)
         self.benchmark: Benchmark | None = specs.benchmark(study.benchmark) if study.benchmark else None
-        self.judges: list[Judge] = [specs.judge(spec) for spec in study.judges]
+        worded = [specs.in_words_of(study.benchmark, spec) if study.benchmark else spec for spec in study.judges]
+        self.judges: list[Judge] = [specs.judge(spec) for spec in worded]
         self.contestants: list[Model] = [specs.contestant(spec) for spec in study.contestants]
-        judging = {judge.name: spec for judge, spec in zip(self.judges, study.judges, strict=True)}
+        judging = {judge.name: spec for judge, spec in zip(self.judges, worded, strict=True)}
         answering = {model.name: spec for model, spec in zip(self.contestants, study.contestants, strict=True)}
         self.specs: dict[str, str] = {**judging, **answering}
         if isinstance(self.benchmark, Staffed):
@@ -65,6 +67,18 @@ class Conductor:
         self.given: list[Response] = list(read_responses(study.responses, items=ids)) if study.responses else []
         form = study.ballots[0] if len(study.ballots) == 1 else None
         self.labels: list[Verdict] = list(read_verdicts(study.labels, ballot=form)) if study.labels else []
+        self.odd: Sequence[Table] = ()
+        if not (study.responses or self.contestants) and isinstance(self.benchmark, Recorded):
+            self._bring(self.benchmark.bring(study.data), ids)
+
+    def _bring(self, brought: Brought, items: set[str]) -> None:
+        """Take the responses that the benchmark brings, and people's labels where the study names none."""
+        from fullbench.reports.judging import PEOPLE
+
+        self.given = [response for response in brought.record.responses.values() if response.item in items]
+        self.odd = brought.tables
+        if self.study.labels is None:
+            self.labels = [label for label in brought.record.where(judge=PEOPLE) if label.item in items]
 
     def _items(self) -> Iterator[Item]:
         if self.benchmark is not None:
@@ -221,7 +235,7 @@ class Conductor:
 
     def tables(self, record: Record) -> Sequence[Table]:
         if self.benchmark is not None:
-            return self.benchmark.tables(record)
+            return [*self.benchmark.tables(record), *self.odd]
         from fullbench.reports.standard import tables
 
         return tables(record, seed=self.study.seed)

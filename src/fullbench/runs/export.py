@@ -16,7 +16,7 @@ benchmark = {benchmark}
 data = "items.jsonl"
 responses = "responses.jsonl"
 labels = "labels.jsonl"
-judges = ["length", "chance"]
+judges = ["{judge}", "chance"]
 trials = 1
 ledger = "study.ledger"
 report = "report.html"
@@ -50,6 +50,11 @@ def export(record: Record, folder: Path, *, benchmark: str, people: str = "human
     if reviews := [verdict for verdict in record if verdict.judge == people and verdict.item in heard]:
         counts["reviews"] = write_verdicts(folder / "reviews.jsonl", reviews)
     with replacing(folder / "study.toml") as part:
-        named = _STUDY.format(name=json.dumps(folder.name), benchmark=json.dumps(benchmark))
+        drawn = any(response.pictures and not response.text for response in record.responses.values())
+        named = _STUDY.format(
+            name=json.dumps(folder.name),
+            benchmark=json.dumps(benchmark),
+            judge="picture:sharpness" if drawn else "length",
+        )
         part.write_text(named, encoding="utf-8")
     return counts

@@ -5,10 +5,9 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
-from itertools import combinations, islice
+from itertools import chain, combinations, groupby, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from fullbench.core.cases import FAULTS, Usage
 from fullbench.core.errors import InputError, MissingExtra
@@ -17,7 +16,8 @@ from fullbench.ledger.database import database
 from fullbench.ledger.store import Ledger
 from fullbench.reports.cells import Gaps
 from fullbench.reports.standard import cost_table, fault_table
-from fullbench.stats.clusters import cluster_mean, cluster_share
+from fullbench.stats.clusters import PoissonBootstrap, cluster_mean, cluster_share
+from fullbench.stats.estimates import Estimate
 
 if TYPE_CHECKING:
     import duckdb
@@ -33,7 +33,7 @@ LOADING = (
     """CREATE TYPE people AS ENUM (
         SELECT DISTINCT unnest(from_json(contestants, '["VARCHAR"]')) AS name
         FROM (SELECT DISTINCT contestants FROM raw) ORDER BY 1)""",
-    "CREATE TABLE codes AS SELECT item, row_number() OVER () AS code FROM (SELECT DISTINCT item FROM raw)",
+    "CREATE TABLE codes AS SELECT item, row_number() OVER (ORDER BY item) AS code FROM (SELECT DISTINCT item FROM raw)",
     """CREATE TABLE verdicts AS SELECT judge::judges AS judge, code AS item, ballot::forms AS ballot,
         criterion::criteria AS criterion, trial::INT AS trial, fault,
         from_json(contestants, '["VARCHAR"]')::people[] AS names, marks::DOUBLE[] AS marks,
@@ -43,11 +43,12 @@ LOADING = (
 )
 """Verdicts with numbers for names: what is grouped and joined by is small, and a judge's rows lie together."""
 
-CLUSTERED = """
-WITH sums AS MATERIALIZED (SELECT {by}, item, sum(value) AS part, sum(size) AS size FROM ({rows}) GROUP BY ALL),
-     wholes AS (SELECT {by}, fsum(part) AS total, sum(size)::BIGINT AS n, count(*) AS clusters FROM sums GROUP BY ALL)
-SELECT {by}, any_value(total), any_value(n), any_value(clusters), fsum(pow(part - total / n * sums.size, 2))
-FROM sums JOIN wholes USING ({by}) GROUP BY {by} ORDER BY {by}
+SUMS = "SELECT {by}, item, sum(value) AS part, sum(size) AS size FROM ({rows}) GROUP BY ALL"
+CLUSTERED = f"""
+WITH sums AS MATERIALIZED ({SUMS}),
+     wholes AS (SELECT {{by}}, fsum(part) AS total, sum(size)::BIGINT AS n, count(*) AS clusters FROM sums GROUP BY ALL)
+SELECT {{by}}, any_value(total), any_value(n), any_value(clusters), fsum(pow(part - total / n * sums.size, 2))
+FROM sums JOIN wholes USING ({{by}}) GROUP BY {{by}} ORDER BY {{by}}
 """
 """For each group the sum, the number, the clusters (items), and the squares of `stats.clusters`."""
 
@@ -84,8 +85,11 @@ FROM ruled a JOIN ruled b USING (item, criterion, ballot, names) WHERE a.judge =
 
 
 @contextmanager
-def lake(source: str, *, memory: str = "1GB") -> Iterator[Lake]:
-    """The verdicts of a ledger, or of a Parquet file that was exported from one, in a file that goes away after."""
+def lake(source: str, *, memory: str = "1GB", resamples: int = 0, seed: int = 0) -> Iterator[Lake]:
+    """The verdicts of a ledger, or of a Parquet file that was exported from one, in a file that goes away after.
+
+    With `resamples`, intervals come from so many resamples of items, else from Student's t over items.
+    """
     try:
         import duckdb
     except ImportError as error:
@@ -97,7 +101,7 @@ def lake(source: str, *, memory: str = "1GB") -> Iterator[Lake]:
         try:
             with duckdb.connect(f"{folder}/lake.duckdb", config=settings) as connection:
                 connection.execute("SET enable_progress_bar = false")
-                yield Lake(connection, source)
+                yield Lake(connection, source, resamples, seed)
         except duckdb.OutOfMemoryException as error:
             raise InputError(f"{memory} of memory are too little for this; give more with --memory") from error
         except duckdb.Error as error:
@@ -108,8 +112,9 @@ def lake(source: str, *, memory: str = "1GB") -> Iterator[Lake]:
 class Lake:
     """Verdicts in DuckDB. Every table is computed there; what comes back has one row for each judge or contestant."""
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection, source: str) -> None:
+    def __init__(self, connection: duckdb.DuckDBPyConnection, source: str, resamples: int = 0, seed: int = 0) -> None:
         self._connection = connection
+        self._resamples, self._seed = resamples, seed
         self._contestants: list[list[Cell]] = []
         if Path(source).suffix == ".parquet":
             if not Path(source).exists():
@@ -182,31 +187,32 @@ class Lake:
         """The mean mark of each contestant by each judge, on each ballot that marks one response at a time."""
         gaps = Gaps()
         rows: list[list[Cell]] = [
-            [judge, form, who, gaps.cell(f"{judge}, {who}", partial(cluster_mean, *sums))]
+            [judge, form, who, gaps.cell(f"{judge}, {who}", made.mean)]
             for judge in self._judges()
-            for form, who, *sums in self._clustered("ballot, contestant", MARKS, judge=judge)
+            for (form, who), made in self._clustered("ballot, contestant", MARKS, judge=judge)
         ]
-        return Table("means", "Mean marks", ("judge", "ballot", "contestant", "mean"), rows, [_NOTE, *gaps.notes])
+        columns = ("judge", "ballot", "contestant", "mean")
+        return Table("means", "Mean marks", columns, rows, [*self._notes, *gaps.notes])
 
     def duels(self) -> Table:
         """The share of duels that each contestant won by each judge, ties as halves."""
         gaps = Gaps()
         rows: list[list[Cell]] = [
-            [judge, who, gaps.cell(f"{judge}, {who}", partial(cluster_share, *sums))]
+            [judge, who, gaps.cell(f"{judge}, {who}", made.share)]
             for judge in self._judges()
-            for who, *sums in self._clustered("contestant", DUELS, judge=judge)
+            for (who,), made in self._clustered("contestant", DUELS, judge=judge)
         ]
-        return Table("duels", "Duels won", ("judge", "contestant", "duels won"), rows, [_NOTE, *gaps.notes])
+        return Table("duels", "Duels won", ("judge", "contestant", "duels won"), rows, [*self._notes, *gaps.notes])
 
     def agreement(self) -> Table:
         """How often two judges rule alike on the same responses: the same mark, or the same winner."""
         gaps = Gaps()
         rows: list[list[Cell]] = []
         for judge, other in combinations(self._judges(), 2):
-            for shape, *sums in self._clustered("shape", MEETINGS, judge=judge, other=other):
-                same = gaps.cell(f"{judge} and {other}", partial(cluster_share, *sums))
+            for (shape,), made in self._clustered("shape", MEETINGS, judge=judge, other=other):
+                same = gaps.cell(f"{judge} and {other}", made.share)
                 rows.append([judge, other, shape, same, self._r(judge, other) if shape == "scores" else None])
-        notes = ["The same mark for scores, the same winner otherwise; r is Pearson's, for scores.", _NOTE]
+        notes = ["The same mark for scores, the same winner otherwise; r is Pearson's, for scores.", *self._notes]
         columns = ("judge", "other", "on", "same ruling", "r")
         return Table("between judges", "Agreement between judges", columns, rows, [*notes, *gaps.notes])
 
@@ -230,8 +236,50 @@ class Lake:
     def _rows(self, sql: str, **values: str) -> Iterator[tuple[Any, ...]]:
         yield from self._connection.execute(sql, values or None).fetchall()
 
-    def _clustered(self, by: str, rows: str, **values: str) -> Iterator[tuple[Any, ...]]:
-        return self._rows(CLUSTERED.format(by=by, rows=rows), **values)
+    @property
+    def _notes(self) -> list[str]:
+        return [] if self._resamples else [_NOTE]
+
+    def _clustered(self, by: str, rows: str, **values: str) -> Iterator[tuple[tuple[str, ...], _Clusters]]:
+        """The groups of some rows, each with what its interval is made from."""
+        if self._resamples:
+            yield from self._resampled(f"{SUMS.format(by=by, rows=rows)} ORDER BY {by}, item", values)
+            return
+        for *names, total, n, clusters, squares in self._rows(CLUSTERED.format(by=by, rows=rows), **values):
+            yield tuple(names), _Sums(total, n, clusters, squares)
+
+    def _resampled(self, sql: str, values: dict[str, str]) -> Iterator[tuple[tuple[str, ...], PoissonBootstrap]]:
+        """One pass over the sums of all clusters, a group after the other."""
+        cursor = self._connection.cursor().execute(sql, values)
+        rows = chain.from_iterable(iter(lambda: cursor.fetchmany(CHUNK), []))
+        for names, group in groupby(rows, key=lambda row: row[:-3]):
+            made = PoissonBootstrap(self._resamples, self._seed)
+            while some := list(islice(group, CHUNK)):
+                made.add([row[-2] for row in some], [row[-1] for row in some])
+            yield names, made
+
+
+class _Clusters(Protocol):
+    """What a figure with its interval is made from."""
+
+    def mean(self) -> Estimate: ...
+
+    def share(self) -> Estimate: ...
+
+
+class _Sums(NamedTuple):
+    """The sums of `stats.clusters`."""
+
+    total: float
+    n: int
+    clusters: int
+    squares: float
+
+    def mean(self) -> Estimate:
+        return cluster_mean(*self)
+
+    def share(self) -> Estimate:
+        return cluster_share(*self)
 
 
 def _shown(source: str) -> str:
@@ -239,4 +287,6 @@ def _shown(source: str) -> str:
     return source if Path(source).suffix == ".parquet" else database(source).place
 
 
-_NOTE = "Intervals are robust to several rows of one item (one pass, Student's t); `fullbench report` resamples items."
+_NOTE = (
+    "The rows of one item are a cluster (Student's t); --resamples 1000 resamples items, as `fullbench report` does."
+)

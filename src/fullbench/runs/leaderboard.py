@@ -25,7 +25,7 @@ from fullbench.judges.prompted import PromptedJudge
 from fullbench.ledger.store import Ledger
 from fullbench.reports.matches import Matches, settle
 from fullbench.reports.standings import Settings
-from fullbench.runs.engines import Budget, Stop, Tally, Watch
+from fullbench.runs.engines import HERE, Budget, Engine, Stop, Tally, Watch
 from fullbench.runs.hear import hear
 
 if TYPE_CHECKING:
@@ -137,6 +137,7 @@ class Board:
     judge: Judge
     ledger: Ledger
     settings: Settings = field(default_factory=Settings)
+    engine: Engine = HERE
 
     def record(self) -> Record:
         """The judge's verdicts on the pool's items, old and new."""
@@ -154,7 +155,9 @@ class Board:
         self, cases: Callable[[], Iterable[Case]], *, budget: Budget | None, stop: Stop, watch: Watch | None = None
     ) -> list[Tally]:
         """Hear what is due of some cases."""
-        return hear([self.judge], lambda _: cases(), self.ledger, budget=budget, stop=stop, watch=watch)
+        return hear(
+            [self.judge], lambda _: cases(), self.ledger, engine=self.engine, budget=budget, stop=stop, watch=watch
+        )
 
     def add(
         self,

@@ -15,7 +15,7 @@ from fullbench.benchmarks.upme.reviews import GAMMA, Gamma
 from fullbench.core.cases import Case, Orders, Usage
 from fullbench.core.errors import InputError
 from fullbench.core.items import Item, Response
-from fullbench.core.models import Judge, Model
+from fullbench.core.models import Judge, Model, takes_schemas
 from fullbench.core.pictures import SUFFIXES, Picture
 from fullbench.core.record import Record
 from fullbench.core.results import Cell, Table
@@ -23,7 +23,7 @@ from fullbench.judges.prompted import Mode, PromptedJudge
 from fullbench.ledger.store import Ledger
 from fullbench.runs import plan
 from fullbench.runs.answer import answer
-from fullbench.runs.engines import Budget, Stop, Tally
+from fullbench.runs.engines import HERE, Budget, Engine, Stop, Tally
 from fullbench.runs.hear import hear
 from fullbench.runs.progress import watching
 
@@ -87,6 +87,8 @@ class _Going:
     purse: Budget | None
     stop: Stop
     quiet: bool
+    engine: Engine
+    specs: Mapping[str, str]
 
 
 @dataclass(frozen=True)
@@ -95,7 +97,9 @@ class PeerReview:
 
     `reviews` asks for an even part of the full design. `families` (contestant to family) keeps reviewers from their own
     kin. `correlation` and `truth` are heard beside the reviewers: how well each answer fits its picture, and who is
-    right where that is known.
+    right where that is known. With `constrained` every reviewer whose server can hold it to a form of ruling is held to
+    it, and named so. With `best_first` the contestants are named in their true order, and the ranking is
+    compared with it.
     """
 
     contestants: Sequence[Model]
@@ -104,13 +108,17 @@ class PeerReview:
     families: Mapping[str, str] | None = None
     orders: Orders = "shuffled"
     mode: Mode = "analyze"
+    constrained: bool = False
     correlation: Judge | None = None
     gamma: Gamma = field(default_factory=lambda: GAMMA)
     truth: Judge | None = None
+    best_first: bool = False
     seed: int = 0
     slots: Sequence[design.Slot] = field(init=False)
 
     def __post_init__(self) -> None:
+        if self.constrained and not any(map(takes_schemas, self.contestants)):
+            raise InputError("no contestant can be held to a form of ruling: leave 'constrained' out")
         names = [model.name for model in self.contestants]
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
@@ -124,7 +132,8 @@ class PeerReview:
 
     def judge(self, model: Model) -> PromptedJudge:
         """A contestant as reviewer."""
-        return PromptedJudge(model, mode=self.mode, criteria=asking.CRITERIA)
+        held = self.constrained and takes_schemas(model)
+        return PromptedJudge(model, mode=self.mode, criteria=asking.CRITERIA, constrained=held)
 
     def plan(self) -> Table:
         """How many calls each contestant would be asked for at most, before any is made."""
@@ -145,10 +154,20 @@ class PeerReview:
         return plan.purse(budget, list(self.contestants)) if budget is not None else None
 
     def conduct(
-        self, ledger: Ledger, *, budget: float | None = None, stop: Stop | None = None, quiet: bool = False
+        self,
+        ledger: Ledger,
+        *,
+        engine: Engine = HERE,
+        specs: Mapping[str, str] | None = None,
+        budget: float | None = None,
+        stop: Stop | None = None,
+        quiet: bool = False,
     ) -> Reviewed:
-        """Write, answer, review, and look at the record. Stopped half-way, the same call goes on from there."""
-        going = _Going(ledger, self.ready(budget), stop or Stop(), quiet)
+        """Write, answer, review, and look at the record. Stopped half-way, the same call goes on from there.
+
+        `specs` gives the spec of contestants by their name, as for `answer`; reviewers are sent as they are.
+        """
+        going = _Going(ledger, self.ready(budget), stop or Stop(), quiet, engine, specs or {})
         steps: dict[str, list[Tally]] = {}
         steps["questions"] = self._ask("questions", self._writing(), going)
         items = self.questions(ledger)
@@ -165,7 +184,7 @@ class PeerReview:
             return []
         with watching(what, self.names, max(map(len, asked.values())), quiet=going.quiet) as watch:
             return answer(
-                self.contestants, lambda model: asked[model.name], going.ledger,
+                self.contestants, lambda model: asked[model.name], going.ledger, engine=going.engine, specs=going.specs,
                 budget=going.purse, stop=going.stop, watch=watch,
             )  # fmt: skip
 
@@ -226,7 +245,7 @@ class PeerReview:
         total = max(sum(1 for _ in self.docket(judge, items, responses)) for judge in judges)
         with watching("reviews", [judge.name for judge in judges], total, quiet=going.quiet) as watch:
             return hear(
-                judges, lambda judge: self.docket(judge, items, responses), going.ledger,
+                judges, lambda judge: self.docket(judge, items, responses), going.ledger, engine=going.engine,
                 budget=going.purse, stop=going.stop, watch=watch,
             )  # fmt: skip
 
@@ -242,7 +261,8 @@ class PeerReview:
         """Rankings, reviewers, convergence, ablations; nothing where no review was kept yet."""
         from fullbench.benchmarks.upme.tables import tables
 
-        return tables(record, gamma=self.gamma, seed=self.seed) if len(record) else []
+        known = self.names if self.best_first else None
+        return tables(record, gamma=self.gamma, seed=self.seed, best_first=known) if len(record) else []
 
     def _costs(self, steps: Mapping[str, Sequence[Tally]]) -> Table:
         rows: list[list[Cell]] = []

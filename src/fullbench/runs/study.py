@@ -25,7 +25,8 @@ class Study:
     Paths are taken from the folder of the file; `ledger` and `pictures` may be URLs.
 
     Either `benchmark` (with `data`, its released files, where it needs them) or `items`. Responses come from the file
-    `responses`, from the `contestants`, or from both. `labels` are people's verdicts. `engine` says where the asking is
+    `responses`, from the `contestants`, or from both; where neither is named, from a benchmark that brings some, with
+    people's labels. `labels` are people's verdicts. `engine` says where the asking is
     done: `here`, or on a Ray cluster (`ray`, `ray:auto`, `ray:HOST:PORT`). A benchmark that brings judges
     and contestants of its own, as the court does, is heard by these where the study names none.
     """

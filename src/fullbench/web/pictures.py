@@ -137,6 +137,15 @@ def picture_url(digest: str, tags: Any = None, *, size: int | None = None) -> st
     return f"/pictures/{digest}" + ("?" + "&".join(query) if query else "")
 
 
+def bare_url(digest: str, tags: Any = None, *, size: int | None = None) -> str:
+    """The address of a sensitive picture without its veil; empty for a picture that has none.
+
+    >>> bare_url("ab", {"sensitive": "yes"}), bare_url("ab")
+    ('/pictures/ab', '')
+    """
+    return picture_url(digest, size=size) if tags and tags.get(SENSITIVE) else ""
+
+
 @router.get("/pictures/{digest}")
 def picture(
     request: Request,

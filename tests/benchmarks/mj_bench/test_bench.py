@@ -70,11 +70,13 @@ def test_thresholds_fall_and_a_constant_judge_has_none():
     known = {(r.item, r.contestant): r for r in loaded.responses}
     record = sources.Record(tuple(verdicts), loaded.items, known)
     table = {table.name: table for table in mj_bench.tables(record)}
-    values = [row["right"].value for row in rows(table["thresholds"], judge="sharpness")]
-    assert values == sorted(values, reverse=True)
-    (constant,) = rows(table["thresholds"], judge="flat")
-    assert constant["right"] is None
-    assert any("constant" in note for note in table["thresholds"].notes)
+    for about in ("alignment", "quality", "safety"):
+        curve = table[f"thresholds {about}"]
+        values = [row["right"].value for row in rows(curve, judge="sharpness")]
+        assert values == sorted(values, reverse=True)
+        (constant,) = rows(curve, judge="flat")
+        assert constant["right"] is None
+        assert any("constant" in note for note in curve.notes)
     even = rows(table["evenness"], judge="flat", scores="as given")
     assert [row["GES by item"] for row in even] == [1.0]
     assert rows(table["evenness"], judge="flat", scores="stretched to 0..1")[0]["GES by item"] is None
@@ -92,7 +94,7 @@ def test_axes_are_shown_both_ways_and_a_biased_judge_is_found():
             verdicts.append(sources.Verdict.of(case, "unfair", (worth[races[digest]],)))
     known = {(r.item, r.contestant): r for r in loaded.responses}
     table = {t.name: t for t in mj_bench.tables(sources.Record(tuple(verdicts), loaded.items, known))}["axes"]
-    found = {(row["axis"], row["way"]): row for row in rows(table)}
+    found = {(row["axis"], row["way"]): row for row in rows(table, scores="stretched to 0..1")}
     assert found["age", "regrouped"]["GES"] == pytest.approx(1.0)
     assert found["race", "regrouped"]["ACC"] == 0
     assert found["race", "as the paper"]["GES"] == found["age", "as the paper"]["GES"]

@@ -12,19 +12,20 @@ from scipy import ndimage
 
 from fullbench.benchmarks.mj_bench.making.blur import convolved, defocus, disk, line, motion
 from fullbench.benchmarks.mj_bench.making.masks import Region, distort, mask
+from fullbench.benchmarks.mj_bench.making.pairs import pair, people, record
 from fullbench.benchmarks.mj_bench.making.pictures import (
     Made,
     encoded,
     fingerprint,
     keep,
     near_duplicates,
-    veiled,
     verify,
 )
 from fullbench.benchmarks.mj_bench.making.prompts import grid, sanitise
 from fullbench.core.errors import InputError
 from fullbench.core.pictures import Picture
 from fullbench.models.offline import OfflineModel
+from fullbench.pixels import veiled
 from tests.judges.scorers.making import texture
 
 
@@ -164,3 +165,21 @@ def test_a_veiled_picture_shows_no_shapes():
     assert fingerprint(hidden) != fingerprint(image)
     edges = [np.abs(np.diff(np.asarray(one.convert("L"), dtype=float))).mean() for one in (image, hidden)]
     assert edges[1] < edges[0] / 3
+
+
+def test_what_was_made_becomes_a_record_with_labels_groups_and_veils():
+    good, bad = encoded(texture(1)), encoded(texture(2))
+    shown = grid("{age} {race}", {"age": ["old", ""], "race": ["asian"]})
+    made = record([
+        pair("p", "a street", good, bad, perspective="safety", subset="nsfw", sensitive=True),
+        people("nurse", "a nurse", [(one, encoded(texture(3 + place))) for place, one in enumerate(shown)]),
+    ])  # fmt: skip
+    assert [(label.item, label.marks, label.criterion) for label in made] == [("p", (1.0, 0.0), "safety")]
+    assert made.responses["p", "rejected"].tags == {"sensitive": "yes"}
+    assert made.responses["p", "chosen"].tags == {}
+    assert made.responses["nurse", "asian"].tags == {"race": "asian"}
+    assert made.responses["nurse", "old asian"].tags == {"age": "old", "race": "asian"}
+    with pytest.raises(InputError, match="one of alignment, safety, quality, bias; found 'beauty'"):
+        pair("p", "a street", good, bad, perspective="beauty", subset="")
+    with pytest.raises(InputError, match="'p' occurs twice"):
+        record([pair("p", "x", good, bad, perspective="quality", subset="")] * 2)

@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 from fullbench.benchmarks.court.sample import sample
 from fullbench.benchmarks.upme.asking import correlations
-from fullbench.benchmarks.upme.correlation import ClipCorrelation, clip, windows
-from fullbench.benchmarks.upme.grounded import ColourCorrelation
+from fullbench.benchmarks.upme.correlation import ClipMeasure, Correlation, clip, windows
 from fullbench.core.errors import InputError
 from fullbench.core.items import Item, Response
 from fullbench.models.tools.colours import colour_shares, colours_named
 from fullbench.models.tools.toolbox import opened
+from fullbench.runs.correlations import correlation
 
 KNOWN = sample(7, 14)
 
@@ -54,7 +54,7 @@ def fit(judge, text, pictures=KNOWN[0].item.pictures):
 
 
 def test_a_short_answer_is_one_cosine_and_a_long_one_the_mean_of_five():
-    judge = ClipCorrelation(Words())
+    judge = Correlation(ClipMeasure(Words()))
     assert fit(judge, "fits").marks == (1.0,)
     assert fit(judge, "fits other").marks[0] == pytest.approx(0.5**0.5)
     long = "fits fits fits fits " + "other " * 4
@@ -64,9 +64,9 @@ def test_a_short_answer_is_one_cosine_and_a_long_one_the_mean_of_five():
 
 
 def test_nothing_to_compare_is_recused():
-    assert fit(ClipCorrelation(Words()), "").fault == "recused"
-    assert fit(ClipCorrelation(Words()), "fits", pictures=()).fault == "recused"
-    assert fit(ColourCorrelation(), "No hue is named here, nor is anything bored or predicted.").fault == "recused"
+    assert fit(Correlation(ClipMeasure(Words())), "").fault == "recused"
+    assert fit(Correlation(ClipMeasure(Words())), "fits", pictures=()).fault == "recused"
+    assert fit(correlation("colours"), "No hue is named here, nor is anything bored or predicted.").fault == "recused"
 
 
 @pytest.mark.parametrize("known", [one for one in KNOWN if one.scene.things], ids=lambda one: one.item.id)
@@ -79,7 +79,7 @@ def test_naming_what_is_there_fits_better_than_naming_what_is_not():
     known = next(one for one in KNOWN if one.scene.things)
     there = sorted({thing.colour for thing in known.scene.things})
     missing = sorted({"red", "orange", "yellow", "green", "blue", "purple"} - set(there))
-    judge = ColourCorrelation()
+    judge = correlation("colours")
     right, wrong = (
         fit(judge, f"I see {' and '.join(colours)}.", known.item.pictures).marks[0] for colours in (there, missing)
     )

@@ -17,8 +17,9 @@ from fullbench.benchmarks.upme.asking import (
     writing,
 )
 from fullbench.benchmarks.upme.biases import counted, longer, own_family
+from fullbench.benchmarks.upme.drawn import interval
 from fullbench.benchmarks.upme.reviews import GAMMA, Reviews, true_scores
-from fullbench.benchmarks.upme.tables import interval, tables
+from fullbench.benchmarks.upme.tables import tables
 from fullbench.core.cases import Case, Verdict
 from fullbench.core.errors import InputError
 from fullbench.core.items import Item, Response

@@ -120,7 +120,7 @@ def test_a_metric_prefers_what_is_nearer_to_the_reference_in_both_languages(made
     assert heard(made, Choice(), "one thing", "one thing").marks == (0.5, 0.5)
     assert heard(made, Score(1, 5), "three red circles").marks[0] >= 4
     assert heard(made, Choice(), "a", "b", reference=None).fault == "recused"
-    assert heard(made, Likert(("bad", "good")), "a").fault == "recused"
+    assert heard(made, Likert(("bad", "good")), "a", "three red circles").marks == (1.0, 2.0)
 
 
 def test_metrics_are_judges_by_name(tmp_path):

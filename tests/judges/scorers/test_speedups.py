@@ -5,14 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fullbench import Real
+from fullbench import Picture, Real
+from fullbench.core.errors import InputError
 from fullbench.judges.scorers import running
 from fullbench.judges.scorers.fused import fuse
 from fullbench.judges.scorers.hub import ContrastScorer
+from fullbench.judges.scorers.pictures import Unscorable, decode
 from fullbench.judges.scorers.recipe import Recipe
 from fullbench.judges.scorers.scorer import ScorerJudge
 from tests.judges.scorers import models
-from tests.judges.scorers.making import case, picture, texture
+from tests.judges.scorers.making import case, encoded, picture, texture
 
 pytestmark = pytest.mark.slow
 torch = models.torch
@@ -78,14 +80,89 @@ def test_pictures_decoded_on_the_card_score_as_pillows_do(clip):
         case(picture(image, kinds[n % 3]), ballot=Real(0, 10), prompt=f"a {('red', 'blue')[n % 2]} cat")
         for n, image in enumerate(images)
     ]
-    scores = [
-        [verdict.marks[0] for verdict in ScorerJudge(scorer, batch=8).hear(cases)]
-        for scorer in (
-            ContrastScorer(str(clip), span=(-1.0, 1.0), device="cpu"),
-            ContrastScorer(str(clip), span=(-1.0, 1.0)),
-            ContrastScorer(str(clip), span=(-1.0, 1.0), decoder="gpu"),
-        )
+    scorers = [
+        ContrastScorer(str(clip), span=(-1.0, 1.0), device="cpu"),
+        ContrastScorer(str(clip), span=(-1.0, 1.0), decoder="pillow"),
+        ContrastScorer(str(clip), span=(-1.0, 1.0)),
     ]
+    assert [scorer.settings.get("decoder") for scorer in scorers] == [None, None, "gpu"]
+    scores = [[verdict.marks[0] for verdict in ScorerJudge(scorer, batch=8).hear(cases)] for scorer in scorers]
     assert scores[1] == pytest.approx(scores[0], abs=0.05)
     assert scores[2] == pytest.approx(scores[0], abs=0.1)
     assert np.std(scores[0]) > 0.2
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
+def test_what_the_card_does_not_decode_goes_to_pillow_and_the_others_are_scored(clip):
+    good = encoded(texture(1, 256), "JPEG", quality=90)
+    middle = len(good) // 2
+    pictures = [
+        Picture.of(good),
+        Picture.of(good[:400] + good[-2:]),
+        Picture.of(encoded(texture(2, 256), "JPEG", progressive=True)),
+        Picture.of(good[:middle] + bytes(len(good) - middle - 2) + good[-2:]),
+        Picture.of(encoded(texture(3, 256).convert("L"), "JPEG")),
+        Picture.of(encoded(texture(4, 256).convert("CMYK"), "JPEG")),
+        Picture.of(good[:-2] + b"\xff\xc0\x00\x03" + good[-2:]),
+        Picture.of(encoded(texture(5, 256), "JPEG")),
+    ]
+    cases = [case(one, ballot=Real(0, 10), item=f"i{n}") for n, one in enumerate(pictures)]
+    by_card = list(ScorerJudge(ContrastScorer(str(clip), span=(-1.0, 1.0)), batch=8).hear(cases))
+    by_pillow = list(ScorerJudge(ContrastScorer(str(clip), span=(-1.0, 1.0), decoder="pillow"), batch=8).hear(cases))
+    for place in (0, 2, 4, 5, 7):
+        assert by_card[place].marks == pytest.approx(by_pillow[place].marks, abs=0.1)
+    assert all(one.marks or one.fault == "recused" for one in by_card)
+
+
+def test_a_file_that_turns_out_broken_costs_its_own_case_alone(clip, monkeypatch):
+    """The card's part is played by Pillow, so that the way from a failed batch to one recusal is walked anywhere."""
+
+    def decoded(files, recipe, _device, dtype):
+        images = [decode(Picture.of(one.numpy().tobytes())) for one in files]
+        if any(image.size == (40, 40) for image in images):
+            raise RuntimeError("this size is not decoded here")
+        return torch.stack(
+            [recipe.shrink(torch.from_numpy(np.array(one)).permute(2, 0, 1).to(dtype)) for one in images]
+        )
+
+    def refusing(files, *how):
+        try:
+            return decoded(files, *how)
+        except Unscorable as error:
+            raise RuntimeError("the card cannot decode this") from error
+
+    monkeypatch.setattr(running, "available", lambda: True)
+    monkeypatch.setattr(
+        running,
+        "plain_jpeg",
+        lambda one: torch.frombuffer(bytearray(one.data()), dtype=torch.uint8) if one.media == "image/jpeg" else None,
+    )
+    monkeypatch.setattr(running, "pixels", refusing)
+    whole = encoded(texture(1), "JPEG")
+    pictures = [
+        Picture.of(whole),
+        Picture.of(whole[:300]),
+        picture(texture(2)),
+        picture(texture(3).resize((40, 40)), "JPEG"),
+        Picture.of(encoded(texture(4), "JPEG")),
+    ]
+    cases = [case(one, ballot=Real(0, 10), item=f"i{n}") for n, one in enumerate(pictures)]
+    found = list(ScorerJudge(ContrastScorer(str(clip), span=(-1.0, 1.0), decoder="gpu"), batch=5).hear(cases))
+    plain = list(ScorerJudge(ContrastScorer(str(clip), span=(-1.0, 1.0), decoder="pillow"), batch=5).hear(cases))
+    assert [one.fault for one in found] == [None, "recused", None, None, None]
+    assert "cannot be decoded" in found[1].text
+    for one, two in zip(found, plain, strict=True):
+        assert one.fault == two.fault
+        if one.marks:
+            assert one.marks == pytest.approx(two.marks, abs=0.02)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
+def test_a_model_whose_pictures_the_card_cannot_prepare_takes_pillows(tmp_path):
+    source = str(models.siglip(tmp_path / "siglip"))
+    cases = [case(picture(texture(n), "JPEG"), ballot=Real(0, 10)) for n in range(4)]
+    found = ScorerJudge(ContrastScorer(source, "siglip", span=(-1.0, 1.0))).hear(cases)
+    plain = ScorerJudge(ContrastScorer(source, "siglip", span=(-1.0, 1.0), device="cpu")).hear(cases)
+    assert [one.marks[0] for one in found] == pytest.approx([one.marks[0] for one in plain], abs=0.05)
+    with pytest.raises(InputError, match="decoder=gpu needs"):
+        list(ScorerJudge(ContrastScorer(source, "siglip", span=(-1.0, 1.0), decoder="gpu")).hear(cases))

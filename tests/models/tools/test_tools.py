@@ -107,7 +107,9 @@ def test_a_cache_that_is_damaged_or_cannot_be_written_does_no_harm(tmp_path, mon
 def test_names_of_tools():
     assert Toolbox.named("none").name == "none"
     assert Toolbox.named("none").notes(blank((8, 8))) == Notes()
-    with pytest.raises(InputError, match=r"no tool 'smell'; known: objects, text, colours, and none"):
+    with pytest.raises(
+        InputError, match=r"no tool 'smell'; known: objects, text, colours, kinds, headline, colour, and none"
+    ):
         Toolbox.named("colours+smell")
     with pytest.raises(InputError, match="'colours' is named twice"):
         Toolbox.named("colours+colours")

@@ -74,20 +74,22 @@ def test_fine_tuning_has_trls_completion_only_loss(base, tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_a_preference_has_trls_dpo_loss(base, tmp_path):
+@pytest.mark.parametrize("anchor", [0.0, 0.5])
+def test_a_preference_has_trls_dpo_loss(base, tmp_path, anchor):
     settings = Settings(kind="dpo", batch=6, micro=6, source=200, target=20)
     model, words = loaded(base)
     examples = encode(Encoder(words, ASKING, 200, 20), scored(6), settings)
-    loop = Loop(model, Preference(0.1), examples, settings, words.pad_token_id)
+    loop = Loop(model, Preference(0.1, anchor), examples, settings, words.pad_token_id)
     examples = before(loop)
     with torch.no_grad():
         for one in model.parameters():
             one.mul_(1.05)
         model.eval()
         batch = collate(examples, [[place] for place in range(6)], packed=False, pad=words.pad_token_id)
-        ours = float(Preference(0.1).total(model, batch)) / 6
+        ours = float(Preference(0.1, anchor).total(model, batch)) / 6
     reference, _ = loaded(base)
-    config = trl.DPOConfig(**options(tmp_path), beta=0.1, max_length=220)
+    losses = {"loss_type": ["sigmoid", "sft"], "loss_weights": [1.0, anchor]} if anchor else {}
+    config = trl.DPOConfig(**options(tmp_path), beta=0.1, max_length=220, **losses)
     trainer = trl.DPOTrainer(
         model=model, ref_model=reference, args=config, processing_class=words,
         train_dataset=datasets.Dataset.from_list(rows(words, settings)),

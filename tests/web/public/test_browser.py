@@ -114,6 +114,25 @@ def all_listed(page) -> int:
     return total
 
 
+def test_a_sensitive_picture_comes_without_its_veil_only_when_asked_for(served, tab):
+    live, path = served
+    with Ledger(path, read_only=True) as ledger:
+        item = next(one for one in ledger.items() if one.tags.get("sensitive"))
+    fetched: list[str] = []
+    tab.on("request", lambda request: fetched.append(request.url))
+    tab.goto(f"{live.url}/verdicts?item={item.id}")
+    tab.locator(".case-link").first.click()
+    tab.wait_for_load_state("networkidle")
+    digest = item.pictures[0].digest
+    seen = [url for url in fetched if digest in url]
+    assert seen
+    assert all("veiled=1" in url for url in seen)
+    tab.locator("details.unveil summary").first.click()
+    expect(tab.locator("details.unveil img").first).to_be_visible()
+    tab.wait_for_load_state("networkidle")
+    assert any(digest in url and "veiled" not in url for url in fetched)
+
+
 def test_from_a_number_to_exactly_its_cases_and_to_the_pixels(served, tab, axe):
     live, _ = served
     ready(tab, live.url)

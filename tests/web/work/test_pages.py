@@ -92,6 +92,19 @@ def test_each_kind_is_shown_blind_filled_in_and_shown_again(app, annotator, kind
         )
 
 
+def test_a_sensitive_picture_is_veiled_and_can_be_asked_for(app, annotator):
+    """Who is to say which of two pictures is the safe one must be able to look at both."""
+    item = Item.ask("item-number", "a street")
+    plain, harsh = Picture.of(png((1, 2, 3))), Picture.of(png((3, 2, 1)))
+    responses = (Response(item.id, "a", (plain,)), Response(item.id, "b", (harsh,), {"sensitive": "yes"}))
+    made = study(app, "pair", [Content(item, responses)])
+    page = annotator.get(f"/work/{made.id}").text
+    assert f"/pictures/{harsh.digest}?veiled=1" in page
+    assert f'class="bare" href="/pictures/{harsh.digest}?size=960"' in page
+    assert page.count('class="unveil"') == 1
+    assert f"/pictures/{plain.digest}?veiled" not in page
+
+
 def test_the_forms_say_what_is_missing_and_keep_what_is_there(app, annotator):
     made = study(app, "agree")
     answer = vote(annotator, made, {"agree": "yes", "reason": "half a 句子"})

@@ -82,10 +82,7 @@ def _model(what: str, name: str, options: Mapping[str, str]) -> Model:
     if not name:
         raise InputError(f"{what!r} is made of a model: write {what}:KIND:NAME, such as {what}:openai:gpt-4o")
     spec = Spec.parse(name)
-    found = registry.load("models", spec.kind)(spec.name, options)
-    if not isinstance(found, Model):
-        raise InputError(f"the plugin of {name!r} made no model: it lacks one of name, settings, price, answer")
-    return found
+    return registry.model(Spec(spec.kind, spec.name, options), name)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from fullbench.benchmarks.align_mm import release
 from fullbench.core.cases import Verdict
-from fullbench.core.files import read_items, read_responses, read_verdicts
+from fullbench.core.files import own_items, read_items, read_responses, read_verdicts
 from fullbench.core.items import Item
 from fullbench.core.record import Record
 from fullbench.core.reproduced import Brought
@@ -19,11 +19,7 @@ def items(source: Path | None = None) -> Iterable[Item]:
         from fullbench.benchmarks.align_mm.sample import items as sampled
 
         return sampled()
-    if not source.is_dir():
-        return read_items(source)
-    if (source / "items.jsonl").exists():
-        return read_items(source / "items.jsonl")
-    return list(release.items(release.read_questions(source), source))
+    return own_items(source) or list(release.items(release.read_questions(source), source))
 
 
 def bring(source: Path | None = None) -> Brought:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -30,6 +31,11 @@ def wording() -> Template:
     return Template.parse(file.read_text(encoding="utf-8"), SLOTS, path="judge.txt")
 
 
+def words() -> Mapping[str, Any]:
+    """The wording and the rubrics, as `PromptedJudge` takes them."""
+    return {"template": wording(), "criteria": CRITERIA}
+
+
 def judge(model: Model, **manner: Any) -> PromptedJudge:
     """A model that judges pictures in this benchmark's wording; `manner` is what `PromptedJudge` takes."""
-    return PromptedJudge(model, **{"template": wording(), "criteria": CRITERIA, **manner})
+    return PromptedJudge(model, **{**words(), **manner})

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from fullbench.benchmarks.mj_bench.names import SCALE_BALLOTS as SCALES
 from fullbench.core.ballots import Choice, ballot
@@ -42,17 +42,23 @@ class MjBench:
 
         The criterion is the item's perspective.
         """
-        from fullbench.benchmarks.mj_bench.sources import perspective
+        from fullbench.benchmarks.mj_bench.making.pairs import criterion as about
 
         given = list(responses)
         by_criterion: dict[str, list[Item]] = {}
         for item in items:
-            by_criterion.setdefault(perspective(item), []).append(item)
+            by_criterion.setdefault(about(item), []).append(item)
         for criterion, mine in by_criterion.items():
             for spec in self.scales:
                 yield from panels(mine, given, ballot(spec), criterion=criterion, trials=trials)
             if criterion != "bias":
                 yield from panels(mine, given, Choice(), size=2, orders="both", criterion=criterion, trials=trials)
+
+    def wording(self) -> Mapping[str, Any]:
+        """A wording for judges of pictures, and a rubric for each perspective."""
+        from fullbench.benchmarks.mj_bench import asking
+
+        return asking.words()
 
     def tables(self, record: Record) -> Sequence[Table]:
         """Preferences with and without ties, thresholds, scales, orders, safety, evenness by axis, faults."""

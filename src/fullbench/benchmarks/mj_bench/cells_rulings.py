@@ -134,13 +134,17 @@ def _modes(release: Release) -> Iterator[Reproduced]:
 
 
 def _scales(release: Release) -> Iterator[Reproduced]:
-    """Table 5: the same judge on every scale. Judges of two pictures saw one at a time on 0 to 5 only."""
+    """Table 5: the same judge on every scale. Judges of two pictures saw one at a time on 0 to 5 only.
+
+    Where only the earlier prompt's file was released, it stands in.
+    """
     for judge in (*ONE_PICTURE, *TWO_PICTURES):
         for scale in SCALES:
-            source = BOTH if judge in TWO_PICTURES and scale != "number5" else ALONE
-            ruled = release.together(ALIGNMENT, Run("alignment", "", source.mode, scale, judge))
-            if ruled:
-                yield _share(f"vlm/Table 5/{judge}/{scale}", ruled, source)
+            usual = BOTH if judge in TWO_PICTURES and scale != "number5" else ALONE
+            for source in (usual, EARLIER):
+                if ruled := release.together(ALIGNMENT, Run("alignment", "", source.mode, scale, judge)):
+                    yield _share(f"vlm/Table 5/{judge}/{scale}", ruled, source)
+                    break
 
 
 def _hits(ruled: Sequence[Ruled], source: Source) -> int:

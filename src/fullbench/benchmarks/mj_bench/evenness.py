@@ -8,9 +8,10 @@ occupation, as a reader would expect.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from itertools import product
 from statistics import fmean
 
 import numpy as np
@@ -21,7 +22,7 @@ from fullbench.core.results import Cell, Table
 from fullbench.reports.cells import Gaps
 from fullbench.stats.arrays import Floats
 from fullbench.stats.estimates import Undefined
-from fullbench.stats.fairness import Evenness, by_group, counts_by, dispersion_score, gini_equality, near_pairs
+from fullbench.stats.fairness import Evenness, Grouped, by_group, counts_by, dispersion_score, gini_equality, near_pairs
 from fullbench.stats.preference import min_max
 
 FIGURES: Mapping[str, Evenness] = {"ACC": near_pairs, "NDS": dispersion_score, "GES": gini_equality}
@@ -60,81 +61,103 @@ def tables(record: Record) -> list[Table]:
 
 
 Found = Mapping[tuple[str, str], Scored]
-_FORMS: Mapping[str, Callable[[Floats], Floats]] = {"stretched to 0..1": min_max, "as given": np.asarray}
+Form = Callable[[Floats], Floats]
+_FORMS: Mapping[str, Form] = {"stretched to 0..1": min_max, "as given": np.asarray}
+
+
+class _LeftOut:
+    """Says which items do not define a figure, and so are not in its mean."""
+
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+
+    def of(self, where: str, grouped: Grouped) -> Grouped:
+        """The same figures; what is missing among them is noted."""
+        if grouped.values and grouped.missing:
+            item, reason = next(iter(grouped.missing.items()))
+            counted = f"{len(grouped.missing)} of {len(grouped.sizes)} items are left out"
+            self.notes.append(f"{where}: {counted}, such as {item!r}: {reason}.")
+        return grouped
 
 
 def overall(found: Found) -> Table:
     """Each item's figure, averaged over items and over rows, with and without normalising first."""
-    gaps = Gaps()
+    gaps, left_out = Gaps(), _LeftOut()
     rows: list[list[Cell]] = []
     for (judge, ballot), scored in found.items():
         for form, shape in _FORMS.items():
             cells: list[Cell] = []
             for name, figure in FIGURES.items():
                 where = f"{judge}, {ballot}, {form}, {name}"
-                cells += gaps.cell(where, partial(_averages, scored, shape, figure)) or (None, None)
+                cells += gaps.cell(where, partial(_averages, scored, shape, figure, left_out, where)) or (None, None)
             rows.append([judge, ballot, form, *cells, len(set(scored.items)), len(scored.scores)])
     names = [f"{name} {way}" for name in FIGURES for way in ("by item", "by row")]
     notes = (
-        "ACC: pairs within 0.1; NDS: one minus deviation over mean; GES: one minus Gini. The last two depend on where "
-        "zero lies, so the form of the scores is part of the figure.",
+        "ACC: pairs within 0.1, as given within 0.1 of the ballot's own unit; NDS: one minus deviation over mean; GES: "
+        "one minus Gini. The last two depend on where zero lies, so the form of the scores is part of the figure.",
+        *left_out.notes,
         *gaps.notes,
     )
     columns = ("judge", "ballot", "scores", *names, "items", "n")
     return Table("evenness", "How evenly people of one item are scored", columns, rows, notes)
 
 
-def _averages(scored: Scored, shape: Callable[[Floats], Floats], figure: Evenness) -> tuple[float, float]:
-    grouped = by_group(figure, shape(scored.scores), scored.items)
+def _averages(scored: Scored, shape: Form, figure: Evenness, left_out: _LeftOut, where: str) -> tuple[float, float]:
+    grouped = left_out.of(where, by_group(figure, shape(scored.scores), scored.items))
     return grouped.mean(), grouped.mean_over_rows()
 
 
-def by_axis(found: Found) -> Table:
-    """Each axis both ways, on scores stretched to 0..1."""
-    gaps = Gaps()
+def by_axis(judged: Found) -> Table:
+    """Each axis both ways, on scores in both forms."""
+    gaps, left_out = Gaps(), _LeftOut()
     rows: list[list[Cell]] = []
-    for (judge, ballot), scored in found.items():
-        for axis in AXES:
-            flagged = [bool(groups.get(axis)) for groups in scored.groups]
-            if not any(flagged):
+    for (judge, ballot), scored in judged.items():
+        for axis, (form, shape) in product(AXES, _FORMS.items()):
+            flagged = sum(bool(groups.get(axis)) for groups in scored.groups)
+            if not flagged:
                 continue
-            for way, compute in (("as the paper", _as_printed), ("regrouped", _regrouped)):
-                cells = [
-                    gaps.cell(f"{judge}, {axis}, {way}, {name}", partial(compute, scored, axis, figure))
-                    for name, figure in FIGURES.items()
-                ]
-                rows.append([judge, ballot, axis, way, *cells, sum(flagged)])
+            for way, grouping in _WAYS.items():
+                cells: list[Cell] = []
+                for name, figure in FIGURES.items():
+                    where = f"{judge}, {ballot}, {axis}, {form}, {way}, {name}"
+                    found = gaps.cell(where, partial(grouping, scored, shape, axis, figure))
+                    means = None if found is None else partial(left_out.of(where, found[0]).mean_over_rows, found[1])
+                    cells.append(None if means is None else gaps.cell(where, means))
+                rows.append([judge, ballot, axis, form, way, *cells, flagged])
     notes = (
         "As the paper: the items' figures averaged over the rows that carry the axis. Regrouped: within each item, the "
         "mean scores of the axis's groups compared with each other.",
+        *left_out.notes,
         *gaps.notes,
     )
-    columns = ("judge", "ballot", "axis", "way", *FIGURES, "n")
+    columns = ("judge", "ballot", "axis", "scores", "way", *FIGURES, "n")
     return Table("axes", "By demographic axis", columns, rows, notes)
 
 
-def _as_printed(scored: Scored, axis: str, figure: Evenness) -> float:
+Weighed = tuple[Grouped, Mapping[str, float]]
+"""The figure of each item, and how much each counts in the mean."""
+
+
+def _as_printed(scored: Scored, shape: Form, axis: str, figure: Evenness) -> Weighed:
+    """Every item as a whole, as often as it has rows that carry the axis."""
     flagged = np.array([bool(groups.get(axis)) for groups in scored.groups])
-    grouped = by_group(figure, min_max(scored.scores), scored.items)
-    return grouped.mean_over_rows(counts_by(scored.items, flagged))
+    return by_group(figure, shape(scored.scores), scored.items), counts_by(scored.items, flagged)
 
 
-def _regrouped(scored: Scored, axis: str, figure: Evenness) -> float:
-    means: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for item, score, groups in zip(scored.items, min_max(scored.scores), scored.groups, strict=True):
+def _regrouped(scored: Scored, shape: Form, axis: str, figure: Evenness) -> Weighed:
+    """The means of the axis's groups within every item that shows two of them or more; each item counts once."""
+    marks: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for item, score, groups in zip(scored.items, shape(scored.scores), scored.groups, strict=True):
         if value := groups.get(axis):
-            means[item][value].append(float(score))
-    return _mean_defined(figure, [[fmean(part) for part in by.values()] for by in means.values() if len(by) > 1])
+            marks[item][value].append(float(score))
+    several = [(item, fmean(part)) for item, by in marks.items() if len(by) > 1 for part in by.values()]
+    if not several:
+        raise Undefined("no item shows two groups of the axis")
+    names, values = zip(*several, strict=True)
+    return by_group(figure, values, names), dict.fromkeys(names, 1.0)
 
 
-def _mean_defined(figure: Evenness, parts: Sequence[Sequence[float]]) -> float:
-    """The mean over items that define the figure."""
-    values = []
-    for part in parts:
-        try:
-            values.append(figure(part))
-        except Undefined:
-            continue
-    if not values:
-        raise Undefined("no item shows two groups of the axis whose scores define the figure")
-    return fmean(values)
+_WAYS: Mapping[str, Callable[[Scored, Form, str, Evenness], Weighed]] = {
+    "as the paper": _as_printed,
+    "regrouped": _regrouped,
+}

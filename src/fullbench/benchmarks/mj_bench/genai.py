@@ -12,6 +12,7 @@ from pathlib import Path
 from statistics import fmean
 
 from fullbench.benchmarks.mj_bench.making_cells import share_cell
+from fullbench.benchmarks.mj_bench.published import printed
 from fullbench.benchmarks.mj_bench.sheets import found, one_of, rows
 from fullbench.core.reproduced import Reproduced
 
@@ -66,8 +67,9 @@ def cells(votes: Sequence[Vote]) -> Iterator[Reproduced]:
             rounded.append(round(100 * hits / len(mine), 2))
             yield share_cell(f"{task}/{judge}/accuracy", hits, len(mine), "results table of the repository")
             yield from _sides(f"{task}/{judge}", mine)
+        name = f"average/{judge}"
         mean = round(fmean(rounded), 6)
-        yield Reproduced(f"average/{judge}", mean, len(votes), source="results table of the repository")
+        yield Reproduced(name, mean, len(votes), paper=printed().get(name), source="results table of the repository")
 
 
 def _sides(name: str, mine: Sequence[tuple[str | None, str]]) -> Iterator[Reproduced]:

@@ -28,6 +28,7 @@ class Compared:
     judge: str
     way: str
     item: str
+    trial: int
     perspective: str
     subset: str
     chosen: float
@@ -39,20 +40,20 @@ def compared(record: Record, judge: str) -> list[Compared]:
     apart: dict[tuple[str, str, int], dict[str, float]] = defaultdict(dict)
     found: list[Compared] = []
 
-    def add(way: str, item: str, marks: dict[str, float]) -> None:
+    def add(way: str, item: str, trial: int, marks: dict[str, float]) -> None:
         tags = record.items[item].tags if item in record.items else {}
         about, subset = tags.get("perspective", ""), tags.get("subset", "")
-        found.append(Compared(judge, way, item, about, subset, marks[CHOSEN], marks[REJECTED]))
+        found.append(Compared(judge, way, item, trial, about, subset, marks[CHOSEN], marks[REJECTED]))
 
     for verdict in record.where(judge=judge, fault=None):
         marks = dict(zip(verdict.contestants, verdict.marks or (), strict=True))
         if len(marks) == 1:
             apart[verdict.ballot, verdict.item, verdict.trial] |= marks
         elif set(marks) == {CHOSEN, REJECTED}:
-            add(FIRST if verdict.contestants[0] == CHOSEN else SECOND, verdict.item, marks)
-    for (ballot, item, _), marks in apart.items():
+            add(FIRST if verdict.contestants[0] == CHOSEN else SECOND, verdict.item, verdict.trial, marks)
+    for (ballot, item, trial), marks in apart.items():
         if {CHOSEN, REJECTED} <= set(marks):
-            add(_NAMES.get(ballot, f"single {ballot}"), item, marks)
+            add(_NAMES.get(ballot, f"single {ballot}"), item, trial, marks)
     return found
 
 
@@ -62,8 +63,14 @@ def accuracy(pairs: Sequence[Compared], *, ties: Ties = "wrong") -> Estimate:
         [pair.chosen for pair in pairs],
         [pair.rejected for pair in pairs],
         ties=ties,
-        cluster=[pair.item for pair in pairs] if len({pair.item for pair in pairs}) < len(pairs) else None,
+        cluster=_clusters(pairs),
     )
+
+
+def _clusters(pairs: Sequence[Compared]) -> list[str] | None:
+    """The items of pairs, where some come more than once."""
+    items = [pair.item for pair in pairs]
+    return items if len(set(items)) < len(items) else None
 
 
 def tables(record: Record) -> list[Table]:
@@ -75,7 +82,7 @@ def tables(record: Record) -> list[Table]:
     made = [
         by_perspective(by_judge),
         by_subset(by_judge),
-        thresholds(by_judge),
+        *thresholds(by_judge),
         scales(by_judge),
         orders(by_judge),
         safety(by_judge),
@@ -144,30 +151,40 @@ def _means(parts: Sequence[tuple[str, Sequence[Compared]]]) -> list[Cell]:
     return means
 
 
-def thresholds(judged: Judged) -> Table:
-    """Accuracy over the margin that a win needs, on scores stretched to 0..1 over all of a judge's pairs."""
-    gaps = Gaps()
+def thresholds(judged: Judged) -> Iterator[Table]:
+    """Accuracy over the margin that a win needs, for each perspective, on scores stretched to 0..1 over its pairs."""
+    alone = {judge: [pair for pair in pairs if pair.way.startswith("single")] for judge, pairs in judged.items()}
+    for about in sorted({pair.perspective for pairs in alone.values() for pair in pairs}):
+        gaps = Gaps()
+        rows: list[list[Cell]] = []
+        for judge, all_pairs in alone.items():
+            ways = list(_groups([pair for pair in all_pairs if pair.perspective == about], "way"))
+            for (way,), pairs in ways:
+                name = judge if len(ways) == 1 else f"{judge}, {way}"
+                rows += _curve(gaps, name, way, pairs)
+        columns = ("judge", "way", "margin", "right", "right, no ties", "n")
+        hint = {"kind": "curves", "x": "margin", "value": "right", "label": "judge"}
+        notes = ("Scores are stretched to run from 0 to 1; a win needs more than the margin.", *gaps.notes)
+        title = f"Confidence: accuracy over tie thresholds, {about or 'all pairs'}"
+        yield Table(f"thresholds {about}".strip(), title, columns, rows, notes, chart=hint)
+
+
+def _curve(gaps: Gaps, judge: str, way: str, pairs: Sequence[Compared]) -> list[list[Cell]]:
+    """The rows of one judge asked one way; one row without figures where its scores are all equal."""
+    try:
+        both = normalised_pairs([pair.chosen for pair in pairs], [pair.rejected for pair in pairs])
+    except Undefined as reason:
+        gaps.cell(judge, partial(_raise, reason))
+        return [[judge, way, None, None, None, len(pairs)]]
+    compute = partial(preference_accuracy, *both, cluster=_clusters(pairs))
     rows: list[list[Cell]] = []
-    for judge, all_pairs in judged.items():
-        for (way,), pairs in _groups(all_pairs, "way"):
-            if not way.startswith("single"):
-                continue
-            try:
-                both = normalised_pairs([pair.chosen for pair in pairs], [pair.rejected for pair in pairs])
-            except Undefined as reason:
-                gaps.cell(f"{judge}, {way}", partial(_raise, reason))
-                rows.append([judge, way, None, None, None, len(pairs)])
-                continue
-            for margin in MARGINS:
-                figures = [
-                    gaps.cell(f"{judge} at {margin:g}", partial(preference_accuracy, *both, margin=margin, ties=ties))
-                    for ties in ("wrong", "left out")
-                ]
-                rows.append([judge, way, margin, *figures, len(pairs)])
-    columns = ("judge", "way", "margin", "right", "right, no ties", "n")
-    hint = {"kind": "curves", "x": "margin", "value": "right", "label": "judge"}
-    notes = ("Scores are stretched to run from 0 to 1; a win needs more than the margin.", *gaps.notes)
-    return Table("thresholds", "Confidence: accuracy over tie thresholds", columns, rows, notes, chart=hint)
+    for margin in MARGINS:
+        figures = [
+            gaps.cell(f"{judge} at {margin:g}", partial(compute, margin=margin, ties=ties))
+            for ties in ("wrong", "left out")
+        ]
+        rows.append([judge, way, margin, *figures, len(pairs)])
+    return rows
 
 
 def _raise(reason: Undefined) -> None:
@@ -204,17 +221,22 @@ def orders(judged: Judged) -> Table:
         cells = [gaps.cell(f"{judge}, {way}", partial(accuracy, mine)) if mine else None for way, mine in ways.items()]
         same = _consistent(ways[FIRST], ways[SECOND])
         rows.append([judge, *cells, same])
-    notes = ("Consistent: both orders give the same picture, or both tie.", *gaps.notes)
+    notes = (
+        "Consistent: both orders give the same picture, or both tie. The paper's pair-f and pair-r are the two orders.",
+        *gaps.notes,
+    )
     return Table("orders", "The order study", ("judge", usual, FIRST, SECOND, "consistent"), rows, notes)
 
 
 def _consistent(first: Sequence[Compared], second: Sequence[Compared]) -> Cell:
-    def leads(pairs: Sequence[Compared]) -> dict[str, float]:
-        return {pair.item: (pair.chosen > pair.rejected) - (pair.chosen < pair.rejected) for pair in pairs}
+    def leads(pairs: Sequence[Compared]) -> dict[tuple[str, int], float]:
+        return {
+            (pair.item, pair.trial): (pair.chosen > pair.rejected) - (pair.chosen < pair.rejected) for pair in pairs
+        }
 
     one, two = leads(first), leads(second)
     shared = one.keys() & two.keys()
-    return fmean(one[item] == two[item] for item in shared) if shared else None
+    return fmean(one[place] == two[place] for place in shared) if shared else None
 
 
 def safety(judged: Judged) -> Table:

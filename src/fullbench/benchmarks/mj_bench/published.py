@@ -1,4 +1,4 @@
-"""What the paper prints, by the name of our cell."""
+"""What MJ-Bench's paper and the results table of GenAI-Bench's repository (August 2024) print, by our cells' names."""
 
 from __future__ import annotations
 

@@ -10,15 +10,14 @@ import random
 from collections.abc import Callable, Iterator
 from functools import cache
 from itertools import product
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fullbench.benchmarks.mj_bench.making.blur import defocus, motion
 from fullbench.benchmarks.mj_bench.making.masks import Region, distort
+from fullbench.benchmarks.mj_bench.making.pairs import Asked, pair, people
 from fullbench.benchmarks.mj_bench.making.pictures import encoded
 from fullbench.benchmarks.mj_bench.making.prompts import grid
-from fullbench.benchmarks.mj_bench.names import CHOSEN, REJECTED, SENSITIVE
 from fullbench.core.items import Item, Response
-from fullbench.core.pictures import Picture
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -69,37 +68,35 @@ def sample() -> tuple[tuple[Item, ...], tuple[Response, ...]]:
     return tuple(item for item, _ in made), tuple(response for _, given in made for response in given)
 
 
-Made = tuple[Item, list[Response]]
+def _pair(name: str, prompt: str, better: Image, worse: Image, **about: Any) -> Asked:
+    return pair(name, prompt, encoded(better), encoded(worse), **about)
 
 
-def _pair(name: str, prompt: str, better: Image, worse: Image, **tags: str) -> Made:
-    veiled = {SENSITIVE: "yes"} if tags.pop("veil", "") else {}
-    responses = [
-        Response(name, CHOSEN, (Picture.of(encoded(better)),)),
-        Response(name, REJECTED, (Picture.of(encoded(worse)),), veiled),
-    ]
-    return Item.ask(name, prompt, tags={**tags, **veiled}), responses
-
-
-def _alignment() -> Iterator[Made]:
+def _alignment() -> Iterator[Asked]:
     for subset, scenes in _SCENES.items():
         for number, (prompt, right, wrong) in enumerate(scenes):
             name = f"alignment-{subset}-{number}"
             yield _pair(name, prompt, _scene(right, name), _scene(wrong, name), perspective="alignment", subset=subset)
 
 
-def _safety() -> Iterator[Made]:
+def _safety() -> Iterator[Asked]:
     for subset, number in product(("toxicity", "nsfw"), range(2)):
         name = f"safety-{subset}-{number}"
         scene = [("circle", "yellow", 24 + 20 * number, 24), ("square", "green", 60, 64)]
         plain = _scene(scene, name)
         signed = _scene([*scene, ("sign", "red", 48, 48)], name)
         yield _pair(
-            name, f"street scene number {number + 1}", plain, signed, perspective="safety", subset=subset, veil="yes"
+            name,
+            f"street scene number {number + 1}",
+            plain,
+            signed,
+            perspective="safety",
+            subset=subset,
+            sensitive=True,
         )
 
 
-def _quality() -> Iterator[Made]:
+def _quality() -> Iterator[Asked]:
     worse: dict[str, Callable[[Image], Image]] = {
         "defocused": lambda image: defocus(image, 3.0),
         "motion": lambda image: motion(image, 11, 30),
@@ -114,16 +111,15 @@ def _quality() -> Iterator[Made]:
         yield _pair(name, prompt, good, spoil(good), perspective="quality", subset=subset)
 
 
-def _bias() -> Iterator[Made]:
+def _bias() -> Iterator[Asked]:
     axes = {"age": ("young", "old"), "race": tuple(SKINS)}
     for work in OCCUPATIONS:
         name = f"bias-{work}"
-        responses = []
+        drawn = []
         for shown in grid("{age} {race}", axes):
             age = 70 if shown.groups["age"] == "old" else 25
-            picture = Picture.of(encoded(_face(shown.groups["race"], age, f"{name}/{shown.prompt}")))
-            responses.append(Response(name, shown.prompt, (picture,), dict(shown.groups)))
-        yield Item.ask(name, f"a portrait of a {work}", tags={"perspective": "bias", "subset": "occupation"}), responses
+            drawn.append((shown, encoded(_face(shown.groups["race"], age, f"{name}/{shown.prompt}"))))
+        yield people(name, f"a portrait of a {work}", drawn)
 
 
 def _turned(image: Image, hole: Image, _: str) -> Image:

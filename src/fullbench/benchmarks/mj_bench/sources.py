@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from fullbench.benchmarks.mj_bench.making.pairs import labels
 from fullbench.benchmarks.mj_bench.names import CHOSEN, PERSPECTIVES, REJECTED, SENSITIVE
 from fullbench.benchmarks.mj_bench.sample import sample
-from fullbench.core.ballots import Choice
-from fullbench.core.cases import Case, Verdict
+from fullbench.core.cases import Verdict
 from fullbench.core.errors import InputError
 from fullbench.core.files import read_items, read_responses, read_rows, read_verdicts
 from fullbench.core.items import Item, Response
@@ -27,7 +27,6 @@ from fullbench.core.results import Cell, Table
 from fullbench.judges.scorers.classical import MEASURES, measure
 from fullbench.judges.scorers.scorer import ScorerJudge
 
-PEOPLE = "human"
 _PROMPT = ("info", "caption", "prompt")
 _SUFFIXES = (".parquet", ".jsonl", ".jsonl.gz", ".csv", ".csv.gz")
 
@@ -42,17 +41,7 @@ class Loaded:
 
     def labels(self) -> Iterable[Verdict]:
         """People's choice for every pair that is whole."""
-        given = {(response.item, response.contestant): response for response in self.responses}
-        for name, item in self.items.items():
-            if (name, CHOSEN) in given and (name, REJECTED) in given:
-                case = Case(item, (given[name, CHOSEN], given[name, REJECTED]), Choice(), perspective(item))
-                yield Verdict.of(case, PEOPLE, (1.0, 0.0))
-
-
-def perspective(item: Item) -> str:
-    """What an item is about: the criterion its pictures are judged by."""
-    found = item.tags.get("perspective", "")
-    return {"artifacts": "quality"}.get(found, found) or "overall"
+        return labels(self.items, {(response.item, response.contestant): response for response in self.responses})
 
 
 def items(source: Path | None = None) -> Iterable[Item]:

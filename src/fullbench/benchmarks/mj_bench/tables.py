@@ -10,5 +10,6 @@ from fullbench.reports import standard
 
 def tables(record: Record) -> list[Table]:
     """All tables that the record has something for; who recused, refused or was unreadable comes last."""
-    made = [*preferences.tables(record), *evenness.tables(record), standard.faults(record), standard.costs(record)]
+    made = [*preferences.tables(record), *evenness.tables(record)]
+    made += [standard.faults(record), standard.reasons(record), standard.costs(record)]
     return [table for table in made if table.rows]

@@ -8,7 +8,7 @@ from pathlib import Path
 from fullbench.benchmarks.mllm_judge.record import released_items
 from fullbench.benchmarks.mllm_judge.release import Release
 from fullbench.core.cases import Verdict
-from fullbench.core.files import read_items, read_responses, read_verdicts
+from fullbench.core.files import own_items, read_items, read_responses, read_verdicts
 from fullbench.core.items import Item
 from fullbench.core.record import Record
 from fullbench.core.reproduced import Brought
@@ -21,11 +21,7 @@ def items(source: Path | None = None) -> Iterable[Item]:
     """Items of the sample, of a file, of a folder with `items.jsonl`, or of the release."""
     if source is None:
         return read_items(SAMPLE / "items.jsonl")
-    if not source.is_dir():
-        return read_items(source)
-    if (source / "items.jsonl").exists():
-        return read_items(source / "items.jsonl")
-    return released_items(Release.read(source).record)
+    return own_items(source) or released_items(Release.read(source).record)
 
 
 def bring(source: Path | None = None) -> Brought:

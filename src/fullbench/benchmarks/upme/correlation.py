@@ -1,16 +1,17 @@
-"""How well an answer fits its picture, by CLIP.
+"""How well an answer fits its picture: a judge of any measure, and the paper's measure, CLIP.
 
 CLIP reads a window of so many tokens. A longer answer is cut into five windows of that length whose beginnings lie
 evenly between its first token and the last one that leaves room, and its cosine is the mean over them: what is beside
 the point costs, however long the rest is.
 
-Where no CLIP can be had, see `grounded`.
+Where no CLIP can be had, tools that look at pictures bring a measure of their own: see `runs.correlations`.
 """
 
 from __future__ import annotations
 
 import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -53,8 +54,47 @@ class Encoder(Protocol):
     def text(self, tokens: Sequence[int]) -> Floats: ...
 
 
-class ClipCorrelation:
-    """The cosine of a picture and an answer, by the rule of windows. Recused where there is no picture, or no word."""
+class Measure(Protocol):
+    """How well a text fits a picture, as a number from -1 to 1; None where there is nothing to compare.
+
+    `name` is the identity: what changes a number changes it.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def settings(self) -> Mapping[str, Any]: ...
+
+    def fit(self, picture: Picture, text: str) -> float | None: ...
+
+
+@dataclass(frozen=True)
+class Correlation:
+    """A measure as a judge: it rules on answers to a picture. Recused where there is none, or nothing to compare."""
+
+    measure: Measure
+
+    @property
+    def name(self) -> str:
+        return self.measure.name
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        return self.measure.settings
+
+    def hear(self, cases: Iterable[Case]) -> Iterator[Verdict]:
+        for case in cases:
+            marks = [self._mark(case.item.pictures, response.text) for response in case.responses]
+            known = [mark for mark in marks if mark is not None]
+            yield Verdict.of(case, self.name, known if len(known) == len(marks) else "recused")
+
+    def _mark(self, pictures: Sequence[Picture], text: str) -> float | None:
+        return self.measure.fit(pictures[-1], text) if pictures else None
+
+
+class ClipMeasure:
+    """The cosine of a picture and a text, by the rule of windows. None where there is no word."""
 
     def __init__(self, encoder: Encoder) -> None:
         self._encoder = encoder
@@ -68,19 +108,13 @@ class ClipCorrelation:
     def settings(self) -> Mapping[str, Any]:
         return {"encoder": self._encoder.name, "window": self._encoder.window, "windows": WINDOWS}
 
-    def hear(self, cases: Iterable[Case]) -> Iterator[Verdict]:
-        for case in cases:
-            marks = [self._cosine(case.item.pictures, response.text) for response in case.responses]
-            known = [mark for mark in marks if mark is not None]
-            yield Verdict.of(case, self.name, known if len(known) == len(marks) else "recused")
-
-    def _cosine(self, pictures: Sequence[Picture], text: str) -> float | None:
+    def fit(self, picture: Picture, text: str) -> float | None:
         import numpy as np
 
         tokens = self._encoder.tokens(text)
-        if not pictures or not tokens:
+        if not tokens:
             return None
-        seen = self._seen(pictures[-1])
+        seen = self._seen(picture)
         size = self._encoder.window
         parts = [self._encoder.text(tokens[begin : begin + size]) for begin in windows(len(tokens), size)]
         cosines = [float(seen @ part / (np.linalg.norm(seen) * np.linalg.norm(part))) for part in parts]
@@ -150,6 +184,6 @@ def _vector(output: Any) -> Floats:
     return np.asarray(rows.detach().numpy()[0], dtype=np.float64)
 
 
-def clip(folder: str | Path) -> ClipCorrelation:
+def clip(folder: str | Path) -> Correlation:
     """The CLIP model in a folder, as a judge of correlation."""
-    return ClipCorrelation(TransformersClip(folder))
+    return Correlation(ClipMeasure(TransformersClip(folder)))

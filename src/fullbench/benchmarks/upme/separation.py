@@ -1,11 +1,16 @@
 """What a correlation is worth: does an answer fit the picture that it was given to better than other pictures?
 
-No label is needed, so that any correlation can be tried on one's own pictures and answers before it is believed.
+No label is needed, so that any correlation can be tried on one's own pictures and answers before it is believed. Where
+one of several is chosen that way, what it reaches on the pictures it was chosen on flatters it: `held_out` chooses on
+some pictures and looks at others.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from random import Random
 
 from fullbench.benchmarks.upme.asking import CORRELATION, COSINE
 from fullbench.core.cases import Case, Verdict
@@ -13,10 +18,43 @@ from fullbench.core.errors import InputError
 from fullbench.core.items import Item, Response
 from fullbench.core.models import Judge
 from fullbench.core.pictures import Picture
-from fullbench.stats.estimates import Estimate
+from fullbench.stats.estimates import Estimate, Undefined
 
 Given = tuple[Picture, str]
 """An answer beside the picture that it was given to."""
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One answer: the picture it was given to, and what came of comparing that with each other picture.
+
+    Own better than other is 1, equal 0.5. Pictures that the judge recused itself from are not there.
+    """
+
+    own: str
+    wins: Mapping[str, float]
+
+    def within(self, pictures: set[str]) -> list[float]:
+        """What came of the comparisons among these pictures."""
+        return [won for other, won in self.wins.items() if other in pictures] if self.own in pictures else []
+
+
+def compared(judge: Judge, given: Sequence[Given]) -> list[Compared]:
+    """Every answer, its own picture compared with every other one."""
+    pictures = list({picture.digest: picture for picture, _ in given}.values())
+    if len(pictures) < 2:
+        raise InputError(f"a correlation is tried on two pictures or more; found {len(pictures)}")
+    found = []
+    for picture, text in given:
+        marks = dict(_marks(judge, pictures, text))
+        mine = marks.pop(picture.digest, None)
+        wins = {} if mine is None else {other: _won(mine, mark) for other, mark in marks.items()}
+        found.append(Compared(picture.digest, wins))
+    return found
+
+
+def _won(mine: float, other: float) -> float:
+    return 1.0 if mine > other else 0.5 if mine == other else 0.0
 
 
 def separation(judge: Judge, given: Sequence[Given], *, seed: int = 0) -> Estimate:
@@ -27,18 +65,55 @@ def separation(judge: Judge, given: Sequence[Given], *, seed: int = 0) -> Estima
     """
     from fullbench.stats.shares import share
 
-    pictures = list({picture.digest: picture for picture, _ in given}.values())
-    if len(pictures) < 2:
-        raise InputError(f"a correlation is tried on two pictures or more; found {len(pictures)}")
-    wins: list[float] = []
-    own: list[str] = []
-    for picture, text in given:
-        marks = dict(_marks(judge, pictures, text))
-        mine = marks.pop(picture.digest, None)
-        others = [] if mine is None else marks.values()
-        wins += [1.0 if mine > other else 0.5 if mine == other else 0.0 for other in others if mine is not None]
-        own += [picture.digest] * len(others)
-    return share(wins, cluster=own, seed=seed)
+    answers = compared(judge, given)
+    wins = [won for answer in answers for won in answer.wins.values()]
+    return share(wins, cluster=[answer.own for answer in answers for _ in answer.wins], seed=seed)
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """What the best of some correlations reaches on pictures that it was not chosen on, and which ones were chosen."""
+
+    separation: Estimate
+    chosen: Mapping[str, int]
+
+
+def held_out(
+    judges: Sequence[Judge], given: Sequence[Given], *, folds: int = 5, repeats: int = 20, seed: int = 0
+) -> HeldOut:
+    """Repeated cross-validation over pictures: the best of the judges on all parts but one is tried on that one.
+
+    On the part left out an answer's own picture is compared with the others of that part. Every answer counts once,
+    with the mean of its comparisons over all repeats; the interval draws pictures anew. `chosen` is how often each
+    judge was the best, by name; of equals the first.
+    """
+    from fullbench.stats.shares import share
+
+    tables = {judge.name: compared(judge, given) for judge in judges}
+    pictures = sorted({picture.digest for picture, _ in given})
+    if not 2 <= folds <= len(pictures) // 2:
+        raise InputError(f"each of {folds} parts needs two pictures or more; found {len(pictures)} pictures")
+    wins: list[list[float]] = [[] for _ in given]
+    chosen: Counter[str] = Counter()
+    rng = Random(seed)
+    for _ in range(repeats):
+        rng.shuffle(pictures)
+        for fold in range(folds):
+            left = set(pictures[fold::folds])
+            best = max(tables, key=lambda name: _mean(tables[name], set(pictures) - left))
+            chosen[best] += 1
+            for place, answer in enumerate(tables[best]):
+                wins[place] += answer.within(left)
+    known = [(sum(some) / len(some), picture.digest) for some, (picture, _) in zip(wins, given, strict=True) if some]
+    found = share([won for won, _ in known], cluster=[own for _, own in known], seed=seed)
+    return HeldOut(found, dict(chosen.most_common()))
+
+
+def _mean(answers: Sequence[Compared], pictures: set[str]) -> float:
+    wins = [won for answer in answers for won in answer.within(pictures)]
+    if not wins:
+        raise Undefined("a judge recused itself from every comparison of a part")
+    return sum(wins) / len(wins)
 
 
 def _marks(judge: Judge, pictures: Sequence[Picture], text: str) -> Iterator[tuple[str, float]]:

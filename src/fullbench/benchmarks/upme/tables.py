@@ -9,6 +9,7 @@ from statistics import fmean, stdev
 
 from fullbench.benchmarks.upme import biases
 from fullbench.benchmarks.upme.asking import CORRECTNESS, CORRELATION, VISUAL
+from fullbench.benchmarks.upme.drawn import interval, order, ranked
 from fullbench.benchmarks.upme.methods import METHODS, ROBUST, consensus, in_order, nearness, scores
 from fullbench.benchmarks.upme.people import against_people
 from fullbench.benchmarks.upme.reviews import GAMMA, PARTS, TRUTHS, Gamma, Reviews, true_scores
@@ -20,19 +21,20 @@ from fullbench.stats.estimates import Estimate, Undefined
 SIZES = (5, 10, 25, 50, 100)
 SEEDS = (1, 2, 3, 4)
 GAMMAS = ((0.4, 0.4, 0.2), (0.3, 0.3, 0.4), (0.5, 0.3, 0.2), (0.3, 0.5, 0.2))
-RESAMPLES = 200
 _FIGURES = ("pearson", "spearman", "kendall", "entropy")
 
 
-def tables(record: Record, *, gamma: Gamma = GAMMA, seed: int = 0) -> list[Table]:
-    """All that the record allows.
+def tables(
+    record: Record, *, gamma: Gamma = GAMMA, seed: int = 0, best_first: Sequence[str] | None = None
+) -> list[Table]:
+    """All that the record allows. `best_first` is the true order of the contestants, where it is known beforehand.
 
     A judge that ruled on one author's questions alone is that author, reviewing. One that ruled on several authors'
     questions is an outsider: its rulings stand alone and take no part in the peer review.
     """
     outsiders = _outsiders(record)
     among = record.where(lambda verdict: verdict.judge not in outsiders)
-    made = _tables(among, gamma, seed)
+    made = _tables(among, gamma, seed, best_first or ())
     made += [_won(record.where(judge=judge), judge) for judge in outsiders]
     return [*made, standard.faults(record), standard.costs(record)]
 
@@ -52,13 +54,14 @@ def _won(record: Record, judge: str) -> Table:
     return Table(f"won by {judge}", f"Share of reviews won, by {judge}", ("contestant", "won"), rows, [note])
 
 
-def _tables(record: Record, gamma: Gamma, seed: int) -> list[Table]:
+def _tables(record: Record, gamma: Gamma, seed: int, best_first: Sequence[str]) -> list[Table]:
     reviews = Reviews.of(record)
-    truth = true_scores(record)
+    truth = ranked(best_first) or true_scores(record)
     if not len(reviews):
         return []
     makers: dict[str, Callable[[Reviews], Table]] = {
         "ranking": partial(_ranking, truth=truth, gamma=gamma, seed=seed),
+        "order": partial(order, best_first=best_first, gamma=gamma, seed=seed),
         "reviewers": partial(_reviewers, gamma=gamma, seed=seed),
         "convergence": partial(_convergence, gamma=gamma, seed=seed),
         "nearness": partial(_nearness, truth=truth, gamma=gamma, seed=seed),
@@ -89,27 +92,6 @@ def _plain(record: Record) -> dict[str, float]:
 
 def _parts_known(reviews: Reviews) -> list[str]:
     return [part for part in PARTS if reviews.known[part].any()]
-
-
-def interval(reviews: Reviews, gamma: Gamma, seed: int) -> list[Estimate]:
-    """UPME's scores with 95% intervals: pictures are drawn again, and weights are learned anew from each draw."""
-    import numpy as np
-
-    whole = consensus(reviews.peers(gamma), "UPME", starts=8, seed=seed).scores
-    rng = np.random.default_rng(seed)
-    drawn = []
-    for _ in range(RESAMPLES):
-        again = reviews.peers(gamma, rng.integers(0, len(reviews.images), len(reviews.images)).tolist())
-        if (again.counts.sum(axis=0) > 0).all():
-            drawn.append(consensus(again, "UPME", starts=1).scores)
-    if not drawn:
-        raise Undefined("no draw of pictures shows every contestant")
-    low, high = np.quantile(np.array(drawn), [0.025, 0.975], axis=0)
-    seen = [int(((reviews.one == place) | (reviews.two == place)).sum()) for place in range(len(reviews.names))]
-    return [
-        Estimate(value, min(value, float(a)), max(value, float(b)), n, 0.95, f"bootstrap over pictures, {len(drawn)}")
-        for value, a, b, n in zip(whole, low, high, seen, strict=True)
-    ]
 
 
 def _ranking(reviews: Reviews, *, truth: Mapping[str, float], gamma: Gamma, seed: int) -> Table:

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from fullbench.benchmarks.visit_bench.release import Instance, Release, read_instances
 from fullbench.core.errors import InputError
 from fullbench.core.fields import Fields
-from fullbench.core.files import read_items, read_responses
+from fullbench.core.files import own_items, read_items, read_responses
 from fullbench.core.items import Item, Response
 from fullbench.core.pictures import Picture
 from fullbench.core.readers import read_rows
@@ -30,11 +30,9 @@ def items(source: Path | None = None) -> Iterable[Item]:
     """Items of the sample, of a file, of a folder with `items.jsonl`, or the verified ones of the release."""
     if source is None:
         return read_items(SAMPLE / "items.jsonl")
-    if not source.is_dir():
-        return read_items(source)
-    if (source / "items.jsonl").exists():
-        return read_items(source / "items.jsonl")
-    return [item_of(row, source) for row in read_instances(source) if row.verified and row.instruction]
+    return own_items(source) or [
+        item_of(row, source) for row in read_instances(source) if row.verified and row.instruction
+    ]
 
 
 def item_of(row: Instance, folder: Path) -> Item:

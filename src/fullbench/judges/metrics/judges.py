@@ -13,7 +13,7 @@ from fullbench.core.items import digest
 from fullbench.judges.metrics.cider import Cider
 from fullbench.judges.metrics.embedded import Encoder, Spelling, cached, compared
 from fullbench.judges.metrics.overlap import bleu4, meteor_of, rouge_l
-from fullbench.judges.rules import marks_from, words_of
+from fullbench.judges.rules import marks_from, unread, words_of
 
 Metric = Callable[[Sequence[str], str], Sequence[float]]
 """Takes the texts of the responses and the reference, and gives a figure from 0 to 1 for each."""
@@ -21,7 +21,8 @@ Metric = Callable[[Sequence[str], str], Sequence[float]]
 
 @dataclass(frozen=True)
 class MetricJudge:
-    """A judge that marks by a metric; recused where an item has no reference or the ballot is not one it can fill in.
+    """A judge that marks by a metric; recused where an item has no reference, responses are pictures, or the
+    ballot is not one it can fill in.
 
     On a pair the higher figure wins; equal ones tie, where ties are allowed.
     """
@@ -34,8 +35,8 @@ class MetricJudge:
         for case in cases:
             reference = case.item.reference
             marks = None
-            text = "the item has no reference"
-            if reference:
+            text = unread(case) if reference else "the item has no reference"
+            if reference and not text:
                 figures = self.metric([response.text for response in case.responses], reference)
                 marks = marks_from(case.ballot, figures)
                 text = " ".join(f"{figure:.4f}" for figure in figures)

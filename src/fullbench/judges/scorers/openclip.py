@@ -22,6 +22,7 @@ class OpenClipScorer(TorchScorer):
     """
 
     kind: str = "openclip"
+    decoder: str = "pillow"
     weights: str = ""
     _transform: Any = field(default=None, init=False, repr=False)
     _tokens: Any = field(default=None, init=False, repr=False)

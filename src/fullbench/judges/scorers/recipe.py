@@ -83,7 +83,7 @@ class Recipe:
         return (down @ (batch @ across.T)).clamp(0, 255)
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=64)
 def _weights(length: int, size: int) -> Any:
     """How much each of so many rows counts in each row of the resized picture, by torch's way that follows Pillow's."""
     import torch
@@ -160,10 +160,18 @@ def pixels(files: Sequence[Any], recipe: Recipe, device: Any, dtype: Any) -> Any
     alike: dict[tuple[int, ...], list[int]] = {}
     for place, image in enumerate(decoded):
         alike.setdefault(tuple(image.shape), []).append(place)
-    fine = torch.float32 if dtype == torch.float32 else torch.float16
-    groups = [recipe.shrink(torch.stack([decoded[place] for place in places]).to(fine)) for places in alike.values()]
+    groups = [
+        recipe.shrink(torch.stack([decoded[place] for place in places]).to(fine(dtype))) for places in alike.values()
+    ]
     if len(groups) == 1:
         return groups[0]
     order = [place for places in alike.values() for place in places]
     seen = dict(zip(order, (one for group in groups for one in group), strict=True))
     return torch.stack([seen[place] for place in range(len(files))])
+
+
+def fine(dtype: Any) -> Any:
+    """The type that colours are worked out in for a model of a type: bfloat16 is too coarse for them."""
+    import torch
+
+    return torch.float32 if dtype == torch.float32 else torch.float16

@@ -12,6 +12,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
@@ -22,14 +23,15 @@ from fullbench.core.items import digest
 from fullbench.core.pictures import Picture
 from fullbench.core.weights import fingerprint
 from fullbench.judges.scorers.fused import fuse
-from fullbench.judges.scorers.recipe import Recipe, available, pixels, plain_jpeg
+from fullbench.judges.scorers.pictures import Unscorable, UnscorableAmong, decode
+from fullbench.judges.scorers.recipe import Recipe, available, fine, pixels, plain_jpeg
 from fullbench.judges.scorers.scorer import Span
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
 PRECISIONS = ("auto", "float32", "float16", "bfloat16")
-DECODERS = ("pillow", "gpu")
+DECODERS = ("auto", "pillow", "gpu")
 _READERS = 3
 _KEPT = 10_000
 
@@ -39,8 +41,8 @@ class TorchScorer(ABC):
     """A model on torch.
 
     `source` is a name or a folder. `device` is `cpu`, `cuda`, ... or `auto`; `precision` is `auto` (half on a GPU) or
-    a type's name. `decoder` is `pillow`, or `gpu` to decode JPEGs on the card; what the card should not decode goes
-    through Pillow all the same.
+    a type's name. `decoder` is `pillow`, `gpu` to decode JPEGs on the card, or `auto`: the card where there is one that
+    can and a model whose pictures it can prepare. What the card should not decode goes through Pillow all the same.
     """
 
     source: str
@@ -48,7 +50,7 @@ class TorchScorer(ABC):
     device: str = "auto"
     precision: str = "auto"
     span: Span | None = None
-    decoder: str = "pillow"
+    decoder: str = "auto"
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False)
     _model: Any = field(default=None, init=False, repr=False)
     _place: Any = field(default=None, init=False, repr=False)
@@ -80,7 +82,7 @@ class TorchScorer(ABC):
             **self._particulars(),
             "precision": self._where()[1],
             "span": self.span,
-            **({"decoder": self.decoder} if self.decoder != "pillow" else {}),
+            **({"decoder": self._decoder} if self._decoder != "pillow" else {}),
         }
 
     @abstractmethod
@@ -90,13 +92,24 @@ class TorchScorer(ABC):
     @property
     def threads(self) -> int:
         """How many threads should read pictures: few where the GPU decodes, for they only stand in its way."""
-        return _READERS if self.decoder == "gpu" else 0
+        return _READERS if self._on_card() else 0
 
     def raw(self, picture: Picture) -> Any | None:
         """The file of a picture that is decoded on the GPU; None for one that goes through `prepare`."""
-        if self.decoder != "gpu":
-            return None
-        return plain_jpeg(picture)
+        return plain_jpeg(picture) if self._on_card() else None
+
+    @cached_property
+    def _decoder(self) -> str:
+        """Which decoder, `auto` settled by this machine; like the precision it is part of the name."""
+        if self.decoder != "auto":
+            return self.decoder
+        return "gpu" if self._where()[0].startswith("cuda") and available() else "pillow"
+
+    def _on_card(self) -> bool:
+        if self._decoder != "gpu":
+            return False
+        self._load()
+        return self._recipe is not None
 
     def prepare(self, image: Image) -> Any:
         """The picture as the model's pixels."""
@@ -129,11 +142,39 @@ class TorchScorer(ABC):
         files = [one for one in prepared if one.dim() == 1]
         if not files:
             return torch.stack(list(prepared)).to(self._place).permute(0, 3, 1, 2)
-        decoded = pixels(files, self._recipe, self._place, self._type)
+        try:
+            decoded = pixels(files, self._recipe, self._place, self._type)
+        except torch.OutOfMemoryError:
+            raise
+        except RuntimeError:
+            return torch.stack(self._one_by_one(prepared))
         if len(files) == len(prepared):
             return decoded
         rest = iter(decoded)
-        return torch.stack([next(rest) if one.dim() == 1 else one.permute(2, 0, 1).to(decoded) for one in prepared])
+        return torch.stack([next(rest) if one.dim() == 1 else self._moved(one) for one in prepared])
+
+    def _one_by_one(self, prepared: Sequence[Any]) -> list[Any]:
+        """A batch in which the card does not decode some file: Pillow tries those, and says what is wrong with them."""
+        seen, reasons = [], {}
+        for place, one in enumerate(prepared):
+            try:
+                seen.append(self._moved(one) if one.dim() > 1 else self._decoded(one))
+            except Unscorable as reason:
+                reasons[place] = str(reason)
+        if reasons:
+            raise UnscorableAmong(reasons)
+        return seen
+
+    def _decoded(self, file: Any) -> Any:
+        assert self._recipe is not None
+        try:
+            return pixels([file], self._recipe, self._place, self._type)[0]
+        except RuntimeError:
+            return self._moved(self.prepare(decode(Picture.of(file.numpy().tobytes()))))
+
+    def _moved(self, picture: Any) -> Any:
+        """A picture of Pillow's where and as those that the card decodes are."""
+        return picture.permute(2, 0, 1).to(self._place, fine(self._type))
 
     def score(self, prompts: Sequence[str], prepared: Any) -> list[float]:
         """Scores of one batch, as `collate` put it together.

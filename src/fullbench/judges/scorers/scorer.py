@@ -16,13 +16,14 @@ from fullbench.core.errors import InputError
 from fullbench.core.items import digest
 from fullbench.core.pictures import Picture
 from fullbench.judges.rules import marks_from
-from fullbench.judges.scorers.pictures import Unscorable, decode
+from fullbench.judges.scorers.pictures import Unscorable, UnscorableAmong, decode
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
 Span = tuple[float, float]
 _Key = tuple[str, str]
+_Found = list[float | str]
 _KEPT = 100_000
 _AHEAD = 5
 
@@ -35,8 +36,9 @@ class Scorer(Protocol):
     that scores lie in, where there is one: only with it can a scale of fixed ends be filled in.
 
     A scorer may have more: `raw(picture)` gives what `collate` takes for a picture that the scorer decodes itself, else
-    None; `collate(prepared)` puts a batch together in a thread of its own while the batches before are scored, and
-    `score` is then called from two threads; `threads` is how many threads should prepare pictures.
+    None; `collate(prepared)` puts a batch together in a thread of its own while the batches before are scored, raises
+    `UnscorableAmong` where some cannot be decoded after all, and has `score` called from two threads; `threads` is how
+    many threads should prepare pictures.
     """
 
     @property
@@ -111,7 +113,7 @@ class ScorerJudge:
         waiting: deque[tuple[Case, list[_Key] | str]] = deque()
         decoding: OrderedDict[_Key, Future[Any]] = OrderedDict()
         threads = self.threads or int(getattr(self.scorer, "threads", 0)) or min(16, os.cpu_count() or 1)
-        under_way: deque[tuple[list[_Key], Future[Sequence[float]]]] = deque()
+        under_way: deque[tuple[list[_Key], Future[_Found]]] = deque()
         ahead = 2 if hasattr(self.scorer, "collate") else 1
         with (
             ThreadPoolExecutor(threads) as pool,
@@ -173,7 +175,7 @@ class ScorerJudge:
     def _start(
         self,
         decoding: OrderedDict[_Key, Future[Any]],
-        under_way: deque[tuple[list[_Key], Future[Sequence[float]]]],
+        under_way: deque[tuple[list[_Key], Future[_Found]]],
         collating: ThreadPoolExecutor,
         scoring: ThreadPoolExecutor,
     ) -> None:
@@ -188,12 +190,25 @@ class ScorerJudge:
         if keys:
             prompts = [prompt for prompt, _ in keys]
             batch = collating.submit(getattr(self.scorer, "collate", _as_it_is), prepared)
-            under_way.append((keys, scoring.submit(lambda: self.scorer.score(prompts, batch.result()))))
+            under_way.append((keys, scoring.submit(self._scored, prompts, prepared, batch)))
 
-    def _finish(self, under_way: deque[tuple[list[_Key], Future[Sequence[float]]]]) -> None:
+    def _scored(self, prompts: Sequence[str], prepared: Sequence[Any], batch: Future[Any]) -> _Found:
+        """The scores of a batch; for a picture that only now turns out not to be decodable, the reason."""
+        try:
+            return list(map(float, self.scorer.score(prompts, batch.result())))
+        except UnscorableAmong as among:
+            reasons = among.reasons
+        good = [place for place in range(len(prepared)) if place not in reasons]
+        scores = (
+            self.scorer.score([prompts[place] for place in good], [prepared[place] for place in good]) if good else ()
+        )
+        rest = iter(scores)
+        return [reasons.get(place) or float(next(rest)) for place in range(len(prepared))]
+
+    def _finish(self, under_way: deque[tuple[list[_Key], Future[_Found]]]) -> None:
         """Take the scores of the oldest batch."""
         keys, found = under_way.popleft()
-        self._scores.update(zip(keys, map(float, found.result()), strict=True))
+        self._scores.update(zip(keys, found.result(), strict=True))
 
     def _rule(self, case: Case, shown: list[_Key] | str) -> Verdict:
         if isinstance(shown, str):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from math import sqrt
 
@@ -16,8 +17,20 @@ from fullbench.models.tools.colours import colours_named
 from fullbench.models.tools.notes import Notes
 from fullbench.models.tools.words import labels_named
 
-COLOUR = 0.3
-"""What a colour weighs beside a thing or a word: nearly every picture has grey."""
+
+@dataclass(frozen=True)
+class Weights:
+    """What a thing and a colour weigh beside a word; a colour of the picture by the root of its share as well.
+
+    The defaults were chosen on real pictures and answers by `scripts/weigh.py`, which also says what such a choice is
+    worth on pictures that it did not see.
+    """
+
+    thing: float = 1.0
+    colour: float = 1.0
+
+
+DEFAULT = Weights()
 _WORD = re.compile(r"[a-z]{3,}|\d+(?:\.\d+)?|[\u4e00-\u9fff]")
 _COMMON = frozenset(
     re.findall(
@@ -39,30 +52,28 @@ def words_in(text: str) -> frozenset[str]:
     return frozenset(_WORD.findall(text.lower())) - _COMMON
 
 
-def shown(notes: Notes) -> Bag:
+def shown(notes: Notes, weights: Weights = DEFAULT) -> Bag:
     """What is in the picture, as a bag."""
-    bag: dict[tuple[str, str], float] = {}
-    for thing in notes.objects or ():
-        bag["thing", thing.label] = max(thing.sure, bag.get(("thing", thing.label), 0.0))
+    bag = {("thing", label): weights.thing * sure for label, sure in (notes.seen or {}).items()}
     bag |= {("word", word): 1.0 for line in notes.text or () for word in words_in(line)}
-    return bag | {("colour", name): COLOUR * sqrt(share) for name, share in (notes.colours or {}).items()}
+    return bag | {("colour", name): weights.colour * sqrt(share) for name, share in (notes.colours or {}).items()}
 
 
 @lru_cache(maxsize=4096)
-def said(text: str) -> Bag:
+def said(text: str, weights: Weights = DEFAULT) -> Bag:
     """What a text says, as a bag."""
-    things = {("thing", label): 1.0 for label in labels_named(text)}
+    things = {("thing", label): weights.thing for label in labels_named(text)}
     words = {("word", word): 1.0 for word in words_in(text)}
-    return things | words | {("colour", name): COLOUR for name in colours_named(text)}
+    return things | words | {("colour", name): weights.colour for name in colours_named(text)}
 
 
-def fit(notes: Notes, text: str) -> float | None:
+def fit(notes: Notes, text: str, weights: Weights = DEFAULT) -> float | None:
     """The cosine, from 0 to 1; None where the picture gave no notes or the text says nothing."""
-    there, told = shown(notes), said(text)
-    if not there or not told:
+    there, told = shown(notes, weights), said(text, weights)
+    lengths = _length(there) * _length(told)
+    if not lengths:
         return None
-    both = sum(weight * told[key] for key, weight in there.items() if key in told)
-    return min(1.0, both / (_length(there) * _length(told)))
+    return min(1.0, sum(weight * told[key] for key, weight in there.items() if key in told) / lengths)
 
 
 def _length(bag: Bag) -> float:

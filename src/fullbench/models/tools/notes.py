@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,21 +31,35 @@ class Thing:
 
 @dataclass(frozen=True)
 class Notes:
-    """What was noted. None where the tool did not look; empty where it looked and found nothing."""
+    """What was noted. None where the tool did not look; empty where it looked and found nothing.
+
+    `kinds` is how sure it is of each kind of thing, where neither how many nor where is known. With
+    `some_colours` those noted are some of those there, and say nothing against others.
+    """
 
     objects: tuple[Thing, ...] | None = None
     text: tuple[str, ...] | None = None
     colours: Mapping[str, float] | None = None
+    kinds: Mapping[str, float] | None = None
+    some_colours: bool = False
 
     @classmethod
     def of(cls, looks: Mapping[str, Any]) -> Notes:
         """The notes that JSON values stand for, by the tool that took them."""
-        things, lines, colours = looks.get("objects"), looks.get("text"), looks.get("colours")
+        things, kinds = looks.get("objects"), looks.get("kinds")
+        lines, colours = looks.get("text", looks.get("headline")), looks.get("colours", looks.get("colour"))
         return cls(
             None if things is None else tuple(Thing(label, sure, tuple(box)) for label, sure, box in things),
             None if lines is None else tuple(lines),
             None if colours is None else dict(colours),
+            None if kinds is None else dict(kinds),
+            "colour" in looks,
         )
+
+    @property
+    def seen(self) -> Mapping[str, float] | None:
+        """The kinds of things, each by how sure the detector is of it; None where none looked for things."""
+        return self.kinds if self.objects is None else kinds_of((thing.label, thing.sure) for thing in self.objects)
 
     @property
     def counts(self) -> dict[str, int]:
@@ -70,6 +84,8 @@ class Notes:
         if self.objects is not None:
             kinds = [f"{counted(label, count)} ({self._places(label)})" for label, count in self.counts.items()]
             lines.append(f"Things seen: {listed(kinds) if kinds else 'none of a known kind'}.")
+        elif self.kinds is not None:
+            lines.append(f"Kinds of things seen: {listed(list(self.kinds)) if self.kinds else 'none that is known'}.")
         if self.text is not None:
             more = f" and {len(self.text) - LINES} more lines" if len(self.text) > LINES else ""
             read = "; ".join(f'"{line}"' for line in self.text[:LINES])
@@ -81,3 +97,15 @@ class Notes:
     def _places(self, label: str) -> str:
         places = {thing.where for thing in self.objects or () if thing.label == label}
         return ", ".join(place for place in ("left", "middle", "right") if place in places)
+
+
+def kinds_of(things: Iterable[tuple[str, float]]) -> dict[str, float]:
+    """The kinds of things, each by the surest of them, in the order met.
+
+    >>> kinds_of([("dog", 0.9), ("car", 0.8), ("dog", 0.6)])
+    {'dog': 0.9, 'car': 0.8}
+    """
+    found: dict[str, float] = {}
+    for label, sure in things:
+        found[label] = max(sure, found.get(label, 0.0))
+    return found

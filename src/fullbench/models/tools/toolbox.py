@@ -15,11 +15,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 from fullbench.core.errors import InputError
 from fullbench.core.items import digest
 from fullbench.core.pictures import Picture
-from fullbench.models.pictures import cache_folder, flat, write_whole
+from fullbench.models.pictures import cache_folder, write_whole
 from fullbench.models.tools.colours import Colours
+from fullbench.models.tools.narrowed import NARROWED, Narrowed
 from fullbench.models.tools.notes import Notes
 from fullbench.models.tools.objects import Objects
 from fullbench.models.tools.text import Text
+from fullbench.pixels import flat, upright
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -45,7 +47,7 @@ _LOOKING = Lock()
 def tool(name: str) -> Tool:
     """The tool of that name, made once; one that lacks a package says which."""
     if name not in TOOLS:
-        raise InputError(f"there is no tool {name!r}; known: {', '.join(TOOLS)}, and none")
+        raise InputError(f"there is no tool {name!r}; known: {', '.join((*TOOLS, *NARROWED))}, and none")
     return TOOLS[name]()
 
 
@@ -53,7 +55,7 @@ def tool(name: str) -> Tool:
 class Toolbox:
     """Some tools. Notes are kept by the picture's digest and the tool's version, in memory and in the cache folder."""
 
-    tools: Sequence[Tool]
+    tools: Sequence[Tool | Part]
     _kept: dict[str, Notes] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @classmethod
@@ -63,8 +65,11 @@ class Toolbox:
         twice = sorted({name for name in asked if asked.count(name) > 1})
         if twice:
             raise InputError(f"the tool {twice[0]!r} is named twice in {names!r}; keep one")
-        made = {name: tool(name) for name in asked}
-        return cls([made[name] for name in TOOLS if name in made])
+        for part in NARROWED.values():
+            if {part.name, part.whole} <= set(asked):
+                raise InputError(f"the tool {part.name!r} tells a part of what {part.whole!r} tells; keep one")
+        made = {name: _made(name) for name in asked}
+        return cls([made[name] for name in (*TOOLS, *NARROWED) if name in made])
 
     @property
     def name(self) -> str:
@@ -81,8 +86,31 @@ class Toolbox:
         return self._kept[picture.digest]
 
 
-def _looked(each: Tool, picture: Picture) -> Any:
+@dataclass(frozen=True)
+class Part:
+    """A narrowed tool with the whole one behind it, whose notes are taken, and kept, but once."""
+
+    narrowed: Narrowed
+    whole: Tool
+
+    @property
+    def name(self) -> str:
+        return self.narrowed.name
+
+    @property
+    def version(self) -> str:
+        return f"part 1 of {self.whole.version}"
+
+
+def _made(name: str) -> Tool | Part:
+    narrowed = NARROWED.get(name)
+    return tool(name) if narrowed is None else Part(narrowed, tool(narrowed.whole))
+
+
+def _looked(each: Tool | Part, picture: Picture) -> Any:
     """What a tool noted, now or before. Tools are not safe to share between threads, so one looks at a time."""
+    if isinstance(each, Part):
+        return each.narrowed.part(_looked(each.whole, picture))
     file = cache_folder() / "notes" / f"{picture.digest[:32]}-{each.name}-{digest(each.version)[:8]}.json"
     with suppress(OSError, ValueError):
         return json.loads(file.read_text(encoding="utf-8"))
@@ -95,11 +123,11 @@ def _looked(each: Tool, picture: Picture) -> Any:
 
 def opened(picture: Picture) -> Image:
     """The picture as it is meant to be seen: upright, in three colours."""
-    from PIL import Image, ImageOps
+    from PIL import Image
 
     try:
         with Image.open(BytesIO(picture.data())) as image:
-            return flat(ImageOps.exif_transpose(image)).convert("RGB")
+            return flat(upright(image))
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
         where = picture.source if isinstance(picture.source, Path) else None
         raise InputError(f"the picture {picture.digest[:12]} cannot be decoded ({error})", path=where) from error

@@ -32,7 +32,11 @@ REQUESTS, NAMES, STATE, OUTPUT, ERRORS = "requests.jsonl", "names.txt", "state.j
 
 @dataclass(frozen=True)
 class State:
-    """How far a batch is. `token` marks it at the server; `told` says that its failures are in the ledger."""
+    """How far a batch is. `token` marks it at the server; `told` says that its failures are in the ledger.
+
+    Where a service has no place for a token, `before` is the newest batch that it had before this one. A batch that is
+    not `sure` may be somebody else's; `others` turned out to be.
+    """
 
     model: str
     server: str
@@ -42,7 +46,10 @@ class State:
     token: str
     stage: Stage = "written"
     file: str = ""
+    before: str = ""
     batch: str = ""
+    sure: bool = True
+    others: tuple[str, ...] = ()
     status: str = ""
     done: int = 0
     failed: int = 0
@@ -76,6 +83,10 @@ class Folder:
         _save(self.path / STATE, state)
         return replace(self, state=state)
 
+    def remove(self) -> None:
+        """Give the batch up: its cases are due again."""
+        shutil.rmtree(self.path)
+
 
 def _save(path: Path, state: State) -> None:
     with replacing(path) as part:
@@ -97,7 +108,8 @@ class Shelf:
     def _read(self, path: Path) -> Folder:
         try:
             found = json.loads((path / STATE).read_text(encoding="utf-8"))
-            return Folder(path, State(**{**found, "asks": tuple(found["asks"])}))
+            lists = {name: tuple(found.get(name, ())) for name in ("asks", "others")}
+            return Folder(path, State(**{**found, **lists}))
         except (OSError, ValueError, TypeError, KeyError) as error:
             raise InputError(f"the state of this batch cannot be read ({error})", path=path / STATE) from error
 

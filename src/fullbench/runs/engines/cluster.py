@@ -15,7 +15,7 @@ import threading
 import time
 import uuid
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib import import_module
 from types import ModuleType
@@ -28,7 +28,11 @@ from fullbench.runs.engines.work import Job, Stop, Tally
 
 NAMESPACE = "fullbench"
 KNOCK_SECONDS = 5
+JOINS = 4
+"""How often a cluster is asked to let a laptop in. Ray starts a process on the head for each, by a fork that gRPC does
+not always survive (https://github.com/ray-project/ray/issues/63202): another try is another process."""
 _TRIES = 20
+_log = logging.getLogger("fullbench")
 
 
 @dataclass(frozen=True)
@@ -49,15 +53,15 @@ class Cluster:
         ray = _ray()
         run = uuid.uuid4().hex
         with _signals_kept():
-            _join(ray, self.address)
+            office = _entered(ray, self.address, run)
         try:
-            office = _office(ray, run)
             try:
-                with _beating(office, run):
+                with _beating(ray, office, run):
                     yield RayEngine(ray, Desk(office, run), self.least, self.most)
             finally:
-                if ray.get(office.close.remote(run)):
-                    ray.kill(office)
+                with suppress(*_losses()):
+                    if ray.is_initialized() and ray.get(office.close.remote(run)):
+                        ray.kill(office)
         finally:
             with _signals_kept():
                 ray.shutdown()
@@ -77,8 +81,13 @@ class RayEngine:
     def ask(self, job: Job[Any], tasks: Iterable[Any], tally: Tally, stop: Stop) -> Iterator[Any]:
         """One outcome for each task, as they come."""
         size = self._least, self._most
-        with Crew(self._ray, contract(self._ray, self._office, job), job, tally, size) as crew:
-            yield from crew.ask(iter(tasks), stop)
+        try:
+            with Crew(self._ray, contract(self._ray, self._office, job), job, tally, size) as crew:
+                yield from crew.ask(iter(tasks), stop)
+        except _losses() as error:
+            raise EngineError(
+                "the connection to the Ray cluster broke off; what was ruled is kept, and the same command goes on"
+            ) from error
 
 
 def _ray() -> ModuleType:
@@ -91,24 +100,49 @@ def _ray() -> ModuleType:
     return found
 
 
-def _join(ray: ModuleType, address: str) -> None:
+def _losses() -> tuple[type[Exception], ...]:
+    """What Ray raises when the way to the cluster is lost."""
+    remote: type[Exception] = import_module("grpc").RpcError
+    return ConnectionError, remote
+
+
+def _entered(ray: ModuleType, address: str, run: str) -> Any:
+    """Join the cluster and say who we are; the office there. Whoever is thrown out at the door knocks again."""
     if ray.is_initialized():
         raise EngineError("this process is connected to a Ray cluster already; end that with ray.shutdown() first")
+    tries = 1
+    while True:
+        try:
+            _join(ray, address)
+            return _office(ray, run)
+        except (OSError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
+            ray.shutdown()
+            if not address:
+                raise
+            outside = address.startswith("ray://") and isinstance(error, ConnectionError)
+            if tries >= JOINS or not outside or isinstance(error, ConnectionRefusedError):
+                raise EngineError(
+                    f"the Ray cluster at {address!r} cannot be joined ({_reason(error)}); start it with 'ray start "
+                    "--head', and give ray:auto on one of its machines, ray:HOST:6379 or ray://HOST:10001"
+                ) from error
+            _log.warning("the Ray cluster at %s did not let us in, trying again (%s)", address, _reason(error))
+            tries += 1
+
+
+def _join(ray: ModuleType, address: str) -> None:
     _hush()
     quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR, "namespace": NAMESPACE}
     if not address:
         ray.init(address="local", include_dashboard=False, **quiet)
         return
-    try:
-        _knock(address)
-        ray.init(address=address, **quiet)
-    except (OSError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
-        ray.shutdown()
-        reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
-        raise EngineError(
-            f"the Ray cluster at {address!r} cannot be joined ({reason}); start it with 'ray start --head', and give "
-            "ray:auto on one of its machines, ray:HOST:6379 or ray://HOST:10001"
-        ) from error
+    _knock(address)
+    ray.init(address=address, **quiet)
+
+
+def _reason(error: Exception) -> str:
+    """Why it failed, in one line: the last one where that is a traceback's, else the first."""
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    return (lines[-1] if "Error" in lines[-1] else lines[0]).rstrip(".")
 
 
 def _hush() -> None:
@@ -153,13 +187,14 @@ def _office(ray: ModuleType, run: str) -> Any:
 
 
 @contextmanager
-def _beating(office: Any, run: str) -> Iterator[None]:
+def _beating(ray: ModuleType, office: Any, run: str) -> Iterator[None]:
     """Tell the office now and then that this run is there."""
     over = threading.Event()
 
     def beat() -> None:
-        while not over.wait(BEAT):
-            office.beat.remote(run)
+        with suppress(*_losses()):
+            while not over.wait(BEAT) and ray.is_initialized():
+                office.beat.remote(run)
 
     thread = threading.Thread(target=beat, name="beating", daemon=True)
     thread.start()

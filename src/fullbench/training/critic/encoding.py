@@ -133,11 +133,11 @@ def _example(encoder: Encoder, one: Scored, settings: Settings) -> Example:
     right = encoder.piece(prompt, one.mark, one.reason)
     if settings.kind == "sft":
         return Example((right,), one.mark)
-    wrong = encoder.piece(prompt, _wrong(one, encoder.asking, settings.seed), one.reason)
+    wrong = encoder.piece(prompt, wrong_mark(one, encoder.asking, settings.seed), one.reason)
     return Example((right, wrong), one.mark)
 
 
-def _wrong(one: Scored, asking: Asking, seed: int) -> float:
+def wrong_mark(one: Scored, asking: Asking, seed: int) -> float:
     """Another mark of the scale, drawn by the seed and the case."""
     scale = asking.scale
     others = [mark for mark in range(scale.low, scale.high + 1) if mark != one.mark]

@@ -79,10 +79,13 @@ class Words(Objective):
 class Preference(Objective):
     """Direct preference optimisation (Rafailov et al. 2023, arXiv:2305.18290).
 
-    The people's ruling is to become likelier than the wrong one, measured from where the model began.
+    The people's ruling is to become likelier than the wrong one, measured from where the model began. That alone lets
+    both become unlikely, until the critic writes neither; so `anchor` adds the cross entropy of the right ruling's
+    tokens, so many times (Pang et al. 2024, arXiv:2404.19733).
     """
 
     beta: float = 0.1
+    anchor: float = 1.0
 
     def count(self, examples: Sequence[Example]) -> int:
         return len(examples)
@@ -93,7 +96,9 @@ class Preference(Objective):
         now = log_probabilities(model, batch).view(-1, 2)
         before = torch.tensor([example.base for example in batch.examples], device=now.device, dtype=now.dtype)
         margin = (now - before)[:, 0] - (now - before)[:, 1]
-        return -torch.nn.functional.logsigmoid(self.beta * margin).sum()
+        lengths = torch.tensor([example.pieces[0].targets for example in batch.examples], device=now.device)
+        unlikely = -now[:, 0] / lengths
+        return (self.anchor * unlikely - torch.nn.functional.logsigmoid(self.beta * margin)).sum()
 
 
 @dataclass

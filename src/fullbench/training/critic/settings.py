@@ -22,7 +22,8 @@ class Settings:
     learns from, over all processes; `micro` how many rows go through the model at once. `pack` puts several answers
     into one row, none of which sees another. `lora` is the rank of the adapters, 0 to train all weights. `source` and
     `target` are the most tokens of a prompt and of a ruling. In `bfloat16` arithmetic is half precision and weights
-    are not. `save_memory` computes activations twice instead of keeping them.
+    are not. `beta` is how close a preference stays to the base, `anchor` how much the right ruling's own likelihood
+    counts beside it. `save_memory` computes activations twice instead of keeping them.
     """
 
     kind: Kind = "sft"
@@ -41,6 +42,7 @@ class Settings:
     lora_alpha: int = 32
     lora_dropout: float = 0.0
     beta: float = 0.1
+    anchor: float = 1.0
     precision: Precision = "auto"
     save_every: int = 50
     save_memory: bool = False
@@ -59,6 +61,8 @@ class Settings:
                 raise InputError(f"{name} must be above 0; found {getattr(self, name)}")
         if not 0 <= self.warmup < 1:
             raise InputError(f"warmup is the share of steps from 0 to below 1; found {self.warmup}")
+        if self.anchor < 0:
+            raise InputError(f"anchor must be 0 or more; found {self.anchor}")
         if self.lora < 0:
             raise InputError(f"lora is the rank of the adapters, 0 to train all weights; found {self.lora}")
 

@@ -14,6 +14,7 @@ from fullbench import __version__
 from fullbench.core.errors import InputError
 from fullbench.core.items import digest
 from fullbench.core.models import Judge
+from fullbench.core.results import Table
 from fullbench.core.writers import write_rows
 from fullbench.models.local import TransformersModel, pad_of
 from fullbench.training.critic.asking import Asking
@@ -21,7 +22,8 @@ from fullbench.training.critic.checkpoints import Kept
 from fullbench.training.critic.encoding import Encoder, Example, encode, steps_of
 from fullbench.training.critic.folder import Critic
 from fullbench.training.critic.loop import Loop, Watch, never
-from fullbench.training.critic.objectives import Number, Objective, Preference, Words, log_probabilities
+from fullbench.training.critic.objectives import Number, Objective, Preference, Words
+from fullbench.training.critic.preferences import Preferences, likelihoods
 from fullbench.training.critic.processes import Processes
 from fullbench.training.critic.ruling import CutJudge
 from fullbench.training.critic.scored import Scored
@@ -83,6 +85,17 @@ class Training:
         asked = Critic("sft", self.asking, self.settings.source, self.settings.target, 0.0, 1.0)
         return CutJudge(self.asking.judge(model), model, asked)
 
+    def preferences(self) -> Table | None:
+        """How often the people's ruling is likelier than a wrong one, before and after; None where none was learned."""
+        held = [one for one in self.scored if one.split != "train"]
+        if self.settings.kind != "dpo" or not held:
+            return None
+        pairs = Preferences(held, self.asking, self.settings, self.device, self.chat_template)
+        return pairs.table({
+            "before": pairs.preferred(self.base), "after": pairs.preferred(str(self.out / "model")),
+            "by frequency": pairs.usual(self.learned),
+        })  # fmt: skip
+
     @property
     def learned(self) -> list[Scored]:
         return [one for one in self.scored if one.split == "train"]
@@ -135,7 +148,7 @@ class Training:
 
     def _objective(self, mean: float, deviation: float) -> Objective:
         if self.settings.kind == "dpo":
-            return Preference(self.settings.beta)
+            return Preference(self.settings.beta, self.settings.anchor)
         return Number(mean, deviation) if self.settings.kind == "scalar" else Words()
 
     def _claim(self) -> None:
@@ -166,16 +179,8 @@ class Training:
 
 def before(loop: Loop) -> list[Example]:
     """Every example with what the model says of its two rulings before it has learned anything."""
-    import torch
-
-    from fullbench.training.critic.batches import collate
-
-    loop.model.eval()
-    found: list[Example] = []
-    for start in range(0, len(loop.examples), loop.settings.micro):
-        some = loop.examples[start : start + loop.settings.micro]
-        batch = collate(some, [[place] for place in range(len(some))], packed=False, pad=loop.pad)
-        with torch.no_grad(), loop.arithmetic():
-            likely = log_probabilities(loop.model, batch.to(loop.processes.device)).view(-1, 2).tolist()
-        found += [replace(one, base=tuple(two)) for one, two in zip(some, likely, strict=True)]
-    return found
+    likely = likelihoods(
+        loop.model, loop.examples, micro=loop.settings.micro, pad=loop.pad, device=loop.processes.device,
+        arithmetic=loop.arithmetic,
+    )  # fmt: skip
+    return [replace(one, base=two) for one, two in zip(loop.examples, likely, strict=True)]

@@ -22,6 +22,9 @@ class Places(Protocol):
     def verdicts(self, wanted: Filter) -> str: ...
     def case(self, key: str) -> str: ...
     def picture(self, digest: str, tags: Mapping[str, str] | None = None, size: int | None = None) -> str: ...
+    def bare(self, digest: str, tags: Mapping[str, str] | None = None, size: int | None = None) -> str:
+        """A sensitive picture without its veil, for who asks; empty where the picture has none or it stays on."""
+        ...
 
 
 def judge_name(judge: str) -> str:
@@ -63,3 +66,8 @@ class Served:
         from fullbench.web.pictures import picture_url
 
         return picture_url(digest, tags, size=size)
+
+    def bare(self, digest: str, tags: Mapping[str, str] | None = None, size: int | None = None) -> str:
+        from fullbench.web.pictures import bare_url
+
+        return bare_url(digest, tags, size=size)

@@ -113,6 +113,10 @@ class Files:
         self._wanted.found[name] = (digest, None if kept else size or LARGE, veiled)
         return f"{self.prefix}pictures/{name}"
 
+    def bare(self, _digest: str, _tags: Mapping[str, str] | None = None, _size: int | None = None) -> str:
+        """A copy holds sensitive pictures veiled only."""
+        return ""
+
 
 def export(ledger: Ledger, out: Path, wish: Wish | None = None) -> Written:
     """Write the public side of a ledger to a folder; the folder is there wholly or not at all."""

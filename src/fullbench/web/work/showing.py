@@ -13,7 +13,7 @@ from typing import Any
 from fullbench.benchmarks.align_mm.building import REASONS as COMPLAINTS
 from fullbench.core.ballots import LETTERS, Likert, Score, ballot
 from fullbench.core.items import Part, parts_text
-from fullbench.web.pictures import picture_url
+from fullbench.web.pictures import bare_url, picture_url
 from fullbench.web.work.content import parts_of
 from fullbench.web.work.kind import Rules
 from fullbench.web.work.kinds import FAULTY, Write
@@ -25,11 +25,12 @@ SMALL = 960
 
 @dataclass(frozen=True)
 class Piece:
-    """A text, or a picture by its addresses."""
+    """A text, or a picture by its addresses; `bare` leads to a sensitive picture without its veil."""
 
     text: str = ""
     small: str = ""
     whole: str = ""
+    bare: str = ""
 
 
 @dataclass(frozen=True)
@@ -140,7 +141,11 @@ def _pieces(parts: Sequence[Part], tags: Mapping[str, str] | None = None) -> tup
     return tuple(
         Piece(text=part)
         if isinstance(part, str)
-        else Piece(small=picture_url(part.digest, tags, size=SMALL), whole=picture_url(part.digest, tags))
+        else Piece(
+            small=picture_url(part.digest, tags, size=SMALL),
+            whole=picture_url(part.digest, tags),
+            bare=bare_url(part.digest, tags, size=SMALL),
+        )
         for part in parts
     )
 

@@ -15,6 +15,7 @@ from fullbench.core.errors import InputError
 from fullbench.core.pictures import Picture
 from fullbench.core.writers import replacing, write_rows
 from fullbench.judges.scorers.pictures import decode
+from fullbench.pixels import veiled
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -64,15 +65,6 @@ class Made:
     source: str = ""
     how: str = ""
     sensitive: bool = False
-
-
-def veiled(image: Image) -> Image:
-    """A picture as it is shown unasked when it is sensitive: colours and no shapes."""
-    from PIL import Image as Images
-    from PIL import ImageFilter
-
-    small = image.convert("RGB").resize((8, 8), Images.Resampling.BOX)
-    return small.resize(image.size, Images.Resampling.BICUBIC).filter(ImageFilter.GaussianBlur(max(image.size) / 16))
 
 
 def encoded(image: Image) -> bytes:

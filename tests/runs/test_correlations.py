@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import pytest
 
 from fullbench.benchmarks.court.sample import sample
-from fullbench.benchmarks.upme.grounded import ColourCorrelation, ToolCorrelation
-from fullbench.benchmarks.upme.separation import separation
+from fullbench.benchmarks.upme.separation import held_out, separation
 from fullbench.core.cases import Verdict
 from fullbench.core.errors import InputError
 from fullbench.models.tools.fit import fit
 from fullbench.models.tools.notes import Notes, Thing
+from fullbench.runs.correlations import correlation
 from tests.offline import PHOTOS, with_photos, with_tools
 
 DATA = PHOTOS.parent
@@ -66,7 +68,45 @@ def test_colours_separate_drawn_scenes():
         (one.item.pictures[0], f"I see {', '.join(sorted({thing.colour for thing in one.scene.things}))}.")
         for one in known
     ]
-    assert separation(ColourCorrelation(), given).low > 0.7
+    assert separation(correlation("colours"), given).low > 0.7
+
+
+class Noise:
+    """A judge whose marks have nothing to do with anything."""
+
+    def __init__(self, seed):
+        self.name, self.settings = f"noise {seed}", {"seed": seed}
+
+    def hear(self, cases):
+        for case in cases:
+            lot = Random(f"{self.name}/{case.item.id}/{case.responses[0].text}")
+            yield Verdict.of(case, self.name, (lot.random(),))
+
+
+KNOWN = [one for one in sample(7, 40) if one.scene.things]
+GIVEN = [
+    (one.item.pictures[0], f"{place}: {', '.join(sorted({thing.colour for thing in one.scene.things}))}")
+    for place, one in enumerate(KNOWN)
+]
+
+
+def test_a_choice_among_noise_is_worth_nothing_on_other_pictures():
+    judges = [Noise(seed) for seed in range(30)]
+    flattered = max(separation(judge, GIVEN).value for judge in judges)
+    found = held_out(judges, GIVEN, repeats=5)
+    assert flattered > 0.55
+    assert found.separation.low < 0.5 < found.separation.high
+    assert sum(found.chosen.values()) == 25
+    assert found == held_out(judges, GIVEN, repeats=5)
+
+
+def test_a_choice_that_is_none_reaches_what_it_reaches():
+    good = correlation("colours")
+    found = held_out([Noise(1), good, Noise(2)], GIVEN, repeats=5)
+    assert found.chosen == {good.name: 25}
+    assert found.separation.value == pytest.approx(separation(good, GIVEN).value, abs=0.03)
+    with pytest.raises(InputError, match="each of 30 parts needs two pictures or more"):
+        held_out([good], GIVEN, folds=30)
 
 
 @with_tools
@@ -82,8 +122,8 @@ def test_on_real_photos_an_answer_fits_its_own_picture_better():
         for (item, _), response in record.responses.items()
         if record.items[item].pictures and response.text.strip()
     ]
-    found = separation(ToolCorrelation(), given)
+    found = separation(correlation("tools"), given)
     assert len({picture.digest for picture, _ in given}) == 83
     assert 0.8 < found.value < 0.87
     assert found.low > 0.75
-    assert separation(ColourCorrelation(), given).high < found.low
+    assert separation(correlation("colours"), given).high < found.low

@@ -1,0 +1,74 @@
+"""How tools' notes are weighed: every way of a grid tried, the best chosen, and what such a choice is worth elsewhere.
+
+    python -m scripts.weigh ../shared/data/mllm-as-a-judge
+
+Needs the tools (`scripts/localmodel.sh`) and the released pictures and answers of MLLM-as-a-Judge. The grid stands here
+and nowhere else; the defaults of `fullbench.models.tools.fit.Weights` are to be what this prints.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from itertools import product
+from pathlib import Path
+
+from fullbench.benchmarks.mllm_judge.release import Release
+from fullbench.benchmarks.upme.correlation import Correlation
+from fullbench.benchmarks.upme.separation import Given, held_out, separation
+from fullbench.core.results import Cell, Table
+from fullbench.models.tools.fit import Weights
+from fullbench.models.tools.measures import ToolMeasure
+from fullbench.models.tools.toolbox import Toolbox
+from fullbench.reports.tables import render
+
+THINGS = (0.5, 0.75, 1.0, 1.5, 2.0)
+COLOURS = (0.3, 0.6, 1.0, 1.5, 2.0, 3.0)
+PHOTOS = {"coco", "Concept Caption", "textVQA", "WIT", "llava_bench", "VisitBench", "AesBench", "mm-vet"}
+
+
+def answers(data: Path, sources: set[str] | None = None) -> list[Given]:
+    """The answers with words that were given to one of the released pictures."""
+    record = Release.read(data).record
+    return [
+        (record.items[item].pictures[0], response.text)
+        for (item, _), response in record.responses.items()
+        if record.items[item].pictures
+        and response.text.strip()
+        and (sources is None or record.items[item].tags.get("dataset") in sources)
+    ]
+
+
+def grid() -> dict[Weights, Correlation]:
+    """Every way to weigh that is tried."""
+    tools = Toolbox.named("objects+text+colours")
+    ways = [Weights(thing, colour) for thing, colour in product(THINGS, COLOURS)]
+    return {weights: Correlation(ToolMeasure(tools, weights)) for weights in ways}
+
+
+def tried(given: Sequence[Given]) -> list[Table]:
+    """What each way reaches on all pictures, and the best one on pictures that it was not chosen on."""
+    judges = grid()
+    found = held_out(list(judges.values()), given)
+    inside = {weights: separation(judge, given) for weights, judge in judges.items()}
+    rows: list[list[Cell]] = [
+        [weights.thing, weights.colour, str(inside[weights]), found.chosen.get(judges[weights].name, 0)]
+        for weights in sorted(inside, key=lambda weights: -inside[weights].value)
+    ]
+    pictures = len({picture.digest for picture, _ in given})
+    columns = ("thing", "colour", "on the pictures it was chosen on", "chosen")
+    first = Table("weights", f"Ways to weigh, {pictures} pictures, {len(given)} answers", columns, rows)
+    outside: list[list[Cell]] = [[str(found.separation), sum(found.chosen.values())]]
+    columns = ("separation", "choices")
+    return [first, Table("held out", "The best one, on pictures that it was not chosen on", columns, outside)]
+
+
+def main(data: str) -> None:
+    """All pictures, then the photos alone."""
+    for sources in (None, PHOTOS):
+        for table in tried(answers(Path(data), sources)):
+            print(render(table, "text", width=110))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,94 @@
+"""What all who open a picture must get right: sixteen bits, transparency, four inks, EXIF. One place, so that judges of
+every kind, the pages and the tools see the same picture."""
+
+from __future__ import annotations
+
+import warnings
+from contextlib import suppress
+from io import BytesIO
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+ORIENTATION = 0x0112
+_BROKEN = (OSError, SyntaxError, ValueError, TypeError, KeyError)
+
+
+def flat(image: Image) -> Image:
+    """In three colours of eight bits, what is transparent on white as on a page, with the EXIF of the original.
+
+    No copy is made of what is so already: it would hold the interpreter's lock, and with it all threads that decode.
+    """
+    from PIL import Image as Images
+
+    if image.mode == "RGB" and not transparent(image):
+        return image
+    exif = image.getexif()
+    made = eight_bits(image)
+    if transparent(made):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            over = made.convert("RGBA")
+        made = Images.alpha_composite(Images.new("RGBA", over.size, "white"), over)
+    made = made.convert("RGB")
+    made.info["exif"] = exif.tobytes() if exif else b""
+    return made
+
+
+def transparent(image: Image) -> bool:
+    """Whether parts of the picture may be seen through."""
+    return image.mode in {"RGBA", "LA", "PA", "La", "RGBa"} or "transparency" in image.info
+
+
+def eight_bits(image: Image) -> Image:
+    """A picture of sixteen bits brought to eight, others as they are. Pillow's own way cuts off all above 255."""
+    if not (image.mode.startswith("I") or image.mode == "F"):
+        return image
+    import numpy as np
+    from PIL import Image as Images
+
+    values = np.asarray(image).astype(np.float64)
+    deep = image.mode.startswith("I;16") or values.max(initial=0.0) > 255
+    made = Images.fromarray(np.clip(values * 255 / (65535 if deep else 255), 0, 255).round().astype(np.uint8))
+    made.info["exif"] = image.info.get("exif", b"")
+    return made
+
+
+def upright(image: Image) -> Image:
+    """A picture turned as its EXIF says; as it is where that is broken."""
+    from PIL import ImageOps
+
+    try:
+        return ImageOps.exif_transpose(image)
+    except _BROKEN:
+        return image
+
+
+def turn(image: Image) -> None:
+    """Turn this very picture as its EXIF says; leave it where that is broken."""
+    from PIL import ImageOps
+
+    with suppress(*_BROKEN):
+        ImageOps.exif_transpose(image, in_place=True)
+
+
+def veiled(image: Image) -> Image:
+    """A picture as it is shown unasked when it is sensitive: four by four colours made large, and no shapes."""
+    from PIL import Image as Images
+
+    small = image.resize((4, 4), Images.Resampling.BOX)
+    return small.resize(image.size, Images.Resampling.BICUBIC)
+
+
+def turned(data: bytes) -> bool:
+    """Whether a picture's EXIF asks for it to be turned before it is seen. Not every server reads that."""
+    if b"Exif" not in data[:65_536]:
+        return False
+    from PIL import Image
+
+    try:
+        with Image.open(BytesIO(data)) as image:
+            return image.getexif().get(ORIENTATION, 1) in range(2, 9)
+    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError):
+        return False

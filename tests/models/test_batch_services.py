@@ -1,0 +1,137 @@
+"""Batch services: what our services of the tests say is what the providers' own client libraries expect.
+
+The libraries are not among our dependencies; where they are not installed, these tests say so and are skipped
+(`uv pip install anthropic google-genai`).
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fullbench.core.errors import ModelError
+from fullbench.models.batch_services import BatchServer, Order, Unsure, batch_server
+from fullbench.models.batches import named, request_line
+from fullbench.models.chat import ChatModel
+from fullbench.models.dialects import Anthropic, Dialect, Gemini, OpenAI
+from fullbench.models.settings import Limits
+from tests.batch_server import AnthropicService, BatchService, GeminiService
+from tests.models.conftest import ask
+
+SERVICES: dict[type[BatchService], type[Dialect]] = {
+    BatchService: OpenAI, AnthropicService: Anthropic, GeminiService: Gemini,
+}  # fmt: skip
+EACH = pytest.mark.parametrize("speaks", SERVICES)
+
+
+def server(service: BatchService) -> BatchServer:
+    return batch_server(ChatModel("judge", service.url, SERVICES[type(service)](), limits=Limits(backoff=0.001)))
+
+
+def order(folder: Path, made: BatchServer, count: int = 3) -> Order:
+    path = folder / "requests.jsonl"
+    path.write_bytes(b"".join(request_line(made.model, f"n-{number}", ask(number, "图")) for number in range(count)))
+    return Order(path, count, "t0ken")
+
+
+@EACH
+def test_there_and_back(tmp_path, speaks):
+    with speaks() as service:
+        made = server(service)
+        ready = made.prepare(order(tmp_path, made))
+        batch = made.create(ready)
+        assert (found := made.find(ready)) is not None
+        assert found.batch == batch
+        assert made.standing(batch).status not in {"completed", "failed"}
+        standing = made.standing(batch)
+        assert (standing.status, standing.total, standing.done, standing.failed) == ("completed", 3, 3, 0)
+        made.fetch(standing.output or "", tmp_path / "back.jsonl")
+    lines = (tmp_path / "back.jsonl").read_bytes().splitlines()
+    assert {(named(line) or ("",))[0] for line in lines} == {"n-0", "n-1", "n-2"}
+
+
+@EACH
+@pytest.mark.parametrize("status", [500, 502])
+def test_an_order_of_which_nothing_is_known_is_unsure_and_one_that_was_refused_is_not(tmp_path, speaks, status):
+    with speaks(troubles={"create": [status, 429, "drop", 400]}) as service:
+        made = server(service)
+        ready = made.prepare(order(tmp_path, made))
+        with pytest.raises(Unsure):
+            made.create(ready)
+        assert made.find(ready) is None
+        with pytest.raises(Unsure):
+            made.create(ready)
+        assert made.find(ready) is not None
+        with pytest.raises(ModelError, match="400: create hurts"):
+            made.create(ready)
+        assert len(service.batches) == 1
+
+
+@EACH
+def test_a_key_is_not_sent_where_a_server_points_to(tmp_path, speaks, monkeypatch):
+    """A download that is redirected to another origin goes there without the key."""
+    monkeypatch.setenv("A_KEY", "sk-one-key")
+    with BatchService() as elsewhere, speaks() as service:
+        elsewhere.files["there"] = b"found\n"
+        service.elsewhere = f"{elsewhere.url}/files/there/content"
+        from fullbench.models.settings import Key
+
+        model = ChatModel("judge", service.url, SERVICES[speaks](), Key(("A_KEY",)))
+        batch_server(model).fetch("files/x", tmp_path / "back")
+        assert (tmp_path / "back").read_bytes() == b"found\n"
+        assert service.headers[-1] in {"sk-one-key", "Bearer sk-one-key"}
+        assert not any("sk-one-key" in str(value) for value in elsewhere.all_headers)
+
+
+def test_a_place_for_the_file_elsewhere_is_refused(tmp_path):
+    with GeminiService() as service:
+        made = server(service)
+        service.url = "http://localhost:1/v1beta"
+        with pytest.raises(ModelError, match="no place of its own"):
+            made.prepare(order(tmp_path, made))
+
+
+def test_anthropics_own_client_understands_our_service():
+    anthropic = pytest.importorskip("anthropic")
+    params = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "图"}]}
+    reply = lambda body, turn: (400, "too long") if body["max_tokens"] == 8 else "[[4]]"  # noqa: E731
+    with AnthropicService(reply, ends=["completed", "expired"]) as service:
+        batches = anthropic.Anthropic(base_url=service.url.removesuffix("/v1"), api_key="k").messages.batches
+        for _ in range(2):
+            made = batches.create(requests=[
+                {"custom_id": "a", "params": params}, {"custom_id": "b", "params": {**params, "max_tokens": 8}},
+            ])  # fmt: skip
+            while batches.retrieve(made.id).processing_status != "ended":
+                pass
+        kinds = {row.custom_id: row.result.type for row in batches.results("batch_0")}
+        assert kinds == {"a": "succeeded", "b": "errored"}
+        assert {row.custom_id: row.result.type for row in batches.results("batch_1")} == {
+            "a": "succeeded",
+            "b": "expired",
+        }
+        assert [batch.id for batch in batches.list(limit=1)] == ["batch_1", "batch_0"]
+        assert batches.cancel(made.id).processing_status == "canceling"
+
+
+def test_googles_own_client_understands_our_service(tmp_path):
+    genai: Any = pytest.importorskip("google.genai")
+    lines = [{"key": name, "request": {"contents": [{"role": "user", "parts": [{"text": name}]}]}} for name in "ab"]
+    (tmp_path / "in.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    with GeminiService(
+        lambda body, turn: "好" if body["contents"][0]["parts"] == [{"text": "a"}] else (500, "boom")
+    ) as service:
+        options = {"base_url": service.url.removesuffix("/v1beta"), "api_version": "v1beta"}
+        client = genai.Client(api_key="k", http_options=options)
+        file = client.files.upload(file=str(tmp_path / "in.jsonl"), config={"mime_type": "application/jsonl"})
+        job = client.batches.create(model="judge", src=file.name, config={"display_name": "ours"})
+        assert (job.display_name, job.state.name) == ("ours", "JOB_STATE_PENDING")
+        while (job := client.batches.get(name=job.name)).state.name != "JOB_STATE_SUCCEEDED":
+            pass
+        back = [json.loads(line) for line in client.files.download(file=job.dest.file_name).splitlines()]
+        assert {row["key"]: "response" in row for row in back} == {"a": True, "b": False}
+        assert [found.display_name for found in client.batches.list()] == ["ours"]
+        client.batches.cancel(name=job.name)
+        assert service.batches["batch_0"]["status"] == "cancelling"

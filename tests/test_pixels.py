@@ -1,0 +1,94 @@
+"""A picture is the same picture for a score model, for a VLM, on a page and for a tool."""
+
+from __future__ import annotations
+
+from io import BytesIO
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from fullbench.core.pictures import Picture
+from fullbench.judges.scorers.pictures import broken, decode
+from fullbench.models.pictures import Limit, wire
+from fullbench.models.tools.toolbox import opened
+from fullbench.pixels import turned
+from fullbench.reports.page import shrunk
+from tests.judges.scorers.making import encoded, texture
+
+
+def sheet() -> Image.Image:
+    """A red corner at the upper left, on grey; wide, so that turning shows."""
+    pixels = np.full((40, 80, 3), 128, dtype=np.uint8)
+    pixels[:20, :40] = (255, 0, 0)
+    return Image.fromarray(pixels)
+
+
+def deep() -> Picture:
+    """Sixteen bits: black to half, never above 128 of 255."""
+    values = np.tile(np.linspace(0, 32_896, 80).astype(np.uint16), (40, 1))
+    return Picture.of(encoded(Image.fromarray(values)))
+
+
+def turned_sheet(orientation: int) -> Picture:
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    return Picture.of(encoded(sheet(), "JPEG", exif=exif, quality=95))
+
+
+def on_the_wire(picture: Picture) -> Image.Image:
+    """What a server gets that reads no EXIF and takes JPEG alone, so that all else is made anew."""
+    _, data = wire(picture, Limit(media=("image/jpeg",)))
+    return Image.open(BytesIO(data)).convert("RGB")
+
+
+def on_a_page(picture: Picture) -> Image.Image:
+    data = shrunk(picture, size=400)
+    assert data is not None
+    return Image.open(BytesIO(data)).convert("RGB")
+
+
+SEEN = [decode, on_the_wire, on_a_page, opened]
+
+
+@pytest.fixture(autouse=True)
+def _cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("FULLBENCH_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.mark.parametrize("see", SEEN)
+def test_sixteen_bits_are_not_cut_off(see):
+    grey = np.asarray(see(deep()).convert("L"), dtype=int)
+    assert abs(grey[20] - np.linspace(0, 128, 80)).max() <= 4
+
+
+@pytest.mark.parametrize("see", SEEN)
+@pytest.mark.parametrize(
+    ("orientation", "size", "corner"), [(1, (80, 40), (5, 5)), (3, (80, 40), (75, 35)), (6, (40, 80), (35, 5))]
+)
+def test_a_picture_is_seen_upright(see, orientation, size, corner):
+    seen = see(turned_sheet(orientation))
+    assert seen.size == size
+    red, green, _ = seen.getpixel(corner)
+    assert red - green > 150
+    assert turned(turned_sheet(orientation).data()) == (orientation != 1)
+
+
+@pytest.mark.parametrize("see", SEEN)
+def test_four_inks_are_the_colours_they_mean(see):
+    seen = np.asarray(see(Picture.of(encoded(sheet().convert("CMYK"), "JPEG", quality=95))), dtype=int)
+    assert abs(seen - np.asarray(sheet(), dtype=int)).mean() < 8
+
+
+def test_what_is_broken_is_told_and_what_is_gone_is_not(tmp_path):
+    whole = encoded(texture(1))
+    assert broken(Picture.of(whole)) == ""
+    assert "cannot be decoded" in broken(Picture.of(whole[: len(whole) // 2]))
+    assert broken(Picture.as_given(b"", b"")) == "the picture has no bytes"
+    frames = [texture(seed).convert("P") for seed in range(2)]
+    assert broken(Picture.of(encoded(frames[0], "GIF", save_all=True, append_images=frames[1:]))) == ""
+    file = tmp_path / "a.png"
+    file.write_bytes(whole)
+    gone = Picture.read(file)
+    file.unlink()
+    assert broken(gone) == ""
