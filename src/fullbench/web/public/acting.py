@@ -89,6 +89,7 @@ def asked(
         "state": state,
         "older": older,
         "costs": requests.costs(found),
+        "titles": requests.titles(connection, found),
         "states": requests.SAID,
     }
     return page(request, "public/requests.html", values)

@@ -138,6 +138,16 @@ def last_trial(connection: Connection, case_key: str, judge: str) -> int | None:
     return found
 
 
+def titles(connection: Connection, found: Sequence[Asked]) -> dict[str, str]:
+    """What each request's case is on: the item and its question, by the case's key."""
+    c, i = tables.cases.c, tables.items.c
+    keys = {one.case_key for one in found}
+    rows = connection.execute(
+        select(c.key, i.name, i.title).join(tables.items, i.id == c.item_id).where(c.key.in_(keys))
+    )
+    return {key: f"{name} {title}".strip() for key, name, title in rows}
+
+
 def costs(found: Sequence[Asked]) -> dict[str, str]:
     """What each request's run was said to cost, in words."""
     made = {}

@@ -79,7 +79,7 @@ const line = (row) => {
   shown.forEach((who, index) => {
     const one = element("span", "shown");
     one.append(element("span", "whose", names[who]));
-    if (marks) one.append(element("b", "", ` ${Number(marks[index].toPrecision(6))}`));
+    if (marks) one.append(element("b", "", ` ${Number(marks[index].toPrecision(4))}`));
     ruling.append(one);
   });
   if (fault) ruling.append(element("span", "badge warn", said[FAULTS[fault]]));
