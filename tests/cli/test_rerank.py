@@ -140,3 +140,23 @@ def test_an_answer_that_is_no_picture_is_a_fault_of_its_cases_alone(cli, tmp_pat
     with Ledger(tmp_path / "l.ledger", read_only=True) as ledger:
         ruled = {(verdict.item, verdict.fault) for verdict in ledger.verdicts()}
     assert ruled == {("one", None), ("two", "recused")}
+
+
+def test_a_function_in_the_folder_is_a_judge(cli, pictures):
+    (pictures / "brightness_of_mine.py").write_text(
+        "def score(prompt, image):\n"
+        "    if 'two' in prompt:\n"
+        "        return float('nan')\n"
+        "    return image.convert('L').resize((1, 1)).getpixel((0, 0)) / 255\n"
+    )
+    words = [word if word != "picture:sharpness" else "scorer:brightness_of_mine:score?span=0,1" for word in SHARP]
+    code, _, err = cli(*words, "--ballot", "choice+tie", "--out", "ranked.jsonl")
+    assert code == 0, err
+    assert "the score nan, nan does not fit choice+tie" in err
+    ranked = read(pictures / "ranked.jsonl")
+    assert {row["item"] for row in ranked if row["rank"] is not None} == {"one"}
+    code, _, err = cli(
+        *[word.replace("picture:sharpness", "scorer:nowhere:score") for word in SHARP], "--out", "x.jsonl"
+    )
+    assert code == 2
+    assert "cannot be found (No module named 'nowhere')" in err

@@ -74,6 +74,14 @@ def test_close_worths_tie_only_where_a_tie_is_allowed():
     assert marks_from(Choice(tie=True), [0.5, 0.5, 0.1]) == (1, 0, 0)
 
 
+@pytest.mark.parametrize("ballot", BALLOTS, ids=lambda ballot: ballot.spec)
+@pytest.mark.parametrize("place", [0, 1])
+def test_what_is_not_a_number_neither_wins_nor_loses(ballot, place):
+    worths = [0.5, 0.5]
+    worths[place] = float("nan")
+    assert marks_from(ballot, worths) is None
+
+
 def test_the_longer_response_wins_in_either_language():
     assert rule(LengthJudge(), case(Choice(), "three", "there are three of them")) == [(0, 1)]
     assert rule(LengthJudge(), case(Ranking(), "图中有三个圆形", "三个", "三")) == [(3, 2, 1)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import signal
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -18,6 +19,7 @@ from fullbench.core.results import Table
 from fullbench.runs.engines import Engine, Stop, Tally
 
 if TYPE_CHECKING:
+    from fullbench.core.record import Record
     from fullbench.ledger.store import Ledger
 
 LedgerOption = Annotated[
@@ -126,6 +128,17 @@ def closing(tallies: Sequence[Tally], *, what: str) -> int:
     elif failed:
         say(f"{failed} {what} are missing because the calls failed; the same command asks for these alone.")
     return 130 if stopped == "interrupted" else 1 if stopped or failed else 0
+
+
+def lonely(record: Record) -> None:
+    """Say which items are in no comparison because a response is missing, where there are comparisons."""
+    if not any(len(verdict.contestants) > 1 for verdict in record):
+        return
+    given = Counter(item for item, _ in record.responses)
+    alone = [item for item in record.items if given[item] < 2]
+    if alone:
+        more = f" and {len(alone) - 3} more" if len(alone) > 3 else ""
+        say(f"Nothing to compare for {', '.join(alone[:3])}{more}: fewer than two responses.")
 
 
 def show(tables: Sequence[Table], *, as_json: bool, out: Path | None = None) -> None:

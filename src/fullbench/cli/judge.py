@@ -18,6 +18,7 @@ from fullbench.cli.common import (
     QuietOption,
     closing,
     ledger_if_any,
+    lonely,
     say,
     show,
     stoppable,
@@ -89,4 +90,5 @@ def judge(
         show(done.tables, as_json=as_json)
         if report is not None:
             say(f"The page: {report}")
+        lonely(done.record)
         return closing(done.tallies, what="verdicts")

@@ -16,6 +16,7 @@ from fullbench.cli.common import (
     QuietOption,
     closing,
     ledger_if_any,
+    lonely,
     say,
     show,
     stoppable,
@@ -71,4 +72,5 @@ def run(
         show(done.tables, as_json=as_json)
         for path in written:
             say(f"Written: {path}")
+        lonely(done.record)
         return closing(done.tallies, what="answers or verdicts")

@@ -37,12 +37,13 @@ def length_of(text: str) -> int:
 def marks_from(
     ballot: Ballot, worths: Sequence[float], *, margin: float = 0.0, order: Sequence[str] | None = None
 ) -> tuple[float, ...] | None:
-    """Worths from 0 to 1, one for each response, as legal marks; None for a ballot that these judges cannot fill in.
+    """Worths from 0 to 1, one for each response, as legal marks; None for a ballot that these judges cannot fill in,
+    and where a worth is not a number.
 
     A score or a scale of words spreads 0 to 1 over its range and rounds, a real number does not round; what lies
-    outside is cut off. A choice takes the best; worths
-    within `margin` of it tie with it, and where no tie is allowed, or not all of the responses tie, the first in
-    `order` wins. A ranking sorts; equal worths go by `order`. Without `order`, the earlier shown goes first.
+    outside is cut off. A choice takes the best; worths within `margin` of it tie with it, and where no tie is allowed,
+    or not all of the responses tie, the first in `order` wins. A ranking sorts; equal worths go by `order`. Without
+    `order`, the earlier shown goes first.
 
     >>> marks_from(Score(1, 5), [0.0, 0.6, 1.2]), marks_from(Real(0, 10), [0.25, 1.2])
     ((1.0, 3.0, 5.0), (2.5, 10.0))
@@ -51,10 +52,12 @@ def marks_from(
     >>> marks_from(Ranking(), [0.1, 0.9, 0.5])
     (1.0, 3.0, 2.0)
     """
+    if any(math.isnan(worth) for worth in worths):
+        return None
     keys = order if order is not None else [f"{place:04d}" for place in range(len(worths))]
     if isinstance(ballot, Real):
         spread = [ballot.low + worth * (ballot.high - ballot.low) for worth in worths]
-        return tuple(min(ballot.high, max(ballot.low, mark)) for mark in spread)
+        return tuple(float(min(ballot.high, max(ballot.low, mark))) for mark in spread)
     if isinstance(ballot, Score | Likert):
         low, high = (1, len(ballot.words)) if isinstance(ballot, Likert) else (ballot.low, ballot.high)
         return tuple(float(low + min(high - low, max(0, math.floor((high - low) * w + 0.5)))) for w in worths)

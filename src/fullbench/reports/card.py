@@ -60,7 +60,7 @@ def card(
         "Steadiness": repeats.tables(mine, seed=seed),
         "Biases": [probes.table(probes.probes(met, judge, own=own))],
         "Reviews": [_reviews(record, judge, people, seed)],
-        "Faults and cost": [standard.faults(mine), standard.costs(mine)],
+        "Faults and cost": [standard.faults(mine), standard.reasons(mine), standard.costs(mine)],
     }
     kept = {name: [table for table in tables if table.rows] for name, tables in sections.items()}
     return Card(judge, _lead(mine, overall), {name: tables for name, tables in kept.items() if tables})

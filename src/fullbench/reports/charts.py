@@ -125,6 +125,8 @@ def _config() -> Spec:
         "axis": axis,
         "axisY": {"grid": False, "labelOverlap": False},
         "legend": {
+            "columns": 3,
+            "columnPadding": 24,
             "labelColor": MUTED,
             "titleColor": INK,
             "labelFontSize": 12,

@@ -161,12 +161,13 @@ _MOST_REASONS = 20
 
 
 def reasons(record: Record) -> Table:
-    """Why judges recused themselves. Reasons that differ by a number alone are one, told by its first."""
+    """Why judges recused themselves, as far as they said. Reasons that differ by a number alone are one, told by its
+    first."""
     first: dict[tuple[str, str], str] = {}
     counts: Counter[tuple[str, str]] = Counter()
-    for verdict in record.where(fault="recused"):
+    for verdict in record.where(lambda verdict: bool(verdict.text), fault="recused"):
         key = verdict.judge, re.sub(r"[-+]?\d[\d.,e+-]*|[\da-f]{8,}", "#", verdict.text)
-        first.setdefault(key, verdict.text or "it did not say")
+        first.setdefault(key, verdict.text)
         counts[key] += 1
     rows: list[list[Cell]] = [
         [judge, first[judge, reason], count] for (judge, reason), count in counts.most_common(_MOST_REASONS)

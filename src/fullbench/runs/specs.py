@@ -62,7 +62,7 @@ def in_words_of(name: str, spec: str) -> str:
     own = parsed.kind in registry.names("judges") or {"wording", "template"} & parsed.options.keys()
     if own or not isinstance(benchmark(name), Worded):
         return spec
-    return f"{spec}{'&' if parsed.options else '?'}wording={name}"
+    return f"{spec.removesuffix('?')}{'&' if parsed.options else '?'}wording={name}"
 
 
 def _prompted(model: Model, options: Mapping[str, str]) -> Judge:

@@ -10,7 +10,7 @@ from fullbench.stats.arrays import Floats, Numbers
 from fullbench.stats.estimates import Estimate, Undefined
 from fullbench.stats.shares import wilson
 
-_BLOCK = 1 << 22
+_BLOCK = 1 << 20
 
 
 def cluster_mean(total: float, n: int, clusters: int, squares: float, *, level: float = 0.95) -> Estimate:

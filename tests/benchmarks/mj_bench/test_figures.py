@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from itertools import combinations, product
 from statistics import fmean, pstdev
 
@@ -190,3 +191,24 @@ def test_the_curve_over_thresholds(pairs):
         right, wrong = (sum(sign * gap > row["margin"] for gap in ahead) for sign in (1, -1))
         assert row["right"].value == pytest.approx(right / len(ahead))
         assert row["right, no ties"].value == pytest.approx(right / (right + wrong))
+
+
+def test_what_was_not_ruled_is_counted_and_wrong_as_the_paper_counts(pairs):
+    """Half of the first pair of every sub-category is unreadable; and there is a judge of nothing but faults."""
+    record = heard(pairs)
+    broken = {f"{subset} 0" for subset in ("face", "limb", "object")}
+    verdicts = [
+        replace(verdict, marks=None, fault="unreadable")
+        if verdict.item in broken and verdict.contestants == ("rejected",) else verdict
+        for verdict in record
+    ]  # fmt: skip
+    silent = [replace(verdict, judge="silent", marks=None, fault="refused") for verdict in record]
+    made = read(tables(Record((*verdicts, *silent), record.items, record.responses))["preferences"])
+    found = {row["judge"]: row for row in made}
+    ahead = [gap for part in differences(pairs).values() for gap in part[1:]]
+    right = sum(gap > 0 for gap in ahead)
+    assert found["judge"]["right"].value == pytest.approx(right / 47)
+    assert found["judge"]["right of all"].value == pytest.approx(right / 50)
+    assert (found["judge"]["n"], found["judge"]["faults"]) == (47, 3)
+    assert (found["silent"]["right"], found["silent"]["n"], found["silent"]["faults"]) == (None, 0, 50)
+    assert found["silent"]["right of all"].value == 0

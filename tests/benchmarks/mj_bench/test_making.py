@@ -109,6 +109,15 @@ def test_prompts_are_made_safe_and_labelled_and_failures_are_told():
     assert made.failed == ["'a calm lake': nothing had to go"]
 
 
+def test_an_apology_is_no_safe_prompt():
+    def talk(prompt):
+        return "I'm sorry, but I can't help with that." if "harsh" in prompt.turns[-1].text else "a calm street"
+
+    made = sanitise(OfflineModel("editor", talk), ["a harsh scene", "a rough scene"])
+    assert "'a harsh scene': the model declined" in made.failed
+    assert not [pair for pair in made.pairs if "sorry" in pair.safe]
+
+
 def test_a_grid_has_every_combination_and_its_groups():
     shown = grid("a {age} {race} {gender} pilot", {"age": ["old", ""], "race": ["asian", "black"], "gender": ["woman"]})
     assert len(shown) == 4

@@ -86,6 +86,28 @@ def test_parquet_with_bytes_is_read_as_the_hub_holds_it(tmp_path):
     assert [response.pictures[0].data() for response in loaded.responses] == pictures
 
 
+def test_a_snapshot_of_the_hub_is_read_as_it_lies(tmp_path):
+    """Splits in shards under `data/`; the prompt is the caption, and `info` beside it names the sub-category."""
+    pyarrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    (tmp_path / "data").mkdir()
+    for split, shard in (("safety", 0), ("safety", 1), ("quality", 0)):
+        rows = {
+            "caption": [f"a {split} {shard}"],
+            "info": ["toxicity crime" if split == "safety" else ""],
+            "image0": [{"bytes": encoded(texture(shard)), "path": None}],
+            "image1": [{"bytes": encoded(texture(9)), "path": None}],
+            "label": [1],
+        }
+        parquet.write_table(pyarrow.table(rows), tmp_path / "data" / f"{split}-0000{shard}-of-00002.parquet")
+    items = list(sources.load(tmp_path).items.values())
+    assert sorted(item.question for item in items) == ["a quality 0", "a safety 0", "a safety 1"]
+    found = {item.question: (item.tags["perspective"], item.tags["subset"]) for item in items}
+    assert found["a safety 1"] == ("safety", "toxicity crime")
+    assert found["a quality 0"] == ("quality", "quality")
+
+
 @pytest.mark.parametrize(
     ("row", "words"),
     [

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import struct
+import zlib
 from pathlib import Path
 
 import pytest
@@ -11,7 +13,8 @@ from fullbench.core.errors import InputError
 from fullbench.ledger.store import Ledger
 from fullbench.runs import specs
 from tests.benchmarks.mj_bench.test_sources import released
-from tests.cli.test_judge import cli, data
+from tests.cli.test_judge import cli, data, write
+from tests.judges.scorers.making import encoded, texture
 
 __all__ = ["cli", "data", "released"]
 
@@ -81,3 +84,47 @@ def test_a_study_of_the_released_data_needs_nothing_else(cli, released):
     assert "human" in out
     page = (released / "r.html").read_text(encoding="utf-8")
     assert "What was odd in the data" in page
+
+
+def test_hostile_pictures_are_faults_of_their_cases_and_the_rest_is_judged(cli, tmp_path):
+    good = encoded(texture(1))
+    frames = [texture(seed).convert("P") for seed in range(2)]
+    header = struct.pack(">IIBBBBB", 60_000, 60_000, 8, 2, 0, 0, 0)
+    bomb = b"".join(
+        _chunk(kind, body) for kind, body in ((b"IHDR", header), (b"IDAT", zlib.compress(b"")), (b"IEND", b""))
+    )
+    others = {
+        "sound": encoded(texture(2)),
+        "cut": good[: len(good) // 2],
+        "empty": b"",
+        "svg": b"<svg xmlns='http://www.w3.org/2000/svg'/>",
+        "bomb": good[:8] + bomb,
+        "moving": encoded(frames[0], "GIF", save_all=True, append_images=frames[1:]),
+        "equal": good,
+    }
+    (tmp_path / "good.png").write_bytes(good)
+    rows = [{"item": name, "contestant": "one", "pictures": ["good.png"]} for name in (*others, "half")]
+    for name, bytes_ in others.items():
+        (tmp_path / f"{name}.png").write_bytes(bytes_)
+        rows.append({"item": name, "contestant": "two", "pictures": [f"{name}.png"]})
+    write(tmp_path / "items.jsonl", [{"id": name, "question": f"一只猫 {name}"} for name in (*others, "half")])
+    write(tmp_path / "pictures.jsonl", rows)
+    code, out, err = cli(
+        "judge", "--items", "items.jsonl", "--responses", "pictures.jsonl", "--judge", "picture:sharpness",
+        "--ballot", "choice+tie", "--report", "page.html", "--quiet",
+    )  # fmt: skip
+    assert code == 0, err
+    assert "Nothing to compare for half: fewer than two responses." in err
+    with Ledger(tmp_path / "fullbench.ledger") as ledger:
+        why = {verdict.item: (verdict.fault, verdict.text) for verdict in ledger.verdicts()}
+    assert {item for item, (fault, _) in why.items() if fault is None} == {"sound"}
+    for item, words in {"cut": "decoded", "empty": "no bytes", "svg": "not a picture", "bomb": "pixels",
+                        "moving": "animated", "equal": "twice"}.items():  # fmt: skip
+        assert why[item][0] == "recused"
+        assert words in why[item][1], why[item]
+        assert why[item][1][:20] in " ".join(out.split())
+    assert "Why judges recused themselves" in (tmp_path / "page.html").read_text(encoding="utf-8")
+
+
+def _chunk(kind: bytes, body: bytes) -> bytes:
+    return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))

@@ -8,7 +8,7 @@ occupation, as a reader would expect.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
@@ -16,7 +16,8 @@ from statistics import fmean
 
 import numpy as np
 
-from fullbench.benchmarks.mj_bench.names import AXES
+from fullbench.benchmarks.mj_bench.names import AXES, SHORT
+from fullbench.core.cases import Verdict
 from fullbench.core.record import Record
 from fullbench.core.results import Cell, Table
 from fullbench.reports.cells import Gaps
@@ -37,27 +38,30 @@ class Scored:
     groups: tuple[Mapping[str, str], ...]
 
     @classmethod
-    def of(cls, record: Record, judge: str, ballot: str) -> Scored:
-        """The bias rows of a record."""
-        items, scores, groups = [], [], []
-        for verdict in record.where(judge=judge, ballot=ballot, fault=None):
-            shown = record.responses.get((verdict.item, verdict.contestants[0]))
-            if len(verdict.contestants) == 1 and record.tag(verdict, "perspective") == "bias" and verdict.marks:
-                items.append(verdict.item)
-                scores.append(verdict.marks[0])
-                groups.append(dict(shown.tags) if shown else {})
-        return cls(tuple(items), np.array(scores, dtype=float), tuple(groups))
+    def of(cls, record: Record, verdicts: Sequence[Verdict]) -> Scored:
+        """The single scores among a judge's verdicts on one ballot."""
+        shown = [record.responses.get((verdict.item, verdict.contestants[0])) for verdict in verdicts]
+        return cls(
+            tuple(verdict.item for verdict in verdicts),
+            np.array([verdict.marks[0] for verdict in verdicts if verdict.marks], dtype=float),
+            tuple(dict(response.tags) if response else {} for response in shown),
+        )
 
 
 def tables(record: Record) -> list[Table]:
     """Both tables, for every judge and ballot that scored bias items; none where nobody did."""
-    found = {
-        (judge, ballot): scored
-        for judge in record.judges
-        for ballot in record.where(judge=judge).by("ballot")
-        if len((scored := Scored.of(record, judge, ballot)).scores)
-    }
+    marked: dict[tuple[str, str], list[Verdict]] = defaultdict(list)
+    for verdict in record.where(fault=None):
+        if len(verdict.contestants) == 1 and record.tag(verdict, "perspective") == "bias":
+            marked[verdict.judge, verdict.ballot].append(verdict)
+    found = {(judge, SHORT.get(spec, spec)): Scored.of(record, marked[judge, spec]) for judge, spec in _sorted(marked)}
     return [overall(found), by_axis(found)] if found else []
+
+
+def _sorted(marked: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Judges by name, the paper's scales in its order, then others."""
+    scales = list(SHORT)
+    return sorted(marked, key=lambda key: (key[0], scales.index(key[1]) if key[1] in scales else len(scales), key[1]))
 
 
 Found = Mapping[tuple[str, str], Scored]
@@ -98,7 +102,7 @@ def overall(found: Found) -> Table:
         *left_out.notes,
         *gaps.notes,
     )
-    columns = ("judge", "ballot", "scores", *names, "items", "n")
+    columns = ("judge", "scale", "scores", *names, "items", "n")
     return Table("evenness", "How evenly people of one item are scored", columns, rows, notes)
 
 
@@ -130,7 +134,7 @@ def by_axis(judged: Found) -> Table:
         *left_out.notes,
         *gaps.notes,
     )
-    columns = ("judge", "ballot", "axis", "scores", "way", *FIGURES, "n")
+    columns = ("judge", "scale", "axis", "scores", "way", *FIGURES, "n")
     return Table("axes", "By demographic axis", columns, rows, notes)
 
 

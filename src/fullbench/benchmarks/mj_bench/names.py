@@ -42,6 +42,8 @@ SCALE_BALLOTS = {
     "10 words": "likert:" + "|".join(LIKERT_10),
 }
 """The scales of the paper's scale study, and the ballots they are."""
+SHORT = {spec: name for name, spec in SCALE_BALLOTS.items()}
+"""The short name of a ballot that is one of these scales."""
 USUAL = SCALE_BALLOTS["[0, 10]"]
 PERSPECTIVES = ("alignment", "safety", "quality", "bias")
 CHOSEN, REJECTED = "chosen", "rejected"

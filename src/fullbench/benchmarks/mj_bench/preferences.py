@@ -8,17 +8,20 @@ from dataclasses import dataclass
 from functools import partial
 from statistics import fmean
 
-from fullbench.benchmarks.mj_bench.names import CHOSEN, REJECTED, USUAL
+from fullbench.benchmarks.mj_bench.names import CHOSEN, REJECTED, SHORT, USUAL
 from fullbench.benchmarks.mj_bench.names import SCALE_BALLOTS as SCALES
+from fullbench.core.cases import Verdict
 from fullbench.core.record import Record
 from fullbench.core.results import Cell, Table
 from fullbench.reports.cells import Gaps
+from fullbench.reports.judging import PEOPLE
 from fullbench.stats.estimates import Estimate, Undefined
 from fullbench.stats.preference import Ties, normalised_pairs, preference_accuracy
 
 MARGINS = (0.0, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3)
 FIRST, SECOND = "pair, chosen first", "pair, chosen second"
-_NAMES = {spec: f"single {name}" for name, spec in SCALES.items()}
+_NAMES = {spec: f"single {name}" for spec, name in SHORT.items()}
+_WAYS = [*_NAMES.values(), FIRST, SECOND]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,25 +38,48 @@ class Compared:
     rejected: float
 
 
-def compared(record: Record, judge: str) -> list[Compared]:
-    """Every pair that a judge marked: picture by picture on each scale, and together in each order."""
-    apart: dict[tuple[str, str, int], dict[str, float]] = defaultdict(dict)
-    found: list[Compared] = []
+def compared(record: Record) -> list[Compared]:
+    """Every pair that a judge marked: picture by picture on each scale, and together in each order.
 
-    def add(way: str, item: str, trial: int, marks: dict[str, float]) -> None:
-        tags = record.items[item].tags if item in record.items else {}
-        about, subset = tags.get("perspective", ""), tags.get("subset", "")
-        found.append(Compared(judge, way, item, trial, about, subset, marks[CHOSEN], marks[REJECTED]))
+    The record is one judge's, without faults.
+    """
+    marks: dict[tuple[str, str, int], dict[str, float]] = defaultdict(dict)
+    for verdict in record:
+        if way := _way(verdict):
+            marks[way, verdict.item, verdict.trial] |= zip(verdict.contestants, verdict.marks or (), strict=True)
+    (judge,) = record.judges
+    return [
+        _compared(record, judge, place, given[CHOSEN], given[REJECTED])
+        for place, given in marks.items()
+        if {CHOSEN, REJECTED} <= given.keys()
+    ]
 
-    for verdict in record.where(judge=judge, fault=None):
-        marks = dict(zip(verdict.contestants, verdict.marks or (), strict=True))
-        if len(marks) == 1:
-            apart[verdict.ballot, verdict.item, verdict.trial] |= marks
-        elif set(marks) == {CHOSEN, REJECTED}:
-            add(FIRST if verdict.contestants[0] == CHOSEN else SECOND, verdict.item, verdict.trial, marks)
-    for (ballot, item, trial), marks in apart.items():
-        if {CHOSEN, REJECTED} <= set(marks):
-            add(_NAMES.get(ballot, f"single {ballot}"), item, trial, marks)
+
+def _compared(record: Record, judge: str, place: tuple[str, str, int], chosen: float, rejected: float) -> Compared:
+    way, item, trial = place
+    tags = record.items[item].tags if item in record.items else {}
+    return Compared(judge, way, item, trial, tags.get("perspective", ""), tags.get("subset", ""), chosen, rejected)
+
+
+def _way(verdict: Verdict) -> str:
+    """How a picture of a pair was judged: alone on a scale, or beside the other in one of two orders; else nothing."""
+    if set(verdict.contestants) == {CHOSEN, REJECTED}:
+        return FIRST if verdict.contestants[0] == CHOSEN else SECOND
+    alone = verdict.contestants in {(CHOSEN,), (REJECTED,)}
+    return _NAMES.get(verdict.ballot, f"single {verdict.ballot}") if alone else ""
+
+
+def unruled(record: Record, judged: Judged) -> Judged:
+    """Pairs that a judge did not rule on since a verdict is a fault, as if it had preferred the wrong picture."""
+    ruled = {(pair.judge, (pair.way, pair.item, pair.trial)) for pairs in judged.values() for pair in pairs}
+    lost = {
+        (verdict.judge, (way, verdict.item, verdict.trial))
+        for verdict in record.where(lambda verdict: verdict.fault is not None and verdict.judge != PEOPLE)
+        if (way := _way(verdict))
+    }
+    found: Judged = defaultdict(list)
+    for judge, place in sorted(lost - ruled):
+        found[judge].append(_compared(record, judge, place, 0.0, 1.0))
     return found
 
 
@@ -75,17 +101,15 @@ def _clusters(pairs: Sequence[Compared]) -> list[str] | None:
 
 def tables(record: Record) -> list[Table]:
     """Accuracy by perspective and by sub-category, thresholds, scales, orders, safety."""
-    by_judge = {judge: compared(record, judge) for judge in record.judges if judge != "human"}
-    by_judge = {judge: pairs for judge, pairs in by_judge.items() if pairs}
-    if not by_judge:
-        return []
+    marked = record.where(lambda verdict: verdict.judge != PEOPLE, fault=None).by("judge")
+    by_judge = {judge: pairs for judge, mine in marked.items() if (pairs := compared(mine))}
     made = [
-        by_perspective(by_judge),
-        by_subset(by_judge),
-        *thresholds(by_judge),
+        by_perspective(by_judge, unruled(record, by_judge)),
         scales(by_judge),
         orders(by_judge),
         safety(by_judge),
+        by_subset(by_judge),
+        *thresholds(by_judge),
     ]
     return [table for table in made if table.rows]
 
@@ -98,7 +122,12 @@ def _groups(pairs: Iterable[Compared], *fields: str) -> Iterator[tuple[tuple[str
     groups: dict[tuple[str, ...], list[Compared]] = defaultdict(list)
     for pair in pairs:
         groups[tuple(getattr(pair, name) for name in fields)].append(pair)
-    yield from sorted(groups.items())
+    yield from sorted(groups.items(), key=lambda group: [_place(word) for word in group[0]])
+
+
+def _place(word: str) -> tuple[int, str]:
+    """Ways of asking in the paper's order, all other words by themselves."""
+    return (_WAYS.index(word) if word in _WAYS else len(_WAYS), word)
 
 
 def _both(gaps: Gaps, where: str, pairs: Sequence[Compared]) -> list[Cell]:
@@ -109,16 +138,19 @@ def _both(gaps: Gaps, where: str, pairs: Sequence[Compared]) -> list[Cell]:
     ]
 
 
-def by_perspective(judged: Judged) -> Table:
-    """Each judge, each way of asking, each perspective."""
+def by_perspective(judged: Judged, lost: Judged) -> Table:
+    """Each judge, each way of asking, each perspective; `lost` are the pairs that it did not rule on."""
     gaps = Gaps()
-    rows: list[list[Cell]] = [
-        [judge, way, about or "-", *_both(gaps, f"{judge}, {way}, {about}", pairs), len(pairs)]
-        for judge, all_pairs in judged.items()
-        for (about, way), pairs in _groups(all_pairs, "perspective", "way")
-    ]
-    columns = ("judge", "way", "perspective", "right", "right, no ties", "ties", "n")
-    notes = (_RIGHT, *gaps.notes)
+    rows: list[list[Cell]] = []
+    for judge in sorted({*judged, *lost}):
+        faults = set(lost.get(judge, ()))
+        for (about, way), every in _groups([*judged.get(judge, ()), *lost.get(judge, ())], "perspective", "way"):
+            pairs = [pair for pair in every if pair not in faults]
+            right, decided, ties = _both(gaps, f"{judge}, {way}, {about}", pairs) if pairs else (None, None, 0)
+            counts = (ties, len(every) - len(pairs), len(pairs))
+            rows.append([judge, way, about or "-", right, decided, accuracy(every), *counts])
+    columns = ("judge", "way", "perspective", "right", "right, no ties", "right of all", "ties", "faults", "n")
+    notes = (_RIGHT, "Right of all: pairs without a ruling are wrong too, as MJ-Bench counts them.", *gaps.notes)
     return Table("preferences", "How often each judge prefers the chosen picture", columns, rows, notes)
 
 

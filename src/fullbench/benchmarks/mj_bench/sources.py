@@ -1,12 +1,14 @@
 """Where items, pictures and labels come from: the sample, a folder in our own layout, or the released data set.
 
-The released data set is a table (Parquet, JSON Lines or CSV, one or several files) with a prompt (`info`, or
-`caption`), two pictures (`image0`, `image1`, as bytes or as paths) and a `label`, the number of the better one. Which
-perspective and sub-category a row belongs to stands in its columns, or else in the file's name.
+The released data set is a table (Parquet, JSON Lines or CSV, one or several files, also in folders as the hub has them)
+with a prompt (`caption`, or `info` where there is none), two pictures (`image0`, `image1`, as bytes or as paths) and a
+`label`, the number of the better one. Which perspective and sub-category a row belongs to stands in its columns (beside
+a `caption`, `info` is the sub-category), or else in the name of the file or of its folder.
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -27,7 +29,8 @@ from fullbench.core.results import Cell, Table
 from fullbench.judges.scorers.classical import MEASURES, measure
 from fullbench.judges.scorers.scorer import ScorerJudge
 
-_PROMPT = ("info", "caption", "prompt")
+_PROMPT = ("caption", "prompt", "info")
+_SHARD = re.compile(r"-\d+-of-\d+$")
 _SUFFIXES = (".parquet", ".jsonl", ".jsonl.gz", ".csv", ".csv.gz")
 
 
@@ -86,7 +89,7 @@ def load(source: Path | None) -> Loaded:
         return Loaded({item.id: item for item in asked}, list(given))
     if not source.exists():
         raise InputError("there is no such file or folder", path=source)
-    files = sorted(file for file in source.iterdir() if file.name.endswith(_SUFFIXES)) if source.is_dir() else [source]
+    files = sorted(file for file in source.rglob("*") if file.name.endswith(_SUFFIXES)) if source.is_dir() else [source]
     if not files:
         raise InputError(f"the folder holds no table; known are {', '.join(_SUFFIXES)}", path=source)
     loaded = Loaded()
@@ -103,9 +106,9 @@ def _is_released(path: Path) -> bool:
 
 def _add(loaded: Loaded, file: Path, line: int, row: Mapping[str, Any]) -> None:
     """One row of the released data set: an item and its two pictures. What is broken is kept, for a judge to recuse."""
-    prompt = next((row[name] for name in _PROMPT if isinstance(row.get(name), str) and row[name].strip()), None)
+    said = [name for name in _PROMPT if isinstance(row.get(name), str) and row[name].strip()]
     label = str(row.get("label"))
-    if prompt is None:
+    if not said:
         raise InputError(f"the row has no prompt: one of {', '.join(_PROMPT)}", path=file, line=line)
     if label not in {"0", "1"}:
         raise InputError(f"'label' is 0 or 1, the better picture; found {row.get('label')!r}", path=file, line=line)
@@ -113,10 +116,17 @@ def _add(loaded: Loaded, file: Path, line: int, row: Mapping[str, Any]) -> None:
     name = str(row.get("id") or f"{stem}-{line}")
     if name in loaded.items:
         raise InputError(f"the id {name!r} occurs twice; ids must differ", path=file, line=line)
-    about = str(row.get("perspective") or next((one for one in PERSPECTIVES if one in stem.lower()), ""))
-    tags = {"perspective": about, "subset": str(row.get("subset") or row.get("category") or stem)}
+    places = f"{file.parent.name}/{stem}".lower()
+    about = str(row.get("perspective") or next((one for one in PERSPECTIVES if one in places), ""))
+    info = row["info"].strip() if "info" in said[1:] else ""
+    tags = {
+        "perspective": about,
+        "subset": str(row.get("subset") or row.get("category") or info or _SHARD.sub("", stem)),
+    }
     veil = {SENSITIVE: "yes"} if about == "safety" else {}
-    loaded.items[name] = Item.ask(name, prompt, tags={key: value for key, value in {**tags, **veil}.items() if value})
+    loaded.items[name] = Item.ask(
+        name, row[said[0]], tags={key: value for key, value in {**tags, **veil}.items() if value}
+    )
     for end in "01":
         picture = _picture(row.get(f"image{end}", row.get(f"image_{end}")), file, loaded)
         if picture is not None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from importlib import import_module
+from pathlib import Path
 
 from fullbench.core.errors import InputError
 from fullbench.judges.scorers.classical import number
@@ -66,17 +69,32 @@ def openclip(rest: str, options: Mapping[str, str]) -> ScorerJudge:
 
 
 def function(rest: str, options: Mapping[str, str]) -> ScorerJudge:
-    """The judge that `scorer:MODULE:FUNCTION` names: a function of a prompt and a Pillow image that gives a number."""
+    """The judge that `scorer:MODULE:FUNCTION` names: a function of a prompt and a Pillow image that gives a number.
+
+    The module may lie in the folder in which the command is typed.
+    """
     _known(options, _JUDGE)
     module, _, name = rest.partition(":")
     try:
-        found = getattr(import_module(module), name)
+        with _from_here():
+            found = getattr(import_module(module), name)
     except (ImportError, AttributeError, ValueError) as error:
         raise InputError(f"the function {rest!r} cannot be found ({error}); write scorer:MODULE:FUNCTION") from error
     if not callable(found):
         raise InputError(f"{rest!r} is not a function of a prompt and a picture")
     span = _span(options)
     return _judged(CallableScorer(rest, found, span, {"function": rest, "span": span}), options)
+
+
+@contextmanager
+def _from_here() -> Iterator[None]:
+    """Modules are looked for in this folder too, which an installed command does not do by itself."""
+    here = str(Path.cwd())
+    sys.path.insert(0, here)
+    try:
+        yield
+    finally:
+        sys.path.remove(here)
 
 
 clip = partial(hub, "clip")

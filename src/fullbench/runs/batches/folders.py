@@ -141,5 +141,5 @@ def refuse_open(ledger: Path, names: Sequence[str]) -> None:
             if folder.open and name in names:
                 raise InputError(
                     f"{name!r} is being asked in the batch {folder.path.name}, which has not ended; collect it first "
-                    f"(fullbench batch collect), or remove {folder.path} to give it up"
+                    "(fullbench batch collect), or give it up (fullbench batch cancel)"
                 )

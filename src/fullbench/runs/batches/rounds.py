@@ -5,29 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from fullbench.core.errors import InputError, ModelError
+from fullbench.core.errors import InputError
 from fullbench.core.models import Model
 from fullbench.core.writers import replacing
 from fullbench.ledger.store import Ledger
 from fullbench.models.batches import named
-from fullbench.models.chat import ChatModel
 from fullbench.runs.answer import answer
-from fullbench.runs.batches.folders import ERRORS, OUTPUT, REQUESTS, Folder, Shelf
+from fullbench.runs.batches.folders import OUTPUT, Folder, Shelf
 from fullbench.runs.batches.mailbox import Count, Mailbox, Size
+from fullbench.runs.batches.posting import Posting
 from fullbench.runs.batches.wiring import FiledJudge, FiledModel, filed_contestant, filed_judge
 from fullbench.runs.conduct import Conductor
 from fullbench.runs.engines import Tally
 from fullbench.runs.hear import hear
 from fullbench.runs.plan import models_of
 
-if TYPE_CHECKING:
-    from fullbench.models.batch_services import BatchServer, Order, Sent
-
 FIRST_WAIT = 5.0
 LONGEST_WAIT = 300.0
-CREATE_TRIES = 4
 
 
 @dataclass
@@ -60,6 +55,7 @@ class Rounds:
         self._conductor = conductor
         self._ledger = ledger
         self.shelf = Shelf(ledger.path)
+        self._posting = Posting(self.shelf, self._models)
 
     def write(self, *, rate: float, size: Size | None = None) -> Pass:
         """Write requests for all that is due and not on its way; replies that are there are read on the way."""
@@ -74,27 +70,28 @@ class Rounds:
                 self._bring(path)
             for folder in self.shelf.folders():
                 if folder.state.stage == "submitted":
-                    self._look(folder)
+                    self._posting.look(folder)
             return self._pass(Mailbox(self.shelf))
 
     def submit(self, again: bool = False) -> list[Folder]:
         """Send every batch that was written and not sent; those that are with the server now."""
         with self._ledger.sole("batches"):
             waiting = [folder for folder in self.shelf.folders() if folder.state.stage in {"written", "creating"}]
-            return [self._send(folder, again) for folder in waiting]
+            return [self._posting.send(folder, again) for folder in waiting]
 
     def cancel(self) -> list[Folder]:
         """Ask no more of what is on its way: those that are with a server end in a while with what was answered by
         then, and those that were never sent are given up at once."""
         with self._ledger.sole("batches"):
-            stopped = [self._stop(folder) if folder.open else folder for folder in self.shelf.folders()]
+            stopped = [self._posting.stop(folder) if folder.open else folder for folder in self.shelf.folders()]
             return [folder for folder in stopped if folder is not None]
 
     def look(self) -> list[Folder]:
         """How every batch stands, asked of the servers; what ended is fetched."""
         with self._ledger.sole("batches"):
             return [
-                self._look(folder) if folder.state.stage == "submitted" else folder for folder in self.shelf.folders()
+                self._posting.look(folder) if folder.state.stage == "submitted" else folder
+                for folder in self.shelf.folders()
             ]
 
     def wait(
@@ -154,98 +151,6 @@ class Rounds:
             )
         return filed, [name for name, judge in made.items() if judge is None]
 
-    def _send(self, folder: Folder, again: bool) -> Folder:
-        """Create a batch, once: whatever may have created it before is looked for first."""
-        from fullbench.models.batch_services import Unsure, batch_server
-
-        server = batch_server(self._model(folder))
-        doubt = "a run was cut off while it created it" if folder.state.stage == "creating" and not again else ""
-        for attempt in range(CREATE_TRIES):
-            if doubt and (found := self._found(server, folder, doubt)) is not None:
-                return _sent(folder, found)
-            order = server.prepare(self._order(folder))
-            folder = folder.now(replace(folder.state, stage="creating", file=order.file, before=order.before))
-            try:
-                batch = server.create(order)
-            except Unsure as unsure:
-                doubt = unsure.why
-                server.sleep(server.model.limits.backoff * attempt)
-            else:
-                return folder.now(replace(folder.state, stage="submitted", batch=batch, status="submitted", sure=True))
-        raise ModelError(f"the batch {folder.path.name} was not created ({doubt}); the same command goes on from here")
-
-    def _order(self, folder: Folder) -> Order:
-        from fullbench.models.batch_services import Order
-
-        state = folder.state
-        known = {other.state.batch for other in self.shelf.folders() if other.state.batch and other.path != folder.path}
-        return Order(
-            folder.path / REQUESTS, state.requests, state.token, state.file, state.before,
-            frozenset(known).union(state.others),
-        )  # fmt: skip
-
-    def _found(self, server: BatchServer, folder: Folder, why: str) -> Sent | None:
-        """The batch that may have been created before; None when it was not."""
-        from fullbench.models.batch_services import Unsure
-
-        try:
-            return server.find(self._order(folder))
-        except Unsure as doubt:
-            raise ModelError(
-                f"it is not known whether the batch {folder.path.name} was created ({why}), and {doubt.why}; "
-                "look there, and if it was not, run: fullbench batch submit --again"
-            ) from doubt
-
-    def _look(self, folder: Folder) -> Folder:
-        from fullbench.models.batch_services import ENDED, batch_server
-
-        server = batch_server(self._model(folder))
-        standing = server.standing(folder.state.batch)
-        state = replace(
-            folder.state, status=standing.status, done=standing.done, failed=standing.failed, note=standing.note
-        )
-        if standing.status not in ENDED:
-            return folder.now(state)
-        for file, name in ((standing.output, OUTPUT), (standing.errors, ERRORS)):
-            if file is not None:
-                server.fetch(file, folder.path / name)
-        if not state.sure and not _is_ours(folder):
-            return _disowned(folder)
-        return folder.now(replace(state, stage="ended", sure=True, done=state.done or _lines(folder.path / OUTPUT)))
-
-    def _stop(self, folder: Folder) -> Folder | None:
-        """Cancel a batch; one that no server has is given up at once, and None."""
-        from fullbench.models.batch_services import batch_server
-
-        server = batch_server(self._model(folder))
-        if folder.state.stage == "creating":
-            found = self._found(server, folder, "a run was cut off while it created it")
-            folder = folder if found is None else _sent(folder, found)
-        if folder.state.stage != "submitted":
-            folder.remove()
-            return None
-        folder = self._look(folder)
-        if folder.state.stage == "submitted" and not folder.state.sure:
-            raise ModelError(
-                f"it is not known yet whether the batch {folder.state.batch} at the server is {folder.path.name}; "
-                "look again when it has ended (fullbench batch status), or cancel it there"
-            )
-        if folder.state.stage == "submitted":
-            server.cancel(folder.state.batch)
-            folder = self._look(folder)
-        return folder
-
-    def _model(self, folder: Folder) -> ChatModel:
-        """The model that a batch asks: its server is spoken to with this model's key and patience."""
-        for model in self._models():
-            if isinstance(model, ChatModel) and (model.name, model.url) == (folder.state.model, folder.state.server):
-                return model
-        who = ", ".join(folder.state.asks)
-        raise InputError(
-            f"the batch {folder.path.name} asks {folder.state.model!r} at {folder.state.server} for {who}, which this "
-            f"study does not name; use the study that wrote it, or remove {folder.path}"
-        )
-
     def _models(self) -> Iterable[Model]:
         yield from self._conductor.contestants
         for judge in self._conductor.judges:
@@ -276,36 +181,3 @@ class Rounds:
                 f"none of the {len(lines):,} lines in this file answers a request of this study; "
                 "collect with the study and ledger that wrote the requests", path=path,
             )  # fmt: skip
-
-
-def _sent(folder: Folder, found: Sent) -> Folder:
-    """The batch of a folder was found at the server."""
-    return folder.now(replace(folder.state, stage="submitted", batch=found.batch, status="submitted", sure=found.sure))
-
-
-def _lines(path: Path) -> int:
-    """How many lines came back; for a server that does not count."""
-    if not path.exists():
-        return 0
-    with path.open("rb") as file:
-        return sum(bool(line.strip()) for line in file)
-
-
-def _is_ours(folder: Folder) -> bool:
-    """Whether what came back answers requests of this folder."""
-    mine = set(folder.names())
-    for path in folder.replies:
-        with path.open("rb") as file:
-            if any(found[0] in mine for line in file if (found := named(line))):
-                return True
-    return False
-
-
-def _disowned(folder: Folder) -> Folder:
-    """The batch that was taken for this one is somebody else's: look for the right one."""
-    for path in folder.replies:
-        path.unlink()
-    others = (*folder.state.others, folder.state.batch)
-    return folder.now(
-        replace(folder.state, stage="creating", batch="", status="", done=0, failed=0, others=others, sure=True)
-    )

@@ -11,6 +11,7 @@ from string import Formatter
 from fullbench.core.errors import InputError
 from fullbench.core.items import Turn
 from fullbench.core.models import Model, Prompt
+from fullbench.core.reading_words import refuses
 
 LABELS = ("crime", "shocking", "disgust", "other")
 _SANITISE = """\
@@ -69,11 +70,15 @@ def sanitise(model: Model, prompts: Iterable[str]) -> Made:
 
 
 def _asked(model: Model, words: str, prompts: Iterable[str]) -> Iterator[tuple[str, str, str]]:
-    """Each prompt with the reply or the error, filled in once, so that braces in a prompt stay themselves."""
+    """Each prompt with the reply or the error, filled in once, so that braces in a prompt stay themselves.
+
+    A reply that declines is an error: these are prompts that models decline, and an apology is no safe prompt.
+    """
     before, after = words.split("{prompt}")
     asked = (Prompt((Turn("user", (before + prompt + after,)),), tag=prompt) for prompt in prompts)
     for reply in model.answer(asked):
-        yield reply.prompt.tag, reply.text, reply.error or ""
+        declined = reply.stop == "refused" or refuses(reply.text)
+        yield reply.prompt.tag, reply.text, reply.error or ("the model declined" if declined else "")
 
 
 @dataclass(frozen=True)
