@@ -1,7 +1,8 @@
 """The public pages at a million verdicts: leaderboards of 100 contestants, the list of verdicts, filters, search.
 
-A ledger of made-up verdicts is written, the catalogue filled from it, and a real server is asked over one connection;
-the floor is a small static file of the same server in the same run. `FULLBENCH_BENCH_VERDICTS` takes another number.
+A ledger of made-up verdicts is written, the catalogue filled from it on SQLite and on PostgreSQL, a panel of three
+judges rules on every case, and a real server is asked over one connection; the floor is a small static file of the same
+server in the same run. `FULLBENCH_BENCH_VERDICTS` takes another number, `FULLBENCH_BENCH_DATABASES` fewer databases.
 """
 
 from __future__ import annotations
@@ -13,24 +14,29 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote, urlsplit
 
+from tests.postgres import Postgres
 from tests.web.conftest import start_live
 
 from fullbench.core.ballots import Choice
 from fullbench.core.cases import Case, Usage, Verdict
 from fullbench.core.items import Item, Response
 from fullbench.ledger.store import Ledger
-from fullbench.web.database import engine_for, reading, upgrade
-from fullbench.web.public import boards, cards, catalogue, listing
+from fullbench.web.database import engine_for, reading, upgrade, writing
+from fullbench.web.public import boards, cards, catalogue, listing, panels
 from fullbench.web.public.filters import Filter
+from fullbench.web.public.places import judge_name
 from scripts.bench import Row
 
+DATABASES = os.environ.get("FULLBENCH_BENCH_DATABASES", "sqlite,postgresql").split(",")
 COUNT = int(os.environ.get("FULLBENCH_BENCH_VERDICTS", "1000000"))
 CONTESTANTS, JUDGES, PAIRS = 100, 10, 10
 TASKS = ("counting", "colours", "比较", "reading", "memes")
 TIMES = 60
+PANEL = panels.Panel("three", "majority", ("judge-0", "judge-1", "judge-2"))
 USAGE = Usage(1, 0, 900, 60, 0.001, 0.8)
 
 
@@ -98,13 +104,19 @@ class _Client:
 def _pages() -> dict[str, str]:
     wanted = Filter(judge="judge-3", contestant="model-017", shown="several", fault="none")
     tagged = Filter(judge="judge-3", tag="task", value="比较")
+    both = Filter(judge="judge-3", both=True, decided=True)
+    beside = Filter(judge="judge-3", beside="judge-4", fault="none")
     return {
         "leaderboard of 100 contestants": f"/boards/{boards.board_name('judge-3', 'overall')}",
+        "leaderboard of a panel": f"/boards/{boards.board_name(PANEL.judge, 'overall')}",
+        "judge card": f"/judges/{judge_name('judge-3')}",
         "first page, all leaderboards": "/",
         "verdicts, first page": "/verdicts",
         "verdicts, one judge and contestant": f"/verdicts?{wanted.address()}",
         "verdicts, a tag of the items": f"/verdicts?{tagged.address()}",
         "verdicts, judges disagree": "/verdicts?split=1",
+        "verdicts, heard in both orders": f"/verdicts?{both.address()}",
+        "verdicts, beside another judge": f"/verdicts?{beside.address()}",
         "verdicts, search for a rare word": "/verdicts?q=item-000123",
         "verdicts, search for common Chinese": f"/verdicts?q={quote('更准确')}",
         "verdicts, search within one judge": f"/verdicts?judge=judge-3&q={quote('几个圆形')}",
@@ -137,26 +149,46 @@ def _serving(folder: Path, ledger: Path, database: str) -> list[Row]:
         live.engine.dispose()
 
 
+def _filling(ledger: Path, database: str, written: float) -> list[Row]:
+    engine = engine_for(database)
+    upgrade(engine)
+    with Ledger(ledger, read_only=True) as book:
+        filled = _timed(lambda: catalogue.fill(engine, book))
+        with writing(engine) as connection:
+            panels.add(connection, PANEL.name, PANEL.rule, PANEL.judges)
+        ruled = _timed(lambda: panels.derive(engine, book))
+        while not catalogue.settle(engine):
+            pass
+        figured = _timed(lambda: boards.refresh(engine))
+        carded = _timed(lambda: cards.refresh(engine, book))
+    engine.dispose()
+    timed = {
+        f"filling the catalogue with {COUNT:,} verdicts": filled,
+        f"a panel of three rules on {COUNT // JUDGES:,} cases": ruled,
+        f"computing {JUDGES + 1} leaderboards": figured,
+        f"computing {JUDGES} judge cards": carded,
+    }
+    return [Row.of(what, seconds, written, "writing the ledger", "s") for what, seconds in timed.items()]
+
+
+def _measured(folder: Path, ledger: Path, database: str, written: float) -> list[Row]:
+    folder.mkdir()
+    made = [*_filling(ledger, database, written), *_serving(folder, ledger, database)]
+    kind = "" if database.startswith("sqlite") else "PostgreSQL: "
+    return [replace(row, what=f"{kind}{row.what}") for row in made]
+
+
 def main() -> list[Row]:
     """All rows."""
+    made: list[Row] = []
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         ledger = folder / "bench.ledger"
-        database = f"sqlite:///{folder / 'web.sqlite'}"
         written = _timed(lambda: _write(ledger, COUNT))
-        engine = engine_for(database)
-        upgrade(engine)
-        with Ledger(ledger, read_only=True) as book:
-            filled = _timed(lambda: catalogue.fill(engine, book))
-        figured = _timed(lambda: boards.refresh(engine))
-        with Ledger(ledger, read_only=True) as book:
-            carded = _timed(lambda: cards.refresh(engine, book))
-        engine.dispose()
-        made = [
-            Row.of(
-                f"filling the catalogue with {COUNT:,} verdicts", filled, written, "writing them to the ledger", "s"
-            ),
-            Row.of(f"computing {JUDGES} leaderboards", figured, written, "writing the ledger", "s"),
-            Row.of(f"computing {JUDGES} judge cards", carded, written, "writing the ledger", "s"),
-        ]
-        return [*made, *_serving(folder, ledger, database)]
+        if "sqlite" in DATABASES:
+            database = f"sqlite:///{folder / 'web.sqlite'}"
+            made += _measured(folder / "sqlite", ledger, database, written)
+        if "postgresql" in DATABASES:
+            with Postgres(durable=True) as server:
+                made += _measured(folder / "postgresql", ledger, server.database(), written)
+    return made

@@ -11,7 +11,7 @@ from fullbench.core.cases import FAULTS
 from fullbench.core.record import Record
 from fullbench.ledger.store import Ledger
 from fullbench.reports.judging import meet
-from fullbench.web.database import reading
+from fullbench.web.database import reading, writing
 from fullbench.web.public import catalogue, listing, tables
 from fullbench.web.public.filters import Filter
 from tests.web.public import making
@@ -224,3 +224,34 @@ def test_the_migrations_make_the_tables_that_the_code_speaks_of(new_engine):
         assert {
             (i["name"], tuple(i["column_names"])) for i in found.get_indexes(table.name) if not i.get("unique")
         } == {(index.name, tuple(index.columns.keys())) for index in table.indexes}
+
+
+def test_a_catalogue_of_an_older_version_gets_the_new_marks(tmp_path):
+    """Verdicts that were there before `both` and `decided` were kept are marked after the upgrade."""
+    from alembic import command
+
+    from fullbench.web import database
+
+    engine = database.engine_for(f"sqlite:///{tmp_path / 'old.sqlite'}")
+    config = database._config()
+    with writing(engine) as connection:
+        config.attributes["connection"] = connection
+        command.upgrade(config, "0020")
+        names = [(1, "judge", "j"), (2, "contestant", "a"), (3, "contestant", "b"), (4, "ballot", "choice+tie"),
+                 (5, "criterion", "overall")]  # fmt: skip
+        for row in names:
+            connection.exec_driver_sql("INSERT INTO public_names VALUES (?, ?, ?)", row)
+        connection.exec_driver_sql("INSERT INTO public_meetings VALUES (1, 'm')")
+        for id_, shown, marks in ((1, "[2,3]", "[1,0]"), (2, "[3,2]", "[1,0]")):
+            connection.exec_driver_sql(
+                "INSERT INTO public_verdicts (id, case_id, judge_id, trial, item_id, meeting_id, ballot_id, "
+                "criterion_id, fault, shape, shown, marks, split, swapped, met, opposed) "
+                "VALUES (?, ?, 1, 0, 1, 1, 4, 5, 0, 1, ?, ?, 0, 0, 0, 0)",
+                (id_, id_, shown, marks),
+            )
+    database.upgrade(engine)
+    assert catalogue.settle(engine)
+    with reading(engine) as connection:
+        found = connection.exec_driver_sql("SELECT both, decided, swapped, again, place FROM public_verdicts").all()
+    assert found == [(1, 1, 1, 0, None)] * 2
+    engine.dispose()

@@ -109,6 +109,9 @@ def test_who_still_has_to_judge_a_case_does_not_see_rulings(shown, annotator, mo
     assert "People still judge this case" in page.text
     listed = annotator.get("/verdicts?ballot=choice%2Btie").text
     assert "hidden while people judge it" in listed
+    assert case in listed
+    for telling in ("fault=none", "decided=1", "split=1", "q=thinks"):
+        assert case not in annotator.get(f"/verdicts?ballot=choice%2Btie&{telling}").text, "to be found would tell"
 
 
 def test_a_vote_is_a_verdict_of_a_person(shown, annotator, viewer, settings):

@@ -89,7 +89,8 @@ def asked(
         "state": state,
         "older": older,
         "costs": requests.costs(found),
-        "states": requests.STATES,
+        "titles": requests.titles(connection, found),
+        "states": requests.SAID,
     }
     return page(request, "public/requests.html", values)
 

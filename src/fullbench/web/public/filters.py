@@ -105,6 +105,7 @@ class Numbered:
     filter: Filter
     ids: Mapping[str, int]
     impossible: bool
+    dialect: str
 
     @classmethod
     def of(cls, connection: Connection, wanted: Filter) -> Numbered:
@@ -124,7 +125,22 @@ class Numbered:
             item = connection.execute(select(tables.items.c.id).where(tables.items.c.name == wanted.item)).scalar()
             lost = lost or item is None
             ids["item"] = item or 0
-        return cls(wanted, ids, lost)
+        return cls(wanted, ids, lost, connection.dialect.name)
+
+    def less(self, name: str) -> Numbered:
+        """The same, asking for less."""
+        ids = {kept: id_ for kept, id_ in self.ids.items() if kept != name}
+        return Numbered(self.filter.without(name), ids, self.impossible, self.dialect)
+
+    @property
+    def walked(self) -> bool:
+        """Whether a judge's verdicts are walked through by their own index, in the order of (judge, id).
+
+        Judges often rule one after another, so that the newest verdicts of all may hold none of this judge's.
+        PostgreSQL does not expect that and would look through them; a range instead of an equality, and the judge in
+        the order, leave it no other index.
+        """
+        return self.dialect == "postgresql" and "judge" in self.ids
 
     def conditions(self) -> ColumnElement[bool]:
         """All but the search, as a condition on `verdicts`."""
@@ -132,8 +148,11 @@ class Numbered:
             return false()
         v, wanted, ids = tables.verdicts.c, self.filter, self.ids
         found: list[ColumnElement[bool]] = [
-            v[f"{name}_id"] == ids[name] for name in ("judge", "item", "criterion", "ballot") if name in ids
+            v[f"{name}_id"] == ids[name] for name in ("item", "criterion", "ballot") if name in ids
         ]
+        if "judge" in ids:
+            judge = ids["judge"]
+            found.append(v.judge_id.between(judge, judge) if self.walked else v.judge_id == judge)
         found += [v.id.in_(self._showing(ids[name])) for name in ("contestant", "other") if name in ids]
         found += [v[name] == 1 for name in CHECKS if getattr(wanted, name)]
         if "beside" in ids:
@@ -145,7 +164,8 @@ class Numbered:
         if wanted.fault == "any":
             found.append(v.fault.in_(range(1, len(FAULTS) + 1)))
         elif wanted.fault == "none":
-            found.append(v.fault + 0 == 0)  # most verdicts have none: an index is no help, and must not be tried
+            fault = v.fault + 0 if self.dialect == "sqlite" else v.fault
+            found.append(fault == 0)  # most verdicts have none: an index is no help, and SQLite must not try it
         elif wanted.fault:
             found.append(v.fault == fault_code(wanted.fault))
         if wanted.tag:

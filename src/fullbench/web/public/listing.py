@@ -89,10 +89,12 @@ def page(connection: Connection, wanted: Filter, *, before: int | None = None, a
     if found is None:
         return Page((), None, None)
     asked, id_ = found
+    walked = (v.judge_id,) if numbered.walked and id_ is v.id else ()
     if after is not None:
-        asked = asked.where(id_ > after).order_by(id_)
+        asked = asked.where(id_ > after).order_by(*walked, id_)
     else:
-        asked = (asked if before is None else asked.where(id_ < before)).order_by(id_.desc())
+        asked = asked if before is None else asked.where(id_ < before)
+        asked = asked.order_by(*(column.desc() for column in walked), id_.desc())
     ids = list(connection.execute(asked.limit(size + 1)).scalars())
     more, ids = len(ids) > size, ids[:size]
     if after is not None:
@@ -173,7 +175,7 @@ def _matching(connection: Connection, numbered: Numbered, within: int | None = N
     asked = select(s.verdict_id).where(s.contestant_id == numbered.ids["contestant"])
     if "judge" in numbered.ids:
         asked = asked.where(s.judge_id == numbered.ids["judge"])
-    rest = Numbered(wanted.without("contestant"), {k: n for k, n in numbered.ids.items() if k != "contestant"}, False)
+    rest = numbered.less("contestant")
     if rest.filter.without("judge") != Filter():
         asked = asked.join(tables.verdicts, v.id == s.verdict_id).where(rest.conditions())
     return asked, s.verdict_id
@@ -195,7 +197,7 @@ def count(connection: Connection, wanted: Filter) -> Count:
         return Count(n)
     if wanted.without("q") == Filter():
         return Count(min(n, MOST), n <= MOST)
-    hits = _matching(connection, Numbered(Filter(q=wanted.q), {}, False), MOST + 1)
+    hits = _matching(connection, Numbered.of(connection, Filter(q=wanted.q)), MOST + 1)
     return Count(n, hits is not None and _counted(connection, hits[0]) <= MOST)
 
 

@@ -23,7 +23,14 @@ from fullbench.web.words import key
 
 State = Literal["open", "queued", "interrupted", "done", "refused"]
 STATES: tuple[State, ...] = get_args(State)
-WORDS = (key("open"), key("queued"), key("interrupted"), key("done"), key("refused"))
+SAID: dict[State, str] = {
+    "open": key("to decide"),
+    "queued": key("queued"),
+    "interrupted": key("interrupted"),
+    "done": key("done"),
+    "refused": key("refused"),
+}
+"""What the states are called on pages."""
 PAGE = 50
 LEASE = 20.0
 """A queued request of which nobody said for so many seconds that it is being run is interrupted."""
@@ -129,6 +136,16 @@ def last_trial(connection: Connection, case_key: str, judge: str) -> int | None:
     begun = (r.case_key == case_key, r.judge == judge, r.state == "queued")
     found: int | None = connection.execute(select(func.max(r.trial)).where(*begun)).scalar()
     return found
+
+
+def titles(connection: Connection, found: Sequence[Asked]) -> dict[str, str]:
+    """What each request's case is on: the item and its question, by the case's key."""
+    c, i = tables.cases.c, tables.items.c
+    keys = {one.case_key for one in found}
+    rows = connection.execute(
+        select(c.key, i.name, i.title).join(tables.items, i.id == c.item_id).where(c.key.in_(keys))
+    )
+    return {key: f"{name} {title}".strip() for key, name, title in rows}
 
 
 def costs(found: Sequence[Asked]) -> dict[str, str]:

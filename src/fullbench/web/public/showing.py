@@ -104,6 +104,8 @@ def _cell(cell: Cell, digits: int, column: tuple[str, str], ends: tuple[float, f
     value = sort_value(cell)
     classes = " ".join([kind, *(["fault"] if is_fault(name, cell) else []), *(["gap"] if cell is None else [])])
     sort = "" if value is None else repr(float(value))
+    if isinstance(cell, int) and not cell:
+        href = None
     if not isinstance(cell, EstimateLike):
         return Shown(show(cell, digits), classes, sort, href)
     figure, interval = show(cell, digits).split(" ", 1)

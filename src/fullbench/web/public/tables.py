@@ -86,7 +86,7 @@ verdicts = Table(
     UniqueConstraint("case_id", "judge_id", "trial", name="public_verdicts_once"),
     Index("public_verdicts_judge", "judge_id", "id"),
     Index("public_verdicts_item", "item_id", "id"),
-    Index("public_verdicts_meeting", "meeting_id"),
+    Index("public_verdicts_meeting", "meeting_id", "judge_id", "fault"),
     Index("public_verdicts_fault", "fault", "id"),
     Index("public_verdicts_split", "split", "id"),
     Index("public_verdicts_swapped", "swapped", "id"),

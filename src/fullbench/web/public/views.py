@@ -12,7 +12,6 @@ from typing import Any
 from jinja2 import Environment
 from sqlalchemy import Connection, func, select
 
-from fullbench.core.results import Cell
 from fullbench.ledger.store import Ledger
 from fullbench.reports import charts
 from fullbench.reports.cells import decimals, show
@@ -253,15 +252,14 @@ def totals(connection: Connection) -> Totals:
 
 
 def _best(board: Board) -> list[tuple[str, str, str]]:
-    """Rank set, name and first figure of the best few."""
+    """Rank set, name and figure of the best few: the first figure that most of them have."""
     if not board.tables:
         return []
     table = board.tables[0].table
+    best = table.rows[:TOP]
     places = [place for place, name in enumerate(table.columns) if name not in {"rank", "contestant", "faults"}]
-    made = []
-    for row in table.rows[:TOP]:
-        column = next((place for place in places if row[place] is not None), None)
-        figure: Cell = None if column is None else row[column]
-        digits = 2 if column is None else decimals(table.column(table.columns[column]))
-        made.append((show(row[0]), show(row[1]), show(figure, digits)))
-    return made
+    column = max(places, key=lambda place: sum(row[place] is not None for row in best), default=None)
+    if column is None:
+        return [(show(row[0]), show(row[1]), "") for row in best]
+    digits = decimals(table.column(table.columns[column]))
+    return [(show(row[0]), show(row[1]), show(row[column], digits)) for row in best]

@@ -22,6 +22,7 @@ const load = (name) => new Promise((done, failed) => {
 for (const field of document.querySelectorAll(".filters [name]")) {
   if (field.type === "checkbox") field.checked = wanted[field.name] === "1";
   else field.value = wanted[field.name] || "";
+  if (wanted[field.name] && field.closest("details")) field.closest("details").open = true;
 }
 
 const { names, kinds, items, cases } = window.fullbench;
@@ -78,7 +79,7 @@ const line = (row) => {
   shown.forEach((who, index) => {
     const one = element("span", "shown");
     one.append(element("span", "whose", names[who]));
-    if (marks) one.append(element("b", "", ` ${Number(marks[index].toPrecision(6))}`));
+    if (marks) one.append(element("b", "", ` ${Number(marks[index].toPrecision(4))}`));
     ruling.append(one);
   });
   if (fault) ruling.append(element("span", "badge warn", said[FAULTS[fault]]));

@@ -98,7 +98,7 @@ def _board(connection: Connection, study: Study) -> dict[str, Any]:
     people = names(connection)
     tables = [
         results.contestants(connection, study, given),
-        quality.agreement(study, given),
+        quality.agreement(study, given) if given else None,
         quality.quality(given, known, people),
         quality.pairwise(given, people),
     ]

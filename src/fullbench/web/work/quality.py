@@ -79,9 +79,11 @@ def agreement(study: Study, given: Sequence[Vote]) -> Table:
         f"Krippendorff's alpha ({distance})": lambda: krippendorff_alpha(
             units, marks, distance=distance, resamples=300
         ),
-        f"Fleiss' kappa (first {study.votes} votes of each task)": lambda: fleiss_kappa(*first, resamples=300),
         "pairs of votes that say the same": lambda: _pairs_same(given),
     }
+    if study.votes > 1:
+        kappa = f"Fleiss' kappa (first {study.votes} votes of each task)"
+        figures[kappa] = lambda: fleiss_kappa(*first, resamples=300)
     gaps = Gaps()
     rows: list[list[Cell]] = [[name, gaps.cell(name, compute)] for name, compute in figures.items()]
     return Table("agreement", "Agreement", ("figure", "value"), rows, gaps.notes)

@@ -22,6 +22,8 @@ def upgrade() -> None:
     op.add_column("public_verdicts", sa.Column("place", sa.BigInteger))
     for name in ("both", "again", "decided", "clear"):
         op.add_column("public_verdicts", sa.Column(name, sa.SmallInteger, nullable=False, server_default="0"))
+    op.drop_index("public_verdicts_meeting", "public_verdicts")
+    op.create_index("public_verdicts_meeting", "public_verdicts", ["meeting_id", "judge_id", "fault"])
     op.execute("DELETE FROM public_dirty")
     op.execute("INSERT INTO public_dirty (meeting_id) SELECT id FROM public_meetings")
     op.execute("DELETE FROM public_boards")
