@@ -57,6 +57,12 @@ def test_a_study_asks_a_model_by_the_rubric_of_each_perspective(cli, sample):
         assert verdict.fault == "unreadable"
 
 
+@pytest.mark.parametrize("name", ["mjbench", "mllm-as-a-judge", "visitbench"])
+def test_each_benchmark_with_words_of_its_own_asks_in_them(name):
+    worded = specs.judge(specs.in_words_of(name, "offline:echo"))
+    assert worded.settings["wording"] != specs.judge("offline:echo").settings["wording"]
+
+
 def test_wording_is_part_of_a_judges_name_and_can_be_had_anywhere():
     plain, worded = specs.judge("offline:echo"), specs.judge("offline:echo?wording=mjbench")
     assert plain.name != worded.name

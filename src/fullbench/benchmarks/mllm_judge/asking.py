@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import resources
@@ -43,13 +43,18 @@ def wording(name: str = "judge") -> Template:
     return Template.parse(file.read_text(encoding="utf-8"), slots, path=f"{name}.txt")
 
 
+def words() -> Mapping[str, Any]:
+    """The wording and what scores mean, as `PromptedJudge` takes them."""
+    return {"template": wording(), "criteria": CRITERIA}
+
+
 def judge(model: Model, **manner: Any) -> PromptedJudge:
     """A model that judges in this benchmark's wording.
 
     `manner` is what `PromptedJudge` takes: `mode` (`direct`, `analyze`, `steps`), `steps` (`both`, `picture`,
     `question`), `sight` (`image`, `none`, `described`), `examples`, `resample`, `form`.
     """
-    return PromptedJudge(model, **{"template": wording(), "criteria": CRITERIA, **manner})
+    return PromptedJudge(model, **{**words(), **manner})
 
 
 @dataclass

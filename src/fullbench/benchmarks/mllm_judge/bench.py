@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fullbench.core.ballots import Choice, Ranking, Score
 from fullbench.core.cases import Case, panels
@@ -38,6 +38,12 @@ class MllmJudge:
         yield from panels(chosen["score"], given, Score(1, 5), trials=trials)
         yield from panels(chosen["pair"], given, Choice(), size=2, orders="both", trials=trials)
         yield from panels(chosen["batch"], given, Ranking(), size=None, orders="both", trials=trials)
+
+    def wording(self) -> Mapping[str, Any]:
+        """A wording for judges of answers, and what a score of each level means."""
+        from fullbench.benchmarks.mllm_judge import asking
+
+        return asking.words()
 
     def tables(self, record: Record) -> Sequence[Table]:
         """Agreement by data set and ability, steadiness, biases, people's reviews, faults, cost."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fullbench.core.ballots import Choice
 from fullbench.core.cases import Case, panels
@@ -37,6 +37,12 @@ class VisitBench:
         if not any(response.contestant == REFERENCE for response in given):
             given += references(items)
         yield from panels(items, given, Choice(tie=False), size=2, orders="both", trials=trials)
+
+    def wording(self) -> Mapping[str, Any]:
+        """A wording for judges of answers to instructions about images."""
+        from fullbench.benchmarks.visit_bench import asking
+
+        return {"template": asking.wording()}
 
     def tables(self, record: Record) -> Sequence[Table]:
         """Leaderboards with their intervals, families, judges beside people, faults, cost."""
