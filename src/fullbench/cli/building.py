@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fullbench.cli.common import DEFAULT_LEDGER, BudgetOption, LedgerOption, say, stoppable
+from fullbench.cli.common import DEFAULT_LEDGER, BudgetOption, EngineOption, LedgerOption, asking_from, say, stoppable
 
 if TYPE_CHECKING:
     from fullbench.runs.building import Built, Change
@@ -141,6 +141,7 @@ def sanitise(
     out: Annotated[Path, typer.Option(help="Write the queue for people here (.csv, .jsonl or .parquet).")],
     ledger: LedgerOption = DEFAULT_LEDGER,
     budget: BudgetOption = None,
+    engine: EngineOption = None,
 ) -> int:
     """Let a model write prompts again without what makes them unsafe, and label them; a person checks each.
 
@@ -165,8 +166,9 @@ def sanitise(
         asked.append(row["prompt"])
     who = specs.contestant(model)
     purse = plan.purse(budget, [who]) if budget is not None else None
-    with Ledger(ledger) as book, stoppable() as stop:
-        done = rewritten(Kept(who, book, spec=model, budget=purse, stop=stop), dict.fromkeys(asked))
+    with asking_from(engine) as where, Ledger(ledger) as book, stoppable() as stop:
+        keeping = Kept(who, book, spec=model, engine=where, budget=purse, stop=stop)
+        done = rewritten(keeping, dict.fromkeys(asked))
     found = [
         {"prompt": one.prompt, "safe": one.safe, "labels": ", ".join(one.labels), "checked": one.checked or None}
         for one in done.pairs

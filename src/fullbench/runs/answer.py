@@ -127,6 +127,7 @@ class Kept:
     model: Model
     ledger: Ledger
     spec: str | None = None
+    engine: Engine = HERE
     budget: Budget | None = None
     stop: Stop | None = None
 
@@ -146,7 +147,9 @@ class Kept:
         asked = {prompt.digest: prompt for prompt in prompts}
         items = [Item(name, prompt.turns) for name, prompt in asked.items()]
         specs = {self.name: self.spec} if self.spec else None
-        (tally,) = answer([self.model], items, self.ledger, specs=specs, budget=self.budget, stop=self.stop)
+        (tally,) = answer(
+            [self.model], items, self.ledger, engine=self.engine, specs=specs, budget=self.budget, stop=self.stop
+        )
         found = {one.item: one for one in self.ledger.responses(self.name, item_keys=[item.key for item in items])}
         failed = tally.stopped or next(iter(tally.failures), "the call failed")
         for name, prompt in asked.items():

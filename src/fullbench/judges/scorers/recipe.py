@@ -140,15 +140,12 @@ def _decodable(head: bytes) -> bool:
 
 def available() -> bool:
     """Whether this machine's torchvision decodes JPEGs on a GPU."""
-    import torch
-
-    if not torch.cuda.is_available():
-        return False
     try:
+        import torch
         from torchvision.io import decode_jpeg
-    except (ImportError, RuntimeError):
+    except (ImportError, RuntimeError):  # torchvision of another build than torch raises the second
         return False
-    return callable(decode_jpeg)
+    return torch.cuda.is_available() and callable(decode_jpeg)
 
 
 def pixels(files: Sequence[Any], recipe: Recipe, device: Any, dtype: Any) -> Any:
