@@ -95,6 +95,26 @@ def test_pairs_of_pictures_for_training(cli, tmp_path):
         assert (tmp_path / row["chosen"]).read_bytes() == (tmp_path / "sharp.png").read_bytes()
 
 
+def test_sensitive_pictures_are_copied_only_when_asked_for(cli, tmp_path):
+    rows = []
+    for contestant, radius, tags in (("sharp", 0, {}), ("soft", 3, {"sensitive": "yes"}), ("softer", 6, {})):
+        image = texture(1, side=96).filter(ImageFilter.GaussianBlur(radius))
+        (tmp_path / f"{contestant}.png").write_bytes(encoded(image))
+        rows.append({"item": "one", "contestant": contestant, "pictures": [f"{contestant}.png"], "tags": tags})
+    write(tmp_path / "prompts.jsonl", [{"id": "one", "question": "a scene"}])
+    write(tmp_path / "pictures.jsonl", rows)
+    judged = ("judge", "--items", "prompts.jsonl", "--responses", "pictures.jsonl", "--quiet")
+    assert cli(*judged, "--judge", "picture:sharpness", "--ballot", "real:0-1")[0] == 0
+    code, _, said = cli("export", "dpo", "--judge", "sharpness", "--out", "pairs/pairs.jsonl")
+    assert (code, len(read(tmp_path / "pairs/pairs.jsonl"))) == (0, 1)
+    assert "2 more have sensitive pictures" in said
+    hidden = (tmp_path / "soft.png").read_bytes()
+    assert hidden not in [path.read_bytes() for path in (tmp_path / "pairs/pictures").iterdir()]
+    cli("export", "dpo", "--judge", "sharpness", "--unveiled", "--out", "all/pairs.jsonl")
+    assert len(read(tmp_path / "all/pairs.jsonl")) == 3
+    assert hidden in [path.read_bytes() for path in (tmp_path / "all/pictures").iterdir()]
+
+
 def test_a_pair_whose_winner_changes_with_the_order_is_left_out():
     from fullbench import Case, Choice, Item, Record, Response, Verdict
     from fullbench.runs.dpo import preferences

@@ -29,7 +29,7 @@ def exported(folder: Path, *, seen: bool) -> Path:
     with Ledger(folder / "mine.ledger") as ledger:
         hear([LengthJudge()], lambda _: panels(items, responses, Choice(), size=2), ledger)
         out = folder / "pairs.jsonl"
-        assert export_dpo(ledger.record(), LengthJudge().name, out) == len(items)
+        assert export_dpo(ledger.record(), LengthJudge().name, out) == (len(items), 0)
     return out
 
 

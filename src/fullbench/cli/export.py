@@ -21,6 +21,9 @@ def export(
     people: Annotated[str, typer.Option(help="The judge whose verdicts are the labels.")] = "human",
     ledger: LedgerOption = DEFAULT_LEDGER,
     margin: Annotated[float, typer.Option(min=0.0, help="For `dpo`: how far marks given apart must differ.")] = 0.0,
+    unveiled: Annotated[
+        bool, typer.Option("--unveiled", help="For `dpo`: pairs with sensitive pictures too, as they are.")
+    ] = False,
     title: Annotated[str, typer.Option(help="For `site`: its name.")] = "fullbench",
     cases: Annotated[int, typer.Option(min=0, help="For `site`: at most so many cases get a page.")] = 2_000,
     verdicts: Annotated[
@@ -51,7 +54,7 @@ def export(
         _site(out, ledger, title=title, cases=cases, verdicts=verdicts, language=language, charts=charts)
         return
     if name == "dpo":
-        _dpo(out, judge, ledger, margin)
+        _dpo(out, judge, ledger, margin, unveiled)
         return
     from fullbench.core.errors import InputError
     from fullbench.reports import subsets
@@ -72,7 +75,7 @@ def export(
     say(f"Next: fullbench run {out / 'study.toml'}")
 
 
-def _dpo(out: Path, judge: str | None, ledger: str, margin: float) -> None:
+def _dpo(out: Path, judge: str | None, ledger: str, margin: float, unveiled: bool) -> None:
     from fullbench.core.errors import InputError
     from fullbench.ledger.store import Ledger
     from fullbench.runs.dpo import export_dpo
@@ -80,8 +83,10 @@ def _dpo(out: Path, judge: str | None, ledger: str, margin: float) -> None:
     if judge is None:
         raise InputError("whose preferences? Say --judge NAME, as `fullbench ledger show` lists it")
     with Ledger(ledger, read_only=True) as book:
-        count = export_dpo(book.record(), judge, out, margin=margin)
+        count, veiled = export_dpo(book.record(), judge, out, margin=margin, unveiled=unveiled)
     say(f"Written: {out} ({count:,} pairs that {judge} tells apart)")
+    if veiled:
+        say(f"{veiled:,} more have sensitive pictures and were left out; --unveiled writes them too.")
 
 
 def _site(out: Path, ledger: str, *, title: str, cases: int, verdicts: int, language: str, charts: bool) -> None:

@@ -13,6 +13,8 @@ from fullbench.core.pictures import Picture
 Part = str | Picture
 Role = Literal["system", "user", "assistant"]
 ROLES: tuple[Role, ...] = ("system", "user", "assistant")
+SENSITIVE = "sensitive"
+"""The tag of items and responses whose pictures nobody should see unasked."""
 
 _plain = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":"))
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from fullbench import pixels
 from fullbench.core.cases import Usage, Verdict
 from fullbench.core.errors import MissingExtra
-from fullbench.core.items import Item, Response
+from fullbench.core.items import SENSITIVE, Item, Response
 from fullbench.core.pictures import Picture
 from fullbench.core.results import EstimateLike, Table
 from fullbench.reports import charts
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 THUMBNAIL = 480
-SENSITIVE = "sensitive"
 """The tag of items and responses whose pictures are not shown unasked."""
 _LONG = 24
 _FOLDER = Path(__file__).parent / "templates"

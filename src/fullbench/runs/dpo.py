@@ -15,7 +15,7 @@ from statistics import fmean
 from typing import Any
 
 from fullbench.core.errors import InputError
-from fullbench.core.items import Item, Part, Response
+from fullbench.core.items import SENSITIVE, Item, Part, Response
 from fullbench.core.pictures import Picture
 from fullbench.core.record import Record
 from fullbench.core.writers import replacing, write_rows
@@ -44,9 +44,20 @@ def preferences(record: Record, judge: str, *, margin: float = 0.0) -> Iterator[
             yield record.items[item], pair[0], pair[1]
 
 
-def export_dpo(record: Record, judge: str, out: Path, *, margin: float = 0.0) -> int:
-    """Write the pairs to a file, pictures beside it in `pictures/`; give their number."""
-    return write_rows(out, _rows(preferences(record, judge, margin=margin), out))
+def export_dpo(
+    record: Record, judge: str, out: Path, *, margin: float = 0.0, unveiled: bool = False
+) -> tuple[int, int]:
+    """Write the pairs to a file, pictures beside it in `pictures/`; give how many were written and how many left out.
+
+    Left out are pairs with a sensitive picture, unless `unveiled` asks for them: a veiled one would teach nothing.
+    """
+    found = list(preferences(record, judge, margin=margin))
+    kept = [pair for pair in found if unveiled or not any(_sensitive(shown) for shown in pair)]
+    return write_rows(out, _rows(kept, out)), len(found) - len(kept)
+
+
+def _sensitive(shown: Item | Response) -> bool:
+    return bool(shown.tags.get(SENSITIVE) and shown.pictures)
 
 
 def _rows(pairs: Iterable[tuple[Item, Response, Response]], out: Path) -> Iterator[dict[str, Any]]:

@@ -22,9 +22,10 @@ from sqlalchemy import Connection, insert, or_, select
 from sqlalchemy.exc import IntegrityError
 
 from fullbench.core.errors import InputError, LedgerError
+from fullbench.core.items import SENSITIVE
 from fullbench.core.pictures import Picture, media_type
 from fullbench.ledger.pictures import PictureFolder
-from fullbench.reports.page import SENSITIVE, shrunk
+from fullbench.reports.page import shrunk
 from fullbench.web.accounts.tables import uploads, users
 from fullbench.web.accounts.users import User
 from fullbench.web.guard import Database, Reader, ledger_of, settings_of

@@ -47,5 +47,4 @@ SHORT = {spec: name for name, spec in SCALE_BALLOTS.items()}
 USUAL = SCALE_BALLOTS["[0, 10]"]
 PERSPECTIVES = ("alignment", "safety", "quality", "bias")
 CHOSEN, REJECTED = "chosen", "rejected"
-SENSITIVE = "sensitive"
 """The tag of an item or a response that is not to be shown unasked."""

@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from fullbench.benchmarks.mj_bench.making.pairs import labels
-from fullbench.benchmarks.mj_bench.names import CHOSEN, PERSPECTIVES, REJECTED, SENSITIVE
+from fullbench.benchmarks.mj_bench.names import CHOSEN, PERSPECTIVES, REJECTED
 from fullbench.benchmarks.mj_bench.sample import sample
 from fullbench.core.cases import Verdict
 from fullbench.core.errors import InputError
 from fullbench.core.files import read_items, read_responses, read_rows, read_verdicts
-from fullbench.core.items import Item, Response
+from fullbench.core.items import SENSITIVE, Item, Response
 from fullbench.core.pictures import UNKNOWN, Picture
 from fullbench.core.record import Record
 from fullbench.core.reproduced import Brought

@@ -21,9 +21,10 @@ import orjson
 from sqlalchemy import Connection, func, select
 
 from fullbench.core.errors import InputError
+from fullbench.core.items import SENSITIVE
 from fullbench.core.pictures import Picture
 from fullbench.ledger.store import Ledger
-from fullbench.reports.page import SENSITIVE, shrunk
+from fullbench.reports.page import shrunk
 from fullbench.web.database import engine_for, reading, upgrade
 from fullbench.web.pages import environment, static_file
 from fullbench.web.public import boards, cards, listing, tables, updater

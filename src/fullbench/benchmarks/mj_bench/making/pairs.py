@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from fullbench.benchmarks.mj_bench.making.prompts import Shown
-from fullbench.benchmarks.mj_bench.names import CHOSEN, PERSPECTIVES, REJECTED, SENSITIVE
+from fullbench.benchmarks.mj_bench.names import CHOSEN, PERSPECTIVES, REJECTED
 from fullbench.core.ballots import Choice
 from fullbench.core.cases import Case, Verdict
 from fullbench.core.errors import InputError
-from fullbench.core.items import Item, Response
+from fullbench.core.items import SENSITIVE, Item, Response
 from fullbench.core.pictures import Picture
 from fullbench.core.record import Record
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fullbench.core.errors import InputError
+from fullbench.core.items import SENSITIVE
 from fullbench.core.pictures import Picture
 from fullbench.core.writers import replacing, write_rows
 from fullbench.judges.scorers.pictures import decode
@@ -104,9 +105,6 @@ def _kept(made: Iterable[Made], folder: Path, unveiled: bool) -> Iterator[dict[s
             "how": one.how,
             "sensitive": one.sensitive,
         }
-
-
-SENSITIVE = "sensitive"
 
 
 def _write(path: Path, data: bytes) -> None:
