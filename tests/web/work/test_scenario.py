@@ -237,6 +237,35 @@ def test_a_study_of_four_people(site, enter, axe, tmp_path):
 
 
 @pytest.mark.parametrize("site", ["sqlite"], indirect=True)
+def test_a_task_that_comes_while_a_vote_is_on_its_way_stays_in_view(site, enter, tmp_path):
+    """The next task is late and the vote later still; the page must not be loaded again under the person's hands."""
+    boss = enter("Olga", "organiser")
+    make_study(boss, tmp_path, votes="1", most="1")
+    boss.click("text=Make the study")
+    boss.wait_for_selector("#board")
+    page = enter("Kim", "annotator")
+    page.add_init_script("""
+        const real = window.fetch;
+        window.fetch = async (address, how) => {
+          const late = String(address).includes("/next?") ? 2000 : String(address).endsWith("/vote") ? 4000 : 0;
+          await new Promise((done) => setTimeout(done, late));
+          return real(address, how);
+        };
+    """)
+    page.goto("/work/" + boss.url.rpartition("/")[2])
+    page.wait_for_selector(".task")
+    page.evaluate("window.stays = true")
+    now = leases(page)
+    choose(page, "There are")
+    page.keyboard.press("Enter")
+    page.wait_for_function("now => (document.querySelector('.task')?.dataset.lease ?? now) !== now", arg=now)
+    page.wait_for_function("() => document.getElementById('status').textContent.includes('Saved')")
+    page.wait_for_timeout(1_000)
+    assert page.evaluate("window.stays") is True
+    assert len(counted(site)) == 1
+
+
+@pytest.mark.parametrize("site", ["sqlite"], indirect=True)
 def test_every_kind_by_keys(site, enter, axe, tmp_path):
     """All kinds of task, filled in with the keyboard and looked at with axe."""
     from fullbench.web.database import writing

@@ -105,12 +105,15 @@
     }
     waiting = true;
     await send();
+    if (!waiting) return; // the next task came meanwhile and is in view: loading the page again would take it away
     if (queue().length) { place.replaceChildren(); say(words.waiting.replace("{count}", queue().length)); return; }
     try {
       const answer = await fetch(base, { headers: { "X-Work": "1" } });
+      if (!waiting) return;
       if (answer.ok) location.assign(base);
       else say(words.offline);
     } catch {
+      if (!waiting) return;
       place.replaceChildren();
       say(words.offline);
     }
