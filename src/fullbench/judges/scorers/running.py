@@ -166,11 +166,19 @@ class TorchScorer(ABC):
         return seen
 
     def _decoded(self, file: Any) -> Any:
+        """One file by the card, else by Pillow. It is waited for: the card's decoder has a queue of its own, and would
+        write the next file where this one is still being read from."""
+        import torch
+
         assert self._recipe is not None
         try:
-            return pixels([file], self._recipe, self._place, self._type)[0]
+            seen = pixels([file], self._recipe, self._place, self._type)[0]
+        except torch.OutOfMemoryError:
+            raise
         except RuntimeError:
             return self._moved(self.prepare(decode(Picture.of(file.numpy().tobytes()))))
+        self._settle()
+        return seen
 
     def _moved(self, picture: Any) -> Any:
         """A picture of Pillow's where and as those that the card decodes are."""
