@@ -63,6 +63,14 @@ class Connection(Protocol):
     def close(self) -> None: ...
 
 
+class HeadNote(Protocol):
+    """Where a writer notes, after each commit, how far its chain has come."""
+
+    def note(self, writer: str, number: int, link: str) -> None: ...
+
+    def close(self) -> None: ...
+
+
 class Database(Protocol):
     """Where a ledger lies."""
 
@@ -106,6 +114,14 @@ class Database(Protocol):
 
     def settled(self, reader: Connection) -> AbstractContextManager[None]:
         """Wait until no commit is half-way, and hold back new ones meanwhile."""
+        ...
+
+    def head_note(self) -> HeadNote | None:
+        """Where a writer notes what was acknowledged; None where the database sees to that itself."""
+        ...
+
+    def noted_heads(self) -> list[tuple[str, int, str]]:
+        """What all writers noted: writer, number and link of the last row that was acknowledged."""
         ...
 
     def integrity(self, reader: Connection) -> list[str]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from fullbench.core.errors import LedgerError
-from fullbench.ledger import schema
+from fullbench.ledger import heads, schema
 from fullbench.ledger.database import Durability
 from fullbench.ledger.trouble import BUSY_SECONDS, plainly
 
@@ -95,31 +95,53 @@ def _link(part: Path, path: Path) -> None:
         return
     except OSError:
         part.rename(path)
+    heads.path_of(path).unlink(missing_ok=True)  # what a ledger that was deleted here had acknowledged
 
 
 def _look(path: Path) -> None:
-    """Refuse what is no ledger of ours, after a look at the head of the file that touches nothing.
+    """Refuse what is no ledger of ours, after a look that changes nothing.
 
-    The head of a SQLite file holds the number of its pages at byte 28, the schema's version at 60, the application's
-    mark at 68; see https://www.sqlite.org/fileformat.html.
+    The look goes through SQLite, as every access must: closing any other descriptor of the file would drop the locks
+    that this process holds on it (https://www.sqlite.org/howtocorrupt.html, 2.2), and the next process to close the
+    ledger would delete the write-ahead log under us. `immutable` keeps SQLite from making files of its own beside
+    what may be somebody else's database.
     """
+    if not os.access(path, os.R_OK):
+        raise LedgerError(f"{path}: the ledger cannot be read (permission denied)")
+    size = path.stat().st_size
+    if not path.is_file() or size == 0:
+        kind = "an empty file" if path.is_file() else "no regular file"
+        raise LedgerError(f"{path}: this is {kind}, not a ledger; it was left untouched: name another path")
     try:
-        with path.open("rb") as file:
-            head = file.read(100)
-            size = file.seek(0, os.SEEK_END)
-    except OSError as error:
-        raise LedgerError(f"{path}: the ledger cannot be read ({error.strerror})") from error
-    if not head.startswith(b"SQLite format 3\0") or int.from_bytes(head[68:72], "big") != schema.APPLICATION:
-        kind = "another program's database" if head.startswith(b"SQLite format 3") else "a file of another kind"
-        found = kind if head else "an empty file"
-        raise LedgerError(f"{path}: this is {found}, not a ledger; it was left untouched: name another path")
-    _check_version(path, int.from_bytes(head[60:64], "big"))
-    promised = int.from_bytes(head[28:32], "big") * int.from_bytes(head[16:18], "big")
-    if size < promised and not _wal(path):
+        application, version = _marks(path)
+    except sqlite3.DatabaseError as error:
+        if error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_NOTADB:
+            raise LedgerError(
+                f"{path}: this is a file of another kind, not a ledger; it was left untouched: name another path"
+            ) from error
+        # Where a log exists, the main file alone may be half-way through a checkpoint: the real opening decides.
+        if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_CORRUPT or _wal(path):
+            return
         raise LedgerError(
-            f"{path}: the ledger is cut short ({size:,} of {promised:,} bytes); take a copy from a backup, or rescue "
-            "what can be read with `sqlite3 DAMAGED .recover | sqlite3 NEW`"
+            f"{path}: the ledger is cut short or damaged ({size:,} bytes are there); take a copy from a backup, or "
+            "rescue what can be read with `sqlite3 DAMAGED .recover | sqlite3 NEW`"
+        ) from error
+    if application != schema.APPLICATION:
+        raise LedgerError(
+            f"{path}: this is another program's database, not a ledger; it was left untouched: name another path"
         )
+    _check_version(path, version)
+
+
+def _marks(path: Path) -> tuple[int, int]:
+    """The application's mark and the schema's version, from the main file alone."""
+    uri = f"file:{quote(str(path.absolute()))}?mode=ro&immutable=1"
+    connection = sqlite3.connect(uri, uri=True, isolation_level=None)
+    try:
+        application = connection.execute("PRAGMA application_id").fetchone()[0]
+        return int(application), schema.version_of(connection)
+    finally:
+        connection.close()
 
 
 def _check_version(path: Path, version: int) -> None:

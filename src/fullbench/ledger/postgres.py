@@ -149,6 +149,12 @@ class Postgres:
         finally:
             reader.execute("SELECT pg_advisory_unlock(?)", (key,))
 
+    def head_note(self) -> None:
+        """A server keeps what it acknowledged, or says that it lost it."""
+
+    def noted_heads(self) -> list[tuple[str, int, str]]:
+        return []
+
     def integrity(self, reader: Connection) -> list[str]:
         """Servers check their own files; indexes that are not valid are told."""
         sql = (

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
-from fullbench.ledger import locks, opening, schema
+from fullbench.ledger import heads, locks, opening, schema
 from fullbench.ledger.database import Answer, Connection, Durability, Taken
 from fullbench.ledger.rows import Row
 from fullbench.ledger.trouble import plainly
@@ -108,6 +108,12 @@ class Sqlite:
     @contextmanager
     def settled(self, reader: Connection) -> Iterator[None]:
         yield
+
+    def head_note(self) -> heads.HeadFile:
+        return heads.HeadFile(self.path)
+
+    def noted_heads(self) -> list[heads.Noted]:
+        return heads.noted(self.path)
 
     def integrity(self, reader: Connection) -> list[str]:
         return [text for (text,) in reader.execute("PRAGMA integrity_check") if text != "ok"]

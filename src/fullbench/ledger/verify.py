@@ -9,7 +9,7 @@ from typing import Any
 from fullbench.core.ballots import ballot
 from fullbench.core.errors import InputError, UserError
 from fullbench.core.items import digest
-from fullbench.ledger import chain, rows
+from fullbench.ledger import chain, heads, rows
 from fullbench.ledger.chain import Head
 from fullbench.ledger.database import Connection, Database
 from fullbench.ledger.rows import Find
@@ -25,8 +25,10 @@ def problems(database: Database, reader: Connection, find: Find, noted: Head | N
         yield from (f"the file is damaged: {text}" for text in found)
         if any(not text.startswith(READABLE) and " index " not in text for text in found):
             return
+        claims = database.noted_heads()  # before the snapshot: other processes may be writing
         with reader.snapshot():
             yield from chain.problems(reader)
+            yield from heads.lost(claims, reader)
             if noted is not None:
                 yield from _head(reader, noted)
             yield from _items(reader)

@@ -41,6 +41,7 @@ class Writer:
         self.acknowledged = 0
         self._on_commit = on_commit
         self._chain = Chain.begin()
+        self._head_note = database.head_note()
         self._pending: Batch = {table: [] for table in schema.TABLES if table != "commits"}
         self._entries: list[Entry] = []
         self._wary = False
@@ -95,6 +96,8 @@ class Writer:
                 self._closed = True
                 self._changed.notify_all()
                 self.connection.close()
+                if self._head_note is not None:
+                    self._head_note.close()
         if self._thread is not None:
             self._thread.join()
 
@@ -150,6 +153,8 @@ class Writer:
                 self._wary = True
                 continue
             self._chain, self._wary = chain, left_out
+            if self._head_note is not None:
+                self._head_note.note(chain.writer, chain.number, chain.link)
             return
 
     def _done_before(self) -> bool:
