@@ -19,7 +19,7 @@ LOOKING = (*ASKED, "picture:sharpness", "picture:noise")
 
 STUDIES: Mapping[str, tuple[str, ...]] = {
     "alignmmbench": (*ASKED, 'critic:offline:canned?text={"Rating": 7}'),
-    "court-wide": PLAIN,
+    "court-wide": ("length",),
     "genai_bench": LOOKING,
     "mjbench": LOOKING,
     "mjbench-scales": LOOKING,
@@ -30,7 +30,8 @@ STUDIES: Mapping[str, tuple[str, ...]] = {
     "upme_tables": ASKED,
     "visitbench": ASKED,
 }
-"""Which judges hear the sample of each benchmark. The court itself is what the demo runs."""
+"""Which judges hear the sample of each benchmark. The court itself is what the demo runs;
+its wide form is heard by its own judges among the slow files."""
 
 
 def study(folder: Path, benchmark: str, judges: tuple[str, ...], ledger: str, name: str = "golden") -> Path:
