@@ -80,6 +80,7 @@ class Books:
         self.in_flight = 0
         self.most = 0
         self.last: dict[str, Any] = {}
+        self.raw = (b"", b"")
 
     def fault(self, prompt: str) -> str:
         """What becomes of this attempt: the name of a fault, or nothing."""
@@ -232,6 +233,10 @@ class Connection(asyncio.Protocol):
         if path == "/books":
             self.send(200, json.dumps(self.books.as_json()).encode())
             return
+        if path == "/last":
+            self.send(200, b"\r\n\r\n".join(self.books.raw))
+            return
+        self.books.raw = (request, raw)
         self.books.arrivals.append(time.monotonic())
         body = json.loads(raw)
         read, write = SPEAK[re.split(r"[/:]", path)[-1] if "completions" not in path else "chat/completions"]
@@ -380,6 +385,12 @@ class FakeServer:
     def books(self) -> dict[str, Any]:
         with urllib.request.urlopen(f"{self.host}/books") as response:
             return json.load(response)
+
+    def last(self) -> tuple[str, dict[str, Any]]:
+        """The last request that came, whole: its head, and its body as JSON."""
+        with urllib.request.urlopen(f"{self.host}/last") as response:
+            head, _, body = response.read().partition(b"\r\n\r\n")
+        return head.decode("latin-1"), json.loads(body)
 
 
 def main() -> None:

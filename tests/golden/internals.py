@@ -1,0 +1,32 @@
+"""All that the golden values need from inside the package. When modules move, this file changes and no other one here.
+
+Everything else goes by the command line, by entry points, or by the names that `import fullbench` offers.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from fullbench.cli.app import app
+from fullbench.core.errors import FullbenchError
+from fullbench.runs.specs import contestant, judge
+
+__all__ = ["FullbenchError", "app", "contestant", "judge", "openapi"]
+
+
+def openapi(folder: Path) -> dict[str, Any]:
+    """The document that the web app serves to programs."""
+    from starlette.testclient import TestClient
+
+    from fullbench.web.app import create_app
+    from fullbench.web.settings import Settings
+
+    made = create_app(Settings(f"sqlite:///{folder / 'web.sqlite'}", data=folder / "data"))
+    try:
+        # Without a `with`: the app's background work is not started.
+        answer = TestClient(made).get("/api/v1/openapi.json")
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+    finally:
+        made.state.engine.dispose()
