@@ -228,11 +228,15 @@ def test_the_leaderboard_moves_while_it_is_looked_at(served, tab):
         follow(tab, tab.get_by_role("link", name="human:cy", exact=True).first)
     lead = tab.locator(".lead")
     before = int(re.search(r"(\d+) verdicts", lead.text_content())[1])
+    table = tab.get_by_role("region", name="Leaderboard", exact=True)
+    for _ in range(2):
+        table.get_by_role("button", name="won", exact=True).click()
     item = making.items(1)[0]
     one, two = making.answers(item)[:2]
     with Ledger(path) as ledger:
         ledger.add(Verdict.of(Case(item, (one, two), Choice(), trial=7), "human:cy", (0.0, 1.0)))
     expect(lead).to_contain_text(f"{before + 1} verdicts")
+    expect(table.locator("th[aria-sort=ascending]"), "it stays sorted").to_have_text("won")
 
 
 def test_the_copy_opens_from_disk(copy, tab, axe):
