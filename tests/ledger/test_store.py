@@ -203,7 +203,7 @@ def test_a_row_is_committed_soon_even_when_no_other_follows(place):
     done = threading.Event()
     with Ledger(place, on_commit=lambda entries: done.set()) as ledger:
         ledger.add(verdict(1))
-        assert done.wait(timeout=60)
+        assert done.wait(timeout=120)
         assert ledger.acknowledged == 1
 
 

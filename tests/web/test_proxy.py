@@ -18,8 +18,9 @@ from fullbench.web.accounts import audit
 from fullbench.web.database import reading, writing
 from tests import tls_proxy
 from tests.browsing import PATIENCE, follow
+from tests.ports import free_port
 from tests.waiting import until
-from tests.web.conftest import PASSWORD, Live, add_person, free_port, start_live
+from tests.web.conftest import PASSWORD, Live, add_person, start_live
 
 FROM = "127.0.0.9"
 """The address from which the client comes; the proxy is at another one."""
@@ -68,9 +69,9 @@ def site(request, tmp_path_factory):
         add_person(connection, "Olga", "organiser")
     yield Site(live, port, trusted)
     live.process.terminate()
-    live.process.wait(timeout=30)
+    live.process.wait(timeout=120)
     proxy.terminate()
-    proxy.wait(timeout=30)
+    proxy.wait(timeout=120)
     live.engine.dispose()
 
 

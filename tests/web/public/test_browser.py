@@ -27,7 +27,7 @@ def served(tmp_path_factory):
     live = start_live(folder, "--ledger", str(path), "--public")
     yield live, path
     live.process.terminate()
-    live.process.wait(timeout=30)
+    live.process.wait(timeout=120)
     live.engine.dispose()
 
 
@@ -305,5 +305,5 @@ def test_pictures_for_the_docs(browser, tmp_path):
         shoot(page, "judge", height=1100)
     finally:
         live.process.terminate()
-        live.process.wait(timeout=30)
+        live.process.wait(timeout=120)
         live.engine.dispose()

@@ -27,7 +27,7 @@ def site(request, tmp_path):
     served = start_live(tmp_path, "--ledger", str(tmp_path / "site.ledger"), database=url)
     yield served
     served.process.terminate()
-    served.process.wait(timeout=30)
+    served.process.wait(timeout=120)
     served.engine.dispose()
 
 
