@@ -8,10 +8,16 @@ import shutil
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import HealthCheck, settings
 
+from tests.browsing import PATIENCE
 from tests.postgres import Named, Postgres, programs, server
 
 FLAGS = ["--disable-gpu", "--disable-quic", "--disable-background-networking", "--disable-component-update"]
+
+# How long an example takes says how busy the machine is, and the first one may import what all others use.
+settings.register_profile("unhurried", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("unhurried")
 
 
 @pytest.fixture(scope="session")
@@ -41,9 +47,10 @@ def browser():
     path = shutil.which("chromium-headless-shell") or shutil.which("chromium")
     if path is None:
         pytest.skip("no Chromium on the PATH: scripts/browser.sh installs one where it may")
-    from playwright.sync_api import sync_playwright
+    from playwright.sync_api import expect, sync_playwright
 
+    expect.set_options(timeout=PATIENCE)
     with sync_playwright() as driver:
-        chromium = driver.chromium.launch(executable_path=path, args=FLAGS)
+        chromium = driver.chromium.launch(executable_path=path, args=FLAGS, timeout=PATIENCE)
         yield chromium
         chromium.close()

@@ -8,7 +8,9 @@ It runs in a process of its own on a free port of this machine:
 A prompt is known by the `#number` in its words. What becomes of its n-th attempt depends on the seed, the number and n
 only. With `bears=20` it sends 429 to whatever is more than 20 at a time, with `sick=(50, 30)` status 500 to the 30
 requests after the first 50, with `slow=0.05` it takes twenty times as long for that share of them, and with
-`spread=0.5` its latency is lognormal around its median. The reply's words say what arrived:
+`spread=0.5` its latency is lognormal around its median. With `answers=40` it answers 40 calls and lets all others wait
+until `server.more()`: what a test does meanwhile, it does in the middle of a run, however fast the machine is. The
+reply's words say what arrived:
 `{"id":..., "pictures":[sha256...], "media":[...], ...}`.
 """
 
@@ -19,6 +21,7 @@ import asyncio
 import base64
 import hashlib
 import json
+import math
 import os
 import random
 import re
@@ -28,6 +31,8 @@ import sys
 import time
 import urllib.request
 from collections import Counter
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -61,10 +66,12 @@ class Books:
 
     def __init__(
         self, faults: dict[str, float], seed: int, bears: int = 0, says: str = "",
-        *, sick: str = "0,0", slow: float = 0, spread: float = 0,
+        *, sick: str = "0,0", slow: float = 0, spread: float = 0, answers: float = math.inf,
     ) -> None:  # fmt: skip
         self.draw = random.Random(seed)
         self.spread = spread
+        self.answers_left = answers
+        self.held: list[Callable[[], None]] = []
         self.healthy, self.sick = map(int, sick.split(","))
         self.slow = slow
         self.came = 0
@@ -91,6 +98,13 @@ class Books:
             if draw < 0:
                 return name if name != "429once" or self.attempts[prompt] == 1 else ""
         return ""
+
+    def more(self, answers: float) -> None:
+        """Answer so many more calls, beginning with those that wait."""
+        self.answers_left += answers
+        held, self.held = self.held, []
+        for finish in held:
+            finish()
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -236,6 +250,10 @@ class Connection(asyncio.Protocol):
         if path == "/last":
             self.send(200, b"\r\n\r\n".join(self.books.raw))
             return
+        if path.startswith("/more/"):
+            self.books.more(float(path.removeprefix("/more/")))
+            self.send(200, b"{}")
+            return
         self.books.raw = (request, raw)
         self.books.arrivals.append(time.monotonic())
         body = json.loads(raw)
@@ -273,7 +291,17 @@ class Connection(asyncio.Protocol):
         self.books.in_flight += 1
         self.books.most = max(self.books.most, self.books.in_flight)
         draw = random.Random(f"{self.books.seed}/{self.books.came}").random()
-        self.later(self.finish, prompt, write, self.books.says or json.dumps(told), mood, slower=draw < self.books.slow)
+        self.later(
+            self.in_turn, prompt, write, self.books.says or json.dumps(told), mood, slower=draw < self.books.slow
+        )
+
+    def in_turn(self, *call: Any) -> None:
+        """Finish a call, unless it has to wait for more answers."""
+        if self.books.answers_left < 1:
+            self.books.held.append(partial(self.in_turn, *call))
+            return
+        self.books.answers_left -= 1
+        self.finish(*call)
 
     def finish(self, prompt: str, write: Any, told: str, mood: str) -> None:
         self.books.in_flight -= 1
@@ -331,6 +359,7 @@ async def run(options: argparse.Namespace) -> None:
         sick=options.sick,
         slow=options.slow,
         spread=options.spread,
+        answers=options.answers,
     )
     server = await loop.create_server(
         lambda: Connection(books, options.latency, options.quick), "127.0.0.1", 0, backlog=1024
@@ -357,10 +386,12 @@ class FakeServer:
         sick: tuple[int, int] = (0, 0),
         slow: float = 0.0,
         spread: float = 0.0,
+        answers: float = math.inf,
     ) -> None:
         assert set(faults or {}) <= set(FAULTS)
         options = [f"--faults={json.dumps(faults or {})}", f"--seed={seed}", f"--latency={latency}", f"--bears={bears}"]
         options += [f"--says={says}", f"--sick={sick[0]},{sick[1]}", f"--slow={slow}", f"--spread={spread}"]
+        options.append(f"--answers={answers}")
         self._command = [sys.executable, "-m", "tests.fake_server", *options, *(["--quick"] if quick else [])]
 
     def __enter__(self) -> FakeServer:
@@ -381,6 +412,10 @@ class FakeServer:
     def kill(self) -> None:
         """Die at once, without a word."""
         self._process.kill()
+
+    def more(self, answers: float = math.inf) -> None:
+        """Answer so many more calls than `answers` said at first; all of them unless told."""
+        urllib.request.urlopen(f"{self.host}/more/{answers}").close()
 
     def books(self) -> dict[str, Any]:
         with urllib.request.urlopen(f"{self.host}/books") as response:
@@ -403,6 +438,7 @@ def main() -> None:
     parser.add_argument("--sick", default="0,0")
     parser.add_argument("--slow", type=float, default=0.0)
     parser.add_argument("--spread", type=float, default=0.0)
+    parser.add_argument("--answers", type=float, default=math.inf)
     parser.add_argument("--quick", action="store_true")
     asyncio.run(run(parser.parse_args()))
 

@@ -11,7 +11,6 @@ import os
 import pwd
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -20,6 +19,8 @@ from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
+
+from tests.ports import free_port
 
 USER = "fullbench"
 
@@ -38,18 +39,12 @@ def programs() -> Path | None:
     return wheels[-1].parent if wheels else None
 
 
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 class Postgres:
     """One server with a folder of its own; `database()` makes an empty database and gives its URL."""
 
     def __init__(self, *, durable: bool = False) -> None:
         self.durable = durable
-        self.port = _free_port()
+        self.port = free_port()
         self.folder = Path(tempfile.mkdtemp(prefix="fullbench-pg-"))
         self.data = self.folder / "data"
         self._bin = programs()
@@ -70,7 +65,7 @@ class Postgres:
     ) -> None:
         if self._process is not None:
             self._process.send_signal(signal.SIGINT)
-            self._process.wait(timeout=60)
+            self._process.wait(timeout=120)
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def start(self) -> None:
@@ -82,7 +77,7 @@ class Postgres:
         command = [str(self._program("postgres")), "-D", str(self.data), "-p", str(self.port), *flags]
         with (self.folder / "log").open("ab") as log:
             self._process = subprocess.Popen(command, stdout=log, stderr=log, user=self._user, group=self._group)
-        for _ in range(600):
+        for _ in range(2400):
             try:
                 self._connect("postgres").close()
             except self._not_yet():
@@ -102,7 +97,7 @@ class Postgres:
         for pid in [self._process.pid, *map(int, children)]:
             with suppress(ProcessLookupError):  # a server of a connection may just have ended
                 os.kill(pid, signal.SIGKILL)
-        self._process.wait(timeout=30)
+        self._process.wait(timeout=120)
         (self.data / "postmaster.pid").unlink(missing_ok=True)
 
     def database(self) -> str:

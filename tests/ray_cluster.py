@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -14,6 +13,8 @@ import time
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
+
+from tests.ports import free_port
 
 MEMORY = 80_000_000
 PATIENCE = 120.0
@@ -33,13 +34,6 @@ os.environ.update(SETTINGS)  # Ray reads them when it is first imported, by whic
 def environment() -> dict[str, str]:
     """What the processes of a cluster and its drivers need: these settings, and this environment's programs."""
     return {**SETTINGS, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
-
-
-def free_port() -> int:
-    """A free port that Ray does not give to its own workers."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 class RayNode:

@@ -53,7 +53,7 @@ def start(folder: Path, *words: str) -> subprocess.Popen[str]:
 
 def fullbench(folder: Path, *words: str) -> tuple[int, str, str]:
     process = start(folder, *words)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=120)
     return process.returncode, out, err
 
 
@@ -102,7 +102,7 @@ def test_killed_while_the_server_does_it(folder, provider, moment):
         study(folder, service.url, provider)
         running.append(start(folder, "run", "study.toml", "--every", "0.05"))
         first = running[0]
-        first.communicate(timeout=60)
+        first.communicate(timeout=120)
         assert first.returncode == -9
         code, _, err = fullbench(folder, "run", "study.toml", "--every", "0.05")
         assert code == 0, err

@@ -15,6 +15,7 @@ import pytest
 
 from fullbench import Ledger
 from tests.fake_server import FakeServer
+from tests.waiting import LONG, until
 
 ITEMS = 150
 CASES = ITEMS * 2
@@ -57,11 +58,17 @@ def kept(data: Path) -> set[tuple[str, int]]:
 
 def wait_for(data: Path, count: int) -> None:
     """Until the ledger holds so many verdicts."""
-    for _ in range(600):
-        if (data / "fullbench.ledger").exists() and len(kept(data)) >= count:
-            return
-        time.sleep(0.05)
-    pytest.fail(f"{count} verdicts never came")
+    until(lambda: (data / "fullbench.ledger").exists() and len(kept(data)) >= count)
+
+
+def until_said(process: subprocess.Popen[str], words: str) -> str:
+    """What a process says on standard error, up to the line with these words, after which it waits."""
+    said = ""
+    for line in process.stderr:
+        said += line
+        if words in line:
+            return said
+    raise AssertionError(f"it ended without a word of {words!r}: {said}")
 
 
 def calls(server: FakeServer) -> int:
@@ -70,13 +77,15 @@ def calls(server: FakeServer) -> int:
 
 
 def test_ctrl_c_stops_cleanly_and_the_next_run_asks_for_the_rest(data):
-    with FakeServer(latency=0.1, says="[[4]]") as server:
+    with FakeServer(says="[[4]]", answers=40) as server:
         process = start(data, server)
         wait_for(data, 30)
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=60)
+        first = until_said(process, "waiting for the calls in flight")
+        server.more()
+        out, last = process.communicate(timeout=LONG)
+        err = first + last
         assert process.returncode == 130
-        assert "waiting for the calls in flight" in err
         assert "the same command goes on from here" in err
         assert "Traceback" not in err
         assert "Leaderboard" in out
@@ -84,7 +93,7 @@ def test_ctrl_c_stops_cleanly_and_the_next_run_asks_for_the_rest(data):
         assert 30 <= len(done) < CASES
         assert calls(server) == len(done)
         again = start(data, server)
-        _, err = again.communicate(timeout=120)
+        _, err = again.communicate(timeout=LONG)
         assert again.returncode == 0, err
         assert done < kept(data)
         assert len(kept(data)) == CASES
@@ -94,20 +103,22 @@ def test_ctrl_c_stops_cleanly_and_the_next_run_asks_for_the_rest(data):
 def test_kill_9_loses_nothing_kept_and_asks_again_only_what_was_in_flight(data):
     rng = random.Random(5)
     before: set[tuple[str, int]] = set()
-    with FakeServer(latency=0.05, says="[[4]]") as server:
+    with FakeServer(latency=0.05, says="[[4]]", answers=0) as server:
         for kill in range(3):
             process = start(data, server)
+            server.more(60)
             wait_for(data, len(before) + 20)
-            time.sleep(rng.random() * 0.1)
+            time.sleep(rng.random() * 0.1)  # any moment will do
             process.kill()
-            process.communicate(timeout=60)
+            process.communicate(timeout=LONG)
             now = kept(data)
             assert before < now
             before = now
             # what was asked and is not kept was in flight, or in the group about to be committed (20 ms, some rows)
             assert calls(server) <= len(now) + (kill + 1) * (8 + 64)
+        server.more()
         process = start(data, server)
-        _, err = process.communicate(timeout=120)
+        _, err = process.communicate(timeout=LONG)
         assert process.returncode == 0, err
         assert before < kept(data)
         assert len(kept(data)) == CASES
@@ -117,7 +128,7 @@ def test_faults_on_the_wire_end_as_verdicts_and_the_bill_counts_every_call(data)
     faults = {"429": 0.05, "500": 0.02, "reset": 0.01, "cut": 0.01}
     with FakeServer(faults, seed=3, says="[[4]]") as server:
         process = start(data, server, backoff=0.01, price_in=1, price_out=2)
-        _, err = process.communicate(timeout=120)
+        _, err = process.communicate(timeout=LONG)
         assert process.returncode == 0, err
         books = server.books()
         answered, attempts = sum(books["answered"].values()), sum(books["attempts"].values())
@@ -132,15 +143,17 @@ def test_faults_on_the_wire_end_as_verdicts_and_the_bill_counts_every_call(data)
 
 
 def test_a_refused_key_stops_at_once_and_keeps_what_was_done(data):
-    with FakeServer(latency=0.05, says="[[4]]") as server:
+    with FakeServer(says="[[4]]", answers=20) as server:
         process = start(data, server)
         wait_for(data, 20)
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=60)
+        until_said(process, "waiting for the calls in flight")
+        server.more()
+        process.communicate(timeout=LONG)
         before = kept(data)
     with FakeServer({"401": 1.0}) as server:
         process = start(data, server)
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=LONG)
     assert process.returncode == 2
     assert err.strip().splitlines()[-1].startswith("fullbench: ")
     assert "OPENAI_API_KEY" in err
@@ -149,13 +162,14 @@ def test_a_refused_key_stops_at_once_and_keeps_what_was_done(data):
 
 
 def test_two_runs_of_one_judge_do_not_ask_twice(data):
-    with FakeServer(latency=0.1, says="[[4]]") as server:
+    with FakeServer(says="[[4]]", answers=10) as server:
         first = start(data, server)
         wait_for(data, 10)
         second = start(data, server)
-        _, err = second.communicate(timeout=60)
+        _, err = second.communicate(timeout=LONG)
         assert second.returncode == 2
         assert str(first.pid) in err
-        first.communicate(timeout=120)
+        server.more()
+        first.communicate(timeout=LONG)
         assert first.returncode == 0
         assert calls(server) == CASES

@@ -65,7 +65,9 @@ def first(tmp_path_factory):
 
 
 @settings(
-    max_examples=2, phases=[Phase.generate], deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=2,
+    phases=[Phase.generate],
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(order=st.permutations(range(len(ENTRIES))))
 def test_two_ledgers_with_the_same_verdicts_in_another_order_give_the_same_bytes(

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.web.conftest import free_port, start_live
+from tests.ports import free_port
+from tests.web.conftest import start_live
 
 FULLBENCH = str(Path(sys.executable).with_name("fullbench"))
 
@@ -16,7 +17,7 @@ FULLBENCH = str(Path(sys.executable).with_name("fullbench"))
 def test_the_first_start_gives_a_link_and_ctrl_c_ends_it(tmp_path):
     live = start_live(tmp_path, "--workers", "1")
     live.process.send_signal(signal.SIGINT)
-    live.process.wait(timeout=30)
+    live.process.wait(timeout=120)
     live.engine.dispose()
     log = (tmp_path / "log").read_text()
     assert f"Listening on {live.url}" in log
@@ -39,7 +40,7 @@ def test_the_first_start_gives_a_link_and_ctrl_c_ends_it(tmp_path):
 def test_a_mistake_is_one_sentence(tmp_path, options, says):
     (tmp_path / "broken.ledger").write_text("this is no ledger")
     command = [FULLBENCH, "serve", "--port", str(free_port()), *options]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
     assert done.returncode == 2
     assert says in done.stderr
     assert done.stderr.count("\n") == 1
@@ -47,7 +48,7 @@ def test_a_mistake_is_one_sentence(tmp_path, options, says):
 
 def test_an_invitation_and_a_check_leave_at_once(tmp_path):
     def run(*options):
-        return subprocess.run([FULLBENCH, "serve", *options], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+        return subprocess.run([FULLBENCH, "serve", *options], cwd=tmp_path, capture_output=True, text=True, timeout=120)
 
     made = run("--invite", "annotator", "--url", "https://bench.example.org/")
     assert re.fullmatch(r"https://bench\.example\.org/join/[\w-]{43}\n", made.stdout)
@@ -63,7 +64,7 @@ def test_a_port_in_use_is_one_sentence(tmp_path):
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         command = [FULLBENCH, "serve", "--port", str(taken.getsockname()[1])]
-        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
     assert done.returncode == 2
     assert "is in use" in done.stderr
     assert "Traceback" not in done.stderr

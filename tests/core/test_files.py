@@ -87,7 +87,7 @@ def trip(suffix: str, folder: Path, write, read, things: list) -> None:
     assert not list(folder.glob(".*")), "nothing half-written is left"
 
 
-relaxed = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+relaxed = settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)

@@ -13,7 +13,7 @@ from fullbench import Ballot, Choice, Likert, Ranking, Score
 from fullbench.core.schemas import LONGEST, ruling_schema
 from tests.core.test_ballots import BALLOTS, least, marks_of
 
-unhurried = settings(max_examples=40, deadline=None)
+some = settings(max_examples=40)
 names = {"ids": lambda kind: kind.spec.encode("ascii", "replace").decode()}
 
 
@@ -22,7 +22,7 @@ def schema(kind: Ballot, n: int, *, reasons: bool) -> Draft202012Validator:
 
 
 @pytest.mark.parametrize("kind", BALLOTS, **names)
-@unhurried
+@some
 @given(data=st.data())
 def test_what_is_written_follows_the_schema(kind: Ballot, data: st.DataObject) -> None:
     n = data.draw(st.integers(least(kind), 6))
@@ -36,7 +36,7 @@ def test_what_is_written_follows_the_schema(kind: Ballot, data: st.DataObject) -
 
 
 @pytest.mark.parametrize("kind", [kind for kind in BALLOTS if isinstance(kind, Score | Likert | Choice)], **names)
-@unhurried
+@some
 @given(data=st.data())
 def test_what_follows_the_schema_is_read(kind: Ballot, data: st.DataObject) -> None:
     n = data.draw(st.integers(least(kind), 5))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import time
 import urllib.error
 import urllib.request
 
@@ -15,21 +14,25 @@ from fullbench.core.errors import LedgerError
 from fullbench.core.pictures import Picture
 from fullbench.ledger.store import Ledger
 from tests.ledger.making import case, png, verdict
-from tests.postgres import _free_port
+from tests.ports import free_port
+from tests.waiting import until
+
+
+def answers(url: str) -> bool:
+    try:
+        with urllib.request.urlopen(url, timeout=60):
+            return True
+    except (urllib.error.URLError, ConnectionError):
+        return False
 
 
 @pytest.fixture(scope="module")
 def endpoint():
-    port = _free_port()
+    port = free_port()
     command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         url = f"http://127.0.0.1:{port}"
-        for _ in range(600):
-            try:
-                with urllib.request.urlopen(url, timeout=5):
-                    break
-            except (urllib.error.URLError, ConnectionError):
-                time.sleep(0.1)
+        until(lambda: answers(url))
         yield url
         process.kill()
 

@@ -56,7 +56,7 @@ def named(problems, table, row):
     return any(f"of {table} with" in problem and all(text in problem for text in keys or where) for problem in problems)
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(data=st.data())
 def test_flip_any_byte_of_any_column_and_that_row_is_named(kept_file, tmp_path, data):
     table = data.draw(st.sampled_from(list(schema.TABLES)))
@@ -88,7 +88,7 @@ def kept_on_server(postgres, tmp_path_factory):
         yield place, connection
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(data=st.data())
 def test_flip_any_byte_of_any_column_on_a_server_and_that_row_is_named(kept_on_server, data):
     """What the server itself refuses (a broken letter, a key that is there already) cannot have been done."""

@@ -34,7 +34,7 @@ def test_a_verdict_comes_back_as_it_was(ledger):
     assert ledger.record().verdicts == (verdict(1), verdict(2, mark=5.0))
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(st.lists(verdicts(), max_size=5, unique_by=lambda v: (v.judge, v.case, v.trial)))
 def test_any_verdict_comes_back_as_it_was(fresh, given_):
     path = fresh()
@@ -203,7 +203,7 @@ def test_a_row_is_committed_soon_even_when_no_other_follows(place):
     done = threading.Event()
     with Ledger(place, on_commit=lambda entries: done.set()) as ledger:
         ledger.add(verdict(1))
-        assert done.wait(timeout=60)
+        assert done.wait(timeout=120)
         assert ledger.acknowledged == 1
 
 

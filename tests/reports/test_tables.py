@@ -5,7 +5,7 @@ import io
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
@@ -36,7 +36,6 @@ CELLS = st.none() | WORDS | st.integers(-(2**62), 2**62) | NUMBERS | ESTIMATES
 
 
 @given(st.lists(st.tuples(CELLS, CELLS), max_size=5))
-@settings(deadline=None)
 def test_json_loses_nothing(rows):
     table = Table("t", "T", ("a", "b"), tuple(rows), ("note",), {"seed": 1, "of": {"x": [1, None]}}, {"kind": "heat"})
     again = table_from_json(render(table, "json"))

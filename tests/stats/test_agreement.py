@@ -19,7 +19,6 @@ def point(statistic, x, y):
 
 
 @given(PAIRS)
-@settings(deadline=None)
 def test_correlations_are_scipys(pairs):
     x, y = np.array(pairs).T
     assume(np.ptp(x) and np.ptp(y))
@@ -29,7 +28,6 @@ def test_correlations_are_scipys(pairs):
 
 
 @given(PAIRS)
-@settings(deadline=None)
 def test_class_scores_are_sklearns(pairs):
     given_, truth = np.array(pairs).T
     for by_size, average in ((False, "macro"), (True, "weighted")):
@@ -45,7 +43,6 @@ def test_class_scores_are_sklearns(pairs):
 
 
 @given(PAIRS)
-@settings(deadline=None)
 def test_kappas_are_sklearns(pairs):
     x, y = np.array(pairs).T
     assume(len(set(x) | set(y)) > 1)
@@ -56,7 +53,7 @@ def test_kappas_are_sklearns(pairs):
 
 
 @given(PAIRS, st.lists(st.integers(0, 4), min_size=6, max_size=60))
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @pytest.mark.parametrize(
     "statistic",
     [

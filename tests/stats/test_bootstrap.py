@@ -71,7 +71,7 @@ def test_a_resample_of_clusters_holds_whole_clusters():
 
 
 @given(st.randoms(use_true_random=False))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_order_of_rows_and_names_of_clusters_do_not_matter(random):
     x, y = likert(60)
     item = np.arange(60) % 13
@@ -142,7 +142,6 @@ def test_columns_of_different_lengths_are_refused():
 
 
 @given(st.integers(1, 400).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))))
-@settings(deadline=None)
 def test_wilson_is_statsmodels(pair):
     hits, n = pair
     found = wilson(hits, n)

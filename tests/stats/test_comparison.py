@@ -15,7 +15,6 @@ P = st.lists(st.floats(0, 1), min_size=1, max_size=30)
 
 
 @given(st.integers(0, 30), st.integers(0, 30), st.integers(0, 5))
-@settings(deadline=None)
 def test_mcnemar_is_statsmodels_and_does_not_care_who_is_first(more, fewer, both):
     one = [1] * more + [0] * fewer + [1] * (both + 1)
     two = [0] * more + [1] * fewer + [1] * (both + 1)
@@ -37,7 +36,7 @@ def test_the_exact_test_never_errs_too_often_and_mid_p_errs_nearer_to_its_level(
 
 
 @given(P)
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 def test_corrections_are_statsmodels(p):
     for ours, name in ((benjamini_hochberg, "fdr_bh"), (holm, "holm")):
         passed, adjusted, _, _ = multipletests(p, alpha=0.05, method=name)

@@ -46,7 +46,7 @@ def plain(rows, rounds):
     return chance
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(VOTES)
 def test_as_written_out(rows):
     found = dawid_skene(*zip(*rows, strict=True))
@@ -56,7 +56,7 @@ def test_as_written_out(rows):
             assert chance == pytest.approx(other[item][label], abs=1e-6)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(VOTES)
 def test_each_round_is_at_least_as_likely(rows):
     steps = dawid_skene(*zip(*rows, strict=True)).likelihood

@@ -2,7 +2,7 @@
 
 import pytest
 import scipy.stats
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fullbench.stats.estimates import Undefined
@@ -29,14 +29,12 @@ def plain_distance(one, two):
 
 
 @given(ORDERS, ORDERS)
-@settings(deadline=None)
 def test_edit_distance_is_the_textbooks_and_symmetric(one, two):
     assert edit_distance(one, two) == pytest.approx(plain_distance(one, two) / 6)
     assert edit_distance(one, two) == edit_distance(two, one)
 
 
 @given(ORDERS, ORDERS)
-@settings(deadline=None)
 def test_kendall_of_two_orders_is_scipys(one, two):
     expected = scipy.stats.kendalltau(range(6), [two.index(thing) for thing in one]).statistic
     assert rank_correlation(one, two) == pytest.approx(expected)

@@ -54,7 +54,7 @@ def test_krippendorff_gives_the_published_figures(distance, value):
 
 
 @given(st.lists(st.lists(st.sampled_from([None, 1, 2, 3, 5]), min_size=3, max_size=3), min_size=3, max_size=12))
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @pytest.mark.parametrize("distance", ["nominal", "ordinal", "interval"])
 def test_krippendorff_is_evalicas_with_any_gaps(distance, units):
     pairable = [value for unit in units if sum(v is not None for v in unit) > 1 for value in unit if value is not None]

@@ -71,7 +71,7 @@ def test_duels_repeated_within_an_item_widen_the_interval():
 
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(1, 4), st.sampled_from([0, 0.5, 1])), min_size=1))
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_expected_wins_equal_wins_whoever_is_named_first(rows):
     first = np.array([a for a, _, _ in rows])
     second = (first + [b for _, b, _ in rows]) % 5

@@ -3,7 +3,7 @@
 from collections import Counter
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fullbench.stats.estimates import Undefined
@@ -11,7 +11,6 @@ from fullbench.stats.steadiness import steadiness
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.sampled_from("ABC")), min_size=30, max_size=60))
-@settings(deadline=None)
 def test_shares_are_those_counted_by_hand(rows):
     items, said = zip(*rows, strict=True)
     by_item = {}

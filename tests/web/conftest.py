@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shutil
-import socket
 import subprocess
 import sys
 import time
@@ -22,6 +21,7 @@ from fullbench.web.app import create_app
 from fullbench.web.database import engine_for, upgrade, writing
 from fullbench.web.guard import SESSION
 from fullbench.web.settings import Settings
+from tests.ports import free_port
 
 PASSWORD = "a long sentence of mine"
 BASE = "http://testserver"
@@ -174,12 +174,6 @@ class Live:
         return {"name": SESSION, "value": secret, "url": self.url}
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 def start_live(folder: Path, *options: str, database: str | None = None) -> Live:
     """`fullbench serve` in a process of its own; end it by `live.process.terminate()`."""
     port = free_port()
@@ -191,7 +185,7 @@ def start_live(folder: Path, *options: str, database: str | None = None) -> Live
     command += ["--database", url, *options]
     with (folder / "log").open("ab") as log:
         process = subprocess.Popen(command, stdout=log, stderr=log)
-    for _ in range(400):
+    for _ in range(2400):
         try:
             urllib.request.urlopen(f"{settings.base}/health", timeout=5).close()
         except OSError:
@@ -210,7 +204,7 @@ def live(tmp_path):
     served = start_live(tmp_path)
     yield served
     served.process.terminate()
-    served.process.wait(timeout=30)
+    served.process.wait(timeout=120)
     served.engine.dispose()
 
 

@@ -3,13 +3,13 @@
 import http.client
 import json
 import threading
-import time
 from urllib.parse import urlencode, urlsplit
 
 import pytest
 
 from fullbench.web import events
 from fullbench.web.database import reading, writing
+from tests.waiting import LONG, until
 from tests.web.conftest import emptied, start_live
 
 
@@ -20,7 +20,7 @@ class Stream(threading.Thread):
         super().__init__(daemon=True)
         self.heard, self.ids, self.open = [], [], threading.Event()
         address = urlsplit(live.url)
-        self.connection = http.client.HTTPConnection(address.hostname, address.port, timeout=60)
+        self.connection = http.client.HTTPConnection(address.hostname, address.port, timeout=LONG)
         headers = {"Cookie": f"{cookie['name']}={cookie['value']}"} | ({"Last-Event-ID": str(last)} if last else {})
         query = urlencode([("topic", topic) for topic in topics])
         self.connection.request("GET", f"/events?{query}", headers=headers)
@@ -41,13 +41,6 @@ class Stream(threading.Thread):
         self.connection.close()
 
 
-def until(true, seconds=30):
-    end = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < end, "it did not happen"
-        time.sleep(0.05)
-
-
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
 def test_news_reaches_all_workers_and_only_who_may_hear_it(kind, request, tmp_path):
     database = request.getfixturevalue("one_postgres") if kind == "postgresql" else None
@@ -58,7 +51,7 @@ def test_news_reaches_all_workers_and_only_who_may_hear_it(kind, request, tmp_pa
         _news(served)
     finally:
         served.process.kill()
-        served.process.wait(timeout=30)
+        served.process.wait(timeout=LONG)
         served.engine.dispose()
 
 
@@ -70,7 +63,7 @@ def _news(served):
     assert refused.answer.status == 403
     for stream in [*streams, other]:
         assert stream.answer.status == 200
-        assert stream.open.wait(30)
+        assert stream.open.wait(LONG)
     for number in range(5):
         with writing(served.engine) as connection:
             events.publish(connection, "work/一", {"done": number, "谁": "安"})
@@ -86,9 +79,9 @@ def _news(served):
     assert len(other.heard) == 5, "what was undone is no news"
     served.process.terminate()
     for stream in [*streams, other, again, refused]:
-        stream.join(timeout=30)
+        stream.join(timeout=LONG)
         assert not stream.is_alive(), "an open stream does not hold up the stop"
-    assert served.process.wait(timeout=30) in {0, -15}
+    assert served.process.wait(timeout=LONG) in {0, -15}
 
 
 def test_old_news_is_dropped_and_numbers_go_on(app):

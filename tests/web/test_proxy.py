@@ -6,7 +6,6 @@ import re
 import shutil
 import socket
 import ssl
-import time
 from dataclasses import dataclass
 from functools import partial
 from http.client import HTTPSConnection
@@ -18,7 +17,10 @@ from fullbench.web import events
 from fullbench.web.accounts import audit
 from fullbench.web.database import reading, writing
 from tests import tls_proxy
-from tests.web.conftest import PASSWORD, Live, add_person, free_port, start_live
+from tests.browsing import PATIENCE, follow
+from tests.ports import free_port
+from tests.waiting import until
+from tests.web.conftest import PASSWORD, Live, add_person, start_live
 
 FROM = "127.0.0.9"
 """The address from which the client comes; the proxy is at another one."""
@@ -62,19 +64,20 @@ def site(request, tmp_path_factory):
     live = start_live(folder, "--url", f"https://localhost:{port}")
     made = tls_proxy.python if request.param == "python" else partial(tls_proxy.nginx, program)
     proxy = made(folder, port, live.settings.port)
-    for _ in range(200):
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)) == 0:
-                break
-        time.sleep(0.05)
+    until(lambda: listens(port))
     with writing(live.engine) as connection:
         add_person(connection, "Olga", "organiser")
     yield Site(live, port, trusted)
     live.process.terminate()
-    live.process.wait(timeout=30)
+    live.process.wait(timeout=120)
     proxy.terminate()
-    proxy.wait(timeout=30)
+    proxy.wait(timeout=120)
     live.engine.dispose()
+
+
+def listens(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 def cookies_of(answer) -> dict[str, tuple[str, str]]:
@@ -148,7 +151,7 @@ def test_news_come_through_at_once(site):
 def test_a_browser_behind_the_proxy(site, browser):
     context = browser.new_context(ignore_https_errors=True, base_url=site.url)
     page = context.new_page()
-    page.set_default_timeout(20_000)
+    page.set_default_timeout(PATIENCE)
     heard = []
     page.on("console", lambda message: heard.append(message.text))
     page.goto("/people")
@@ -156,7 +159,7 @@ def test_a_browser_behind_the_proxy(site, browser):
     page.get_by_label("Password").fill(PASSWORD)
     page.get_by_role("button", name="Sign in").click()
     page.wait_for_url("**/people")
-    page.get_by_role("button", name="中文").click()
+    follow(page, page.get_by_role("button", name="中文"))
     page.get_by_role("link", name="成员").wait_for()
     assert all(cookie["secure"] for cookie in context.cookies())
     assert {cookie["name"] for cookie in context.cookies()} >= {"fullbench_session", "fullbench_language"}

@@ -64,7 +64,7 @@ def test_things_lie_apart_and_inside(seed):
             assert one is two or (one.x - two.x) ** 2 + (one.y - two.y) ** 2 > (1.2 * (one.radius + two.radius)) ** 2
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(seeds)
 def test_the_picture_shows_the_things_where_the_scene_has_them(seed):
     scene = things_scene(random.Random(seed))
@@ -74,7 +74,7 @@ def test_the_picture_shows_the_things_where_the_scene_has_them(seed):
         assert colour_at(picture, thing.x, thing.y - 1.5 * thing.radius) in {None, *(t.colour for t in scene.things)}
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(seeds)
 def test_bars_reach_as_high_as_their_values(seed):
     scene = chart_scene(random.Random(seed))

@@ -69,7 +69,7 @@ def places(value: Any, path: tuple[Any, ...] = ()):
             yield from places(value[key], (*path, key))
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(st.data())
 def test_a_spoiled_line_is_read_or_refused_in_one_sentence(data: st.DataObject):
     task, rulings, values = data.draw(st.sampled_from(LINES))

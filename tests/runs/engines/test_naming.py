@@ -8,7 +8,8 @@ import pytest
 from fullbench.core.errors import EngineError, InputError
 from fullbench.runs.engines import HERE, engine
 from fullbench.runs.study import Study
-from tests.ray_cluster import free_port, installed
+from tests.ports import free_port
+from tests.ray_cluster import installed
 
 
 def test_this_machine_is_the_engine_unless_another_is_named(tmp_path):

@@ -142,7 +142,7 @@ def test_ctrl_c_waits_for_what_is_in_flight(cluster, tmp_path):
         process = command(tmp_path, server.url, f"ray:{cluster.address}", "--quiet")
         when_kept(tmp_path / "l.ledger", 100, process)
         os.killpg(process.pid, signal.SIGINT)
-        _, err = process.communicate(timeout=60)
+        _, err = process.communicate(timeout=120)
         assert process.returncode == 130
         assert "waiting for the calls in flight" in err
         assert kept(tmp_path / "l.ledger") == set(server.books()["arrived"])
@@ -155,7 +155,7 @@ def test_ctrl_c_where_ray_was_started_here(tmp_path):
         process = command(tmp_path, server.url, "ray", "--quiet")
         when_kept(tmp_path / "l.ledger", 100, process)
         os.killpg(process.pid, signal.SIGINT)
-        _, err = process.communicate(timeout=60)
+        _, err = process.communicate(timeout=120)
         assert (process.returncode, "waiting for the calls in flight" in err) == (130, True)
         assert kept(tmp_path / "l.ledger") == set(server.books()["arrived"])
 

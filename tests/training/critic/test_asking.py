@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fullbench import Case, Item, Response, Score
@@ -14,7 +14,6 @@ from tests.making import Talker, words
 REASONS = st.text(st.characters(exclude_categories=("Cs", "Cc")), min_size=1, max_size=80).filter(str.strip)
 
 
-@settings(deadline=None)
 @given(mark=st.integers(1, 10), reason=REASONS, language=st.sampled_from(["zh", "en"]))
 def test_a_critics_target_is_read_back_as_its_mark_whatever_the_reason_says(mark, reason, language):
     for mode in ("direct", "analyze"):
@@ -22,7 +21,6 @@ def test_a_critics_target_is_read_back_as_its_mark_whatever_the_reason_says(mark
         assert Score(1, 10).read(target, 1) == (mark,)
 
 
-@settings(deadline=None)
 @given(mark=st.integers(1, 5))
 def test_a_plain_target_is_read_back_as_its_mark(mark):
     assert Score(1, 5).read(Asking("plain", "score:1-5", "en").target(mark), 1) == (mark,)

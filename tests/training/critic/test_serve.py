@@ -39,7 +39,7 @@ def served(tmp_path_factory):
         assert url, line + process.stderr.read()
         yield folder, url[1]
         process.terminate()
-        assert process.wait(timeout=60) == 0
+        assert process.wait(timeout=120) == 0
 
 
 def ask(url: str, body: object) -> dict:

@@ -14,6 +14,7 @@ from fullbench.core.ballots import Choice
 from fullbench.core.cases import Case, Verdict
 from fullbench.ledger.store import Ledger
 from fullbench.web.public.site import Wish, export
+from tests.browsing import PATIENCE, follow
 from tests.web.conftest import start_live
 from tests.web.public import making
 from tests.web.screenshots import asked_for, shoot
@@ -26,7 +27,7 @@ def served(tmp_path_factory):
     live = start_live(folder, "--ledger", str(path), "--public")
     yield live, path
     live.process.terminate()
-    live.process.wait(timeout=30)
+    live.process.wait(timeout=120)
     live.engine.dispose()
 
 
@@ -41,7 +42,7 @@ def copy(tmp_path_factory):
 def tab(browser):
     context = browser.new_context(viewport={"width": 1200, "height": 900})
     page = context.new_page()
-    page.set_default_timeout(20_000)
+    page.set_default_timeout(PATIENCE)
     page.heard = []
     page.on("console", lambda message: page.heard.append(message.text))
     page.on("pageerror", lambda error: page.heard.append(str(error)))
@@ -54,7 +55,7 @@ def tab(browser):
 def ready(page, url: str) -> None:
     """The first page, once all boards are computed."""
     page.goto(url)
-    for _ in range(200):
+    for _ in range(600):
         if page.locator(".board").count() and page.locator(".board ol").count() == page.locator(".board").count():
             return
         page.wait_for_timeout(100)
@@ -80,22 +81,21 @@ def count(page) -> int:
 
 
 def loaded(page) -> None:
-    """Wait for the picture that was opened."""
-    for _ in range(100):
-        if page.locator("dialog img").first.evaluate("one => one.naturalWidth > 0 && one.clientWidth > 0"):
-            return
-        page.wait_for_timeout(50)
-    raise AssertionError("the picture did not come")
+    """Wait for the picture that was opened: the page gives it its width when it is there."""
+    page.wait_for_function("() => document.querySelector('dialog img')?.style.width", timeout=PATIENCE)
 
 
 def charts(page) -> None:
     """All charts of a page, drawn."""
-    page.locator("img.chart").evaluate_all("all => all.forEach(one => one.loading = 'eager')")
-    for _ in range(600):
-        if page.locator("img.chart").evaluate_all("all => all.length > 5 && all.every(one => one.naturalWidth > 0)"):
-            return
-        page.wait_for_timeout(50)
-    raise AssertionError("a chart did not come")
+    page.wait_for_function(
+        """() => {
+            const all = [...document.querySelectorAll("img.chart")];
+            // Each time anew, since news may have put others in their place.
+            all.forEach((one) => { one.loading = "eager"; });
+            return all.length > 5 && all.every((one) => one.naturalWidth > 0);
+        }""",
+        timeout=PATIENCE,
+    )
 
 
 def accessible(page, axe) -> None:
@@ -109,7 +109,7 @@ def all_listed(page) -> int:
     """The lines of a served list, over all its pages."""
     total = page.locator(".verdict-list > li:has(.case-link)").count()
     while page.locator("a[rel=next]").count():
-        page.locator("a[rel=next]").click()
+        follow(page, page.locator("a[rel=next]"))
         total += page.locator(".verdict-list > li:has(.case-link)").count()
     return total
 
@@ -121,23 +121,24 @@ def test_a_sensitive_picture_comes_without_its_veil_only_when_asked_for(served, 
     fetched: list[str] = []
     tab.on("request", lambda request: fetched.append(request.url))
     tab.goto(f"{live.url}/verdicts?item={item.id}")
-    tab.locator(".case-link").first.click()
-    tab.wait_for_load_state("networkidle")
     digest = item.pictures[0].digest
+    with tab.expect_response(lambda response: digest in response.url, timeout=PATIENCE):
+        follow(tab, tab.locator(".case-link").first)
+    tab.wait_for_load_state("networkidle")
     seen = [url for url in fetched if digest in url]
     assert seen
     assert all("veiled=1" in url for url in seen)
-    tab.locator("details.unveil summary").first.click()
+    with tab.expect_response(lambda response: digest in response.url and "veiled" not in response.url) as shown:
+        tab.locator("details.unveil summary").first.click()
+    assert shown.value.ok
     expect(tab.locator("details.unveil img").first).to_be_visible()
-    tab.wait_for_load_state("networkidle")
-    assert any(digest in url and "veiled" not in url for url in fetched)
 
 
 def test_from_a_number_to_exactly_its_cases_and_to_the_pixels(served, tab, axe):
     live, _ = served
     ready(tab, live.url)
     accessible(tab, axe)
-    tab.get_by_role("link", name="steady", exact=True).first.click()
+    follow(tab, tab.get_by_role("link", name="steady", exact=True).first)
     tab.wait_for_load_state("networkidle")
     accessible(tab, axe)
     charts(tab)
@@ -149,7 +150,7 @@ def test_from_a_number_to_exactly_its_cases_and_to_the_pixels(served, tab, axe):
         assert all_listed(tab) == n
     tab.goto(links[0][0])
     accessible(tab, axe)
-    tab.locator(".case-link").first.click()
+    follow(tab, tab.locator(".case-link").first)
     accessible(tab, axe)
     tab.locator("a.zoom").first.click()
     image = tab.locator("dialog img").first
@@ -160,13 +161,13 @@ def test_from_a_number_to_exactly_its_cases_and_to_the_pixels(served, tab, axe):
     assert image.bounding_box()["width"] > 1.3 * before
     accessible(tab, axe)
     tab.keyboard.press("Escape")
-    assert not tab.locator("dialog").is_visible()
+    expect(tab.locator("dialog")).to_be_hidden()
 
 
 def test_sorting_and_searching_chinese(served, tab, axe):
     live, _ = served
     ready(tab, live.url)
-    tab.get_by_role("link", name="steady", exact=True).first.click()
+    follow(tab, tab.get_by_role("link", name="steady", exact=True).first)
     table = tab.get_by_role("region", name="Leaderboard", exact=True)
     names = "all => all.map(one => one.textContent.trim())"
     assert table.locator("tbody tr td:nth-child(2)").evaluate_all(names) == list(making.WORTH)
@@ -175,12 +176,12 @@ def test_sorting_and_searching_chinese(served, tab, axe):
     assert table.locator("tbody tr td:nth-child(2)").evaluate_all(names) == list(making.WORTH)[::-1]
     tab.goto(f"{live.url}/verdicts")
     tab.get_by_role("searchbox").fill("第3张有几个方块")
-    tab.get_by_role("button", name="Show").click()
+    follow(tab, tab.get_by_role("button", name="Show"))
     assert 0 < count(tab) < 200
     assert {text.split()[0] for text in tab.locator(".item-name").all_text_contents()} == {"q3"}
     tab.get_by_label("Judge", exact=True).select_option("first-lover")
     tab.get_by_label("turns with the order").check()
-    tab.get_by_role("button", name="Show").click()
+    follow(tab, tab.get_by_role("button", name="Show"))
     assert set(tab.locator(".judge-name").all_text_contents()) == {"first-lover"}
     assert tab.locator(".verdict-list > li").count() == tab.get_by_text("turns with the order").count() - 1
     accessible(tab, axe)
@@ -190,16 +191,16 @@ def test_a_case_and_a_card_can_be_read(served, tab, axe):
     live, _ = served
     ready(tab, live.url)
     tab.goto(f"{live.url}/verdicts?split=1&ballot=choice%2Btie")
-    tab.locator(".case-link").first.click()
+    follow(tab, tab.locator(".case-link").first)
     tab.wait_for_load_state("networkidle")
     tab.locator("details").evaluate_all("all => all.forEach(one => one.open = true)")
     assert "第一个回答更好" in tab.locator(".bench").first.text_content()
     assert tab.locator(".orders li").count() == 2
     tab.goto(f"{live.url}/judges")
     accessible(tab, axe)
-    for _ in range(200):
+    for _ in range(600):
         tab.goto(f"{live.url}/judges")
-        tab.locator("ul.others").get_by_role("link", name="first-lover").click()
+        follow(tab, tab.locator("ul.others").get_by_role("link", name="first-lover"))
         if not tab.get_by_text("being computed").count():
             break
         tab.wait_for_timeout(100)
@@ -223,14 +224,19 @@ def test_pages_in_the_dark_and_on_a_phone(served, browser, axe, scheme):
 def test_the_leaderboard_moves_while_it_is_looked_at(served, tab):
     live, path = served
     ready(tab, live.url)
-    tab.get_by_role("link", name="human:cy", exact=True).first.click()
+    with tab.expect_response(lambda response: "/events" in response.url, timeout=PATIENCE):
+        follow(tab, tab.get_by_role("link", name="human:cy", exact=True).first)
     lead = tab.locator(".lead")
     before = int(re.search(r"(\d+) verdicts", lead.text_content())[1])
+    table = tab.get_by_role("region", name="Leaderboard", exact=True)
+    for _ in range(2):
+        table.get_by_role("button", name="won", exact=True).click()
     item = making.items(1)[0]
     one, two = making.answers(item)[:2]
     with Ledger(path) as ledger:
         ledger.add(Verdict.of(Case(item, (one, two), Choice(), trial=7), "human:cy", (0.0, 1.0)))
-    expect(lead).to_contain_text(f"{before + 1} verdicts", timeout=30_000)
+    expect(lead).to_contain_text(f"{before + 1} verdicts")
+    expect(table.locator("th[aria-sort=ascending]"), "it stays sorted").to_have_text("won")
 
 
 def test_the_copy_opens_from_disk(copy, tab, axe):
@@ -239,7 +245,7 @@ def test_the_copy_opens_from_disk(copy, tab, axe):
     tab.goto((copy.folder / "index.html").as_uri())
     assert tab.title().endswith("方块 & squares")
     accessible(tab, axe)
-    tab.get_by_role("link", name="steady", exact=True).first.click()
+    follow(tab, tab.get_by_role("link", name="steady", exact=True).first)
     accessible(tab, axe)
     charts(tab)
     links = numbers(tab, "Leaderboard") + numbers(tab, "Who beats whom") + numbers(tab, "Won, by task")
@@ -251,16 +257,16 @@ def test_the_copy_opens_from_disk(copy, tab, axe):
     assert count(tab) == copy.total
     accessible(tab, axe)
     tab.get_by_role("searchbox").fill("第3张 地球更大")
-    tab.get_by_role("button", name="Show").click()
+    follow(tab, tab.get_by_role("button", name="Show"))
     assert 0 < count(tab) < copy.total
     assert set(tab.locator(".item-name").all_text_contents()) == {"q3"}
-    tab.locator(".case-link").first.click()
+    follow(tab, tab.locator(".case-link").first)
     accessible(tab, axe)
     tab.locator("a.zoom").first.click()
     loaded(tab)
     tab.keyboard.press("Escape")
     tab.goto((copy.folder / "judges.html").as_uri())
-    tab.locator("ul.others").get_by_role("link", name="first-lover").click()
+    follow(tab, tab.locator("ul.others").get_by_role("link", name="first-lover"))
     accessible(tab, axe)
     found = numbers(tab, "Among other judges") + numbers(tab, "What else moves the judges")
     assert len(found) > 8
@@ -282,22 +288,22 @@ def test_pictures_for_the_docs(browser, tmp_path):
         page = browser.new_context(viewport={"width": 1120, "height": 900}).new_page()
         ready(page, live.url)
         shoot(page, "leaderboards")
-        page.get_by_role("link", name="noisy", exact=False).first.click()
+        follow(page, page.get_by_role("link", name="noisy", exact=False).first)
         charts(page)
         shoot(page, "leaderboard", height=1250)
         page.goto(f"{live.url}/verdicts?swapped=1&q=diamonds")
         shoot(page, "verdicts")
         page.goto(f"{live.url}/verdicts?split=1&shown=choice&q=diamonds")
-        page.locator(".case-link").first.click()
+        follow(page, page.locator(".case-link").first)
         shoot(page, "case", height=1300)
         for _ in range(300):
             page.goto(f"{live.url}/judges")
-            page.locator("ul.others").get_by_role("link", name="sloppy").click()
+            follow(page, page.locator("ul.others").get_by_role("link", name="sloppy"))
             if not page.get_by_text("being computed").count():
                 break
             page.wait_for_timeout(200)
         shoot(page, "judge", height=1100)
     finally:
         live.process.terminate()
-        live.process.wait(timeout=30)
+        live.process.wait(timeout=120)
         live.engine.dispose()

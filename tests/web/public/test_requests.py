@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import signal
-import time
 from concurrent.futures import ThreadPoolExecutor
 from http.client import HTTPConnection
 from urllib.parse import urlencode, urlsplit
@@ -20,6 +19,7 @@ from fullbench.web.database import reading, writing
 from fullbench.web.public import rejudging, requests, tables
 from fullbench.web.public.requests import STATES
 from tests.fake_server import FakeServer
+from tests.waiting import until
 from tests.web.conftest import start_live
 from tests.web.public import making
 
@@ -86,14 +86,6 @@ class Browser:
         assert self.ask("POST", action, {"csrf": csrf, "act": act, "spec": spec})[0] == 303
 
 
-def until(found, *, tries=600):
-    for _ in range(tries):
-        if found():
-            return
-        time.sleep(0.05)
-    raise AssertionError("it did not come")
-
-
 def test_a_server_killed_in_the_middle_and_the_request_goes_on(tmp_path):
     path = making.fill(tmp_path / "small.ledger", count=1)
     with FakeServer(says="[[A]]") as quick, FakeServer({"hang": 1.0}) as stuck:
@@ -107,7 +99,7 @@ def test_a_server_killed_in_the_middle_and_the_request_goes_on(tmp_path):
             until(lambda: sum(stuck.books()["arrived"].values()) == 1)
             assert states(live.engine) == {"queued": 1}
             live.process.send_signal(signal.SIGKILL)
-            live.process.wait(timeout=30)
+            live.process.wait(timeout=120)
             long_ago(live.engine)
             live.engine.dispose()
 
@@ -123,7 +115,7 @@ def test_a_server_killed_in_the_middle_and_the_request_goes_on(tmp_path):
             assert sum(quick.books()["arrived"].values()) == 2
         finally:
             live.process.kill()
-            live.process.wait(timeout=30)
+            live.process.wait(timeout=120)
             live.engine.dispose()
 
 

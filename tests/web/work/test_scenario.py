@@ -10,6 +10,7 @@ from PIL import Image, ImageDraw
 from fullbench.ledger.store import Ledger
 from fullbench.web.database import reading
 from fullbench.web.work.tables import slots, votes
+from tests.browsing import PATIENCE, follow
 from tests.web.conftest import start_live
 from tests.web.screenshots import shoot
 from tests.web.work.test_organise import lines
@@ -26,7 +27,7 @@ def site(request, tmp_path):
     served = start_live(tmp_path, "--ledger", str(tmp_path / "site.ledger"), database=url)
     yield served
     served.process.terminate()
-    served.process.wait(timeout=30)
+    served.process.wait(timeout=120)
     served.engine.dispose()
 
 
@@ -40,7 +41,7 @@ def enter(site, browser):
         contexts.append(context)
         context.add_cookies([site.cookie(name, role)])
         page = context.new_page()
-        page.set_default_timeout(15_000)
+        page.set_default_timeout(PATIENCE)
         page.wrong = []
         page.on("pageerror", lambda error: page.wrong.append(str(error)))
         page.on("console", lambda said: page.wrong.append(said.text) if "Content Security" in said.text else None)
@@ -106,6 +107,21 @@ def counted(site):
         return connection.execute(query).all()
 
 
+def moved_on(page, lease):
+    """Wait until the page has another task than that one in view, or says that there is none left.
+
+    Between two pages there is no task either; keys pressed then would go nowhere.
+    """
+    page.wait_for_function(
+        """lease => {
+            const task = document.querySelector(".task");
+            const other = task ? task.dataset.lease !== lease : document.getElementById("nothing") !== null;
+            return document.readyState === "complete" && other;
+        }""",
+        arg=lease,
+    )
+
+
 def leases(page):
     return page.locator(".task").get_attribute("data-lease")
 
@@ -136,7 +152,7 @@ def test_a_study_of_four_people(site, enter, axe, tmp_path):
     first = leases(keys)
     choose(keys, "There are")
     keys.keyboard.press("Enter")
-    keys.wait_for_function("first => document.querySelector('.task')?.dataset.lease !== first", arg=first)
+    moved_on(keys, first)
     keys.keyboard.press("u")
     keys.wait_for_url(f"**{path}/votes/{first}")
     keys.wait_for_selector("input[name=best]:checked")
@@ -147,7 +163,7 @@ def test_a_study_of_four_people(site, enter, axe, tmp_path):
         now = leases(keys)
         choose(keys, "There are")
         keys.keyboard.press("Enter")
-        keys.wait_for_function("now => document.querySelector('.task')?.dataset.lease !== now", arg=now)
+        moved_on(keys, now)
     keys.wait_for_selector("#nothing")
     assert len(counted(site)) == COUNT
 
@@ -161,7 +177,7 @@ def test_a_study_of_four_people(site, enter, axe, tmp_path):
         now = leases(offline)
         choose(offline, "There are")
         offline.keyboard.press("Enter")
-        offline.wait_for_function("now => document.querySelector('.task')?.dataset.lease !== now", arg=now)
+        moved_on(offline, now)
     offline.wait_for_function("() => document.getElementById('status').textContent.includes('No connection')")
     shoot(offline, "work-offline")
     offline.keyboard.press("r")
@@ -179,7 +195,7 @@ def test_a_study_of_four_people(site, enter, axe, tmp_path):
         choose(offline, "There are")
         offline.keyboard.press("Escape")
         offline.keyboard.press("Enter")
-        offline.wait_for_function("now => document.querySelector('.task')?.dataset.lease !== now", arg=now)
+        moved_on(offline, now)
     offline.wait_for_selector("#nothing")
 
     # By mouse, and of another opinion on one task.
@@ -190,7 +206,7 @@ def test_a_study_of_four_people(site, enter, axe, tmp_path):
         place = next(at for at, text in enumerate(texts) if want in text)
         mouse.locator("input[name=best]").nth(place).check()
         mouse.click("button[type=submit]:not([name])")
-        mouse.wait_for_function("now => document.querySelector('.task')?.dataset.lease !== now", arg=now)
+        moved_on(mouse, now)
     mouse.wait_for_selector("#nothing")
     assert len(counted(site)) == 3 * COUNT
 
@@ -204,23 +220,23 @@ def test_a_study_of_four_people(site, enter, axe, tmp_path):
         now = leases(fourth)
         choose(fourth, "There are")
         fourth.keyboard.press("Enter")
-        fourth.wait_for_function("now => document.querySelector('.task')?.dataset.lease !== now", arg=now)
-        fourth.wait_for_load_state("networkidle")
+        moved_on(fourth, now)
         done += 1
     assert 1 <= done <= 2
     boss.wait_for_function("before => document.getElementById('table-contestants').innerText !== before", arg=before)
     assert axe(boss) == []
     shoot(boss, "work-study")
-    boss.click("text=Task by task")
+    follow(boss, boss.locator("text=Task by task"))
     assert axe(boss) == []
     boss.go_back()
 
     # Closed, and into the ledger, where people are judges: the leaderboard that somebody has open moves.
     reader = enter("Vera", "viewer")
-    reader.goto("/")
+    with reader.expect_response(lambda response: "/events" in response.url):
+        reader.goto("/")
     assert "model-red" not in reader.locator("main").inner_text()
-    boss.click("text=Close the study")
-    boss.click("text=Put the votes into the ledger")
+    follow(boss, boss.locator("text=Close the study"))
+    follow(boss, boss.locator("text=Put the votes into the ledger"))
     boss.wait_for_selector(".flash")
     with Ledger(site.settings.data / "site.ledger", read_only=True) as ledger:
         record = ledger.record()
@@ -228,7 +244,7 @@ def test_a_study_of_four_people(site, enter, axe, tmp_path):
     assert len(record) == 3 * COUNT + done
     wins = [duel.outcome if duel.first == "model-red" else 1 - duel.outcome for duel in record.duels()]
     assert sum(wins) / len(wins) > 0.8
-    reader.wait_for_function("() => document.querySelector('main').innerText.includes('model-red')", timeout=60_000)
+    reader.wait_for_function("() => document.querySelector('main').innerText.includes('model-red')")
     assert axe(reader) == []
     keys.goto(f"{path}/votes")
     assert axe(keys) == []

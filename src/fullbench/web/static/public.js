@@ -73,12 +73,27 @@ if (topic && location.protocol !== "file:" && typeof EventSource === "function")
   const renew = async () => {
     waiting = 0;
     if (document.activeElement.matches("main :is(input, select, textarea)")) { later(2000); return; }
-    const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
-    if (!answer.ok) return;
-    const fresh = new DOMParser().parseFromString(await answer.text(), "text/html").querySelector("main");
+    let text;
+    try {
+      const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
+      if (!answer.ok) return;
+      text = await answer.text();
+    } catch {
+      later(2000); // no connection at the moment, or the page is being left
+      return;
+    }
+    const fresh = new DOMParser().parseFromString(text, "text/html").querySelector("main");
     const main = document.querySelector("main");
+    const sorted = [...main.querySelectorAll("table.figures th[aria-sort]")]
+      .map((head) => [head.closest("table").caption.textContent, head.cellIndex, head.getAttribute("aria-sort")]);
     main.replaceChildren(...fresh.childNodes);
-    main.querySelectorAll("table.figures").forEach(sortable);
+    for (const table of main.querySelectorAll("table.figures")) {
+      sortable(table);
+      // Tables stay sorted as somebody has sorted them: a first click sorts one way, a second the other.
+      const [, place, way] = sorted.find(([name]) => name === table.caption.textContent) || [];
+      const head = table.tHead.rows[0].cells[place];
+      while (head && head.getAttribute("aria-sort") !== way) head.querySelector("button").click();
+    }
     main.dataset.renewed = String(Number(main.dataset.renewed || 0) + 1);
   };
   const source = new EventSource(`/events?topic=${encodeURIComponent(topic.dataset.topic)}`);
