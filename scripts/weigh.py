@@ -16,10 +16,10 @@ from pathlib import Path
 from fullbench.benchmarks.mllm_judge.release import Release
 from fullbench.benchmarks.upme.correlation import Correlation
 from fullbench.benchmarks.upme.separation import Given, held_out, separation
-from fullbench.core.results import Cell, Table
 from fullbench.models.tools.fit import Weights
 from fullbench.models.tools.measures import ToolMeasure
 from fullbench.models.tools.toolbox import Toolbox
+from fullbench.nouns.table import Cell, Table
 from fullbench.reports.tables import render
 
 THINGS = (0.5, 0.75, 1.0, 1.5, 2.0)

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from fullbench.core.pictures import Picture
 from fullbench.judges.scorers.pictures import broken, decode
 from fullbench.models.pictures import Limit, wire
 from fullbench.models.tools.toolbox import opened
+from fullbench.nouns.picture import Picture
 from fullbench.pixels import turned
 from fullbench.reports.page import shrunk
 from tests.judges.scorers.making import encoded, texture

@@ -26,9 +26,9 @@ from fullbench import Item, Response
 from fullbench.web.accounts import tokens, users
 from fullbench.web.accounts.tables import users as users_table
 from fullbench.web.database import engine_for, reading, upgrade, writing
-from fullbench.web.work import studies
-from fullbench.web.work.content import Content
-from fullbench.web.work.tables import slots, tasks, votes
+from fullbench.web.people import studies
+from fullbench.web.people.content import Content
+from fullbench.web.people.tables import slots, tasks, votes
 
 
 @dataclass

@@ -66,8 +66,8 @@ def pictures(count: int = 300) -> list[Row]:
     of the standard library on bytes in memory."""
     import base64
 
-    from fullbench.core.pictures import Picture
     from fullbench.models.pictures import Limit, encoded
+    from fullbench.nouns.picture import Picture
 
     data = [jpeg()[:-8] + number.to_bytes(8, "big") for number in range(count)]
     limit = Limit()

@@ -28,11 +28,11 @@ def jpeg() -> bytes:
 
 
 def ours(url: str, width: int) -> Callable[[int], None]:
-    from fullbench.core.items import Turn
-    from fullbench.core.models import Prompt
-    from fullbench.core.pictures import Picture
     from fullbench.models.chat import ChatModel
     from fullbench.models.settings import Limits, Sampling
+    from fullbench.nouns.item import Turn
+    from fullbench.nouns.model import Prompt
+    from fullbench.nouns.picture import Picture
 
     picture = Picture.of(jpeg())
     model = ChatModel("judge", url, sampling=Sampling(temperature=0.0), limits=Limits(concurrency=width))
@@ -153,7 +153,7 @@ def hearing(url: str, width: int) -> Callable[[int], None]:
     from fullbench.ledger.store import Ledger
     from fullbench.models.chat import ChatModel
     from fullbench.models.settings import Limits, Sampling
-    from fullbench.runs.hear import hear
+    from fullbench.studies.hear import hear
 
     picture = Picture.of(jpeg())
     model = ChatModel("judge", url, sampling=Sampling(temperature=0.0), limits=Limits(concurrency=width))

@@ -33,8 +33,8 @@ def docket(count: int) -> Callable[[object], Iterator[Any]]:
 def hearing(server: FakeServer, count: int, engine: Any, watch: Any = None) -> tuple[float, float]:
     """Wall and the CPU of this process for a run: its seconds after the first verdict, when all workers are there."""
     from fullbench.ledger.store import Ledger
-    from fullbench.runs import specs
-    from fullbench.runs.hear import hear
+    from fullbench.studies import specs
+    from fullbench.studies.hear import hear
 
     spec = f"vllm:m@{server.url}?concurrency={WIDTH}"
     judge = specs.judge(spec)
@@ -86,7 +86,7 @@ def main() -> list[Row]:
     if not installed():
         sys.stderr.write("the cluster is left out: Ray is not installed (scripts/localray.sh)\n")
         return []
-    from fullbench.runs.engines import HERE, engine
+    from fullbench.studies.engines import HERE, engine
 
     with RayCluster(2) as cluster, engine(f"ray:{cluster.address}") as ray:
         return [*overhead(ray, HERE), *killed(ray, cluster)]

@@ -16,9 +16,12 @@ from pathlib import Path
 
 CHILD = """
 import os, sys
-from fullbench.core.ballots import Score
-from fullbench.core.cases import Case, Usage, Verdict
-from fullbench.core.items import Item, Response
+from fullbench.nouns.ballot import Score
+from fullbench.nouns.call import Usage
+from fullbench.nouns.case import Case
+from fullbench.nouns.verdict import Verdict
+from fullbench.nouns.item import Item
+from fullbench.nouns.response import Response
 from fullbench.ledger.store import Ledger
 
 def say(mark, keys):

@@ -11,12 +11,13 @@ from pathlib import Path
 
 from tests.postgres import Postgres, programs
 
-from fullbench.core.cases import Usage, Verdict
 from fullbench.ledger import rows, schema
 from fullbench.ledger.chain import Chain
 from fullbench.ledger.sqlite import INSERTS
 from fullbench.ledger.store import Ledger
 from fullbench.ledger.writer import GROUP
+from fullbench.nouns.call import Usage
+from fullbench.nouns.verdict import Verdict
 from scripts.bench import Row
 from scripts.bench.kills import kill_and_check
 

@@ -21,14 +21,17 @@ from urllib.parse import quote, urlsplit
 from tests.postgres import Postgres
 from tests.web.conftest import start_live
 
-from fullbench.core.ballots import Choice
-from fullbench.core.cases import Case, Usage, Verdict
-from fullbench.core.items import Item, Response
 from fullbench.ledger.store import Ledger
+from fullbench.nouns.ballot import Choice
+from fullbench.nouns.call import Usage
+from fullbench.nouns.case import Case
+from fullbench.nouns.item import Item
+from fullbench.nouns.response import Response
+from fullbench.nouns.verdict import Verdict
 from fullbench.web.database import engine_for, reading, upgrade, writing
-from fullbench.web.public import boards, cards, catalogue, listing, panels
-from fullbench.web.public.filters import Filter
-from fullbench.web.public.places import judge_name
+from fullbench.web.results import boards, cards, catalogue, listing, panels
+from fullbench.web.results.filters import Filter
+from fullbench.web.results.places import judge_name
 from scripts.bench import Row
 
 DATABASES = os.environ.get("FULLBENCH_BENCH_DATABASES", "sqlite,postgresql").split(",")

@@ -9,41 +9,44 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from fullbench.core.ballots import Ballot, Choice, Likert, Ranking, Real, Score, ballot
-    from fullbench.core.cases import Case, Failure, Usage, Verdict, panels
-    from fullbench.core.items import Item, Response, Turn
-    from fullbench.core.models import Prompt, Reply
-    from fullbench.core.pictures import Picture
-    from fullbench.core.record import Record
-    from fullbench.core.results import Table
     from fullbench.ledger.store import Ledger
-    from fullbench.stats.estimates import Estimate
+    from fullbench.nouns.ballot import Ballot, Choice, Likert, Ranking, Real, Score, ballot
+    from fullbench.nouns.call import Usage
+    from fullbench.nouns.case import Case, panels
+    from fullbench.nouns.estimate import Estimate
+    from fullbench.nouns.item import Item, Turn
+    from fullbench.nouns.model import Prompt, Reply
+    from fullbench.nouns.picture import Picture
+    from fullbench.nouns.record import Record
+    from fullbench.nouns.response import Response
+    from fullbench.nouns.table import Table
+    from fullbench.nouns.verdict import Failure, Verdict
 
 __version__ = "0.1.0"
 
 _HOMES = {
-    "Ballot": "core.ballots",
-    "Case": "core.cases",
-    "Choice": "core.ballots",
-    "Estimate": "stats.estimates",
-    "Failure": "core.cases",
-    "Item": "core.items",
+    "Ballot": "nouns.ballot",
+    "Case": "nouns.case",
+    "Choice": "nouns.ballot",
+    "Estimate": "nouns.estimate",
+    "Failure": "nouns.verdict",
+    "Item": "nouns.item",
     "Ledger": "ledger.store",
-    "Likert": "core.ballots",
-    "Picture": "core.pictures",
-    "Prompt": "core.models",
-    "Ranking": "core.ballots",
-    "Real": "core.ballots",
-    "Record": "core.record",
-    "Reply": "core.models",
-    "Response": "core.items",
-    "Score": "core.ballots",
-    "Table": "core.results",
-    "Turn": "core.items",
-    "Usage": "core.cases",
-    "Verdict": "core.cases",
-    "ballot": "core.ballots",
-    "panels": "core.cases",
+    "Likert": "nouns.ballot",
+    "Picture": "nouns.picture",
+    "Prompt": "nouns.model",
+    "Ranking": "nouns.ballot",
+    "Real": "nouns.ballot",
+    "Record": "nouns.record",
+    "Reply": "nouns.model",
+    "Response": "nouns.response",
+    "Score": "nouns.ballot",
+    "Table": "nouns.table",
+    "Turn": "nouns.item",
+    "Usage": "nouns.call",
+    "Verdict": "nouns.verdict",
+    "ballot": "nouns.ballot",
+    "panels": "nouns.case",
 }
 
 __all__ = [

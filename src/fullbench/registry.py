@@ -27,10 +27,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import parse_qsl
 
-from fullbench.core.errors import InputError
+from fullbench.errors import InputError
 
 if TYPE_CHECKING:
-    from fullbench.core.models import Model
+    from fullbench.nouns.model import Model
 
 Kind = Literal["benchmarks", "judges", "models"]
 
@@ -99,7 +99,7 @@ def load(kind: Kind, name: str) -> Any:
 
 def model(spec: Spec, named: str) -> Model:
     """The model that a spec stands for; `named` is what the user wrote, for the sentence where it is none."""
-    from fullbench.core.models import Model
+    from fullbench.nouns.model import Model
 
     found = load("models", spec.kind)(spec.name, spec.options)
     if not isinstance(found, Model):

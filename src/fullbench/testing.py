@@ -7,9 +7,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from fullbench.core.benchmark import Benchmark
-from fullbench.core.cases import Case, Failure, Verdict
-from fullbench.core.items import Item, Response, digest
+from fullbench.nouns.benchmark import Benchmark
+from fullbench.nouns.case import Case
+from fullbench.nouns.digests import digest
+from fullbench.nouns.item import Item
+from fullbench.nouns.response import Response
+from fullbench.nouns.verdict import Failure, Verdict
 
 
 def check_benchmark(benchmark: Benchmark, folder: Path, *, source: Path | None = None, limit: int = 20) -> None:
@@ -20,7 +23,7 @@ def check_benchmark(benchmark: Benchmark, folder: Path, *, source: Path | None =
     tables can be made from the record, and again the same.
     """
     from fullbench.ledger.store import Ledger
-    from fullbench.runs.hear import hear
+    from fullbench.studies.hear import hear
 
     assert isinstance(benchmark, Benchmark), "it lacks one of name, paper, items, cases, tables"
     assert benchmark.name, "a benchmark has a name"

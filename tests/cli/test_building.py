@@ -12,9 +12,9 @@ from PIL import Image
 from fullbench import Ledger
 from fullbench.benchmarks.mj_bench.making.pictures import verify
 from fullbench.benchmarks.mj_bench.making.prompts import sanitise
-from fullbench.core.files import read_items, read_responses
-from fullbench.core.models import Prompt, Reply
-from fullbench.runs.answer import Kept
+from fullbench.files.nouns import read_items, read_responses
+from fullbench.nouns.model import Prompt, Reply
+from fullbench.studies.answer import Kept
 from tests.cli.test_judge import cli  # noqa: F401
 from tests.judges.scorers.making import encoded, texture
 from tests.making import Talker, words

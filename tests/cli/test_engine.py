@@ -9,7 +9,7 @@ import pytest
 import typer
 
 from fullbench.cli.app import app
-from fullbench.core.errors import InputError
+from fullbench.errors import InputError
 
 
 def commands(group, name: str = "") -> Iterator[tuple[str, object]]:

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from fullbench.benchmarks.court import Court
+from fullbench.benchmarks.court.benchmark import Court
 from fullbench.cli.new import new_benchmark
-from fullbench.core.errors import InputError
+from fullbench.errors import InputError
 from fullbench.testing import check_benchmark
 
 

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 import pytest
 
 from fullbench.cli import main
-from fullbench.core.files import read_rows
+from fullbench.files.nouns import read_rows
 from fullbench.ledger.store import Ledger
 from fullbench.web.database import engine_for, writing
-from fullbench.web.work import queue, studies, voting
-from fullbench.web.work.queue import Desk, Lease
+from fullbench.web.people import queue, studies, voting
+from fullbench.web.people.queue import Desk, Lease
 
 ITEMS = [{"id": f"q{n}", "question": f"{n}? 几？"} for n in range(3)]
 ANSWERS = [{"item": f"q{n}", "contestant": name, "text": name} for n in range(3) for name in ("red", "blue")]

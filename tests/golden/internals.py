@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from fullbench.cli.app import app
-from fullbench.core.errors import FullbenchError
-from fullbench.runs.specs import contestant, judge
+from fullbench.errors import FullbenchError
+from fullbench.studies.specs import contestant, judge
 
 __all__ = ["FullbenchError", "app", "contestant", "judge", "openapi"]
 

@@ -21,10 +21,10 @@ from fullbench import (
     Usage,
     Verdict,
 )
-from fullbench.core.errors import InputError
-from fullbench.core.models import Judge
+from fullbench.errors import InputError
 from fullbench.judges.extracting import SecondReader
 from fullbench.judges.prompted import Example, PromptedJudge, read_template
+from fullbench.nouns.judge import Judge
 from tests.making import Talker, answers, item, png, words
 
 

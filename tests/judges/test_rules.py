@@ -9,12 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from fullbench.core.ballots import Choice, Likert, Ranking, Real, Score
-from fullbench.core.cases import Case
-from fullbench.core.errors import InputError
-from fullbench.core.items import Item, Response
-from fullbench.core.models import Judge
-from fullbench.core.pictures import Picture
+from fullbench.errors import InputError
 from fullbench.judges.metrics.judges import bleu
 from fullbench.judges.rules import (
     ChanceJudge,
@@ -26,6 +21,12 @@ from fullbench.judges.rules import (
     marks_from,
     reference,
 )
+from fullbench.nouns.ballot import Choice, Likert, Ranking, Real, Score
+from fullbench.nouns.case import Case
+from fullbench.nouns.item import Item
+from fullbench.nouns.judge import Judge
+from fullbench.nouns.picture import Picture
+from fullbench.nouns.response import Response
 
 BALLOTS = [
     Score(1, 5), Score(0, 100), Real(0, 10), Real(0.1, 0.3), Likert(("poor", "fair", "good")),

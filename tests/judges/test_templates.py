@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from fullbench import Picture
-from fullbench.core.errors import InputError
+from fullbench.errors import InputError
 from fullbench.judges.templates import Template
 from tests.making import png
 

@@ -8,7 +8,7 @@ import sys
 import time
 from pathlib import Path
 
-from fullbench.core.errors import LedgerError
+from fullbench.errors import LedgerError
 from fullbench.ledger.store import Ledger
 from tests.ledger.making import case, verdict
 

@@ -6,10 +6,13 @@ import io
 
 from PIL import Image
 
-from fullbench.core.ballots import Score
-from fullbench.core.cases import Case, Usage, Verdict
-from fullbench.core.items import Item, Response
-from fullbench.core.pictures import Picture
+from fullbench.nouns.ballot import Score
+from fullbench.nouns.call import Usage
+from fullbench.nouns.case import Case
+from fullbench.nouns.item import Item
+from fullbench.nouns.picture import Picture
+from fullbench.nouns.response import Response
+from fullbench.nouns.verdict import Verdict
 
 
 def png(shade: int) -> bytes:

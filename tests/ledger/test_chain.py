@@ -12,12 +12,12 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from fullbench.core.cases import Failure
-from fullbench.core.errors import InputError
-from fullbench.core.pictures import Picture
+from fullbench.errors import InputError
 from fullbench.ledger import schema
 from fullbench.ledger.chain import Chain, Head
 from fullbench.ledger.store import Ledger
+from fullbench.nouns.picture import Picture
+from fullbench.nouns.verdict import Failure
 from tests.ledger.making import case, png, verdict
 from tests.ledger.tampering import intruder
 

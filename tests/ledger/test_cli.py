@@ -11,11 +11,12 @@ import typer
 from typer.testing import CliRunner
 
 from fullbench.cli.ledger import ledger_app
-from fullbench.core.cases import Failure, Usage, Verdict
-from fullbench.core.errors import InputError, LedgerError
-from fullbench.core.files import read_items, read_responses, read_verdicts
-from fullbench.core.pictures import Picture
+from fullbench.errors import InputError, LedgerError
+from fullbench.files.nouns import read_items, read_responses, read_verdicts
 from fullbench.ledger.store import Ledger
+from fullbench.nouns.call import Usage
+from fullbench.nouns.picture import Picture
+from fullbench.nouns.verdict import Failure, Verdict
 from tests.ledger.making import case, png, verdict
 from tests.ledger.tampering import intruder
 

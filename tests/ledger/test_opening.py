@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from fullbench.core.errors import LedgerError
+from fullbench.errors import LedgerError
 from fullbench.ledger import heads, schema
 from fullbench.ledger.store import Ledger
 from tests.ledger.making import case, verdict
@@ -120,7 +120,7 @@ def test_a_folder_is_no_ledger_and_reading_makes_none(tmp_path):
 
 AS_NOBODY = """
 import sys
-from fullbench.core.errors import LedgerError
+from fullbench.errors import LedgerError
 from fullbench.ledger.store import Ledger
 from tests.ledger.making import verdict
 with Ledger(sys.argv[1], read_only=True) as ledger:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from fullbench.core.errors import InputError, LedgerError
-from fullbench.core.pictures import Picture
+from fullbench.errors import InputError, LedgerError
 from fullbench.ledger.store import Ledger
+from fullbench.nouns.picture import Picture
 from tests.ledger.making import case, png
 
 

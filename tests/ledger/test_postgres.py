@@ -9,7 +9,7 @@ import time
 import psycopg
 import pytest
 
-from fullbench.core.errors import LedgerError
+from fullbench.errors import LedgerError
 from fullbench.ledger import postgres as postgres_ledger
 from fullbench.ledger.store import Ledger
 from tests.ledger.making import case, verdict

@@ -12,13 +12,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fullbench.core.cases import Failure, Usage, Verdict
-from fullbench.core.errors import LedgerError
-from fullbench.core.items import Item, Response
+from fullbench.errors import LedgerError
 from fullbench.ledger import adding, schema
 from fullbench.ledger.store import Ledger
 from fullbench.ledger.writer import DELAY, GROUP
-from tests.core.test_files import verdicts
+from fullbench.nouns.call import Usage
+from fullbench.nouns.item import Item
+from fullbench.nouns.response import Response
+from fullbench.nouns.verdict import Failure, Verdict
+from tests.files.test_files import verdicts
 from tests.ledger.making import case, verdict
 from tests.ledger.tampering import REFUSED, intruder
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from scripts.bench.kills import kill_and_check
 
-from fullbench.core.errors import LedgerError
+from fullbench.errors import LedgerError
 from fullbench.ledger import opening
 from fullbench.ledger.store import Ledger
 from tests.ledger.making import case, verdict

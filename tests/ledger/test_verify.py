@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from fullbench.core.errors import LedgerError
-from fullbench.core.pictures import Picture
+from fullbench.errors import LedgerError
 from fullbench.ledger.store import Ledger
+from fullbench.nouns.picture import Picture
 from tests.ledger.making import case, png, verdict
 from tests.ledger.tampering import intruder
 

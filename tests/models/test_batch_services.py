@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from fullbench.core.errors import ModelError
+from fullbench.errors import ModelError
 from fullbench.models.batch_services import BatchServer, Order, Unsure, batch_server
 from fullbench.models.batches import named, request_line
 from fullbench.models.chat import ChatModel

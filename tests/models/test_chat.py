@@ -14,13 +14,13 @@ from contextlib import closing
 
 import pytest
 
-from fullbench.core.errors import BudgetSpent, InputError, ModelError
-from fullbench.core.items import Turn
-from fullbench.core.models import Model, Prompt
-from fullbench.core.pictures import Picture
+from fullbench.errors import BudgetSpent, InputError, ModelError
 from fullbench.models.chat import ChatModel
 from fullbench.models.dialects import Anthropic, Gemini, OpenAI
 from fullbench.models.settings import Key, Limits, Sampling
+from fullbench.nouns.item import Turn
+from fullbench.nouns.model import Model, Prompt
+from fullbench.nouns.picture import Picture
 from tests.fake_server import KEY, FakeServer
 from tests.models.conftest import ask, noise
 

@@ -7,18 +7,19 @@ import random
 import pytest
 
 from fullbench.benchmarks.upme.asking import BALLOT, CORRECTNESS, CRITERIA, VISUAL, WRITE
-from fullbench.core.cases import Case
-from fullbench.core.errors import InputError
-from fullbench.core.items import Item, Response, Turn
-from fullbench.core.models import Model, Prompt
-from fullbench.core.pictures import Picture
+from fullbench.errors import InputError
 from fullbench.judges.prompted import PromptedJudge
 from fullbench.models import rules
 from fullbench.models.composed import Composed, composed
 from fullbench.models.offline import OfflineModel, echo
 from fullbench.models.tools.notes import Notes, Thing
 from fullbench.models.tools.toolbox import Toolbox
-from fullbench.runs import specs
+from fullbench.nouns.case import Case
+from fullbench.nouns.item import Item, Turn
+from fullbench.nouns.model import Model, Prompt
+from fullbench.nouns.picture import Picture
+from fullbench.nouns.response import Response
+from fullbench.studies import specs
 from tests.offline import blank, drawn, with_model, with_tools
 
 STREET = Notes(

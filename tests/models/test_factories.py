@@ -6,11 +6,11 @@ import json
 
 import pytest
 
-from fullbench.core.errors import InputError, ModelError
-from fullbench.core.models import Model
+from fullbench.errors import InputError, ModelError
 from fullbench.models import factories
 from fullbench.models.chat import ChatModel
 from fullbench.models.settings import Limits
+from fullbench.nouns.model import Model
 from tests.models.conftest import ask
 
 HOMES = {

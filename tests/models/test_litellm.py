@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-from fullbench.core.errors import InputError, MissingExtra, ModelError
+from fullbench.errors import InputError, MissingExtra, ModelError
 from fullbench.models import factories
 from tests.fake_server import KEY, FakeServer
 from tests.models.conftest import ask

@@ -6,11 +6,11 @@ import json
 
 import pytest
 
-from fullbench.core.errors import ModelError
-from fullbench.core.items import Turn
-from fullbench.core.models import Prompt
-from fullbench.core.pictures import Picture
+from fullbench.errors import ModelError
 from fullbench.models import factories
+from fullbench.nouns.item import Turn
+from fullbench.nouns.model import Prompt
+from fullbench.nouns.picture import Picture
 from tests.models.conftest import noise
 
 

@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 
 from fullbench import Case, Choice, Item, Likert, Response, Score
-from fullbench.core.errors import InputError, MissingExtra, ModelError, UserError
-from fullbench.core.items import Turn
-from fullbench.core.models import Prompt
+from fullbench.errors import InputError, MissingExtra, ModelError, UserError
 from fullbench.models import local_server
 from fullbench.models.local_server import LocalServer, Serving, serve, smollm2_file
-from fullbench.runs import specs
+from fullbench.nouns.item import Turn
+from fullbench.nouns.model import Prompt
+from fullbench.studies import specs
 from tests.offline import with_model
 
 HELLO = Prompt((Turn("user", ("What is the capital of France?",)),))

@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from fullbench.core.errors import InputError
-from fullbench.core.pictures import Picture
+from fullbench.errors import InputError
 from fullbench.models.pictures import Limit, _Kept, encoded, measured, wire
 from fullbench.models.sizes import size_of
+from fullbench.nouns.picture import Picture
 from tests.models.conftest import noise
 
 FORMS = [

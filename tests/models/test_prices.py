@@ -6,10 +6,10 @@ import sys
 
 import pytest
 
-from fullbench.core.pictures import Picture
 from fullbench.models.chat import ChatModel
 from fullbench.models.prices import is_local, price_of
 from fullbench.models.tokens import estimate
+from fullbench.nouns.picture import Picture
 from tests.models.conftest import ask, noise
 
 

@@ -4,12 +4,14 @@ import io
 
 from PIL import Image, ImageDraw
 
-from fullbench.core.cases import Usage, Verdict
-from fullbench.core.items import Item, Response
-from fullbench.core.pictures import Picture
-from fullbench.core.results import Table
+from fullbench.nouns.call import Usage
+from fullbench.nouns.estimate import Estimate
+from fullbench.nouns.item import Item
+from fullbench.nouns.picture import Picture
+from fullbench.nouns.response import Response
+from fullbench.nouns.table import Table
+from fullbench.nouns.verdict import Verdict
 from fullbench.reports.page import Exhibit, Section
-from fullbench.stats.estimates import Estimate
 
 HOSTILE = "</script><script>window.owned = 1</script><img src=x onerror='window.owned = 1'> {{ 7 * 7 }} 评审"
 

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from fullbench.core.errors import InputError, MissingExtra
-from fullbench.core.results import Table
+from fullbench.errors import InputError, MissingExtra
+from fullbench.nouns.estimate import Estimate
+from fullbench.nouns.table import Table
 from fullbench.reports import charts
 from fullbench.reports.charts import chart, png, svg, write_chart
-from fullbench.stats.estimates import Estimate
 from tests.reports.sample import LEADERBOARD, PROFILE, QUADRANTS, TABLES
 
 SVG = "{http://www.w3.org/2000/svg}"

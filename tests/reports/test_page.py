@@ -10,8 +10,8 @@ from html.parser import HTMLParser
 import pytest
 from PIL import Image
 
-from fullbench.core.cases import Verdict
-from fullbench.core.pictures import Picture
+from fullbench.nouns.picture import Picture
+from fullbench.nouns.verdict import Verdict
 from fullbench.reports.page import Section, page, thumbnail
 from tests.reports.sample import HOSTILE, LEADERBOARD, USAGE, exhibit, picture, sections
 

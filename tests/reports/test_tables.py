@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from fullbench.core.errors import InputError
-from fullbench.core.results import Table
+from fullbench.errors import InputError
+from fullbench.nouns.estimate import Estimate
+from fullbench.nouns.table import Table
 from fullbench.reports.tables import read_tables, render, table_from_json, write
-from fullbench.stats.estimates import Estimate
 
 TABLE = Table(
     "agreement",

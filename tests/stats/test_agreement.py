@@ -7,8 +7,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from sklearn import metrics
 
+from fullbench.errors import Undefined
 from fullbench.stats import agreement, weighted
-from fullbench.stats.estimates import Undefined
 
 PAIRS = st.lists(st.tuples(st.integers(1, 5), st.integers(1, 5)), min_size=6, max_size=60)
 

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from fullbench.errors import Undefined
 from fullbench.stats.alignment import alignment, spreads
-from fullbench.stats.estimates import Undefined
 
 SEEDS = st.lists(st.lists(st.integers(1, 10), min_size=1, max_size=6), min_size=2, max_size=12)
 

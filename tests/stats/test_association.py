@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from fullbench.errors import Undefined
 from fullbench.stats.association import association, chi_square_p, phi_of
-from fullbench.stats.estimates import Undefined
 
 
 @given(st.lists(st.integers(1, 300), min_size=4, max_size=4))

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import optimize, stats
 
+from fullbench.errors import Undefined
 from fullbench.stats.bias import (
     clustered_mean,
     favour,
@@ -17,7 +18,6 @@ from fullbench.stats.bias import (
     score_shift,
     swap_flips,
 )
-from fullbench.stats.estimates import Undefined
 
 SEEDS = 100
 LEAST = int(stats.binom.ppf(0.001, SEEDS, 0.95))

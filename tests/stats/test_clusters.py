@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import statsmodels.api as sm
 
+from fullbench.errors import Undefined
 from fullbench.stats.bootstrap import bootstrap
 from fullbench.stats.clusters import PoissonBootstrap, cluster_mean, cluster_share
-from fullbench.stats.estimates import Undefined
 from fullbench.stats.weighted import mean
 
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fullbench.errors import Undefined
 from fullbench.stats.consensus import dawid_skene, majority
-from fullbench.stats.estimates import Undefined
 
 VOTES = st.lists(
     st.tuples(st.sampled_from("abcdef"), st.sampled_from("rst"), st.sampled_from("xyz")), min_size=1, max_size=40

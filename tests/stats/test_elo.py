@@ -4,8 +4,8 @@ import evalica
 import numpy as np
 import pytest
 
+from fullbench.errors import Undefined
 from fullbench.stats.elo import elo, elo_in_order
-from fullbench.stats.estimates import Undefined
 from tests.stats.test_ratings import duels
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fullbench.stats.estimates import Undefined
+from fullbench.errors import Undefined
 from fullbench.stats.fairness import by_group, counts_by, dispersion_score, gini, gini_equality, near_pairs
 
 scores = st.lists(st.floats(0, 1), min_size=2, max_size=40)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from fullbench.stats.estimates import Undefined
+from fullbench.errors import Undefined
 from fullbench.stats.orders import (
     inversions,
     longest_increasing,

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import approx_fprime
 
+from fullbench.errors import Undefined
 from fullbench.stats import peers as module
-from fullbench.stats.estimates import Undefined
 from fullbench.stats.peers import (
     Peers,
     consistent_weights,

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.preprocessing import minmax_scale
 
-from fullbench.stats.estimates import Undefined
+from fullbench.errors import Undefined
 from fullbench.stats.preference import (
     min_max,
     normalised_pairs,

@@ -5,7 +5,7 @@ import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fullbench.stats.estimates import Undefined
+from fullbench.errors import Undefined
 from fullbench.stats.rankings import (
     edit_distance,
     exact_match,

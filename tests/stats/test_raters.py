@@ -8,7 +8,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from statsmodels.stats.inter_rater import fleiss_kappa as theirs
 
-from fullbench.stats.estimates import Undefined
+from fullbench.errors import Undefined
 from fullbench.stats.raters import fleiss_kappa, krippendorff_alpha
 
 # The worked example that most texts use: ten subjects, fourteen raters, five categories; kappa is 0.210 (Fleiss 1971's

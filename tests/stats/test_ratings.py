@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fullbench.stats.estimates import Estimate, Undefined
+from fullbench.errors import Undefined
+from fullbench.nouns.estimate import Estimate
 from fullbench.stats.ratings import bradley_terry, rank_sets, win_matrix, win_rates
 
 

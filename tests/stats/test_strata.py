@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.stats import pearsonr
 
+from fullbench.errors import Undefined
 from fullbench.stats import weighted
-from fullbench.stats.estimates import Undefined
 from fullbench.stats.strata import mean_of_groups
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import statsmodels.api as sm
 
-from fullbench.stats.estimates import Undefined
+from fullbench.errors import Undefined
 from fullbench.stats.ratings import bradley_terry
 from fullbench.stats.style import lead, style_controlled
 

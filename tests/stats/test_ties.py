@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
+from fullbench.errors import Undefined
 from fullbench.stats.battles import Battles
-from fullbench.stats.estimates import Undefined
 from fullbench.stats.ratings import bradley_terry, rate
 from fullbench.stats.ties import expected, fit
 

@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 from sqlalchemy import func, select
 
-from fullbench.core.errors import InputError
+from fullbench.errors import InputError
 from fullbench.web import pictures
 from fullbench.web.accounts import audit, tables
 from fullbench.web.database import reading, writing

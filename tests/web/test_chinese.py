@@ -13,17 +13,20 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from fullbench.core.ballots import Choice, Ranking, Score
-from fullbench.core.cases import Case, Usage, Verdict
-from fullbench.core.items import Item, Response
-from fullbench.core.pictures import Picture
 from fullbench.ledger.store import Ledger
+from fullbench.nouns.ballot import Choice, Ranking, Score
+from fullbench.nouns.call import Usage
+from fullbench.nouns.case import Case
+from fullbench.nouns.item import Item
+from fullbench.nouns.picture import Picture
+from fullbench.nouns.response import Response
+from fullbench.nouns.verdict import Verdict
 from fullbench.web.app import create_app
 from fullbench.web.database import reading, writing
-from fullbench.web.public import panels, requests, updater
+from fullbench.web.people import studies
+from fullbench.web.people.content import Content, parts_json
+from fullbench.web.results import panels, requests, updater
 from fullbench.web.settings import Settings
-from fullbench.web.work import studies
-from fullbench.web.work.content import Content, parts_json
 from tests.making import png
 from tests.web.conftest import person, signed_in
 

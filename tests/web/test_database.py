@@ -8,7 +8,7 @@ from alembic.migration import MigrationContext
 from sqlalchemy import inspect, select, text
 
 import fullbench.web.app  # noqa: F401  (brings all tables)
-from fullbench.core.errors import InputError
+from fullbench.errors import InputError
 from fullbench.web.accounts import tables
 from fullbench.web.database import engine_for, metadata, reading, shown, upgrade, writing
 

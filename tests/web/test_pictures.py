@@ -6,9 +6,9 @@ import itertools
 import pytest
 from PIL import Image
 
-from fullbench.core.items import Item
-from fullbench.core.pictures import Picture
 from fullbench.ledger.store import Ledger
+from fullbench.nouns.item import Item
+from fullbench.nouns.picture import Picture
 from fullbench.web.settings import Settings
 from tests.web.api.test_api import png
 from tests.web.conftest import Visitor

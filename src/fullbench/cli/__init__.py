@@ -11,7 +11,7 @@ def main() -> None:
     User mistakes become one sentence and exit code 2; a traceback means a defect of ours.
     """
     from fullbench.cli.app import app
-    from fullbench.core.errors import FullbenchError
+    from fullbench.errors import FullbenchError
 
     try:
         app()

@@ -43,11 +43,11 @@ def answer(
 
         fullbench answer --items photos/ --question "What is shown?" --contestant ollama:llava --out answers.csv
     """
-    from fullbench.core.files import read_items, write_responses
+    from fullbench.files.nouns import read_items, write_responses
     from fullbench.ledger.store import Ledger
-    from fullbench.runs import plan, specs
-    from fullbench.runs.answer import answer as answer_all
-    from fullbench.runs.progress import watching
+    from fullbench.studies import plan, specs
+    from fullbench.studies.answer import answer as answer_all
+    from fullbench.studies.progress import watching
 
     models = [specs.contestant(spec) for spec in contestants]
     asked = list(read_items(items, question=question) if question else read_items(items))

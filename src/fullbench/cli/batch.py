@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fullbench.cli.common import JsonOption, QuietOption, say, show, stoppable
-from fullbench.core.results import Cell, Table
+from fullbench.nouns.table import Cell, Table
 
 if TYPE_CHECKING:
-    from fullbench.runs.batches.folders import Folder
-    from fullbench.runs.batches.rounds import Pass, Rounds
-    from fullbench.runs.engines import Stop
+    from fullbench.studies.batches.folders import Folder
+    from fullbench.studies.batches.rounds import Pass, Rounds
+    from fullbench.studies.engines import Stop
 
 batch_app = typer.Typer(
     name="batch",
@@ -55,7 +55,7 @@ def write(
 
     Example: fullbench batch write study.toml
     """
-    from fullbench.runs.batches.mailbox import Size
+    from fullbench.studies.batches.mailbox import Size
 
     with _rounds(study, ledger) as rounds:
         done = rounds.write(rate=rate, size=Size(max_requests, int(max_mb * 1e6)))
@@ -141,7 +141,7 @@ def run(
 
     Example: fullbench batch run study.toml
     """
-    from fullbench.runs.batches.mailbox import Size
+    from fullbench.studies.batches.mailbox import Size
 
     size = Size(max_requests, int(max_mb * 1e6))
     with _rounds(study, ledger) as rounds, stoppable() as stop:
@@ -163,9 +163,9 @@ def run(
 @contextmanager
 def _rounds(study: Path, ledger: str | None) -> Iterator[Rounds]:
     from fullbench.ledger.store import Ledger
-    from fullbench.runs.batches.rounds import Rounds
-    from fullbench.runs.conduct import Conductor
-    from fullbench.runs.study import Study
+    from fullbench.studies.batches.rounds import Rounds
+    from fullbench.studies.conduct import Conductor
+    from fullbench.studies.study import Study
 
     plan = Study.read(study)
     conductor = Conductor(plan)

@@ -11,7 +11,7 @@ import typer
 from fullbench.cli.common import DEFAULT_LEDGER, BudgetOption, EngineOption, LedgerOption, asking_from, say, stoppable
 
 if TYPE_CHECKING:
-    from fullbench.runs.building import Built, Change
+    from fullbench.studies.building import Built, Change
 
 FolderArgument = Annotated[Path, typer.Argument(help="A folder of pictures.")]
 OutOption = Annotated[Path, typer.Option(help="A folder to write the study to; it must be new or empty.")]
@@ -42,8 +42,8 @@ def blur(
 
         fullbench run blurred/study.toml
     """
-    from fullbench.core.errors import InputError
-    from fullbench.runs.building import defocused, moved
+    from fullbench.errors import InputError
+    from fullbench.studies.building import defocused, moved
 
     changes = [*map(defocused, defocus or []), *map(moved, motion or [])]
     if not changes:
@@ -69,14 +69,14 @@ def distort(
 
         fullbench compose distort photos --region 0.3,0.3,0.7,0.7 --inpainter paint:smear --prompt "a photo" --out bent
     """
-    from fullbench.runs.building import painted
+    from fullbench.studies.building import painted
 
     _worsen(folder, [painted(region, inpainter, what, subset)], out, prompts, prompt)
 
 
 def _worsen(folder: Path, changes: Sequence[Change], out: Path, prompts: Path | None, prompt: str | None) -> None:
-    from fullbench.runs.building import prompts_for, worsened
-    from fullbench.runs.compose import read_pictures
+    from fullbench.studies.building import prompts_for, worsened
+    from fullbench.studies.compose import read_pictures
 
     pictures, wrong = read_pictures(folder)
     for reason in wrong:
@@ -104,8 +104,8 @@ def grid(
         fullbench compose grid "a {age} {gender} nurse" --axis age=young,old --axis gender=woman,man --out nurses.csv
     """
     from fullbench.benchmarks.mj_bench.making.prompts import grid as combined
-    from fullbench.core.errors import InputError
-    from fullbench.core.writers import write_rows
+    from fullbench.errors import InputError
+    from fullbench.files.writers import write_rows
 
     axes: dict[str, list[str]] = {}
     for text in axis:
@@ -130,7 +130,7 @@ def group(
 
         fullbench compose group nurses.csv --prompt "a nurse" --out nurses
     """
-    from fullbench.runs.building import group as grouped
+    from fullbench.studies.building import group as grouped
 
     _write(grouped(name or rows.stem, prompt, rows), out)
 
@@ -152,12 +152,12 @@ def sanitise(
         fullbench compose sanitise unsafe.csv --model openai:gpt-4o --out pairs.csv
     """
     from fullbench.benchmarks.mj_bench.making.prompts import sanitise as rewritten
-    from fullbench.core.errors import InputError
-    from fullbench.core.readers import read_rows
-    from fullbench.core.writers import write_rows
+    from fullbench.errors import InputError
+    from fullbench.files.readers import read_rows
+    from fullbench.files.writers import write_rows
     from fullbench.ledger.store import Ledger
-    from fullbench.runs import plan, specs
-    from fullbench.runs.answer import Kept
+    from fullbench.studies import plan, specs
+    from fullbench.studies.answer import Kept
 
     asked = []
     for line, row in read_rows(prompts):

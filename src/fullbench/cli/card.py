@@ -33,11 +33,11 @@ def card(
 
         fullbench card CogVLM --benchmark mllm-as-a-judge --data mllm-as-a-judge --by dataset --out card.html
     """
-    from fullbench.core.files import read_verdicts
-    from fullbench.core.record import Record
+    from fullbench.files.nouns import read_verdicts
     from fullbench.ledger.store import Ledger
+    from fullbench.nouns.record import Record
     from fullbench.reports import card as cards
-    from fullbench.runs.recorded import recorded
+    from fullbench.studies.recorded import recorded
 
     if benchmark is not None:
         brought = recorded(benchmark, data)

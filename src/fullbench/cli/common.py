@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fullbench.core.results import Table
-from fullbench.runs.engines import Engine, Stop, Tally
+from fullbench.nouns.table import Table
+from fullbench.studies.engines import Engine, Stop, Tally
 
 if TYPE_CHECKING:
-    from fullbench.core.record import Record
     from fullbench.ledger.store import Ledger
+    from fullbench.nouns.record import Record
 
 LedgerOption = Annotated[
     str,
@@ -53,7 +53,7 @@ DEFAULT_LEDGER = "fullbench.ledger"
 
 def asking_from(engine: str | None) -> AbstractContextManager[Engine]:
     """The engine that the person named, entered before a ledger is made; this process where they named none."""
-    from fullbench.runs.engines import engine as named
+    from fullbench.studies.engines import engine as named
 
     return named(engine or "here")
 

@@ -43,7 +43,7 @@ def duplicates(
 
         fullbench compose duplicates photos/
     """
-    from fullbench.runs.compose import alike, read_pictures
+    from fullbench.studies.compose import alike, read_pictures
 
     found, wrong = read_pictures(folder)
     for reason in wrong:
@@ -72,10 +72,10 @@ def rewrite(
     """
     from fullbench.benchmarks.align_mm.asking import language_named
     from fullbench.benchmarks.align_mm.building import REWRITE_COLUMNS
-    from fullbench.core.files import read_items, write_rows
+    from fullbench.files.nouns import read_items, write_rows
     from fullbench.ledger.store import Ledger
-    from fullbench.runs import plan, specs
-    from fullbench.runs.compose import rewrite as reword
+    from fullbench.studies import plan, specs
+    from fullbench.studies.compose import rewrite as reword
 
     made = [specs.contestant(spec) for spec in models]
     asked = list(read_items(items))
@@ -108,7 +108,7 @@ def references(items: ItemsOption, out: QueueOption) -> None:
     """
     from fullbench.benchmarks.align_mm.building import REFERENCE_COLUMNS
     from fullbench.benchmarks.align_mm.building import references as queue
-    from fullbench.core.files import read_items, write_rows
+    from fullbench.files.nouns import read_items, write_rows
 
     count = write_rows(out, queue(read_items(items)), REFERENCE_COLUMNS)
     say(f"Written: {out} ({count} references that wait: fill in 'accept' with yes or no, and the reason where no)")
@@ -130,8 +130,8 @@ def accept(
             --out items.jsonl
     """
     from fullbench.benchmarks.align_mm.building import confirm, review
-    from fullbench.core.errors import InputError
-    from fullbench.core.files import read_items, write_items
+    from fullbench.errors import InputError
+    from fullbench.files.nouns import read_items, write_items
 
     if rewrites is None and reviews is None:
         raise InputError("there is nothing to accept: give --rewrites, --references or both")

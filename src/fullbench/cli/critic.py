@@ -10,7 +10,7 @@ import typer
 from fullbench.cli.common import JsonOption, QuietOption, say, show, stoppable
 
 if TYPE_CHECKING:
-    from fullbench.core.record import Record
+    from fullbench.nouns.record import Record
     from fullbench.training.critic.asking import Asking
 
 critic_app = typer.Typer(help="A critic of your own, trained on people's scores.", no_args_is_help=True)
@@ -34,7 +34,7 @@ def _record(
     data: Path | None, people: str, ballot: str,
 ) -> Record:  # fmt: skip
     """What people scored, from wherever it is."""
-    from fullbench.core.errors import InputError
+    from fullbench.errors import InputError
     from fullbench.training.critic.scored import from_files
 
     if items is not None and responses is not None and labels is not None:
@@ -45,7 +45,7 @@ def _record(
         with Ledger(ledger, read_only=True) as book:
             return book.record()
     if benchmark is not None:
-        from fullbench.runs.recorded import recorded
+        from fullbench.studies.recorded import recorded
 
         return recorded(benchmark, data).record
     raise InputError("scored answers are missing: give --items, --responses and --labels, or --ledger, or --benchmark")
@@ -66,7 +66,7 @@ def _asking(
 
 def _text(path: Path) -> str:
     """The words of a file."""
-    from fullbench.core.errors import InputError
+    from fullbench.errors import InputError
 
     try:
         return path.read_text(encoding="utf-8")

@@ -32,9 +32,9 @@ def demo(
 
     from fullbench.ledger.store import Ledger
     from fullbench.reports.overview import page
-    from fullbench.runs.conduct import Conductor
-    from fullbench.runs.progress import clock
-    from fullbench.runs.study import Study
+    from fullbench.studies.conduct import Conductor
+    from fullbench.studies.progress import clock
+    from fullbench.studies.study import Study
 
     started = time.monotonic()
     out.mkdir(parents=True, exist_ok=True)

@@ -56,10 +56,10 @@ def export(
     if name == "dpo":
         _dpo(out, judge, ledger, margin, unveiled)
         return
-    from fullbench.core.errors import InputError
-    from fullbench.reports import subsets
-    from fullbench.runs.export import export as write
-    from fullbench.runs.recorded import recorded
+    from fullbench.errors import InputError
+    from fullbench.figures import subsets
+    from fullbench.studies.export import export as write
+    from fullbench.studies.recorded import recorded
 
     if (subset is None) != (judge is None):
         raise InputError("a subset is of a judge: give --subset and --judge together")
@@ -76,9 +76,9 @@ def export(
 
 
 def _dpo(out: Path, judge: str | None, ledger: str, margin: float, unveiled: bool) -> None:
-    from fullbench.core.errors import InputError
+    from fullbench.errors import InputError
     from fullbench.ledger.store import Ledger
-    from fullbench.runs.dpo import export_dpo
+    from fullbench.studies.dpo import export_dpo
 
     if judge is None:
         raise InputError("whose preferences? Say --judge NAME, as `fullbench ledger show` lists it")
@@ -90,12 +90,12 @@ def _dpo(out: Path, judge: str | None, ledger: str, margin: float, unveiled: boo
 
 
 def _site(out: Path, ledger: str, *, title: str, cases: int, verdicts: int, language: str, charts: bool) -> None:
-    from fullbench.core.errors import InputError, MissingExtra
+    from fullbench.errors import InputError, MissingExtra
     from fullbench.ledger.store import Ledger
 
     try:
-        from fullbench.web.public.site import Wish
-        from fullbench.web.public.site import export as write
+        from fullbench.web.results.site import Wish
+        from fullbench.web.results.site import export as write
     except ModuleNotFoundError as error:
         raise MissingExtra("writing the site", "web") from error
     if language not in {"en", "zh"}:

@@ -57,12 +57,12 @@ def judge(
         fullbench judge --items items.jsonl --responses answers.csv --ballot score:1-5 \\
             --judge "vllm:qwen2-vl@http://localhost:8000/v1?mode=direct" --judge length --report report.html
     """
-    from fullbench.core.cases import ORDERS
-    from fullbench.core.errors import InputError
+    from fullbench.errors import InputError
     from fullbench.ledger.store import Ledger
-    from fullbench.runs.conduct import Conductor
-    from fullbench.runs.engines import engine as named
-    from fullbench.runs.study import Study
+    from fullbench.nouns.case import ORDERS
+    from fullbench.studies.conduct import Conductor
+    from fullbench.studies.engines import engine as named
+    from fullbench.studies.study import Study
 
     if orders not in ORDERS:
         raise InputError(f"unknown orders {orders!r}; known: {', '.join(ORDERS)}")

@@ -76,8 +76,8 @@ def add(
         fullbench leaderboard add openai:gpt-4o-mini --judge openai:gpt-4o --schedule adaptive --budget 5 --out lb.html
     """
     from fullbench.ledger.store import Ledger
-    from fullbench.runs import boards
-    from fullbench.runs.progress import watching
+    from fullbench.studies import boards
+    from fullbench.studies.progress import watching
 
     chosen = boards.settings(rule, ties, seed)
     way = boards.schedule(schedule)
@@ -122,9 +122,9 @@ def show_board(
 
         fullbench leaderboard show --judge length --out leaderboard.md
     """
+    from fullbench.figures.matches import one_judge
     from fullbench.ledger.store import Ledger
-    from fullbench.reports.matches import one_judge
-    from fullbench.runs import boards
+    from fullbench.studies import boards
 
     with Ledger(ledger, read_only=True) as book:
         record = book.record([judge] if judge else None)

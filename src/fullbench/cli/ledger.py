@@ -13,9 +13,9 @@ import typer
 
 from fullbench.cli.common import DEFAULT_LEDGER, JsonOption, PicturesOption, QuietOption, bar
 from fullbench.cli.common import show as show_tables
-from fullbench.core.errors import InputError
-from fullbench.core.results import Table
-from fullbench.core.writers import Columns
+from fullbench.errors import InputError
+from fullbench.files.writers import Columns
+from fullbench.nouns.table import Table
 
 if TYPE_CHECKING:
     from fullbench.ledger.store import Ledger
@@ -85,8 +85,8 @@ def export(
 
     Example: fullbench ledger export study.ledger --to verdicts.csv --judge human
     """
-    from fullbench.core.files import write_items, write_responses, write_rows, write_verdicts
-    from fullbench.reports.doubt import queue
+    from fullbench.figures.doubt import queue
+    from fullbench.files.nouns import write_items, write_responses, write_rows, write_verdicts
 
     if judge and what not in {What.verdicts, What.doubtful}:
         raise InputError(f"--judge chooses among verdicts; {what.value} have no judge: leave it out")
@@ -119,7 +119,7 @@ def tables(
 
     Example: fullbench ledger tables fullbench.ledger --memory 2GB --resamples 1000
     """
-    from fullbench.runs.lake import lake
+    from fullbench.studies.lake import lake
 
     with lake(source, memory=memory, resamples=resamples, seed=seed) as opened:
         show_tables(opened.tables(), as_json=as_json, out=out)

@@ -30,7 +30,7 @@ def new_benchmark(
 
         fullbench new benchmark my_paper && pip install -e my_paper && pytest my_paper
     """
-    from fullbench.core.errors import InputError
+    from fullbench.errors import InputError
 
     if not name.isidentifier() or keyword.iskeyword(name) or not name.islower():
         raise InputError(f"{name!r} is no name for a package: use small letters, digits and _, such as my_paper")

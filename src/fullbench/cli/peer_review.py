@@ -24,8 +24,8 @@ from fullbench.cli.common import (
 )
 
 if TYPE_CHECKING:
-    from fullbench.core.models import Judge
-    from fullbench.runs.peer_review import PeerReview
+    from fullbench.nouns.judge import Judge
+    from fullbench.studies.peer_review import PeerReview
 
 _LEAD = (
     "Nobody labelled anything here: every contestant wrote questions about the pictures, answered those of the others, "
@@ -78,7 +78,7 @@ def peer_review(
         fullbench peer-review --images photos --contestants openai:gpt-4o,gemini:gemini-1.5-pro,ollama:llava --dry-run
     """
     from fullbench.ledger.store import Ledger
-    from fullbench.runs import correlations
+    from fullbench.studies import correlations
 
     reviewing = _reviewing(
         images, contestants, limit=limit, reviews=reviews, kin=kin, both=both_orders, mode=mode,
@@ -121,14 +121,14 @@ def _reviewing(
 ) -> PeerReview:
     from typing import get_args
 
-    from fullbench.benchmarks.court.contestants import contestants as court
-    from fullbench.benchmarks.court.sample import sample
-    from fullbench.benchmarks.court.truth import PictureTruth
     from fullbench.benchmarks.upme.design import family_of
-    from fullbench.core.errors import InputError
+    from fullbench.court.contestants import contestants as court
+    from fullbench.court.sample import sample
+    from fullbench.court.truth import PictureTruth
+    from fullbench.errors import InputError
     from fullbench.judges.prompted import Mode
-    from fullbench.runs import specs
-    from fullbench.runs.peer_review import PeerReview, Pictures
+    from fullbench.studies import specs
+    from fullbench.studies.peer_review import PeerReview, Pictures
 
     if mode not in get_args(Mode):
         raise InputError(f"unknown mode {mode!r}; known: {', '.join(get_args(Mode))}")
@@ -160,7 +160,7 @@ def _specs(contestants: list[str] | None) -> list[str]:
 
 def _gamma(text: str) -> dict[str, float]:
     from fullbench.benchmarks.upme.reviews import PARTS
-    from fullbench.core.errors import InputError
+    from fullbench.errors import InputError
 
     try:
         numbers = [float(word) for word in text.split(",")]

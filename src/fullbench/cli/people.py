@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fullbench.cli.common import JsonOption, say, show
-from fullbench.core.errors import InputError, MissingExtra
+from fullbench.errors import InputError, MissingExtra
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -119,8 +119,8 @@ def add(
         fullbench people add "is the judge right" --kind agree --ledger fullbench.ledger --judge length
     """
     settings = _settings(database, data)
-    from fullbench.web.work.importing import Material, make
-    from fullbench.web.work.studies import Plan
+    from fullbench.web.people.importing import Material, make
+    from fullbench.web.people.studies import Plan
 
     if guidelines is not None and not guidelines.is_file():
         raise InputError("there is no such file of guidelines", path=guidelines)
@@ -146,11 +146,11 @@ def listing(as_json: JsonOption = False, database: DatabaseOption = None, data: 
     """All studies and how far they are."""
     import time
 
-    from fullbench.core.results import Cell, Table
+    from fullbench.nouns.table import Cell, Table
 
     settings = _settings(database, data)
-    from fullbench.web.work import studies
-    from fullbench.web.work.quality import progress
+    from fullbench.web.people import studies
+    from fullbench.web.people.quality import progress
 
     with _opened(settings) as connection:
         found = studies.listed(connection, count=10_000)
@@ -171,8 +171,8 @@ def show_study(
 ) -> None:
     """How a study stands: contestants, agreement, and each person's quality."""
     settings = _settings(database, data)
-    from fullbench.web.work import quality, results, studies
-    from fullbench.web.work.tally import counted, names
+    from fullbench.web.people import quality, results, studies
+    from fullbench.web.people.tally import counted, names
 
     with _opened(settings) as connection:
         study = studies.named(connection, name)
@@ -199,8 +199,8 @@ def export(
 ) -> None:
     """Write every single vote of a study to a file; or the items that people wrote, or a queue with their answers."""
     settings = _settings(database, data)
-    from fullbench.core.files import write_items, write_rows
-    from fullbench.web.work import labels, studies
+    from fullbench.files.nouns import write_items, write_rows
+    from fullbench.web.people import labels, studies
 
     if what not in {"votes", "items", "queue"}:
         raise InputError(f"export votes, items or queue; found {what!r}")
@@ -233,7 +233,7 @@ def keep(
     """
     settings = _settings(database, data)
     from fullbench.ledger.store import Ledger
-    from fullbench.web.work import labels, studies
+    from fullbench.web.people import labels, studies
 
     with Ledger(ledger) as book, _opened(settings) as connection:
         study = studies.named(connection, name)

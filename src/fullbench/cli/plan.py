@@ -22,8 +22,8 @@ def plan(
 
     Example: fullbench plan study.toml
     """
-    from fullbench.runs.conduct import Conductor
-    from fullbench.runs.study import Study
+    from fullbench.studies.conduct import Conductor
+    from fullbench.studies.study import Study
 
     read = Study.read(study)
     conductor = Conductor(read)

@@ -32,9 +32,9 @@ def replay(
     from tempfile import TemporaryDirectory
 
     from fullbench.ledger.store import Ledger
-    from fullbench.runs.conduct import Conductor
-    from fullbench.runs.outputs import differing, write_outputs
-    from fullbench.runs.study import Study
+    from fullbench.studies.conduct import Conductor
+    from fullbench.studies.outputs import differing, write_outputs
+    from fullbench.studies.study import Study
 
     plan = Study.read(study)
     with Ledger(ledger or plan.ledger, read_only=True) as book:

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from fullbench.cli.common import DEFAULT_LEDGER, JsonOption, LedgerOption, say, show
-from fullbench.core.results import Table
+from fullbench.nouns.table import Table
 
 
 def report(
@@ -38,14 +38,14 @@ def report(
 
         fullbench report --out report.html --charts charts/
     """
-    from fullbench.core.errors import InputError
-    from fullbench.core.files import read_verdicts
-    from fullbench.core.record import Record
+    from fullbench.errors import InputError
+    from fullbench.figures.doubt import settled
+    from fullbench.figures.standard import tables
+    from fullbench.files.nouns import read_verdicts
     from fullbench.ledger.store import Ledger
-    from fullbench.reports.doubt import settled
+    from fullbench.nouns.record import Record
     from fullbench.reports.overview import page
-    from fullbench.reports.standard import tables
-    from fullbench.runs import specs
+    from fullbench.studies import specs
 
     with Ledger(ledger, read_only=True) as book:
         record = book.record(judges or None)

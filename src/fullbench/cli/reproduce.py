@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 
 from fullbench.cli.common import JsonOption, say, show
-from fullbench.core.reproduced import Reproduced
-from fullbench.core.results import Cell, Table
+from fullbench.nouns.reproduction import Reproduced
+from fullbench.nouns.table import Cell, Table
 
 
 def reproduce(
@@ -30,9 +30,9 @@ def reproduce(
     import json
 
     from fullbench import registry
-    from fullbench.core.errors import InputError
-    from fullbench.core.reproduced import Reproducible
-    from fullbench.core.writers import replacing
+    from fullbench.errors import InputError
+    from fullbench.files.writers import replacing
+    from fullbench.nouns.reproduction import Reproducible
 
     benchmark = registry.load("benchmarks", name)
     if not isinstance(benchmark, Reproducible):

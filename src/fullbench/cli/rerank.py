@@ -50,13 +50,13 @@ def rerank(
     from collections import Counter
     from dataclasses import replace
 
-    from fullbench.core.ballots import ballot as ballot_of
-    from fullbench.core.files import read_items, read_responses
-    from fullbench.core.writers import write_rows
+    from fullbench.files.nouns import read_items, read_responses
+    from fullbench.files.writers import write_rows
     from fullbench.ledger.store import Ledger
-    from fullbench.runs import plan, rerank, specs
-    from fullbench.runs.hear import hear
-    from fullbench.runs.progress import watching
+    from fullbench.nouns.ballot import ballot as ballot_of
+    from fullbench.studies import plan, rerank, specs
+    from fullbench.studies.hear import hear
+    from fullbench.studies.progress import watching
 
     form, who = ballot_of(ballot), specs.judge(judge)
     asked = list(read_items(items))

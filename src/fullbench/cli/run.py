@@ -49,10 +49,10 @@ def run(
         fullbench run study.toml --engine ray:auto
     """
     from fullbench.ledger.store import Ledger
-    from fullbench.runs.conduct import Conductor
-    from fullbench.runs.engines import engine as named
-    from fullbench.runs.outputs import write_outputs
-    from fullbench.runs.study import Study
+    from fullbench.studies.conduct import Conductor
+    from fullbench.studies.engines import engine as named
+    from fullbench.studies.outputs import write_outputs
+    from fullbench.studies.study import Study
 
     plan = Study.read(study)
     conductor = Conductor(plan)

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import typer
 
 from fullbench.cli.common import say
-from fullbench.core.errors import InputError, MissingExtra
+from fullbench.errors import InputError, MissingExtra
 
 if TYPE_CHECKING:
     from fullbench.web.settings import Settings
@@ -160,7 +160,7 @@ def _prepare(settings: Settings) -> None:
 
 def _open_once(where: str) -> None:
     """Say what is wrong with a ledger before listening; one of an older fullbench is brought up to date."""
-    from fullbench.core.errors import LedgerError
+    from fullbench.errors import LedgerError
     from fullbench.ledger.store import Ledger
 
     try:

@@ -37,7 +37,7 @@ def simulate(
     """
     from fullbench.benchmarks.upme.courts import Setting
     from fullbench.benchmarks.upme.simulation import tables
-    from fullbench.core.errors import InputError
+    from fullbench.errors import InputError
 
     numbers = [word.strip() for word in sizes.split(",")]
     if not all(word.isdecimal() and int(word) > 0 for word in numbers):

@@ -8,11 +8,13 @@ from functools import cached_property
 from importlib import resources
 from typing import Any
 
-from fullbench.core.ballots import ballot
-from fullbench.core.cases import Case, Failure, Verdict
-from fullbench.core.items import digest
-from fullbench.core.models import Judge, Model, Prompt, Reply
 from fullbench.judges.templates import Template
+from fullbench.nouns.ballot import ballot
+from fullbench.nouns.case import Case
+from fullbench.nouns.digests import digest
+from fullbench.nouns.judge import Judge
+from fullbench.nouns.model import Model, Prompt, Reply
+from fullbench.nouns.verdict import Failure, Verdict
 
 SLOTS = frozenset({"ruling", "reply"})
 _AT_ONCE = 64

@@ -11,16 +11,19 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from fullbench.core.ballots import Ballot, Language, Style, ballot
-from fullbench.core.cases import NOTHING, Case, Failure, Fault, Usage, Verdict
-from fullbench.core.errors import InputError
-from fullbench.core.hearings import fenced
-from fullbench.core.items import Item, Part, Turn, digest
-from fullbench.core.models import Model, Prompt, Reply, takes_schemas
-from fullbench.core.pictures import UNKNOWN, Picture
-from fullbench.core.schemas import ruling_schema
+from fullbench.errors import InputError
 from fullbench.judges.scorers.pictures import broken
 from fullbench.judges.templates import Template
+from fullbench.models.fences import fenced
+from fullbench.nouns.ballot import Ballot, Language, Style, ballot
+from fullbench.nouns.call import NOTHING, Usage
+from fullbench.nouns.case import Case
+from fullbench.nouns.digests import digest
+from fullbench.nouns.item import Item, Part, Turn
+from fullbench.nouns.model import Model, Prompt, Reply, takes_schemas
+from fullbench.nouns.picture import UNKNOWN, Picture
+from fullbench.nouns.verdict import Failure, Fault, Verdict
+from fullbench.reading.schemas import ruling_schema
 
 Mode = Literal["direct", "analyze", "steps"]
 Sight = Literal["image", "none", "described"]

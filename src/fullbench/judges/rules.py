@@ -13,9 +13,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from fullbench.core.ballots import Ballot, Choice, Likert, Ranking, Real, Score
-from fullbench.core.cases import Case, Verdict
-from fullbench.core.errors import InputError
+from fullbench.errors import InputError
+from fullbench.nouns.ballot import Ballot, Choice, Likert, Ranking, Real, Score
+from fullbench.nouns.case import Case
+from fullbench.nouns.verdict import Verdict
 
 _WORD = re.compile(r"[\u3400-\u9fff]|[^\W\u3400-\u9fff]+")
 

@@ -27,8 +27,9 @@ from functools import cached_property
 from itertools import zip_longest
 from pathlib import Path
 
-from fullbench.core.errors import InputError
-from fullbench.core.items import ROLES, Part, Role, Turn, digest
+from fullbench.errors import InputError
+from fullbench.nouns.digests import digest
+from fullbench.nouns.item import ROLES, Part, Role, Turn
 
 _HEAD = re.compile(r"^(===|---) +(\S+) *$", re.MULTILINE)
 _SLOT = re.compile(r"\{([a-z_]+)\}")

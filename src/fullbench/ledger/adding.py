@@ -6,14 +6,16 @@ from collections.abc import Callable, Iterable
 from itertools import islice
 from pathlib import Path
 
-from fullbench.core.cases import NOTHING, Case
-from fullbench.core.errors import LedgerError
-from fullbench.core.items import Item, Response
-from fullbench.core.pictures import Picture
+from fullbench.errors import LedgerError
 from fullbench.ledger import rows
 from fullbench.ledger.database import Database
 from fullbench.ledger.pictures import Pictures
 from fullbench.ledger.writer import Writer
+from fullbench.nouns.call import NOTHING
+from fullbench.nouns.case import Case
+from fullbench.nouns.item import Item
+from fullbench.nouns.picture import Picture
+from fullbench.nouns.response import Response
 
 LOOKUP = 500
 RECENT = 4_096

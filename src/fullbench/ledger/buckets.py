@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from fullbench.core.errors import InputError, LedgerError, MissingExtra
-from fullbench.core.pictures import Picture
+from fullbench.errors import InputError, LedgerError, MissingExtra
 from fullbench.ledger.pictures import Kept, PictureFolder
+from fullbench.nouns.picture import Picture
 
 
 class BucketPicture(Picture):

@@ -18,7 +18,7 @@ from typing import Any
 
 import orjson
 
-from fullbench.core.errors import InputError
+from fullbench.errors import InputError
 from fullbench.ledger import schema
 from fullbench.ledger.database import Connection
 from fullbench.ledger.rows import Row

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from fullbench.core.errors import LedgerError
+from fullbench.errors import LedgerError
 from fullbench.ledger import schema
 from fullbench.ledger.database import Connection
 from fullbench.ledger.rows import Row

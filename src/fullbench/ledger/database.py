@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
-from fullbench.core.errors import LedgerError
+from fullbench.errors import LedgerError
 from fullbench.ledger.rows import Row
 
 Durability = Literal["process", "power"]

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from hashlib import blake2b
 from pathlib import Path
 
-from fullbench.core.errors import LedgerError
+from fullbench.errors import LedgerError
 
 
 @contextmanager

@@ -8,7 +8,7 @@ import sqlite3
 from pathlib import Path
 from urllib.parse import quote
 
-from fullbench.core.errors import LedgerError
+from fullbench.errors import LedgerError
 from fullbench.ledger import heads, schema
 from fullbench.ledger.database import Durability
 from fullbench.ledger.trouble import BUSY_SECONDS, plainly

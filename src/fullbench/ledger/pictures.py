@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from fullbench.core.errors import LedgerError
-from fullbench.core.pictures import Picture
+from fullbench.errors import LedgerError
+from fullbench.nouns.picture import Picture
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from fullbench.core.errors import LedgerError, MissingExtra
+from fullbench.errors import LedgerError, MissingExtra
 from fullbench.ledger import schema
 from fullbench.ledger.database import Connection
 from fullbench.ledger.holding import Holds

@@ -8,13 +8,16 @@ from hashlib import blake2b
 from itertools import islice
 from typing import Any, Literal
 
-from fullbench.core.ballots import ballot
-from fullbench.core.cases import FAULTS, Case, Failure, Usage, Verdict
-from fullbench.core.items import Item, Response
-from fullbench.core.record import Record
 from fullbench.ledger import rows, schema
 from fullbench.ledger.database import Connection
 from fullbench.ledger.rows import Find, Row
+from fullbench.nouns.ballot import ballot
+from fullbench.nouns.call import Usage
+from fullbench.nouns.case import Case
+from fullbench.nouns.item import Item
+from fullbench.nouns.record import Record
+from fullbench.nouns.response import Response
+from fullbench.nouns.verdict import FAULTS, Failure, Verdict
 
 Role = Literal["judge", "contestant"]
 Names = str | Sequence[str] | None

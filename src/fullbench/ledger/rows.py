@@ -11,10 +11,13 @@ from typing import Any
 
 import orjson
 
-from fullbench.core.cases import Case, Failure, Usage, Verdict
-from fullbench.core.items import Item, Part, Response, Turn, parts_content
-from fullbench.core.pictures import Picture
 from fullbench.ledger import schema
+from fullbench.nouns.call import Usage
+from fullbench.nouns.case import Case
+from fullbench.nouns.item import Item, Part, Turn, parts_content
+from fullbench.nouns.picture import Picture
+from fullbench.nouns.response import Response
+from fullbench.nouns.verdict import Failure, Verdict
 
 Row = tuple[Any, ...]
 Find = Callable[[str], Picture]

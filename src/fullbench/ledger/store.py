@@ -24,11 +24,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from fullbench.core.cases import NOTHING, Case, Failure, Usage, Verdict
-from fullbench.core.errors import LedgerError
-from fullbench.core.items import Item, Response
-from fullbench.core.pictures import Picture
-from fullbench.core.record import Record
+from fullbench.errors import LedgerError
 from fullbench.ledger import chain, reading, rows
 from fullbench.ledger.adding import LOOKUP, Adder
 from fullbench.ledger.chain import Head
@@ -37,6 +33,13 @@ from fullbench.ledger.lending import Readers
 from fullbench.ledger.pictures import Pictures, pictures_at
 from fullbench.ledger.reading import Account, Names
 from fullbench.ledger.writer import OnCommit, Writer
+from fullbench.nouns.call import NOTHING, Usage
+from fullbench.nouns.case import Case
+from fullbench.nouns.item import Item
+from fullbench.nouns.picture import Picture
+from fullbench.nouns.record import Record
+from fullbench.nouns.response import Response
+from fullbench.nouns.verdict import Failure, Verdict
 
 
 class Ledger(AbstractContextManager["Ledger"]):

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from fullbench.core.errors import LedgerError
+from fullbench.errors import LedgerError
 
 BUSY_SECONDS = 30.0
 """How long a writer waits for another process's commit before it gives up."""

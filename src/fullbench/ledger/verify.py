@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
-from fullbench.core.ballots import ballot
-from fullbench.core.errors import InputError, UserError
-from fullbench.core.items import digest
+from fullbench.errors import InputError, UserError
 from fullbench.ledger import chain, heads, rows
 from fullbench.ledger.chain import Head
 from fullbench.ledger.database import Connection, Database
 from fullbench.ledger.rows import Find
+from fullbench.nouns.ballot import ballot
+from fullbench.nouns.digests import digest
 
 READABLE = ("CHECK constraint failed", "NULL value in")
 """Damage after which all rows can still be read, as with a wrong index."""

@@ -7,14 +7,16 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from fullbench.core.cases import Case, Failure, Verdict
-from fullbench.core.errors import LedgerError
-from fullbench.core.items import Item, Response
+from fullbench.errors import LedgerError
 from fullbench.ledger import schema
 from fullbench.ledger.chain import Chain
 from fullbench.ledger.database import Connection, Database, Taken
 from fullbench.ledger.rows import Row
 from fullbench.ledger.settling import Batch, settle
+from fullbench.nouns.case import Case
+from fullbench.nouns.item import Item
+from fullbench.nouns.response import Response
+from fullbench.nouns.verdict import Failure, Verdict
 
 GROUP = 128
 """So many entries are committed together at the latest..."""

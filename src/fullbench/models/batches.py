@@ -12,10 +12,10 @@ from typing import Any, ClassVar
 
 import orjson
 
-from fullbench.core.models import Model, Prompt, Reply
 from fullbench.models.chat import ChatModel
 from fullbench.models.dialects import Answer
 from fullbench.models.replies import Tally, Trouble, read, refusal
+from fullbench.nouns.model import Model, Prompt, Reply
 
 ENDPOINT = "/v1/chat/completions"
 RATE = 0.5

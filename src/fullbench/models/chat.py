@@ -8,14 +8,14 @@ from functools import cached_property
 from typing import Any
 from urllib.parse import urlsplit
 
-from fullbench.core.errors import InputError
-from fullbench.core.models import Prompt, Reply
+from fullbench.errors import InputError
 from fullbench.models.dialects import Dialect, OpenAI
-from fullbench.models.limits import START, office
+from fullbench.models.net.limits import START, office
+from fullbench.models.net.providers import Provider, provider
+from fullbench.models.net.streaming import stream
 from fullbench.models.prices import Price, is_local, price_of
-from fullbench.models.providers import Provider, provider
 from fullbench.models.settings import Key, Limits, Sampling
-from fullbench.models.streaming import stream
+from fullbench.nouns.model import Prompt, Reply
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +78,7 @@ class ChatModel:
 
     def answer(self, prompts: Iterable[Prompt]) -> Iterator[Reply]:
         """Ask every prompt and yield the replies as they come. A missing key is told before anything is asked."""
-        from fullbench.models.transport import Caller, Line
+        from fullbench.models.net.transport import Caller, Line
 
         secret = self.key.read(needed=not is_local(self.url), server=f"the server at {self.url}")
         line = Line(self.dialect, self.url, self.model, self.sampling, self.limits, self.price, self.key, secret)

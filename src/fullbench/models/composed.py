@@ -15,15 +15,16 @@ from functools import cached_property
 from typing import Any
 
 from fullbench import registry
-from fullbench.core.cases import Usage
-from fullbench.core.errors import InputError
-from fullbench.core.hearings import hearing_in, wants_a_question
-from fullbench.core.items import Part, Turn, digest
-from fullbench.core.models import Model, Prompt, Reply, takes_schemas
-from fullbench.core.pictures import Picture
+from fullbench.errors import InputError
 from fullbench.models import rules
+from fullbench.models.fences import hearing_in, wants_a_question
 from fullbench.models.tools.notes import Notes, Thing
 from fullbench.models.tools.toolbox import TOOLS, Toolbox
+from fullbench.nouns.call import Usage
+from fullbench.nouns.digests import digest
+from fullbench.nouns.item import Part, Turn
+from fullbench.nouns.model import Model, Prompt, Reply, takes_schemas
+from fullbench.nouns.picture import Picture
 from fullbench.registry import Spec
 
 FRAME = "(You cannot see the picture. This is what was noted by somebody who looked at it:\n{notes})\n"

@@ -14,10 +14,10 @@ from urllib.parse import quote
 
 import orjson
 
-from fullbench.core.items import Part, Turn
-from fullbench.core.models import Prompt
 from fullbench.models.pictures import Limit, encoded
 from fullbench.models.settings import Sampling
+from fullbench.nouns.item import Part, Turn
+from fullbench.nouns.model import Prompt
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,11 +13,11 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from fullbench.core.errors import InputError
-from fullbench.core.models import Model
+from fullbench.errors import InputError
 from fullbench.models.chat import ChatModel
 from fullbench.models.dialects import Anthropic, Dialect, Gemini, OpenAI
 from fullbench.models.settings import Key, Limits, Sampling
+from fullbench.nouns.model import Model
 
 
 @dataclass(frozen=True)

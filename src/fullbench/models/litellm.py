@@ -11,13 +11,13 @@ from functools import cached_property
 from itertools import islice
 from typing import Any
 
-from fullbench.core.cases import Usage
-from fullbench.core.errors import InputError, MissingExtra, ModelError
-from fullbench.core.models import Prompt, Reply
-from fullbench.models import complaints
+from fullbench.errors import InputError, MissingExtra, ModelError
 from fullbench.models.dialects import OpenAI
+from fullbench.models.net import complaints
 from fullbench.models.settings import Limits, Sampling
 from fullbench.models.tokens import estimate, words
+from fullbench.nouns.call import Usage
+from fullbench.nouns.model import Prompt, Reply
 
 WIDTH = 16
 

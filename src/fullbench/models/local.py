@@ -16,11 +16,12 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from fullbench.core.cases import Usage
-from fullbench.core.errors import InputError, MissingExtra
-from fullbench.core.items import Turn, digest
-from fullbench.core.models import Prompt, Reply
-from fullbench.core.weights import fingerprint
+from fullbench.errors import InputError, MissingExtra
+from fullbench.models.weights import fingerprint
+from fullbench.nouns.call import Usage
+from fullbench.nouns.digests import digest
+from fullbench.nouns.item import Turn
+from fullbench.nouns.model import Prompt, Reply
 
 PRECISIONS = ("auto", "float32", "float16", "bfloat16")
 

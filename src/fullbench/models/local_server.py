@@ -18,11 +18,11 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from fullbench.core.errors import InputError, MissingExtra, ModelError, UserError
-from fullbench.core.models import Prompt, Reply
+from fullbench.errors import InputError, MissingExtra, ModelError, UserError
 from fullbench.models import cores
 from fullbench.models.chat import ChatModel
 from fullbench.models.settings import Limits, Sampling
+from fullbench.nouns.model import Prompt, Reply
 
 SLOTS = 2
 """So many prompts are answered at a time."""

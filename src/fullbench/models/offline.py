@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from fullbench.core.cases import Usage
-from fullbench.core.models import Prompt, Reply
 from fullbench.models.tokens import estimate, words
+from fullbench.nouns.call import Usage
+from fullbench.nouns.model import Prompt, Reply
 
 
 @dataclass(frozen=True, eq=False)

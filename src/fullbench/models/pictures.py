@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 
 import pybase64
 
-from fullbench.core.errors import InputError
-from fullbench.core.pictures import Picture, media_type
+from fullbench.errors import InputError
 from fullbench.models.sizes import size_of
+from fullbench.nouns.picture import Picture, media_type
 from fullbench.pixels import flat, transparent, turned, upright
 
 if TYPE_CHECKING:

@@ -8,12 +8,12 @@ from typing import Any
 
 import orjson
 
-from fullbench.core.cases import Usage
-from fullbench.core.models import Prompt
-from fullbench.models import complaints
-from fullbench.models.complaints import Kind
 from fullbench.models.dialects import Answer, Dialect
+from fullbench.models.net import complaints
+from fullbench.models.net.complaints import Kind
 from fullbench.models.tokens import estimate, words
+from fullbench.nouns.call import Usage
+from fullbench.nouns.model import Prompt
 
 
 @dataclass(slots=True)

@@ -11,12 +11,12 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from fullbench.core.ballots import LETTERS
-from fullbench.core.hearings import Hearing
+from fullbench.models.fences import Hearing
 from fullbench.models.tools.colours import colours_named
 from fullbench.models.tools.fit import Weights, said, shown, words_in
 from fullbench.models.tools.notes import LINES, Notes
 from fullbench.models.tools.words import count_of, counted, labels_named, listed, numbers_in, plural
+from fullbench.nouns.ballot import LETTERS
 
 Kind = Literal["count", "whether", "writing", "colours", "things"]
 WEIGHTS = Weights(thing=1.0, colour=0.3)

@@ -8,8 +8,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from fullbench.core.errors import InputError, ModelError
-from fullbench.core.items import digest
+from fullbench.errors import InputError, ModelError
+from fullbench.nouns.digests import digest
 
 
 @dataclass(frozen=True)

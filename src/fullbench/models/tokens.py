@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from fullbench.core.models import Prompt
-from fullbench.core.pictures import Picture
 from fullbench.models.pictures import Limit, measured
+from fullbench.nouns.model import Prompt
+from fullbench.nouns.picture import Picture
 
 PER_PICTURE = 1_600
 PIXELS_PER_TOKEN = 750
@@ -14,7 +14,7 @@ _SHOWN = Limit(pixels=1_568)
 def estimate(prompt: Prompt) -> int:
     """About how many tokens a prompt takes: four letters of plain text, one or two of other scripts; pictures by size.
 
-    >>> from fullbench.core.items import Turn
+    >>> from fullbench.nouns.item import Turn
     >>> estimate(Prompt((Turn("user", ("How many cats are there?",)),)))
     10
     """

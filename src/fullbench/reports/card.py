@@ -8,16 +8,16 @@ from dataclasses import dataclass
 from math import erfc, sqrt
 from pathlib import Path
 
-from fullbench.core.cases import Usage
-from fullbench.core.errors import InputError
-from fullbench.core.record import Pairing, Record
-from fullbench.core.results import Cell, Table
-from fullbench.reports import judging, probes, repeats, standard
-from fullbench.reports.judging import PEOPLE, Met
+from fullbench.errors import InputError, Undefined
+from fullbench.figures import judging, probes, repeats, standard
+from fullbench.figures.judging import PEOPLE, Met
+from fullbench.nouns.call import Usage
+from fullbench.nouns.estimate import Estimate
+from fullbench.nouns.record import Pairing, Record
+from fullbench.nouns.table import Cell, Table
 from fullbench.stats import weighted
 from fullbench.stats.bootstrap import bootstrap
 from fullbench.stats.comparison import benjamini_hochberg, mcnemar, paired_difference
-from fullbench.stats.estimates import Estimate, Undefined
 from fullbench.stats.rankings import edit_distance
 
 Place = tuple[str, frozenset[str], str]

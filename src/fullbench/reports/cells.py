@@ -1,61 +1,18 @@
-"""How one cell of a table is shown, and how a figure that cannot be had becomes a cell that says so."""
+"""How one cell of a table is shown."""
 
 from __future__ import annotations
 
 import math
 import re
 import unicodedata
-from collections.abc import Callable, Sequence
-from typing import TypeVar
+from collections.abc import Sequence
 
-from fullbench.core.cases import FAULTS
-from fullbench.core.results import Cell, EstimateLike, Table
-from fullbench.stats.estimates import Estimate, Undefined
+from fullbench.figures.gaps import EMPTY
+from fullbench.nouns.estimate import Estimate
+from fullbench.nouns.table import Cell, EstimateLike, Table, sort_value
+from fullbench.nouns.verdict import FAULTS
 
-Figure = TypeVar("Figure")
-EMPTY = "-"
 _COUNT = re.compile(r"\b(over|of) \d+ (clusters|groups)\b")
-_NAMED = 3
-
-
-class Gaps:
-    """Keeps the reasons of figures that could not be had, for the notes of the table.
-
-    >>> from fullbench.stats.agreement import pearson
-    >>> gaps = Gaps()
-    >>> gaps.cell("judge A", lambda: pearson([1, 1, 1], [1, 2, 3])) is None
-    True
-    >>> gaps.notes
-    ('- for judge A: a correlation needs two columns that vary; one is constant over 3 rows',)
-    """
-
-    def __init__(self) -> None:
-        self._where: dict[str, list[str]] = {}
-
-    def cell(self, where: str, figure: Callable[[], Figure]) -> Figure | None:
-        """The figure, or None when it is undefined; the reason is kept under the name `where`."""
-        try:
-            return figure()
-        except Undefined as reason:
-            self._where.setdefault(str(reason), []).append(where)
-            return None
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """A sentence for each reason; of many places the first few are named."""
-        return tuple(f"{EMPTY} for {_listed(places)}: {reason}" for reason, places in self._where.items())
-
-
-def _listed(places: Sequence[str]) -> str:
-    """
-    >>> _listed(["a", "b"]), _listed(list("abcdef"))
-    ('a; b', 'a; b; c and 3 more')
-    """
-    return (
-        "; ".join(places)
-        if len(places) <= _NAMED + 1
-        else f"{'; '.join(places[:_NAMED])} and {len(places) - _NAMED} more"
-    )
 
 
 def plain(text: str) -> str:
@@ -109,13 +66,6 @@ def number(value: float, places: int = 2) -> str:
     return text.removeprefix("-") if float(text) == 0 else text
 
 
-def sort_value(cell: Cell) -> float | None:
-    """What a numeric cell is sorted by; None for text and for nothing."""
-    if isinstance(cell, EstimateLike):
-        return cell.value
-    return cell if isinstance(cell, int | float) else None
-
-
 def numeric(cells: Sequence[Cell]) -> bool:
     """Whether a column holds numbers only (and gaps)."""
     return any(cell is not None for cell in cells) and not any(isinstance(cell, str) for cell in cells)
@@ -134,7 +84,7 @@ def is_fault(column: str, cell: Cell) -> bool:
 def notes(table: Table) -> list[str]:
     """The notes of a table, and how its intervals were made where its cells know.
 
-    >>> from fullbench.stats.estimates import Estimate
+    >>> from fullbench.nouns.estimate import Estimate
     >>> cell = Estimate(0.5, 0.4, 0.6, 90, method="percentile bootstrap over 30 clusters, 1000 resamples")
     >>> notes(Table("t", "T", ("a",), ((cell,), (None,))))
     ['Intervals (95 %): percentile bootstrap over clusters, 1000 resamples.']

@@ -26,9 +26,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fullbench.core.errors import InputError, MissingExtra
-from fullbench.core.items import digest
-from fullbench.core.results import Table
+from fullbench.errors import InputError, MissingExtra
+from fullbench.nouns.digests import digest
+from fullbench.nouns.table import Table
 from fullbench.reports.cells import plain
 from fullbench.reports.drawing import GRID, INK, KINDS, MUTED, Spec
 from fullbench.reports.files import write_file

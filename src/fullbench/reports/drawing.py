@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from fullbench.core.errors import InputError
-from fullbench.core.results import Cell, EstimateLike, Table
-from fullbench.reports.cells import plain, sort_value
+from fullbench.errors import InputError
+from fullbench.nouns.table import Cell, EstimateLike, Table, sort_value
+from fullbench.reports.cells import plain
 
 WIDTH = 480
 INK, MUTED, GRID, ACCENT = "#1b2430", "#5a6675", "#dde2e8", "#2457c5"

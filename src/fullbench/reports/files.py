@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fullbench.core.writers import replacing
+from fullbench.files.writers import replacing
 
 
 def write_file(path: str | Path, data: bytes | str) -> Path:

@@ -8,9 +8,10 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from fullbench.core.cases import Usage, Verdict
-from fullbench.core.record import Record
-from fullbench.core.results import Table
+from fullbench.nouns.call import Usage
+from fullbench.nouns.record import Record
+from fullbench.nouns.table import Table
+from fullbench.nouns.verdict import Verdict
 from fullbench.reports.files import write_file
 from fullbench.reports.page import Exhibit, Section
 from fullbench.reports.page import page as render

@@ -16,13 +16,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fullbench import pixels
-from fullbench.core.cases import Usage, Verdict
-from fullbench.core.errors import MissingExtra
-from fullbench.core.items import SENSITIVE, Item, Response
-from fullbench.core.pictures import Picture
-from fullbench.core.results import EstimateLike, Table
+from fullbench.errors import MissingExtra
+from fullbench.nouns.call import Usage
+from fullbench.nouns.item import SENSITIVE, Item
+from fullbench.nouns.picture import Picture
+from fullbench.nouns.response import Response
+from fullbench.nouns.table import EstimateLike, Table, sort_value
+from fullbench.nouns.verdict import Verdict
 from fullbench.reports import charts
-from fullbench.reports.cells import decimals, is_fault, notes, numeric, show, sort_value
+from fullbench.reports.cells import decimals, is_fault, notes, numeric, show
 from fullbench.reports.charts import Chart
 from fullbench.reports.drawing import GRID, INK, MUTED
 

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from fullbench.core.errors import InputError
-from fullbench.core.results import Cell, EstimateLike, Table
+from fullbench.errors import InputError
+from fullbench.nouns.estimate import Estimate
+from fullbench.nouns.table import Cell, EstimateLike, Table
 from fullbench.reports.cells import is_fault, notes, numeric, with_n
 from fullbench.reports.files import write_file
-from fullbench.stats.estimates import Estimate
 
 Form = Literal["text", "markdown", "csv", "json", "html"]
 SUFFIXES: dict[str, Form] = {".txt": "text", ".md": "markdown", ".csv": "csv", ".json": "json", ".html": "html"}

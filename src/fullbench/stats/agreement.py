@@ -12,10 +12,11 @@ from typing import TypedDict, Unpack
 
 import numpy as np
 
+from fullbench.errors import Undefined
+from fullbench.nouns.estimate import Estimate
 from fullbench.stats import weighted
 from fullbench.stats.arrays import Bools, Floats, Numbers, column, columns
 from fullbench.stats.bootstrap import Labels, Method, Statistic, bootstrap
-from fullbench.stats.estimates import Estimate, Undefined
 from fullbench.stats.shares import share
 
 

@@ -9,10 +9,11 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from fullbench.errors import Undefined
+from fullbench.nouns.estimate import Estimate
 from fullbench.stats import weighted
 from fullbench.stats.arrays import Floats, Ints, Numbers, codes, column
 from fullbench.stats.bootstrap import bootstrap
-from fullbench.stats.estimates import Estimate, Undefined
 
 OneVariant = Literal["left out", "zero"]
 

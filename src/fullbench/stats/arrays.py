@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fullbench.stats.estimates import Undefined
+from fullbench.errors import Undefined
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

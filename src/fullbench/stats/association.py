@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from fullbench.stats.estimates import Undefined
+from fullbench.errors import Undefined
 
 
 @dataclass(frozen=True)

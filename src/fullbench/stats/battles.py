@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fullbench.errors import Undefined
 from fullbench.stats.arrays import Floats, Ints, Numbers, column, duels
 from fullbench.stats.bootstrap import Labels, Sample
-from fullbench.stats.estimates import Undefined
 from fullbench.stats.strengths import Pairs, curvature
 
 Whole = npt.NDArray[Any]

@@ -16,8 +16,9 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from fullbench.errors import Undefined
+from fullbench.nouns.estimate import Estimate
 from fullbench.stats.arrays import Bools, Floats, Ints, Numbers, codes, columns
-from fullbench.stats.estimates import Estimate, Undefined
 
 Statistic = Callable[..., Floats]
 Method = Literal["percentile", "bca"]

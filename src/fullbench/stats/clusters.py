@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from fullbench.errors import Undefined
+from fullbench.nouns.estimate import Estimate
 from fullbench.stats.arrays import Floats, Numbers
-from fullbench.stats.estimates import Estimate, Undefined
 from fullbench.stats.shares import wilson
 
 _BLOCK = 1 << 20

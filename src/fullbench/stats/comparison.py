@@ -8,10 +8,10 @@ from typing import Unpack
 
 import numpy as np
 
+from fullbench.nouns.estimate import Estimate
 from fullbench.stats.agreement import Options
 from fullbench.stats.arrays import Bools, Floats, Numbers, column, columns
 from fullbench.stats.bootstrap import Statistic, bootstrap
-from fullbench.stats.estimates import Estimate
 
 
 @dataclass(frozen=True)

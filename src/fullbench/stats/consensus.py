@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from fullbench.errors import Undefined
 from fullbench.stats.arrays import Floats, Ints, codes
-from fullbench.stats.estimates import Undefined
 
 _LEAST = 1e-10
 

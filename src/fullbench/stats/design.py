@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fullbench.errors import Undefined
 from fullbench.stats.arrays import Floats
-from fullbench.stats.estimates import Undefined
 
 SPREAD = 2.0
 """The standard deviation of log strengths that the prior believes in."""

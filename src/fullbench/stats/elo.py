@@ -10,8 +10,8 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from fullbench.nouns.estimate import Estimate
 from fullbench.stats.arrays import Floats, Ints, Numbers, duels
-from fullbench.stats.estimates import Estimate
 
 Draw = Literal["orders", "bootstrap"]
 Middle = Literal["mean", "median"]

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from fullbench.errors import Undefined
 from fullbench.stats.arrays import Bools, Floats, Numbers, codes, column
-from fullbench.stats.estimates import Undefined
 
 Evenness = Callable[[Numbers], float]
 _BLOCK = 2048

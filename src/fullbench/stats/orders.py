@@ -12,8 +12,8 @@ from math import log
 import numpy as np
 import numpy.typing as npt
 
+from fullbench.errors import Undefined
 from fullbench.stats.arrays import Numbers, column
-from fullbench.stats.estimates import Undefined
 
 
 def true_ranks(scores: Numbers, truth: Numbers) -> list[int]:

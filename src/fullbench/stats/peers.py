@@ -14,8 +14,8 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from fullbench.errors import Undefined
 from fullbench.stats.arrays import Bools, Floats, Ints, Numbers, column
-from fullbench.stats.estimates import Undefined
 
 Scale = Literal["range", "share", "none"]
 Over = Literal["weights", "reviews"]

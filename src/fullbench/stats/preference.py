@@ -11,9 +11,10 @@ from typing import Literal
 
 import numpy as np
 
+from fullbench.errors import Undefined
+from fullbench.nouns.estimate import Estimate
 from fullbench.stats.arrays import Bools, Floats, Numbers, column, columns
 from fullbench.stats.bootstrap import Labels
-from fullbench.stats.estimates import Estimate, Undefined
 from fullbench.stats.shares import share
 
 Ties = Literal["wrong", "left out"]

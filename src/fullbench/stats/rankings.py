@@ -7,10 +7,11 @@ from typing import Unpack
 
 import numpy as np
 
+from fullbench.errors import Undefined
+from fullbench.nouns.estimate import Estimate
 from fullbench.stats import weighted
 from fullbench.stats.agreement import Options, accuracy
 from fullbench.stats.bootstrap import bootstrap
-from fullbench.stats.estimates import Estimate, Undefined
 
 Order = Sequence[Hashable]
 

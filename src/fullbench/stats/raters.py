@@ -7,10 +7,11 @@ from typing import Literal, Unpack
 import numpy as np
 import numpy.typing as npt
 
+from fullbench.errors import Undefined
+from fullbench.nouns.estimate import Estimate
 from fullbench.stats.agreement import Options
 from fullbench.stats.arrays import Floats, codes, column
 from fullbench.stats.bootstrap import Labels, bootstrap
-from fullbench.stats.estimates import Estimate, Undefined
 
 Distance = Literal["nominal", "ordinal", "interval"]
 

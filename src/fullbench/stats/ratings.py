@@ -14,10 +14,11 @@ from typing import Literal, TypedDict, Unpack
 import numpy as np
 import numpy.typing as npt
 
+from fullbench.errors import Undefined
+from fullbench.nouns.estimate import Estimate
 from fullbench.stats.arrays import Floats, Ints, Numbers, duels
 from fullbench.stats.battles import Battles
 from fullbench.stats.bootstrap import Labels
-from fullbench.stats.estimates import Estimate, Undefined
 from fullbench.stats.graphs import strong_components, weak_components
 from fullbench.stats.shares import share, wilson
 from fullbench.stats.strengths import newton

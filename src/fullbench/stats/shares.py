@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from fullbench.errors import Undefined
+from fullbench.nouns.estimate import Estimate
 from fullbench.stats.arrays import Numbers, column
 from fullbench.stats.bootstrap import Labels, bootstrap
-from fullbench.stats.estimates import Estimate, Undefined
 from fullbench.stats.weighted import mean
 
 

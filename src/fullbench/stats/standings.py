@@ -9,9 +9,10 @@ from typing import Literal
 
 import numpy as np
 
+from fullbench.errors import Undefined
+from fullbench.nouns.estimate import Estimate
 from fullbench.stats.arrays import Floats
 from fullbench.stats.battles import Battles
-from fullbench.stats.estimates import Estimate, Undefined
 from fullbench.stats.ratings import Ratings
 from fullbench.stats.shares import wilson
 

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fullbench.errors import Undefined
+from fullbench.nouns.estimate import Estimate
 from fullbench.stats import weighted
 from fullbench.stats.arrays import codes
 from fullbench.stats.bootstrap import bootstrap
-from fullbench.stats.estimates import Estimate, Undefined
 from fullbench.stats.shares import wilson
 
 

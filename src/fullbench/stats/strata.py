@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from fullbench.errors import Undefined
+from fullbench.nouns.estimate import Estimate
 from fullbench.stats.arrays import Numbers, codes, columns
 from fullbench.stats.bootstrap import Labels, Sample, Statistic, replicate
-from fullbench.stats.estimates import Estimate, Undefined
 
 
 def mean_of_groups(

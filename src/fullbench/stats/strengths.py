@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from fullbench.errors import Undefined
 from fullbench.stats.arrays import Bools, Floats, Ints
-from fullbench.stats.estimates import Undefined
 from fullbench.stats.graphs import strong_components
 
 _STEPS = 200

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from fullbench.errors import Undefined
+from fullbench.nouns.estimate import Estimate
 from fullbench.stats.arrays import Floats, Ints, Numbers, column, duels
 from fullbench.stats.battles import Battles
 from fullbench.stats.bootstrap import Labels
-from fullbench.stats.estimates import Estimate, Undefined
 from fullbench.stats.graphs import strong_components
 
 _STEPS = 100

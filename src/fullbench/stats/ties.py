@@ -11,9 +11,9 @@ from typing import Literal
 
 import numpy as np
 
+from fullbench.errors import Undefined
 from fullbench.stats.arrays import Floats, Ints
 from fullbench.stats.battles import Battles
-from fullbench.stats.estimates import Undefined
 
 Ties = Literal["half", "davidson", "rao-kupper"]
 

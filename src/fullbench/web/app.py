@@ -22,14 +22,14 @@ from fullbench.web.accounts import routes as accounts
 from fullbench.web.accounts.secrets import site_key
 from fullbench.web.api import routes as api
 from fullbench.web.database import engine_for, upgrade, writing
-from fullbench.web.public import acting
-from fullbench.web.public import api as results
-from fullbench.web.public import routes as public
-from fullbench.web.public.updater import keeping_up
+from fullbench.web.people import routes as work
+from fullbench.web.results import acting
+from fullbench.web.results import api as results
+from fullbench.web.results import routes as public
+from fullbench.web.results.updater import keeping_up
 from fullbench.web.settings import Settings
 from fullbench.web.shield import Shield
 from fullbench.web.stopping import before_stopping
-from fullbench.web.work import routes as work
 
 
 class Static(StaticFiles):

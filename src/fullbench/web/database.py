@@ -16,7 +16,7 @@ from sqlalchemy import BigInteger, Connection, Engine, Integer, MetaData, create
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, OperationalError, SQLAlchemyError
 
-from fullbench.core.errors import InputError, MissingExtra
+from fullbench.errors import InputError, MissingExtra
 
 if TYPE_CHECKING:
     from alembic.config import Config

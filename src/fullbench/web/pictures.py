@@ -21,10 +21,10 @@ from fastapi.responses import Response
 from sqlalchemy import Connection, insert, or_, select
 from sqlalchemy.exc import IntegrityError
 
-from fullbench.core.errors import InputError, LedgerError
-from fullbench.core.items import SENSITIVE
-from fullbench.core.pictures import Picture, media_type
+from fullbench.errors import InputError, LedgerError
 from fullbench.ledger.pictures import PictureFolder
+from fullbench.nouns.item import SENSITIVE
+from fullbench.nouns.picture import Picture, media_type
 from fullbench.reports.page import shrunk
 from fullbench.web.accounts.tables import uploads, users
 from fullbench.web.accounts.users import User

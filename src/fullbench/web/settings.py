@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from fullbench.core.errors import InputError
+from fullbench.errors import InputError
 
 VARIABLE = "FULLBENCH_WEB"
 """The environment variable by which `fullbench serve` hands the settings to its workers."""

@@ -13,7 +13,7 @@ from sqlalchemy.exc import DataError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from starlette.exceptions import HTTPException
 
-from fullbench.core.errors import UserError
+from fullbench.errors import UserError
 from fullbench.web import guard, pages, shield
 from fullbench.web.words import key
 

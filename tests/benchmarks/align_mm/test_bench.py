@@ -19,10 +19,10 @@ from fullbench.benchmarks.align_mm.quadrants import quadrants
 from fullbench.benchmarks.align_mm.release import case_of
 from fullbench.benchmarks.align_mm.splits import split
 from fullbench.benchmarks.align_mm.tasks import CATEGORIES, TASKS
-from fullbench.core.errors import InputError
+from fullbench.errors import InputError
 from fullbench.reports.charts import chart, svg
 from fullbench.reports.tables import render
-from fullbench.runs import specs
+from fullbench.studies import specs
 from fullbench.testing import check_benchmark
 from tests.cli.test_judge import cli  # noqa: F401
 from tests.making import Talker, png, words

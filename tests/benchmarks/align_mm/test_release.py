@@ -9,7 +9,7 @@ import pytest
 
 from fullbench.benchmarks.align_mm import release
 from fullbench.benchmarks.align_mm.bench import align_mm
-from fullbench.core.errors import InputError
+from fullbench.errors import InputError
 from tests.making import png
 
 ROW = {

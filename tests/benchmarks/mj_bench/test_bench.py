@@ -7,10 +7,10 @@ import pytest
 from fullbench.benchmarks.mj_bench import asking, sources
 from fullbench.benchmarks.mj_bench.bench import genai_bench, mj_bench, mj_bench_scales
 from fullbench.benchmarks.mj_bench.names import CHOSEN, PERSPECTIVES, REJECTED, SCALE_BALLOTS
-from fullbench.core.results import Table
 from fullbench.judges.scorers.classical import measure
 from fullbench.judges.scorers.scorer import CallableScorer, ScorerJudge
 from fullbench.models.offline import OfflineModel
+from fullbench.nouns.table import Table
 from fullbench.testing import check_benchmark
 
 

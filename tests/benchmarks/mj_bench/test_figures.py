@@ -10,12 +10,14 @@ from statistics import fmean, pstdev
 import pytest
 
 from fullbench.benchmarks.mj_bench.bench import mj_bench
-from fullbench.core.ballots import ballot
-from fullbench.core.cases import Case, Verdict
-from fullbench.core.items import Item, Response
-from fullbench.core.pictures import Picture
-from fullbench.core.record import Record
-from fullbench.core.results import Table
+from fullbench.nouns.ballot import ballot
+from fullbench.nouns.case import Case
+from fullbench.nouns.item import Item
+from fullbench.nouns.picture import Picture
+from fullbench.nouns.record import Record
+from fullbench.nouns.response import Response
+from fullbench.nouns.table import Table
+from fullbench.nouns.verdict import Verdict
 
 Rows = list[dict]
 SCALE = ballot("real:0-10")

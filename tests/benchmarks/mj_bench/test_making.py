@@ -22,9 +22,9 @@ from fullbench.benchmarks.mj_bench.making.pictures import (
     verify,
 )
 from fullbench.benchmarks.mj_bench.making.prompts import grid, sanitise
-from fullbench.core.errors import InputError
-from fullbench.core.pictures import Picture
+from fullbench.errors import InputError
 from fullbench.models.offline import OfflineModel
+from fullbench.nouns.picture import Picture
 from fullbench.pixels import veiled
 from tests.judges.scorers.making import texture
 

@@ -9,7 +9,7 @@ import pytest
 from fullbench.benchmarks.mj_bench import genai, reproduction
 from fullbench.benchmarks.mj_bench.cells import cells
 from fullbench.benchmarks.mj_bench.release import Release
-from fullbench.core.errors import InputError
+from fullbench.errors import InputError
 
 FILES = {
     "bias_scores.csv": """\

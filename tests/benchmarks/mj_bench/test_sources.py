@@ -8,11 +8,11 @@ import pytest
 
 from fullbench.benchmarks.mj_bench import sources
 from fullbench.benchmarks.mj_bench.bench import mj_bench
-from fullbench.core.errors import InputError
-from fullbench.core.writers import write_rows
+from fullbench.errors import InputError
+from fullbench.files.writers import write_rows
 from fullbench.judges.scorers.classical import measure
 from fullbench.judges.scorers.scorer import ScorerJudge
-from fullbench.runs.export import export
+from fullbench.studies.export import export
 from tests.judges.scorers.making import encoded, texture
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from fullbench.benchmarks.mj_bench import asking
-from fullbench.core.errors import InputError
+from fullbench.errors import InputError
 from fullbench.ledger.store import Ledger
-from fullbench.runs import specs
+from fullbench.studies import specs
 from tests.benchmarks.mj_bench.test_sources import released
 from tests.cli.test_judge import cli, data, write
 from tests.judges.scorers.making import encoded, texture

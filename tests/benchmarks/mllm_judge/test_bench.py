@@ -14,12 +14,12 @@ from fullbench.benchmarks.mllm_judge.bench import mllm_judge
 from fullbench.benchmarks.mllm_judge.rows import Review
 from fullbench.benchmarks.mllm_judge.sources import SAMPLE
 from fullbench.benchmarks.mllm_judge.tables import family
-from fullbench.core.models import Reply
-from fullbench.core.record import Record
+from fullbench.errors import Undefined
+from fullbench.figures.judging import meet
+from fullbench.figures.probes import LENGTHENS
 from fullbench.judges.prompted import Example
-from fullbench.reports.judging import meet
-from fullbench.reports.probes import LENGTHENS
-from fullbench.stats.estimates import Undefined
+from fullbench.nouns.model import Reply
+from fullbench.nouns.record import Record
 from fullbench.testing import check_benchmark
 from tests.making import Talker, png, words
 

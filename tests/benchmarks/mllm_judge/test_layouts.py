@@ -13,7 +13,7 @@ from fullbench.benchmarks.mllm_judge import layouts
 from fullbench.benchmarks.mllm_judge.layouts import Line, Rulings
 from fullbench.benchmarks.mllm_judge.oddities import Oddities
 from fullbench.benchmarks.mllm_judge.rows import Row, Task
-from fullbench.core.errors import InputError
+from fullbench.errors import InputError
 
 COMMON = {"id": 7, "image_path": "image/7.jpg", "original_dataset": "coco", "instruction": "What is it?"}
 ANSWER = [{"name": name, "answer": f"A {name}."} for name in ("llava", "cogvlm", "gpt4", "gemini")]

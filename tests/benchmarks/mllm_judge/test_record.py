@@ -14,11 +14,11 @@ from fullbench.benchmarks.mllm_judge.cells import cells
 from fullbench.benchmarks.mllm_judge.record import released_items
 from fullbench.benchmarks.mllm_judge.release import THIRD_PARTY, Release
 from fullbench.benchmarks.mllm_judge.rows import marks, trimmed, written
-from fullbench.core.record import Record
-from fullbench.reports.judging import by_tag, meet, order
-from fullbench.runs.export import export
+from fullbench.figures.judging import by_tag, meet, order
+from fullbench.nouns.record import Record
 from fullbench.stats.rankings import edit_distance
-from tests.papers.test_mllm_judge import DATA, needs_data
+from fullbench.studies.export import export
+from tests.reproduce.test_mllm_judge import DATA, needs_data
 
 
 @pytest.fixture(scope="module")

@@ -18,9 +18,9 @@ from fullbench.benchmarks.mllm_judge.cells import cells
 from fullbench.benchmarks.mllm_judge.layouts import Line
 from fullbench.benchmarks.mllm_judge.oddities import Oddities
 from fullbench.benchmarks.mllm_judge.release import FILES, Release
-from fullbench.core.errors import InputError
+from fullbench.errors import InputError
 from tests.making import png
-from tests.papers.test_mllm_judge import DATA, needs_data
+from tests.reproduce.test_mllm_judge import DATA, needs_data
 
 pytestmark = needs_data
 KNOWN = {"GPT-4V/pair/HQ", "GPT-4V/pair/Hard"}

@@ -7,14 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fullbench.benchmarks.court.sample import sample
 from fullbench.benchmarks.upme.asking import correlations
 from fullbench.benchmarks.upme.correlation import ClipMeasure, Correlation, clip, windows
-from fullbench.core.errors import InputError
-from fullbench.core.items import Item, Response
+from fullbench.court.sample import sample
+from fullbench.errors import InputError
 from fullbench.models.tools.colours import colour_shares, colours_named
 from fullbench.models.tools.toolbox import opened
-from fullbench.runs.correlations import correlation
+from fullbench.nouns.item import Item
+from fullbench.nouns.response import Response
+from fullbench.studies.correlations import correlation
 
 KNOWN = sample(7, 14)
 

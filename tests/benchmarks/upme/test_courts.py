@@ -11,11 +11,12 @@ from fullbench.benchmarks.upme import courts
 from fullbench.benchmarks.upme.courts import Setting, court, slots
 from fullbench.benchmarks.upme.methods import ROBUST
 from fullbench.benchmarks.upme.simulation import cheats_table, recovered, tables
-from fullbench.core.ballots import Choice
-from fullbench.core.cases import Case
-from fullbench.core.errors import InputError
-from fullbench.core.items import Item, Response
-from fullbench.judges.simulated import Planted, SimulatedJudge
+from fullbench.court.simulated import Planted, SimulatedJudge
+from fullbench.errors import InputError
+from fullbench.nouns.ballot import Choice
+from fullbench.nouns.case import Case
+from fullbench.nouns.item import Item
+from fullbench.nouns.response import Response
 
 SEEDS = range(200)
 

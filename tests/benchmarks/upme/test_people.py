@@ -10,10 +10,12 @@ from hypothesis import strategies as st
 
 from fullbench.benchmarks.upme.asking import BALLOT, CORRECTNESS, reviews
 from fullbench.benchmarks.upme.people import against_people, duties, settled
-from fullbench.core.cases import Case, Verdict
-from fullbench.core.errors import InputError
-from fullbench.core.items import Item, Response
-from fullbench.core.record import Record
+from fullbench.errors import InputError
+from fullbench.nouns.case import Case
+from fullbench.nouns.item import Item
+from fullbench.nouns.record import Record
+from fullbench.nouns.response import Response
+from fullbench.nouns.verdict import Verdict
 
 
 def cases(images):

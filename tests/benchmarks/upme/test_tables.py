@@ -20,11 +20,13 @@ from fullbench.benchmarks.upme.biases import counted, longer, own_family
 from fullbench.benchmarks.upme.drawn import interval
 from fullbench.benchmarks.upme.reviews import GAMMA, Reviews, true_scores
 from fullbench.benchmarks.upme.tables import tables
-from fullbench.core.cases import Case, Verdict
-from fullbench.core.errors import InputError
-from fullbench.core.items import Item, Response
-from fullbench.core.pictures import Picture
-from fullbench.core.record import Record
+from fullbench.errors import InputError
+from fullbench.nouns.case import Case
+from fullbench.nouns.item import Item
+from fullbench.nouns.picture import Picture
+from fullbench.nouns.record import Record
+from fullbench.nouns.response import Response
+from fullbench.nouns.verdict import Verdict
 from tests.making import png
 
 NAMES = ("ant", "bee", "cat", "dog")

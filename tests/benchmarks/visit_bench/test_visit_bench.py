@@ -13,13 +13,15 @@ import pytest
 from fullbench.benchmarks.visit_bench import asking, people, sources
 from fullbench.benchmarks.visit_bench.bench import visit_bench
 from fullbench.benchmarks.visit_bench.release import Release, read_instances
-from fullbench.core.ballots import Choice
-from fullbench.core.cases import Case, Verdict
-from fullbench.core.errors import InputError
-from fullbench.core.items import Item, Response
-from fullbench.core.record import Record
+from fullbench.errors import InputError
 from fullbench.models.offline import OfflineModel
-from fullbench.runs.recorded import recorded
+from fullbench.nouns.ballot import Choice
+from fullbench.nouns.case import Case
+from fullbench.nouns.item import Item
+from fullbench.nouns.record import Record
+from fullbench.nouns.response import Response
+from fullbench.nouns.verdict import Verdict
+from fullbench.studies.recorded import recorded
 from fullbench.testing import check_benchmark
 
 DATA = Path(__file__).parents[3] / ".." / "shared" / "data" / "visitbench"
@@ -239,8 +241,8 @@ def test_the_layouts_of_both_repositories_and_of_the_hub_are_read(tmp_path: Path
 
 def test_a_seeing_judge_without_images_is_refused(tmp_path: Path):
     from fullbench.ledger.store import Ledger
-    from fullbench.runs import boards
-    from fullbench.runs.engines import Stop
+    from fullbench.studies import boards
+    from fullbench.studies.engines import Stop
 
     asked = boards.Asked("visitbench", released(), (), "mine", None, "offline:echo", "seeing")
     with Ledger(tmp_path / "l") as ledger, pytest.raises(InputError, match="582 of 582 items are described but"):

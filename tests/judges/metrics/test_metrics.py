@@ -11,16 +11,17 @@ from hypothesis import strategies as st
 from nltk.translate.meteor_score import single_meteor_score
 from sacrebleu.metrics import BLEU
 
-from fullbench.core.ballots import Choice, Likert, Score
-from fullbench.core.cases import Case
-from fullbench.core.errors import InputError
-from fullbench.core.items import Item, Response
+from fullbench.errors import InputError
 from fullbench.judges.metrics.cider import Cider
 from fullbench.judges.metrics.embedded import Spelling, bert_score
 from fullbench.judges.metrics.judges import bertscore, bleu, cider, cider_over, meteor, rouge
 from fullbench.judges.metrics.overlap import bleu4, meteor_of, rouge_l
+from fullbench.nouns.ballot import Choice, Likert, Score
+from fullbench.nouns.case import Case
+from fullbench.nouns.item import Item
+from fullbench.nouns.response import Response
 from fullbench.registry import names
-from fullbench.runs.specs import judge
+from fullbench.studies.specs import judge
 
 SENTENCES = st.lists(st.sampled_from(["a", "b", "c", "d", "e", "f", "g", "h"]), min_size=1, max_size=14)
 _BLEU = BLEU(tokenize="none", effective_order=True)

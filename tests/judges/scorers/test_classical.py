@@ -8,7 +8,7 @@ from PIL import Image, ImageEnhance, ImageFilter
 from scipy import ndimage, stats
 
 from fullbench import Real
-from fullbench.core.errors import InputError
+from fullbench.errors import InputError
 from fullbench.judges.scorers.classical import (
     HALF_NOISE,
     HALF_SHARP,
@@ -20,7 +20,7 @@ from fullbench.judges.scorers.classical import (
     noise,
     sharpness,
 )
-from fullbench.runs.specs import judge as judge_of
+from fullbench.studies.specs import judge as judge_of
 from tests.judges.scorers.making import case, picture, texture
 
 

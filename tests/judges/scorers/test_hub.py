@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from fullbench import Choice, Item, Real, Response
-from fullbench.core.cases import panels
-from fullbench.core.errors import InputError
+from fullbench.errors import InputError
 from fullbench.judges.scorers import factories
 from fullbench.judges.scorers.hub import KINDS, AestheticScorer, ContrastScorer, MatchScorer, RewardScorer
 from fullbench.judges.scorers.scorer import Scorer, ScorerJudge
-from fullbench.runs.specs import judge as judge_of
+from fullbench.nouns.case import panels
+from fullbench.studies.specs import judge as judge_of
 from tests.judges.scorers import models
 from tests.judges.scorers.making import case, picture, texture
 

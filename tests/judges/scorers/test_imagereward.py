@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from fullbench.core.errors import InputError
+from fullbench.errors import InputError
 from fullbench.judges.scorers import release
 from fullbench.judges.scorers.hub import AestheticScorer, RewardScorer
-from fullbench.runs.specs import judge as judge_of
+from fullbench.studies.specs import judge as judge_of
 from tests.judges.scorers import models
 from tests.judges.scorers.making import case, picture, texture
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from fullbench import Choice
-from fullbench.core.errors import InputError
-from fullbench.runs.specs import judge as judge_of
+from fullbench.errors import InputError
+from fullbench.studies.specs import judge as judge_of
 from tests.judges.scorers.making import case, picture, texture
 
 pytestmark = pytest.mark.slow

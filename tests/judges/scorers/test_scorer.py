@@ -12,11 +12,11 @@ import pytest
 from PIL import Image
 
 from fullbench import Choice, Item, Likert, Picture, Ranking, Real, Response, Score, Verdict
-from fullbench.core.cases import panels
-from fullbench.core.errors import InputError
-from fullbench.core.models import Judge
+from fullbench.errors import InputError
 from fullbench.judges.scorers.pictures import Unscorable, decode
 from fullbench.judges.scorers.scorer import CallableScorer, ScorerJudge
+from fullbench.nouns.case import panels
+from fullbench.nouns.judge import Judge
 from tests.judges.scorers.making import case, encoded, picture, texture
 
 

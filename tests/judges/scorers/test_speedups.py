@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fullbench import Picture, Real
-from fullbench.core.errors import InputError
+from fullbench.errors import InputError
 from fullbench.judges.scorers import running
 from fullbench.judges.scorers.fused import fuse
 from fullbench.judges.scorers.hub import ContrastScorer

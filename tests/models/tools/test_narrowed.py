@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fullbench.core.hearings import Hearing
 from fullbench.models import rules
+from fullbench.models.fences import Hearing
 from fullbench.models.rules import Query
 from fullbench.models.tools.fit import shown
 from fullbench.models.tools.narrowed import NARROWED

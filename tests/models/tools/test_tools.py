@@ -9,14 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image, ImageDraw, ImageFont
 
-from fullbench.core.errors import InputError, UserError
-from fullbench.core.pictures import Picture
+from fullbench.errors import InputError, UserError
 from fullbench.models.tools import toolbox
 from fullbench.models.tools.notes import LINES, Notes, Thing
 from fullbench.models.tools.objects import Objects
 from fullbench.models.tools.text import Text
 from fullbench.models.tools.toolbox import Toolbox
 from fullbench.models.tools.words import count_of, counted, labels_named, plural
+from fullbench.nouns.picture import Picture
 from tests.offline import PHOTOS, blank, drawn, with_photos, with_tools
 
 

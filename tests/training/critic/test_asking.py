@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fullbench import Case, Item, Response, Score
-from fullbench.core.errors import InputError
+from fullbench.errors import InputError
 from fullbench.training.critic.asking import Asking
 from tests.making import Talker, words
 

@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 
 from fullbench import Case, Choice, Item, Real, Response, Score
 from fullbench.cli.app import app
-from fullbench.core.errors import InputError
-from fullbench.runs.specs import judge as judge_of
+from fullbench.errors import InputError
+from fullbench.studies.specs import judge as judge_of
 from fullbench.training.critic import light
 from fullbench.training.critic.asking import Asking
 from fullbench.training.critic.scored import Scored

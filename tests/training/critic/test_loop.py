@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from fullbench import Case, Item, Response, Score
-from fullbench.core.errors import InputError
+from fullbench.errors import InputError
 from fullbench.models.local import TransformersModel, tokenize
-from fullbench.runs.specs import judge as judge_of
+from fullbench.studies.specs import judge as judge_of
 from fullbench.training.critic.asking import Asking
 from fullbench.training.critic.encoding import Encoder, encode, micro_batches
 from fullbench.training.critic.loop import Loop

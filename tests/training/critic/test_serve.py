@@ -15,7 +15,7 @@ import pytest
 
 from fullbench import Case, Item, Response, Score
 from fullbench.models.local import TransformersModel
-from fullbench.runs.specs import judge as judge_of
+from fullbench.studies.specs import judge as judge_of
 from fullbench.training.critic.asking import Asking
 from fullbench.training.critic.folder import Critic
 from tests.training.critic import tiny
@@ -96,7 +96,7 @@ def test_a_request_that_does_not_do_is_refused_with_a_reason(served, body, told)
 
 
 def test_a_critic_without_words_is_not_served(tmp_path):
-    from fullbench.core.errors import InputError
+    from fullbench.errors import InputError
     from fullbench.training.critic.serve import model_in
 
     Critic("light", ASKING, 200, 12, 3.0, 1.0).write(tmp_path)

@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import delete, select, update
 from sqlalchemy.exc import DBAPIError
 
-from fullbench.core.errors import InputError
+from fullbench.errors import InputError
 from fullbench.web.accounts import audit, invitations, limits, passwords, sessions, tables, users
 from fullbench.web.database import reading, writing
 from fullbench.web.guard import SESSION

@@ -4,7 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from fullbench.core.errors import InputError
+from fullbench.errors import InputError
 from fullbench.web.accounts import invitations, limits, users
 from fullbench.web.database import engine_for, reading, upgrade, writing
 from tests.web.conftest import PASSWORD, add_person

@@ -13,10 +13,10 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from fullbench.web.public import catalogue
+from fullbench.web.results import catalogue
 from fullbench.web.settings import Settings
 from tests.web.api.test_api import Script
-from tests.web.public import making
+from tests.web.results import making
 
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
 FEW = bounded(

@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from functools import partial
 
 from fullbench.benchmarks.align_mm.release import BALLOT
-from fullbench.core.ballots import Score, ballot
-from fullbench.core.errors import InputError
-from fullbench.core.record import Pairing, Record
-from fullbench.core.results import Cell, Table
-from fullbench.reports.cells import Gaps
-from fullbench.reports.judging import PEOPLE, meet
+from fullbench.errors import InputError
+from fullbench.figures.gaps import Gaps
+from fullbench.figures.judging import PEOPLE, meet
+from fullbench.nouns.ballot import Score, ballot
+from fullbench.nouns.estimate import Estimate
+from fullbench.nouns.record import Pairing, Record
+from fullbench.nouns.table import Cell, Table
 from fullbench.stats import agreement as agree
 from fullbench.stats import weighted
 from fullbench.stats.bootstrap import Statistic
 from fullbench.stats.comparison import paired_difference
-from fullbench.stats.estimates import Estimate
 
 Bands = Sequence[tuple[float, float]]
 

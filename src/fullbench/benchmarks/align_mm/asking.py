@@ -10,13 +10,13 @@ from typing import Any, get_args
 
 from fullbench import registry
 from fullbench.benchmarks.align_mm.tasks import TASKS
-from fullbench.core.ballots import Language
-from fullbench.core.errors import InputError
-from fullbench.core.items import Part, Turn
-from fullbench.core.models import Model, Prompt, Reply
-from fullbench.core.pictures import Picture
+from fullbench.errors import InputError
 from fullbench.judges.prompted import SLOTS, PromptedJudge, read_template
 from fullbench.judges.templates import Template
+from fullbench.nouns.ballot import Language
+from fullbench.nouns.item import Part, Turn
+from fullbench.nouns.model import Model, Prompt, Reply
+from fullbench.nouns.picture import Picture
 from fullbench.registry import Spec
 
 _OTHER = {

@@ -6,15 +6,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fullbench.core.ballots import Score
-from fullbench.core.cases import Case, panels
-from fullbench.core.items import Item, Response
+from fullbench.nouns.ballot import Score
+from fullbench.nouns.case import Case, panels
+from fullbench.nouns.item import Item
+from fullbench.nouns.response import Response
 
 if TYPE_CHECKING:
-    from fullbench.core.models import Judge, Model
-    from fullbench.core.record import Record
-    from fullbench.core.reproduced import Brought, Reproduction
-    from fullbench.core.results import Table
+    from fullbench.nouns.judge import Judge
+    from fullbench.nouns.model import Model
+    from fullbench.nouns.record import Record
+    from fullbench.nouns.reproduction import Brought, Reproduction
+    from fullbench.nouns.table import Table
 
 
 class AlignMM:

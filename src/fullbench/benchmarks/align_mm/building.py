@@ -16,14 +16,15 @@ from pathlib import Path
 from typing import Any, Literal
 
 from fullbench.benchmarks.align_mm.lengths import language_of
-from fullbench.core.ballots import Language
-from fullbench.core.errors import InputError
-from fullbench.core.fields import Fields
-from fullbench.core.items import Item, Response, Turn
-from fullbench.core.readers import read_rows
-from fullbench.core.results import Cell, Table
-from fullbench.core.writers import Columns
+from fullbench.errors import InputError
+from fullbench.files.fields import Fields
+from fullbench.files.readers import read_rows
+from fullbench.files.writers import Columns
 from fullbench.judges.templates import Template
+from fullbench.nouns.ballot import Language
+from fullbench.nouns.item import Item, Turn
+from fullbench.nouns.response import Response
+from fullbench.nouns.table import Cell, Table
 
 REWRITES = 5
 Reason = Literal["factual error", "does not follow", "incomplete", "common-sense mistake"]

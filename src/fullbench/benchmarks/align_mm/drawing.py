@@ -7,7 +7,7 @@ from functools import cache
 from io import BytesIO
 from typing import TYPE_CHECKING
 
-from fullbench.core.pictures import Picture
+from fullbench.nouns.picture import Picture
 
 if TYPE_CHECKING:
     from PIL.ImageDraw import ImageDraw

@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
-from fullbench.core.items import Item, Response
-from fullbench.core.results import Cell, Table
+from fullbench.nouns.item import Item
+from fullbench.nouns.response import Response
+from fullbench.nouns.table import Cell, Table
 
 Language = Literal["zh", "en"]
 UNITS: Mapping[Language, str] = {"zh": "characters", "en": "words"}

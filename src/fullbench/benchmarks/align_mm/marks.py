@@ -9,11 +9,12 @@ from statistics import fmean
 
 from fullbench.benchmarks.align_mm.release import BALLOT, seed_of
 from fullbench.benchmarks.align_mm.tasks import CATEGORIES, TASKS, Category
-from fullbench.core.cases import Verdict
-from fullbench.core.record import Record
+from fullbench.errors import Undefined
+from fullbench.nouns.estimate import Estimate
+from fullbench.nouns.record import Record
+from fullbench.nouns.verdict import Verdict
 from fullbench.stats.alignment import Alignment, OneVariant, alignment
 from fullbench.stats.bootstrap import bootstrap
-from fullbench.stats.estimates import Estimate, Undefined
 from fullbench.stats.strata import mean_of_groups
 from fullbench.stats.weighted import mean
 

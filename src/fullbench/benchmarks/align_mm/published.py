@@ -11,9 +11,9 @@ from statistics import fmean
 
 from fullbench.benchmarks.align_mm.release import place
 from fullbench.benchmarks.align_mm.tasks import CATEGORIES, TASKS
-from fullbench.core.errors import InputError
-from fullbench.core.fields import Fields
-from fullbench.core.readers import read_rows
+from fullbench.errors import InputError
+from fullbench.files.fields import Fields
+from fullbench.files.readers import read_rows
 
 
 @dataclass(frozen=True)

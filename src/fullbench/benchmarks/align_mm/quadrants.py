@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from statistics import median
 from typing import Literal
 
-from fullbench.core.results import Cell, EstimateLike, Table
-from fullbench.reports.cells import sort_value
+from fullbench.nouns.table import Cell, EstimateLike, Table, sort_value
 
 Quadrant = Literal["Robust Convergence", "Component-Centric", "Alignment-Driven", "Baseline Limited"]
 Row = tuple[str, Cell, Cell]

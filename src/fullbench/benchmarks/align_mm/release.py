@@ -10,14 +10,17 @@ from functools import cache
 from pathlib import Path
 
 from fullbench.benchmarks.align_mm.tasks import MISSPELT, Task, task_of
-from fullbench.core.ballots import Score
-from fullbench.core.cases import Case, Fault, Verdict
-from fullbench.core.errors import InputError
-from fullbench.core.fields import Fields
-from fullbench.core.items import Item, Response, Role, Turn, digest
-from fullbench.core.pictures import Picture
-from fullbench.core.readers import read_rows
-from fullbench.core.results import Cell, Table
+from fullbench.errors import InputError
+from fullbench.files.fields import Fields
+from fullbench.files.readers import read_rows
+from fullbench.nouns.ballot import Score
+from fullbench.nouns.case import Case
+from fullbench.nouns.digests import digest
+from fullbench.nouns.item import Item, Role, Turn
+from fullbench.nouns.picture import Picture
+from fullbench.nouns.response import Response
+from fullbench.nouns.table import Cell, Table
+from fullbench.nouns.verdict import Fault, Verdict
 
 BALLOT = Score(1, 10)
 CRITIC = "CritiqueVLM"

@@ -12,8 +12,8 @@ from fullbench.benchmarks.align_mm.published import Standing
 from fullbench.benchmarks.align_mm.quadrants import quadrants
 from fullbench.benchmarks.align_mm.release import Question
 from fullbench.benchmarks.align_mm.tasks import CATEGORIES, TASKS
-from fullbench.core.reproduced import Reproduced, Reproduction
-from fullbench.core.results import Cell, Table
+from fullbench.nouns.reproduction import Reproduced, Reproduction
+from fullbench.nouns.table import Cell, Table
 
 
 def reproduce(data: Path) -> Reproduction:

@@ -11,12 +11,13 @@ from fullbench.benchmarks.align_mm.drawing import picture
 from fullbench.benchmarks.align_mm.release import case_of
 from fullbench.benchmarks.align_mm.splits import split
 from fullbench.benchmarks.align_mm.tasks import task_of
-from fullbench.core.cases import Verdict
-from fullbench.core.items import Item, Response, Turn
-from fullbench.core.readers import read_rows
-from fullbench.core.record import Record
+from fullbench.figures.judging import PEOPLE
+from fullbench.files.readers import read_rows
 from fullbench.judges.rules import ChanceJudge, LengthJudge, ReferenceJudge
-from fullbench.reports.judging import PEOPLE
+from fullbench.nouns.item import Item, Turn
+from fullbench.nouns.record import Record
+from fullbench.nouns.response import Response
+from fullbench.nouns.verdict import Verdict
 
 SEEDS = Path(__file__).parent / "sample" / "seeds.jsonl"
 CONTESTANTS: Mapping[str, Sequence[str]] = {

@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from fullbench.benchmarks.align_mm import release
-from fullbench.core.cases import Verdict
-from fullbench.core.files import own_items, read_items, read_responses, read_verdicts
-from fullbench.core.items import Item
-from fullbench.core.record import Record
-from fullbench.core.reproduced import Brought
+from fullbench.files.nouns import own_items, read_items, read_responses, read_verdicts
+from fullbench.nouns.item import Item
+from fullbench.nouns.record import Record
+from fullbench.nouns.reproduction import Brought
+from fullbench.nouns.verdict import Verdict
 
 
 def items(source: Path | None = None) -> Iterable[Item]:

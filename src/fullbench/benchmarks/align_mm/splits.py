@@ -7,8 +7,10 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
 from fullbench.benchmarks.align_mm.release import seed_of
-from fullbench.core.errors import InputError
-from fullbench.core.items import Item, Response, digest
+from fullbench.errors import InputError
+from fullbench.nouns.digests import digest
+from fullbench.nouns.item import Item
+from fullbench.nouns.response import Response
 
 INTERNAL = 0.1
 """The share of each category that is held back."""

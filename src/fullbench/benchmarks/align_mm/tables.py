@@ -12,12 +12,12 @@ from fullbench.benchmarks.align_mm.lengths import distributions, lengths
 from fullbench.benchmarks.align_mm.marks import Marks, by_task, marks
 from fullbench.benchmarks.align_mm.quadrants import quadrants
 from fullbench.benchmarks.align_mm.tasks import CATEGORIES, TASKS
-from fullbench.core.record import Record
-from fullbench.core.results import Cell, Table
-from fullbench.reports import repeats, standard
-from fullbench.reports.cells import Gaps, sort_value
-from fullbench.reports.judging import PEOPLE
-from fullbench.stats.estimates import Estimate
+from fullbench.figures import repeats, standard
+from fullbench.figures.gaps import Gaps
+from fullbench.figures.judging import PEOPLE
+from fullbench.nouns.estimate import Estimate
+from fullbench.nouns.record import Record
+from fullbench.nouns.table import Cell, Table, sort_value
 
 _DRAWN = 6
 """How many contestants a radar chart bears."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from fullbench.core.errors import InputError
+from fullbench.errors import InputError
 
 Category = Literal["Perception & Understanding", "Reasoning & Analysis", "Dialogue Context"]
 CATEGORIES: Mapping[Category, str] = {

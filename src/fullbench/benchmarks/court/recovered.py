@@ -6,12 +6,13 @@ import math
 from collections.abc import Callable, Iterator
 from typing import NamedTuple, TypeVar
 
-from fullbench.benchmarks.court.bench import FAVOURITE
-from fullbench.core.record import Record
+from fullbench.court.judges import FAVOURITE
+from fullbench.court.simulated import USUAL_LENGTH, SimulatedJudge
+from fullbench.errors import Undefined
 from fullbench.judges.rules import length_of
-from fullbench.judges.simulated import USUAL_LENGTH, SimulatedJudge
+from fullbench.nouns.estimate import Estimate
+from fullbench.nouns.record import Record
 from fullbench.stats.bias import latent_marks, position_bias
-from fullbench.stats.estimates import Estimate, Undefined
 from fullbench.stats.shares import wilson
 
 TRUTH = "truth"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 
-from fullbench.benchmarks.court.bench import FAVOURITE, simulated
 from fullbench.benchmarks.court.recovered import (
     PAIRS,
     RANKINGS,
@@ -20,14 +19,15 @@ from fullbench.benchmarks.court.recovered import (
     tried,
     true_marks,
 )
-from fullbench.core.cases import FAULTS, Verdict
-from fullbench.core.record import Record
-from fullbench.core.results import Cell, Table
-from fullbench.judges.simulated import SimulatedJudge
-from fullbench.reports.standard import leaderboard
+from fullbench.court.judges import FAVOURITE, simulated
+from fullbench.court.simulated import SimulatedJudge
+from fullbench.figures.standard import leaderboard
+from fullbench.nouns.estimate import Estimate
+from fullbench.nouns.record import Record
+from fullbench.nouns.table import Cell, Table
+from fullbench.nouns.verdict import FAULTS, Verdict
 from fullbench.stats.agreement import pearson
 from fullbench.stats.bias import clustered_mean, swap_flips
-from fullbench.stats.estimates import Estimate
 from fullbench.stats.shares import wilson
 
 Rows = Iterable[tuple[float, str]]

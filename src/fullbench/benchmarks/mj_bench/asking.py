@@ -7,9 +7,9 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from fullbench.core.models import Model
 from fullbench.judges.prompted import SLOTS, PromptedJudge
 from fullbench.judges.templates import Template
+from fullbench.nouns.model import Model
 
 CRITERIA = {
     "alignment": "how far the picture shows what the prompt asks for: the things named, their attributes and number, "

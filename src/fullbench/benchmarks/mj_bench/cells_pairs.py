@@ -12,9 +12,9 @@ from collections.abc import Iterator, Sequence
 from fullbench.benchmarks.mj_bench.making_cells import share_cell
 from fullbench.benchmarks.mj_bench.names import BLUR, DISTORTION, SCORE_MODELS
 from fullbench.benchmarks.mj_bench.release import Pair, Release, Vote
-from fullbench.core.reproduced import Reproduced
+from fullbench.errors import Undefined
+from fullbench.nouns.reproduction import Reproduced
 from fullbench.stats.arrays import Floats
-from fullbench.stats.estimates import Undefined
 from fullbench.stats.preference import normalised_pairs, outcomes
 
 MARGIN = 0.05

@@ -17,12 +17,12 @@ from statistics import fmean
 import numpy as np
 
 from fullbench.benchmarks.mj_bench.names import AXES, SHORT
-from fullbench.core.cases import Verdict
-from fullbench.core.record import Record
-from fullbench.core.results import Cell, Table
-from fullbench.reports.cells import Gaps
+from fullbench.errors import Undefined
+from fullbench.figures.gaps import Gaps
+from fullbench.nouns.record import Record
+from fullbench.nouns.table import Cell, Table
+from fullbench.nouns.verdict import Verdict
 from fullbench.stats.arrays import Floats
-from fullbench.stats.estimates import Undefined
 from fullbench.stats.fairness import Evenness, Grouped, by_group, counts_by, dispersion_score, gini_equality, near_pairs
 from fullbench.stats.preference import min_max
 

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 from fullbench.benchmarks.mj_bench.names import AXES, LIKERT
 from fullbench.benchmarks.mj_bench.sheets import found, number, one_of, rows
-from fullbench.core.ballots import Likert
-from fullbench.core.errors import InputError
+from fullbench.errors import InputError
+from fullbench.nouns.ballot import Likert
 
 Scores = tuple[float | None, ...]
 _MODES = ("single", "multi", "single_old_prompt")

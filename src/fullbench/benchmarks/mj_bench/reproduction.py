@@ -10,8 +10,8 @@ from fullbench.benchmarks.mj_bench.cells import cells
 from fullbench.benchmarks.mj_bench.cells_pairs import implied
 from fullbench.benchmarks.mj_bench.names import CLOSED
 from fullbench.benchmarks.mj_bench.release import Release
-from fullbench.core.reproduced import Reproduction
-from fullbench.core.results import Cell, Table
+from fullbench.nouns.reproduction import Reproduction
+from fullbench.nouns.table import Cell, Table
 from fullbench.stats.fairness import by_group, near_pairs
 
 _WELL_FORMED = ("0", "1", "tie")

@@ -17,7 +17,8 @@ from fullbench.benchmarks.mj_bench.making.masks import Region, distort
 from fullbench.benchmarks.mj_bench.making.pairs import Asked, pair, people
 from fullbench.benchmarks.mj_bench.making.pictures import encoded
 from fullbench.benchmarks.mj_bench.making.prompts import grid
-from fullbench.core.items import Item, Response
+from fullbench.nouns.item import Item
+from fullbench.nouns.response import Response
 
 if TYPE_CHECKING:
     from PIL.Image import Image

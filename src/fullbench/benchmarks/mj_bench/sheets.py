@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from fullbench.core.errors import InputError
-from fullbench.core.files import read_rows
+from fullbench.errors import InputError
+from fullbench.files.nouns import read_rows
 
 
 def rows(folder: Path, name: str, columns: Sequence[str]) -> Iterator[tuple[int, dict[str, Any]]]:

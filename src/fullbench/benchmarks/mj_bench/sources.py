@@ -18,16 +18,17 @@ from typing import Any
 from fullbench.benchmarks.mj_bench.making.pairs import labels
 from fullbench.benchmarks.mj_bench.names import CHOSEN, PERSPECTIVES, REJECTED
 from fullbench.benchmarks.mj_bench.sample import sample
-from fullbench.core.cases import Verdict
-from fullbench.core.errors import InputError
-from fullbench.core.files import read_items, read_responses, read_rows, read_verdicts
-from fullbench.core.items import SENSITIVE, Item, Response
-from fullbench.core.pictures import UNKNOWN, Picture
-from fullbench.core.record import Record
-from fullbench.core.reproduced import Brought
-from fullbench.core.results import Cell, Table
+from fullbench.errors import InputError
+from fullbench.files.nouns import read_items, read_responses, read_rows, read_verdicts
 from fullbench.judges.scorers.classical import MEASURES, measure
 from fullbench.judges.scorers.scorer import ScorerJudge
+from fullbench.nouns.item import SENSITIVE, Item
+from fullbench.nouns.picture import UNKNOWN, Picture
+from fullbench.nouns.record import Record
+from fullbench.nouns.reproduction import Brought
+from fullbench.nouns.response import Response
+from fullbench.nouns.table import Cell, Table
+from fullbench.nouns.verdict import Verdict
 
 _PROMPT = ("caption", "prompt", "info")
 _SHARD = re.compile(r"-\d+-of-\d+$")

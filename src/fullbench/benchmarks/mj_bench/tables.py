@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from fullbench.benchmarks.mj_bench import evenness, preferences
-from fullbench.core.record import Record
-from fullbench.core.results import Table
-from fullbench.reports import standard
+from fullbench.figures import standard
+from fullbench.nouns.record import Record
+from fullbench.nouns.table import Table
 
 
 def tables(record: Record) -> list[Table]:

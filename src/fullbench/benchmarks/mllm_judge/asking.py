@@ -8,11 +8,12 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from fullbench.core.items import Item, Response
-from fullbench.core.models import Model, Prompt
+from fullbench.figures.probes import LENGTHENS
 from fullbench.judges.prompted import SLOTS, PromptedJudge
 from fullbench.judges.templates import Template
-from fullbench.reports.probes import LENGTHENS
+from fullbench.nouns.item import Item
+from fullbench.nouns.model import Model, Prompt
+from fullbench.nouns.response import Response
 
 TRIALS = 6
 """How often the paper hears every case to see whether a judge is steady."""

@@ -23,8 +23,8 @@ from fullbench.benchmarks.mllm_judge.layouts import read_ruling
 from fullbench.benchmarks.mllm_judge.published import printed, table9
 from fullbench.benchmarks.mllm_judge.release import HQ, THIRD_PARTY, Release
 from fullbench.benchmarks.mllm_judge.rows import PEOPLE, Row, Task, marks, trimmed
-from fullbench.core.reproduced import Reproduced
-from fullbench.stats.estimates import Estimate
+from fullbench.nouns.estimate import Estimate
+from fullbench.nouns.reproduction import Reproduced
 from fullbench.stats.rankings import edit_distance
 
 REVIEWED = ("GPT-4V", "Gemini")

@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from fullbench.errors import Undefined
+from fullbench.nouns.estimate import Estimate
 from fullbench.stats import agreement as agree
 from fullbench.stats import weighted
 from fullbench.stats.bootstrap import Statistic
-from fullbench.stats.estimates import Estimate, Undefined
 from fullbench.stats.rankings import edit_distance, mean_edit_distance
 from fullbench.stats.shares import wilson
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from fullbench.core.results import Cell, Table
+from fullbench.nouns.table import Cell, Table
 
 
 class Oddities:

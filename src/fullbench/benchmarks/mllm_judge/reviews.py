@@ -10,14 +10,17 @@ from collections.abc import Callable, Iterator, Sequence
 from statistics import fmean
 
 from fullbench.benchmarks.mllm_judge.rows import PEOPLE, Review
-from fullbench.core.ballots import Likert, Score
-from fullbench.core.cases import Case, Verdict
-from fullbench.core.items import Item, digest
-from fullbench.core.record import Record
-from fullbench.core.results import Cell, Table
-from fullbench.reports.subsets import HALLUCINATES
+from fullbench.errors import Undefined
+from fullbench.figures.subsets import HALLUCINATES
+from fullbench.nouns.ballot import Likert, Score
+from fullbench.nouns.case import Case
+from fullbench.nouns.digests import digest
+from fullbench.nouns.estimate import Estimate
+from fullbench.nouns.item import Item
+from fullbench.nouns.record import Record
+from fullbench.nouns.table import Cell, Table
+from fullbench.nouns.verdict import Verdict
 from fullbench.stats.bootstrap import bootstrap
-from fullbench.stats.estimates import Estimate, Undefined
 from fullbench.stats.shares import wilson
 from fullbench.stats.weighted import mean
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from fullbench.core.ballots import LETTERS, Ballot, Choice, Ranking, Score
+from fullbench.nouns.ballot import LETTERS, Ballot, Choice, Ranking, Score
 
 Task = Literal["score", "pair", "batch"]
 PEOPLE = "human"

@@ -7,12 +7,12 @@ from pathlib import Path
 
 from fullbench.benchmarks.mllm_judge.record import released_items
 from fullbench.benchmarks.mllm_judge.release import Release
-from fullbench.core.cases import Verdict
-from fullbench.core.files import own_items, read_items, read_responses, read_verdicts
-from fullbench.core.items import Item
-from fullbench.core.record import Record
-from fullbench.core.reproduced import Brought
+from fullbench.files.nouns import own_items, read_items, read_responses, read_verdicts
 from fullbench.judges.rules import ChanceJudge, LengthJudge, ReferenceJudge
+from fullbench.nouns.item import Item
+from fullbench.nouns.record import Record
+from fullbench.nouns.reproduction import Brought
+from fullbench.nouns.verdict import Verdict
 
 SAMPLE = Path(__file__).parent / "sample"
 

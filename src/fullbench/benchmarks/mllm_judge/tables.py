@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from fullbench.benchmarks.mllm_judge import reviews
-from fullbench.core.record import Record
-from fullbench.core.results import Table
-from fullbench.reports import judging, probes, repeats, standard
-from fullbench.reports.judging import PEOPLE
+from fullbench.figures import judging, probes, repeats, standard
+from fullbench.figures.judging import PEOPLE
+from fullbench.nouns.record import Record
+from fullbench.nouns.table import Table
 
 TAGS = ("dataset", "abilities")
 FAMILIES = {

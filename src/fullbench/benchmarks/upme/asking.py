@@ -10,10 +10,11 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
-from fullbench.core.ballots import Choice, Real
-from fullbench.core.cases import Case, Orders, panels
-from fullbench.core.items import Item, Response, Turn
-from fullbench.core.pictures import Picture
+from fullbench.nouns.ballot import Choice, Real
+from fullbench.nouns.case import Case, Orders, panels
+from fullbench.nouns.item import Item, Turn
+from fullbench.nouns.picture import Picture
+from fullbench.nouns.response import Response
 
 WRITE = (
     "You will examine how well others understand this picture. Write one question that can only be answered by looking "

@@ -7,13 +7,14 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fullbench.core.cases import Case
-from fullbench.core.items import Item, Response
+from fullbench.nouns.case import Case
+from fullbench.nouns.item import Item
+from fullbench.nouns.response import Response
 
 if TYPE_CHECKING:
-    from fullbench.core.record import Record
-    from fullbench.core.reproduced import Brought, Reproduction
-    from fullbench.core.results import Table
+    from fullbench.nouns.record import Record
+    from fullbench.nouns.reproduction import Brought, Reproduction
+    from fullbench.nouns.table import Table
 
 
 class Upme:
@@ -29,7 +30,7 @@ class Upme:
 
     def items(self, source: Path | None = None) -> Iterable[Item]:
         """Questions of a file (tags `image` and `reviewer` on each), or those that the court's contestants wrote."""
-        from fullbench.core.files import read_items
+        from fullbench.files.nouns import read_items
 
         if source is not None:
             return read_items(source)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from fullbench.benchmarks.upme.design import family_of
 from fullbench.benchmarks.upme.reviews import TRUTHS
-from fullbench.core.cases import Verdict
-from fullbench.core.record import Record
 from fullbench.judges.rules import length_of
+from fullbench.nouns.record import Record
+from fullbench.nouns.verdict import Verdict
 from fullbench.stats.association import Association, association
 
 Chosen = Callable[[Verdict, int], bool | None]

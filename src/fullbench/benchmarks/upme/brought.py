@@ -9,13 +9,14 @@ from fullbench.benchmarks.upme import asking, pico, prd
 from fullbench.benchmarks.upme.asking import BALLOT
 from fullbench.benchmarks.upme.rows import rows_of
 from fullbench.benchmarks.upme.sample import IMAGES, SEED, contestants, sample
-from fullbench.core.cases import Verdict
-from fullbench.core.errors import InputError
-from fullbench.core.items import Response, digest
-from fullbench.core.models import Prompt
-from fullbench.core.record import Record
-from fullbench.core.reproduced import Brought
+from fullbench.errors import InputError
 from fullbench.judges.prompted import PromptedJudge
+from fullbench.nouns.digests import digest
+from fullbench.nouns.model import Prompt
+from fullbench.nouns.record import Record
+from fullbench.nouns.reproduction import Brought
+from fullbench.nouns.response import Response
+from fullbench.nouns.verdict import Verdict
 
 
 def bring(released: str, source: Path | None) -> Brought:
@@ -31,8 +32,8 @@ def bring(released: str, source: Path | None) -> Brought:
 
 def reviewed_sample() -> Record:
     """The sample's questions answered and reviewed by the court's contestants, and the truth about the answers."""
-    from fullbench.benchmarks.court.sample import sample as court
-    from fullbench.benchmarks.court.truth import PictureTruth
+    from fullbench.court.sample import sample as court
+    from fullbench.court.truth import PictureTruth
 
     items = sample()
     responses: list[Response] = []

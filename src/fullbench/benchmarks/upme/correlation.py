@@ -4,7 +4,7 @@ CLIP reads a window of so many tokens. A longer answer is cut into five windows 
 evenly between its first token and the last one that leaves room, and its cosine is the mean over them: what is beside
 the point costs, however long the rest is.
 
-Where no CLIP can be had, tools that look at pictures bring a measure of their own: see `runs.correlations`.
+Where no CLIP can be had, tools that look at pictures bring a measure of their own: see `studies.correlations`.
 """
 
 from __future__ import annotations
@@ -16,10 +16,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from fullbench.core.cases import Case, Verdict
-from fullbench.core.errors import InputError, MissingExtra
-from fullbench.core.items import digest
-from fullbench.core.pictures import Picture
+from fullbench.errors import InputError, MissingExtra
+from fullbench.nouns.case import Case
+from fullbench.nouns.digests import digest
+from fullbench.nouns.picture import Picture
+from fullbench.nouns.verdict import Verdict
 
 if TYPE_CHECKING:
     from fullbench.stats.arrays import Floats

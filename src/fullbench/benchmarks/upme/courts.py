@@ -1,6 +1,6 @@
 """Simulated peer reviews, many at a time: contestants of known skill who judge as well, or as badly, as was planted.
 
-One review follows the formula of `judges.simulated`, for all rows at once: what a reviewer feels for an answer is its
+One review follows the formula of `court.simulated`, for all rows at once: what a reviewer feels for an answer is its
 quality as far as the reviewer sees it, plus its length as far as the reviewer likes length, plus noise; answers within
 half a mark tie. So the two are one court at two speeds, and a test holds them together.
 """
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from fullbench.benchmarks.upme.asking import CORRECTNESS, CORRELATION, VISUAL
 from fullbench.benchmarks.upme.reviews import Reviews
-from fullbench.core.errors import InputError
+from fullbench.errors import InputError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from fullbench.stats.arrays import Floats, Ints
 
 TIE = 0.5
-"""Felt marks that lie this close tie, as in `judges.simulated`."""
+"""Felt marks that lie this close tie, as in `court.simulated`."""
 LAZINESS = 0.8
 """The share of rulings in which a lazy reviewer ties without looking."""
 

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from fullbench.core.cases import Case
-from fullbench.core.errors import InputError
+from fullbench.errors import InputError
+from fullbench.nouns.case import Case
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from fullbench.benchmarks.upme.methods import consensus, in_order, nearness
 from fullbench.benchmarks.upme.reviews import Gamma, Reviews
-from fullbench.core.results import Cell, Table
-from fullbench.stats.estimates import Estimate, Undefined
+from fullbench.errors import Undefined
+from fullbench.nouns.estimate import Estimate
+from fullbench.nouns.table import Cell, Table
 
 if TYPE_CHECKING:
     from fullbench.stats.arrays import Floats

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from fullbench.benchmarks.upme.reviews import GAMMA, Gamma, Reviews
+from fullbench.errors import Undefined
 from fullbench.stats import peers as learning
-from fullbench.stats.estimates import Undefined
 from fullbench.stats.orders import permutation_entropy, true_ranks
 from fullbench.stats.peers import Consensus, Peers
 from fullbench.stats.votes import majority_vote, rating_vote

@@ -18,10 +18,11 @@ from dataclasses import dataclass
 from typing import Literal, TypeVar
 
 from fullbench.benchmarks.upme.asking import CORRECTNESS, VISUAL
-from fullbench.core.cases import Case, Verdict
-from fullbench.core.errors import InputError
-from fullbench.core.record import Record
-from fullbench.core.results import Cell, Table
+from fullbench.errors import InputError
+from fullbench.nouns.case import Case
+from fullbench.nouns.record import Record
+from fullbench.nouns.table import Cell, Table
+from fullbench.nouns.verdict import Verdict
 from fullbench.stats.shares import wilson
 
 Task = Literal["choose", "agree"]

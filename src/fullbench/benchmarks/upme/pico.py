@@ -10,8 +10,8 @@ from pathlib import Path
 from statistics import fmean
 
 from fullbench.benchmarks.upme.rows import rows_of
-from fullbench.core.errors import InputError
-from fullbench.core.reproduced import Reproduced, Reproduction
+from fullbench.errors import InputError
+from fullbench.nouns.reproduction import Reproduced, Reproduction
 
 MODES = ("Uniform", "Order", "Reversed", "Peer_review")
 ORDER = 3

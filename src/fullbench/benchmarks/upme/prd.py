@@ -10,7 +10,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 from fullbench.benchmarks.upme.rows import rows_of
-from fullbench.core.reproduced import Reproduced, Reproduction
+from fullbench.nouns.reproduction import Reproduced, Reproduction
 
 if TYPE_CHECKING:
     from fullbench.stats.arrays import Floats

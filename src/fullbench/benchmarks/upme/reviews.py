@@ -9,8 +9,8 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 from fullbench.benchmarks.upme.asking import CORRECTNESS, CORRELATION, VISUAL
-from fullbench.core.errors import InputError
-from fullbench.core.record import Record
+from fullbench.errors import InputError
+from fullbench.nouns.record import Record
 
 if TYPE_CHECKING:
     from fullbench.stats.arrays import Bools, Floats, Ints

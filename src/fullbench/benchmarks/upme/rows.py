@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fullbench.core.errors import InputError
-from fullbench.core.readers import read_rows
+from fullbench.errors import InputError
+from fullbench.files.readers import read_rows
 
 
 @dataclass(frozen=True, slots=True)

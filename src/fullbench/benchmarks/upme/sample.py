@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from fullbench.benchmarks.upme.asking import questions, writing
-from fullbench.core.items import Item, Response
-from fullbench.core.models import Model, Prompt
-from fullbench.core.pictures import Picture
+from fullbench.nouns.item import Item
+from fullbench.nouns.model import Model, Prompt
+from fullbench.nouns.picture import Picture
+from fullbench.nouns.response import Response
 
 SEED = 7
 IMAGES = 4
@@ -13,14 +14,14 @@ IMAGES = 4
 
 def pictures(seed: int = SEED, images: int = IMAGES) -> dict[str, Picture]:
     """Pictures with known truth, by name."""
-    from fullbench.benchmarks.court.sample import sample as court
+    from fullbench.court.sample import sample as court
 
     return {known.item.id: known.item.pictures[0] for known in court(seed, images)}
 
 
 def contestants() -> list[Model]:
     """Models that read pixels: they write questions, answer them and rule on answers."""
-    from fullbench.benchmarks.court.contestants import contestants as court
+    from fullbench.court.contestants import contestants as court
 
     return list(court())
 

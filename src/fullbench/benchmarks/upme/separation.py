@@ -13,12 +13,14 @@ from dataclasses import dataclass
 from random import Random
 
 from fullbench.benchmarks.upme.asking import CORRELATION, COSINE
-from fullbench.core.cases import Case, Verdict
-from fullbench.core.errors import InputError
-from fullbench.core.items import Item, Response
-from fullbench.core.models import Judge
-from fullbench.core.pictures import Picture
-from fullbench.stats.estimates import Estimate, Undefined
+from fullbench.errors import InputError, Undefined
+from fullbench.nouns.case import Case
+from fullbench.nouns.estimate import Estimate
+from fullbench.nouns.item import Item
+from fullbench.nouns.judge import Judge
+from fullbench.nouns.picture import Picture
+from fullbench.nouns.response import Response
+from fullbench.nouns.verdict import Verdict
 
 Given = tuple[Picture, str]
 """An answer beside the picture that it was given to."""

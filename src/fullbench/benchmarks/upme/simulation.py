@@ -9,8 +9,8 @@ from statistics import fmean, stdev
 
 from fullbench.benchmarks.upme.courts import Court, Setting, court
 from fullbench.benchmarks.upme.methods import METHODS, ROBUST, Nearness, consensus, nearness, scores
-from fullbench.core.results import Cell, Table
-from fullbench.stats.estimates import Undefined
+from fullbench.errors import Undefined
+from fullbench.nouns.table import Cell, Table
 
 SIZES = (5, 10, 25, 50, 100)
 _FIGURES = ("pearson", "spearman", "kendall", "entropy")

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fullbench.benchmarks.upme.rows import rows_of
-from fullbench.core.reproduced import Reproduced, Reproduction
-from fullbench.core.results import Table
+from fullbench.nouns.reproduction import Reproduced, Reproduction
+from fullbench.nouns.table import Table
 
 if TYPE_CHECKING:
     from fullbench.stats.arrays import Floats

@@ -13,10 +13,11 @@ from fullbench.benchmarks.upme.drawn import interval, order, ranked
 from fullbench.benchmarks.upme.methods import METHODS, ROBUST, consensus, in_order, nearness, scores
 from fullbench.benchmarks.upme.people import against_people
 from fullbench.benchmarks.upme.reviews import GAMMA, PARTS, TRUTHS, Gamma, Reviews, true_scores
-from fullbench.core.record import Record
-from fullbench.core.results import Cell, Table
-from fullbench.reports import standard
-from fullbench.stats.estimates import Estimate, Undefined
+from fullbench.errors import Undefined
+from fullbench.figures import standard
+from fullbench.nouns.estimate import Estimate
+from fullbench.nouns.record import Record
+from fullbench.nouns.table import Cell, Table
 
 SIZES = (5, 10, 25, 50, 100)
 SEEDS = (1, 2, 3, 4)

@@ -8,13 +8,14 @@ from functools import cache
 from importlib import resources
 from typing import Literal
 
-from fullbench.core.errors import InputError
-from fullbench.core.items import Item
-from fullbench.core.models import Judge, Model, Prompt
-from fullbench.core.results import Cell, Table
+from fullbench.errors import InputError
 from fullbench.judges.extracting import SecondReader
 from fullbench.judges.prompted import SLOTS, PromptedJudge
 from fullbench.judges.templates import Template
+from fullbench.nouns.item import Item
+from fullbench.nouns.judge import Judge
+from fullbench.nouns.model import Model, Prompt
+from fullbench.nouns.table import Cell, Table
 from fullbench.stats.shares import wilson
 
 Manner = Literal["ref-free", "ref-backed", "seeing"]

@@ -6,15 +6,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fullbench.core.ballots import Choice
-from fullbench.core.cases import Case, panels
-from fullbench.core.items import Item, Response
+from fullbench.nouns.ballot import Choice
+from fullbench.nouns.case import Case, panels
+from fullbench.nouns.item import Item
+from fullbench.nouns.response import Response
 
 if TYPE_CHECKING:
-    from fullbench.core.models import Judge, Model
-    from fullbench.core.record import Record
-    from fullbench.core.reproduced import Brought, Reproduction
-    from fullbench.core.results import Table
+    from fullbench.nouns.judge import Judge
+    from fullbench.nouns.model import Model
+    from fullbench.nouns.record import Record
+    from fullbench.nouns.reproduction import Brought, Reproduction
+    from fullbench.nouns.table import Table
 
 
 class VisitBench:
@@ -53,7 +55,7 @@ class VisitBench:
     def bring(self, source: Path | None = None) -> Brought:
         """What is known already: the sample, or a folder in our own layout, judged by simple rules beside people."""
         from fullbench.benchmarks.visit_bench.known import record
-        from fullbench.core.reproduced import Brought
+        from fullbench.nouns.reproduction import Brought
 
         return Brought(record(self, source))
 
@@ -64,7 +66,7 @@ class VisitBench:
     def judge(self, model: Model, manner: str = "", reader: Model | None = None) -> Judge:
         """A model that judges in the paper's way: `ref-free` where nothing is said, `ref-backed` or `seeing`."""
         from fullbench.benchmarks.visit_bench.asking import MANNERS, judge
-        from fullbench.core.errors import InputError
+        from fullbench.errors import InputError
 
         if manner and manner not in MANNERS:
             raise InputError(f"unknown manner {manner!r}; known: {', '.join(MANNERS)}")

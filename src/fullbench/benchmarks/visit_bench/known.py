@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from fullbench.benchmarks.visit_bench.sources import SAMPLE, items, references
-from fullbench.core.benchmark import Benchmark
-from fullbench.core.cases import Verdict
-from fullbench.core.errors import InputError
-from fullbench.core.files import read_responses, read_verdicts
-from fullbench.core.record import Record
+from fullbench.errors import InputError
+from fullbench.files.nouns import read_responses, read_verdicts
 from fullbench.judges.rules import ChanceJudge, LengthJudge, ReferenceJudge
+from fullbench.nouns.benchmark import Benchmark
+from fullbench.nouns.record import Record
+from fullbench.nouns.verdict import Verdict
 
 
 def record(benchmark: Benchmark, source: Path | None = None) -> Record:

@@ -6,12 +6,13 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from fullbench.core.cases import Verdict
-from fullbench.core.record import Record
-from fullbench.core.results import Cell, Table
-from fullbench.reports.matches import settle
+from fullbench.errors import Undefined
+from fullbench.figures.matches import settle
+from fullbench.nouns.estimate import Estimate
+from fullbench.nouns.record import Record
+from fullbench.nouns.table import Cell, Table
+from fullbench.nouns.verdict import Verdict
 from fullbench.stats.agreement import spearman
-from fullbench.stats.estimates import Estimate, Undefined
 from fullbench.stats.ratings import bradley_terry
 from fullbench.stats.shares import wilson
 

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Literal
 
 from fullbench.benchmarks.visit_bench.families import origin
-from fullbench.core.errors import InputError
-from fullbench.core.fields import Fields
-from fullbench.core.readers import read_rows
+from fullbench.errors import InputError
+from fullbench.files.fields import Fields
+from fullbench.files.readers import read_rows
 
 Kind = Literal["single", "multi"]
 Label = Literal["correct", "caption at fault", "reference at fault", "not correct"]

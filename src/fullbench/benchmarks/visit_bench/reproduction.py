@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from fullbench.benchmarks.visit_bench.release import FLAGS, KINDS, Instance, Label, Release, Standing
-from fullbench.core.reproduced import Reproduced, Reproduction
-from fullbench.core.results import Cell, Table
-from fullbench.stats.estimates import Estimate
+from fullbench.nouns.estimate import Estimate
+from fullbench.nouns.reproduction import Reproduced, Reproduction
+from fullbench.nouns.table import Cell, Table
 from fullbench.stats.shares import wilson
 
 TABLE2: Mapping[str, tuple[float, float, float]] = {

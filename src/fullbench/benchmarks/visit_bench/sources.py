@@ -8,12 +8,13 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from fullbench.benchmarks.visit_bench.release import Instance, Release, read_instances
-from fullbench.core.errors import InputError
-from fullbench.core.fields import Fields
-from fullbench.core.files import own_items, read_items, read_responses
-from fullbench.core.items import Item, Response
-from fullbench.core.pictures import Picture
-from fullbench.core.readers import read_rows
+from fullbench.errors import InputError
+from fullbench.files.fields import Fields
+from fullbench.files.nouns import own_items, read_items, read_responses
+from fullbench.files.readers import read_rows
+from fullbench.nouns.item import Item
+from fullbench.nouns.picture import Picture
+from fullbench.nouns.response import Response
 
 SAMPLE = Path(__file__).parent / "sample"
 REFERENCE = "reference"

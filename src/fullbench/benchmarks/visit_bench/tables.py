@@ -6,11 +6,11 @@ from collections import Counter
 
 from fullbench.benchmarks.visit_bench import people
 from fullbench.benchmarks.visit_bench.sources import REFERENCE
-from fullbench.core.record import Record
-from fullbench.core.results import Cell, Table
-from fullbench.reports import standard
-from fullbench.reports.matches import settle
-from fullbench.reports.standings import Settings, families, standings
+from fullbench.figures import standard
+from fullbench.figures.matches import settle
+from fullbench.figures.standings import Settings, families, standings
+from fullbench.nouns.record import Record
+from fullbench.nouns.table import Cell, Table
 
 FAMILY = "family"
 

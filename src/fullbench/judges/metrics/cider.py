@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from fullbench.core.errors import InputError
+from fullbench.errors import InputError
 from fullbench.judges.metrics.overlap import Words, ngrams
 
 _ORDER = 4

@@ -7,13 +7,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from fullbench.core.cases import Case, Verdict
-from fullbench.core.errors import InputError
-from fullbench.core.items import digest
+from fullbench.errors import InputError
 from fullbench.judges.metrics.cider import Cider
 from fullbench.judges.metrics.embedded import Encoder, Spelling, cached, compared
 from fullbench.judges.metrics.overlap import bleu4, meteor_of, rouge_l
 from fullbench.judges.rules import marks_from, unread, words_of
+from fullbench.nouns.case import Case
+from fullbench.nouns.digests import digest
+from fullbench.nouns.verdict import Verdict
 
 Metric = Callable[[Sequence[str], str], Sequence[float]]
 """Takes the texts of the responses and the reference, and gives a figure from 0 to 1 for each."""
@@ -74,7 +75,7 @@ def cider(rest: str = "", options: Mapping[str, str] | None = None) -> MetricJud
     given = _plain("cider", rest, options, ("corpus",))
     if "corpus" not in given:
         raise InputError("the judge 'cider' needs all references to know what is rare: cider?corpus=items.jsonl")
-    from fullbench.core.files import read_items
+    from fullbench.files.nouns import read_items
 
     return cider_over(item.reference for item in read_items(Path(given["corpus"])) if item.reference)
 

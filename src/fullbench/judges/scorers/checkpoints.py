@@ -8,7 +8,7 @@ from pathlib import Path
 from pickle import UnpicklingError
 from typing import Any
 
-from fullbench.core.errors import InputError
+from fullbench.errors import InputError
 
 Layers = list[tuple[Any, Any]]
 

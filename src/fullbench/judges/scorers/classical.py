@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from fullbench.core.errors import InputError
+from fullbench.errors import InputError
 from fullbench.judges.scorers.scorer import ScorerJudge, Span
 
 if TYPE_CHECKING:

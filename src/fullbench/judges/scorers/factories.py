@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import partial
 
 from fullbench import registry
-from fullbench.core.errors import InputError
+from fullbench.errors import InputError
 from fullbench.judges.scorers.classical import number
 from fullbench.judges.scorers.hub import KINDS
 from fullbench.judges.scorers.openclip import OpenClipScorer

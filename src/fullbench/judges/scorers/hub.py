@@ -10,7 +10,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from fullbench.core.errors import InputError, MissingExtra
+from fullbench.errors import InputError, MissingExtra
 from fullbench.judges.scorers import release
 from fullbench.judges.scorers.checkpoints import Layers, linear, tensors
 from fullbench.judges.scorers.imagereward import load

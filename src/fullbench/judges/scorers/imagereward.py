@@ -14,7 +14,7 @@ from math import isqrt
 from pathlib import Path
 from typing import Any
 
-from fullbench.core.errors import InputError
+from fullbench.errors import InputError
 from fullbench.judges.scorers.checkpoints import Layers, linear, tensors
 from fullbench.judges.scorers.recipe import Rounded
 from fullbench.judges.scorers.release import CHECKPOINT

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from io import BytesIO
 from typing import TYPE_CHECKING
 
-from fullbench.core.errors import InputError
-from fullbench.core.pictures import Picture, media_type
+from fullbench.errors import InputError
+from fullbench.nouns.picture import Picture, media_type
 from fullbench.pixels import flat, turn
 
 if TYPE_CHECKING:

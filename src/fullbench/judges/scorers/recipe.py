@@ -12,8 +12,8 @@ from functools import lru_cache
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
-from fullbench.core.pictures import Picture
 from fullbench.judges.scorers.pictures import PIXELS, Unscorable
+from fullbench.nouns.picture import Picture
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fullbench.core.errors import InputError
+from fullbench.errors import InputError
 
 CHECKPOINT, CONFIG, TOKENIZER = "ImageReward.pt", "med_config.json", "bert-base-uncased"
 _WORDS = ("vocab.txt", "tokenizer.json")

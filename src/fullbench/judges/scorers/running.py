@@ -18,14 +18,14 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from fullbench.core.errors import InputError, MissingExtra
-from fullbench.core.items import digest
-from fullbench.core.pictures import Picture
-from fullbench.core.weights import fingerprint
+from fullbench.errors import InputError, MissingExtra
 from fullbench.judges.scorers.fused import fuse
 from fullbench.judges.scorers.pictures import Unscorable, UnscorableAmong, decode
 from fullbench.judges.scorers.recipe import Recipe, available, fine, pixels, plain_jpeg
 from fullbench.judges.scorers.scorer import Span
+from fullbench.models.weights import fingerprint
+from fullbench.nouns.digests import digest
+from fullbench.nouns.picture import Picture
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -10,13 +10,14 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-from fullbench.core.ballots import Ballot, Choice, Likert, Ranking, Real, Score
-from fullbench.core.cases import Case, Verdict
-from fullbench.core.errors import InputError
-from fullbench.core.items import digest
-from fullbench.core.pictures import Picture
+from fullbench.errors import InputError
 from fullbench.judges.rules import marks_from
 from fullbench.judges.scorers.pictures import Unscorable, UnscorableAmong, decode
+from fullbench.nouns.ballot import Ballot, Choice, Likert, Ranking, Real, Score
+from fullbench.nouns.case import Case
+from fullbench.nouns.digests import digest
+from fullbench.nouns.picture import Picture
+from fullbench.nouns.verdict import Verdict
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -14,14 +14,14 @@ import aiohttp
 import orjson
 from yarl import URL
 
-from fullbench.core.errors import ModelError
-from fullbench.core.writers import replacing
-from fullbench.models import complaints
+from fullbench.errors import ModelError
+from fullbench.files.writers import replacing
 from fullbench.models.chat import ChatModel
+from fullbench.models.net import complaints
+from fullbench.models.net.streaming import complete
+from fullbench.models.net.transport import CONNECT_SECONDS, LONGEST_WAIT, proxy_for
 from fullbench.models.prices import is_local
 from fullbench.models.replies import Trouble, refusal
-from fullbench.models.streaming import complete
-from fullbench.models.transport import CONNECT_SECONDS, LONGEST_WAIT, proxy_for
 
 ENDED = frozenset({"completed", "failed", "expired", "cancelled"})
 PAGE = 100

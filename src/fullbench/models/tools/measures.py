@@ -11,11 +11,11 @@ from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any
 
-from fullbench.core.items import digest
-from fullbench.core.pictures import Picture
 from fullbench.models.tools.colours import HUES, LEAST, colours_named
 from fullbench.models.tools.fit import DEFAULT, Weights, fit
 from fullbench.models.tools.toolbox import Toolbox
+from fullbench.nouns.digests import digest
+from fullbench.nouns.picture import Picture
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fullbench.core.errors import MissingExtra, UserError
+from fullbench.errors import MissingExtra, UserError
 
 if TYPE_CHECKING:
     from PIL.Image import Image

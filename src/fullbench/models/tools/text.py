@@ -7,7 +7,7 @@ from functools import cached_property
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
-from fullbench.core.errors import MissingExtra
+from fullbench.errors import MissingExtra
 from fullbench.models import cores
 
 if TYPE_CHECKING:

@@ -12,15 +12,15 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Protocol
 
-from fullbench.core.errors import InputError
-from fullbench.core.items import digest
-from fullbench.core.pictures import Picture
+from fullbench.errors import InputError
 from fullbench.models.pictures import cache_folder, write_whole
 from fullbench.models.tools.colours import Colours
 from fullbench.models.tools.narrowed import NARROWED, Narrowed
 from fullbench.models.tools.notes import Notes
 from fullbench.models.tools.objects import Objects
 from fullbench.models.tools.text import Text
+from fullbench.nouns.digests import digest
+from fullbench.nouns.picture import Picture
 from fullbench.pixels import flat, upright
 
 if TYPE_CHECKING:

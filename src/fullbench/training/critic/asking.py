@@ -10,11 +10,11 @@ from typing import Any, Literal, get_args
 from fullbench.benchmarks.align_mm.agreement import scale_of
 from fullbench.benchmarks.align_mm.asking import critic, language_named
 from fullbench.benchmarks.align_mm.release import BALLOT
-from fullbench.core.ballots import Score, ballot
-from fullbench.core.errors import InputError
-from fullbench.core.models import Model
+from fullbench.errors import InputError
 from fullbench.judges.prompted import SLOTS, PromptedJudge
 from fullbench.judges.templates import Template
+from fullbench.nouns.ballot import Score, ballot
+from fullbench.nouns.model import Model
 
 Manner = Literal["critic", "plain"]
 Mode = Literal["direct", "analyze"]

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fullbench.core.errors import InputError
-from fullbench.core.writers import replacing, write_rows
+from fullbench.errors import InputError
+from fullbench.files.writers import replacing, write_rows
 
 Line = Mapping[str, float]
 

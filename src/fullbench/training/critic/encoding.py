@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
-from fullbench.core.cases import Case
-from fullbench.core.errors import InputError
-from fullbench.core.models import Prompt, Reply
+from fullbench.errors import InputError
 from fullbench.models.local import tokenize
+from fullbench.nouns.case import Case
+from fullbench.nouns.model import Prompt, Reply
 from fullbench.training.critic.asking import Asking
 from fullbench.training.critic.scored import Scored
 from fullbench.training.critic.settings import Settings

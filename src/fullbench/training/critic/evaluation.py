@@ -9,14 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from fullbench.benchmarks.align_mm import agreement
-from fullbench.core.cases import Case, Failure, Verdict
-from fullbench.core.errors import InputError
-from fullbench.core.models import Judge
-from fullbench.core.readers import read_rows
-from fullbench.core.record import Record
-from fullbench.core.results import Cell, Table
-from fullbench.reports.cells import Gaps
-from fullbench.reports.standard import faults
+from fullbench.errors import InputError
+from fullbench.figures.gaps import Gaps
+from fullbench.figures.standard import faults
+from fullbench.files.readers import read_rows
+from fullbench.nouns.case import Case
+from fullbench.nouns.judge import Judge
+from fullbench.nouns.record import Record
+from fullbench.nouns.table import Cell, Table
+from fullbench.nouns.verdict import Failure, Verdict
 from fullbench.stats import weighted
 from fullbench.stats.agreement import absolute_error
 from fullbench.stats.comparison import paired_difference

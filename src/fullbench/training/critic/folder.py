@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, get_args
 
-from fullbench.core.errors import InputError
-from fullbench.core.models import Judge
-from fullbench.core.writers import replacing
+from fullbench.errors import InputError
+from fullbench.files.writers import replacing
+from fullbench.nouns.judge import Judge
 from fullbench.training.critic.asking import Asking
 from fullbench.training.critic.settings import Kind
 

@@ -19,11 +19,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fullbench.core.cases import Case, Verdict
-from fullbench.core.errors import InputError
-from fullbench.core.items import digest
-from fullbench.core.writers import replacing
+from fullbench.errors import InputError
+from fullbench.files.writers import replacing
 from fullbench.judges.rules import length_of, words_of
+from fullbench.nouns.case import Case
+from fullbench.nouns.digests import digest
+from fullbench.nouns.verdict import Verdict
 from fullbench.training.critic.folder import Critic
 from fullbench.training.critic.ruling import alone, numbered, recuses
 from fullbench.training.critic.scored import Scored

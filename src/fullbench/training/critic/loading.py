@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fullbench.core.errors import InputError, MissingExtra
+from fullbench.errors import InputError, MissingExtra
 from fullbench.models.local import hushed, pad_of, pretrained, window_of
 from fullbench.training.critic.settings import Settings
 

@@ -11,8 +11,8 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
-from fullbench.core.results import Cell, Table
 from fullbench.models.local import pad_of, place, pretrained
+from fullbench.nouns.table import Cell, Table
 from fullbench.stats.bootstrap import bootstrap
 from fullbench.stats.shares import share
 from fullbench.stats.weighted import mean

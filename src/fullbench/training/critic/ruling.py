@@ -10,13 +10,14 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from fullbench.core.ballots import Ballot, Real, Score
-from fullbench.core.cases import Case, Failure, Verdict
-from fullbench.core.items import digest
-from fullbench.core.weights import fingerprint
 from fullbench.judges.prompted import PromptedJudge
 from fullbench.judges.rules import marks_from
 from fullbench.models.local import TransformersModel, pad_of, place, pretrained
+from fullbench.models.weights import fingerprint
+from fullbench.nouns.ballot import Ballot, Real, Score
+from fullbench.nouns.case import Case
+from fullbench.nouns.digests import digest
+from fullbench.nouns.verdict import Failure, Verdict
 from fullbench.training.critic.asking import Asking
 from fullbench.training.critic.encoding import Encoder, Example, Piece
 from fullbench.training.critic.folder import Critic

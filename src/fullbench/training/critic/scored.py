@@ -8,11 +8,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from fullbench.benchmarks.align_mm.splits import INTERNAL, split
-from fullbench.core.cases import Case, Verdict
-from fullbench.core.errors import InputError
-from fullbench.core.files import read_items, read_responses, read_verdicts
-from fullbench.core.items import Response, digest
-from fullbench.core.record import Record
+from fullbench.errors import InputError
+from fullbench.files.nouns import read_items, read_responses, read_verdicts
+from fullbench.nouns.case import Case
+from fullbench.nouns.digests import digest
+from fullbench.nouns.record import Record
+from fullbench.nouns.response import Response
+from fullbench.nouns.verdict import Verdict
 from fullbench.training.critic.asking import Asking
 
 SPLITS = ("train", "internal", "external")

@@ -15,10 +15,10 @@ from typing import Any
 
 from aiohttp import web
 
-from fullbench.core.errors import InputError, UserError
-from fullbench.core.items import ROLES, Turn
-from fullbench.core.models import Prompt, Reply
+from fullbench.errors import InputError, UserError
 from fullbench.models.local import TransformersModel
+from fullbench.nouns.item import ROLES, Turn
+from fullbench.nouns.model import Prompt, Reply
 from fullbench.training.critic.folder import Critic
 
 _AT_ONCE = 16

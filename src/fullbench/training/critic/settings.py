@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, get_args
 
-from fullbench.core.errors import InputError
+from fullbench.errors import InputError
 
 Kind = Literal["sft", "dpo", "scalar", "light"]
 Schedule = Literal["linear", "cosine", "constant"]

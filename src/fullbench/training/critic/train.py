@@ -11,12 +11,12 @@ from statistics import fmean, median, pstdev
 from typing import Any
 
 from fullbench import __version__
-from fullbench.core.errors import InputError
-from fullbench.core.items import digest
-from fullbench.core.models import Judge
-from fullbench.core.results import Table
-from fullbench.core.writers import write_rows
+from fullbench.errors import InputError
+from fullbench.files.writers import write_rows
 from fullbench.models.local import TransformersModel, pad_of
+from fullbench.nouns.digests import digest
+from fullbench.nouns.judge import Judge
+from fullbench.nouns.table import Table
 from fullbench.training.critic.asking import Asking
 from fullbench.training.critic.checkpoints import Kept
 from fullbench.training.critic.encoding import Encoder, Example, encode, steps_of

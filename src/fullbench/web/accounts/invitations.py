@@ -8,7 +8,7 @@ from typing import cast
 
 from sqlalchemy import Connection, insert, select, update
 
-from fullbench.core.errors import InputError
+from fullbench.errors import InputError
 from fullbench.web.accounts import passwords, users
 from fullbench.web.accounts.secrets import digest, new_id, new_secret
 from fullbench.web.accounts.tables import invitations

@@ -9,7 +9,7 @@ from threading import BoundedSemaphore
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerifyMismatchError
 
-from fullbench.core.errors import InputError
+from fullbench.errors import InputError
 from fullbench.web.words import key
 
 SHORTEST = 10
@@ -30,7 +30,7 @@ def check(password: str, name: str) -> None:
     >>> check("a long sentence of mine", "ann")
     >>> check("annannann1", "ann")
     Traceback (most recent call last):
-    fullbench.core.errors.InputError: The password must not be made of the name.
+    fullbench.errors.InputError: The password must not be made of the name.
     """
     if len(password) < SHORTEST:
         raise InputError(key("The password must have at least 10 characters."))

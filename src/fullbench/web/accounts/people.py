@@ -8,7 +8,7 @@ from fastapi import APIRouter, Form, HTTPException, Path, Query, Request
 from fastapi.responses import Response
 from sqlalchemy import Connection, func, select
 
-from fullbench.core.errors import InputError
+from fullbench.errors import InputError
 from fullbench.web import guard
 from fullbench.web.accounts import audit, invitations, passwords, sessions, tables, tokens, users
 from fullbench.web.accounts.routes import Text

@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Form, HTTPException, Request
 from fastapi.responses import Response
 
-from fullbench.core.errors import InputError
+from fullbench.errors import InputError
 from fullbench.web import guard
 from fullbench.web.accounts import audit, invitations, limits, passwords, sessions, users
 from fullbench.web.accounts.users import User

@@ -8,7 +8,7 @@ from typing import Literal, cast, get_args
 
 from sqlalchemy import Connection, func, insert, or_, select, update
 
-from fullbench.core.errors import InputError
+from fullbench.errors import InputError
 from fullbench.web.accounts.secrets import digest, new_id, new_secret
 from fullbench.web.accounts.tables import tokens, users
 from fullbench.web.accounts.users import COLUMNS, User, clean_name, of_row

@@ -10,7 +10,7 @@ from typing import Any, Literal, cast, get_args
 from sqlalchemy import Connection, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
-from fullbench.core.errors import InputError
+from fullbench.errors import InputError
 from fullbench.web.accounts import passwords
 from fullbench.web.accounts.secrets import new_id
 from fullbench.web.accounts.tables import sessions, tokens, users

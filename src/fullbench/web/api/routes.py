@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, File, HTTPException, Query, Request, Response, UploadFile
 from fastapi.responses import HTMLResponse
 
-from fullbench.core.errors import InputError
+from fullbench.errors import InputError
 from fullbench.web import pictures
 from fullbench.web.accounts import audit, invitations, tokens, users
 from fullbench.web.api import describe

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from fullbench.core.errors import InputError
+from fullbench.errors import InputError
 
 if TYPE_CHECKING:
     from PIL.Image import Image

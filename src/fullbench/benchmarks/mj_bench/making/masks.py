@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from fullbench.core.errors import InputError
+from fullbench.errors import InputError
 
 if TYPE_CHECKING:
     from PIL.Image import Image

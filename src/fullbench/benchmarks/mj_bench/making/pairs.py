@@ -6,12 +6,14 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from fullbench.benchmarks.mj_bench.making.prompts import Shown
 from fullbench.benchmarks.mj_bench.names import CHOSEN, PERSPECTIVES, REJECTED
-from fullbench.core.ballots import Choice
-from fullbench.core.cases import Case, Verdict
-from fullbench.core.errors import InputError
-from fullbench.core.items import SENSITIVE, Item, Response
-from fullbench.core.pictures import Picture
-from fullbench.core.record import Record
+from fullbench.errors import InputError
+from fullbench.nouns.ballot import Choice
+from fullbench.nouns.case import Case
+from fullbench.nouns.item import SENSITIVE, Item
+from fullbench.nouns.picture import Picture
+from fullbench.nouns.record import Record
+from fullbench.nouns.response import Response
+from fullbench.nouns.verdict import Verdict
 
 PEOPLE = "human"
 Asked = tuple[Item, list[Response]]
@@ -46,7 +48,7 @@ def _about(perspective: str, subset: str) -> dict[str, str]:
 
 
 def record(asked: Iterable[Asked]) -> Record:
-    """All of them with their labels, for `runs.export.export`, which writes a study that runs them."""
+    """All of them with their labels, for `studies.export.export`, which writes a study that runs them."""
     items: dict[str, Item] = {}
     given: dict[tuple[str, str], Response] = {}
     for item, responses in asked:

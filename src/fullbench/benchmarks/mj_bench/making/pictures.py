@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fullbench.core.errors import InputError
-from fullbench.core.items import SENSITIVE
-from fullbench.core.pictures import Picture
-from fullbench.core.writers import replacing, write_rows
+from fullbench.errors import InputError
+from fullbench.files.writers import replacing, write_rows
 from fullbench.judges.scorers.pictures import decode
+from fullbench.nouns.item import SENSITIVE
+from fullbench.nouns.picture import Picture
 from fullbench.pixels import veiled
 
 if TYPE_CHECKING:

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from itertools import product
 from string import Formatter
 
-from fullbench.core.errors import InputError
-from fullbench.core.items import Turn
-from fullbench.core.models import Model, Prompt
-from fullbench.core.reading_words import refuses
+from fullbench.errors import InputError
+from fullbench.nouns.item import Turn
+from fullbench.nouns.model import Model, Prompt
+from fullbench.reading.words import refuses
 
 LABELS = ("crime", "shocking", "disgust", "other")
 _SANITISE = """\

@@ -1,0 +1,93 @@
+"""The court: a benchmark with known truth. It measures the instrument, not any model; see README.md."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from fullbench.errors import InputError
+from fullbench.nouns.ballot import Choice, Ranking, Score
+from fullbench.nouns.case import Case, panels
+from fullbench.nouns.item import Item
+from fullbench.nouns.response import Response
+
+if TYPE_CHECKING:
+    from fullbench.nouns.judge import Judge
+    from fullbench.nouns.model import Model
+    from fullbench.nouns.record import Record
+    from fullbench.nouns.table import Table
+
+RANKED = 4
+"""How many responses a ranking shows."""
+
+
+@dataclass(frozen=True)
+class Court:
+    """Pictures with known truth, contestants that look at them, and judges whose faults are known.
+
+    `seed` settles pictures, questions and every judge's draws; `size` is the number of items. A `wide` court has more
+    kinds of questions: letters to read, two pictures to compare, sums, dialogues.
+    """
+
+    seed: int = 7
+    size: int = 60
+    wide: bool = False
+    name: str = "court"
+    paper: ClassVar[str] = "none: an instrument of fullbench's own, with planted truth"
+
+    def items(self, source: Path | None = None) -> list[Item]:
+        """The items, made afresh from the seed; there is nothing to read from a folder."""
+        from fullbench.court.sample import sample
+
+        if source is not None:
+            raise InputError("the court makes its own pictures; leave the source out", path=source)
+        return [known.item for known in sample(self.seed, self.size, wide=self.wide)]
+
+    def contestants(self) -> Sequence[Model]:
+        """The models that answer, the ablest first."""
+        from fullbench.court.contestants import contestants
+
+        return contestants()
+
+    def judges(self) -> Sequence[Judge]:
+        """The bench: the truth, the simulated judges and the baselines."""
+        from fullbench.court.judges import judges
+
+        return judges(self.seed, self.size, wide=self.wide)
+
+    def cases(self, items: Sequence[Item], responses: Iterable[Response], *, trials: int = 1) -> Iterator[Case]:
+        """Every response scored alone, every pair in both orders, and for each item one ranking of four, both ways.
+
+        Which four, and in which order, is drawn by the item's name: a place belongs to no contestant.
+        """
+        given = list(responses)
+        scores = panels(items, given, Score(1, 5), trials=trials)
+        pairs = panels(items, given, Choice(tie=True), size=2, orders="both", trials=trials)
+        return chain(scores, pairs, self._rankings(items, given, trials))
+
+    def _rankings(self, items: Sequence[Item], responses: Sequence[Response], trials: int) -> Iterator[Case]:
+        shown: dict[str, list[Response]] = {}
+        for response in sorted(responses, key=lambda r: (r.contestant, r.trial)):
+            shown.setdefault(response.item, []).append(response)
+        for item in items:
+            given = shown.get(item.id, [])
+            if len(given) < RANKED:
+                continue
+            four = tuple(random.Random(f"{self.seed}/{item.id}").sample(given, RANKED))
+            for order in (four, four[::-1]):
+                for trial in range(trials):
+                    yield Case(item, order, Ranking(), trial=trial)
+
+    def tables(self, record: Record) -> list[Table]:
+        """Leaderboards, contestants by task, agreement with the truth, planted against recovered, faults."""
+        from fullbench.benchmarks.court.tables import tables
+
+        return tables(record, self.seed)
+
+
+court = Court()
+court_wide = Court(size=66, wide=True, name="court-wide")

@@ -1,0 +1,1 @@
+"""Scenes with known truth, contestants that read pixels, judges with planted biases."""

@@ -1,0 +1,293 @@
+"""Questions about scenes: how they are put, how they are understood, and what the answer is, given a scene.
+
+A `Query` is a question's meaning. `ask` words it, `understand` finds the meaning in the words again, and `solve`
+answers it for a scene: for the real one that gives the reference, for what a contestant made out that gives its answer.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, get_args
+
+from fullbench.court import more
+from fullbench.court.scenes import LABELS, TOP, Scene, Thing
+from fullbench.court.words import (
+    COLOUR_ZH,
+    COLOURS,
+    SHAPES,
+    Colour,
+    Language,
+    Shape,
+    colours_in,
+    count_of,
+    listed,
+    noun_of,
+    shapes_in,
+)
+
+Task = Literal[
+    "count", "colour", "position", "comparison", "existence", "chart", "description", "text", "difference", "problem"
+]
+TASKS: tuple[Task, ...] = get_args(Task)[:7]
+"""The tasks of the court; the wide court has those of `more` as well."""
+Group = tuple[int, Colour, Shape]
+Answer = str | int | tuple[Group, ...]
+LANGUAGES: tuple[Language, ...] = get_args(Language)
+
+
+class Kind(NamedTuple):
+    """A kind of thing; None stands for any."""
+
+    colour: Colour | None = None
+    shape: Shape | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """What a question means.
+
+    `detail` is `across` or `down` for a position, `largest` or empty for a colour, a bar's label (empty for the
+    tallest) for a chart, and two prices for a problem.
+    """
+
+    task: Task
+    language: Language
+    kinds: tuple[Kind, ...] = ()
+    detail: str = ""
+
+
+_ASK: dict[tuple[str, str, Language], str] = {
+    ("count", "", "en"): "How many {0}s are there in the picture?",
+    ("count", "", "zh"): "图中有几个{0}？",
+    ("colour", "", "en"): "What colour is the {0}?",
+    ("colour", "", "zh"): "图中的{0}是什么颜色的？",
+    ("colour", "largest", "en"): "What colour is the largest shape in the picture?",
+    ("colour", "largest", "zh"): "图中最大的图形是什么颜色的？",
+    ("position", "across", "en"): "Is the {0} to the left or to the right of the {1}?",
+    ("position", "across", "zh"): "{0}在{1}的左边还是右边？",
+    ("position", "down", "en"): "Is the {0} above or below the {1}?",
+    ("position", "down", "zh"): "{0}在{1}的上方还是下方？",
+    ("comparison", "", "en"): "Are there more {0}s than {1}s, fewer, or equally many?",
+    ("comparison", "", "zh"): "图中的{0}比{1}多、少，还是一样多？",
+    ("existence", "", "en"): "Is there any {0} in the picture?",
+    ("existence", "", "zh"): "图中有{0}吗？",
+    ("chart", "value", "en"): f"The axis runs from 0 to {TOP}. What value does bar {{detail}} show?",
+    ("chart", "value", "zh"): f"坐标轴从0到{TOP}。{{detail}}柱的数值是多少？",
+    ("chart", "", "en"): "Which bar is the tallest?",
+    ("chart", "", "zh"): "哪根柱子最高？",
+    **more.ASK,
+    ("description", "", "en"): "Describe the picture: which shapes, in which colours, how many of each?",
+    ("description", "", "zh"): "请描述这幅图：其中的图形各是什么颜色，各有几个？",
+}
+_MARKS: tuple[tuple[str, Task], ...] = (
+    ("Describe|描述", "description"),
+    *more.MARKS,
+    (r"\bbar\b|柱", "chart"),
+    ("What colour|颜色", "colour"),
+    ("left or to the right|above or below|左边还是右边|上方还是下方", "position"),
+    ("equally many|一样多", "comparison"),
+    ("Is there any|吗？", "existence"),
+    ("How many|几个", "count"),
+)
+_KIND = re.compile(
+    rf"(?:\b({'|'.join(COLOURS)})\s+)?\b({'|'.join(SHAPES)}|shape)s?\b"
+    rf"|(?:({'|'.join(COLOUR_ZH.values())})的)?(圆形|正方形|三角形|菱形|星形|图形)"
+)
+
+
+def ask(query: Query) -> str:
+    """The question in words.
+
+    >>> ask(Query("count", "en", (Kind("red", "star"),))), ask(Query("count", "zh", (Kind("red", "star"),)))
+    ('How many red stars are there in the picture?', '图中有几个红色的星形？')
+    """
+    form = "value" if query.task == "chart" and query.detail else "" if query.task == "problem" else query.detail
+    nouns = [noun_of(*kind, query.language) for kind in query.kinds]
+    return _ASK[query.task, form, query.language].format(*nouns, *query.detail.split(","), detail=query.detail)
+
+
+def understand(question: str) -> Query | None:
+    """What a question means; None when it is none of the court's.
+
+    >>> understand("How many red stars are there in the picture?")
+    Query(task='count', language='en', kinds=(Kind(colour='red', shape='star'),), detail='')
+    """
+    task = next((task for mark, task in _MARKS if re.search(mark, question)), None)
+    if task is None:
+        return None
+    language: Language = "zh" if re.search(r"[\u4e00-\u9fff]", question) else "en"
+    kinds = tuple(_kind(found) for found in _KIND.finditer(question))
+    detail = ""
+    if task == "position":
+        detail = "across" if re.search("left|左边", question) else "down"
+    elif task == "chart" and (label := re.search(rf"bar ([{LABELS}])\b|([{LABELS}])柱", question)):
+        detail = label[1] or label[2]
+    elif task == "colour" and re.search("largest|最大", question):
+        detail, kinds = "largest", ()
+    elif task == "problem":
+        detail = ",".join(re.findall(r"\d+", question)[:2])
+    return Query(task, language, () if task in {"chart", "description", "text", "difference"} else kinds, detail)
+
+
+def _kind(found: re.Match[str]) -> Kind:
+    colours, shapes = colours_in(found[0]), shapes_in(found[0])
+    return Kind(colours[0] if colours else None, shapes[0] if shapes else None)
+
+
+def solve(query: Query, scene: Scene) -> Answer | None:
+    """The answer to a question about a scene; None when the scene does not hold what was asked about."""
+    match query.task:
+        case "count":
+            return scene.count(*query.kinds[0])
+        case "existence":
+            return "yes" if scene.count(*query.kinds[0]) else "no"
+        case "comparison":
+            lead = scene.count(*query.kinds[0]) - scene.count(*query.kinds[1])
+            return "more" if lead > 0 else "fewer" if lead < 0 else "equal"
+        case "description":
+            return tuple((count, *kind) for kind, count in sorted(scene.groups().items())) or None
+        case "colour":
+            those = scene.those(*query.kinds[0]) if query.kinds else list(scene.things)
+            return max(those, key=lambda thing: thing.radius).colour if those else None
+        case "position":
+            return _place(query, scene)
+        case "text" | "difference" | "problem":
+            return more.solve(query, scene)
+    return _bar(query, scene)
+
+
+def _place(query: Query, scene: Scene) -> str | None:
+    one, two = (scene.those(*kind)[:1] for kind in query.kinds)
+    if not one or not two:
+        return None
+    if query.detail == "across":
+        return "left" if one[0].x < two[0].x else "right"
+    return "above" if one[0].y < two[0].y else "below"
+
+
+def _bar(query: Query, scene: Scene) -> str | int | None:
+    if not query.detail:
+        return max(scene.bars, key=lambda bar: bar.value).label if scene.bars else None
+    return next((bar.value for bar in scene.bars if bar.label == query.detail), None)
+
+
+_SAY_ZH = {
+    "left": "左边", "right": "右边", "above": "上方", "below": "下方", "more": "多", "fewer": "少",
+}  # fmt: skip
+
+
+def say(query: Query, answer: Answer) -> str:
+    """An answer as one plain sentence in the question's language."""
+    if query.task in more.TASKS:
+        return more.say(query, answer)
+    return _say_zh(query, answer) if query.language == "zh" else _say_en(query, answer)
+
+
+def _say_en(query: Query, answer: Answer) -> str:
+    nouns = [noun_of(*kind, "en") for kind in query.kinds]
+    match query.task:
+        case "count":
+            number = int(answer) if isinstance(answer, int) else 0
+            verb = "is" if number == 1 else "are"
+            return f"There {verb} {count_of(number, *query.kinds[0], 'en')} in the picture."
+        case "existence":
+            return f"Yes, there is {_one(nouns[0])}." if answer == "yes" else f"No, there is no {nouns[0]}."
+        case "comparison" if answer == "equal":
+            return f"There are equally many {nouns[0]}s and {nouns[1]}s."
+        case "comparison":
+            return f"There are {answer} {nouns[0]}s than {nouns[1]}s."
+        case "colour":
+            return f"The {nouns[0] if nouns else 'largest shape'} is {answer}."
+        case "position":
+            place = f"to the {answer} of" if query.detail == "across" else answer
+            return f"The {nouns[0]} is {place} the {nouns[1]}."
+        case "chart":
+            return f"Bar {query.detail} shows {answer}." if query.detail else f"Bar {answer} is the tallest."
+    return f"The picture shows {listed(_groups(answer, 'en'), 'en')}."
+
+
+def _one(noun: str) -> str:
+    return f"an {noun}" if noun.startswith("o") else f"a {noun}"
+
+
+def _say_zh(query: Query, answer: Answer) -> str:
+    nouns = [noun_of(*kind, "zh") for kind in query.kinds]
+    match query.task:
+        case "count":
+            return f"图中有{count_of(int(answer) if isinstance(answer, int) else 0, *query.kinds[0], 'zh')}。"
+        case "existence":
+            return f"有，图中有{nouns[0]}。" if answer == "yes" else f"没有，图中没有{nouns[0]}。"
+        case "comparison" if answer == "equal":
+            return f"{nouns[0]}和{nouns[1]}一样多。"
+        case "comparison":
+            return f"{nouns[0]}比{nouns[1]}{_SAY_ZH[str(answer)]}。"
+        case "colour":
+            return f"{nouns[0] if nouns else '最大的图形'}是{COLOUR_ZH[str(answer)]}的。"
+        case "position":
+            return f"{nouns[0]}在{nouns[1]}的{_SAY_ZH[str(answer)]}。"
+        case "chart":
+            return f"{query.detail}柱的数值是{answer}。" if query.detail else f"{answer}柱最高。"
+    return f"图中有{listed(_groups(answer, 'zh'), 'zh')}。"
+
+
+def _groups(answer: Answer, language: Language) -> list[str]:
+    return [count_of(*group, language) for group in answer] if isinstance(answer, tuple) else []
+
+
+def invent(task: Task, language: Language, scene: Scene, rng: random.Random) -> Query | None:
+    """A fair question of this task about the scene; None when the scene allows none."""
+    if task in {"description", "text", "difference"}:
+        return Query(task, language)
+    if task == "problem":
+        return more.problem(language, scene, rng)
+    if task == "chart":
+        return Query(task, language, (), rng.choice([*(bar.label for bar in scene.bars), "", ""]))
+    if task == "colour":
+        return _about_colour(language, scene, rng)
+    if task == "position":
+        return _about_position(language, scene, rng)
+    shapes = sorted({thing.shape for thing in scene.things})
+    colours = sorted({thing.colour for thing in scene.things})
+    if task == "comparison":
+        return (
+            Query(task, language, tuple(Kind(None, shape) for shape in rng.sample(shapes, 2))) if shapes[1:] else None
+        )
+    both = [Kind(colour, shape) for colour in colours for shape in shapes]
+    if task == "existence":
+        there = [kind for kind in both if scene.count(*kind)]
+        missing = [kind for kind in both if not scene.count(*kind)]
+        return Query(task, language, (rng.choice(missing if missing and rng.random() < 0.5 else there),))
+    kinds = [Kind(colour) for colour in colours] + [Kind(None, shape) for shape in shapes]
+    kinds += [kind for kind in both if scene.count(*kind) > 1]
+    return Query("count", language, (rng.choice([kind for kind in kinds if scene.count(*kind) > 1] or kinds),))
+
+
+def _about_colour(language: Language, scene: Scene, rng: random.Random) -> Query | None:
+    alone = [Kind(None, shape) for shape in SHAPES if scene.count(None, shape) == 1]
+    if alone and rng.random() < 0.7:
+        return Query("colour", language, (rng.choice(alone),))
+    radii = sorted((thing.radius for thing in scene.things), reverse=True)
+    if radii[0] > 1.25 * radii[1]:
+        return Query("colour", language, (), "largest")
+    return Query("colour", language, (rng.choice(alone),)) if alone else None
+
+
+def _about_position(language: Language, scene: Scene, rng: random.Random) -> Query | None:
+    alone = [thing for thing in scene.things if scene.count(thing.colour, thing.shape) == 1]
+    pairs = [
+        (one, two, detail)
+        for one in alone
+        for two in alone
+        for detail, gap in (("across", abs(one.x - two.x)), ("down", abs(one.y - two.y)))
+        if gap > 30
+    ]
+    if not pairs:
+        return None
+    one, two, detail = rng.choice(pairs)
+    return Query("position", language, (_kind_of(one), _kind_of(two)), detail)
+
+
+def _kind_of(thing: Thing) -> Kind:
+    return Kind(thing.colour, thing.shape)

@@ -1,0 +1,1 @@
+"""Each question that verdicts answer, computed once. Pure: a record in, tables out."""

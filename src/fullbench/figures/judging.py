@@ -1,0 +1,297 @@
+"""How far judges agree with people, group by group: by data set, by ability, by whatever items are tagged with."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fullbench.errors import Undefined
+from fullbench.nouns.ballot import LETTERS
+from fullbench.nouns.estimate import Estimate
+from fullbench.nouns.record import Pairing, Record, Rule
+from fullbench.nouns.table import Cell, Table
+from fullbench.nouns.verdict import Verdict
+from fullbench.stats import agreement as agree
+from fullbench.stats import rankings, weighted
+from fullbench.stats.bootstrap import Statistic
+from fullbench.stats.strata import mean_of_groups
+
+PEOPLE = "human"
+ALL = "all"
+WIDTH = 2
+"""How many figures stand side by side in one table."""
+Groups = Callable[[Verdict], Iterable[str]]
+Figure = Callable[[Sequence[Pairing], int], Estimate]
+
+
+def shape(verdict: Verdict) -> str:
+    """What kind of ruling a verdict is: a score, a choice of two or more, or a ranking."""
+    if len(verdict.contestants) == 1:
+        return "scores"
+    return "rankings" if verdict.ballot == "ranking" else "pairs"
+
+
+def winner(marks: Sequence[float]) -> int | None:
+    """Which of those shown was put first; None for a tie.
+
+    >>> winner((0.0, 1.0)), winner((0.5, 0.5))
+    (1, None)
+    """
+    best = max(marks)
+    return list(marks).index(best) if list(marks).count(best) == 1 else None
+
+
+def order(marks: Sequence[float]) -> str:
+    """A ranking as letters of the places shown, best first.
+
+    >>> order((2.0, 1.0, 3.0))
+    'CAB'
+    """
+    return "".join(LETTERS[place] for place in sorted(range(len(marks)), key=lambda place: -marks[place]))
+
+
+def _class(marks: Sequence[float]) -> int:
+    first = winner(marks)
+    return len(LETTERS) if first is None else first
+
+
+def _items(pairings: Sequence[Pairing]) -> list[str]:
+    return [pairing.verdict.item for pairing in pairings]
+
+
+def _scores(figure: Callable[..., Estimate]) -> Figure:
+    def of(pairings: Sequence[Pairing], seed: int) -> Estimate:
+        ours, theirs = [p.marks[0] for p in pairings], [p.other[0] for p in pairings]
+        return figure(ours, theirs, cluster=_items(pairings), seed=seed)
+
+    return of
+
+
+def _choices(figure: Callable[..., Estimate], *, ties: bool = True, **options: Any) -> Figure:
+    def of(pairings: Sequence[Pairing], seed: int) -> Estimate:
+        kept = [p for p in pairings if ties or None not in {winner(p.marks), winner(p.other)}]
+        if not kept:
+            raise Undefined("no pair is left once ties are left out")
+        ours, theirs = [_class(p.marks) for p in kept], [_class(p.other) for p in kept]
+        return figure(ours, theirs, cluster=_items(kept), seed=seed, **options)
+
+    return of
+
+
+def _orders(figure: Callable[..., Estimate]) -> Figure:
+    def of(pairings: Sequence[Pairing], seed: int) -> Estimate:
+        ours, theirs = [order(p.marks) for p in pairings], [order(p.other) for p in pairings]
+        return figure(ours, theirs, cluster=_items(pairings), seed=seed)
+
+    return of
+
+
+FIGURES: Mapping[str, Mapping[str, Figure]] = {
+    "scores": {
+        "Pearson": _scores(agree.pearson),
+        "Spearman": _scores(agree.spearman),
+        "Kendall": _scores(agree.kendall),
+        "error": _scores(agree.absolute_error),
+        "kappa, quadratic": _scores(agree.quadratic_kappa),
+    },
+    "pairs": {
+        "accuracy, ties a class": _choices(agree.accuracy),
+        "accuracy, ties left out": _choices(agree.accuracy, ties=False),
+        "F1, macro": _choices(agree.f1),
+        "F1, by size": _choices(agree.f1, by_size=True),
+        "recall, macro": _choices(agree.recall),
+        "kappa": _choices(agree.cohen_kappa),
+    },
+    "rankings": {
+        "edit distance": _orders(rankings.mean_edit_distance),
+        "Kendall": _orders(rankings.mean_rank_correlation),
+        "same order": _orders(rankings.exact_match),
+        "same first": _orders(rankings.top_match),
+    },
+}
+RULES: Mapping[str, Rule] = {"scores": "mean", "pairs": "majority", "rankings": "majority"}
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """What a judge's verdicts of one shape, in one group of items, have in common with people's."""
+
+    judge: str
+    shape: str
+    group: str
+    figures: Mapping[str, Estimate]
+    undefined: Mapping[str, str]
+    n: int
+    faults: int
+
+    @property
+    def first(self) -> Estimate | None:
+        """The figure that the paper prints: Pearson, accuracy with ties, edit distance."""
+        return self.figures.get(next(iter(FIGURES[self.shape])))
+
+
+def by_tag(record: Record, name: str) -> Groups:
+    """Groups by a tag of the item; a value such as `recognition+inference` puts it in both groups."""
+    return lambda verdict: record.tag(verdict, name).split("+")
+
+
+@dataclass(frozen=True)
+class Met:
+    """Every judge's verdicts beside people's on the same responses, found once: by judge, then by shape."""
+
+    record: Record
+    people: str
+    pairs: Mapping[str, Mapping[str, Sequence[Pairing]]]
+
+    @property
+    def judges(self) -> list[str]:
+        """All judges but the one they are compared with."""
+        return [judge for judge in self.record.judges if judge != self.people]
+
+    def of(self, judge: str, kind: str) -> Sequence[Pairing]:
+        """One judge's pairings of one shape."""
+        return self.pairs.get(judge, {}).get(kind, ())
+
+
+def meet(record: Record, people: str = PEOPLE) -> Met:
+    """All verdicts of a record beside people's; several people's votes are combined by the shape's rule."""
+    pairs: dict[str, dict[str, list[Pairing]]] = defaultdict(lambda: defaultdict(list))
+    for kind, part in record.by(shape).items():
+        if part.where(judge=people, fault=None).verdicts:
+            for pairing in part.against(people, RULES[kind]):
+                pairs[pairing.verdict.judge][kind].append(pairing)
+    return Met(record, people, pairs)
+
+
+def agreements(met: Met, judge: str, groups: Groups | None = None, *, seed: int = 0) -> list[Agreement]:
+    """How far one judge agrees with people: on all items where no groups are given, else in each group."""
+    found = []
+    lost = Counter(
+        (shape(verdict), group)
+        for verdict in met.record.where(judge=judge)
+        if verdict.fault is not None
+        for group in (groups(verdict) if groups else (ALL,))
+    )
+    for kind in FIGURES:
+        parts: dict[str, list[Pairing]] = defaultdict(list)
+        for pairing in met.of(judge, kind):
+            for group in groups(pairing.verdict) if groups else (ALL,):
+                parts[group].append(pairing)
+        for group, part in sorted(parts.items()):
+            figures, undefined = _figures(kind, part, seed)
+            found.append(Agreement(judge, kind, group, figures, undefined, len(part), lost[kind, group]))
+    return found
+
+
+def _figures(kind: str, part: Sequence[Pairing], seed: int) -> tuple[dict[str, Estimate], dict[str, str]]:
+    figures: dict[str, Estimate] = {}
+    undefined: dict[str, str] = {}
+    for name, figure in FIGURES[kind].items():
+        try:
+            figures[name] = figure(part, seed)
+        except Undefined as reason:
+            undefined[name] = str(reason)
+    return figures, undefined
+
+
+def averages(met: Met, judge: str, groups: Groups, *, seed: int = 0) -> dict[str, Estimate]:
+    """For each shape, the first figure averaged over groups, each group counting once, as papers print it.
+
+    Groups that share items have no such average.
+    """
+    found = {}
+    for kind in FIGURES:
+        pairs = met.of(judge, kind)
+        rows = [(group, p) for p in pairs for group in groups(p.verdict)]
+        if not rows or len(rows) > len(pairs):
+            continue
+        statistic, columns = _columns(kind, [p for _, p in rows])
+        try:
+            found[kind] = mean_of_groups(
+                statistic, [group for group, _ in rows], *columns, cluster=[p.verdict.item for _, p in rows], seed=seed
+            )
+        except Undefined:
+            continue
+    return found
+
+
+def _columns(kind: str, pairs: Sequence[Pairing]) -> tuple[Statistic, list[list[float]]]:
+    if kind == "scores":
+        return weighted.pearson, [[p.marks[0] for p in pairs], [p.other[0] for p in pairs]]
+    if kind == "pairs":
+        return weighted.share_equal, [[_class(p.marks) for p in pairs], [_class(p.other) for p in pairs]]
+    return weighted.mean, [[rankings.edit_distance(order(p.marks), order(p.other)) for p in pairs]]
+
+
+def agreement_tables(
+    met: Met, tags: Sequence[str], *, judges: Sequence[str] | None = None, brief: bool = False, seed: int = 0
+) -> list[Table]:
+    """For each shape of ruling and each tag, a table of judges and groups, with the mean over groups below.
+
+    `brief` leaves out the tables of further figures.
+    """
+    made: list[Table] = []
+    listed = met.judges if judges is None else judges
+    for tag in tags:
+        groups = by_tag(met.record, tag)
+        found = [entry for judge in listed for entry in agreements(met, judge, groups, seed=seed)]
+        means = {judge: averages(met, judge, groups, seed=seed) for judge in listed}
+        for kind, figures in FIGURES.items():
+            mine = [entry for entry in found if entry.shape == kind]
+            names = list(figures)
+            for start in range(0, WIDTH if brief else len(names), WIDTH):
+                made.append(_table(kind, tag, names[start : start + WIDTH], mine, means))
+    return [table for table in made if table.rows]
+
+
+def _table(
+    kind: str, tag: str, names: Sequence[str], found: Sequence[Agreement], means: Mapping[str, Mapping[str, Estimate]]
+) -> Table:
+    main = names[0] == next(iter(FIGURES[kind]))
+    rows: list[list[Cell]] = []
+    notes = [f"Beside people on the same responses ({RULES[kind]} of several votes); items are resampled."]
+    for judge in dict.fromkeys(entry.judge for entry in found):
+        mine = [entry for entry in found if entry.judge == judge]
+        for entry in mine:
+            cells = [entry.figures.get(name) for name in names]
+            rows.append([judge, entry.group or "untagged", *cells, entry.n, entry.faults])
+            notes += [
+                f"{judge}, {entry.group}, {name}: {why}." for name, why in entry.undefined.items() if name in names
+            ]
+        known = sum(entry.first is not None for entry in mine)
+        if main and known > 1 and kind in means[judge]:
+            blank: list[Cell] = [None] * (len(names) - 1)
+            faults = sum(entry.faults for entry in mine)
+            rows.append([judge, f"mean of {known}", means[judge][kind], *blank, means[judge][kind].n, faults])
+    heat = {"kind": "heat", "row": "judge", "column": tag, "value": names[0]}
+    intervals = {"kind": "intervals", "label": tag, "value": names[0]}
+    hint = None if not main else heat if len({row[0] for row in rows}) > 1 else intervals
+    title = f"Agreement with people on {kind}, by {tag}" + ("" if main else f": {'; '.join(names)}")
+    name = f"{kind} by {tag}" + ("" if main else f", {names[0]}")
+    return Table(name, title, ("judge", tag, *names, "n", "faults"), rows, notes, {"rule": RULES[kind]}, hint)
+
+
+def decided_by_all(met: Met, *, seed: int = 0) -> Table:
+    """Accuracy on the pairs that people and every judge of the table decide: the same rows for all judges.
+
+    The other meaning of "without ties" (people and this judge decide) is a column of `agreement_tables`.
+    """
+    heard = {judge: {_panel(p): p for p in met.of(judge, "pairs")} for judge in met.judges if met.of(judge, "pairs")}
+    shared = set.intersection(*(set(panels) for panels in heard.values())) if heard else set()
+    decided = [
+        place
+        for place in sorted(shared)
+        if all(None not in {winner(panels[place].marks), winner(panels[place].other)} for panels in heard.values())
+    ]
+    rows: list[list[Cell]] = []
+    if decided and len(heard) > 1:
+        hits = _choices(agree.accuracy)
+        rows = [[judge, hits([panels[place] for place in decided], seed)] for judge, panels in heard.items()]
+    notes = [f"{len(shared):,} pairs were ruled on by all {len(heard)} judges; {len(decided):,} of them nobody ties."]
+    return Table("pairs decided by all", "Accuracy on pairs that everybody decides", ("judge", "accuracy"), rows, notes)
+
+
+def _panel(pairing: Pairing) -> tuple[str, ...]:
+    return (pairing.verdict.item, pairing.verdict.criterion, *sorted(pairing.verdict.contestants))

@@ -1,0 +1,1 @@
+"""Rows, pictures and folders in and out of files."""

@@ -1,0 +1,137 @@
+"""One row of a file, and the ways to take a field from it that say where the row is when it does not fit."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from fullbench.errors import InputError
+from fullbench.files.readers import parse_json
+from fullbench.nouns.verdict import Fault
+
+
+class Fields:
+    """The fields of one row under their one spelling. Each is taken once; what is left over becomes tags."""
+
+    def __init__(self, path: Path, line: int, row: Mapping[str, Any], synonyms: Mapping[str, Sequence[str]]) -> None:
+        self.path = path
+        self.line = line
+        self._row = {name: None if _is_nan(value) else value for name, value in row.items()}
+        self._taken = {"tags"}
+        for name, others in synonyms.items():
+            spelt = [other for other in (name, *others) if self._row.get(other) is not None]
+            if len(spelt) > 1:
+                raise self.error(f"{spelt[0]!r} and {spelt[1]!r} mean the same; keep one")
+            for other in others:
+                if other in self._row:
+                    value = self._row.pop(other)
+                    if self._row.get(name) is None:
+                        self._row[name] = value
+
+    def error(self, message: str) -> InputError:
+        return InputError(message, path=self.path, line=self.line)
+
+    @contextmanager
+    def placed(self) -> Iterator[None]:
+        """Give an error that knows no place the place of this row."""
+        try:
+            yield
+        except InputError as error:
+            if error.path is not None:
+                raise
+            raise self.error(str(error)) from error
+
+    def has(self, name: str) -> bool:
+        """Whether the row has the field, if only an empty one."""
+        return name in self._row
+
+    def get(self, name: str) -> Any:
+        self._taken.add(name)
+        return self._row.get(name)
+
+    def text(self, name: str, default: str | None = None) -> str | None:
+        value = self.get(name)
+        if value is None:
+            return default
+        if isinstance(value, str):
+            return value
+        if isinstance(value, (int, float)):
+            return json.dumps(value)
+        raise self.error(f"{name!r} must be a text; found {str(value)[:40]!r}")
+
+    def name(self, name: str, default: str | None = None) -> str:
+        """A text that must be there and not be empty."""
+        value = self.text(name, default)
+        if not value:
+            raise self.error(f"the field {name!r} is missing; found {', '.join(self._row) or 'none'}")
+        if any("\ud800" <= letter <= "\udfff" for letter in value):
+            raise self.error(f"the field {name!r} holds half a character: {value!r}")
+        return value
+
+    def integer(self, name: str, default: int) -> int:
+        value = self.number(name, default)
+        if value != int(value):
+            raise self.error(f"{name!r} must be a whole number; found {value}")
+        return int(value)
+
+    def number(self, name: str, default: float) -> float:
+        value = self.get(name)
+        if value is None:
+            return default
+        return self._number(name, value)
+
+    def _number(self, name: str, value: Any) -> float:
+        try:
+            number = float(value)
+        except (TypeError, ValueError, OverflowError):
+            number = math.inf
+        if isinstance(value, bool) or not math.isfinite(number):
+            raise self.error(f"{name!r} must be a finite number; found {str(value)[:40]!r}")
+        return number
+
+    def json(self, name: str) -> Any:
+        """A list or mapping, written as such or as JSON in a text; any other text stays a text."""
+        value = self.get(name)
+        if isinstance(value, str) and value[:1] in {"[", "{"}:
+            try:
+                return parse_json(value)
+            except (ValueError, RecursionError):
+                return value
+        return value
+
+    def texts(self, name: str) -> list[str]:
+        value = self.json(name)
+        listed = value if isinstance(value, list) else [] if value is None else [value]
+        if not all(isinstance(one, (str, int)) and not isinstance(one, bool) for one in listed):
+            raise self.error(f"{name!r} must be a text or a list of texts; found {str(value)[:40]!r}")
+        return [str(one) for one in listed]
+
+    def marks(self) -> tuple[float, ...] | None:
+        value = self.json("marks")
+        if value is None:
+            return None
+        return tuple(self._number("marks", one) for one in (value if isinstance(value, list) else [value]))
+
+    def fault(self) -> Fault | None:
+        value: Any = self.text("fault")
+        return value or None
+
+    def tags(self) -> dict[str, str]:
+        """The field `tags`, and every field that was not taken; values become texts."""
+        value = self.json("tags")
+        if value is not None and not isinstance(value, dict):
+            raise self.error(f"'tags' must be a mapping; found {str(value)[:40]!r}")
+        rest = {name: found for name, found in self._row.items() if name not in self._taken}
+        return {str(name): _tag(found) for name, found in {**rest, **(value or {})}.items() if found is not None}
+
+
+def _is_nan(value: Any) -> bool:
+    return isinstance(value, float) and math.isnan(value)
+
+
+def _tag(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)

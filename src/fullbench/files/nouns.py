@@ -1,0 +1,350 @@
+"""Items, responses and verdicts in and out of files.
+
+One row each, in any of the forms of `files.readers`. These are the spellings that are written; some common others are
+read as well.
+
+Item
+    `id`; `question` (or `instruction`, `prompt`) and `pictures` (or `picture`, `images`, `image`: a path or a list of
+    paths, relative to the file), or else `turns`: a list of `{"role", "parts"}`; `reference`; `captions` (or
+    `caption`); `tags`, a mapping.
+Response
+    `item`, `contestant` (or `model`); `text` (or `answer`, `response`, `output`) and/or `pictures`, or else `parts`;
+    `trial`; `tags`.
+Verdict
+    `item`, `contestants` (or `contestant`, `model`), `marks` (or `mark`, `score`, `rating`) or `fault`, `ballot`,
+    `criterion`, `judge`, `case`, `trial`, `text`, `earlier`, `prompt`, `at` and what was used: `calls`, `retries`,
+    `tokens_in`, `tokens_out`, `dollars`, `seconds`.
+
+`parts` is a list of texts and `{"picture": PATH}`. Lists and mappings are JSON where the file has only text cells.
+Any other column of an item or a response becomes a tag.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from fullbench.errors import InputError
+from fullbench.files.fields import Fields
+from fullbench.files.readers import read_rows
+from fullbench.files.writers import Columns, replacing, write_rows
+from fullbench.nouns.ballot import ballot as ballot_of
+from fullbench.nouns.call import Usage
+from fullbench.nouns.digests import digest
+from fullbench.nouns.item import ROLES, Item, Part, Turn
+from fullbench.nouns.picture import SUFFIXES, Picture
+from fullbench.nouns.response import Response
+from fullbench.nouns.verdict import Verdict
+
+__all__ = [
+    "check_responses",
+    "read_items",
+    "read_responses",
+    "read_rows",
+    "read_verdicts",
+    "write_items",
+    "write_responses",
+    "write_rows",
+    "write_verdicts",
+]
+
+PICTURES = ("picture", "images", "image")
+ITEM = {"question": ("instruction", "prompt"), "pictures": PICTURES, "captions": ("caption",)}
+RESPONSE = {"contestant": ("model",), "text": ("answer", "response", "output"), "pictures": PICTURES}
+VERDICT = {"contestants": ("contestant", "model"), "marks": ("mark", "score", "rating")}
+
+ITEM_COLUMNS: Columns = {
+    "id": "text", "question": "text", "pictures": "json", "turns": "json", "reference": "text", "captions": "json",
+    "tags": "json",
+}  # fmt: skip
+RESPONSE_COLUMNS: Columns = {
+    "item": "text", "contestant": "text", "trial": "int", "text": "text", "pictures": "json", "parts": "json",
+    "tags": "json",
+}  # fmt: skip
+VERDICT_COLUMNS: Columns = {
+    "case": "text", "judge": "text", "item": "text", "contestants": "json", "ballot": "text", "criterion": "text",
+    "trial": "int", "marks": "json", "fault": "text", "text": "text", "earlier": "json", "prompt": "text",
+    "calls": "int", "retries": "int", "tokens_in": "int", "tokens_out": "int", "dollars": "float", "seconds": "float",
+    "at": "float",
+}  # fmt: skip
+
+
+# Reading
+
+
+def read_items(path: str | Path, *, question: str | None = None) -> Iterator[Item]:
+    """The items of a file, or of a folder of pictures: there each picture is an item named like its file.
+
+    `question` is asked wherever a row, or a picture in a folder, has none of its own.
+    """
+    path = Path(path)
+    ids: set[str] = set()
+    for line, item in _folder(path, question) if path.is_dir() else _item_rows(path, question):
+        if item.id in ids:
+            raise InputError(f"the id {item.id!r} occurs twice; ids must differ", path=path, line=line)
+        ids.add(item.id)
+        yield item
+
+
+def own_items(source: Path) -> Iterator[Item] | None:
+    """The items of a file, or of a folder in our own layout; None of a folder without `items.jsonl`."""
+    path = source / "items.jsonl" if source.is_dir() else source
+    return None if source.is_dir() and not path.exists() else read_items(path)
+
+
+def _item_rows(path: Path, question: str | None) -> Iterator[tuple[int, Item]]:
+    for line, row in read_rows(path):
+        yield line, _item(Fields(path, line, row, ITEM), question)
+
+
+def _folder(path: Path, question: str | None) -> Iterator[tuple[None, Item]]:
+    if question is None:
+        raise InputError("a folder of pictures needs a question to ask about them", path=path)
+    files = sorted(file for file in path.iterdir() if file.suffix.lower() in SUFFIXES)
+    if not files:
+        raise InputError("the folder holds no pictures", path=path)
+    for file in files:
+        yield None, Item.ask(file.stem, question, Picture.read(file))
+
+
+def _item(fields: Fields, question: str | None) -> Item:
+    name = fields.name("id")
+    turns = fields.json("turns")
+    if turns is None:
+        asked = fields.text("question", question)
+        if asked is None:
+            raise fields.error("the item has no 'question' and no 'turns'")
+        made: tuple[Turn, ...] = (Turn("user", (*_pictures(fields), asked)),)
+    else:
+        made = _turns(fields, turns)
+    reference = fields.text("reference")
+    captions = tuple(fields.texts("captions"))
+    return Item(name, made, reference, captions, fields.tags())
+
+
+def _turns(fields: Fields, turns: Any) -> tuple[Turn, ...]:
+    if not isinstance(turns, list) or not turns:
+        raise fields.error("'turns' must be a list with at least one turn")
+    made = []
+    for turn in turns:
+        if not isinstance(turn, dict) or turn.get("role") not in ROLES or not isinstance(turn.get("parts"), list):
+            raise fields.error(f"a turn must be {{'role', 'parts'}} with a role of {', '.join(ROLES)}")
+        made.append(Turn(turn["role"], _parts(fields, turn["parts"])))
+    return tuple(made)
+
+
+def read_responses(
+    path: str | Path, *, contestant: str | None = None, items: Collection[str] | None = None
+) -> Iterator[Response]:
+    """The responses of a file; `contestant` names who answered where the rows do not.
+
+    With `items`, the ids of the items there are, a response to any other is refused.
+    """
+    path = Path(path)
+    seen: set[tuple[str, str, int]] = set()
+    for line, row in read_rows(path):
+        response = _response(Fields(path, line, row, RESPONSE), contestant)
+        place = (response.item, response.contestant, response.trial)
+        if items is not None and response.item not in items:
+            raise InputError(_stray(response, len(items)), path=path, line=line)
+        if place in seen:
+            raise InputError(
+                f"{response.contestant!r} answers item {response.item!r} twice; number the trials in a column 'trial'",
+                path=path,
+                line=line,
+            )
+        seen.add(place)
+        yield response
+
+
+def _response(fields: Fields, contestant: str | None) -> Response:
+    item, who = fields.name("item"), fields.name("contestant", contestant)
+    trial = fields.integer("trial", 0)
+    parts = fields.json("parts")
+    if parts is None:
+        bare = not fields.has("text")
+        text, pictures = fields.text("text"), _pictures(fields, answered=True)
+        if bare and not pictures:
+            raise fields.error("the response has no 'text', no 'pictures' and no 'parts'")
+        made: tuple[Part, ...] = pictures if pictures and text is None else (*pictures, text or "")
+    else:
+        made = _parts(fields, parts, answered=True)
+    return Response(item, who, made, fields.tags(), trial)
+
+
+def check_responses(
+    items: Iterable[Item] | Collection[str], responses: Iterable[Response], *, path: str | Path | None = None
+) -> list[Response]:
+    """The responses, once each is known to belong to an item that is there; `path` only says where they came from."""
+    known = {item if isinstance(item, str) else item.id for item in items}
+    checked = []
+    for response in responses:
+        if response.item not in known:
+            raise InputError(_stray(response, len(known)), path=path)
+        checked.append(response)
+    return checked
+
+
+def _stray(response: Response, items: int) -> str:
+    return f"{response.contestant!r} answers item {response.item!r}, which is not among the {items} items"
+
+
+def read_verdicts(path: str | Path, *, judge: str = "human", ballot: str | None = None) -> Iterator[Verdict]:
+    """The verdicts of a file, such as the marks that people gave.
+
+    `judge` and `ballot` hold where a row has none. Where rows have no `case`, item, contestants, ballot and criterion
+    stand for it; where they have no `trial`, repeated votes are numbered, so that each is kept.
+    """
+    path = Path(path)
+    votes: Counter[tuple[str, str]] = Counter()
+    seen: set[tuple[str, str, int]] = set()
+    for line, row in read_rows(path):
+        fields = Fields(path, line, row, VERDICT)
+        who, spec = fields.name("judge", judge), fields.name("ballot", ballot)
+        item, contestants = fields.name("item"), tuple(fields.texts("contestants"))
+        if not contestants:
+            raise fields.error("the verdict has no 'contestants'")
+        criterion = fields.text("criterion") or "overall"
+        case = fields.text("case") or digest(["label", item, list(contestants), spec, criterion])
+        trial = fields.integer("trial", votes[who, case])
+        votes[who, case] += 1
+        if (who, case, trial) in seen:
+            raise fields.error(f"the judge {who!r} rules twice on item {item!r} in trial {trial}")
+        seen.add((who, case, trial))
+        marks = fields.marks()
+        with fields.placed():
+            if marks is not None and not _ballot(spec).allows(marks):
+                raise InputError(f"the marks {list(marks)} are not legal on the ballot {spec}")
+            yield Verdict(
+                case, who, item, contestants, spec, criterion, trial, marks, fields.fault(), fields.text("text") or "",
+                _usage(fields), fields.text("prompt") or "", tuple(fields.texts("earlier")), fields.number("at", 0.0),
+            )  # fmt: skip
+
+
+_ballot = lru_cache(maxsize=256)(ballot_of)
+
+
+def _usage(fields: Fields) -> Usage:
+    unknown = fields.has("dollars") and fields.get("dollars") is None
+    counts = {name: fields.integer(name, 0) for name in ("calls", "retries", "tokens_in", "tokens_out")}
+    dollars = None if unknown else fields.number("dollars", 0.0)
+    return Usage(**counts, dollars=dollars, seconds=fields.number("seconds", 0.0))
+
+
+def _pictures(fields: Fields, *, answered: bool = False) -> tuple[Picture, ...]:
+    found = fields.json("pictures")
+    listed = found if isinstance(found, list) else [] if found is None else [found]
+    return tuple(_picture(fields, one, answered) for one in listed)
+
+
+def _parts(fields: Fields, parts: Any, *, answered: bool = False) -> tuple[Part, ...]:
+    if not isinstance(parts, list) or not parts:
+        raise fields.error("'parts' must be a list with at least one part")
+    return tuple(part if isinstance(part, str) else _picture(fields, part, answered) for part in parts)
+
+
+def _picture(fields: Fields, value: Any, answered: bool) -> Picture:
+    """A picture named by its path, or given as `{"picture": PATH}` or, as data sets in Parquet do, `{"bytes": ...}`.
+
+    What a contestant `answered` with is taken as it is: a broken picture is its fault, not the file's.
+    """
+    if isinstance(value, Mapping):
+        if isinstance(value.get("bytes"), bytes):
+            data = value["bytes"]
+            return Picture.as_given(data, data) if answered else Picture.of(data, path=fields.path, line=fields.line)
+        value = value.get("picture", value.get("path"))
+    if not isinstance(value, str) or not value:
+        raise fields.error("a picture must be named by its path")
+    if value.startswith(("http://", "https://")):
+        raise fields.error(f"the picture {value!r} is on the web; fetch it first and name the file")
+    read = Picture.read_as_given if answered else Picture.read
+    return read(fields.path.parent / value, path=fields.path, line=fields.line)
+
+
+# Writing
+
+
+def write_items(path: str | Path, items: Iterable[Item]) -> int:
+    """Write items, whole or not at all, and give their number. Pictures held in memory are written beside the file."""
+    target = Path(path)
+    return write_rows(target, (_item_row(target, item) for item in items), ITEM_COLUMNS)
+
+
+def _item_row(path: Path, item: Item) -> dict[str, Any]:
+    row: dict[str, Any] = {"id": item.id}
+    simple = _simple(item.turns[0].parts) if len(item.turns) == 1 and item.turns[0].role == "user" else None
+    if simple is not None and simple[1] is not None:
+        row["question"] = simple[1]
+        if simple[0]:
+            row["pictures"] = [_named(path, picture) for picture in simple[0]]
+    else:
+        row["turns"] = [{"role": turn.role, "parts": _part_values(path, turn.parts)} for turn in item.turns]
+    if item.reference is not None:
+        row["reference"] = item.reference
+    if item.captions:
+        row["captions"] = list(item.captions)
+    if item.tags:
+        row["tags"] = dict(item.tags)
+    return row
+
+
+def write_responses(path: str | Path, responses: Iterable[Response]) -> int:
+    """Write responses, whole or not at all, and give their number; pictures as with `write_items`."""
+    target = Path(path)
+    return write_rows(target, (_response_row(target, response) for response in responses), RESPONSE_COLUMNS)
+
+
+def _response_row(path: Path, response: Response) -> dict[str, Any]:
+    row: dict[str, Any] = {"item": response.item, "contestant": response.contestant, "trial": response.trial}
+    simple = _simple(response.parts)
+    if simple is None:
+        row["parts"] = _part_values(path, response.parts)
+    else:
+        pictures, text = simple
+        if text is not None:
+            row["text"] = text
+        if pictures:
+            row["pictures"] = [_named(path, picture) for picture in pictures]
+    if response.tags:
+        row["tags"] = dict(response.tags)
+    return row
+
+
+def write_verdicts(path: str | Path, verdicts: Iterable[Verdict]) -> int:
+    """Write verdicts, whole or not at all, and give their number."""
+    return write_rows(path, map(_verdict_row, verdicts), VERDICT_COLUMNS)
+
+
+def _verdict_row(verdict: Verdict) -> dict[str, Any]:
+    usage = verdict.usage
+    row = {name: getattr(verdict if hasattr(verdict, name) else usage, name) for name in VERDICT_COLUMNS}
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in row.items()}
+
+
+def _simple(parts: tuple[Part, ...]) -> tuple[tuple[Picture, ...], str | None] | None:
+    """Pictures and then at most one text, the form that needs no `parts`; None for any other."""
+    pictures = tuple(part for part in parts if isinstance(part, Picture))
+    rest = parts[len(pictures) :]
+    if not parts or len(rest) > 1 or parts[: len(pictures)] != pictures:
+        return None
+    return pictures, str(rest[0]) if rest else None
+
+
+def _part_values(path: Path, parts: tuple[Part, ...]) -> list[Any]:
+    return [part if isinstance(part, str) else {"picture": _named(path, part)} for part in parts]
+
+
+def _named(path: Path, picture: Picture) -> str:
+    """The picture's path as seen from the file; one held in memory is written beside it first."""
+    source = picture.source
+    if isinstance(source, bytes):
+        kept = path.with_name(path.name + ".pictures") / f"{picture.digest}.{picture.media.removeprefix('image/')}"
+        if not kept.exists():
+            with replacing(kept) as part:
+                part.write_bytes(source)
+        source = kept
+    return os.path.relpath(source.resolve(), path.parent.resolve())

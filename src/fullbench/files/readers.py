@@ -1,0 +1,259 @@
+"""Rows out of files: JSON Lines, JSON arrays, CSV, TSV (each also gzipped) and Parquet.
+
+Reading streams, and names the line of whatever is wrong. A CSV cell is text; an empty one means that there is no
+value. See `files.writers` for how an empty text is told from none.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import gzip
+import io
+import json
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from fullbench.errors import InputError, MissingExtra
+
+LIMIT = 16 * 1024 * 1024
+"""The longest line (or element of a JSON array) that is read, in bytes: a longer one is a mistake, not a row."""
+
+KNOWN = ".jsonl, .ndjson, .json, .csv and .tsv (also with .gz), and .parquet"
+_CHUNK = 1 << 16
+
+
+def read_rows(path: str | Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Every row of a file with the line it begins on (in Parquet, its number)."""
+    path = Path(path)
+    suffix = suffix_of(path)
+    count = 0
+    for count, (line, row) in enumerate(_READERS[suffix](path), 1):  # noqa: B007
+        yield line, row
+    if not count:
+        raise InputError("the file has no rows", path=path)
+
+
+def parse_json(text: str) -> Any:
+    """A JSON value. JSON knows no NaN, yet some programs write it for a missing value: it is read as None.
+
+    Infinity, which is nothing of the kind, is refused with a `ValueError`.
+    """
+    return _DECODER.decode(text)
+
+
+def _constant(name: str) -> None:
+    if name != "NaN":
+        raise ValueError(f"{name} is not a number JSON knows")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_constant)
+
+
+def suffix_of(path: Path) -> str:
+    name = path.name.lower()
+    suffix = Path(name.removesuffix(".gz")).suffix
+    if suffix not in _READERS or (name.endswith(".gz") and suffix == ".parquet"):
+        raise InputError(f"a file of this kind is not known; known are {KNOWN}", path=path)
+    return suffix
+
+
+# Reading
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[io.BufferedIOBase]:
+    try:
+        with gzip.open(path, "rb") if path.name.lower().endswith(".gz") else path.open("rb") as file:
+            yield file
+    except FileNotFoundError as error:
+        raise InputError("there is no such file", path=path) from error
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise InputError(f"the gzip data is damaged or cut short ({error}); fetch it again", path=path) from error
+    except OSError as error:
+        raise InputError(f"the file cannot be read ({error.strerror or error})", path=path) from error
+
+
+def _lines(path: Path) -> Iterator[tuple[int, str]]:
+    with _opened(path) as file:
+        number = 0
+        while line := file.readline(LIMIT + 1):
+            number += 1
+            if len(line) > LIMIT:
+                raise InputError(
+                    f"the line is longer than {LIMIT // 2**20} MiB, the most we read", path=path, line=number
+                )
+            if number == 1:
+                line = line.removeprefix(codecs.BOM_UTF8)
+            try:
+                yield number, line.decode("utf-8")
+            except UnicodeDecodeError as error:
+                found = f"byte {error.object[error.start]:#04x} at column {error.start + 1}"
+                raise InputError(
+                    f"this is not UTF-8 ({found}); save the file as UTF-8", path=path, line=number
+                ) from error
+
+
+def _read_jsonl(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    for number, line in _lines(path):
+        if line.strip():
+            yield number, _object(path, number, partial(parse_json, line))
+
+
+def _object(path: Path, line: int, parse: Callable[[], Any]) -> dict[str, Any]:
+    try:
+        value = parse()
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"this is not valid JSON ({error})", path=path, line=line) from error
+    if not isinstance(value, dict):
+        raise InputError(f"a row must be a JSON object {{...}}; found {str(value)[:40]!r}", path=path, line=line)
+    return value
+
+
+def _read_json(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The elements of one JSON array, a chunk of text at a time."""
+    text = _Text(path)
+    if text.peek() != "[":
+        raise InputError("a .json file must hold one array [...]; for a row a line use .jsonl", path=path, line=1)
+    text.take(1)
+    while text.peek() != "]":
+        line = text.line
+        yield line, _object(path, line, text.value)
+        if text.peek() == ",":
+            text.take(1)
+            if text.peek() == "]":
+                raise InputError("a comma is followed by no row", path=path, line=text.line)
+        elif text.peek() != "]":
+            raise InputError("a comma or the closing bracket ] is missing here", path=path, line=text.line)
+    text.take(1)
+    if text.peek():
+        raise InputError("something follows the end of the array", path=path, line=text.line)
+
+
+class _Text:
+    """The text of a file, read as far as is needed."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.line = 1
+        self._buffer = ""
+        self._lines = _lines_or_pieces(path)
+
+    def peek(self) -> str:
+        """The next character that is not white space; nothing at the end."""
+        while True:
+            bare = self._buffer.lstrip()
+            self.take(len(self._buffer) - len(bare))
+            if bare:
+                return bare[0]
+            if not self._more():
+                return ""
+
+    def take(self, count: int) -> None:
+        self.line += self._buffer.count("\n", 0, count)
+        self._buffer = self._buffer[count:]
+
+    def value(self) -> Any:
+        while True:
+            try:
+                value, end = _DECODER.raw_decode(self._buffer)
+            except json.JSONDecodeError:
+                if len(self._buffer) > LIMIT:
+                    found = f"the row is longer than {LIMIT // 2**20} MiB, the most we read, or not valid JSON"
+                    raise InputError(found, path=self.path, line=self.line) from None
+                if not self._more():
+                    raise
+            else:
+                self.take(end)
+                return value
+
+    def _more(self) -> bool:
+        wanted, pieces = max(len(self._buffer), _CHUNK), []
+        while wanted > 0 and (piece := next(self._lines, "")):
+            pieces.append(piece)
+            wanted -= len(piece)
+        self._buffer += "".join(pieces)
+        return bool(pieces)
+
+
+def _lines_or_pieces(path: Path) -> Iterator[str]:
+    decoder = codecs.getincrementaldecoder("utf-8-sig")()
+    with _opened(path) as file:
+        try:
+            while piece := file.read(_CHUNK):
+                yield decoder.decode(piece)
+            yield decoder.decode(b"", final=True)
+        except UnicodeDecodeError as error:
+            raise InputError(f"this is not UTF-8 ({error.reason}); save the file as UTF-8", path=path) from error
+
+
+def _read_csv(path: Path, delimiter: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    csv.field_size_limit(max(csv.field_size_limit(), LIMIT))
+    reader = csv.reader((line for _, line in _lines(path)), delimiter=delimiter, strict=True)
+    header: list[str] | None = None
+    line = 1
+    try:
+        for cells in reader:
+            if header is None:
+                header = _header(path, cells)
+            elif cells:
+                if len(cells) != len(header):
+                    found = f"{len(cells)} cells under {len(header)} columns"
+                    raise InputError(f"the row has {found}; is a comma or a quote amiss?", path=path, line=line)
+                yield line, {name: _cell(cell) for name, cell in zip(header, cells, strict=True) if name}
+            line = reader.line_num + 1
+    except csv.Error as error:
+        raise InputError(f"this is not valid CSV ({error})", path=path, line=line) from error
+
+
+def _header(path: Path, cells: list[str]) -> list[str]:
+    header = [cell.strip() for cell in cells]
+    for name in header:
+        if name and header.count(name) > 1:
+            raise InputError(f"the column {name!r} occurs twice", path=path, line=1)
+    return header
+
+
+def _cell(cell: str) -> str | None:
+    if not cell:
+        return None
+    return cell[2:] if len(cell) > 1 and not cell.strip('"') else cell
+
+
+def _read_parquet(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    pyarrow, parquet = pyarrow_for("reading Parquet")
+    try:
+        with parquet.ParquetFile(path) as file:
+            number = 0
+            for batch in file.iter_batches(batch_size=512):
+                for row in batch.to_pylist():
+                    number += 1
+                    yield number, row
+    except FileNotFoundError as error:
+        raise InputError("there is no such file", path=path) from error
+    except (pyarrow.ArrowException, OSError) as error:
+        raise InputError(f"this is not a sound Parquet file ({error})", path=path) from error
+
+
+_READERS: dict[str, Callable[[Path], Iterator[tuple[int, dict[str, Any]]]]] = {
+    ".jsonl": _read_jsonl,
+    ".ndjson": _read_jsonl,
+    ".json": _read_json,
+    ".csv": lambda path: _read_csv(path, ","),
+    ".tsv": lambda path: _read_csv(path, "\t"),
+    ".parquet": _read_parquet,
+}
+
+
+def pyarrow_for(what: str) -> tuple[Any, Any]:
+    """The modules that know Parquet, which are an optional part."""
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError as error:
+        raise MissingExtra(what, "parquet") from error
+    return pyarrow, pyarrow.parquet

@@ -1,0 +1,166 @@
+"""Rows into files, whole or not at all: a file is made under another name and moved into place when it is complete.
+
+In CSV an empty cell means that there is no value; the empty text is written as two double quotes *inside* the cell
+(and a text made only of double quotes gets two more), so that both come back as they were. Lists and mappings are
+written as JSON.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+import os
+import secrets
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any, Literal
+
+from fullbench.errors import InputError
+from fullbench.files.readers import pyarrow_for, suffix_of
+
+Kind = Literal["text", "int", "float", "json"]
+Columns = Mapping[str, Kind]
+"""The columns of a table and what each holds; `json` is for lists and mappings."""
+
+
+def write_rows(path: str | Path, rows: Iterable[Mapping[str, Any]], columns: Columns | None = None) -> int:
+    """Write rows to a file, whole or not at all, and give their number.
+
+    In CSV and Parquet the columns are those given, or else those of the first row; a row with another one is refused.
+    """
+    path = Path(path)
+    suffix = suffix_of(path)
+    with replacing(path) as part:
+        if suffix == ".parquet":
+            return _write_parquet(path, part, rows, columns)
+        with _opened_for_writing(path, part) as file:
+            if suffix in {".csv", ".tsv"}:
+                return _write_csv(path, file, rows, columns, "\t" if suffix == ".tsv" else ",")
+            return _write_json(path, file, rows, array=suffix == ".json")
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """A path to write to; when the block ends well it takes the place of `path`, and otherwise it is gone."""
+    path = path.resolve()
+    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        yield part
+        with part.open("rb") as file:
+            os.fsync(file.fileno())
+        part.replace(path)
+    except OSError as error:
+        raise InputError(f"the file cannot be written ({error.strerror or error})", path=path) from error
+    finally:
+        if path.parent.is_dir() and os.access(path.parent, os.W_OK):
+            part.unlink(missing_ok=True)
+
+
+@contextmanager
+def _opened_for_writing(path: Path, part: Path) -> Iterator[io.BufferedIOBase]:
+    with part.open("wb") as raw:
+        if not path.name.lower().endswith(".gz"):
+            yield raw
+            return
+        with gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0) as packed:
+            yield packed
+
+
+def _write_json(path: Path, file: io.BufferedIOBase, rows: Iterable[Mapping[str, Any]], *, array: bool) -> int:
+    count = 0
+    for count, row in enumerate(rows, 1):
+        if array:
+            file.write(b",\n" if count > 1 else b"[\n")
+        file.write(_json_bytes(path, row))
+        if not array:
+            file.write(b"\n")
+    if array:
+        file.write(b"\n]\n" if count else b"[]\n")
+    return count
+
+
+def _json_bytes(path: Path, row: Mapping[str, Any]) -> bytes:
+    try:
+        return json.dumps(row, ensure_ascii=False, allow_nan=False).encode()
+    except UnicodeEncodeError:
+        return json.dumps(row, allow_nan=False).encode()
+    except ValueError as error:
+        raise InputError(f"a row cannot be written as JSON ({error})", path=path) from error
+
+
+def _write_csv(
+    path: Path, file: io.BufferedIOBase, rows: Iterable[Mapping[str, Any]], columns: Columns | None, delimiter: str
+) -> int:
+    class Sink:
+        @staticmethod
+        def write(text: str) -> int:
+            try:
+                return file.write(text.encode())
+            except UnicodeEncodeError as error:
+                raise InputError(f"a text holds half a character ({error.reason}); use .jsonl", path=path) from error
+
+    writer = csv.writer(Sink, delimiter=delimiter)
+    count = 0
+    if columns is not None:
+        writer.writerow(columns)
+    for row in rows:
+        count += 1
+        if columns is None:
+            columns = _columns_of(row)
+            writer.writerow(columns)
+        _check_columns(path, row, columns)
+        writer.writerow([_cell_text(row.get(name)) for name in columns])
+    return count
+
+
+def _cell_text(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return value if value.strip('"') else f'""{value}'
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+
+
+def _columns_of(row: Mapping[str, Any]) -> Columns:
+    def kind(value: Any) -> Kind:
+        if isinstance(value, (list, tuple, dict, bool)):
+            return "json"
+        return "int" if isinstance(value, int) else "float" if isinstance(value, float) else "text"
+
+    return {name: kind(value) for name, value in row.items()}
+
+
+def _check_columns(path: Path, row: Mapping[str, Any], columns: Columns) -> None:
+    if extra := [name for name in row if name not in columns]:
+        raise InputError(f"a row has the column {extra[0]!r}, the table has {', '.join(columns)}", path=path)
+
+
+def _write_parquet(path: Path, part: Path, rows: Iterable[Mapping[str, Any]], columns: Columns | None) -> int:
+    pyarrow, parquet = pyarrow_for("writing Parquet")
+    left = iter(rows)
+    if columns is None:
+        first = next(left, {})
+        columns, left = _columns_of(first), chain([first] if first else [], left)
+    kinds = {"text": pyarrow.string(), "json": pyarrow.string(), "int": pyarrow.int64(), "float": pyarrow.float64()}
+    schema = pyarrow.schema([(name, kinds[kind]) for name, kind in columns.items()])
+    count = 0
+    try:
+        with parquet.ParquetWriter(part, schema) as writer:
+            while batch := list(islice(left, 10_000)):
+                for row in batch:
+                    _check_columns(path, row, columns)
+                made = [{name: _plain(row.get(name), kind) for name, kind in columns.items()} for row in batch]
+                writer.write_table(pyarrow.Table.from_pylist(made, schema=schema))
+                count += len(batch)
+    except (pyarrow.ArrowException, UnicodeEncodeError) as error:
+        raise InputError(f"a row does not fit the table ({error})", path=path) from error
+    return count
+
+
+def _plain(value: Any, kind: Kind) -> Any:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False) if kind == "json" and value is not None else value

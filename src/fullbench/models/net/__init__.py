@@ -1,0 +1,1 @@
+"""How a request travels: transport, rate limits, circuit breakers, hedging, streaming."""

@@ -1,0 +1,36 @@
+"""What a call used."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What was used: calls that were answered, attempts that were not, tokens, dollars, seconds.
+
+    `dollars` is None where no price is known, and stays None when added to: an unknown price is never zero.
+    """
+
+    calls: int = 0
+    retries: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
+    dollars: float | None = 0.0
+    seconds: float = 0.0
+
+    def __add__(self, other: Usage) -> Usage:
+        if self is NOTHING:
+            return other
+        dollars = None if self.dollars is None or other.dollars is None else self.dollars + other.dollars
+        return Usage(
+            self.calls + other.calls,
+            self.retries + other.retries,
+            self.tokens_in + other.tokens_in,
+            self.tokens_out + other.tokens_out,
+            dollars,
+            self.seconds + other.seconds,
+        )
+
+
+NOTHING = Usage()

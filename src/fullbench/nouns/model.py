@@ -1,0 +1,72 @@
+"""A model, what it is sent and what it sends back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol, runtime_checkable
+
+from fullbench.nouns.call import NOTHING, Usage
+from fullbench.nouns.digests import digest, once
+from fullbench.nouns.item import Turn, parts_content
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """A conversation to be continued.
+
+    `schema` is the text of a JSON schema that the reply is held to, by models that take schemas. `tag` is the
+    caller's own mark, handed back with the reply and never sent.
+    """
+
+    turns: tuple[Turn, ...]
+    seed: int | None = None
+    json: bool = False
+    schema: str = ""
+    tag: Any = field(default=None, compare=False, repr=False)
+
+    @once
+    def digest(self) -> str:
+        """Stands for all that is sent: words, pictures, seed, and the schema where there is one."""
+        held = [self.schema] if self.schema else []
+        return digest([[[turn.role, parts_content(turn.parts)] for turn in self.turns], self.seed, self.json, *held])
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a model made of a prompt: words, or the error that no retry mended."""
+
+    prompt: Prompt
+    text: str = ""
+    usage: Usage = NOTHING
+    error: str | None = None
+    stop: str = ""
+
+
+@runtime_checkable
+class Model(Protocol):
+    """Anything that answers conversations.
+
+    `answer` takes prompts lazily, keeps as many in flight as it sees fit, and yields replies as they come, in any
+    order: each carries its prompt. A call that fails for good is a reply with an `error`; only what makes every
+    further call pointless (a refused key, an unknown model) is raised, as `ModelError`.
+
+    `name` is the identity: what changes answers (sampling settings) changes it. `settings` is what a ledger keeps
+    beside the name. `price` is dollars per million tokens in and out, None where unknown.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def settings(self) -> Mapping[str, Any]: ...
+
+    @property
+    def price(self) -> tuple[float, float] | None: ...
+
+    def answer(self, prompts: Iterable[Prompt]) -> Iterator[Reply]: ...
+
+
+def takes_schemas(model: Model) -> bool:
+    """Whether replies of a model can be held to a JSON schema: it says so by an attribute of that name."""
+    return bool(getattr(model, "takes_schemas", False))

@@ -1,0 +1,105 @@
+"""Pictures, known by the digest of their bytes."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from fullbench.errors import InputError
+
+UNKNOWN = "application/octet-stream"
+"""The media type of what was given as a picture and is none that we know."""
+
+SUFFIXES = {".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp", ".tif", ".tiff"}
+
+
+def media_type(data: bytes) -> str | None:
+    """The media type that the first bytes show, whatever the file is called; None when it is no picture.
+
+    >>> media_type(b"\\x89PNG\\r\\n\\x1a\\n....")
+    'image/png'
+    >>> media_type(b"hello") is None
+    True
+    """
+    if data.startswith(b"\x89PNG\r\n\x1a\n"):
+        return "image/png"
+    if data.startswith(b"\xff\xd8\xff"):
+        return "image/jpeg"
+    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
+        return "image/webp"
+    if data[:6] in {b"GIF87a", b"GIF89a"}:
+        return "image/gif"
+    if data.startswith(b"BM"):
+        return "image/bmp"
+    if data[:4] in {b"II*\x00", b"MM\x00*"}:
+        return "image/tiff"
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A picture: the digest of its bytes, the type its bytes show, and where the bytes are."""
+
+    digest: str
+    media: str
+    source: Path | bytes = field(repr=False, compare=False)
+
+    @classmethod
+    def of(
+        cls, data: bytes, *, name: str = "picture", path: str | Path | None = None, line: int | None = None
+    ) -> Picture:
+        """A picture held in memory; `path` and `line` only say in an error where it was named."""
+        return cls(_digest(data), _media(data, name, path, line), data)
+
+    @classmethod
+    def read(cls, file: str | Path, *, path: str | Path | None = None, line: int | None = None) -> Picture:
+        """A picture on disk; `path` and `line` only say in an error where it was named."""
+        data = _file(file, path, line)
+        return cls(_digest(data), _media(data, str(file), path, line), Path(file))
+
+    @classmethod
+    def read_as_given(cls, file: str | Path, *, path: str | Path | None = None, line: int | None = None) -> Picture:
+        """A file that somebody answered with; see `as_given`."""
+        return cls.as_given(_file(file, path, line), Path(file))
+
+    @classmethod
+    def as_given(cls, data: bytes, source: Path | bytes) -> Picture:
+        """Bytes that somebody answered with, whatever they are: where they are no picture, judges recuse themselves."""
+        return cls(_digest(data), media_type(data) or UNKNOWN, source)
+
+    def data(self) -> bytes:
+        """The bytes, checked against the digest when they are read from disk."""
+        if isinstance(self.source, bytes):
+            return self.source
+        try:
+            data = self.source.read_bytes()
+        except OSError as error:
+            raise InputError(f"the picture is gone ({error.strerror})", path=self.source) from error
+        if _digest(data) != self.digest:
+            raise InputError("the picture changed since the items were read: start the run again", path=self.source)
+        return data
+
+
+def _file(file: str | Path, path: str | Path | None, line: int | None) -> bytes:
+    try:
+        return Path(file).read_bytes()
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise InputError(f"the picture {str(file)!r} cannot be read ({reason})", path=path, line=line) from error
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def _media(data: bytes, name: str, path: str | Path | None, line: int | None) -> str:
+    media = media_type(data)
+    if media is None:
+        found = "it is empty" if not data else f"it begins with {data[:8]!r}"
+        raise InputError(
+            f"{name!r} is not a picture we know: {found}; PNG, JPEG, WebP, GIF, BMP and TIFF are read",
+            path=path,
+            line=line,
+        )
+    return media

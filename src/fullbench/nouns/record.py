@@ -1,0 +1,216 @@
+"""A record: rulings in memory, and the few ways to look at them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import combinations
+from statistics import fmean
+from typing import Literal
+
+from fullbench.errors import InputError
+from fullbench.nouns.digests import digest
+from fullbench.nouns.item import Item
+from fullbench.nouns.response import Response
+from fullbench.nouns.verdict import FAULTS, Verdict
+
+Field = Literal["case", "judge", "item", "ballot", "criterion", "trial", "fault"]
+Rule = Literal["each", "majority", "mean"]
+
+
+@dataclass(frozen=True, slots=True)
+class Pairing:
+    """One verdict beside another judge's marks on the same responses, both in the order the verdict was shown."""
+
+    verdict: Verdict
+    marks: tuple[float, ...]
+    other: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Duel:
+    """Two responses to one item compared by one judge: `outcome` is 1 when `first` won, 0 when it lost, 0.5 for a tie.
+
+    `together` is True when one verdict marked both, and then `first` is the one shown first; when they were marked
+    apart, `first` is the one whose name sorts first.
+    """
+
+    judge: str
+    item: str
+    criterion: str
+    trial: int
+    first: str
+    second: str
+    outcome: float
+    together: bool
+
+
+@dataclass(frozen=True)
+class Record:
+    """Verdicts, and the items and responses they speak of where these are at hand."""
+
+    verdicts: tuple[Verdict, ...]
+    items: Mapping[str, Item] = field(default_factory=dict)
+    responses: Mapping[tuple[str, str], Response] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.verdicts)
+
+    def __iter__(self) -> Iterator[Verdict]:
+        return iter(self.verdicts)
+
+    def _with(self, verdicts: Iterable[Verdict]) -> Record:
+        return Record(tuple(verdicts), self.items, self.responses)
+
+    def where(self, test: Callable[[Verdict], bool] | None = None, **fields: object) -> Record:
+        """The verdicts whose fields have the given values, and that pass the test.
+
+        `fault=None` keeps those with marks; `contestant=NAME` those that show it.
+        """
+        known = set(Verdict.__dataclass_fields__) | {"contestant"}
+        for name in fields:
+            if name not in known:
+                raise InputError(f"a verdict has no field {name!r}; known: {', '.join(sorted(known))}")
+        contestant = fields.pop("contestant", None)
+        pairs = tuple(fields.items())
+
+        def keep(verdict: Verdict) -> bool:
+            return (
+                all(getattr(verdict, name) == value for name, value in pairs)
+                and (contestant is None or contestant in verdict.contestants)
+                and (test is None or test(verdict))
+            )
+
+        return self._with(filter(keep, self.verdicts))
+
+    def by(self, field_: Field | Callable[[Verdict], object]) -> dict[str, Record]:
+        """One record for each value of a field (or of a function of the verdict), in sorted order."""
+        groups: dict[str, list[Verdict]] = {}
+        for verdict in self.verdicts:
+            value = field_(verdict) if callable(field_) else getattr(verdict, field_)
+            groups.setdefault(str(value), []).append(verdict)
+        return {name: self._with(groups[name]) for name in sorted(groups)}
+
+    def tag(self, verdict: Verdict, name: str) -> str:
+        """The tag `name` of the verdict's item; an empty string where it has none."""
+        item = self.items.get(verdict.item)
+        return "" if item is None else item.tags.get(name, "")
+
+    def ordered(self) -> Record:
+        """The same record in an order of its own: by what was ruled and on what, whenever it came in.
+
+        What is resampled, and which of several equal cases is shown, depends on the order.
+        """
+        verdicts = sorted(self.verdicts, key=_place)
+        items = {name: self.items[name] for name in sorted(self.items)}
+        responses = {name: self.responses[name] for name in sorted(self.responses)}
+        return Record(tuple(verdicts), items, responses)
+
+    @property
+    def judges(self) -> list[str]:
+        return sorted({verdict.judge for verdict in self.verdicts})
+
+    @property
+    def contestants(self) -> list[str]:
+        return sorted({name for verdict in self.verdicts for name in verdict.contestants})
+
+    def faults(self) -> dict[str, dict[str, int]]:
+        """For each judge, how many verdicts it gave and how many of them are which fault."""
+        counts = Counter((verdict.judge, verdict.fault) for verdict in self.verdicts)
+        return {
+            judge: {
+                "verdicts": sum(count for (name, _), count in counts.items() if name == judge),
+                **{fault: counts[judge, fault] for fault in FAULTS},
+            }
+            for judge in self.judges
+        }
+
+    def against(self, other: str, rule: Rule = "each") -> list[Pairing]:
+        """Every marked verdict of the other judges beside the marks of `other` on the same responses.
+
+        They meet when item, criterion, ballot and the set of contestants are the same; marks are turned to the order
+        the verdict was shown. `rule` says what to do with several verdicts of `other`: `each` pairs with every one,
+        `majority` with the commonest (ties of the vote are left out), `mean` with the mean mark.
+        """
+        theirs: dict[tuple[str, ...], list[dict[str, float]]] = {}
+        for verdict in self.verdicts:
+            if verdict.judge == other and verdict.marks is not None:
+                marks = dict(zip(verdict.contestants, verdict.marks, strict=True))
+                theirs.setdefault(_meeting(verdict), []).append(marks)
+        if not theirs:
+            raise InputError(f"no marked verdict of judge {other!r} is in the record; judges there: {self.judges}")
+        pairings = []
+        for verdict in self.verdicts:
+            if verdict.judge == other or verdict.marks is None:
+                continue
+            for marks in _combine(theirs.get(_meeting(verdict), []), rule):
+                pairings.append(Pairing(verdict, verdict.marks, tuple(marks[name] for name in verdict.contestants)))
+        return pairings
+
+    def duels(self, margin: float = 0.0) -> Iterator[Duel]:
+        """Every two responses that a judge marked on one item, compared.
+
+        Marks that differ by at most `margin` tie. Responses marked together are compared as they were shown; single
+        marks of the same judge, item, ballot, criterion and trial are compared with each other.
+        """
+        apart: dict[tuple[str, str, str, str, int], list[tuple[str, float]]] = {}
+        for verdict in self.verdicts:
+            if verdict.marks is None:
+                continue
+            named = list(zip(verdict.contestants, verdict.marks, strict=True))
+            if len(named) == 1:
+                key = (verdict.judge, verdict.item, verdict.ballot, verdict.criterion, verdict.trial)
+                apart.setdefault(key, []).append(named[0])
+                continue
+            for one, two in combinations(named, 2):
+                yield _duel((verdict.judge, verdict.item, verdict.criterion, verdict.trial), one, two, margin, True)
+        for (judge, item, _, criterion, trial), named in apart.items():
+            for one, two in combinations(sorted(named), 2):
+                yield _duel((judge, item, criterion, trial), one, two, margin, False)
+
+    def digest(self) -> str:
+        """Stands for all that was ruled here, and on what: whatever the order, the times and the cost."""
+        return digest(sorted(
+            digest([v.case, v.judge, v.item, v.contestants, v.ballot, v.criterion, v.trial, v.marks, v.fault, v.text])
+            for v in self.verdicts
+        ))  # fmt: skip
+
+    def appeal(self) -> list[Response]:
+        """The verdicts' texts as responses: of each case, what each judge wrote. They can be judged in turn."""
+        return [
+            Response(verdict.case, verdict.judge, (verdict.text,), trial=verdict.trial)
+            for verdict in self.verdicts
+            if verdict.text
+        ]
+
+
+def _place(verdict: Verdict) -> tuple[object, ...]:
+    marks = () if verdict.marks is None else verdict.marks
+    return (
+        verdict.judge, verdict.item, verdict.criterion, verdict.ballot, verdict.contestants, verdict.case,
+        verdict.trial, marks, verdict.fault or "", verdict.text, repr(verdict.usage),
+    )  # fmt: skip
+
+
+def _meeting(verdict: Verdict) -> tuple[str, ...]:
+    return (verdict.item, verdict.criterion, verdict.ballot, *sorted(verdict.contestants))
+
+
+def _combine(votes: list[dict[str, float]], rule: Rule) -> list[dict[str, float]]:
+    if len(votes) < 2 or rule == "each":
+        return votes
+    if rule == "mean":
+        return [{name: fmean(vote[name] for vote in votes) for name in votes[0]}]
+    ranked = Counter(tuple(sorted(vote.items())) for vote in votes).most_common(2)
+    if len(ranked) > 1 and ranked[0][1] == ranked[1][1]:
+        return []
+    return [dict(ranked[0][0])]
+
+
+def _duel(
+    where: tuple[str, str, str, int], one: tuple[str, float], two: tuple[str, float], margin: float, together: bool
+) -> Duel:
+    difference = one[1] - two[1]
+    outcome = 0.5 if abs(difference) <= margin else 1.0 if difference > 0 else 0.0
+    return Duel(*where, one[0], two[0], outcome, together)

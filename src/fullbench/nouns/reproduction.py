@@ -1,0 +1,77 @@
+"""Published figures computed again: what a benchmark offers where its authors released their data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+from fullbench.nouns.record import Record
+from fullbench.nouns.table import EstimateLike, Table
+
+
+@dataclass(frozen=True)
+class Reproduced:
+    """One published cell, computed again from the released data.
+
+    `value` is a number or a mapping of numbers. `figure` names the one of them that is shown in a table (`""` where the
+    value is a number itself), `estimate` is that figure with its interval, and `paper` is what was published for it.
+    """
+
+    id: str
+    value: Any
+    n: int
+    figure: str = ""
+    estimate: EstimateLike | None = None
+    paper: float | None = None
+    source: str = ""
+
+    @property
+    def shown(self) -> Any:
+        """The one figure that stands for the cell in a table."""
+        value = self.value
+        for name in filter(None, self.figure.split(".")):
+            value = value[name]
+        return value
+
+    @property
+    def cell(self) -> Mapping[str, Any]:
+        """The cell as it is written to a file."""
+        return {"id": self.id, "value": self.value, "n": self.n}
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """All cells of a paper that its released data allow, and tables that say what was odd in these data."""
+
+    cells: Sequence[Reproduced]
+    tables: Sequence[Table] = ()
+
+
+@runtime_checkable
+class Reproducible(Protocol):
+    """A benchmark whose published figures can be computed again from the data its authors released."""
+
+    @property
+    def name(self) -> str: ...
+
+    def reproduce(self, data: Path) -> Reproduction: ...
+
+
+@dataclass(frozen=True)
+class Brought:
+    """What a benchmark brings: items, responses and verdicts, and tables that say what was odd in their files."""
+
+    record: Record
+    tables: Sequence[Table] = ()
+
+
+@runtime_checkable
+class Recorded(Protocol):
+    """A benchmark that brings verdicts: people's, and those of judges whose runs were released."""
+
+    @property
+    def name(self) -> str: ...
+
+    def bring(self, source: Path | None = None) -> Brought: ...

@@ -1,0 +1,39 @@
+"""A response: what a contestant answered."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from fullbench.nouns.digests import digest, once
+from fullbench.nouns.item import Part, parts_content, parts_pictures, parts_text
+from fullbench.nouns.picture import Picture
+
+
+@dataclass(frozen=True)
+class Response:
+    """What one contestant answered to one item: words, pictures, or both."""
+
+    item: str
+    contestant: str
+    parts: tuple[Part, ...]
+    tags: Mapping[str, str] = field(default_factory=dict)
+    trial: int = 0
+
+    @classmethod
+    def say(cls, item: str, contestant: str, text: str, **rest: Any) -> Response:
+        """The usual response: words."""
+        return cls(item, contestant, (text,), **rest)
+
+    @property
+    def text(self) -> str:
+        return parts_text(self.parts)
+
+    @property
+    def pictures(self) -> tuple[Picture, ...]:
+        return parts_pictures(self.parts)
+
+    @once
+    def key(self) -> str:
+        return digest([self.item, self.contestant, parts_content(self.parts)])

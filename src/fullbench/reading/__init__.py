@@ -1,0 +1,1 @@
+"""How a judge's reply becomes marks."""

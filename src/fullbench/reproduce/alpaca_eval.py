@@ -1,0 +1,99 @@
+"""AlpacaEval: judges' preferences between a model's answer and a baseline's, 805 instructions."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from fullbench.nouns.estimate import Estimate
+from fullbench.nouns.reproduction import Reproduced, Reproduction
+from fullbench.nouns.table import Cell, Table
+from fullbench.reproduce.rows import number, rows
+
+NAME = "alpaca_eval"
+DRAW = 1.5
+
+
+@dataclass
+class Run:
+    """What one judge made of one model: preferences from 1 (the baseline) to 2 (the model), and answers' lengths."""
+
+    baseline: str = ""
+    preferences: list[float] = field(default_factory=list)
+    lengths: list[float] = field(default_factory=list)
+    instructions: set[str] = field(default_factory=set)
+    unread: int = 0
+
+
+Runs = dict[tuple[str, str], Run]
+
+
+def read(folder: Path) -> Runs:
+    """All runs, by judge and model; the release also compares baselines with themselves.
+
+    A preference of 0 is how older files say draw; an empty one was not read.
+    """
+    runs: Runs = defaultdict(Run)
+    for fields in rows(folder, "annotations.csv"):
+        model, baseline = fields.name("model"), fields.name("baseline")
+        run = runs[fields.name("annotator"), model]
+        instruction = fields.name("instruction")
+        if instruction in run.instructions:
+            raise fields.error(f"{model!r} is compared twice on instruction {instruction} by the same judge")
+        if run.baseline not in {"", baseline}:
+            raise fields.error(f"{model!r} is compared with {run.baseline!r} before and with {baseline!r} here")
+        run.baseline = baseline
+        run.instructions.add(instruction)
+        run.lengths.append(number(fields, "chars_model"))
+        if not fields.text("preference"):
+            run.unread += 1
+            continue
+        preference = number(fields, "preference")
+        if preference and not 1 <= preference <= 2:
+            raise fields.error(f"a preference lies between 1 and 2, or is 0; found {preference}")
+        run.preferences.append(preference or DRAW)
+    return runs
+
+
+def reproduce(data: Path) -> Reproduction:
+    """Every leaderboard cell of every run, and how many preferences could not be read."""
+    runs = read(data)
+    made = [cell for (judge, model), run in runs.items() for cell in cells(f"{judge}/{model}", run)]
+    return Reproduction(made, [unread(runs)])
+
+
+def cells(name: str, run: Run) -> Iterator[Reproduced]:
+    """Win rate (graded and all-or-nothing), its standard error, counts, mean length."""
+    n = len(run.preferences)
+    rate, error = mean_and_error([preference - 1 for preference in run.preferences])
+    won = sum(preference > DRAW for preference in run.preferences)
+    drawn = sum(preference == DRAW for preference in run.preferences)
+    half = 1.959964 * error
+    estimate = Estimate(100 * rate, 100 * (rate - half), 100 * (rate + half), n, method="normal")
+    yield Reproduced(f"{name}/win_rate", 100 * rate, n, "", estimate)
+    yield Reproduced(f"{name}/standard_error", 100 * error, n)
+    yield Reproduced(f"{name}/discrete_win_rate", 100 * (won + drawn / 2) / n, n)
+    yield Reproduced(f"{name}/counts", [won, n - won - drawn, drawn, n], n)
+    yield Reproduced(f"{name}/avg_length", math.floor(sum(run.lengths) / len(run.lengths)), len(run.lengths))
+
+
+def mean_and_error(values: Sequence[float]) -> tuple[float, float]:
+    """The mean, and its standard error from the sample variance.
+
+    >>> mean_and_error([0.0, 1.0])
+    (0.5, 0.5)
+    """
+    mean = math.fsum(values) / len(values)
+    variance = math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1)
+    return mean, math.sqrt(variance / len(values))
+
+
+def unread(runs: Runs) -> Table:
+    """Runs with preferences that were not read; they are left out of the rates, not counted as losses."""
+    table: list[list[Cell]] = [
+        [judge, model, run.unread, len(run.lengths)] for (judge, model), run in runs.items() if run.unread
+    ]
+    return Table("unread", "Preferences that could not be read: left out", ("judge", "model", "unread", "of"), table)

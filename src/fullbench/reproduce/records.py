@@ -1,0 +1,86 @@
+"""Released verdicts as a record, so that leaderboards, cards and agreement work on them as on one's own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from fullbench.nouns.digests import digest
+from fullbench.nouns.record import Record
+from fullbench.nouns.verdict import Fault, Verdict
+from fullbench.reproduce import alpaca_eval, pandalm, vicuna_oa, wildvision_bench
+from fullbench.reproduce.rows import met, rows
+
+PEOPLE = "human"
+CHOICE, SOFT = "choice+tie", "real:0-1"
+Ruling = tuple[float, float] | Fault
+_WON: dict[float, Ruling] = {1.0: (1.0, 0.0), 0.0: (0.0, 1.0), 0.5: (0.5, 0.5)}
+
+
+def _verdict(
+    judge: str, item: str, names: tuple[str, str], ruling: Ruling, *, trial: int = 0, ballot: str = CHOICE
+) -> Verdict:
+    case = digest(["released", item, list(names), ballot])
+    marks, fault = (None, ruling) if isinstance(ruling, str) else (ruling, None)
+    return Verdict(case, judge, item, names, ballot, trial=trial, marks=marks, fault=fault)
+
+
+def vicuna_oa_battles(folder: Path) -> Record:
+    """GPT-4 in both orders on both sets of questions, and three people on one of them."""
+
+    def made() -> Iterator[Verdict]:
+        for file in (*vicuna_oa.FILES, vicuna_oa.VOTES):
+            judge = PEOPLE if file == vicuna_oa.VOTES else "gpt-4-0314"
+            voters: dict[vicuna_oa.Place, int] = {}
+            for battle in vicuna_oa.battles(folder, file):
+                trial = voters[battle.place] = voters.get(battle.place, -1) + 1
+                ruling = "unreadable" if battle.score == vicuna_oa.UNPARSED else _WON[vicuna_oa.OUTCOMES[battle.score]]
+                item = f"{file.partition('_')[0]}-{battle.question}"
+                yield _verdict(judge, item, (battle.first, battle.second), ruling, trial=trial)
+
+    return Record(tuple(made()))
+
+
+def pandalm_votes(folder: Path) -> Record:
+    """Three people and two judges on each pair."""
+    label: dict[int, Ruling] = {0: (0.5, 0.5), 1: (1.0, 0.0), 2: (0.0, 1.0), pandalm.GARBAGE: "unreadable"}
+    votes = pandalm.Votes.read(folder)
+    found = []
+    for place, fields in enumerate(rows(folder, "votes.csv")):
+        one, _, two = fields.name("pair").partition("_")
+        if not two:
+            raise fields.error("'pair' must name two models with '_' between them")
+        item = fields.name("idx")
+        for trial, voter in enumerate(pandalm.PEOPLE):
+            found.append(_verdict(PEOPLE, item, (one, two), label[votes.given[voter][place]], trial=trial))
+        found += [_verdict(judge, item, (one, two), label[votes.given[judge][place]]) for judge in pandalm.JUDGES]
+    return Record(tuple(found))
+
+
+def wildvision_bench_verdicts(folder: Path) -> Record:
+    """GPT-4o on every contestant against the baseline; a strong preference is reduced to the winner."""
+    wildvision_bench.Release.read(folder)
+    found = []
+    for fields in rows(folder, "verdicts.csv"):
+        names, score = (fields.name("model_a"), fields.name("model_b")), fields.name("score")
+        if names[0] != names[1]:
+            reward = wildvision_bench.REWARDS[score]
+            outcome = 0.5 if reward == 0 else float(reward < 0)
+            ruling: Ruling = "unreadable" if score == wildvision_bench.INVALID else _WON[outcome]
+            found.append(_verdict("gpt-4o", fields.name("question"), names, ruling))
+    return Record(tuple(found))
+
+
+def alpaca_eval_preferences(folder: Path) -> Record:
+    """Four judges on every model against a baseline; preferences between the two are soft marks."""
+    alpaca_eval.read(folder)
+    found = []
+    for fields in rows(folder, "annotations.csv"):
+        if fields.name("model") != fields.name("baseline"):
+            names = met(fields, "baseline", "model")
+            given = fields.text("preference")
+            share = (float(given) or alpaca_eval.DRAW) - 1 if given else None
+            ruling: Ruling = "unreadable" if share is None else (1 - share, share)
+            judge = fields.name("annotator")
+            found.append(_verdict(judge, fields.name("instruction"), names, ruling, ballot=SOFT))
+    return Record(tuple(found))

@@ -1,0 +1,161 @@
+"""Answering: contestants answer items, and the ledger keeps what they said."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from fullbench.ledger.store import Ledger
+from fullbench.nouns.call import Usage
+from fullbench.nouns.item import Item
+from fullbench.nouns.model import Model, Prompt, Reply
+from fullbench.nouns.response import Response
+from fullbench.nouns.verdict import Failure
+from fullbench.studies import specs as named
+from fullbench.studies.engines import HERE, Ask, Budget, Engine, Job, Key, Stop, Tally, Watch, remade, wants_gpu, work
+
+Asked = Callable[[Model], Sequence[Item]]
+"""Gives the items that a contestant is to answer."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """An item put to a contestant: what the tag of its prompt is."""
+
+    item: Item
+    trial: int
+
+
+@dataclass(frozen=True)
+class _Answer:
+    item: str
+    response: Response
+    usage: Usage
+    prompt: str
+
+
+def answer(
+    contestants: Sequence[Model],
+    items: Sequence[Item] | Asked,
+    ledger: Ledger,
+    *,
+    trials: int = 1,
+    engine: Engine = HERE,
+    specs: Mapping[str, str] | None = None,
+    budget: Budget | None = None,
+    stop: Stop | None = None,
+    watch: Watch | None = None,
+) -> list[Tally]:
+    """Let every contestant answer every item, or the items that are for it. What the ledger holds is not asked again.
+
+    A refusal is a response too: it is what the contestant said, and it bears the tag `stop = refused`. `specs` gives
+    the spec of contestants by their name, as for `hear`.
+    """
+    asked = items if callable(items) else lambda _: items
+    jobs = [_job(model, asked(model), trials, ledger, (specs or {}).get(model.name)) for model in contestants]
+    return work(jobs, engine=engine, budget=budget, stop=stop, watch=watch)
+
+
+@dataclass(frozen=True)
+class _Recipe:
+    """A contestant for a worker elsewhere: its spec, or the model itself where it has none."""
+
+    name: str
+    gpu: bool
+    made: str | Model
+
+    def __call__(self) -> Ask:
+        return partial(_ask, remade(self.name, named.contestant, self.made))
+
+
+def _ask(model: Model, questions: Iterable[Question]) -> Iterator[_Answer | Failure]:
+    for reply in model.answer(map(_prompt, questions)):
+        yield _outcome(model.name, reply)
+
+
+def _settles(outcome: _Answer | Failure) -> Key:
+    if isinstance(outcome, Failure):
+        return outcome.case, outcome.trial
+    return outcome.item, outcome.response.trial
+
+
+def _job(model: Model, items: Sequence[Item], trials: int, ledger: Ledger, spec: str | None) -> Job[Question]:
+    by_key = {item.key: item for item in items}
+
+    def keep(outcome: _Answer | Failure) -> None:
+        if isinstance(outcome, Failure):
+            ledger.add_response(by_key[outcome.case], outcome)
+            return
+        item = by_key[outcome.item]
+        ledger.add_response(item, outcome.response, usage=outcome.usage, prompt=outcome.prompt, at=time.time())
+
+    ledger.declare("contestant", model.name, model.settings)
+    return Job(
+        name=model.name,
+        tasks=lambda: (Question(item, trial) for item in items for trial in range(trials)),
+        key=lambda question: (question.item.key, question.trial),
+        known=lambda keys: ledger.answered(model.name, keys),
+        enter=lambda questions: ledger.add(*(question.item for question in questions)),
+        ask=partial(_ask, model),
+        recipe=_Recipe(model.name, wants_gpu(model), spec or model),
+        settles=_settles,
+        keep=keep,
+        sole=lambda: ledger.sole(model.name),
+        flush=ledger.flush,
+    )
+
+
+def _prompt(question: Question) -> Prompt:
+    return Prompt(question.item.turns, seed=question.trial or None, tag=question)
+
+
+def _outcome(contestant: str, reply: Reply) -> _Answer | Failure:
+    question: Question = reply.prompt.tag
+    item, trial = question.item, question.trial
+    if reply.error is not None:
+        return Failure(item.key, contestant, trial, reply.error, reply.usage)
+    tags = {"stop": reply.stop} if reply.stop == "refused" else {}
+    response = Response(item.id, contestant, (reply.text,), tags, trial)
+    return _Answer(item.key, response, reply.usage, reply.prompt.digest)
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A model whose replies a ledger keeps: what it holds is not asked for again, what fails may be asked later."""
+
+    model: Model
+    ledger: Ledger
+    spec: str | None = None
+    engine: Engine = HERE
+    budget: Budget | None = None
+    stop: Stop | None = None
+
+    @property
+    def name(self) -> str:
+        return self.model.name
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        return self.model.settings
+
+    @property
+    def price(self) -> tuple[float, float] | None:
+        return self.model.price
+
+    def answer(self, prompts: Iterable[Prompt]) -> Iterator[Reply]:
+        asked = {prompt.digest: prompt for prompt in prompts}
+        items = [Item(name, prompt.turns) for name, prompt in asked.items()]
+        specs = {self.name: self.spec} if self.spec else None
+        (tally,) = answer(
+            [self.model], items, self.ledger, engine=self.engine, specs=specs, budget=self.budget, stop=self.stop
+        )
+        found = {one.item: one for one in self.ledger.responses(self.name, item_keys=[item.key for item in items])}
+        failed = tally.stopped or next(iter(tally.failures), "the call failed")
+        for name, prompt in asked.items():
+            if (one := found.get(name)) is None:
+                yield Reply(prompt, error=failed)
+            else:
+                yield Reply(prompt, one.text, stop=one.tags.get("stop", ""))

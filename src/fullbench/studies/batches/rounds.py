@@ -1,0 +1,183 @@
+"""The steps of a batch: write, submit, look, collect. Each may be cut off anywhere and run again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from fullbench.errors import InputError
+from fullbench.files.writers import replacing
+from fullbench.ledger.store import Ledger
+from fullbench.models.batches import named
+from fullbench.nouns.model import Model
+from fullbench.studies.answer import answer
+from fullbench.studies.batches.folders import OUTPUT, Folder, Shelf
+from fullbench.studies.batches.mailbox import Count, Mailbox, Size
+from fullbench.studies.batches.posting import Posting
+from fullbench.studies.batches.wiring import FiledJudge, FiledModel, filed_contestant, filed_judge
+from fullbench.studies.conduct import Conductor
+from fullbench.studies.engines import Tally
+from fullbench.studies.hear import hear
+from fullbench.studies.plan import models_of
+
+FIRST_WAIT = 5.0
+LONGEST_WAIT = 300.0
+
+
+@dataclass
+class Pass:
+    """What came of one pass over a study: new batches, what was met, who was left out, the tallies."""
+
+    batches: list[Folder]
+    count: Count
+    left_out: list[str]
+    tallies: list[Tally] = field(default_factory=list)
+
+    @property
+    def settled(self) -> int:
+        """Answers and verdicts that are new in the ledger."""
+        return sum(tally.done for tally in self.tallies)
+
+    @property
+    def known(self) -> int:
+        return sum(tally.known for tally in self.tallies)
+
+    @property
+    def failed(self) -> int:
+        return sum(tally.failed for tally in self.tallies)
+
+
+class Rounds:
+    """A study that is asked by the file."""
+
+    def __init__(self, conductor: Conductor, ledger: Ledger) -> None:
+        self._conductor = conductor
+        self._ledger = ledger
+        self.shelf = Shelf(ledger.path)
+        self._posting = Posting(self.shelf, self._models)
+
+    def write(self, *, rate: float, size: Size | None = None) -> Pass:
+        """Write requests for all that is due and not on its way; replies that are there are read on the way."""
+        with self._ledger.sole("batches"):
+            return self._pass(Mailbox(self.shelf, rate, size or Size(), writing=True))
+
+    def collect(self, brought: Sequence[Path] = ()) -> Pass:
+        """Read what came back into the ledger: from the server for batches that ended, and from files that were
+        `brought`. What was collected before adds nothing."""
+        with self._ledger.sole("batches"):
+            for path in brought:
+                self._bring(path)
+            for folder in self.shelf.folders():
+                if folder.state.stage == "submitted":
+                    self._posting.look(folder)
+            return self._pass(Mailbox(self.shelf))
+
+    def submit(self, again: bool = False) -> list[Folder]:
+        """Send every batch that was written and not sent; those that are with the server now."""
+        with self._ledger.sole("batches"):
+            waiting = [folder for folder in self.shelf.folders() if folder.state.stage in {"written", "creating"}]
+            return [self._posting.send(folder, again) for folder in waiting]
+
+    def cancel(self) -> list[Folder]:
+        """Ask no more of what is on its way: those that are with a server end in a while with what was answered by
+        then, and those that were never sent are given up at once."""
+        with self._ledger.sole("batches"):
+            stopped = [self._posting.stop(folder) if folder.open else folder for folder in self.shelf.folders()]
+            return [folder for folder in stopped if folder is not None]
+
+    def look(self) -> list[Folder]:
+        """How every batch stands, asked of the servers; what ended is fetched."""
+        with self._ledger.sole("batches"):
+            return [
+                self._posting.look(folder) if folder.state.stage == "submitted" else folder
+                for folder in self.shelf.folders()
+            ]
+
+    def wait(
+        self, told: Callable[[list[Folder]], bool], *, first: float = FIRST_WAIT, sleep: Callable[[float], None]
+    ) -> list[Folder]:
+        """Look until every batch that was sent has ended, less and less often; `told` hears of each look, and says
+        whether to go on."""
+        wait = first
+        while True:
+            folders = self.look()
+            if not any(folder.state.stage == "submitted" for folder in folders) or not told(folders):
+                return folders
+            sleep(wait)
+            wait = min(LONGEST_WAIT, wait * 1.5)
+
+    # Within
+
+    def _pass(self, mailbox: Mailbox) -> Pass:
+        conductor, ledger = self._conductor, self._ledger
+        done = Pass([], mailbox.count, [])
+        with mailbox.opened():
+            untold = [folder for folder in self.shelf.folders() if not folder.open and not folder.state.told]
+            contestants = self._contestants(mailbox)
+            if contestants:
+                done.tallies += answer(contestants, conductor.items, ledger)
+            if all(tally.in_flight == 0 and not tally.failed for tally in done.tallies):
+                judges, done.left_out = self._judges(mailbox)
+                responses = conductor.responses(ledger)
+                done.tallies += hear(judges, lambda _: conductor.cases(responses), ledger)
+            ledger.flush()
+        for folder in untold:
+            folder.now(replace(folder.state, told=True))
+        done.batches = mailbox.sealed
+        return done
+
+    def _contestants(self, mailbox: Mailbox) -> list[FiledModel]:
+        filed = []
+        for model in self._conductor.contestants:
+            made = filed_contestant(model, mailbox, self._ledger.failures)
+            if made is not None:
+                filed.append(made)
+                continue
+            keys = [(item.key, 0) for item in self._conductor.items]
+            if len(self._ledger.answered(model.name, keys)) < len(set(keys)):
+                raise InputError(
+                    f"the contestant {model.name!r} cannot be asked in a batch and has not answered yet; "
+                    "let it answer first (fullbench answer, or fullbench run with a judge such as length)"
+                )
+        return filed
+
+    def _judges(self, mailbox: Mailbox) -> tuple[list[FiledJudge], list[str]]:
+        made = {judge.name: filed_judge(judge, mailbox, self._ledger.failures) for judge in self._conductor.judges}
+        filed = [judge for judge in made.values() if judge is not None]
+        if not filed:
+            raise InputError(
+                "no judge of this study can be asked in a batch: that takes a model behind a server; use fullbench run"
+            )
+        return filed, [name for name, judge in made.items() if judge is None]
+
+    def _models(self) -> Iterable[Model]:
+        yield from self._conductor.contestants
+        for judge in self._conductor.judges:
+            yield from models_of(judge)
+
+    def _bring(self, path: Path) -> None:
+        """Take a file of replies to the batches that its lines belong to; these have ended then.
+
+        A batch that is with a server has only ended when every line is there: the others would be asked twice. A file
+        of which no line belongs here is refused: it is another study's.
+        """
+        try:
+            with path.open("rb") as file:
+                lines = {found[0]: line for line in file if line.strip() and (found := named(line))}
+        except OSError as error:
+            raise InputError(f"the file cannot be read ({error.strerror})", path=path) from error
+        taken = 0
+        for folder in self.shelf.folders():
+            mine = [lines[name] for name in folder.names() if name in lines]
+            taken += len(mine)
+            sent = folder.state.stage == "submitted"
+            if mine and folder.open and (not sent or len(mine) == folder.state.requests):
+                with replacing(folder.path / OUTPUT) as part:
+                    part.write_bytes(b"".join(line.rstrip(b"\n") + b"\n" for line in mine))
+                folder.now(replace(folder.state, stage="ended", status="brought", done=len(mine)))
+        if not taken:
+            raise InputError(
+                f"none of the {len(lines):,} lines in this file answers a request of this study; "
+                "collect with the study and ledger that wrote the requests", path=path,
+            )  # fmt: skip

@@ -1,0 +1,120 @@
+"""Judges and contestants as they are, with models that answer from files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any, cast
+
+from fullbench.models.batches import takes_batches
+from fullbench.models.chat import ChatModel
+from fullbench.nouns.case import Case
+from fullbench.nouns.judge import Judge
+from fullbench.nouns.model import Model, Prompt, Reply
+from fullbench.nouns.verdict import Failure, Verdict
+from fullbench.studies.answer import Question
+from fullbench.studies.batches.mailbox import Desk, Mailbox
+
+Told = Callable[[str], Iterable[Failure]]
+"""Gives the failures of a judge or contestant that the ledger knows of."""
+
+
+@dataclass(frozen=True, eq=False)
+class FiledModel:
+    """A chat model whose replies come from a mailbox. `at` says what a prompt is about, where the desk does not."""
+
+    inner: ChatModel
+    desk: Desk
+    mailbox: Mailbox
+    at: Callable[[Prompt], tuple[str, int]] | None = None
+
+    @property
+    def name(self) -> str:
+        return self.inner.name
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        return self.inner.settings
+
+    @property
+    def price(self) -> tuple[float, float] | None:
+        return self.inner.price
+
+    def answer(self, prompts: Iterable[Prompt]) -> Iterator[Reply]:
+        """The replies that are there. The other prompts are written down, or wait, and nothing is said of them."""
+        for prompt in prompts:
+            if self.at is not None:
+                self.desk.sit(*self.at(prompt))
+            reply = self.mailbox.reply(self.inner, self.desk, prompt)
+            if reply is not None:
+                if reply.error is not None:
+                    self.desk.failed = reply.usage
+                yield reply
+
+
+@dataclass(frozen=True, eq=False)
+class FiledJudge:
+    """A judge whose models answer from files; each case on its own, so that a request bears its case's name.
+
+    A failure costs what the failed request cost: the replies that came before it in the same hearing are still there
+    and go on the bill of the verdict that they lead to.
+    """
+
+    inner: Judge
+    desk: Desk
+
+    @property
+    def name(self) -> str:
+        return self.inner.name
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        return self.inner.settings
+
+    def hear(self, cases: Iterable[Case]) -> Iterator[Verdict | Failure]:
+        for case in cases:
+            self.desk.sit(case.key, case.trial)
+            for outcome in self.inner.hear((case,)):
+                yield outcome if isinstance(outcome, Verdict) else replace(outcome, usage=self.desk.failed)
+
+
+class _Live(Exception):
+    """A model within a judge can only be asked live."""
+
+
+def filed_judge(judge: Judge, mailbox: Mailbox, told: Told) -> FiledJudge | None:
+    """The judge with all its models answering from files; None where it asks none, or one that takes no batches."""
+    desk = Desk(judge.name, told(judge.name))
+    swapped = 0
+
+    def swap(value: Any) -> Any:
+        nonlocal swapped
+        if isinstance(value, ChatModel) and takes_batches(value):
+            swapped += 1
+            return FiledModel(value, desk, mailbox)
+        if isinstance(value, Model):
+            raise _Live
+        return within(value) if isinstance(value, Judge) and is_dataclass(value) else value
+
+    def within(value: Any) -> Any:
+        parts = {each.name: getattr(value, each.name) for each in fields(value) if each.init}
+        changed = {name: new for name, part in parts.items() if (new := swap(part)) is not part}
+        return replace(value, **changed) if changed else value
+
+    try:
+        inner = cast("Judge", swap(judge))
+    except _Live:
+        return None
+    return FiledJudge(inner, desk) if swapped else None
+
+
+def filed_contestant(model: Model, mailbox: Mailbox, told: Told) -> FiledModel | None:
+    """The contestant answering from files; None where it can only be asked live."""
+    if not isinstance(model, ChatModel) or not takes_batches(model):
+        return None
+
+    def at(prompt: Prompt) -> tuple[str, int]:
+        question: Question = prompt.tag
+        return question.item.key, question.trial
+
+    return FiledModel(model, Desk(model.name, told(model.name)), mailbox, at)

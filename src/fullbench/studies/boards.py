@@ -1,0 +1,214 @@
+"""From the words of a command line to a leaderboard: items, answers, judge, newcomer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Protocol, get_args, runtime_checkable
+
+from fullbench import registry
+from fullbench.errors import InputError
+from fullbench.figures.matches import RULES, settle
+from fullbench.figures.standings import Settings, families, standings
+from fullbench.files.nouns import read_responses
+from fullbench.judges.extracting import SecondReader
+from fullbench.judges.prompted import PromptedJudge
+from fullbench.ledger.store import Ledger
+from fullbench.nouns.benchmark import Benchmark
+from fullbench.nouns.item import Item
+from fullbench.nouns.judge import Judge
+from fullbench.nouns.model import Model
+from fullbench.nouns.record import Record
+from fullbench.nouns.response import Response
+from fullbench.nouns.table import Table
+from fullbench.registry import Spec
+from fullbench.stats.ties import Ties
+from fullbench.studies import plan, specs
+from fullbench.studies.answer import answer as answer_all
+from fullbench.studies.engines import HERE, Budget, Engine, Stop, Tally
+from fullbench.studies.leaderboard import Board, Newcomer, Pool, Schedule, uniform
+from fullbench.studies.progress import watching
+
+
+@runtime_checkable
+class Judged(Protocol):
+    """A benchmark that says how a model is asked to judge in it."""
+
+    def judge(self, model: Model, manner: str = "", reader: Model | None = None) -> Judge: ...
+
+
+@runtime_checkable
+class Referenced(Protocol):
+    """A benchmark whose references play along as a contestant."""
+
+    def references(self, items: Sequence[Item]) -> Sequence[Response]: ...
+
+
+@runtime_checkable
+class Submitted(Protocol):
+    """A benchmark that reads predictions in a layout of its own."""
+
+    def submission(self, path: Path, items: Sequence[Item], data: Path | None, name: str) -> Sequence[Response]: ...
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a user asked for."""
+
+    benchmark: str
+    data: Path | None
+    responses: tuple[Path, ...]
+    model: str
+    predictions: Path | None
+    judge: str
+    manner: str = ""
+    reader: str | None = None
+
+
+@dataclass
+class Ready:
+    """Everything made and read; nothing heard yet."""
+
+    pool: Pool
+    judge: Judge
+    name: str
+    reference: str | None
+    models: list[Model]
+    contestant: Model | None = None
+    purse: Budget | None = None
+    tallies: list[Tally] = field(default_factory=list)
+
+    def newcomer(self, opponents: int, reference_matches: int, seed: int) -> Newcomer:
+        return Newcomer(self.name, opponents, self.reference, reference_matches, seed)
+
+    def board(self, ledger: Ledger, chosen: Settings, engine: Engine = HERE) -> Board:
+        return Board(self.pool, self.judge, ledger, replace(chosen, reference=self.reference), engine)
+
+    def total(self, newcomer: Newcomer) -> int:
+        return sum(1 for _ in uniform(self.pool, newcomer))
+
+    def forecast(self, ledger: Ledger, newcomer: Newcomer) -> Table:
+        """What uniform sampling would ask, and what it would cost; nothing is asked."""
+        models = [self.contestant] if self.contestant is not None else []
+        pool = self.pool if self.name in self.pool.contestants() else self._stand_in()
+        made = plan.table(
+            ledger, contestants=models, items=pool.items, judges=[self.judge], cases=lambda: uniform(pool, newcomer)
+        )
+        if pool is self.pool:
+            return made
+        note = f"{self.name} has not answered yet: answers of others stand in for its own."
+        return replace(made, notes=[*made.notes, note])
+
+    def _stand_in(self) -> Pool:
+        """The pool with somebody's answer to each item said to be the newcomer's, to know about what it will cost."""
+        others = {one.item: one for one in self.pool.responses}
+        mine = [replace(one, contestant=self.name) for one in others.values()]
+        return Pool(self.pool.items, (*self.pool.responses, *mine))
+
+
+def prepare(
+    asked: Asked,
+    ledger: Ledger,
+    *,
+    answer: bool,
+    budget: float | None,
+    stop: Stop,
+    engine: Engine = HERE,
+    quiet: bool = False,
+) -> Ready:
+    """Read the files, make the judge, and let the newcomer answer where it is a model."""
+    bench = specs.benchmark(asked.benchmark)
+    items = list(bench.items(asked.data))
+    judge = _judge(bench, asked)
+    _check_sight(judge, items)
+    given = [one for path in asked.responses for one in _read(bench, path, items, asked.data, "")]
+    contestant = None if asked.predictions is not None or ":" not in asked.model else specs.contestant(asked.model)
+    name = contestant.name if contestant is not None else asked.model
+    models = [*plan.models_of(judge), *([] if contestant is None else [contestant])]
+    ready = Ready(Pool(items, ()), judge, name, None, models, contestant)
+    if answer and budget is not None:
+        ready.purse = plan.purse(budget, ready.models)
+    if contestant is not None and answer:
+        with watching("answers", [name], len(items), quiet=quiet) as watch:
+            ready.tallies = answer_all(
+                [contestant], items, ledger, engine=engine, specs={name: asked.model}, budget=ready.purse, stop=stop,
+                watch=watch,
+            )  # fmt: skip
+    if asked.predictions is not None:
+        given += _read(bench, asked.predictions, items, asked.data, name)
+    kept = ledger.responses(None, item_keys=[item.key for item in items])
+    said = {(one.item, one.contestant): one for one in kept}
+    if isinstance(bench, Referenced):
+        references = list(bench.references(items))
+        given += references
+        ready.reference = references[0].contestant if references else None
+    said.update({(one.item, one.contestant): one for one in given})
+    ready.pool = Pool(items, tuple(said.values()))
+    return ready
+
+
+def _read(bench: Benchmark, path: Path, items: Sequence[Item], data: Path | None, name: str) -> list[Response]:
+    if isinstance(bench, Submitted):
+        return list(bench.submission(path, items, data, name))
+    return list(read_responses(path, contestant=name or None, items={item.id for item in items}))
+
+
+def _judge(bench: Any, asked: Asked) -> Judge:
+    """The judge in the benchmark's own wording where it has one and the judge is a model without options of its own."""
+    kind = Spec.parse(asked.judge).kind
+    if kind in registry.names("judges") or not isinstance(bench, Judged):
+        if asked.manner or asked.reader:
+            raise InputError(f"the judge {asked.judge!r} takes no manner and no reader here; leave them out")
+        return specs.judge(asked.judge)
+    reader = specs.contestant(asked.reader) if asked.reader else None
+    return bench.judge(specs.contestant(asked.judge), asked.manner, reader)
+
+
+def _check_sight(judge: Judge, items: Sequence[Item]) -> None:
+    """Refuse a judge that is to look at pictures where there are only descriptions of them."""
+    inner = judge.judge if isinstance(judge, SecondReader) else judge
+    unseen = sum(bool(item.captions) and not item.pictures for item in items)
+    if isinstance(inner, PromptedJudge) and inner.sight == "image" and unseen:
+        raise InputError(
+            f"{unseen} of {len(items)} items are described but their images are not here, so a seeing judge would see "
+            "nothing: fetch them into the folder images/ of the data, or judge from the captions"
+        )
+
+
+def settings(rule: str, ties: str, seed: int, reference: str | None = None) -> Settings:
+    """Settings from words, each checked."""
+    if rule not in RULES:
+        raise InputError(f"unknown rule {rule!r}; known: {', '.join(RULES)}")
+    known: tuple[Ties, ...] = get_args(Ties)
+    if ties not in known:
+        raise InputError(f"unknown way of rating ties {ties!r}; known: {', '.join(known)}")
+    return Settings(RULES[RULES.index(rule)], known[known.index(ties)], reference, seed)
+
+
+def schedule(word: str) -> Schedule:
+    """A schedule from its word."""
+    known: tuple[Schedule, ...] = get_args(Schedule)
+    if word not in known:
+        raise InputError(f"unknown schedule {word!r}; known: {', '.join(known)}")
+    return known[known.index(word)]
+
+
+def tables(record: Record, judge: str, chosen: Settings, tag: str | None = None) -> list[Table]:
+    """The leaderboard's tables, the heat map by a tag of the items among them; by family where there are families."""
+    if tag is None and any("family" in item.tags for item in record.items.values()):
+        tag = "family"
+    settled = settle(record, judge, chosen.rule)
+    if chosen.reference not in settled.names:
+        chosen = replace(chosen, reference=None)
+    made = standings(record, judge, chosen)
+    if settled.matches and tag is not None:
+        made.append(families(record, settled, tag))
+    return [table for table in made if table.rows]
+
+
+def page(record: Record, made: Sequence[Table], out: Path, digest: str) -> None:
+    """The leaderboard as a page with its charts."""
+    from fullbench.reports.overview import page as render
+
+    render("Leaderboard", record, made, out, source={"ledger": digest})

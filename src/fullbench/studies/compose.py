@@ -1,0 +1,96 @@
+"""Composing a benchmark of one's own: pictures that are alike, models that reword, queues for people."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from fullbench.benchmarks.align_mm import building
+from fullbench.benchmarks.align_mm.building import Reworded
+from fullbench.benchmarks.mj_bench.making.pictures import NEAR, fingerprint, near
+from fullbench.errors import InputError
+from fullbench.judges.scorers.pictures import Unscorable, decode
+from fullbench.ledger.store import Ledger
+from fullbench.nouns.ballot import Language
+from fullbench.nouns.item import Item
+from fullbench.nouns.model import Model
+from fullbench.nouns.picture import SUFFIXES, Picture
+from fullbench.nouns.table import Cell, Table
+from fullbench.studies.answer import answer
+from fullbench.studies.engines import HERE, Budget, Engine, Stop, Tally
+from fullbench.studies.progress import watching
+
+SAME = "the same file"
+ALIKE = "nearly the same picture"
+
+
+def alike(pictures: Mapping[str, Picture], *, most: int = NEAR) -> Table:
+    """Pictures that are there twice: the same bytes, or fingerprints that differ in `most` of 256 bits at most.
+
+    A picture that cannot be decoded is compared by its bytes alone, and named in the notes.
+    """
+    first: dict[str, str] = {}
+    rows: list[list[Cell]] = []
+    for name, picture in pictures.items():
+        kept = first.setdefault(picture.digest, name)
+        if kept != name:
+            rows.append([kept, name, SAME, 0])
+    prints: dict[str, int] = {}
+    notes = [f"{len(pictures):,} pictures, {len(first):,} different files. Near: {most} of 256 bits differ, or fewer."]
+    for name in first.values():
+        try:
+            prints[name] = fingerprint(decode(pictures[name]))
+        except Unscorable as reason:
+            notes.append(f"{name}: {reason}.")
+    rows += [[one, two, ALIKE, bits] for one, two, bits in near(prints, most=most)]
+    return Table("alike", "Pictures that are alike", ("picture", "and", "are", "bits"), rows, notes, {"most": most})
+
+
+def read_pictures(folder: Path) -> tuple[dict[str, Picture], list[str]]:
+    """All pictures of a folder and the folders in it by their path, and why some files are none."""
+    if not folder.is_dir():
+        raise InputError("this is no folder of pictures", path=folder)
+    found: dict[str, Picture] = {}
+    wrong = []
+    for file in sorted(file for file in folder.rglob("*") if file.suffix.lower() in SUFFIXES):
+        try:
+            found[str(file.relative_to(folder))] = Picture.read(file)
+        except InputError as reason:
+            wrong.append(str(reason))
+    if not found:
+        raise InputError(f"the folder holds no picture that can be read; {len(wrong)} cannot", path=folder)
+    return found, wrong
+
+
+@dataclass
+class Rewritten:
+    """The queue of rewordings, what is amiss with others, and what became of the calls."""
+
+    reworded: Reworded
+    tallies: list[Tally] = field(default_factory=list)
+
+
+def rewrite(
+    models: Sequence[Model],
+    items: Sequence[Item],
+    ledger: Ledger,
+    *,
+    count: int = building.REWRITES,
+    language: Language | None = None,
+    engine: Engine = HERE,
+    specs: Mapping[str, str] | None = None,
+    budget: Budget | None = None,
+    stop: Stop | None = None,
+    quiet: bool = False,
+) -> Rewritten:
+    """Let models reword the question of every single-turn item; what the ledger holds already is not asked again.
+
+    What comes back waits for people: see `building.confirm`. `engine` and `specs` are as for `answer`.
+    """
+    asked = building.requests(items, count, language)
+    names = [model.name for model in models]
+    with watching("rewordings", names, len(asked), quiet=quiet) as watch:
+        tallies = answer(models, asked, ledger, engine=engine, specs=specs, budget=budget, stop=stop, watch=watch)
+    replies = list(ledger.responses(names, item_keys=[item.key for item in asked])) if asked else []
+    return Rewritten(building.reworded(items, replies, count), tallies)

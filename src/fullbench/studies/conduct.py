@@ -1,0 +1,250 @@
+"""A study from its file to its tables: answer, hear, look at the record."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from importlib.metadata import version
+from typing import Any
+
+from fullbench.errors import InputError, UserError
+from fullbench.files.nouns import read_items, read_responses, read_verdicts
+from fullbench.ledger.store import Ledger
+from fullbench.nouns.ballot import ballot
+from fullbench.nouns.benchmark import Benchmark, Staffed
+from fullbench.nouns.case import Case
+from fullbench.nouns.item import Item
+from fullbench.nouns.judge import Judge
+from fullbench.nouns.model import Model
+from fullbench.nouns.record import Record
+from fullbench.nouns.reproduction import Brought, Recorded
+from fullbench.nouns.response import Response
+from fullbench.nouns.table import Table
+from fullbench.nouns.verdict import Verdict
+from fullbench.studies import plan, specs
+from fullbench.studies.answer import answer
+from fullbench.studies.batches.folders import refuse_open
+from fullbench.studies.engines import HERE, Budget, Engine, Stop, Tally
+from fullbench.studies.forecast import TOKENS_OUT
+from fullbench.studies.hear import hear
+from fullbench.studies.progress import watching
+from fullbench.studies.study import Study, own_cases
+
+
+@dataclass
+class Conducted:
+    """What came of a study."""
+
+    study: Study
+    record: Record
+    tables: Sequence[Table]
+    source: Mapping[str, Any] = field(default_factory=dict)
+    tallies: list[Tally] = field(default_factory=list)
+    missing: int = 0
+    """So many verdicts of the study are not there yet; a replay counts them."""
+
+
+class Conductor:
+    """A study with its files read and its judges and contestants made: nothing was asked yet."""
+
+    def __init__(self, study: Study) -> None:
+        self.study = study
+        for spec in study.ballots:
+            ballot(spec)
+        self.benchmark: Benchmark | None = specs.benchmark(study.benchmark) if study.benchmark else None
+        worded = [specs.in_words_of(study.benchmark, spec) if study.benchmark else spec for spec in study.judges]
+        self.judges: list[Judge] = [specs.judge(spec) for spec in worded]
+        self.contestants: list[Model] = [specs.contestant(spec) for spec in study.contestants]
+        judging = {judge.name: spec for judge, spec in zip(self.judges, worded, strict=True)}
+        answering = {model.name: spec for model, spec in zip(self.contestants, study.contestants, strict=True)}
+        self.specs: dict[str, str] = {**judging, **answering}
+        if isinstance(self.benchmark, Staffed):
+            self.judges = self.judges or list(self.benchmark.judges())
+            self.contestants = self.contestants or list(self.benchmark.contestants())
+        if not self.judges:
+            raise InputError("a study names at least one judge", path=study.path)
+        _distinct("judges", [judge.name for judge in self.judges])
+        _distinct("contestants", [model.name for model in self.contestants])
+        self.items: list[Item] = list(self._items())
+        ids = {item.id for item in self.items}
+        self.given: list[Response] = list(read_responses(study.responses, items=ids)) if study.responses else []
+        form = study.ballots[0] if len(study.ballots) == 1 else None
+        self.labels: list[Verdict] = list(read_verdicts(study.labels, ballot=form)) if study.labels else []
+        self.odd: Sequence[Table] = ()
+        if not (study.responses or self.contestants) and isinstance(self.benchmark, Recorded):
+            self._bring(self.benchmark.bring(study.data), ids)
+
+    def _bring(self, brought: Brought, items: set[str]) -> None:
+        """Take the responses that the benchmark brings, and people's labels where the study names none."""
+        from fullbench.figures.judging import PEOPLE
+
+        self.given = [response for response in brought.record.responses.values() if response.item in items]
+        self.odd = brought.tables
+        if self.study.labels is None:
+            self.labels = [label for label in brought.record.where(judge=PEOPLE) if label.item in items]
+
+    def _items(self) -> Iterator[Item]:
+        if self.benchmark is not None:
+            yield from self.benchmark.items(self.study.data)
+        elif self.study.items is not None:
+            yield from read_items(self.study.items)
+
+    def cases(self, responses: Sequence[Response]) -> Iterator[Case]:
+        """The study's cases, the same ones in the same order each time."""
+        study = self.study
+        if self.benchmark is not None:
+            return self.benchmark.cases(self.items, responses, trials=study.trials)
+        return own_cases(
+            self.items, responses, study.ballots,
+            criteria=study.criteria, orders=study.orders, trials=study.trials, seed=study.seed,
+        )  # fmt: skip
+
+    def responses(self, ledger: Ledger) -> list[Response]:
+        """The responses at hand: those given in a file, and those that the contestants have answered so far."""
+        names = [model.name for model in self.contestants]
+        keys = [item.key for item in self.items]
+        answered = ledger.responses(names, item_keys=keys) if names else ()
+        places = {item.id: place for place, item in enumerate(self.items)}
+        ordered = sorted(answered, key=lambda one: (places[one.item], names.index(one.contestant), one.trial))
+        return [*self.given, *ordered]
+
+    def plan(self, ledger: Ledger) -> Table:
+        """What would be asked, and what it would take; nothing is asked."""
+        responses = self.responses(ledger)
+        missing = self._to_come(responses)
+        notes = []
+        expected: Sequence[Response] = [*responses, *missing]
+        if missing:
+            notes.append(
+                f"{len(missing):,} answers are still to be given; verdicts on them are counted as if each had "
+                f"{TOKENS_OUT['answer']} tokens."
+            )
+            try:
+                for _ in self.cases(expected):
+                    pass
+            except UserError as error:
+                expected = responses
+                notes[0] = f"{len(missing):,} answers are still to be given; verdicts on them are not counted: {error}"
+        return plan.table(
+            ledger, contestants=self.contestants, items=self.items, judges=self.judges,
+            cases=lambda: self.cases(expected), notes=notes,
+        )  # fmt: skip
+
+    def _to_come(self, responses: Sequence[Response]) -> list[Response]:
+        """A stand-in for every answer that a contestant has not given yet."""
+        given = {(response.item, response.contestant) for response in responses}
+        words = "word" * TOKENS_OUT["answer"]
+        return [
+            Response.say(item.id, model.name, words)
+            for model in self.contestants for item in self.items if (item.id, model.name) not in given
+        ]  # fmt: skip
+
+    def ready(self, budget: float | None = None) -> Budget | None:
+        """Refuse what cannot go well (a missing key, a budget without prices) before anything is made or asked."""
+        models = [*self.contestants, *(model for judge in self.judges for model in plan.models_of(judge))]
+        for model in models:
+            model.answer(())
+        return plan.purse(budget, models) if budget is not None else None
+
+    def conduct(
+        self,
+        ledger: Ledger,
+        *,
+        engine: Engine = HERE,
+        budget: float | None = None,
+        stop: Stop | None = None,
+        quiet: bool = False,
+    ) -> Conducted:
+        """Answer, hear, and look at the record. Stopped half-way, the same call goes on from there."""
+        stop = stop or Stop()
+        purse = self.ready(budget)
+        refuse_open(ledger.path, [model.name for model in self.contestants] + [judge.name for judge in self.judges])
+        tallies: list[Tally] = []
+        if self.contestants:
+            names = [model.name for model in self.contestants]
+            with watching("answers", names, len(self.items), quiet=quiet) as watch:
+                tallies += answer(
+                    self.contestants, self.items, ledger,
+                    engine=engine, specs=self.specs, budget=purse, stop=stop, watch=watch,
+                )  # fmt: skip
+        responses = self.responses(ledger)
+        if not stop.reason:
+            tallies += self._hear(ledger, responses, purse, stop, engine=engine, quiet=quiet)
+        return self._look(ledger, responses, tallies)
+
+    def replay(self, ledger: Ledger) -> Conducted:
+        """The tables of what the ledger holds; nothing is asked, and no key is needed."""
+        responses = self.responses(ledger)
+        done = self._look(ledger, responses, [])
+        if not len(done.record):
+            raise InputError(f"{ledger.place} holds no verdict of this study; `fullbench run` asks for them")
+        cases = sum(1 for _ in self.cases(responses))
+        done.missing = cases * len(self.judges) + len(self.labels) - len(done.record)
+        return done
+
+    def _look(self, ledger: Ledger, responses: Sequence[Response], tallies: list[Tally]) -> Conducted:
+        record = self.record(ledger, responses)
+        source = self._source(record)
+        tables = [replace(table, source={**source, **table.source}) for table in self.tables(record)]
+        return Conducted(self.study, record, tables, source, tallies)
+
+    def _source(self, record: Record) -> dict[str, Any]:
+        """What made the tables: enough to make them again, and to see whether they are the same."""
+        study = self.study
+        own = {"ballots": list(study.ballots), "criteria": list(study.criteria), "orders": study.orders}
+        return {
+            "study": study.name,
+            **({"benchmark": study.benchmark} if study.benchmark else own),
+            "judges": [judge.name for judge in self.judges],
+            "contestants": record.contestants,
+            "trials": study.trials,
+            "seed": study.seed,
+            "verdicts": record.digest(),
+            "fullbench": version("fullbench"),
+        }
+
+    def _hear(
+        self,
+        ledger: Ledger,
+        responses: Sequence[Response],
+        purse: Budget | None,
+        stop: Stop,
+        *,
+        engine: Engine,
+        quiet: bool,
+    ) -> list[Tally]:
+        total = sum(1 for _ in self.cases(responses))
+        if not total:
+            raise InputError("there is no case to hear: no item has as many responses as the ballots show at once")
+        names = [judge.name for judge in self.judges]
+        with watching("verdicts", names, total, quiet=quiet) as watch:
+            return hear(
+                self.judges, lambda _: self.cases(responses), ledger,
+                engine=engine, specs=self.specs, budget=purse, stop=stop, watch=watch,
+            )  # fmt: skip
+
+    def record(self, ledger: Ledger, responses: Sequence[Response]) -> Record:
+        """The study's verdicts, people's labels among them.
+
+        They stand in the order of judges and cases, whoever was quicker: what is resampled depends on it.
+        """
+        places = {key: place for place, key in enumerate(dict.fromkeys(case.key for case in self.cases(responses)))}
+        names = {judge.name: place for place, judge in enumerate(self.judges)}
+        found = ledger.record(list(names), cases=places).verdicts
+        record = sorted(found, key=lambda verdict: (names[verdict.judge], places[verdict.case], verdict.trial))
+        items = {item.id: item for item in self.items}
+        shown = {(response.item, response.contestant): response for response in responses}
+        return Record((*record, *self.labels), items, shown)
+
+    def tables(self, record: Record) -> Sequence[Table]:
+        if self.benchmark is not None:
+            return [*self.benchmark.tables(record), *self.odd]
+        from fullbench.figures.standard import tables
+
+        return tables(record, seed=self.study.seed)
+
+
+def _distinct(what: str, names: Sequence[str]) -> None:
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise InputError(f"two of the {what} are the same: {', '.join(twice)}; leave one out")

@@ -1,0 +1,99 @@
+"""Preference pairs for training, in the form that TRL's DPO trainer takes.
+
+Answers in words are conversations: `prompt` (the turns up to the question), `chosen` and `rejected` (one turn each),
+and `images`, the paths of the pictures in the prompt. Answers that are pictures are rows of `prompt` (the words),
+`chosen` and `rejected` (the paths of the two pictures).
+"""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from fullbench.errors import InputError
+from fullbench.files.writers import replacing, write_rows
+from fullbench.nouns.item import SENSITIVE, Item, Part
+from fullbench.nouns.picture import Picture
+from fullbench.nouns.record import Record
+from fullbench.nouns.response import Response
+
+
+def preferences(record: Record, judge: str, *, margin: float = 0.0) -> Iterator[tuple[Item, Response, Response]]:
+    """Item, the better and the worse response, for every two that the judge tells apart.
+
+    Both orders count: a pair whose winner changes with the order, or that ties, is left out. Marks given apart must
+    differ by more than `margin`.
+    """
+    mine = record.where(judge=judge, fault=None)
+    if not len(mine):
+        raise InputError(f"no marked verdict of {judge!r} is in the ledger; judges there: {', '.join(record.judges)}")
+    outcomes: dict[tuple[str, str, str], list[float]] = defaultdict(list)
+    for duel in mine.duels(margin):
+        one, two = sorted((duel.first, duel.second))
+        outcomes[duel.item, one, two].append(duel.outcome if duel.first == one else 1 - duel.outcome)
+    for (item, one, two), found in outcomes.items():
+        share = fmean(found)
+        if share == 0.5:
+            continue
+        better, worse = (one, two) if share > 0.5 else (two, one)
+        pair = record.responses.get((item, better)), record.responses.get((item, worse))
+        if item in record.items and pair[0] is not None and pair[1] is not None:
+            yield record.items[item], pair[0], pair[1]
+
+
+def export_dpo(
+    record: Record, judge: str, out: Path, *, margin: float = 0.0, unveiled: bool = False
+) -> tuple[int, int]:
+    """Write the pairs to a file, pictures beside it in `pictures/`; give how many were written and how many left out.
+
+    Left out are pairs with a sensitive picture, unless `unveiled` asks for them: a veiled one would teach nothing.
+    """
+    found = list(preferences(record, judge, margin=margin))
+    kept = [pair for pair in found if unveiled or not any(_sensitive(shown) for shown in pair)]
+    return write_rows(out, _rows(kept, out)), len(found) - len(kept)
+
+
+def _sensitive(shown: Item | Response) -> bool:
+    return bool(shown.tags.get(SENSITIVE) and shown.pictures)
+
+
+def _rows(pairs: Iterable[tuple[Item, Response, Response]], out: Path) -> Iterator[dict[str, Any]]:
+    for item, better, worse in pairs:
+        drawn = [response.pictures for response in (better, worse)]
+        if any(drawn) and not (better.text or worse.text) and len(drawn[0]) == len(drawn[1]) == 1:
+            chosen, rejected = (_path(pictures[0], out) for pictures in drawn)
+            yield {"prompt": item.question, "chosen": chosen, "rejected": rejected}
+        elif any(drawn):
+            raise InputError(f"the responses to item {item.id!r} are neither words nor one picture each")
+        else:
+            yield _conversation(item, better, worse, out)
+
+
+def _conversation(item: Item, better: Response, worse: Response, out: Path) -> dict[str, Any]:
+    seen = [_path(picture, out) for picture in item.pictures]
+    row = {
+        "prompt": [{"role": turn.role, "content": _content(turn.parts, bool(seen))} for turn in item.turns],
+        "chosen": [{"role": "assistant", "content": _content(better.parts, bool(seen))}],
+        "rejected": [{"role": "assistant", "content": _content(worse.parts, bool(seen))}],
+    }
+    return {"images": seen, **row} if seen else row
+
+
+def _content(parts: Iterable[Part], pictures: bool) -> Any:
+    """Plain words; where the conversation has pictures, typed parts, as vision models take them."""
+    if not pictures:
+        return "\n".join(part for part in parts if isinstance(part, str))
+    return [{"type": "text", "text": part} if isinstance(part, str) else {"type": "image"} for part in parts]
+
+
+def _path(picture: Picture, out: Path) -> str:
+    """Where the picture lies, seen from the file; it is copied there under its digest."""
+    kept = out.parent / "pictures" / f"{picture.digest}.{picture.media.removeprefix('image/')}"
+    if not kept.exists():
+        with replacing(kept) as part:
+            part.write_bytes(picture.data())
+    return os.path.relpath(kept, out.parent)

@@ -1,0 +1,219 @@
+"""The engine of a cluster: Ray starts workers where there is room, and the run hands them their tasks.
+
+The run itself stays where it was started: it looks up what is due, counts the money and writes the ledger. Each worker
+holds a short queue; what it has ruled comes back within a moment and is kept before anything else. When a worker or its
+machine dies, what it had not given back is handed to another one: that alone is asked again.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import socket
+import threading
+import time
+import uuid
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+from fullbench.errors import EngineError, MissingExtra
+from fullbench.studies.engines.crew import Crew, Desk, contract
+from fullbench.studies.engines.office import BEAT, Office
+from fullbench.studies.engines.work import Job, Stop, Tally
+
+NAMESPACE = "fullbench"
+KNOCK_SECONDS = 5
+JOINS = 4
+"""How often a cluster is asked to let a laptop in. Ray starts a process on the head for each, by a fork that gRPC does
+not always survive (https://github.com/ray-project/ray/issues/63202): another try is another process."""
+_TRIES = 20
+_log = logging.getLogger("fullbench")
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """Where a cluster is, and how many workers each judge or contestant gets there.
+
+    Without an address Ray is started on this machine and ends with the run. There is one worker on every machine (on
+    every GPU for score models), at least `least` in all and `most` at most.
+    """
+
+    address: str = ""
+    least: int = 1
+    most: int = 1_000
+
+    @contextmanager
+    def opened(self) -> Iterator[RayEngine]:
+        """Join the cluster, or start one, for as long as the run takes."""
+        ray = _ray()
+        run = uuid.uuid4().hex
+        with _signals_kept():
+            office = _entered(ray, self.address, run)
+        try:
+            try:
+                with _beating(ray, office, run):
+                    yield RayEngine(ray, Desk(office, run), self.least, self.most)
+            finally:
+                with suppress(*_losses()):
+                    if ray.is_initialized() and ray.get(office.close.remote(run)):
+                        ray.kill(office)
+        finally:
+            with _signals_kept():
+                ray.shutdown()
+
+
+class RayEngine:
+    """Asks by way of workers on a cluster."""
+
+    def __init__(self, ray: ModuleType, office: Desk, least: int, most: int) -> None:
+        self._ray, self._office = ray, office
+        self._least, self._most = least, most
+
+    def sized(self, least: int, most: int) -> RayEngine:
+        """The same cluster with another number of workers for each judge or contestant."""
+        return RayEngine(self._ray, self._office, least, most)
+
+    def ask(self, job: Job[Any], tasks: Iterable[Any], tally: Tally, stop: Stop) -> Iterator[Any]:
+        """One outcome for each task, as they come."""
+        size = self._least, self._most
+        try:
+            with Crew(self._ray, contract(self._ray, self._office, job), job, tally, size) as crew:
+                yield from crew.ask(iter(tasks), stop)
+        except _losses() as error:
+            raise EngineError(
+                "the connection to the Ray cluster broke off; what was ruled is kept, and the same command goes on"
+            ) from error
+
+
+def _ray() -> ModuleType:
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    try:
+        import ray
+    except ImportError as error:
+        raise MissingExtra("the engine 'ray'", "ray") from error
+    found: ModuleType = ray
+    return found
+
+
+def _losses() -> tuple[type[Exception], ...]:
+    """What Ray raises when the way to the cluster is lost."""
+    remote: type[Exception] = import_module("grpc").RpcError
+    return ConnectionError, remote
+
+
+def _entered(ray: ModuleType, address: str, run: str) -> Any:
+    """Join the cluster and say who we are; the office there. Whoever is thrown out at the door knocks again."""
+    if ray.is_initialized():
+        raise EngineError("this process is connected to a Ray cluster already; end that with ray.shutdown() first")
+    tries = 1
+    while True:
+        try:
+            _join(ray, address)
+            return _office(ray, run)
+        except (OSError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
+            ray.shutdown()
+            if not address:
+                raise
+            outside = address.startswith("ray://") and isinstance(error, ConnectionError)
+            if tries >= JOINS or not outside or isinstance(error, ConnectionRefusedError):
+                raise EngineError(
+                    f"the Ray cluster at {address!r} cannot be joined ({_reason(error)}); start it with 'ray start "
+                    "--head', and give ray:auto on one of its machines, ray:HOST:6379 or ray://HOST:10001"
+                ) from error
+            _log.warning("the Ray cluster at %s did not let us in, trying again (%s)", address, _reason(error))
+            tries += 1
+
+
+def _join(ray: ModuleType, address: str) -> None:
+    _hush()
+    quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR, "namespace": NAMESPACE}
+    if not address:
+        ray.init(address="local", include_dashboard=False, **quiet)
+        return
+    _knock(address)
+    ray.init(address=address, **quiet)
+
+
+def _reason(error: Exception) -> str:
+    """Why it failed, in one line: the last one where that is a traceback's, else the first."""
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    return (lines[-1] if "Error" in lines[-1] else lines[0]).rstrip(".")
+
+
+def _hush() -> None:
+    """Keep Ray from writing its news to standard output, between our tables; it has no setting for that.
+
+    A version of Ray that does it by another name is merely loud.
+    """
+    inside: Any = import_module("ray._private.worker")
+    if hasattr(inside, "print_to_stdstream"):
+        inside.print_to_stdstream = lambda *_, **__: None
+
+
+def _knock(address: str) -> None:
+    """See whether anybody is there at all: Ray itself would wait for minutes."""
+    host, colon, port = address.removeprefix("ray://").rpartition(":")
+    if not colon:
+        return
+    if not port.isdecimal():
+        raise ValueError(f"{port!r} is no port")
+    with socket.create_connection((host, int(port)), timeout=KNOCK_SECONDS):
+        return
+
+
+def _office(ray: ModuleType, run: str) -> Any:
+    """The office that keeps the limits of all runs on this cluster; made where there is none."""
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+    near = NodeAffinitySchedulingStrategy(node_id=ray.get_runtime_context().get_node_id(), soft=True)
+    actor = ray.remote(Office).options(
+        name="limits", lifetime="detached", get_if_exists=True, num_cpus=0, max_restarts=-1, max_task_retries=-1,
+        scheduling_strategy=near,
+    )  # fmt: skip
+    for _ in range(_TRIES):
+        try:
+            office = actor.remote()
+            if ray.get(office.beat.remote(run)):
+                return office
+        except ray.exceptions.RayActorError:
+            pass
+        time.sleep(0.1)
+    raise EngineError("the actor 'limits' of the Ray cluster does not answer; start the run again")
+
+
+@contextmanager
+def _beating(ray: ModuleType, office: Any, run: str) -> Iterator[None]:
+    """Tell the office now and then that this run is there."""
+    over = threading.Event()
+
+    def beat() -> None:
+        with suppress(*_losses()):
+            while not over.wait(BEAT) and ray.is_initialized():
+                office.beat.remote(run)
+
+    thread = threading.Thread(target=beat, name="beating", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+@contextmanager
+def _signals_kept() -> Iterator[None]:
+    """Ray takes over the signals of the process; they stay as they were."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

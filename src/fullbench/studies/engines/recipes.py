@@ -1,0 +1,40 @@
+"""What a worker elsewhere makes of what it was sent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol, TypeVar
+
+from fullbench.errors import EngineError
+
+
+class _Named(Protocol):
+    @property
+    def name(self) -> str: ...
+
+
+_Made = TypeVar("_Made", bound=_Named)
+
+
+def wants_gpu(who: object) -> bool:
+    """Whether it computes by itself, on a GPU where there is one: it, or what it asks, has a device and not the CPU."""
+    parts = (who, *(getattr(who, name, None) for name in ("judge", "model", "scorer")))
+    devices = (getattr(part, "device", "cpu") for part in parts)
+    return any(isinstance(device, str) and not device.startswith("cpu") for device in devices)
+
+
+def remade(name: str, make: Callable[[str], _Made], given: str | _Made) -> _Made:
+    """The judge or contestant called `name`, made from its spec where one was given.
+
+    The name tells what can change a ruling, so that a machine where the same spec means something else (other files,
+    another precision, another version) is found out before it asks anything.
+    """
+    if not isinstance(given, str):
+        return given
+    made = make(given)
+    if made.name != name:
+        raise EngineError(
+            f"the spec {given!r} means {made.name!r} on a worker and {name!r} where the run was started; use the same "
+            "version of fullbench and the same files on all machines, and name precision and device in the spec"
+        )
+    return made

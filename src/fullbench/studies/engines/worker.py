@@ -1,0 +1,125 @@
+"""What runs on the machines of a cluster: a judge or contestant with connections of its own, and a queue before it.
+
+A worker is told and asked in turns: one call brings new tasks and takes away what has been ruled since. It has one
+thread that asks. That thread sees its tasks as a stream that ends when the queue runs empty, for a source that waits
+would keep the replies waiting that are on their way.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from fullbench.errors import FullbenchError
+from fullbench.models.net.limits import kept_by
+from fullbench.studies.engines.office import Branch
+from fullbench.studies.engines.work import Ask, Recipe
+
+AHEAD = 16
+MOST_AHEAD = 512
+LINGER = 0.02
+LONGEST_TURN = 0.5
+NO_MORE = 0.005
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What a worker gives back: outcomes, how many tasks it could take, those it gave up, and why it cannot go on."""
+
+    outcomes: list[Any] = field(default_factory=list)
+    room: int = 0
+    dropped: int = 0
+    error: FullbenchError | None = None
+
+
+class Worker:
+    """Asks, and keeps as much ahead as it is likely to ask before the next turn."""
+
+    def __init__(self, recipe: Recipe, branch: Branch) -> None:
+        self._recipe, self._branch = recipe, branch
+        self._queue: deque[Any] = deque()
+        self._done: list[Any] = []
+        self._in_flight = 0
+        self._pace = 0
+        self._error: FullbenchError | None = None
+        self._crash: Exception | None = None
+        self._ask: Ask | None = None
+        self._changed = threading.Condition()
+
+    def begin(self) -> Turn:
+        """Make the judge or contestant. Why that cannot be done is told, not raised."""
+        try:
+            self._ask = self._recipe()
+        except FullbenchError as error:
+            return Turn(error=error)
+        threading.Thread(target=self._work, name="asking", daemon=True).start()
+        return Turn(room=AHEAD)
+
+    def turn(self, tasks: list[Any], *, more: bool, halt: bool) -> Turn:
+        """Take on tasks, and give back what is done: as soon as there is something, or where more could be taken on.
+
+        With `halt` what was not begun is dropped.
+        """
+        with self._changed:
+            self._queue.extend(tasks)
+            dropped = 0
+            if halt or self._error:
+                dropped = len(self._queue)
+                self._queue.clear()
+            self._changed.notify_all()
+            self._changed.wait_for(lambda: self._news(more), LONGEST_TURN if not dropped else 0)
+            some = bool(self._done)
+        if some and not halt:
+            time.sleep(LINGER)
+        with self._changed:
+            if self._crash is not None:
+                raise self._crash
+            if self._error:
+                dropped += len(self._queue)
+                self._queue.clear()
+            outcomes, self._done = self._done, []
+            self._pace = len(outcomes)
+            return Turn(outcomes, self._room(), dropped, self._error)
+
+    def _news(self, more: bool) -> bool:
+        hungry = more and self._room() * 2 > AHEAD and not self._queue
+        return bool(self._done or self._error or self._crash or hungry)
+
+    def _room(self) -> int:
+        """Tasks that could be taken on: as many should wait as are in flight, and as go in two turns."""
+        return max(0, min(MOST_AHEAD, max(AHEAD, self._in_flight, 2 * self._pace)) - len(self._queue))
+
+    def _work(self) -> None:
+        assert self._ask is not None
+        try:
+            with kept_by(self._branch):
+                while True:
+                    with self._changed:
+                        self._changed.wait_for(lambda: self._queue)
+                    for outcome in self._ask(self._stream()):
+                        with self._changed:
+                            self._in_flight -= 1
+                            self._done.append(outcome)
+                            self._changed.notify_all()
+        except FullbenchError as error:
+            with self._changed:
+                self._error = error
+                self._changed.notify_all()
+        except Exception as error:  # noqa: BLE001
+            with self._changed:
+                self._crash = error
+                self._changed.notify_all()
+
+    def _stream(self) -> Iterator[Any]:
+        """The tasks of the queue, until it stays empty for a moment."""
+        while True:
+            with self._changed:
+                if not self._changed.wait_for(lambda: self._queue, NO_MORE):
+                    return
+                task = self._queue.popleft()
+                self._in_flight += 1
+            yield task

@@ -1,0 +1,61 @@
+"""A record as a folder of files that can be run again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from fullbench.errors import InputError
+from fullbench.files.nouns import write_items, write_responses, write_verdicts
+from fullbench.files.writers import replacing
+from fullbench.nouns.record import Record
+
+_STUDY = """\
+# What is asked, what was answered and what people ruled is in the files beside this one.
+name = {name}
+benchmark = {benchmark}
+data = "items.jsonl"
+responses = "responses.jsonl"
+{labels}judges = ["{judge}", "chance"]
+trials = 1
+ledger = "study.ledger"
+report = "report.html"
+"""
+
+
+def export(record: Record, folder: Path, *, benchmark: str, people: str = "human") -> dict[str, int]:
+    """Write items, responses, people's labels, judges' verdicts, and a study that names them; give their numbers.
+
+    People's reviews of these verdicts go to a file of their own. What speaks of items whose words were not released
+    (the tag `released` is `no`) cannot be run again and is left out.
+    """
+    import json
+
+    if folder.exists() and any(folder.iterdir()):
+        raise InputError("the folder is not empty; choose another one, or move it away", path=folder)
+    items = [item for item in record.items.values() if item.tags.get("released") != "no"]
+    known = {item.id for item in items}
+    labels = [verdict for verdict in record if verdict.judge == people and verdict.item in known]
+    judged = [verdict for verdict in record if verdict.judge != people and verdict.item in known]
+    counts = {
+        "items": write_items(folder / "items.jsonl", items),
+        "responses": write_responses(
+            folder / "responses.jsonl", (r for r in record.responses.values() if r.item in known)
+        ),
+    }
+    if labels:
+        counts["labels"] = write_verdicts(folder / "labels.jsonl", labels)
+    if judged:
+        counts["verdicts"] = write_verdicts(folder / "verdicts.jsonl", judged)
+    heard = {verdict.case for verdict in judged}
+    if reviews := [verdict for verdict in record if verdict.judge == people and verdict.item in heard]:
+        counts["reviews"] = write_verdicts(folder / "reviews.jsonl", reviews)
+    with replacing(folder / "study.toml") as part:
+        drawn = any(response.pictures and not response.text for response in record.responses.values())
+        named = _STUDY.format(
+            name=json.dumps(folder.name),
+            benchmark=json.dumps(benchmark),
+            labels='labels = "labels.jsonl"\n' if labels else "",
+            judge="picture:sharpness" if drawn else "length",
+        )
+        part.write_text(named, encoding="utf-8")
+    return counts

@@ -1,0 +1,109 @@
+"""What so much work would take: calls, tokens, dollars and time, from prompts, limits and what the ledger has seen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol, runtime_checkable
+
+from fullbench.models.batches import RATE, takes_batches
+from fullbench.models.net.limits import START
+from fullbench.models.settings import Limits
+from fullbench.nouns.call import Usage
+from fullbench.nouns.model import Model, Prompt
+
+TOKENS_OUT = {"direct": 8, "analyze": 300, "steps": 300, "answer": 300}
+SECONDS = {"direct": 2.0, "analyze": 10.0, "steps": 10.0, "answer": 10.0}
+
+Seen = Mapping[str, Usage]
+"""What each judge and contestant has used so far, by its name."""
+
+
+@runtime_checkable
+class Limited(Protocol):
+    """A model that keeps within limits."""
+
+    @property
+    def limits(self) -> Limits: ...
+
+
+@dataclass(frozen=True)
+class Load:
+    """What one judge or contestant would be asked, and what that takes. None is what cannot be known."""
+
+    what: str
+    who: str
+    known: int
+    due: int
+    model: Model | None = None
+    calls: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
+    dollars: float | None = 0.0
+    seconds: float | None = None
+    observed: bool = False
+
+    @property
+    def batch_dollars(self) -> float | None:
+        """The same in batches; None where the model takes none."""
+        if self.dollars is None or self.model is None or not takes_batches(self.model):
+            return None
+        return self.dollars * RATE
+
+    @property
+    def limits(self) -> Limits | None:
+        return limits_of(self.model)
+
+    @property
+    def server(self) -> str | None:
+        """Where the calls go; those that go to one server share its limits."""
+        return getattr(self.model, "url", None)
+
+
+def weighed(
+    load: Load, model: Model, seen: Seen, *, asked: int, prompts: Sequence[Prompt], mode: str, turns: int = 1
+) -> Load:
+    """The load of `asked` tasks of `turns` calls each, judged by some of their first prompts."""
+    from fullbench.models.tokens import estimate
+
+    used = seen.get(load.who)
+    observed = used is not None and used.calls > 0 and used.seconds > 0
+    said = used.tokens_out / used.calls if used is not None and observed else TOKENS_OUT[mode]
+    each = used.seconds / used.calls if used is not None and observed else SECONDS[mode]
+    first = sum(map(estimate, prompts)) / len(prompts) if prompts else 0.0
+    calls = asked * turns
+    tokens_in = round(asked * (turns * first + said * turns * (turns - 1) / 2))
+    tokens_out = round(calls * said)
+    price = model.price
+    dollars = None if price is None else (tokens_in * price[0] + tokens_out * price[1]) / 1e6
+    limits = limits_of(model)
+    seconds = each * calls if observed and limits is None else None
+    if limits is not None:
+        once = each * turns if calls else 0.0
+        in_turn = calls * each / (limits.concurrency or START)
+        seconds = max(once, in_turn, _paced(limits, calls, tokens_in + tokens_out))
+    return replace(
+        load, model=model, calls=calls, tokens_in=tokens_in, tokens_out=tokens_out, dollars=dollars, seconds=seconds,
+        observed=observed,
+    )  # fmt: skip
+
+
+def limits_of(model: object) -> Limits | None:
+    """The limits that a model keeps; None where it keeps none."""
+    return model.limits if isinstance(model, Limited) else None
+
+
+def duration(loads: Sequence[Load]) -> float | None:
+    """How long it takes when all are asked side by side; None where that is known of none."""
+    times = [one.seconds for one in loads if one.seconds is not None]
+    for server in {one.server for one in loads if one.server}:
+        mine = [one for one in loads if one.server == server]
+        calls, tokens = sum(one.calls for one in mine), sum(one.tokens_in + one.tokens_out for one in mine)
+        times += [_paced(limits, calls, tokens) for one in mine if (limits := one.limits) is not None]
+    return max(times) if times else None
+
+
+def _paced(limits: Limits, calls: int, tokens: int) -> float:
+    """The seconds that so many a minute make of it."""
+    by_requests = 0.0 if limits.rpm is None else calls / limits.rpm * 60
+    return max(by_requests, 0.0 if limits.tpm is None else tokens / limits.tpm * 60)

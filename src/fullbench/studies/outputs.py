@@ -1,0 +1,35 @@
+"""The files of a study: its tables and its page, whether it was run or replayed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from fullbench.reports.overview import page
+from fullbench.reports.tables import write
+from fullbench.studies.conduct import Conducted
+
+
+def write_outputs(done: Conducted, folder: Path | None = None) -> list[Path]:
+    """Write what the study names, in its places or under the same names in another folder."""
+    study = done.study
+    written: list[Path] = []
+    if study.tables is not None:
+        written += write(done.tables, _placed(study.tables, folder))
+    if study.report is not None:
+        written.append(page(study.name, done.record, done.tables, _placed(study.report, folder), source=done.source))
+    return written
+
+
+def _placed(path: Path, folder: Path | None) -> Path:
+    return path if folder is None else folder / path.name
+
+
+def differing(done: Conducted, folder: Path) -> list[Path]:
+    """The files of a study that are not, byte for byte, what its ledger gives; `folder` is for what is made anew."""
+    places = {path.parent for path in (done.study.tables, done.study.report) if path is not None}
+    fresh = {path.name: path for path in write_outputs(done, folder)}
+    found = {name: place / name for name in fresh for place in places if (place / name).exists()}
+    return [
+        found.get(name, Path(name)) for name, path in fresh.items()
+        if name not in found or found[name].read_bytes() != path.read_bytes()
+    ]  # fmt: skip

@@ -1,0 +1,144 @@
+"""What a study would ask and cost, before anything is sent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import fields, is_dataclass
+from itertools import islice
+from typing import TypeVar
+
+from fullbench.errors import InputError
+from fullbench.judges.extracting import SecondReader
+from fullbench.judges.prompted import PromptedJudge
+from fullbench.ledger.store import Ledger
+from fullbench.nouns.case import Case
+from fullbench.nouns.item import Item
+from fullbench.nouns.judge import Judge
+from fullbench.nouns.model import Model, Prompt
+from fullbench.nouns.table import Cell, Table
+from fullbench.studies.engines import LOOKUP, Budget, Key
+from fullbench.studies.forecast import SECONDS, TOKENS_OUT, Load, Seen, duration, weighed
+from fullbench.studies.progress import clock
+
+SAMPLE = 200
+_COUNTS = ("known", "due", "calls", "tokens_in", "tokens_out")
+_Task = TypeVar("_Task")
+
+Cases = Callable[[], Iterator[Case]]
+
+
+def table(
+    ledger: Ledger,
+    *,
+    contestants: Sequence[Model],
+    items: Sequence[Item],
+    judges: Sequence[Judge],
+    cases: Cases,
+    notes: Sequence[str] = (),
+) -> Table:
+    """One row for each contestant and judge, and one for all: what is known, what would be asked, and what it takes."""
+    seen = {account.name: account.usage for account in ledger.bill()}
+    answers = [_answers(model, items, ledger, seen) for model in contestants]
+    verdicts = [_verdicts(judge, cases(), ledger, seen) for judge in judges]
+    loads = [*answers, *verdicts]
+    times = [time for time in (duration(answers), duration(verdicts)) if time is not None]
+    rows = [_row(one.what, one.who, [one], one.seconds) for one in loads]
+    if len(loads) > 1:
+        rows.append(_row("all", "", loads, sum(times) if times else None))
+    columns = (
+        "what", "who", "known", "to ask", "calls", "tokens in", "tokens out", "dollars", "in batches", "time",
+    )  # fmt: skip
+    source = {"seconds": sum(times) if times else None}
+    return Table("plan", "What would be asked", columns, rows, [*_notes(loads), *notes], source)
+
+
+def _row(what: str, who: str, loads: Sequence[Load], seconds: float | None) -> list[Cell]:
+    """A row of one load or of several; in batches, what takes none counts at its live price where it is not alone."""
+    counts = [sum(getattr(one, name) for one in loads) for name in _COUNTS]
+    batches = [one.dollars if one.batch_dollars is None else one.batch_dollars for one in loads]
+    filed = any(one.batch_dollars is not None for one in loads)
+    time = None if seconds is None else clock(seconds)
+    return [what, who, *counts, _sum([one.dollars for one in loads]), _sum(batches) if filed else None, time]
+
+
+def _sum(amounts: Sequence[float | None]) -> float | None:
+    """The sum; None where a part is not known."""
+    known = [amount for amount in amounts if amount is not None]
+    return sum(known) if len(known) == len(amounts) else None
+
+
+def _notes(loads: Sequence[Load]) -> Iterator[str]:
+    asked = [one for one in loads if one.calls]
+    if not asked:
+        return
+    yield f"Tokens are estimated from {SAMPLE} of the prompts at most; retries and resampled replies come on top."
+    if not all(one.observed for one in asked):
+        yield (
+            f"Where the ledger has seen no call, a reply is taken to have {TOKENS_OUT['analyze']} tokens and to take "
+            f"{SECONDS['analyze']:g} s ({TOKENS_OUT['direct']} tokens and {SECONDS['direct']:g} s without an analysis)."
+        )
+    filed = [one.batch_dollars is not None for one in asked]
+    if any(filed) and not all(filed):
+        yield "In batches, what takes none counts at its live price."
+    if any(one.seconds for one in asked):
+        yield (
+            "Time is what the limits allow: rpm and tpm, and concurrency at a time, or 8 where it adapts and may grow."
+        )
+
+
+def purse(limit: float, models: Sequence[Model]) -> Budget:
+    """A budget, refused where a price is not known: money cannot be counted then."""
+    for model in models:
+        if model.price is None:
+            raise InputError(
+                f"no price is known for {model.name!r}, so a budget cannot be kept: give its price in dollars per "
+                "million tokens (?price_in=..&price_out=..), or leave out the budget"
+            )
+    return Budget(limit)
+
+
+def models_of(judge: Judge) -> Iterator[Model]:
+    """The models that a judge asks, a second reader's among them; none where it asks none."""
+    if not is_dataclass(judge):
+        return
+    for each in fields(judge):
+        part = getattr(judge, each.name)
+        if isinstance(part, Model):
+            yield part
+        elif isinstance(part, Judge):
+            yield from models_of(part)
+
+
+def _split(
+    tasks: Iterable[_Task], key: Callable[[_Task], Key], known: Callable[[Sequence[Key]], set[Key]]
+) -> tuple[int, int, list[_Task]]:
+    """How many tasks are known, how many are due, and some of the due ones."""
+    source = iter(tasks)
+    counted, due = 0, 0
+    sample: list[_Task] = []
+    while chunk := list(islice(source, LOOKUP)):
+        found = known([key(task) for task in chunk])
+        fresh = [task for task in chunk if key(task) not in found]
+        counted += len(chunk) - len(fresh)
+        due += len(fresh)
+        sample += fresh[: SAMPLE - len(sample)]
+    return counted, due, sample
+
+
+def _answers(model: Model, items: Sequence[Item], ledger: Ledger, seen: Seen) -> Load:
+    known, due, sample = _split(items, lambda item: (item.key, 0), lambda keys: ledger.answered(model.name, keys))
+    prompts = [Prompt(item.turns) for item in sample]
+    return weighed(Load("answers", model.name, known, due), model, seen, asked=due, prompts=prompts, mode="answer")
+
+
+def _verdicts(judge: Judge, cases: Iterable[Case], ledger: Ledger, seen: Seen) -> Load:
+    known, due, sample = _split(cases, lambda case: (case.key, case.trial), lambda keys: ledger.heard(judge.name, keys))
+    base = Load("verdicts", judge.name, known, due)
+    inner = judge.judge if isinstance(judge, SecondReader) else judge
+    if not isinstance(inner, PromptedJudge):
+        return base
+    heard = [case for case in sample if not inner.recuses(case)]
+    asked = round(due * len(heard) / len(sample)) if sample else 0
+    turns = 1 + (len(inner.steps) if inner.mode == "steps" else 0)
+    prompts = [inner.prompt(case) for case in heard]
+    return weighed(base, inner.model, seen, asked=asked, prompts=prompts, mode=inner.mode, turns=turns)

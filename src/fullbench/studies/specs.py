@@ -1,0 +1,104 @@
+"""From the words of a command line or a study to judges, contestants and benchmarks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from fullbench import registry
+from fullbench.errors import InputError
+from fullbench.nouns.benchmark import Benchmark, Worded
+from fullbench.nouns.judge import Judge
+from fullbench.nouns.model import Model
+from fullbench.registry import Spec
+
+_JUDGING = {
+    "mode", "sight", "reference", "language", "steps", "resample", "form", "constrained", "sees", "wording", "template",
+    "label", "reader",
+}  # fmt: skip
+
+
+def benchmark(name: str) -> Benchmark:
+    """The benchmark of that name."""
+    found = registry.load("benchmarks", name)
+    if not isinstance(found, Benchmark):
+        raise InputError(f"the plugin {name!r} is no benchmark: it lacks one of name, paper, items, cases, tables")
+    return found
+
+
+def contestant(spec: str) -> Model:
+    """The model that a spec such as `openai:gpt-4o?temperature=0` names."""
+    return registry.model(Spec.parse(spec), spec)
+
+
+def judge(spec: str) -> Judge:
+    """The judge that a spec names: one that is installed (`length`), or a model asked to rule.
+
+    A model takes these options beside its own: mode, sight, reference, language, steps, resample, form, constrained,
+    sees, wording (the name of a benchmark, in whose words it is asked), template, label, and reader (the spec of a
+    second, cheaper model that reads what the first one's reply could not make plain).
+    """
+    parsed = Spec.parse(spec)
+    if parsed.kind in registry.names("judges"):
+        found = registry.load("judges", parsed.kind)(parsed.name, parsed.options)
+        if not isinstance(found, Judge):
+            raise InputError(f"the plugin {parsed.kind!r} made no judge: it lacks one of name, settings, hear")
+        return found
+    if parsed.kind not in registry.names("models"):
+        known = sorted({*registry.names("judges"), *registry.names("models")})
+        raise InputError(f"there is no judge or model {parsed.kind!r} (in {spec!r}). Installed: {', '.join(known)}")
+    mine = {key: value for key, value in parsed.options.items() if key in _JUDGING}
+    rest = {key: value for key, value in parsed.options.items() if key not in _JUDGING}
+    return _prompted(registry.model(Spec(parsed.kind, parsed.name, rest), spec), mine)
+
+
+def in_words_of(name: str, spec: str) -> str:
+    """The spec of a judge in a study of a benchmark: a model is asked in the benchmark's words, where it has some.
+
+    >>> in_words_of("mjbench", "offline:echo"), in_words_of("mjbench", "picture:noise")
+    ('offline:echo?wording=mjbench', 'picture:noise')
+    """
+    parsed = Spec.parse(spec)
+    own = parsed.kind in registry.names("judges") or {"wording", "template"} & parsed.options.keys()
+    if own or not isinstance(benchmark(name), Worded):
+        return spec
+    return f"{spec.removesuffix('?')}{'&' if parsed.options else '?'}wording={name}"
+
+
+def _prompted(model: Model, options: Mapping[str, str]) -> Judge:
+    from fullbench.judges.extracting import SecondReader
+    from fullbench.judges.prompted import PromptedJudge, read_template
+
+    given: dict[str, Any] = dict(_worded(options["wording"])) if "wording" in options else {}
+    given |= {key: options[key] for key in ("mode", "sight", "language", "form", "label") if key in options}
+    given |= {key: _yes(options[key], key) for key in ("reference", "constrained") if key in options}
+    given |= {key: _whole(options[key], key) for key in ("resample", "sees") if key in options}
+    if "steps" in options:
+        given["steps"] = tuple(options["steps"].split(","))
+    if "template" in options:
+        given["template"] = read_template(Path(options["template"]))
+    made = PromptedJudge(model, **given)
+    return SecondReader(made, contestant(options["reader"])) if "reader" in options else made
+
+
+def _worded(name: str) -> Mapping[str, Any]:
+    found = benchmark(name)
+    if not isinstance(found, Worded):
+        raise InputError(f"the benchmark {name!r} has no wording of its own; leave out the option wording")
+    return found.wording()
+
+
+def _yes(value: str, name: str) -> bool:
+    if value.lower() in {"1", "yes", "true", "on"}:
+        return True
+    if value.lower() in {"0", "no", "false", "off"}:
+        return False
+    raise InputError(f"the option {name} is yes or no; found {value!r}")
+
+
+def _whole(value: str, name: str) -> int:
+    try:
+        return int(value)
+    except ValueError as error:
+        raise InputError(f"the option {name} is a whole number; found {value!r}") from error

@@ -1,0 +1,158 @@
+"""A study: a TOML file that names what is asked, who answers, who judges, and for how much."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import MISSING, dataclass, field, fields
+from pathlib import Path
+from typing import Any, get_args
+
+from fullbench.errors import InputError
+from fullbench.nouns.ballot import Ballot, Choice, Ranking, ballot
+from fullbench.nouns.case import ORDERS, Case, Orders, panels
+from fullbench.nouns.item import Item
+from fullbench.nouns.response import Response
+
+_LISTS = {"ballots", "criteria", "contestants", "judges"}
+_PATHS = {"data", "items", "responses", "labels", "ledger", "pictures", "report", "tables"}
+
+
+@dataclass(frozen=True)
+class Study:
+    """What a study file says.
+
+    Paths are taken from the folder of the file; `ledger` and `pictures` may be URLs.
+
+    Either `benchmark` (with `data`, its released files, where it needs them) or `items`. Responses come from the file
+    `responses`, from the `contestants`, or from both; where neither is named, from a benchmark that brings some, with
+    people's labels. `labels` are people's verdicts. `engine` says where the asking is
+    done: `here`, or on a Ray cluster (`ray`, `ray:auto`, `ray:HOST:PORT`). A benchmark that brings judges
+    and contestants of its own, as the court does, is heard by these where the study names none.
+    """
+
+    name: str
+    benchmark: str | None = None
+    data: Path | None = None
+    items: Path | None = None
+    responses: Path | None = None
+    labels: Path | None = None
+    contestants: tuple[str, ...] = ()
+    judges: tuple[str, ...] = ()
+    ballots: tuple[str, ...] = ()
+    criteria: tuple[str, ...] = ("overall",)
+    orders: Orders = "both"
+    trials: int = 1
+    seed: int = 0
+    budget: float | None = None
+    engine: str = "here"
+    ledger: str | Path = Path("fullbench.ledger")
+    pictures: str | Path | None = None
+    tables: Path | None = None
+    report: Path | None = None
+    path: Path = field(default=Path("study.toml"), compare=False)
+
+    @classmethod
+    def read(cls, path: str | Path) -> Study:
+        """The study in a TOML file."""
+        path = Path(path)
+        try:
+            text = path.read_text(encoding="utf-8")
+        except OSError as error:
+            raise InputError(f"the study cannot be read ({error.strerror})", path=path) from error
+        except UnicodeDecodeError as error:
+            raise InputError(f"the study is not UTF-8 (byte {error.start})", path=path) from error
+        try:
+            table = tomllib.loads(text)
+        except tomllib.TOMLDecodeError as error:
+            found = re.search(r"line (\d+)", str(error))
+            line = int(found[1]) if found else text.rstrip().count("\n") + 1
+            raise InputError(f"not valid TOML: {error}", path=path, line=line) from error
+        return cls._of(table, path, text)
+
+    @classmethod
+    def _of(cls, table: Mapping[str, Any], path: Path, text: str) -> Study:
+        known = {entry.name for entry in fields(cls)} - {"path"}
+
+        def wrong(key: str, sentence: str) -> InputError:
+            found = re.search(rf"^\s*{re.escape(key)}\s*=", text, re.MULTILINE)
+            line = text.count("\n", 0, found.start()) + 1 + found[0].count("\n") if found else None
+            return InputError(sentence, path=path, line=line)
+
+        values: dict[str, Any] = {}
+        for key, value in table.items():
+            if key not in known:
+                raise wrong(key, f"unknown key {key!r}; known: {', '.join(sorted(known))}")
+            values[key] = _value(key, value, path.parent, wrong)
+        for entry in fields(cls):
+            if entry.default is MISSING and entry.default_factory is MISSING and entry.name not in values:
+                raise InputError(f"the key {entry.name!r} is missing", path=path)
+        study = cls(**values, path=path)
+        study._check(wrong)
+        return study
+
+    def _check(self, wrong: Any) -> None:
+        if (self.benchmark is None) == (self.items is None):
+            raise InputError("a study names either a benchmark or a file of items", path=self.path)
+        if self.items is not None and not self.ballots:
+            raise InputError('a study of one\'s own items names its ballots, such as ["score:1-5"]', path=self.path)
+        if self.items is not None and not (self.responses or self.contestants):
+            raise InputError("a study needs responses: a file, or contestants that answer", path=self.path)
+        if self.benchmark is not None and self.ballots:
+            raise wrong("ballots", f"the benchmark {self.benchmark!r} brings its own ballots: leave out this key")
+        for spec in self.ballots:
+            try:
+                ballot(spec)
+            except InputError as error:
+                raise wrong("ballots", str(error)) from error
+
+
+def _value(key: str, value: Any, folder: Path, wrong: Any) -> Any:
+    """A value of a study, checked for its type."""
+    if key in _LISTS:
+        if not isinstance(value, list) or not all(isinstance(entry, str) for entry in value):
+            raise wrong(key, f"{key} is a list of texts; found {value!r}")
+        if len(set(value)) < len(value):
+            raise wrong(key, f"{key} names something twice: {value}")
+        return tuple(value)
+    if key in {"trials", "seed"}:
+        if not isinstance(value, int) or isinstance(value, bool) or value < (key == "trials"):
+            raise wrong(key, f"{key} is a whole number{' from 1' if key == 'trials' else ''}; found {value!r}")
+        return value
+    if key == "budget":
+        if not isinstance(value, int | float) or isinstance(value, bool) or value <= 0:
+            raise wrong(key, f"budget is a number of dollars above 0; found {value!r}")
+        return float(value)
+    if not isinstance(value, str):
+        raise wrong(key, f"{key} is a text; found {value!r}")
+    if key == "orders" and value not in get_args(Orders):
+        raise wrong(key, f"unknown orders {value!r}; known: {', '.join(ORDERS)}")
+    return folder / value if key in _PATHS and "://" not in value else value
+
+
+def panel_size(form: Ballot) -> int | None:
+    """How many responses a ballot is filled in for, where the user does not say: one, two, or all of an item's."""
+    if isinstance(form, Choice):
+        return 2
+    return None if isinstance(form, Ranking) else 1
+
+
+def own_cases(
+    items: Sequence[Item],
+    responses: Iterable[Response],
+    ballots: Sequence[str],
+    *,
+    criteria: Sequence[str] = ("overall",),
+    orders: Orders = "both",
+    trials: int = 1,
+    seed: int = 0,
+) -> Iterator[Case]:
+    """The cases of one's own data: every panel, for every ballot and criterion."""
+    kept = list(responses)
+    for spec in ballots:
+        form = ballot(spec)
+        for criterion in criteria:
+            yield from panels(
+                items, kept, form, size=panel_size(form), orders=orders, criterion=criterion, trials=trials, seed=seed
+            )

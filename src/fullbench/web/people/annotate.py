@@ -1,0 +1,220 @@
+"""The pages at which people work."""
+
+from __future__ import annotations
+
+import math
+import secrets
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, HTTPException, Query, Request
+from fastapi.responses import HTMLResponse, JSONResponse, Response
+
+from fullbench.errors import InputError, UserError
+from fullbench.web.accounts.users import User
+from fullbench.web.database import reading, writing
+from fullbench.web.guard import Annotator, engine_of
+from fullbench.web.pages import redirect, render
+from fullbench.web.people import desk, live, queue, studies, voting
+from fullbench.web.people.forms import LONGEST
+from fullbench.web.people.markup import guidelines
+from fullbench.web.people.queue import Desk, Gone, Lease, Nothing
+from fullbench.web.people.showing import show
+from fullbench.web.people.studies import Study
+from fullbench.web.people.voting import Clash
+from fullbench.web.words import key
+
+router = APIRouter(include_in_schema=False)
+Page = Annotated[int, Query(ge=1, le=100_000)]
+OWN = {"csrf", "lease", "key", "replaces", "started", "seconds"}
+LONGEST_WAIT = 3600.0
+
+
+def study_of(connection: Any, study_id: str) -> Study:
+    """The study with this id; 404 where there is none."""
+    found = studies.find(connection, study_id)
+    if found is None:
+        raise HTTPException(404, key("There is no such study."))
+    return found
+
+
+@router.get("/work")
+def home(request: Request, user: Annotator, page: Page = 1) -> HTMLResponse:
+    """What there is to do."""
+    with reading(engine_of(request)) as connection:
+        found, more = desk.open_to(connection, user.id, page)
+    return render(request, "work/home.html", studies=found, page=page, more=more)
+
+
+@router.get("/work/{study_id}")
+def task(request: Request, user: Annotator, study_id: str) -> HTMLResponse:
+    """The next task."""
+    with writing(engine_of(request)) as connection:
+        study = study_of(connection, study_id)
+        taken = queue.take(Desk(connection, study, user.id, time.time()))
+    return _nothing(request, study, taken) if isinstance(taken, Nothing) else _page(request, user, study, taken)
+
+
+@router.get("/work/{study_id}/next")
+def ahead(
+    request: Request, user: Annotator, study_id: str, holding: Annotated[tuple[str, ...], Query(max_length=20)] = ()
+) -> Response:
+    """The task after those that the page holds, as a piece of a page; 204 where there is none."""
+    with writing(engine_of(request)) as connection:
+        study = study_of(connection, study_id)
+        taken = queue.take(Desk(connection, study, user.id, time.time()), holding)
+    if isinstance(taken, Nothing):
+        return Response(status_code=204)
+    return render(request, "work/_task.html", **_values(study, taken))
+
+
+def _values(study: Study, lease: Lease) -> dict[str, Any]:
+    return {
+        "study": study,
+        "shown": show(study, lease),
+        "key": secrets.token_urlsafe(16),
+        "started": time.time(),
+        "trial": lease.role == "qualify",
+    }
+
+
+def _page(
+    request: Request, user: User, study: Study, lease: Lease, *, problem: str = "", status: int = 200
+) -> HTMLResponse:
+    with reading(engine_of(request)) as connection:
+        _, done = desk.standing(connection, study, user.id)
+        pace, left = desk.pace(connection, study, user.id), desk.left(connection, study)
+    return render(
+        request, "work/task.html", status=status, **_values(study, lease), done=done, pace=pace, left=left,
+        guidelines=guidelines(study.guidelines), change=lease.revision > 0,
+        problem=problem,
+    )  # fmt: skip
+
+
+def _nothing(request: Request, study: Study, nothing: Nothing) -> HTMLResponse:
+    return render(request, "work/nothing.html", study=study, why=nothing.why)
+
+
+async def form_of(request: Request) -> dict[str, str]:
+    """The texts of a form; files in it are passed over."""
+    form = await request.form(max_fields=100)
+    return {name: value for name, value in form.items() if isinstance(value, str)}
+
+
+Form = Annotated[dict[str, str], Depends(form_of)]
+
+
+@router.post("/work/{study_id}/vote")
+def vote(request: Request, user: Annotator, study_id: str, form: Form) -> Response:
+    """Keep a vote. The page's script gets an acknowledgement, a plain form the next task."""
+    scripted = request.headers.get("x-work") == "1"
+    try:
+        with writing(engine_of(request)) as connection:
+            seat = Desk(connection, study_of(connection, study_id), user.id, time.time())
+            receipt = cast(seat, form)
+    except UserError as error:
+        if scripted:
+            return JSONResponse({"detail": str(error)}, _status(error))
+        return _refused(request, user, study_id, form, error)
+    if scripted:
+        return JSONResponse({"revision": receipt.revision, "again": receipt.again})
+    return redirect(request, f"/work/{study_id}")
+
+
+def cast(seat: Desk, form: Mapping[str, str]) -> voting.Receipt:
+    """Keep the vote that a form brings, and tell the organisers' pages."""
+    fields = {name: value for name, value in form.items() if name not in OWN}
+    receipt = voting.vote(
+        seat,
+        form.get("lease", ""),
+        key=_key(form.get("key", "")),
+        fields=fields,
+        replaces=_whole(form.get("replaces", "0")),
+        seconds=_seconds(form, seat.now),
+    )
+    live.tell(seat.connection, seat.study.id)
+    return receipt
+
+
+def _key(said: str) -> str:
+    if not 8 <= len(said) <= 100:
+        raise InputError("a vote has a key of 8 to 100 letters that names it; send the same key when you send it again")
+    return said
+
+
+def _whole(said: str) -> int:
+    if not (said.isascii() and said.isdigit() and len(said) < 7):
+        raise InputError(f"'replaces' is the revision that you change, 0 for a new vote; found {said[:20]!r}")
+    return int(said)
+
+
+def _seconds(form: Mapping[str, str], now: float) -> float:
+    """How long the person took: as the page's script counted, else since the page was made; within reason."""
+    try:
+        told = float(form["seconds"]) if "seconds" in form else now - float(form.get("started", now))
+    except ValueError:
+        return 0.0
+    return min(max(told, 0.0), LONGEST_WAIT) if math.isfinite(told) else 0.0
+
+
+def _status(error: UserError) -> int:
+    return 404 if isinstance(error, Gone) else 409 if isinstance(error, Clash) else 400
+
+
+def _refused(request: Request, user: User, study_id: str, form: Mapping[str, str], error: UserError) -> Response:
+    """The same page with what is missing; the next task where this one is gone."""
+    if not isinstance(error, InputError):
+        return redirect(request, f"/work/{study_id}", flash=str(error).replace("{", "").replace("}", ""))
+    with reading(engine_of(request)) as connection:
+        study = study_of(connection, study_id)
+        lease = queue.held(Desk(connection, study, user.id, time.time()), form.get("lease", ""))
+    fields = {name: value for name, value in form.items() if name not in OWN}
+    return _page(request, user, study, replace(lease, draft=fields), problem=str(error), status=422)
+
+
+@router.post("/work/{study_id}/draft")
+def draft(request: Request, user: Annotator, study_id: str, form: Form) -> Response:
+    """Keep what is filled in so far."""
+    fields = {name: value[:LONGEST] for name, value in form.items() if name not in OWN}
+    try:
+        with writing(engine_of(request)) as connection:
+            seat = Desk(connection, study_of(connection, study_id), user.id, time.time())
+            voting.draft(seat, form.get("lease", ""), fields)
+    except Gone as error:
+        return JSONResponse({"detail": str(error)}, 404)
+    return Response(status_code=204)
+
+
+@router.get("/work/{study_id}/votes")
+def given(request: Request, user: Annotator, study_id: str, page: Page = 1) -> HTMLResponse:
+    """What this person said so far."""
+    with reading(engine_of(request)) as connection:
+        study = study_of(connection, study_id)
+        rows, more = desk.given(connection, study, user.id, page)
+    return render(
+        request, "work/votes.html", study=study, rows=rows, page=page, more=more, written=desk.WRITTEN
+    )  # fmt: skip
+
+
+@router.get("/work/{study_id}/votes/{lease}")
+def change(request: Request, user: Annotator, study_id: str, lease: str) -> HTMLResponse:
+    """A vote given before, to be changed."""
+    with reading(engine_of(request)) as connection:
+        study = study_of(connection, study_id)
+        try:
+            found = queue.held(Desk(connection, study, user.id, time.time()), lease)
+        except Gone as error:
+            raise HTTPException(404, str(error)) from error
+    return _page(request, user, study, found)
+
+
+@router.get("/work/{study_id}/back")
+def back(
+    request: Request, user: Annotator, study_id: str, from_: Annotated[str | None, Query(alias="from")] = None
+) -> Response:
+    """The vote before this one."""
+    with reading(engine_of(request)) as connection:
+        found = desk.before(connection, study_of(connection, study_id), user.id, from_)
+    return redirect(request, f"/work/{study_id}" if found is None else f"/work/{study_id}/votes/{found}")

@@ -1,0 +1,244 @@
+"""The API of people's work, under `/api/v1`: studies, the next task, votes, results."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, HTTPException, Query, Request
+from pydantic import Field
+from sqlalchemy import Connection
+
+from fullbench.errors import InputError
+from fullbench.nouns.item import Item
+from fullbench.nouns.picture import Picture
+from fullbench.nouns.response import Response
+from fullbench.web import pictures
+from fullbench.web.accounts import audit
+from fullbench.web.accounts.users import User
+from fullbench.web.api.guard import Annotator, Organiser
+from fullbench.web.api.shapes import RESPONSES, Id, Limit, Page, Shape
+from fullbench.web.database import writing
+from fullbench.web.guard import Database, address_of, engine_of
+from fullbench.web.people import annotate, labels, live, queue, sources, studies
+from fullbench.web.people.kinds import kind_of
+from fullbench.web.people.quality import progress
+from fullbench.web.people.queue import Desk, Gone, Nothing
+from fullbench.web.people.showing import show
+from fullbench.web.people.studies import Plan, Study
+from fullbench.web.people.voting import Clash
+
+router = APIRouter(prefix="/api/v1", responses=RESPONSES, tags=["studies"])
+Text = Annotated[str, Field(max_length=20_000)]
+Name = Annotated[str, Field(min_length=1, max_length=200)]
+Digest = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+KindName = Literal["pair", "score", "rank", "agree", "rate", "verify", "write", "rewrite"]
+
+
+class StudyShown(Shape):
+    """A study and how far it is."""
+
+    id: str
+    name: str
+    kind: str
+    ballot: str
+    state: str
+    tasks: int
+    settled: int
+    voted: int
+    wanted: int
+
+
+class ItemWish(Shape):
+    """An item; pictures by the digest that `POST /pictures` gave."""
+
+    id: Name
+    question: Text
+    pictures: Annotated[tuple[Digest, ...], Field(max_length=50)] = ()
+    reference: Text | None = None
+    tags: Annotated[dict[str, str], Field(max_length=50, default_factory=dict)]
+
+
+class ResponseWish(Shape):
+    """What a contestant answered."""
+
+    item: Name
+    contestant: Name
+    text: Text = ""
+    pictures: Annotated[tuple[Digest, ...], Field(max_length=50)] = ()
+
+
+class StudyWish(Shape):
+    """A study to be made of items and responses: of the kinds pair, score, rank, rate, verify and write."""
+
+    name: Name
+    kind: KindName
+    ballot: Annotated[str, Field(max_length=200)] = ""
+    criterion: Name = "overall"
+    guidelines: Annotated[str, Field(max_length=100_000)] = ""
+    votes: Annotated[int, Field(ge=1, le=100)] = 1
+    most: Annotated[int, Field(ge=0, le=100)] = 0
+    settled_by: Literal["majority", "all"] = "majority"
+    lease_seconds: Annotated[int, Field(ge=10, le=604_800)] = 1800
+    gold_every: Annotated[int, Field(ge=0, le=1000)] = 10
+    items: Annotated[list[ItemWish], Field(min_length=1, max_length=10_000)]
+    responses: Annotated[tuple[ResponseWish, ...], Field(max_length=50_000)] = ()
+
+
+class StateWish(Shape):
+    """Open or closed."""
+
+    state: Literal["open", "closed"]
+
+
+class NextWish(Shape):
+    """What you hold already: the leases of tasks that you have not voted on yet."""
+
+    holding: Annotated[tuple[Annotated[str, Field(max_length=100)], ...], Field(max_length=20)] = ()
+
+
+class VoteWish(Shape):
+    """A vote. `fields` are those of the form of that kind; places of responses are those shown to you."""
+
+    lease: Annotated[str, Field(max_length=100)]
+    key: Annotated[str, Field(min_length=8, max_length=100)]
+    fields: Annotated[dict[str, Text], Field(max_length=50)]
+    replaces: Annotated[int, Field(ge=0, le=1_000_000)] = 0
+    seconds: Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False)] = 0.0
+    next: bool = False
+
+
+class TaskGiven(Shape):
+    """A task, or why there is none: done, failed, closed or wait."""
+
+    task: dict[str, Any] | None = None
+    why: str | None = None
+
+
+class VoteKept(Shape):
+    """A vote that is kept; `again` where it was kept before."""
+
+    revision: int
+    again: bool
+    next: TaskGiven | None = None
+
+
+def _study(connection: Connection, study_id: str) -> Study:
+    found = studies.find(connection, study_id)
+    if found is None:
+        raise HTTPException(404, "there is no such study")
+    return found
+
+
+def _shown(connection: Connection, study: Study) -> StudyShown:
+    far = progress(connection, study, time.time())
+    return StudyShown(
+        id=study.id, name=study.name, kind=study.kind_name, ballot=study.rules.ballot, state=study.state,
+        tasks=far.tasks, settled=far.settled, voted=far.voted, wanted=far.wanted,
+    )  # fmt: skip
+
+
+@router.get("/studies")
+def list_studies(
+    _caller: Annotator, connection: Database, start: Annotated[int, Query(ge=0, le=1_000_000)] = 0, limit: Limit = 50
+) -> Page[StudyShown]:
+    """Studies, the newest first."""
+    found = studies.listed(connection, start=start, count=limit)
+    rows = [_shown(connection, study) for study in found]
+    return Page(rows=rows, next=str(start + limit) if len(found) == limit else None)
+
+
+@router.post("/studies", status_code=201)
+def make_study(request: Request, caller: Organiser, connection: Database, wish: StudyWish) -> StudyShown:
+    """Make a study; it is open at once."""
+    plan = Plan(**wish.model_dump(exclude={"items", "responses"}))
+    study = studies.create(connection, plan)
+    items = [_item(request, connection, caller, one) for one in wish.items]
+    if len({item.id for item in items}) < len(items):
+        raise InputError("two items have the same id; ids must differ")
+    answers = [_response(request, connection, caller, one) for one in wish.responses]
+    made = list(sources.tasks_of(kind_of(wish.kind), study.rules.ballot, items, answers))
+    if not made:
+        raise InputError(f"there is nothing to do in this study: no {wish.kind} task can be made of what was sent")
+    studies.add(connection, study, made)
+    audit.write(connection, caller, "study made", study.name, address=address_of(request), tasks=len(made))
+    return _shown(connection, study)
+
+
+def _item(request: Request, connection: Connection, caller: User, wish: ItemWish) -> Item:
+    shown = _pictures(request, connection, caller, wish.pictures)
+    return Item.ask(wish.id, wish.question, *shown, reference=wish.reference, tags=wish.tags)
+
+
+def _response(request: Request, connection: Connection, caller: User, wish: ResponseWish) -> Response:
+    shown = _pictures(request, connection, caller, wish.pictures)
+    words = (wish.text,) if wish.text or not shown else ()
+    return Response(wish.item, wish.contestant, (*shown, *words))
+
+
+def _pictures(request: Request, connection: Connection, caller: User, digests: Sequence[str]) -> tuple[Picture, ...]:
+    return tuple(pictures.find(request, connection, caller, digest) for digest in digests)
+
+
+@router.get("/studies/{study_id}")
+def show_study(_caller: Annotator, connection: Database, study_id: Id) -> StudyShown:
+    """One study."""
+    return _shown(connection, _study(connection, study_id))
+
+
+@router.patch("/studies/{study_id}")
+def change_study(
+    request: Request, caller: Organiser, connection: Database, study_id: Id, wish: StateWish
+) -> StudyShown:
+    """Close a study, or open it again."""
+    study = _study(connection, study_id)
+    studies.set_state(connection, study.id, wish.state)
+    audit.write(connection, caller, f"study {wish.state}", study.name, address=address_of(request))
+    live.tell(connection, study.id)
+    return _shown(connection, _study(connection, study_id))
+
+
+@router.post("/studies/{study_id}/next")
+def next_task(request: Request, caller: Annotator, study_id: Id, wish: NextWish) -> TaskGiven:
+    """Your next task: one you hold and did not name in `holding`, else a new one."""
+    with writing(engine_of(request)) as connection:
+        study = _study(connection, study_id)
+        taken = queue.take(Desk(connection, study, caller.id, time.time()), wish.holding)
+    return _given(study, taken)
+
+
+def _given(study: Study, taken: queue.Lease | Nothing) -> TaskGiven:
+    return TaskGiven(why=taken.why) if isinstance(taken, Nothing) else TaskGiven(task=show(study, taken).json())
+
+
+@router.post("/studies/{study_id}/votes", status_code=201)
+def vote(request: Request, caller: Annotator, study_id: Id, wish: VoteWish) -> VoteKept:
+    """Keep a vote: the same `key` again is the same vote. With `next` the answer brings your next task."""
+    sent = {
+        **wish.fields, "lease": wish.lease, "key": wish.key, "replaces": str(wish.replaces),
+        "seconds": str(wish.seconds),
+    }  # fmt: skip
+    try:
+        with writing(engine_of(request)) as connection:
+            desk = Desk(connection, _study(connection, study_id), caller.id, time.time())
+            receipt = annotate.cast(desk, sent)
+            taken = queue.take(desk) if wish.next else None
+    except (Gone, Clash) as error:
+        raise HTTPException(404 if isinstance(error, Gone) else 409, str(error)) from error
+    given = None if taken is None else _given(desk.study, taken)
+    return VoteKept(revision=receipt.revision, again=receipt.again, next=given)
+
+
+@router.get("/studies/{study_id}/votes")
+def list_votes(
+    _caller: Organiser,
+    connection: Database,
+    study_id: Id,
+    after: Annotated[int, Query(ge=0, le=2**62)] = 0,
+    limit: Limit = 50,
+) -> Page[dict[str, Any]]:
+    """Every vote with its revisions, in the order they came; `next` is the `after` of the next page."""
+    study = _study(connection, study_id)
+    found = list(labels.rows(connection, study, after=after, limit=limit))
+    return Page(rows=found, next=str(found[-1]["id"]) if len(found) == limit else None)

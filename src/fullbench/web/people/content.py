@@ -1,0 +1,103 @@
+"""What a task shows, as a JSON value and back: an item, responses, and what else its kind needs.
+
+Pictures are named by their digest; the bytes lie with the other pictures of the app. Contestants' names are in here,
+so a content never goes to a page as it is: see `shown`.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from fullbench.ledger.rows import Find
+from fullbench.nouns.ballot import ballot
+from fullbench.nouns.case import Case
+from fullbench.nouns.digests import digest
+from fullbench.nouns.item import Item, Part, Turn
+from fullbench.nouns.picture import Picture
+from fullbench.nouns.response import Response
+
+
+@dataclass(frozen=True)
+class Content:
+    """An item, some responses to it, and what else a kind of task shows (`about`)."""
+
+    item: Item
+    responses: tuple[Response, ...] = ()
+    about: Mapping[str, Any] = field(default_factory=dict)
+    besides: tuple[Picture, ...] = ()
+    """Pictures that `about` names; known only before the task is kept."""
+
+    def json(self) -> dict[str, Any]:
+        item = self.item
+        return {
+            "item": {
+                "id": item.id,
+                "turns": [[turn.role, parts_json(turn.parts)] for turn in item.turns],
+                "reference": item.reference,
+                "captions": list(item.captions),
+                "tags": dict(item.tags),
+            },
+            "responses": [
+                {
+                    "contestant": one.contestant,
+                    "parts": parts_json(one.parts),
+                    "tags": dict(one.tags),
+                    "trial": one.trial,
+                }
+                for one in self.responses
+            ],
+            "about": dict(self.about),
+        }
+
+    @classmethod
+    def of(cls, value: Mapping[str, Any], find: Find | None = None) -> Content:
+        """The content again. Without `find` its pictures have a digest and a type, and no bytes."""
+        item = value["item"]
+        turns = tuple(Turn(role, parts_of(parts, find)) for role, parts in item["turns"])
+        made = Item(item["id"], turns, item["reference"], tuple(item["captions"]), item["tags"])
+        responses = tuple(
+            Response(made.id, one["contestant"], parts_of(one["parts"], find), one["tags"], one["trial"])
+            for one in value["responses"]
+        )
+        return cls(made, responses, value["about"])
+
+    @property
+    def pictures(self) -> list[Picture]:
+        """Every picture that the task shows, each once: what must be kept with it."""
+        answered = [picture for one in self.responses for picture in one.pictures]
+        return list(dict.fromkeys((*self.item.pictures, *answered, *self.besides)))
+
+    def case(self, form: str, criterion: str, shown: Sequence[int]) -> Case:
+        """The case that a person hears who is shown the responses in this order."""
+        return Case(self.item, tuple(self.responses[place] for place in shown), ballot(form), criterion)
+
+    def ordered(self, shown: Sequence[int]) -> Content:
+        """The same with the responses in the order shown."""
+        return replace(self, responses=tuple(self.responses[place] for place in shown))
+
+
+def parts_json(parts: Sequence[Part]) -> list[Any]:
+    return [part if isinstance(part, str) else {"picture": part.digest, "media": part.media} for part in parts]
+
+
+def parts_of(content: Sequence[Any], find: Find | None = None) -> tuple[Part, ...]:
+    """Parts from their JSON value; without `find` pictures have no bytes."""
+
+    def picture(value: Mapping[str, str]) -> Picture:
+        return Picture(value["picture"], value["media"], b"") if find is None else find(value["picture"])
+
+    return tuple(part if isinstance(part, str) else picture(part) for part in content)
+
+
+def order(seed: int, study: str, task: int, person: str, count: int) -> list[int]:
+    """The order in which this person sees the responses of this task: always the same one.
+
+    >>> sorted(order(0, "s", 7, "ann", 3))
+    [0, 1, 2]
+    >>> order(0, "s", 7, "ann", 3) == order(0, "s", 7, "ann", 3)
+    True
+    """
+    return random.Random(digest([seed, study, task, person])).sample(range(count), count)

@@ -1,0 +1,131 @@
+"""What a person at work sees of their own: studies, pace, votes given."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, and_, func, select
+
+from fullbench.nouns.ballot import LETTERS
+from fullbench.web.people.content import Content
+from fullbench.web.people.studies import Study, listed
+from fullbench.web.people.tables import members, slots, tasks, votes
+
+WRITTEN = {"reason", "text", "instruction", "caption"}
+"""Fields of an answer that people write in their own words."""
+PAGE = 50
+RECENT = 20
+_left: dict[str, tuple[float, int]] = {}
+
+
+@dataclass(frozen=True)
+class Open:
+    """A study that is open to somebody, and how far they are."""
+
+    study: Study
+    standing: str
+    done: int
+
+
+@dataclass(frozen=True)
+class Given:
+    """A vote that counts, as its giver sees it."""
+
+    lease: str
+    at: float
+    seconds: float
+    question: str
+    said: list[tuple[str, str]]
+
+
+def open_to(connection: Connection, person: str, page: int) -> tuple[list[Open], bool]:
+    """A page of the open studies, and whether there are more."""
+    found = listed(connection, only_open=True, start=(page - 1) * PAGE, count=PAGE + 1)
+    ids = [study.id for study in found]
+    query = select(members).where(members.c.person == person, members.c.study.in_(ids))
+    mine = {row.study: row for row in connection.execute(query)}
+    shown = [
+        Open(study, mine[study.id].standing, mine[study.id].done) if study.id in mine else Open(study, "new", 0)
+        for study in found[:PAGE]
+    ]
+    return shown, len(found) > PAGE
+
+
+def standing(connection: Connection, study: Study, person: str) -> tuple[str, int]:
+    """A member's standing and number of votes."""
+    query = select(members.c.standing, members.c.done).where(members.c.study == study.id, members.c.person == person)
+    row = connection.execute(query).first()
+    return ("new", 0) if row is None else (row.standing, row.done)
+
+
+def pace(connection: Connection, study: Study, person: str) -> int:
+    """Votes an hour, by the latest votes; 0 where there are too few to say."""
+    query = select(votes.c.at).where(votes.c.study == study.id, votes.c.person == person, votes.c.revision == 1)
+    times = connection.execute(query.order_by(votes.c.id.desc()).limit(RECENT)).scalars().all()
+    if len(times) < 3 or times[0] <= times[-1]:
+        return 0
+    return int((len(times) - 1) / (times[0] - times[-1]) * 3600)
+
+
+def left(connection: Connection, study: Study) -> int:
+    """How many votes a study still waits for; looked up every few seconds only."""
+    now = time.monotonic()
+    known = _left.get(study.id)
+    if known is None or now - known[0] > 5:
+        query = select(func.count()).where(
+            slots.c.study == study.id, slots.c.revision == 0, slots.c.lot.is_not(None)
+        )  # fmt: skip
+        known = _left[study.id] = (now, connection.execute(query).scalar_one())
+    return known[1]
+
+
+def given(connection: Connection, study: Study, person: str, page: int) -> tuple[list[Given], bool]:
+    """A page of this person's votes that count, the latest first, and whether there are more."""
+    query = (
+        select(slots.c.lease, votes.c.at, votes.c.seconds, votes.c.answer, votes.c.shown, tasks.c.content)
+        .join(slots, and_(slots.c.id == votes.c.slot, slots.c.revision == votes.c.revision))
+        .join(tasks, tasks.c.id == votes.c.task)
+        .where(votes.c.study == study.id, votes.c.person == person)
+        .order_by(votes.c.at.desc(), votes.c.id.desc())
+        .offset((page - 1) * PAGE)
+        .limit(PAGE + 1)
+    )
+    rows = connection.execute(query).all()
+    return [_given(study, row) for row in rows[:PAGE]], len(rows) > PAGE
+
+
+def _given(study: Study, row: Any) -> Given:
+    fields = study.kind.fields(row.answer, row.shown)
+    question = Content.of(row.content).item.question
+    said = [(_whose(name), _letter(name, value)) for name, value in fields.items()]
+    return Given(row.lease, row.at, row.seconds, question[:200], said)
+
+
+def _whose(name: str) -> str:
+    """The name of a field; that of one response's mark is its letter."""
+    number = name.removeprefix("mark")
+    return LETTERS[int(number)] if number.isdigit() else name
+
+
+def _letter(name: str, value: str) -> str:
+    if name == "best" and value.isdigit():
+        return LETTERS[int(value)]
+    if name == "order":
+        return " > ".join(LETTERS[int(place)] for place in value.split(","))
+    return value if len(value) <= 200 else value[:200] + "…"
+
+
+def before(connection: Connection, study: Study, person: str, lease: str | None) -> str | None:
+    """The lease of the vote given before the one named; the latest where that one is not a vote yet."""
+    mine = (votes.c.study == study.id, votes.c.person == person, votes.c.revision == 1)
+    query = select(slots.c.lease).join(slots, slots.c.id == votes.c.slot).where(*mine)
+    at = None
+    if lease is not None:
+        at = connection.execute(
+            select(votes.c.id).join(slots, slots.c.id == votes.c.slot).where(*mine, slots.c.lease == lease)
+        ).scalar()
+    if at is not None:
+        query = query.where(votes.c.id < at)
+    return connection.execute(query.order_by(votes.c.id.desc()).limit(1)).scalar()

@@ -1,0 +1,125 @@
+"""A study made in one go: from files, or from a ledger; all of it or nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from sqlalchemy import Connection
+
+from fullbench.errors import InputError
+from fullbench.files.nouns import read_items, read_responses, read_verdicts
+from fullbench.ledger.store import Ledger
+from fullbench.nouns.item import Item
+from fullbench.nouns.response import Response
+from fullbench.web import pictures
+from fullbench.web.accounts.users import User
+from fullbench.web.people import sources, studies
+from fullbench.web.people.content import Content
+from fullbench.web.people.studies import Plan, Study
+from fullbench.web.settings import Settings
+
+
+@dataclass(frozen=True)
+class Material:
+    """What a study is made of: files, or a ledger (of which `contestants` and `judges` choose a part)."""
+
+    items: Path | None = None
+    responses: tuple[Path, ...] = ()
+    queue: Path | None = None
+    ledger: Ledger | None = None
+    contestants: tuple[str, ...] = ()
+    judges: tuple[str, ...] = ()
+    gold: Path | None = None
+    qualify: Path | None = None
+    apart: Path | None = None
+    apart_by: str = ""
+    per_item: int = 0
+    limit: int = 0
+
+
+@dataclass(frozen=True)
+class Made:
+    """A new study and how many tasks it has, by role."""
+
+    study: Study
+    work: int
+    gold: int
+    qualify: int
+    apart: int
+
+
+def make(connection: Connection, settings: Settings, user: User | None, plan: Plan, material: Material) -> Made:
+    """Make a study with its tasks; pictures are checked and kept as uploads of this user."""
+    study = studies.create(connection, plan)
+    contents = list(_contents(study, material))
+    counts = {"gold": 0, "qualify": 0}
+    for role, path in (("qualify", material.qualify), ("gold", material.gold)):
+        if path is not None:
+            labels = read_verdicts(path, ballot=study.rules.ballot)
+            split = sources.with_answers(study.kind, contents, labels)
+            contents = split.work
+            _keep(connection, settings, user, [content for content, _ in split.known])
+            counts[role] = studies.add_known(
+                connection, study, split.known, "gold" if role == "gold" else "qualify"
+            )  # fmt: skip
+    if material.limit:
+        contents = contents[: material.limit]
+    if not contents:
+        raise InputError(f"there is nothing to do in this study: no {plan.kind} task can be made of what was given")
+    _keep(connection, settings, user, contents)
+    work = studies.add(connection, study, contents)
+    pairs = [] if material.apart is None else sources.apart(material.apart)
+    if material.apart_by:
+        pairs += sources.apart_by(material.apart_by, {content.item.id: content.item for content in contents}.values())
+    count = studies.keep_apart(connection, study, pairs) if pairs else 0
+    return Made(studies.study(connection, study.id), work, counts["gold"], counts["qualify"], count)
+
+
+def _contents(study: Study, material: Material) -> Iterator[Content]:
+    kind = study.kind
+    if kind.name == "agree":
+        if material.ledger is None:
+            raise InputError("an agree study shows judges' verdicts: name the ledger that holds them")
+        yield from sources.appeals(material.ledger.record(material.judges or None), material.judges)
+        return
+    if kind.name == "rewrite":
+        if material.queue is None:
+            raise InputError("a rewrite study needs the queue that `fullbench compose rewrite` wrote")
+        known = {} if material.items is None else {item.id: item for item in read_items(material.items)}
+        yield from sources.rewordings(material.queue, known)
+        return
+    items = _items(material)
+    yield from sources.tasks_of(
+        kind, study.rules.ballot, items, _responses(material, items), per_item=material.per_item, seed=study.seed
+    )
+
+
+def _items(material: Material) -> list[Item]:
+    if material.items is not None:
+        return list(read_items(material.items))
+    if material.ledger is None:
+        raise InputError("a study is made of items: name a file of them, or a ledger")
+    return list({item.id: item for item in material.ledger.items()}.values())
+
+
+def _responses(material: Material, items: Iterable[Item]) -> list[Response]:
+    if material.ledger is not None and not material.responses:
+        keys = [item.key for item in items]
+        return list(material.ledger.responses(material.contestants or None, item_keys=keys))
+    known = {item.id for item in items}
+    found = [one for path in material.responses for one in read_responses(path, contestant=path.stem, items=known)]
+    return [one for one in found if not material.contestants or one.contestant in material.contestants]
+
+
+def _keep(connection: Connection, settings: Settings, user: User | None, contents: Iterable[Content]) -> None:
+    """Keep the pictures that the tasks show, each once."""
+    found = {one.digest: one for content in contents for one in content.pictures}
+    for picture in found.values():
+        if user is None:
+            raise InputError(
+                "pictures are kept in an organiser's name, and nobody has an organiser's account yet: start "
+                "`fullbench serve`, open the link that it prints, then repeat this"
+            )
+        pictures.keep(connection, settings, user, picture.data())

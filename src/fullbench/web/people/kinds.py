@@ -1,0 +1,276 @@
+"""The eight kinds of task: what a person fills in, when it is complete, and what verdicts it makes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar
+
+from fullbench.benchmarks.align_mm.building import REASONS as COMPLAINTS
+from fullbench.benchmarks.mllm_judge.reviews import AGREES, BALLOTS, REASONS
+from fullbench.errors import InputError
+from fullbench.figures.subsets import HALLUCINATES
+from fullbench.nouns.ballot import Choice, Likert, Ranking, Score
+from fullbench.nouns.case import Case
+from fullbench.nouns.item import Item
+from fullbench.nouns.verdict import Verdict
+from fullbench.web.people import forms
+from fullbench.web.people.content import Content
+from fullbench.web.people.forms import Answer, Fields
+from fullbench.web.people.kind import Cast, Kind, Rules
+from fullbench.web.words import key
+
+YES_NO = Likert(("no", "yes"))
+FAULTY = (key("the instruction"), key("the reference"), key("the picture"), key("more than one"))
+"""Whose fault it is that a reference does not follow its instruction."""
+
+
+class Pair(Kind):
+    name, title, ballot = "pair", key("Choose the better one"), "choice+tie"
+
+    def check(self, rules: Rules, content: Content) -> None:
+        if not isinstance(rules.form, Choice) or len(content.responses) < 2:
+            raise InputError(f"a pair shows two responses on the ballot choice or choice+tie; found {rules.ballot!r}")
+        super().check(rules, content)
+
+    def _read(self, fields: Fields, rules: Rules, shown: Sequence[int]) -> dict[str, Any]:
+        said = fields.get("best", "")
+        if said == "tie" and rules.ballot == "choice+tie":
+            return {"best": None}
+        return {"best": shown[forms.place(said, key("choose the better one"), len(shown))]}
+
+    def fields(self, answer: Answer, shown: Sequence[int]) -> dict[str, str]:
+        best = answer.get("best")
+        return {
+            **forms.kept(answer),
+            **({"best": "tie" if best is None else str(shown.index(best))} if "best" in answer else {}),
+        }
+
+    def _label(self, answer: Answer) -> str:
+        return "tie" if answer["best"] is None else str(answer["best"])
+
+    def marks(self, label: str, rules: Rules, count: int) -> tuple[float, ...]:
+        return tuple(1 / count if label == "tie" else float(label == str(place)) for place in range(count))
+
+    def known(self, marks: Sequence[float]) -> dict[str, Any]:
+        best = [place for place, mark in enumerate(marks) if mark == max(marks)]
+        return {"best": best[0] if len(best) == 1 else None}
+
+
+class Grade(Kind):
+    name, title, ballot = "score", key("Give a score"), "score:1-5"
+
+    def check(self, rules: Rules, content: Content) -> None:
+        if not isinstance(rules.form, (Score, Likert)) or len(content.responses) != 1:
+            raise InputError(f"a score shows one response on a score or likert ballot; found {rules.ballot!r}")
+        super().check(rules, content)
+
+    def _read(self, fields: Fields, rules: Rules, shown: Sequence[int]) -> dict[str, Any]:
+        return {"mark": forms.mark(fields.get("mark", ""), rules.form, key("choose a score"))}
+
+    def fields(self, answer: Answer, shown: Sequence[int]) -> dict[str, str]:
+        return {**forms.kept(answer), **({"mark": str(answer["mark"])} if "mark" in answer else {})}
+
+    def _label(self, answer: Answer) -> str:
+        return str(answer["mark"])
+
+    def marks(self, label: str, rules: Rules, count: int) -> tuple[float, ...]:
+        return (float(label),)
+
+    def known(self, marks: Sequence[float]) -> dict[str, Any]:
+        return {"mark": int(marks[0])}
+
+
+class Rank(Kind):
+    name, title, ballot = "rank", key("Put them in order"), "ranking"
+
+    def check(self, rules: Rules, content: Content) -> None:
+        if not isinstance(rules.form, Ranking):
+            raise InputError(f"a rank task has the ballot ranking; found {rules.ballot!r}")
+        super().check(rules, content)
+
+    def _read(self, fields: Fields, rules: Rules, shown: Sequence[int]) -> dict[str, Any]:
+        said = [part for part in (fields.get("order") or forms.numbered(fields, len(shown))).split(",") if part]
+        places = [forms.place(part, key("put all responses in order"), len(shown)) for part in said]
+        if sorted(places) != list(range(len(shown))):
+            raise InputError(key("put all responses in order, each once"))
+        return {"order": [shown[place] for place in places]}
+
+    def fields(self, answer: Answer, shown: Sequence[int]) -> dict[str, str]:
+        said = ",".join(str(shown.index(place)) for place in answer.get("order", ()))
+        return {**forms.kept(answer), **({"order": said} if said else {})}
+
+    def _label(self, answer: Answer) -> str:
+        return ",".join(map(str, answer["order"]))
+
+    def marks(self, label: str, rules: Rules, count: int) -> tuple[float, ...]:
+        said = label.split(",")
+        return tuple(float(count - said.index(str(place))) for place in range(count))
+
+    def known(self, marks: Sequence[float]) -> dict[str, Any]:
+        return {"order": sorted(range(len(marks)), key=lambda place: -marks[place])}
+
+
+class Rate(Kind):
+    name, title, ballot = "rate", key("Rate each picture"), "score:1-10"
+
+    def check(self, rules: Rules, content: Content) -> None:
+        if not isinstance(rules.form, Score):
+            raise InputError(f"rating pictures needs a score ballot; found {rules.ballot!r}")
+        super().check(rules, content)
+
+    def _read(self, fields: Fields, rules: Rules, shown: Sequence[int]) -> dict[str, Any]:
+        given = {
+            place: forms.mark(fields.get(f"mark{at}", ""), rules.form, key("rate every picture"))
+            for at, place in enumerate(shown)
+        }
+        return {"marks": [given[place] for place in range(len(shown))]}
+
+    def fields(self, answer: Answer, shown: Sequence[int]) -> dict[str, str]:
+        marks = answer.get("marks")
+        said = {} if marks is None else {f"mark{at}": str(marks[place]) for at, place in enumerate(shown)}
+        return {**forms.kept(answer), **said}
+
+    def _label(self, answer: Answer) -> str:
+        return ",".join(map(str, answer["marks"]))
+
+    def marks(self, label: str, rules: Rules, count: int) -> tuple[float, ...]:
+        return tuple(map(float, label.split(",")))
+
+    def known(self, marks: Sequence[float]) -> dict[str, Any]:
+        return {"marks": [int(mark) for mark in marks]}
+
+
+class Agree(Kind):
+    """A judge's ruling and its reasons, judged in turn: three verdicts on one text."""
+
+    name, title, ballot = "agree", key("Judge the judge"), BALLOTS[AGREES].spec
+
+    def check(self, rules: Rules, content: Content) -> None:
+        if len(content.responses) != 1:
+            raise InputError(f"an agree task shows one judge's ruling; found {len(content.responses)}")
+
+    def _read(self, fields: Fields, rules: Rules, shown: Sequence[int]) -> dict[str, Any]:
+        return {
+            "agree": forms.yes(fields, "agree", key("do you agree with the ruling?")),
+            "grade": forms.mark(fields.get("grade", ""), BALLOTS[REASONS], key("grade the reasons")),
+            "hallucination": forms.yes(fields, "hallucination", key("does it tell of something that is not there?")),
+        }
+
+    def fields(self, answer: Answer, shown: Sequence[int]) -> dict[str, str]:
+        said = {name: forms.said(answer[name]) for name in ("agree", "grade", "hallucination") if name in answer}
+        return {**forms.kept(answer), **said}
+
+    def _label(self, answer: Answer) -> str:
+        return forms.said(answer["agree"])
+
+    def marks(self, label: str, rules: Rules, count: int) -> tuple[float, ...]:
+        return forms.yes_marks(label)
+
+    def known(self, marks: Sequence[float]) -> dict[str, Any]:
+        return {"agree": forms.known_yes(marks)}
+
+    def verdicts(self, cast: Cast) -> Iterator[tuple[Case, Verdict]]:
+        told = {AGREES: "agree", REASONS: "grade", HALLUCINATES: "hallucination"}
+        for criterion, name in told.items():
+            value = cast.answer.get(name)
+            case = Case(cast.content.item, cast.content.responses, BALLOTS[criterion], criterion)
+            if cast.answer.get("recused"):
+                yield case, cast.verdict(case, "recused")
+            elif value is not None:
+                yield case, cast.verdict(case, (float(value) if criterion == REASONS else 1.0 + bool(value),))
+
+
+class _YesNo(Kind):
+    """A question that is answered with yes or no, kept under a criterion of its own."""
+
+    asked: ClassVar[str]
+    said: ClassVar[str]
+
+    def check(self, rules: Rules, content: Content) -> None:
+        if rules.ballot != YES_NO.spec or len(content.responses) != 1:
+            raise InputError(f"a {self.name} task shows one text on the ballot {YES_NO.spec}; found {rules.ballot!r}")
+
+    def _label(self, answer: Answer) -> str:
+        return forms.said(answer[self.said])
+
+    def marks(self, label: str, rules: Rules, count: int) -> tuple[float, ...]:
+        return forms.yes_marks(label)
+
+    def known(self, marks: Sequence[float]) -> dict[str, Any]:
+        return {self.said: forms.known_yes(marks)}
+
+
+class Verify(_YesNo):
+    name, title, ballot = "verify", key("Check the reference"), YES_NO.spec
+    asked, said = key("does the reference follow the instruction?"), "follows"
+
+    def _read(self, fields: Fields, rules: Rules, shown: Sequence[int]) -> dict[str, Any]:
+        follows = forms.yes(fields, "follows", self.asked)
+        if follows:
+            return {"follows": True}
+        return {
+            "follows": False,
+            "fault": forms.one_of(fields, "fault", FAULTY, key("whose fault is it?")),
+            "complaint": forms.one_of(fields, "complaint", tuple(COMPLAINTS), key("what is wrong?")),
+        }
+
+    def fields(self, answer: Answer, shown: Sequence[int]) -> dict[str, str]:
+        said = {name: forms.said(answer[name]) for name in ("follows", "fault", "complaint") if name in answer}
+        return {**forms.kept(answer), **said}
+
+
+class Rewrite(_YesNo):
+    name, title, ballot = "rewrite", key("Same meaning?"), YES_NO.spec
+    asked, said = key("does it ask the same?"), "same"
+
+    def _read(self, fields: Fields, rules: Rules, shown: Sequence[int]) -> dict[str, Any]:
+        return {"same": forms.yes(fields, "same", self.asked), "text": forms.words(fields, "text", need=True)["text"]}
+
+    def fields(self, answer: Answer, shown: Sequence[int]) -> dict[str, str]:
+        return {**forms.kept(answer), **{name: forms.said(answer[name]) for name in ("same", "text") if name in answer}}
+
+
+class Write(Kind):
+    """Something new in a person's own words. It is no verdict: what comes of it are items."""
+
+    name, title, ballot = "write", key("Write"), YES_NO.spec
+    asks = ("instruction", "caption")
+
+    def check(self, rules: Rules, content: Content) -> None:
+        if content.responses:
+            raise InputError(f"a write task shows an item and no response; found {len(content.responses)}")
+
+    def _read(self, fields: Fields, rules: Rules, shown: Sequence[int]) -> dict[str, Any]:
+        wanted = rules.options.get("asks", self.asks)
+        return {name: forms.words(fields, name, need=True)[name] for name in self.asks if name in wanted}
+
+    def fields(self, answer: Answer, shown: Sequence[int]) -> dict[str, str]:
+        return {**forms.kept(answer), **{name: answer[name] for name in self.asks if name in answer}}
+
+    def _label(self, answer: Answer) -> None:
+        return None
+
+    def verdicts(self, cast: Cast) -> Iterator[tuple[Case, Verdict]]:
+        yield from ()
+
+    def item(self, answer: Answer, content: Content, name: str) -> Item | None:
+        """The item that somebody wrote: the same pictures, a new question, a caption."""
+        if answer.get("recused"):
+            return None
+        last = content.item.turns[-1]
+        asked = answer.get("instruction", content.item.question)
+        captions = (answer["caption"],) if "caption" in answer else content.item.captions
+        turn = replace(last, parts=(*last.pictures, asked))
+        return replace(content.item, id=name, turns=(*content.item.turns[:-1], turn), captions=captions)
+
+
+KINDS: dict[str, Kind] = {
+    kind.name: kind for kind in (Pair(), Grade(), Rank(), Agree(), Rate(), Verify(), Write(), Rewrite())
+}
+
+
+def kind_of(name: str) -> Kind:
+    if name not in KINDS:
+        raise InputError(f"unknown kind of task {name!r}; known: {', '.join(KINDS)}")
+    return KINDS[name]

@@ -1,0 +1,185 @@
+"""The organiser's pages: make a study, watch it, close it, take its labels out."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, HTTPException, Request
+from fastapi.responses import FileResponse, HTMLResponse, Response
+from sqlalchemy import Connection
+from starlette.background import BackgroundTask
+
+from fullbench.errors import InputError, UserError
+from fullbench.ledger.store import Ledger
+from fullbench.reports.cells import with_n
+from fullbench.web.accounts import audit
+from fullbench.web.database import reading, writing
+from fullbench.web.guard import Organiser, address_of, engine_of, ledger_of, settings_of
+from fullbench.web.pages import redirect, render
+from fullbench.web.people import importing, labels, live, members, quality, results, studies, uploads
+from fullbench.web.people.annotate import Form, Page, study_of
+from fullbench.web.people.kinds import KINDS
+from fullbench.web.people.markup import guidelines
+from fullbench.web.people.studies import Study
+from fullbench.web.people.tally import counted, names
+from fullbench.web.words import key
+
+router = APIRouter(include_in_schema=False)
+PAGE = 50
+FORMS = {"jsonl": "application/x-ndjson", "parquet": "application/vnd.apache.parquet", "csv": "text/csv"}
+
+
+@router.get("/organise")
+def listing(request: Request, _user: Organiser, page: Page = 1) -> HTMLResponse:
+    """All studies."""
+    now = time.time()
+    with reading(engine_of(request)) as connection:
+        found = studies.listed(connection, start=(page - 1) * PAGE, count=PAGE + 1)
+        rows = [(study, quality.progress(connection, study, now)) for study in found[:PAGE]]
+    return render(request, "work/organise.html", rows=rows, page=page, more=len(found) > PAGE)
+
+
+@router.get("/organise/new")
+def new(request: Request, _user: Organiser) -> HTMLResponse:
+    """The form of a new study."""
+    return _form(request, {})
+
+
+def _form(request: Request, values: dict[str, str], problem: str = "", status: int = 200) -> HTMLResponse:
+    ledger = ledger_of(request)
+    return render(
+        request, "work/new.html", status=status, kinds=KINDS.values(), values=values, problem=problem,
+        ledger=None if ledger is None else Path(str(settings_of(request).ledger)).name,
+    )  # fmt: skip
+
+
+@router.post("/organise/new")
+def create(request: Request, user: Organiser, sent: Annotated[uploads.Sent, Depends(uploads.sent)]) -> Response:
+    """Make a study from uploaded files or from the site's ledger."""
+    settings = settings_of(request)
+    try:
+        plan = uploads.plan(sent.fields)
+        with uploads.unpacked(sent, settings) as files, writing(engine_of(request)) as connection:
+            material = uploads.material(sent.fields, files, ledger_of(request))
+            made = importing.make(connection, settings, user, plan, material)
+            audit.write(connection, user, "study made", plan.name, address=address_of(request), tasks=made.work)
+    except UserError as error:
+        return _form(request, sent.fields, str(error), 422)
+    return redirect(request, f"/organise/{made.study.id}", flash=key("The study is open."))
+
+
+@router.get("/organise/{study_id}")
+def overview(request: Request, _user: Organiser, study_id: str) -> HTMLResponse:
+    """One study: how far, how well, what it says."""
+    with reading(engine_of(request)) as connection:
+        study = study_of(connection, study_id)
+        values = _board(connection, study)
+    return render(
+        request, "work/study.html", study=study, topic=live.topic(study.id), shown=guidelines(study.guidelines),
+        forms=FORMS, ledger=settings_of(request).ledger, **values,
+    )  # fmt: skip
+
+
+@router.get("/organise/{study_id}/board")
+def board(request: Request, _user: Organiser, study_id: str) -> HTMLResponse:
+    """The figures of a study alone: what an open page loads again when something changed."""
+    with reading(engine_of(request)) as connection:
+        study = study_of(connection, study_id)
+        values = _board(connection, study)
+    return render(request, "work/_board.html", study=study, **values)
+
+
+def _board(connection: Connection, study: Study) -> dict[str, Any]:
+    given = counted(connection, study)
+    known = counted(connection, study, roles=("gold", "qualify"))
+    people = names(connection)
+    tables = [
+        results.contestants(connection, study, given),
+        quality.agreement(study, given) if given else None,
+        quality.quality(given, known, people),
+        quality.pairwise(given, people),
+    ]
+    return {
+        "progress": quality.progress(connection, study, time.time()),
+        "tables": [(table, *with_n(table)) for table in tables if table is not None and table.rows],
+        "members": members.listed(connection, study, people),
+    }
+
+
+@router.get("/organise/{study_id}/tasks")
+def tasks(request: Request, _user: Organiser, study_id: str, page: Page = 1) -> HTMLResponse:
+    """What people say of each task."""
+    with reading(engine_of(request)) as connection:
+        study = study_of(connection, study_id)
+        table, more = results.task_by_task(connection, study, quality.together(counted(connection, study)), page)
+    columns, rows = with_n(table)
+    return render(request, "work/tasks.html", study=study, columns=columns, rows=rows, page=page, more=more)
+
+
+@router.post("/organise/{study_id}/state")
+def state(request: Request, user: Organiser, study_id: str, form: Form) -> Response:
+    """Close a study, or open it again."""
+    wish = form.get("to")
+    if wish not in {"open", "closed"}:
+        raise HTTPException(400, key("A study is open or closed."))
+    with writing(engine_of(request)) as connection:
+        study = study_of(connection, study_id)
+        studies.set_state(connection, study.id, "open" if wish == "open" else "closed")
+        audit.write(connection, user, f"study {wish}", study.name, address=address_of(request))
+        live.tell(connection, study.id)
+    return redirect(request, f"/organise/{study_id}")
+
+
+@router.post("/organise/{study_id}/guidelines")
+def edit_guidelines(request: Request, user: Organiser, study_id: str, form: Form) -> Response:
+    """Write the guidelines anew."""
+    with writing(engine_of(request)) as connection:
+        study = study_of(connection, study_id)
+        studies.set_guidelines(connection, study.id, form.get("guidelines", ""))
+        audit.write(connection, user, "guidelines written", study.name, address=address_of(request))
+    return redirect(request, f"/organise/{study_id}", flash=key("The guidelines are changed."))
+
+
+@router.post("/organise/{study_id}/members")
+def let_in(request: Request, user: Organiser, study_id: str, form: Form) -> Response:
+    """Let somebody in who did not qualify, or shut somebody out."""
+    with writing(engine_of(request)) as connection:
+        study = study_of(connection, study_id)
+        if not members.set_standing(connection, study, form.get("person", ""), form.get("to", "")):
+            raise HTTPException(404, key("There is no such member."))
+        audit.write(connection, user, f"member {form['to']}", study.name, address=address_of(request))
+    return redirect(request, f"/organise/{study_id}")
+
+
+@router.get("/organise/{study_id}/votes.{form}")
+def export(request: Request, user: Organiser, study_id: str, form: str) -> Response:
+    """Every vote with all its revisions, as a file."""
+    if form not in FORMS:
+        raise HTTPException(404, key("Votes are written as jsonl, parquet or csv."))
+    folder = tempfile.TemporaryDirectory(prefix="fullbench-")
+    path = Path(folder.name) / f"votes.{form}"
+    with reading(engine_of(request)) as connection:
+        labels.export(connection, study_of(connection, study_id), path)
+    with writing(engine_of(request)) as connection:
+        audit.write(connection, user, "votes exported", study_id, address=address_of(request))
+    return FileResponse(path, media_type=FORMS[form], filename=path.name, background=BackgroundTask(folder.cleanup))
+
+
+@router.post("/organise/{study_id}/keep")
+def keep(request: Request, user: Organiser, study_id: str, form: Form) -> Response:
+    """Put the votes into the site's ledger, where people are judges."""
+    settings = settings_of(request)
+    if settings.ledger is None:
+        raise InputError(key("This site has no ledger; start it with --ledger."))
+    with writing(engine_of(request)) as connection, Ledger(settings.ledger) as ledger:
+        study = study_of(connection, study_id)
+        together = "human" if form.get("together") else ""
+        kept = labels.keep(connection, study, ledger, labels.finder(settings, ledger), people_together=together)
+        audit.write(connection, user, "votes kept", study.name, address=address_of(request), new=kept.new)
+    said = key("{new} verdicts went into the ledger; {known} were there, {changed} of them with a vote changed since.")
+    return redirect(
+        request, f"/organise/{study_id}", flash=said, new=kept.new, known=kept.known, changed=kept.changed
+    )  # fmt: skip

@@ -1,0 +1,197 @@
+"""How a study stands: progress, how far people agree, how careful each is, and what they say together."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from statistics import median
+
+from sqlalchemy import Connection, func, select
+
+from fullbench.figures.gaps import Gaps
+from fullbench.nouns.estimate import Estimate
+from fullbench.nouns.table import Cell, Table
+from fullbench.stats.consensus import Consensus, dawid_skene, majority
+from fullbench.stats.raters import Distance, fleiss_kappa, krippendorff_alpha
+from fullbench.stats.shares import wilson
+from fullbench.web.people.studies import Study
+from fullbench.web.people.tables import members, slots, tasks, votes
+from fullbench.web.people.tally import Vote
+
+HASTE = 0.3
+"""A vote that took less than this share of everybody's median is called hasty."""
+HASTY = 0.25
+"""Above this share of hasty votes a person's speed is suspicious."""
+ORDERED = {"score", "rate", "rank"}
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a study is. `pace` is votes an hour over the last hour."""
+
+    tasks: int
+    settled: int
+    voted: int
+    wanted: int
+    people: int
+    held: int
+    pace: int
+
+
+def progress(connection: Connection, study: Study, now: float) -> Progress:
+    work = (tasks.c.study == study.id, tasks.c.role == "work")
+    row = connection.execute(
+        select(
+            func.count(), func.coalesce(func.sum(tasks.c.voted), 0), func.coalesce(func.sum(tasks.c.wanted), 0)
+        ).where(*work)
+    ).one()
+    settled = connection.execute(select(func.count()).where(*work, tasks.c.voted >= tasks.c.wanted)).scalar_one()
+    people = connection.execute(select(func.count()).where(members.c.study == study.id)).scalar_one()
+    held = connection.execute(
+        select(func.count()).where(slots.c.study == study.id, slots.c.revision == 0, slots.c.expires >= now)
+    ).scalar_one()
+    pace = connection.execute(
+        select(func.count()).where(votes.c.study == study.id, votes.c.revision == 1, votes.c.at >= now - 3600)
+    ).scalar_one()
+    return Progress(row[0], settled, int(row[1]), int(row[2]), people, held, pace)
+
+
+def _units(study: Study, given: Sequence[Vote]) -> tuple[list[str], list[float]]:
+    """What was rated and how: each response on its own where marks have an order, else the answer as a code."""
+    said = [vote for vote in given if vote.label is not None]
+    if study.kind_name in ORDERED:
+        marks = [(vote, study.kind.marks(vote.label or "", study.rules, len(vote.shown)) or ()) for vote in said]
+        rows = [(f"{vote.task}.{place}", mark) for vote, each in marks for place, mark in enumerate(each)]
+    else:
+        codes = {label: float(code) for code, label in enumerate(sorted({vote.label or "" for vote in said}))}
+        rows = [(str(vote.task), codes[vote.label or ""]) for vote in said]
+    return [unit for unit, _ in rows], [mark for _, mark in rows]
+
+
+def agreement(study: Study, given: Sequence[Vote]) -> Table:
+    """Krippendorff's alpha, Fleiss' kappa, and the share of pairs of votes that say the same."""
+    units, marks = _units(study, given)
+    distance: Distance = "ordinal" if study.kind_name in ORDERED else "nominal"
+    first = _first(units, marks, study.votes)
+    figures = {
+        f"Krippendorff's alpha ({distance})": lambda: krippendorff_alpha(
+            units, marks, distance=distance, resamples=300
+        ),
+        "pairs of votes that say the same": lambda: _pairs_same(given),
+    }
+    if study.votes > 1:
+        kappa = f"Fleiss' kappa (first {study.votes} votes of each task)"
+        figures[kappa] = lambda: fleiss_kappa(*first, resamples=300)
+    gaps = Gaps()
+    rows: list[list[Cell]] = [[name, gaps.cell(name, compute)] for name, compute in figures.items()]
+    return Table("agreement", "Agreement", ("figure", "value"), rows, gaps.notes)
+
+
+def _first(units: Sequence[str], marks: Sequence[float], count: int) -> tuple[list[str], list[float]]:
+    """The first ratings of each unit that has so many: later ones were asked for because people disagreed."""
+    seen: dict[str, list[float]] = defaultdict(list)
+    for unit, mark in zip(units, marks, strict=True):
+        seen[unit].append(mark)
+    kept = [(unit, mark) for unit, given in seen.items() if len(given) >= count for mark in given[:count]]
+    return [unit for unit, _ in kept], [mark for _, mark in kept]
+
+
+def _pairs_same(given: Sequence[Vote]) -> Estimate:
+    same = total = 0
+    for labels in _by_task(given).values():
+        total += len(labels) * (len(labels) - 1) // 2
+        same += sum(count * (count - 1) // 2 for count in Counter(labels).values())
+    return wilson(same, total)
+
+
+def _by_task(given: Sequence[Vote]) -> dict[int, list[str]]:
+    found: dict[int, list[str]] = defaultdict(list)
+    for vote in given:
+        if vote.label is not None:
+            found[vote.task].append(vote.label)
+    return found
+
+
+def pairwise(given: Sequence[Vote], people: dict[str, str]) -> Table:
+    """How often each two people who met on a task said the same."""
+    said: dict[int, dict[str, str]] = defaultdict(dict)
+    for vote in given:
+        if vote.label is not None:
+            said[vote.task][vote.person] = vote.label
+    met: Counter[tuple[str, str]] = Counter()
+    same: Counter[tuple[str, str]] = Counter()
+    for labels in said.values():
+        for one, two in combinations(sorted(labels), 2):
+            met[one, two] += 1
+            same[one, two] += labels[one] == labels[two]
+    rows: list[list[Cell]] = [
+        [people.get(one, one), people.get(two, two), wilson(same[one, two], times)]
+        for (one, two), times in met.most_common(100)
+    ]
+    return Table("pairwise", "Two by two", ("person", "and", "said the same"), rows)
+
+
+def quality(given: Sequence[Vote], known: Sequence[Vote], people: dict[str, str]) -> Table:
+    """Each person: votes, known answers right, agreement with the others' majority, time, and what looks hasty."""
+    totals = {task: Counter(labels) for task, labels in _by_task(given).items()}
+    times = [vote.seconds for vote in given if vote.seconds > 0]
+    usual = median(times) if times else 0.0
+    rows: list[list[Cell]] = []
+    for person in sorted({vote.person for vote in (*given, *known)}, key=lambda one: people.get(one, one)):
+        mine = [vote for vote in given if vote.person == person]
+        checks = [vote for vote in known if vote.person == person]
+        gold = wilson(sum(bool(vote.right) for vote in checks), len(checks)) if checks else None
+        seconds = [vote.seconds for vote in mine if vote.seconds > 0]
+        hasty = sum(second < HASTE * usual for second in seconds) / len(seconds) if seconds else 0.0
+        rows.append([
+            people.get(person, person), len(mine), gold, _with_others(mine, totals),
+            median(seconds) if seconds else None, round(100 * hasty), "look" if hasty > HASTY else "",
+        ])  # fmt: skip
+    notes = [
+        "Known answers: gold and trial tasks. With the others: how often a person says what most of the others say.",
+        f"Hasty: votes given in less than {HASTE:.0%} of everybody's median of {usual:.1f} seconds.",
+    ]
+    columns = ("person", "votes", "known answers right", "with the others", "median seconds", "hasty %", "speed")
+    return Table("people", "People", columns, rows, notes)
+
+
+def _with_others(mine: Sequence[Vote], totals: dict[int, Counter[str]]) -> Cell:
+    same = total = 0
+    for vote in mine:
+        if vote.label is None:
+            continue
+        most = (totals[vote.task] - Counter([vote.label])).most_common(2)
+        if most and not (len(most) > 1 and most[0][1] == most[1][1]):
+            total += 1
+            same += vote.label == most[0][0]
+    return wilson(same, total) if total else None
+
+
+@dataclass(frozen=True)
+class Together:
+    """What people say of each task, counted and weighted."""
+
+    majority: dict[int, str | None]
+    votes: dict[int, int]
+    consensus: Consensus | None
+
+    def weighted(self, task: int) -> tuple[str, float] | None:
+        """The label that Dawid and Skene's model gives a task, and its chance."""
+        return None if self.consensus is None else self.consensus.label(str(task))
+
+
+def together(given: Sequence[Vote]) -> Together:
+    """The majority of each task (None where it is a draw), and Dawid-Skene over all of them."""
+    said = [(str(vote.task), vote.person, vote.label) for vote in given if vote.label is not None]
+    if not said:
+        return Together({}, {}, None)
+    columns = tuple(zip(*said, strict=True))
+    most = majority(columns[0], columns[2])
+    counts = Counter(int(task) for task, _, _ in said)
+    return Together(
+        {int(task): labels[0] if len(labels) == 1 else None for task, labels in most.items()},
+        dict(counts),
+        dawid_skene(*columns),
+    )

@@ -1,0 +1,255 @@
+"""Who gets what: slots by lease.
+
+Each function runs inside one transaction of the caller. The first statement takes the person's own row of the study,
+so that two requests of one person take turns; a free slot is taken with SKIP LOCKED where the database has it (on
+SQLite a transaction that writes is alone), so that requests of different people neither wait nor meet.
+"""
+
+from __future__ import annotations
+
+import operator
+import random
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from sqlalchemy import (
+    BindParameter,
+    ColumnElement,
+    Connection,
+    Row,
+    Table,
+    and_,
+    bindparam,
+    exists,
+    insert,
+    or_,
+    select,
+    update,
+)
+from sqlalchemy.dialects import postgresql, sqlite
+
+from fullbench.errors import UserError
+from fullbench.nouns.digests import digest
+from fullbench.web.people.content import Content, order
+from fullbench.web.people.studies import Study
+from fullbench.web.people.tables import conflicts, drafts, members, slots, tasks, votes
+
+HELD = 4
+"""How many slots one person may hold at once: the one in view, and some loaded ahead."""
+
+Why = Literal["done", "failed", "closed", "wait"]
+
+
+GONE = "this task is not yours, or your time for it ran out and it went to somebody else; go on with the next one"
+
+
+class Gone(UserError):
+    """A lease that is not this person's, or no longer."""
+
+
+@dataclass(frozen=True)
+class Desk:
+    """One person at work on one study, now, in one transaction."""
+
+    connection: Connection
+    study: Study
+    person: str
+    now: float
+
+    @property
+    def member(self) -> ColumnElement[bool]:
+        return and_(members.c.study == self.study.id, members.c.person == self.person)
+
+    def draw(self, turn: int, what: str) -> float:
+        """A number from 0 to 1 that this person cannot foresee and that is always the same."""
+        return random.Random(digest([self.study.seed, self.study.id, self.person, turn, what])).random()
+
+
+@dataclass(frozen=True)
+class Lease:
+    """One slot in one person's hands."""
+
+    token: str
+    study: str
+    task: int
+    role: str
+    content: Content
+    shown: tuple[int, ...]
+    revision: int = 0
+    answer: Mapping[str, Any] | None = None
+    draft: Mapping[str, str] | None = None
+
+
+@dataclass(frozen=True)
+class Nothing:
+    """Why there is nothing to do: all is done, did not qualify, the study is closed, or others hold what is left."""
+
+    why: Why
+
+
+# The statements of every vote, put together once.
+
+
+def _taking(side: Callable[[Any, Any], ColumnElement[bool]], *, conflicted: bool) -> Any:
+    """Take the free slot with the lowest lot on one side of the start, in one statement."""
+    free, mine = slots.alias("free"), slots.alias("mine")
+    person: BindParameter[str] = bindparam("p_person")
+    met: ColumnElement[bool] = exists().where(mine.c.task == free.c.task, mine.c.person == person)
+    if conflicted:
+        other = exists().where(
+            conflicts.c.task == free.c.task, mine.c.task == conflicts.c.other, mine.c.person == person
+        )
+        met = or_(met, other)
+    found = (
+        select(free.c.id)
+        .where(free.c.study == bindparam("p_study"), free.c.revision == 0, free.c.expires < bindparam("p_now"))
+        .where(side(free.c.lot, bindparam("p_start")), ~met)
+        .order_by(free.c.lot)
+        .limit(1)
+        .with_for_update(skip_locked=True, of=free)
+    )
+    return (
+        update(slots)
+        .where(slots.c.id == found.scalar_subquery())
+        .values({name: bindparam(name) for name in ("person", "lease", "leased_at", "expires")})
+        .returning(slots.c.task)
+    )
+
+
+_TAKING = {
+    conflicted: [_taking(operator.ge, conflicted=conflicted), _taking(operator.lt, conflicted=conflicted)]
+    for conflicted in (False, True)
+}
+_MEMBER = (
+    select(members.c.standing, members.c.done)
+    .where(members.c.study == bindparam("p_study"), members.c.person == bindparam("p_person"))
+    .with_for_update()
+)
+_HELD = (
+    select(slots.c.id, slots.c.task, slots.c.lease)
+    .where(slots.c.person == bindparam("p_person"), slots.c.study == bindparam("p_study"), slots.c.revision == 0)
+    .order_by(slots.c.leased_at, slots.c.id)
+)
+_RENEWED = update(slots).where(slots.c.id == bindparam("p_id")).values(expires=bindparam("expires"))
+_LEASED = (
+    select(tasks.c.content, tasks.c.role, slots.c.revision, drafts.c.fields)
+    .join(slots, slots.c.task == tasks.c.id)
+    .outerjoin(drafts, drafts.c.slot == slots.c.id)
+    .where(tasks.c.id == bindparam("p_task"), slots.c.lease == bindparam("p_lease"))
+)
+
+
+def take(desk: Desk, holding: Sequence[str] = ()) -> Lease | Nothing:
+    """The next slot for this person, other than those named in `holding`: one held already, or a free one."""
+    study = desk.study
+    if not study.is_open:
+        return Nothing("closed")
+    standing, done = _enter(desk)
+    here = {"p_person": desk.person, "p_study": study.id}
+    held = desk.connection.execute(_HELD, here).all()
+    own = next((slot for slot in held if slot.lease not in holding), held[0] if len(held) >= HELD else None)
+    if own is not None:
+        renewed = {"p_id": own.id, "expires": desk.now + study.lease_seconds}
+        desk.connection.execute(_RENEWED, renewed)
+        return _lease(desk, own.task, own.lease)
+    if standing == "failed":
+        return Nothing("failed")
+    turn = done + len(held)
+    if standing == "new":
+        return _known(desk, "qualify", turn) or Nothing("wait")
+    if study.golds and study.gold_every and desk.draw(turn, "gold") < 1 / study.gold_every:
+        gold = _known(desk, "gold", turn)
+        if gold is not None:
+            return gold
+    return _free(desk, turn)
+
+
+def _enter(desk: Desk) -> tuple[str, int]:
+    """Take this person's row of the study, made where there is none: their standing, and how much they have done."""
+    study = desk.study
+    here = {"p_person": desk.person, "p_study": study.id}
+    row = desk.connection.execute(_MEMBER, here).first()
+    if row is None:
+        fresh = {"study": study.id, "person": desk.person, "standing": "new" if study.qualifies else "qualified"}
+        desk.connection.execute(
+            insert_here(desk.connection, members).values(**fresh, done=0, at=desk.now).on_conflict_do_nothing()
+        )
+        row = desk.connection.execute(_MEMBER, here).one()
+    return row.standing, row.done
+
+
+def insert_here(connection: Connection, table: Table) -> postgresql.Insert | sqlite.Insert:
+    """An insert that can say what happens to a row that is there already, which each database spells its own way."""
+    return postgresql.insert(table) if connection.dialect.name == "postgresql" else sqlite.insert(table)
+
+
+def _known(desk: Desk, role: str, turn: int) -> Lease | None:
+    """A slot on a task with a known answer that this person has not met; only they can fill it."""
+    study = desk.study
+    met = exists().where(slots.c.task == tasks.c.id, slots.c.person == desk.person)
+    query = select(tasks.c.id).where(tasks.c.study == study.id, tasks.c.role == role, ~met).order_by(tasks.c.id)
+    left = desk.connection.execute(query).scalars().all()
+    if not left:
+        return None
+    task = left[int(desk.draw(turn, role) * len(left))]
+    token = secrets.token_urlsafe(16)
+    desk.connection.execute(
+        insert(slots).values(
+            study=study.id,
+            task=task,
+            person=desk.person,
+            lease=token,
+            leased_at=desk.now,
+            expires=desk.now + study.lease_seconds,
+        )
+    )
+    return _lease(desk, task, token)
+
+
+def _free(desk: Desk, turn: int) -> Lease | Nothing:
+    """A slot that nobody holds, or whose lease ran out: the first from a lot drawn for this person and turn."""
+    study = desk.study
+    token = secrets.token_urlsafe(16)
+    values = {
+        "p_person": desk.person, "p_study": study.id, "p_now": desk.now, "p_start": desk.draw(turn, "lot"),
+        "person": desk.person, "lease": token, "leased_at": desk.now, "expires": desk.now + study.lease_seconds,
+    }  # fmt: skip
+    for taking in _TAKING[study.conflicted]:
+        found = desk.connection.execute(taking, values).scalar()
+        if found is not None:
+            return _lease(desk, found, token)
+    others = select(slots.c.id).where(slots.c.study == study.id, slots.c.revision == 0, slots.c.lot.is_not(None))
+    return Nothing("done" if desk.connection.execute(others.limit(1)).first() is None else "wait")
+
+
+def _lease(desk: Desk, task: int, token: str) -> Lease:
+    row = desk.connection.execute(_LEASED, {"p_task": task, "p_lease": token}).one()
+    return _made(desk, task, token, row)
+
+
+def _made(
+    desk: Desk, task: int, token: str, row: Row[*tuple[Any, ...]], answer: Mapping[str, Any] | None = None
+) -> Lease:
+    content = Content.of(row.content)
+    shown = tuple(order(desk.study.seed, desk.study.id, task, desk.person, len(content.responses)))
+    return Lease(token, desk.study.id, task, row.role, content, shown, row.revision, answer, row.fields)
+
+
+def mine(desk: Desk, token: str) -> ColumnElement[bool]:
+    return and_(slots.c.lease == token, slots.c.person == desk.person, slots.c.study == desk.study.id)
+
+
+def held(desk: Desk, token: str) -> Lease:
+    """A slot that this person holds or has filled, with the answer that counts: for going back."""
+    row = desk.connection.execute(
+        select(slots.c.task, slots.c.revision, tasks.c.content, tasks.c.role, votes.c.answer, drafts.c.fields)
+        .join(tasks, tasks.c.id == slots.c.task)
+        .outerjoin(votes, and_(votes.c.slot == slots.c.id, votes.c.revision == slots.c.revision))
+        .outerjoin(drafts, drafts.c.slot == slots.c.id)
+        .where(mine(desk, token))
+    ).first()
+    if row is None:
+        raise Gone(GONE)
+    return _made(desk, row.task, token, row, row.answer)

@@ -1,0 +1,78 @@
+"""A study's results as tables: contestants, and task by task."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from statistics import fmean
+
+from sqlalchemy import Connection
+
+from fullbench.figures.gaps import Gaps
+from fullbench.nouns.ballot import LETTERS
+from fullbench.nouns.table import Cell, Table
+from fullbench.stats.bootstrap import bootstrap
+from fullbench.stats.weighted import mean
+from fullbench.web.people.content import Content
+from fullbench.web.people.quality import Together
+from fullbench.web.people.studies import Study
+from fullbench.web.people.tally import Vote, contents
+
+PAGE = 50
+
+
+def contestants(connection: Connection, study: Study, given: Sequence[Vote]) -> Table | None:
+    """Each contestant's mean mark over its tasks, each task by the mean of its votes; None where nothing is marked."""
+    marks: dict[tuple[int, int], list[float]] = {}
+    for vote in given:
+        ruled = None if vote.label is None else study.kind.marks(vote.label, study.rules, len(vote.shown))
+        for place, mark in enumerate(ruled or ()):
+            marks.setdefault((vote.task, place), []).append(mark)
+    means: dict[str, list[float]] = {}
+    for task, content in contents(connection, study) if marks else ():
+        for place, response in enumerate(content["responses"]):
+            if (task, place) in marks:
+                means.setdefault(response["contestant"], []).append(fmean(marks[task, place]))
+    if not means:
+        return None
+    gaps = Gaps()
+    rows: list[list[Cell]] = [
+        [name, gaps.cell(name, partial(bootstrap, mean, values, resamples=500))] for name, values in means.items()
+    ]
+    rows.sort(key=lambda row: -fmean(means[str(row[0])]))
+    what = {"pair": "share of votes won", "rank": "mean mark, n for the best of n"}.get(study.kind_name, "mean mark")
+    return Table(
+        "contestants", "Contestants", ("contestant", what), rows, ["Tasks are resampled; n is tasks.", *gaps.notes]
+    )
+
+
+def task_by_task(connection: Connection, study: Study, said: Together, page: int) -> tuple[Table, bool]:
+    """A page of tasks: what most people say, what Dawid-Skene says and how sure it is; and whether there are more."""
+    rows: list[list[Cell]] = []
+    start = (page - 1) * PAGE
+    found = [one for one in contents(connection, study) if one[0] in said.votes]
+    for task, content in found[start : start + PAGE]:
+        made = Content.of(content)
+        most, weighted = said.majority.get(task), said.weighted(task)
+        rows.append([
+            made.item.id, made.item.question[:120], said.votes[task],
+            "draw" if most is None else spoken(study, made, most),
+            None if weighted is None else spoken(study, made, weighted[0]),
+            None if weighted is None else round(weighted[1], 3),
+        ])  # fmt: skip
+    columns = ("item", "question", "votes", "majority", "Dawid-Skene", "chance")
+    return Table("tasks", "Task by task", columns, rows), len(found) > start + PAGE
+
+
+def spoken(study: Study, content: Content, label: str) -> str:
+    """A label with contestants' names instead of places: for organisers."""
+    names = [response.contestant for response in content.responses]
+    if study.kind_name == "pair" and label.isdigit():
+        return names[int(label)]
+    if study.kind_name == "rank":
+        return " > ".join(names[int(place)] for place in label.split(","))
+    if study.kind_name == "rate":
+        return ", ".join(
+            f"{LETTERS[at]} {name}: {mark}" for at, (name, mark) in enumerate(zip(names, label.split(","), strict=True))
+        )
+    return label

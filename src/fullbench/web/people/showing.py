@@ -1,0 +1,154 @@
+"""A task as a page shows it: letters instead of names, pictures by address, nothing that tells gold from work.
+
+What is built here is all that a template or the API gives to the person at work: contestants', judges' and items'
+names never enter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fullbench.benchmarks.align_mm.building import REASONS as COMPLAINTS
+from fullbench.nouns.ballot import LETTERS, Likert, Score, ballot
+from fullbench.nouns.item import Part, parts_text
+from fullbench.web.people.content import parts_of
+from fullbench.web.people.kind import Rules
+from fullbench.web.people.kinds import FAULTY, Write
+from fullbench.web.people.queue import Lease
+from fullbench.web.people.studies import Study
+from fullbench.web.pictures import bare_url, picture_url
+
+SMALL = 960
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A text, or a picture by its addresses; `bare` leads to a sensitive picture without its veil."""
+
+    text: str = ""
+    small: str = ""
+    whole: str = ""
+    bare: str = ""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One response under its letter."""
+
+    place: int
+    letter: str
+    pieces: tuple[Piece, ...]
+    pictured: bool
+    text: str
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One option of a question and the key that chooses it."""
+
+    value: str
+    words: str
+    key: str
+
+
+@dataclass(frozen=True)
+class Shown:
+    """All that a task's page shows."""
+
+    lease: str
+    kind: str
+    revision: int
+    turns: tuple[tuple[str, tuple[Piece, ...]], ...]
+    candidates: tuple[Candidate, ...]
+    scale: tuple[Choice, ...]
+    fields: Mapping[str, str]
+    about: Mapping[str, Any]
+
+    @property
+    def pictures(self) -> list[str]:
+        """The addresses of all pictures, to be loaded ahead."""
+        judged = [one.pieces for one in self.about.get("judged", ())]
+        pieces = [*(pieces for _, pieces in self.turns), *(one.pieces for one in self.candidates), *judged]
+        return list(dict.fromkeys(piece.small for group in pieces for piece in group if piece.small))
+
+    def json(self) -> dict[str, Any]:
+        """The same for the API."""
+        return {
+            "lease": self.lease,
+            "kind": self.kind,
+            "revision": self.revision,
+            "turns": [{"role": role, "parts": [_plain(piece) for piece in pieces]} for role, pieces in self.turns],
+            "responses": [{"letter": one.letter, "parts": [_plain(p) for p in one.pieces]} for one in self.candidates],
+            "scale": [one.value for one in self.scale],
+            "fields": dict(self.fields),
+        }
+
+
+def show(study: Study, lease: Lease) -> Shown:
+    """What the person who holds this lease sees: a draft where there is one, else the answer that counts."""
+    content = lease.content.ordered(lease.shown)
+    item = content.item
+    answered = {} if lease.answer is None else study.kind.fields(lease.answer, lease.shown)
+    return Shown(
+        lease.token,
+        study.kind_name,
+        lease.revision,
+        tuple((turn.role, _pieces(turn.parts, item.tags)) for turn in item.turns),
+        tuple(_candidate(place, one.parts, one.tags) for place, one in enumerate(content.responses)),
+        scale(study.rules),
+        dict(lease.draft) if lease.draft is not None else answered,
+        _about(study, content.about),
+    )
+
+
+def scale(rules: Rules) -> tuple[Choice, ...]:
+    """The marks of a study's ballot, lowest first, with the digit that gives each."""
+    form = ballot(rules.ballot)
+    if isinstance(form, Score):
+        return tuple(_mark(mark, str(mark), mark - form.low) for mark in range(form.low, form.high + 1))
+    if isinstance(form, Likert):
+        return tuple(_mark(place + 1, word, place) for place, word in enumerate(form.words))
+    return ()
+
+
+def _mark(mark: int, words: str, place: int) -> Choice:
+    key = str(mark % 10) if 1 <= mark <= 10 else str(place + 1) if place < 9 else ""
+    return Choice(str(mark), words, key)
+
+
+def _about(study: Study, about: Mapping[str, Any]) -> dict[str, Any]:
+    """What a kind shows besides the item and the responses."""
+    if study.kind_name == "agree":
+        judged = [_candidate(place, parts_of(parts)) for place, parts in enumerate(about.get("judged", ()))]
+        grades = [_mark(mark, str(mark), mark - 1) for mark in range(1, 6)]
+        return {"judged": judged, "ruling": about.get("ruling", ""), "grades": grades}
+    if study.kind_name == "write":
+        return {"asks": [name for name in Write.asks if name in study.rules.options.get("asks", Write.asks)],
+                "family": about.get("family", "")}  # fmt: skip
+    if study.kind_name == "verify":
+        return {"faulty": FAULTY, "complaints": tuple(COMPLAINTS)}
+    return {}
+
+
+def _candidate(place: int, parts: Sequence[Part], tags: Mapping[str, str] | None = None) -> Candidate:
+    pieces = _pieces(parts, tags)
+    return Candidate(place, LETTERS[place], pieces, any(piece.small for piece in pieces), parts_text(parts))
+
+
+def _pieces(parts: Sequence[Part], tags: Mapping[str, str] | None = None) -> tuple[Piece, ...]:
+    return tuple(
+        Piece(text=part)
+        if isinstance(part, str)
+        else Piece(
+            small=picture_url(part.digest, tags, size=SMALL),
+            whole=picture_url(part.digest, tags),
+            bare=bare_url(part.digest, tags, size=SMALL),
+        )
+        for part in parts
+    )
+
+
+def _plain(piece: Piece) -> dict[str, str]:
+    return {"text": piece.text} if piece.text or not piece.whole else {"picture": piece.whole}

@@ -1,0 +1,142 @@
+"""Where tasks come from: items and responses of files or a ledger, a judge's verdicts, queues of rewordings.
+
+Known answers come as labels (as `files.nouns.read_verdicts` reads them): a task that is on the same item and the same
+contestants takes the answer that the marks stand for.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+from fullbench.benchmarks.mllm_judge.reviews import is_review
+from fullbench.errors import InputError
+from fullbench.files.fields import Fields
+from fullbench.files.nouns import read_rows
+from fullbench.nouns.ballot import ballot
+from fullbench.nouns.case import panels
+from fullbench.nouns.digests import digest
+from fullbench.nouns.item import Item
+from fullbench.nouns.record import Record
+from fullbench.nouns.response import Response
+from fullbench.nouns.verdict import Verdict
+from fullbench.web.people.content import Content, parts_json
+from fullbench.web.people.kind import Kind
+
+REFERENCE = "reference"
+
+
+def tasks_of(
+    kind: Kind, spec: str, items: Sequence[Item], responses: Iterable[Response], *, per_item: int = 0, seed: int = 0
+) -> Iterator[Content]:
+    """The tasks that a kind makes of items and responses.
+
+    `per_item` keeps so many pairs or responses of each item, drawn by the seed; 0 keeps all.
+    """
+    if kind.name == "write":
+        yield from (Content(item, about={"family": item.tags.get("family", "")}) for item in items)
+    elif kind.name == "verify":
+        yield from (
+            Content(item, (Response.say(item.id, REFERENCE, item.reference),)) for item in items if item.reference
+        )
+    elif kind.name in {"pair", "score", "rank", "rate"}:
+        size = {"pair": 2, "score": 1}.get(kind.name)
+        found: dict[str, list[Content]] = {}
+        for case in panels(items, responses, ballot(spec), size=size, orders="sorted"):
+            found.setdefault(case.item.id, []).append(Content(case.item, case.responses))
+        for name, mine in found.items():
+            drawn = random.Random(digest([seed, name]))
+            yield from drawn.sample(mine, per_item) if 0 < per_item < len(mine) else mine
+    else:
+        raise InputError(
+            f"a {kind.name} study is made of {'a queue' if kind.name == 'rewrite' else 'verdicts in a ledger'}"
+        )
+
+
+def appeals(record: Record, judges: Collection[str] = ()) -> Iterator[Content]:
+    """A judge's verdicts with their reasons, to be judged in turn. Reviews by people are left out."""
+    for verdict in record:
+        item = record.items.get(verdict.item)
+        if item is None or not verdict.text or is_review(verdict) or (judges and verdict.judge not in judges):
+            continue
+        found = [record.responses.get((verdict.item, name)) for name in verdict.contestants]
+        judged = [response for response in found if response is not None]
+        about = {
+            "judged": [parts_json(response.parts) for response in judged],
+            "ruling": ruling(verdict),
+        }
+        heard = Item(verdict.case, item.turns, tags=item.tags)
+        response = Response(verdict.case, verdict.judge, (verdict.text,), trial=verdict.trial)
+        yield Content(heard, (response,), about, tuple(picture for one in judged for picture in one.pictures))
+
+
+def ruling(verdict: Verdict) -> str:
+    """A verdict's marks as a person reads them; the fault where it has none."""
+    if verdict.marks is None:
+        return str(verdict.fault)
+    form = ballot(verdict.ballot)
+    return form.write(verdict.marks).replace("[[", "").replace("]]", "")
+
+
+def rewordings(path: Path, items: Mapping[str, Item] | None = None) -> Iterator[Content]:
+    """The queue that `fullbench compose rewrite` wrote; with the items, their pictures are shown as well."""
+    for line, row in read_rows(path):
+        fields = Fields(path, line, row, {})
+        seed, question = fields.name("seed"), fields.name("question")
+        text, writer = fields.name("text"), fields.name("writer", "a writer")
+        item = (items or {}).get(seed) or Item.ask(seed, question)
+        yield Content(item, (Response.say(seed, writer, text),), {"variant": fields.integer("variant", 1)})
+
+
+@dataclass(frozen=True)
+class Split:
+    """Tasks for work, and those whose answer is known."""
+
+    work: list[Content]
+    known: list[tuple[Content, dict[str, Any]]]
+
+
+def with_answers(kind: Kind, contents: Iterable[Content], labels: Iterable[Verdict]) -> Split:
+    """Set apart the tasks that a label is about; the label's marks become the known answer."""
+    answers = {(label.item, frozenset(label.contestants)): label for label in labels if label.marks is not None}
+    split = Split([], [])
+    used = set()
+    for content in contents:
+        names = tuple(response.contestant for response in content.responses)
+        place = (content.item.id, frozenset(names))
+        label = answers.get(place)
+        if label is None:
+            split.work.append(content)
+            continue
+        used.add(place)
+        marks = dict(zip(label.contestants, label.marks or (), strict=True))
+        split.known.append((content, kind.known([marks[name] for name in names])))
+    if lost := [place for place in answers if place not in used]:
+        item, about = lost[0]
+        raise InputError(
+            f"{len(lost)} known answers are about no task of the study; the first is on item {item!r} and "
+            f"{', '.join(sorted(about))}"
+        )
+    return split
+
+
+def apart(path: Path) -> list[tuple[str, str]]:
+    """Pairs of items that must not meet the same person, from a file with the columns `one` and `other`."""
+    found = []
+    for line, row in read_rows(path):
+        fields = Fields(path, line, row, {})
+        found.append((fields.name("one"), fields.name("other")))
+    return found
+
+
+def apart_by(tag: str, items: Iterable[Item]) -> list[tuple[str, str]]:
+    """All pairs of items that bear the same value of a tag, such as wordings of one seed."""
+    groups: dict[str, list[str]] = {}
+    for item in items:
+        if value := item.tags.get(tag):
+            groups.setdefault(value, []).append(item.id)
+    return [pair for names in groups.values() for pair in combinations(names, 2)]

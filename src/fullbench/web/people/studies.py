@@ -1,0 +1,244 @@
+"""Studies for people: making one, filling it with tasks, opening and closing it."""
+
+from __future__ import annotations
+
+import random
+import secrets
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any, Literal, get_args
+
+from sqlalchemy import Connection, Row, func, insert, select, update
+
+from fullbench.errors import InputError
+from fullbench.web.people.content import Content
+from fullbench.web.people.kind import Kind, Rules
+from fullbench.web.people.kinds import kind_of
+from fullbench.web.people.tables import conflicts, slots, studies, tasks
+
+SettledBy = Literal["majority", "all"]
+CHUNK = 500
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What an organiser decides about a study.
+
+    Every task gets `votes` votes; while people disagree, up to `most`. They agree when more than half say the same
+    (`settled_by="majority"`) or when all do (`"all"`). About one task in `gold_every` has a known answer; 0 is none.
+    Where tasks of the qualification round are given, `pass_share` of them must be right.
+    """
+
+    name: str
+    kind: str
+    ballot: str = ""
+    criterion: str = "overall"
+    guidelines: str = ""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    votes: int = 1
+    most: int = 0
+    settled_by: SettledBy = "majority"
+    lease_seconds: int = 1800
+    gold_every: int = 10
+    pass_share: float = 0.7
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not self.name.strip() or len(self.name) > 200:
+            raise InputError("a study needs a name of 1 to 200 letters")
+        if not 1 <= self.votes <= 100:
+            raise InputError(f"a task gets 1 to 100 votes; found {self.votes}")
+        if self.most and not self.votes <= self.most <= 100:
+            raise InputError(
+                f"the most votes are {self.votes} to 100, as the votes wanted are {self.votes}; found {self.most}"
+            )
+        if self.settled_by not in get_args(SettledBy):
+            raise InputError(f"a task is settled by {' or '.join(get_args(SettledBy))}; found {self.settled_by!r}")
+        if not 10 <= self.lease_seconds <= 7 * 86_400:
+            raise InputError(f"a lease lasts 10 seconds to 7 days; found {self.lease_seconds} seconds")
+        if not 0 <= self.gold_every <= 1000:
+            raise InputError(f"one task in 1 to 1000 is gold, or 0 for none; found {self.gold_every}")
+        if not 0 <= self.pass_share <= 1:
+            raise InputError(f"the share to pass is between 0 and 1; found {self.pass_share}")
+        self.rules  # noqa: B018
+
+    @property
+    def rules(self) -> Rules:
+        rules = Rules(self.ballot or kind_of(self.kind).ballot, self.criterion, self.options)
+        rules.form  # noqa: B018
+        return rules
+
+
+@dataclass(frozen=True)
+class Study:
+    """A study as it is kept."""
+
+    id: str
+    name: str
+    kind_name: str
+    rules: Rules
+    guidelines: str
+    votes: int
+    most: int
+    settled_by: SettledBy
+    lease_seconds: int
+    gold_every: int
+    pass_share: float
+    conflicted: bool
+    qualifies: int
+    golds: int
+    seed: int
+    state: str
+    at: float
+
+    @classmethod
+    def of(cls, row: Row[*tuple[Any, ...]]) -> Study:
+        rules = Rules(row.ballot, row.criterion, row.options)
+        return cls(
+            row.id, row.name, row.kind, rules, row.guidelines, row.votes, row.most, row.settled_by, row.lease_seconds,
+            row.gold_every, row.pass_share, row.conflicted, row.qualifies, row.golds, row.seed, row.state, row.at,
+        )  # fmt: skip
+
+    @property
+    def kind(self) -> Kind:
+        return kind_of(self.kind_name)
+
+    @property
+    def is_open(self) -> bool:
+        return self.state == "open"
+
+
+def create(connection: Connection, plan: Plan) -> Study:
+    """Make a study without tasks."""
+    name = plan.name.strip()
+    if connection.execute(select(studies.c.id).where(studies.c.name == name)).first() is not None:
+        raise InputError(f"there is a study {name!r} already; choose another name")
+    row: dict[str, Any] = {
+        "id": secrets.token_hex(8), "name": name, "kind": plan.kind, "ballot": plan.rules.ballot,
+        "criterion": plan.criterion, "guidelines": plan.guidelines, "options": dict(plan.options),
+        "votes": plan.votes, "most": max(plan.most, plan.votes), "settled_by": plan.settled_by,
+        "lease_seconds": plan.lease_seconds, "gold_every": plan.gold_every, "pass_share": plan.pass_share,
+        "conflicted": False, "qualifies": 0, "golds": 0, "seed": plan.seed, "state": "open", "at": time.time(),
+    }  # fmt: skip
+    connection.execute(insert(studies).values(row))
+    return study(connection, row["id"])
+
+
+def find(connection: Connection, study_id: str) -> Study | None:
+    row = connection.execute(select(studies).where(studies.c.id == study_id)).first()
+    return None if row is None else Study.of(row)
+
+
+def study(connection: Connection, study_id: str) -> Study:
+    found = find(connection, study_id)
+    if found is None:
+        raise InputError(f"there is no study {study_id!r}")
+    return found
+
+
+def named(connection: Connection, name: str) -> Study:
+    row = connection.execute(select(studies).where(studies.c.name == name)).first()
+    if row is None:
+        known = ", ".join(connection.execute(select(studies.c.name).order_by(studies.c.name).limit(20)).scalars())
+        raise InputError(f"there is no study {name!r}; there are: {known or 'none'}")
+    return Study.of(row)
+
+
+def listed(connection: Connection, *, only_open: bool = False, start: int = 0, count: int = 50) -> list[Study]:
+    """Studies, the newest first."""
+    query = select(studies).order_by(studies.c.at.desc(), studies.c.id).offset(start).limit(count)
+    if only_open:
+        query = query.where(studies.c.state == "open")
+    return [Study.of(row) for row in connection.execute(query)]
+
+
+def add(connection: Connection, into: Study, contents: Iterable[Content]) -> int:
+    """Add tasks, each with the slots for the votes wanted; how many there are."""
+    lots = random.Random(f"{into.seed} {into.id}")
+    count = 0
+    for chunk in _chunks(_checked(into, contents)):
+        made = _insert(connection, into, [(content, None) for content in chunk], "work")
+        connection.execute(
+            insert(slots),
+            [{"study": into.id, "task": task, "lot": lots.random()} for task in made for _ in range(into.votes)],
+        )
+        count += len(chunk)
+    return count
+
+
+def add_known(
+    connection: Connection,
+    into: Study,
+    known: Iterable[tuple[Content, Mapping[str, Any]]],
+    role: Literal["gold", "qualify"],
+) -> int:
+    """Add tasks whose answer is known: to be sprinkled in (`gold`), or for the qualification round (`qualify`)."""
+    pairs = list(known)
+    for content, answer in pairs:
+        into.kind.check(into.rules, content)
+        if into.kind.label(answer) is None:
+            raise InputError(
+                f"the known answer to item {content.item.id!r} says nothing that can be compared: {dict(answer)}"
+            )
+    _insert(connection, into, pairs, role)
+    column = studies.c.golds if role == "gold" else studies.c.qualifies
+    connection.execute(update(studies).where(studies.c.id == into.id).values({column: column + len(pairs)}))
+    return len(pairs)
+
+
+def keep_apart(connection: Connection, into: Study, pairs: Iterable[tuple[str, str]]) -> int:
+    """Pairs of items whose tasks must not meet the same person."""
+    found: dict[str, list[int]] = {}
+    for task, content in connection.execute(select(tasks.c.id, tasks.c.content).where(tasks.c.study == into.id)):
+        found.setdefault(content["item"]["id"], []).append(task)
+    rows = set()
+    for one, two in pairs:
+        for name in (one, two):
+            if name not in found:
+                raise InputError(f"no task of the study {into.name!r} is on item {name!r}")
+        rows |= {(a, b) for a in found[one] for b in found[two] if a != b}
+    both = rows | {(b, a) for a, b in rows}
+    if both:
+        connection.execute(insert(conflicts), [{"task": one, "other": two} for one, two in sorted(both)])
+        connection.execute(update(studies).where(studies.c.id == into.id).values(conflicted=True))
+    return len(rows)
+
+
+def set_state(connection: Connection, study_id: str, state: Literal["open", "closed"]) -> None:
+    connection.execute(update(studies).where(studies.c.id == study_id).values(state=state))
+
+
+def set_guidelines(connection: Connection, study_id: str, text: str) -> None:
+    if len(text) > 100_000:
+        raise InputError(f"guidelines have at most 100,000 letters; found {len(text):,}")
+    connection.execute(update(studies).where(studies.c.id == study_id).values(guidelines=text))
+
+
+def _checked(into: Study, contents: Iterable[Content]) -> Iterator[Content]:
+    for content in contents:
+        into.kind.check(into.rules, content)
+        yield content
+
+
+def _insert(
+    connection: Connection, into: Study, pairs: Sequence[tuple[Content, Mapping[str, Any] | None]], role: str
+) -> list[int]:
+    if not pairs:
+        return []
+    last = connection.execute(select(func.max(tasks.c.place)).where(tasks.c.study == into.id)).scalar()
+    start = 0 if last is None else last + 1
+    rows = [
+        {
+            "study": into.id, "place": start + at, "role": role, "content": content.json(),
+            "wanted": into.votes if known is None else 0, **({} if known is None else {"known": dict(known)}),
+        }
+        for at, (content, known) in enumerate(pairs)
+    ]  # fmt: skip
+    return list(connection.execute(insert(tasks).returning(tasks.c.id, sort_by_parameter_order=True), rows).scalars())
+
+
+def _chunks(contents: Iterator[Content]) -> Iterator[list[Content]]:
+    while chunk := list(islice(contents, CHUNK)):
+        yield chunk

@@ -1,0 +1,66 @@
+"""What people said, read from the database once: the votes that count, with labels, names and times."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, and_, select
+
+from fullbench.web.accounts.tables import users
+from fullbench.web.people.studies import Study
+from fullbench.web.people.tables import slots, tasks, votes
+
+JUDGE = "human:"
+
+
+@dataclass(frozen=True, slots=True)
+class Vote:
+    """One vote that counts. `label` is None where somebody could not judge or where nothing is comparable."""
+
+    id: int
+    task: int
+    role: str
+    person: str
+    answer: dict[str, Any]
+    shown: tuple[int, ...]
+    label: str | None
+    right: bool | None
+    seconds: float
+    at: float
+
+
+def counted(connection: Connection, study: Study, *, roles: Sequence[str] = ("work",)) -> list[Vote]:
+    """The latest revision of every vote on tasks of these roles, by task and time."""
+    query = (
+        select(votes, tasks.c.role)
+        .join(slots, and_(slots.c.id == votes.c.slot, slots.c.revision == votes.c.revision))
+        .join(tasks, tasks.c.id == votes.c.task)
+        .where(votes.c.study == study.id, tasks.c.role.in_(roles))
+        .order_by(tasks.c.place, votes.c.at, votes.c.id)
+    )
+    return [_vote(study, row) for row in connection.execute(query)]
+
+
+def _vote(study: Study, row: Any) -> Vote:
+    label = study.kind.label(row.answer)
+    return Vote(
+        row.id, row.task, row.role, row.person, row.answer, tuple(row.shown), label, row.right, row.seconds, row.at
+    )
+
+
+def names(connection: Connection) -> dict[str, str]:
+    """The name of everybody with an account."""
+    return {row.id: row.name for row in connection.execute(select(users.c.id, users.c.name))}
+
+
+def judge_name(people: dict[str, str], person: str) -> str:
+    """The name under which a person's votes stand in a ledger."""
+    return JUDGE + people.get(person, person)
+
+
+def contents(connection: Connection, study: Study, roles: Sequence[str] = ("work",)) -> Iterator[tuple[int, Any]]:
+    """The contents of a study's tasks as they are kept, in order."""
+    query = select(tasks.c.id, tasks.c.content).where(tasks.c.study == study.id, tasks.c.role.in_(roles))
+    yield from ((row.id, row.content) for row in connection.execute(query.order_by(tasks.c.place)))

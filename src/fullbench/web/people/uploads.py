@@ -1,0 +1,156 @@
+"""The form of a new study: fields, files, and pictures that the files name.
+
+Files come from outside, so a name in them may only be that of a picture sent along: never a path.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fastapi import Request
+from starlette.datastructures import UploadFile
+
+from fullbench.errors import InputError
+from fullbench.ledger.store import Ledger
+from fullbench.web.people.importing import Material
+from fullbench.web.people.kinds import Write
+from fullbench.web.people.studies import Plan
+from fullbench.web.settings import Settings
+
+FILES = ("items", "responses", "queue", "gold", "qualify", "apart")
+NAMING = {"picture", "pictures", "image", "images", "path"}
+PARTS = ("turns", "parts")
+
+
+@dataclass(frozen=True)
+class Sent:
+    """A form as it came."""
+
+    fields: dict[str, str]
+    files: dict[str, bytes]
+    pictures: dict[str, bytes]
+
+
+async def sent(request: Request) -> Sent:
+    """Read the form; the size of the whole is bounded by the site's limit on bodies."""
+    form = await request.form()
+    fields: dict[str, str] = {}
+    files: dict[str, bytes] = {}
+    shown: dict[str, bytes] = {}
+    for name, value in form.multi_items():
+        if isinstance(value, str):
+            fields[name] = value
+        elif isinstance(value, UploadFile) and value.filename:
+            if name == "pictures":
+                shown[value.filename] = await value.read()
+            elif name in FILES:
+                files[name] = await value.read()
+    await form.close()
+    return Sent(fields, files, shown)
+
+
+def plan(fields: Mapping[str, str]) -> Plan:
+    """The plan that a form's fields give."""
+    kind = fields.get("kind", "")
+    options: dict[str, Any] = {"reason": True} if fields.get("reason") else {}
+    if kind == "write":
+        options["asks"] = [name for name in Write.asks if fields.get(f"asks_{name}")] or list(Write.asks)
+    return Plan(
+        fields.get("name", ""),
+        kind,
+        ballot=fields.get("ballot", "").strip(),
+        criterion=fields.get("criterion", "").strip() or "overall",
+        guidelines=fields.get("guidelines", ""),
+        options=options,
+        votes=_whole(fields, "votes", 1),
+        most=_whole(fields, "most", 0),
+        settled_by="all" if fields.get("settled_by") == "all" else "majority",
+        lease_seconds=60 * _whole(fields, "lease_minutes", 30),
+        gold_every=_whole(fields, "gold_every", 10),
+        pass_share=_whole(fields, "pass_percent", 70) / 100,
+        seed=_whole(fields, "seed", 0),
+    )
+
+
+def _whole(fields: Mapping[str, str], name: str, default: int) -> int:
+    said = fields.get(name, "").strip()
+    if not said:
+        return default
+    if not (said.isascii() and said.isdigit() and len(said) < 7):
+        raise InputError(f"{name.replace('_', ' ')} is a whole number; found {said[:20]!r}")
+    return int(said)
+
+
+@contextmanager
+def unpacked(form: Sent, settings: Settings) -> Iterator[dict[str, Path]]:
+    """The files in a folder of their own while they are read, pictures beside them under their own names."""
+    with tempfile.TemporaryDirectory(prefix="fullbench-") as name:
+        folder = Path(name)
+        for picture, data in form.pictures.items():
+            _check_name(picture)
+            if len(data) > settings.picture_limit:
+                raise InputError(
+                    f"the picture {picture!r} has {len(data):,} bytes; {settings.picture_limit:,} are allowed"
+                )
+            (folder / f"p-{picture}").write_bytes(data)
+        yield {kind: _lines(folder, kind, data, set(form.pictures)) for kind, data in form.files.items()}
+
+
+def _lines(folder: Path, kind: str, data: bytes, known: set[str]) -> Path:
+    """One JSON object a line, pictures named as they lie in the folder."""
+    path = folder / f"{kind}.jsonl"
+    with path.open("w", encoding="utf-8") as out:
+        for number, line in enumerate(data.splitlines(), 1):
+            if not line.strip():
+                continue
+            try:
+                row = json.loads(line)
+            except (ValueError, RecursionError) as error:
+                raise InputError(f"line {number} of the {kind} is not JSON: each line is one object") from error
+            out.write(json.dumps(_renamed(row, known, kind, number), ensure_ascii=True) + "\n")
+    return path
+
+
+def _renamed(value: Any, known: set[str], kind: str, line: int, naming: bool = False) -> Any:
+    if isinstance(value, dict):
+        if packed := [name for name in PARTS if isinstance(value.get(name), str)]:
+            raise InputError(f"line {line} of the {kind} has {packed[0]!r} as a text; write it as a list")
+        return {name: _renamed(inner, known, kind, line, naming or name in NAMING) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [_renamed(inner, known, kind, line, naming) for inner in value]
+    if naming and isinstance(value, str):
+        if value not in known:
+            raise InputError(f"line {line} of the {kind} names the picture {value[:80]!r}, which was not sent along")
+        return f"p-{value}"
+    return value
+
+
+def _check_name(name: str) -> None:
+    if "/" in name or "\\" in name or "\x00" in name or len(name.encode("utf-8", "replace")) > 200:
+        raise InputError(f"a picture has a plain file name; found {name[:80]!r}")
+
+
+def material(fields: Mapping[str, str], files: Mapping[str, Path], ledger: Ledger | None) -> Material:
+    """What the study is made of: the files, or the site's ledger where no items were sent."""
+    listed = tuple(name.strip() for name in fields.get("contestants", "").split(",") if name.strip())
+    judges = tuple(name.strip() for name in fields.get("judges", "").split(",") if name.strip())
+    return Material(
+        items=files.get("items"),
+        responses=(files["responses"],) if "responses" in files else (),
+        queue=files.get("queue"),
+        ledger=None if "items" in files else ledger,
+        contestants=listed,
+        judges=judges,
+        gold=files.get("gold"),
+        qualify=files.get("qualify"),
+        apart=files.get("apart"),
+        apart_by=fields.get("apart_by", "").strip(),
+        per_item=_whole(fields, "per_item", 0),
+        limit=_whole(fields, "limit", 0),
+    )

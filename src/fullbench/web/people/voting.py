@@ -1,0 +1,191 @@
+"""Votes: kept once, changed by revisions, and what each brings about."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Integer, Row, and_, bindparam, delete, func, insert, select, update
+from sqlalchemy.exc import IntegrityError
+
+from fullbench.errors import UserError
+from fullbench.web.people.content import Content, order
+from fullbench.web.people.queue import GONE, Desk, Gone, insert_here, mine
+from fullbench.web.people.studies import Study
+from fullbench.web.people.tables import drafts, members, slots, tasks, votes
+
+
+class Clash(UserError):
+    """A vote that is at odds with what is kept: given before, or the study is closed."""
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """A vote that is kept. `again` says that it was kept before, when it was sent the first time."""
+
+    lease: str
+    revision: int
+    again: bool = False
+
+
+def vote(
+    desk: Desk,
+    token: str,
+    *,
+    key: str,
+    fields: Mapping[str, str],
+    replaces: int = 0,
+    seconds: float = 0.0,
+) -> Receipt:
+    """Keep a vote, or a change of one.
+
+    `key` names this vote: the same key again is the same vote, and counts once. `replaces` is the revision that the
+    person saw, 0 for none: a vote on top of one they did not see is refused. A lease that ran out still serves while
+    nobody else has taken the slot.
+    """
+    study, person = desk.study, desk.person
+    slot = _slot(desk, token)
+    if slot.revision != replaces:
+        return _again(desk, slot, token, key)
+    if not study.is_open:
+        raise Clash(f"the study {study.name!r} is closed; your vote was not counted")
+    content = Content.of(slot.content)
+    shown = order(study.seed, study.id, slot.task, person, len(content.responses))
+    answer = study.kind.read(fields, study.rules, shown)
+    right = None if slot.known is None else study.kind.label(answer) == study.kind.label(slot.known)
+    revision = replaces + 1
+    filled = desk.connection.execute(
+        _FILLED, {"p_id": slot.id, "p_lease": token, "p_replaces": replaces, "revision": revision}
+    )
+    if filled.rowcount != 1:
+        raise Gone(GONE)
+    row = {
+        "slot": slot.id, "study": study.id, "task": slot.task, "person": person, "revision": revision, "key": key,
+        "answer": answer, "shown": shown, "right": right, "seconds": max(0.0, seconds), "at": desk.now,
+    }  # fmt: skip
+    try:
+        desk.connection.execute(_KEPT, row)
+    except IntegrityError as error:
+        raise Clash("this vote's key was used for another vote; a key names one vote") from error
+    if slot.drafted is not None:
+        desk.connection.execute(delete(drafts).where(drafts.c.slot == slot.id))
+    _after(desk, slot, first=replaces == 0)
+    return Receipt(token, revision)
+
+
+_SLOT = (
+    select(
+        slots.c.id, slots.c.task, slots.c.revision, tasks.c.role, tasks.c.known, tasks.c.content,
+        drafts.c.slot.label("drafted"),
+    )
+    .join(members, and_(members.c.study == slots.c.study, members.c.person == slots.c.person))
+    .join(tasks, tasks.c.id == slots.c.task)
+    .outerjoin(drafts, drafts.c.slot == slots.c.id)
+    .where(
+        slots.c.lease == bindparam("p_lease"),
+        slots.c.person == bindparam("p_person"),
+        slots.c.study == bindparam("p_study"),
+    )
+    .with_for_update(of=members)
+)  # fmt: skip
+_FILLED = (
+    update(slots)
+    .where(slots.c.id == bindparam("p_id"), slots.c.lease == bindparam("p_lease"))
+    .where(slots.c.revision == bindparam("p_replaces"))
+    .values(revision=bindparam("revision"))
+)
+_DONE = (
+    update(members)
+    .where(members.c.study == bindparam("p_study"), members.c.person == bindparam("p_person"))
+    .values(done=members.c.done + 1)
+)
+_COUNTED = (
+    update(tasks)
+    .where(tasks.c.id == bindparam("p_task"))
+    .values(voted=tasks.c.voted + bindparam("p_more", type_=Integer))
+    .returning(tasks.c.voted, tasks.c.wanted)
+)
+_KEPT = insert(votes)
+
+
+def _slot(desk: Desk, token: str) -> Row[*tuple[Any, ...]]:
+    values = {"p_lease": token, "p_person": desk.person, "p_study": desk.study.id}
+    row = desk.connection.execute(_SLOT, values).first()
+    if row is None:
+        raise Gone(GONE)
+    return row
+
+
+def _again(desk: Desk, slot: Row[*tuple[Any, ...]], token: str, key: str) -> Receipt:
+    query = select(votes.c.revision).where(votes.c.person == desk.person, votes.c.key == key, votes.c.slot == slot.id)
+    revision = desk.connection.execute(query).scalar()
+    if revision is None:
+        raise Clash(f"there is a vote on this task already (revision {slot.revision}); open it again to change it")
+    return Receipt(token, revision, again=True)
+
+
+def _after(desk: Desk, slot: Row[*tuple[Any, ...]], *, first: bool) -> None:
+    """What a vote brings about: counters, another slot where people disagree, the end of the qualification."""
+    study = desk.study
+    if first:
+        desk.connection.execute(_DONE, {"p_study": study.id, "p_person": desk.person})
+    if slot.role == "qualify":
+        _qualify(desk)
+    if slot.role != "work":
+        return
+    counted = desk.connection.execute(_COUNTED, {"p_task": slot.task, "p_more": int(first)}).one()
+    if counted.voted >= counted.wanted and wanting(study, _labels(desk, slot.task)):
+        desk.connection.execute(insert(slots).values(study=study.id, task=slot.task, lot=random.random()))
+        desk.connection.execute(update(tasks).where(tasks.c.id == slot.task).values(wanted=tasks.c.wanted + 1))
+
+
+def _labels(desk: Desk, task: int) -> list[str | None]:
+    """What the votes that count say; None for each person who could not judge."""
+    rows = desk.connection.execute(
+        select(votes.c.answer)
+        .join(slots, and_(slots.c.id == votes.c.slot, slots.c.revision == votes.c.revision))
+        .where(votes.c.task == task)
+    ).scalars()
+    return [None if answer.get("recused") else desk.study.kind.label(answer) or "" for answer in rows]
+
+
+def wanting(study: Study, labels: Sequence[str | None]) -> bool:
+    """Whether a task with these votes needs another one."""
+    said = [label for label in labels if label is not None]
+    if len(said) < study.votes:
+        return len(labels) < study.most + study.votes
+    top = Counter(said).most_common(1)[0][1]
+    agreed = top == len(said) if study.settled_by == "all" else 2 * top > len(said)
+    return not agreed and len(said) < study.most and len(labels) < study.most + study.votes
+
+
+def _qualify(desk: Desk) -> None:
+    """Let a person in, or not, once the qualification round is over."""
+    told = desk.connection.execute(
+        select(votes.c.right)
+        .join(slots, and_(slots.c.id == votes.c.slot, slots.c.revision == votes.c.revision))
+        .join(tasks, tasks.c.id == votes.c.task)
+        .where(votes.c.study == desk.study.id, votes.c.person == desk.person, tasks.c.role == "qualify")
+    ).scalars().all()  # fmt: skip
+    total = desk.connection.execute(
+        select(func.count()).where(tasks.c.study == desk.study.id, tasks.c.role == "qualify")
+    ).scalar_one()
+    if len(told) < total:
+        return
+    standing = "qualified" if sum(map(bool, told)) >= desk.study.pass_share * total else "failed"
+    desk.connection.execute(update(members).where(desk.member, members.c.standing == "new").values(standing=standing))
+
+
+def draft(desk: Desk, token: str, fields: Mapping[str, str]) -> None:
+    """Keep what is filled in so far; the latest draft counts."""
+    slot = desk.connection.execute(select(slots.c.id).where(mine(desk, token))).scalar()
+    if slot is None:
+        raise Gone(GONE)
+    expires = desk.now + desk.study.lease_seconds
+    desk.connection.execute(update(slots).where(slots.c.id == slot).values(expires=expires))
+    kept = {"person": desk.person, "fields": dict(fields), "at": desk.now}
+    query = insert_here(desk.connection, drafts).values(slot=slot, **kept)
+    desk.connection.execute(query.on_conflict_do_update(index_elements=[drafts.c.slot], set_=kept))

@@ -1,0 +1,189 @@
+"""What people do on the public side: vote on a case, ask for another judgement, and run what was asked for."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import orjson
+from fastapi import APIRouter, BackgroundTasks, Depends, Form, HTTPException, Path, Query, Request
+from fastapi.responses import HTMLResponse, Response
+
+from fullbench.errors import UserError
+from fullbench.web import events
+from fullbench.web.accounts import audit
+from fullbench.web.guard import Annotator, Database, Organiser, Viewer, address_of, engine_of, settings_of
+from fullbench.web.pages import redirect
+from fullbench.web.results import panels, rejudging, requests, votes
+from fullbench.web.results.filters import Filter
+from fullbench.web.results.routes import Key, need_ledger, page, views_of
+from fullbench.web.results.rows import judges
+from fullbench.web.results.rulings import is_panel
+from fullbench.web.words import key
+
+router = APIRouter(include_in_schema=False)
+Id = Annotated[str, Path(pattern="^[0-9a-f]{16,32}$")]
+Text = Annotated[str, Form(max_length=4000)]
+ACTS = {
+    "price": key("looked at the price of a request"),
+    "run": key("ran a request"),
+    "refuse": key("refused a request"),
+}
+"""What the audit trail says of what was done with a request."""
+
+
+async def _sent(request: Request) -> dict[str, str]:
+    """The form that was sent, its texts."""
+    return {name: value for name, value in (await request.form()).items() if isinstance(value, str)}
+
+
+Sent = Annotated[dict[str, str], Depends(_sent)]
+
+
+def _path(request: Request) -> str:
+    found = settings_of(request).ledger
+    if found is None:
+        raise HTTPException(404, key("This site shows no ledger."))
+    return found
+
+
+@router.post("/cases/{case_key}/vote")
+def vote(request: Request, user: Annotator, connection: Database, case_key: Key, sent: Sent) -> Response:
+    """Vote on a case."""
+    case = need_ledger(request).case(case_key)
+    if case is None:
+        raise HTTPException(404, key("There is no such case."))
+    marks = votes.marks_of(case, sent)
+    votes.vote(_path(request), case, user, marks, sent.get("text", "")[:4000])
+    audit.write(connection, user, "voted on a case", case_key, address=address_of(request))
+    return redirect(request, f"/cases/{case_key}", flash=key("Your vote is kept."))
+
+
+@router.post("/cases/{case_key}/requests")
+def ask(
+    request: Request, user: Viewer, connection: Database, case_key: Key, *, judge: Text, reason: Text = ""
+) -> Response:
+    """Ask the organisers to have a case judged again."""
+    if need_ledger(request).case(case_key) is None:
+        raise HTTPException(404, key("There is no such case."))
+    fresh = requests.ask(connection, user, case_key, judge, reason)
+    if fresh:
+        audit.write(connection, user, "asked for another judgement", case_key, address=address_of(request), judge=judge)
+    told = key("The organisers will see your request.") if fresh else key("You have asked for this before.")
+    return redirect(request, f"/cases/{case_key}", flash=told)
+
+
+@router.get("/requests")
+def asked(
+    request: Request,
+    _user: Organiser,
+    connection: Database,
+    state: requests.State = "open",
+    before: Annotated[float | None, Query(ge=0, le=1e11)] = None,
+) -> HTMLResponse:
+    """Requests to judge again."""
+    found = requests.page(connection, state=state, before=before)
+    older = f"/requests?state={state}&before={found[-1].at!r}" if len(found) == requests.PAGE else None
+    values: dict[str, Any] = {
+        **views_of(request).common("requests"),
+        "asked": found,
+        "state": state,
+        "older": older,
+        "costs": requests.costs(found),
+        "titles": requests.titles(connection, found),
+        "states": requests.SAID,
+    }
+    return page(request, "public/requests.html", values)
+
+
+@router.get("/panels")
+def all_panels(request: Request, _user: Organiser, connection: Database) -> HTMLResponse:
+    """Panels of judges."""
+    names = sorted(name for name in judges(connection).values() if not is_panel(name))
+    values: dict[str, Any] = {
+        **views_of(request).common("panels"),
+        "panels": panels.found(connection),
+        "rulings": panels.rulings(connection),
+        "all_judges": names,
+        "of": lambda panel: Filter(judge=panel.judge),
+    }
+    return page(request, "public/panels.html", values)
+
+
+@router.post("/panels")
+def make_panel(
+    request: Request,
+    user: Organiser,
+    connection: Database,
+    *,
+    name: Text,
+    rule: Text,
+    members: Annotated[list[str], Form(alias="judges", max_length=500)],
+) -> Response:
+    """Make a panel; its leaderboard is there once its rulings are made."""
+    made = panels.add(connection, name.strip(), rule, members)
+    audit.write(connection, user, "panel made", made.judge, address=address_of(request))
+    return redirect(request, "/panels", flash=key("The panel is made; its leaderboard will appear."))
+
+
+@router.post("/panels/close")
+def close_panel(request: Request, user: Organiser, connection: Database, *, name: Text) -> Response:
+    """Close a panel: it keeps what it ruled, and rules on nothing new."""
+    closed = panels.close(connection, name)
+    audit.write(connection, user, "panel closed", closed.judge, address=address_of(request))
+    return redirect(request, "/panels", flash=key("The panel is closed; it keeps what it ruled."))
+
+
+@router.post("/panels/delete")
+def delete_panel(request: Request, user: Organiser, connection: Database, *, name: Text) -> Response:
+    """Delete a panel that has ruled on nothing."""
+    gone = panels.remove(connection, name)
+    audit.write(connection, user, "panel deleted", gone.judge, address=address_of(request))
+    return redirect(request, "/panels", flash=key("The panel is deleted."))
+
+
+@router.post("/requests/{request_id}")
+def decide(
+    request: Request,
+    user: Organiser,
+    connection: Database,
+    *,
+    work: BackgroundTasks,
+    request_id: Id,
+    act: Annotated[str, Form(pattern="^(price|run|refuse)$")],
+    spec: Text = "",
+) -> Response:
+    """Look at the price of a request, run it, or refuse it."""
+    one = requests.get(connection, request_id)
+    if one is None:
+        raise HTTPException(404, key("There is no such request."))
+    if act == "refuse":
+        done = requests.change(connection, one.id, "open", "interrupted", state="refused")
+        told = key("The request is refused.")
+    else:
+        told, trial = _plan(request, connection, one, spec)
+        done = True
+        if act == "run":
+            begun = requests.begin(connection, one, spec or one.judge, trial)
+            told, done = key("The request is queued; the new ruling appears in the case."), begun is not None
+            if begun is not None:
+                work.add_task(rejudging.run, engine_of(request), _path(request), begun)
+    if not done:
+        return redirect(request, "/requests", flash=key("Somebody else was quicker."))
+    audit.write(connection, user, ACTS[act], one.case_key, address=address_of(request), judge=one.judge)
+    events.publish(connection, rejudging.TOPIC)
+    response = redirect(request, "/requests", flash=told)
+    response.background = work
+    return response
+
+
+def _plan(request: Request, connection: Database, one: requests.Asked, spec: str) -> tuple[str, int]:
+    """Make the judge, say what a ruling would cost, keep that with the request; and which trial it would be."""
+    ledger = need_ledger(request)
+    try:
+        judge = rejudging.judge_from(spec or one.judge, one.judge)
+        case = rejudging.again(connection, ledger, one)
+        cost = rejudging.price(ledger, judge, case)
+    except UserError as error:
+        raise HTTPException(400, str(error)) from error
+    requests.change(connection, one.id, "open", "interrupted", cost=orjson.dumps(cost).decode())
+    return key("The price is shown with the request."), case.trial

@@ -1,0 +1,256 @@
+"""The API of results, under `/api/v1`: boards, judge cards, verdicts, cases."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal
+
+import orjson
+from fastapi import APIRouter, Depends, HTTPException, Path, Query, Request
+from pydantic import Field
+
+from fullbench.nouns.table import Table
+from fullbench.reports.tables import render
+from fullbench.web.api.guard import Viewer
+from fullbench.web.api.shapes import RESPONSES, Limit, Page, Shape
+from fullbench.web.guard import Database
+from fullbench.web.results import blindness, boards, cards, listing
+from fullbench.web.results.boards import Linked
+from fullbench.web.results.filters import LONGEST, Filter
+from fullbench.web.results.places import judge_name
+from fullbench.web.results.routes import need_ledger, views_of
+from fullbench.web.results.rows import judges as all_judges
+
+router = APIRouter(prefix="/api/v1", responses=RESPONSES, tags=["results"])
+Name = Annotated[str, Path(pattern="^[0-9a-f]{16}$")]
+Key = Annotated[str, Path(min_length=1, max_length=64)]
+Word = Annotated[str, Query(max_length=LONGEST)]
+
+
+class BoardListed(Shape):
+    """A leaderboard, by judge and criterion."""
+
+    name: str
+    judge: str
+    criterion: str
+    verdicts: int
+
+
+class TableShown(Shape):
+    """A table; an estimate is an object with `value`, `low`, `high` and `n`.
+
+    `links` has for each cell the filter of `GET /verdicts` that finds the verdicts behind it, or null.
+    """
+
+    name: str
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Any]]
+    notes: Sequence[str]
+    links: Sequence[Sequence[Mapping[str, str] | None]]
+
+
+class BoardShown(BoardListed):
+    tables: Sequence[TableShown]
+
+
+class JudgeListed(Shape):
+    name: str
+    judge: str
+
+
+class CardShown(JudgeListed):
+    """What is known about a judge."""
+
+    lead: str
+    sampled: int = Field(description="How many verdicts were looked at where not all were; 0: all.")
+    sections: Mapping[str, Sequence[TableShown]]
+
+
+class MarkShown(Shape):
+    contestant: str
+    mark: float | None
+
+
+class VerdictShown(Shape):
+    """One verdict; `hidden` where you still have to judge this case yourself, and then without marks."""
+
+    id: int
+    case: str
+    judge: str
+    item: str
+    ballot: str
+    criterion: str
+    trial: int
+    fault: str | None
+    shown: Sequence[MarkShown]
+    split: bool
+    swapped: bool
+    met: bool
+    opposed: bool
+    hidden: bool
+
+
+class VerdictPage(Page[VerdictShown]):
+    """Some verdicts, the newest first; `count` of all that are found, at least so many where not `exact`."""
+
+    count: int
+    exact: bool
+
+
+class RulingShown(Shape):
+    case: str
+    judge: str
+    trial: int
+    marks: Mapping[str, float]
+    fault: str | None
+    text: str
+
+
+class CaseShown(Shape):
+    """What was asked and answered in a case, and every ruling on the same responses, whatever the order."""
+
+    key: str
+    item: str
+    question: str | None
+    reference: str | None
+    pictures: Sequence[str]
+    tags: Mapping[str, str]
+    ballot: str
+    criterion: str
+    contestants: Sequence[str]
+    answers: Mapping[str, str]
+    hidden: bool
+    rulings: Sequence[RulingShown]
+
+
+@router.get("/boards")
+def list_boards(_caller: Viewer, connection: Database) -> Page[BoardListed]:
+    """All leaderboards."""
+    rows = [BoardListed.model_validate(one) for one in boards.headings(connection)]
+    return Page(rows=rows)
+
+
+@router.get("/boards/{name}")
+def board(_caller: Viewer, connection: Database, name: Name) -> BoardShown:
+    """A leaderboard with all its tables."""
+    found = boards.find(connection, name)
+    if found is None:
+        raise HTTPException(404, "there is no such board, or not yet")
+    shown = [_table(one) for one in found.tables]
+    return BoardShown(name=name, judge=found.judge, criterion=found.criterion, verdicts=found.verdicts, tables=shown)
+
+
+@router.get("/judges")
+def list_judges(_caller: Viewer, connection: Database) -> Page[JudgeListed]:
+    """All judges, people among them."""
+    names = sorted(all_judges(connection).values())
+    return Page(rows=[JudgeListed(name=judge_name(one), judge=one) for one in names])
+
+
+@router.get("/judges/{name}")
+def card(_caller: Viewer, connection: Database, name: Name) -> CardShown:
+    """A judge's card."""
+    judge = next((one for one in all_judges(connection).values() if judge_name(one) == name), None)
+    found = None if judge is None else cards.find(connection, judge)
+    if found is None:
+        raise HTTPException(404, "there is no such card, or not yet")
+    sections = {title: [_table(one) for one in some] for title, some in found[0].sections}
+    return CardShown(name=name, judge=found[0].judge, lead=found[0].lead, sampled=found[0].sampled, sections=sections)
+
+
+def _table(linked: Linked) -> TableShown:
+    table: Table = linked.table
+    value = orjson.loads(render(table, "json"))
+    links = [[None if link is None else link.pairs() for link in row] for row in linked.links]
+    kept = {name: value[name] for name in ("name", "title", "columns", "rows", "notes")}
+    return TableShown(**kept, links=links)
+
+
+def _wanted(
+    *,
+    judge: Word = "",
+    beside: Word = "",
+    contestant: Word = "",
+    other: Word = "",
+    item: Word = "",
+    tag: Word = "",
+    value: Word = "",
+    criterion: Word = "",
+    ballot: Word = "",
+    fault: Annotated[Literal["", "none", "any", "refused", "unreadable", "recused"], Query()] = "",
+    shown: Annotated[Literal["", "one", "several", "choice", "ranking"], Query()] = "",
+    split: bool = False,
+    swapped: bool = False,
+    met: bool = False,
+    opposed: bool = False,
+    both: bool = False,
+    again: bool = False,
+    decided: bool = False,
+    clear: bool = False,
+    q: Word = "",
+) -> Filter:
+    """The filter that a call asks for."""
+    return Filter(
+        judge, beside, contestant, other, item, tag, value, criterion, ballot, fault, shown,
+        split, swapped, met, opposed, both, again, decided, clear, q,
+    )  # fmt: skip
+
+
+@router.get("/verdicts")
+def list_verdicts(
+    request: Request,
+    caller: Viewer,
+    connection: Database,
+    wanted: Annotated[Filter, Depends(_wanted)],
+    *,
+    before: Annotated[int | None, Query(ge=0, le=2**31)] = None,
+    limit: Limit = 50,
+) -> VerdictPage:
+    """Verdicts that have all of what is asked for, the newest first."""
+    found = listing.page(connection, wanted, before=before, size=limit)
+    keys = blindness.hidden(connection, caller, [line.case for line in found.lines])
+    lines = listing.hiding(found, keys, wanted).lines
+    count = views_of(request).count(connection, wanted)
+    following = None if found.older is None else str(found.older)
+    rows = [_line(line) for line in lines]
+    return VerdictPage(rows=rows, next=following, count=count.n, exact=count.exact)
+
+
+def _line(line: listing.Line) -> VerdictShown:
+    shown = [MarkShown(contestant=one.contestant, mark=one.mark) for one in line.shown]
+    names = set(VerdictShown.model_fields) - {"shown"}
+    return VerdictShown(**{name: getattr(line, name) for name in names}, shown=shown)
+
+
+@router.get("/cases/{case_key}")
+def case(request: Request, caller: Viewer, connection: Database, case_key: Key) -> CaseShown:
+    """One case with everybody's rulings."""
+    values = views_of(request).case(connection, need_ledger(request), case_key)
+    if values is None:
+        raise HTTPException(404, "there is no such case")
+    told = values["hearing"]
+    item = None if told.case is None else told.case.item
+    hidden = bool(blindness.hidden(connection, caller, [one for one, _ in told.orders]))
+    given = [one for some in (*told.judges.values(), *told.people.values()) for one in some]
+    return CaseShown(
+        key=case_key,
+        item=told.item,
+        question=None if item is None else item.question,
+        reference=None if item is None else item.reference,
+        pictures=[] if item is None else [one.digest for one in item.pictures],
+        tags={} if item is None else item.tags,
+        ballot=told.ballot,
+        criterion=told.criterion,
+        contestants=told.contestants,
+        answers={} if told.case is None else {one.contestant: one.text for one in told.case.responses},
+        hidden=hidden,
+        rulings=[] if hidden else [_ruling(one) for one in given],
+    )
+
+
+def _ruling(told: Any) -> RulingShown:
+    one = told.verdict
+    return RulingShown(
+        case=one.case, judge=one.judge, trial=one.trial, marks=told.marks, fault=one.fault, text=one.text
+    )

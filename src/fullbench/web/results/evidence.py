@@ -1,0 +1,111 @@
+"""Which verdicts are behind a figure of a judge's card, as a filter that lists them.
+
+`n` of a figure counts verdicts, or it counts what several verdicts were ruled on: pairs heard in both orders, cases
+heard again, responses that two judges ruled on. A link then shows all rulings on them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
+from typing import Any
+
+from fullbench.nouns.table import Cell, EstimateLike, Table
+from fullbench.web.results.boards import Links
+from fullbench.web.results.filters import Filter
+
+SHAPES = {"scores": "one", "pairs": "choice", "rankings": "ranking"}
+Row = Mapping[str, Cell]
+Count = Callable[[Filter], int]
+
+
+def links(table: Table, judge: str, *, lengthened: Collection[str] = (), count: Count | None = None) -> Links:
+    """The filter behind every number of a table of a judge's card; None where there is none.
+
+    `lengthened` are the contestants whose answers say at greater length what another one says. With `count`, a filter
+    that does not find as many verdicts as its figure counts is left out.
+    """
+    found = _Evidence(judge, lengthened)
+    made: list[list[Filter | None]] = []
+    for cells in table.rows:
+        row = dict(zip(table.columns, cells, strict=True))
+        behind = [found.of(table, row, name) for name in table.columns]
+        made.append([
+            link if link is not None and _holds(table, cell, link, count) else None
+            for cell, link in zip(cells, behind, strict=True)
+        ])  # fmt: skip
+    return made
+
+
+def _holds(table: Table, cell: Cell, link: Filter, count: Count | None) -> bool:
+    """Whether a cell is a figure, and a filter finds as many verdicts as it says, where it counts verdicts."""
+    if cell is None or isinstance(cell, str):
+        return False
+    if count is None or table.name in {"standing", "orders", "steadiness", "costs"} or link.both:
+        return True
+    n = cell.n if isinstance(cell, EstimateLike) else cell
+    return count(link) == n
+
+
+class _Evidence:
+    """The filters of one judge's figures."""
+
+    def __init__(self, judge: str, lengthened: Collection[str]) -> None:
+        self.judge, self.lengthened = judge, lengthened
+
+    def of(self, table: Table, row: Row, column: str) -> Filter | None:
+        """The filter behind one number."""
+        known: dict[str, Callable[[Row, str], Filter | None]] = {
+            "agreement": self._agreement,
+            "standing": self._standing,
+            "steadiness": lambda row, _: self._mine(row.get("ruling"), again=True),
+            "biases": lambda row, _: self._bias(str(row["bias"]), str(row["figure"])),
+            "reviews": self._review,
+            "orders": lambda _, column: Filter(judge=self.judge, both=True, decided=column == "first shown wins"),
+            "costs": lambda *_: Filter(judge=self.judge),
+        }
+        kind, tagged, tag = table.name.partition(" by ")
+        if tagged:
+            return self._grouped(kind, tag.split(",")[0], row, column)
+        return known[table.name](row, column) if table.name in known else None
+
+    def _mine(self, ruling: Cell, **more: Any) -> Filter | None:
+        shape = SHAPES.get(str(ruling))
+        return None if shape is None else replace(Filter(judge=self.judge, shown=shape), **more)
+
+    def _met(self, ruling: Cell, **more: Any) -> Filter | None:
+        mine = self._mine(ruling, met=True, **more)
+        return None if mine is None else replace(mine, fault="none")
+
+    def _agreement(self, row: Row, column: str) -> Filter | None:
+        if column == "faults":
+            mine = self._mine(row["ruling"])
+            return None if mine is None else replace(mine, fault="any")
+        decided = "ties left out" in str(row["figure"])
+        return self._met(row["ruling"], decided=decided, clear=decided)
+
+    def _grouped(self, kind: str, tag: str, row: Row, column: str) -> Filter | None:
+        found = self._agreement({"ruling": kind, "figure": column}, column)
+        group = str(row.get(tag, ""))
+        value = "" if group.startswith("mean of ") else group
+        return None if found is None else replace(found, tag=tag, value=value)
+
+    def _standing(self, row: Row, _column: str) -> Filter | None:
+        met = self._met(row["ruling"])
+        return None if met is None else replace(met, beside=str(row["other judge"]))
+
+    def _bias(self, bias: str, figure: str) -> Filter | None:
+        if figure == "changed by a swap":
+            return Filter(judge=self.judge, both=True)
+        if figure == "gain when lengthened":
+            (one,) = self.lengthened if len(self.lengthened) == 1 else ("",)
+            return Filter(judge=self.judge, contestant=one, shown="one", fault="none") if one else None
+        if bias in {"position", "ties"}:
+            decided = bias == "position"
+            return self._met("pairs", decided=decided, clear=decided)
+        kind = {"copying": "rankings", "length": "scores", "high score": "scores"}.get(bias)
+        return self._met(kind)
+
+    def _review(self, row: Row, _column: str) -> Filter:
+        asked = Filter(contestant=self.judge, shown="one", fault="none")
+        return replace(asked, criterion=str(row["criterion"]), ballot=str(row["ballot"]))

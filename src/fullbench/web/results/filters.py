@@ -1,0 +1,207 @@
+"""A filter of verdicts: what a visitor chose, what a number links to; as an address and as SQL conditions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any
+from urllib.parse import urlencode
+
+from sqlalchemy import ColumnElement, Connection, Select, and_, false, select, true
+
+from fullbench.errors import InputError
+from fullbench.nouns.verdict import FAULTS
+from fullbench.web.results import tables
+from fullbench.web.results.rulings import Flags
+
+FAULT_WORDS = ("none", "any", *FAULTS)
+SHOWN_WORDS = ("one", "several", "choice", "ranking")
+CHECKS = Flags._fields
+LONGEST = 400
+
+
+@dataclass(frozen=True)
+class Filter:
+    """Verdicts that have all of what is named here; an empty text asks for nothing.
+
+    `beside` is another judge that ruled on the same responses; `contestant` and `other` are shown; `fault` is `none`
+    (marks were given), `any`, or a fault; `shown` is `one` response, `several`, and of these a `choice` or a
+    `ranking`; `tag` and `value` name a tag of the item; `split` to `clear` ask for verdicts marked so (see
+    `tables.verdicts`); `q` are words to search for.
+    """
+
+    judge: str = ""
+    beside: str = ""
+    contestant: str = ""
+    other: str = ""
+    item: str = ""
+    tag: str = ""
+    value: str = ""
+    criterion: str = ""
+    ballot: str = ""
+    fault: str = ""
+    shown: str = ""
+    split: bool = False
+    swapped: bool = False
+    met: bool = False
+    opposed: bool = False
+    both: bool = False
+    again: bool = False
+    decided: bool = False
+    clear: bool = False
+    q: str = ""
+
+    @classmethod
+    def of(cls, query: Mapping[str, str]) -> Filter:
+        """The filter that a query string asks for; names that are no part of it are ignored.
+
+        >>> Filter.of({"judge": "length", "split": "1", "page": "3"}).address()
+        'judge=length&split=1'
+        """
+        given: dict[str, Any] = {one.name: query.get(one.name, "").strip() for one in fields(cls)}
+        made = cls(**given | {name: given[name] in {"1", "on", "true"} for name in CHECKS})
+        made.check()
+        return made
+
+    def check(self) -> None:
+        """Refuse words that no verdict can have."""
+        if self.fault and self.fault not in FAULT_WORDS:
+            raise InputError(f"unknown fault {self.fault!r}; known: {', '.join(FAULT_WORDS)}")
+        if self.shown and self.shown not in SHOWN_WORDS:
+            raise InputError(f"unknown number of responses shown {self.shown!r}; known: {', '.join(SHOWN_WORDS)}")
+        if len(self.q) > LONGEST:
+            raise InputError(f"a search may have {LONGEST} characters; found {len(self.q)}")
+
+    def pairs(self) -> dict[str, str]:
+        """What is asked for, as texts."""
+        found = {one.name: getattr(self, one.name) for one in fields(self)}
+        return {name: "1" if value is True else str(value) for name, value in found.items() if value}
+
+    def address(self, **more: object) -> str:
+        """The query string, with further names."""
+        return urlencode({**self.pairs(), **{name: str(value) for name, value in more.items()}})
+
+    def without(self, name: str) -> Filter:
+        """The same, asking for less."""
+        emptied: dict[str, Any] = {name: False if name in CHECKS else ""}
+        return replace(self, **emptied)
+
+    @property
+    def counted(self) -> bool:
+        """Whether `public_counts` knows how many verdicts there are, without looking at any."""
+        more = (self.beside, self.other, self.item, self.tag, self.q)
+        return not any((*more, *(getattr(self, name) for name in CHECKS)))
+
+    @property
+    def telling(self) -> bool:
+        """Whether that a verdict is found says something about how it ruled."""
+        return bool(self.fault or self.q or any(getattr(self, name) for name in CHECKS))
+
+
+@dataclass(frozen=True)
+class Numbered:
+    """A filter whose names were looked up. `impossible` where one is not in the catalogue: nothing can be found."""
+
+    filter: Filter
+    ids: Mapping[str, int]
+    impossible: bool
+    dialect: str
+
+    @classmethod
+    def of(cls, connection: Connection, wanted: Filter) -> Numbered:
+        kinds = {name: name for name in ("judge", "contestant", "criterion", "ballot")}
+        kinds |= {"beside": "judge", "other": "contestant"}
+        asked = {name: (kind, getattr(wanted, name)) for name, kind in kinds.items() if getattr(wanted, name)}
+        n = tables.names.c
+        known = {}
+        if asked:
+            found = connection.execute(
+                select(n.kind, n.name, n.id).where(n.name.in_({name for _, name in asked.values()}))
+            )
+            known = {(kind, name): id_ for kind, name, id_ in found}
+        ids = {name: known[place] for name, place in asked.items() if place in known}
+        lost = len(ids) < len(asked)
+        if wanted.item:
+            item = connection.execute(select(tables.items.c.id).where(tables.items.c.name == wanted.item)).scalar()
+            lost = lost or item is None
+            ids["item"] = item or 0
+        return cls(wanted, ids, lost, connection.dialect.name)
+
+    def less(self, name: str) -> Numbered:
+        """The same, asking for less."""
+        ids = {kept: id_ for kept, id_ in self.ids.items() if kept != name}
+        return Numbered(self.filter.without(name), ids, self.impossible, self.dialect)
+
+    @property
+    def walked(self) -> bool:
+        """Whether a judge's verdicts are walked through by their own index, in the order of (judge, id).
+
+        Judges often rule one after another, so that the newest verdicts of all may hold none of this judge's.
+        PostgreSQL does not expect that and would look through them; a range instead of an equality, and the judge in
+        the order, leave it no other index.
+        """
+        return self.dialect == "postgresql" and "judge" in self.ids
+
+    def conditions(self) -> ColumnElement[bool]:
+        """All but the search, as a condition on `verdicts`."""
+        if self.impossible:
+            return false()
+        v, wanted, ids = tables.verdicts.c, self.filter, self.ids
+        found: list[ColumnElement[bool]] = [
+            v[f"{name}_id"] == ids[name] for name in ("item", "criterion", "ballot") if name in ids
+        ]
+        if "judge" in ids:
+            judge = ids["judge"]
+            found.append(v.judge_id.between(judge, judge) if self.walked else v.judge_id == judge)
+        found += [v.id.in_(self._showing(ids[name])) for name in ("contestant", "other") if name in ids]
+        found += [v[name] == 1 for name in CHECKS if getattr(wanted, name)]
+        if "beside" in ids:
+            there = tables.verdicts.alias("there")
+            ruled = (there.c.meeting_id == v.meeting_id, there.c.judge_id == ids["beside"], there.c.fault == 0)
+            found.append(select(there.c.id).where(*ruled).correlate(tables.verdicts).exists())
+        if wanted.shown:
+            found.append(v.shape.in_(shape_codes(wanted.shown)))
+        if wanted.fault == "any":
+            found.append(v.fault.in_(range(1, len(FAULTS) + 1)))
+        elif wanted.fault == "none":
+            fault = v.fault + 0 if self.dialect == "sqlite" else v.fault
+            found.append(fault == 0)  # most verdicts have none: an index is no help, and SQLite must not try it
+        elif wanted.fault:
+            found.append(v.fault == fault_code(wanted.fault))
+        if wanted.tag:
+            t = tables.tags.c
+            same = and_(t.name == wanted.tag, t.value == wanted.value) if wanted.value else t.name == wanted.tag
+            found.append(v.item_id.in_(select(t.item_id).where(same)))
+        return and_(true(), *found)
+
+    def _showing(self, contestant: int) -> Select[tuple[int]]:
+        s = tables.shown.c
+        asked = select(s.verdict_id).where(s.contestant_id == contestant)
+        return asked.where(s.judge_id == self.ids["judge"]) if "judge" in self.ids else asked
+
+    def counts(self) -> ColumnElement[bool]:
+        """The same as a condition on `counts`; only where the filter is `counted`."""
+        c, wanted = tables.counts.c, self.filter
+        found: list[ColumnElement[bool]] = [c.contestant_id == self.ids.get("contestant", 0)]
+        found += [c[f"{name}_id"] == self.ids[name] for name in ("judge", "criterion", "ballot") if name in self.ids]
+        if wanted.shown:
+            found.append(c.shape.in_(shape_codes(wanted.shown)))
+        if wanted.fault == "any":
+            found.append(c.fault > 0)
+        elif wanted.fault:
+            found.append(c.fault == fault_code(wanted.fault))
+        return and_(*found)
+
+
+def fault_code(word: str) -> int:
+    """The number under which the catalogue keeps a fault; 0 where marks were given.
+
+    >>> fault_code("none"), fault_code("refused")
+    (0, 1)
+    """
+    return 0 if word == "none" else [str(fault) for fault in FAULTS].index(word) + 1
+
+
+def shape_codes(word: str) -> tuple[int, ...]:
+    """The numbers under which the catalogue keeps the shapes of rulings that a word names."""
+    return {"one": (0,), "several": (1, 2), "choice": (1,), "ranking": (2,)}[word]

@@ -1,0 +1,107 @@
+"""One case with all that belongs to it: question and answers, every ruling in every order, people's votes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, select
+
+from fullbench.ledger.store import Ledger
+from fullbench.nouns.case import Case
+from fullbench.nouns.verdict import Verdict
+from fullbench.web.results import tables
+from fullbench.web.results.rulings import is_person
+
+MOST = 400
+"""So many verdicts of a meeting are shown at most."""
+
+
+@dataclass(frozen=True)
+class Told:
+    """One verdict, with marks by contestant and what the catalogue says of it."""
+
+    verdict: Verdict
+    marks: Mapping[str, float]
+    order: int
+    swapped: bool
+    opposed: bool
+
+    @property
+    def best(self) -> str | None:
+        """The one contestant put first; None for a tie, a single score or a fault."""
+        if len(self.marks) < 2:
+            return None
+        top = max(self.marks.values())
+        first = [name for name, mark in self.marks.items() if mark == top]
+        return first[0] if len(first) == 1 else None
+
+
+@dataclass(frozen=True)
+class Hearing:
+    """A case, the orders in which its responses were shown, and everybody's rulings."""
+
+    key: str
+    item: str
+    contestants: tuple[str, ...]
+    ballot: str
+    criterion: str
+    case: Case | None
+    orders: Sequence[tuple[str, tuple[str, ...]]]
+    judges: Mapping[str, Sequence[Told]]
+    people: Mapping[str, Sequence[Told]]
+    split: bool
+    left_out: int
+
+    @property
+    def count(self) -> int:
+        return sum(map(len, self.judges.values())) + sum(map(len, self.people.values()))
+
+
+def hearing(connection: Connection, ledger: Ledger, key: str) -> Hearing | None:
+    """All about a case; None where the catalogue does not know it."""
+    v, c, n = tables.verdicts.c, tables.cases.c, tables.names.c
+    meeting = connection.execute(
+        select(v.meeting_id).join(tables.cases, c.id == v.case_id).where(c.key == key).limit(1)
+    ).scalar()
+    if meeting is None:
+        return None
+    rows = connection.execute(
+        select(c.key, n.name, v.trial, v.split, v.swapped, v.opposed)
+        .select_from(tables.verdicts)
+        .join(tables.cases, c.id == v.case_id)
+        .join(tables.names, n.id == v.judge_id)
+        .where(v.meeting_id == meeting)
+        .order_by(v.id)
+    ).all()
+    flags = {(row.key, row.name, row.trial): row for row in rows[:MOST]}
+    keys = sorted(dict.fromkeys(row.key for row in rows), key=lambda one: (one != key, one))
+    heard = [one for one in ledger.verdicts(cases=keys) if (one.case, one.judge, one.trial) in flags]
+    if not heard:
+        return None
+    orders = {one.case: one.contestants for one in heard}
+    shown = [(one, orders[one]) for one in keys if one in orders]
+    places = {one: place for place, (one, _) in enumerate(shown)}
+    told = [_told(one, places[one.case], flags[one.case, one.judge, one.trial]) for one in heard]
+    grouped: dict[str, list[Told]] = {}
+    for one in sorted(told, key=lambda one: (one.verdict.judge, one.verdict.trial, one.order)):
+        grouped.setdefault(one.verdict.judge, []).append(one)
+    first = next((one for one in heard if one.case == key), heard[0])
+    return Hearing(
+        key,
+        first.item,
+        first.contestants,
+        first.ballot,
+        first.criterion,
+        ledger.case(key),
+        shown,
+        {judge: some for judge, some in grouped.items() if not is_person(judge)},
+        {judge: some for judge, some in grouped.items() if is_person(judge)},
+        any(row.split for row in rows),
+        len(rows) - len(flags),
+    )
+
+
+def _told(verdict: Verdict, order: int, row: object) -> Told:
+    marks = dict(zip(verdict.contestants, verdict.marks or (), strict=False))
+    return Told(verdict, marks, order, bool(getattr(row, "swapped")), bool(getattr(row, "opposed")))  # noqa: B009

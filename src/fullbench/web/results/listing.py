@@ -1,0 +1,215 @@
+"""Pages of verdicts: filtered, searched, counted, and turned by key, never by offset."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import orjson
+from sqlalchemy import Connection, Select, func, select
+
+from fullbench.nouns.verdict import FAULTS
+from fullbench.web.results import search, tables
+from fullbench.web.results.filters import Filter, Numbered
+
+PAGE = 50
+MOST = 10_000
+"""How far a search is counted."""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """One response of a verdict's case: whose, and the mark it got."""
+
+    contestant: str
+    mark: float | None
+
+
+@dataclass(frozen=True)
+class Line:
+    """One verdict as a line of the list."""
+
+    id: int
+    case: str
+    judge: str
+    item: str
+    title: str
+    ballot: str
+    criterion: str
+    trial: int
+    fault: str | None
+    shown: Sequence[Shown]
+    split: bool
+    swapped: bool
+    met: bool
+    opposed: bool
+    hidden: bool = False
+    """Whether the reader must not see the ruling yet; then it is not here."""
+
+    def bare(self) -> Line:
+        """The line without its ruling."""
+        return replace(
+            self,
+            fault=None,
+            shown=[Shown(one.contestant, None) for one in self.shown],
+            split=False,
+            swapped=False,
+            met=False,
+            opposed=False,
+            hidden=True,
+        )
+
+
+@dataclass(frozen=True)
+class Page:
+    """Some lines, newest first, and the ids from which older and newer pages go on."""
+
+    lines: Sequence[Line]
+    older: int | None
+    newer: int | None
+
+
+@dataclass(frozen=True)
+class Count:
+    """How many verdicts a filter finds; not `exact` where a search finds at least so many."""
+
+    n: int
+    exact: bool = True
+
+
+def page(connection: Connection, wanted: Filter, *, before: int | None = None, after: int | None = None,
+         size: int = PAGE) -> Page:  # fmt: skip
+    """The verdicts that a filter finds: those entered before an id, or the next ones after it, newest first."""
+    numbered = Numbered.of(connection, wanted)
+    if numbered.impossible:
+        return Page((), None, None)
+    v, n, i, c = tables.verdicts.c, tables.names, tables.items.c, tables.cases.c
+    found = _matching(connection, numbered)
+    if found is None:
+        return Page((), None, None)
+    asked, id_ = found
+    walked = (v.judge_id,) if numbered.walked and id_ is v.id else ()
+    if after is not None:
+        asked = asked.where(id_ > after).order_by(*walked, id_)
+    else:
+        asked = asked if before is None else asked.where(id_ < before)
+        asked = asked.order_by(*(column.desc() for column in walked), id_.desc())
+    ids = list(connection.execute(asked.limit(size + 1)).scalars())
+    more, ids = len(ids) > size, ids[:size]
+    if after is not None:
+        ids.reverse()
+    columns = (
+        *(v.id, c.key, i.name, i.title, v.judge_id, v.ballot_id, v.criterion_id, v.trial, v.fault, v.shown, v.marks),
+        *(v.split, v.swapped, v.met, v.opposed),
+    )
+    rows = connection.execute(
+        select(*columns)
+        .select_from(tables.verdicts)
+        .join(tables.items, i.id == v.item_id)
+        .join(tables.cases, c.id == v.case_id)
+        .where(v.id.in_(ids))
+        .order_by(v.id.desc())
+    ).all()
+    numbers = {row.judge_id for row in rows} | {row.ballot_id for row in rows} | {row.criterion_id for row in rows}
+    numbers |= {number for row in rows for number in orjson.loads(row.shown)}
+    known = {row.id: row.name for row in connection.execute(select(n.c.id, n.c.name).where(n.c.id.in_(numbers)))}
+    lines = [_line(row, known) for row in rows]
+    older = ids[-1] if ids and (more or after is not None) else None
+    newer = ids[0] if ids and (before is not None or (after is not None and more)) else None
+    return Page(lines, older, newer)
+
+
+def hiding(page: Page, keys: Collection[str], wanted: Filter) -> Page:
+    """The page for somebody who must not see how these cases were ruled yet.
+
+    Where the filter itself asks how, such lines are not shown at all.
+    """
+    kept = [line for line in page.lines if not (wanted.telling and line.case in keys)]
+    return Page([line.bare() if line.case in keys else line for line in kept], page.older, page.newer)
+
+
+def _line(row: Any, known: dict[int, str]) -> Line:
+    shown = orjson.loads(row.shown)
+    marks = [None] * len(shown) if row.marks is None else orjson.loads(row.marks)
+    return Line(
+        id=row.id,
+        case=row.key,
+        judge=known[row.judge_id],
+        item=row.name,
+        title=row.title,
+        ballot=known[row.ballot_id],
+        criterion=known[row.criterion_id],
+        trial=row.trial,
+        fault=FAULTS[row.fault - 1] if row.fault else None,
+        shown=[Shown(known[number], mark) for number, mark in zip(shown, marks, strict=True)],
+        split=bool(row.split),
+        swapped=bool(row.swapped),
+        met=bool(row.met),
+        opposed=bool(row.opposed),
+    )
+
+
+def _matching(connection: Connection, numbered: Numbered, within: int | None = None) -> tuple[Select[Any], Any] | None:
+    """A SELECT of the ids that are found, and its column of ids; None where a search asks for nothing.
+
+    It begins where the ids come in order and few: at the search, else at a contestant's verdicts, else at all of them.
+    `within` looks at so many hits of a search only, the newest.
+    """
+    v, s, wanted = tables.verdicts.c, tables.shown.c, numbered.filter
+    if wanted.q:
+        found = search.matching(connection.dialect.name, wanted.q)
+        if found is None:
+            return None
+        index, id_, match = found
+        asked = select(id_).select_from(index).where(match)
+        if within is not None:
+            inner = asked.order_by(id_.desc()).limit(within).subquery()
+            id_ = inner.c[0]
+            asked = select(id_)
+        if wanted.without("q") != Filter():
+            asked = asked.join(tables.verdicts, v.id == id_).where(numbered.conditions())
+        return asked, id_
+    if "contestant" not in numbered.ids:
+        return select(v.id).where(numbered.conditions()), v.id
+    asked = select(s.verdict_id).where(s.contestant_id == numbered.ids["contestant"])
+    if "judge" in numbered.ids:
+        asked = asked.where(s.judge_id == numbered.ids["judge"])
+    rest = numbered.less("contestant")
+    if rest.filter.without("judge") != Filter():
+        asked = asked.join(tables.verdicts, v.id == s.verdict_id).where(rest.conditions())
+    return asked, s.verdict_id
+
+
+def count(connection: Connection, wanted: Filter) -> Count:
+    """How many verdicts a filter finds."""
+    numbered = Numbered.of(connection, wanted)
+    if numbered.impossible:
+        return Count(0)
+    if wanted.counted:
+        total = select(func.coalesce(func.sum(tables.counts.c.n), 0)).where(numbered.counts())
+        return Count(int(connection.execute(total).scalar_one()))
+    found = _matching(connection, numbered, MOST + 1)
+    if found is None:
+        return Count(0)
+    n = _counted(connection, found[0])
+    if not wanted.q:
+        return Count(n)
+    if wanted.without("q") == Filter():
+        return Count(min(n, MOST), n <= MOST)
+    hits = _matching(connection, Numbered.of(connection, Filter(q=wanted.q)), MOST + 1)
+    return Count(n, hits is not None and _counted(connection, hits[0]) <= MOST)
+
+
+def _counted(connection: Connection, asked: Select[Any]) -> int:
+    return int(connection.execute(select(func.count()).select_from(asked.subquery())).scalar_one())
+
+
+def choices(connection: Connection) -> dict[str, list[str]]:
+    """What can be chosen in the form of filters: judges, contestants, criteria, ballots, tags."""
+    n, t = tables.names.c, tables.tags.c
+    found: dict[str, list[str]] = {"judge": [], "contestant": [], "criterion": [], "ballot": []}
+    for kind, name in connection.execute(select(n.kind, n.name).order_by(n.name)):
+        found[kind].append(name)
+    found["tag"] = list(connection.execute(select(t.name).distinct().order_by(t.name)).scalars())
+    return found

@@ -1,0 +1,236 @@
+"""Panels: judges that rule together under one name, by a named rule, so that they have a leaderboard like anybody.
+
+A panel's ruling on a case is made from the marks that its judges gave in it; where one gave none, the others decide.
+It is a verdict of the judge `panel:NAME (RULE)` in the catalogue, never in the ledger. People who judge are a panel
+without being asked. A panel that is closed rules on what came into the ledger until then, and on nothing else, also
+when the catalogue is filled anew.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Any, Literal, get_args
+
+import orjson
+from sqlalchemy import ColumnElement, Connection, Engine, delete, func, or_, select, text, true, update
+
+from fullbench.errors import InputError
+from fullbench.ledger.store import Ledger
+from fullbench.nouns.digests import digest
+from fullbench.nouns.verdict import Verdict
+from fullbench.web.database import reading
+from fullbench.web.results import catalogue, tables
+from fullbench.web.results.entering import Batch, value_of
+from fullbench.web.results.rows import chunks, get_state, judges, put, set_state, version
+from fullbench.web.results.rulings import PANEL, is_panel, is_person
+from fullbench.web.words import key
+
+Rule = Literal["majority", "mean"]
+RULES: tuple[Rule, ...] = get_args(Rule)
+LONGEST = 60
+PEOPLE = "people"
+Marks = tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Some judges and the rule by which they rule together."""
+
+    name: str
+    rule: Rule
+    judges: tuple[str, ...]
+    closed_at: float | None = None
+    closed_place: int | None = None
+    """The place in the ledger of the last verdict that counts, where the panel is closed."""
+
+    @property
+    def own(self) -> bool:
+        """Whether somebody made it; people are a panel by themselves."""
+        return self.name != PEOPLE
+
+    @property
+    def judge(self) -> str:
+        """The judge that the panel is."""
+        return f"{PANEL}{self.name} ({self.rule})"
+
+    @property
+    def place(self) -> str:
+        """The name under which the catalogue keeps how far this panel has come."""
+        return f"panel {digest([self.name, self.rule, list(self.judges)])[:16]}"
+
+
+def combined(marks: Sequence[Marks], rule: Rule) -> Marks:
+    """What several rulings on one case come to.
+
+    `mean`: the mean mark of each response. `majority`: the ruling that most gave; of several such, their mean.
+
+    >>> combined([(1.0, 0.0), (1.0, 0.0), (0.0, 1.0)], "majority"), combined([(1.0, 0.0), (0.0, 1.0)], "majority")
+    ((1.0, 0.0), (0.5, 0.5))
+    """
+    if rule == "majority":
+        counts = Counter(marks)
+        most = max(counts.values())
+        marks = [given for given, count in counts.items() if count == most]
+    return tuple(fmean(column) for column in zip(*marks, strict=True))
+
+
+def add(connection: Connection, name: str, rule: str, members: Sequence[str]) -> Panel:
+    """Make a panel; a name is given once."""
+    known = {one for one in judges(connection).values() if not is_panel(one)}
+    wanted = tuple(sorted(dict.fromkeys(members)))
+    if not name or len(name) > LONGEST or name == PEOPLE:
+        raise InputError(key("A panel needs a name of at most 60 characters that is not taken."))
+    if rule not in RULES or len(wanted) < 2 or not known.issuperset(wanted):
+        raise InputError(key("A panel needs two judges or more, and a rule."))
+    if any(panel.name == name for panel in found(connection)):
+        raise InputError(key("A panel needs a name of at most 60 characters that is not taken."))
+    row = {"name": name, "rule": rule, "judges": json.dumps(wanted, ensure_ascii=False)}
+    put(connection, tables.panels, [row], ["name"], ["rule", "judges"])
+    return Panel(name, RULES[RULES.index(rule)], wanted)
+
+
+def found(connection: Connection) -> list[Panel]:
+    """All panels: those that were made, and people where several judged."""
+    rows = connection.execute(select(tables.panels).order_by(tables.panels.c.name))
+    made = [
+        Panel(row.name, RULES[RULES.index(row.rule)], tuple(json.loads(row.judges)), row.closed_at, row.closed_place)
+        for row in rows
+    ]
+    people = tuple(sorted(name for name in judges(connection).values() if is_person(name)))
+    return made + ([Panel(PEOPLE, "majority", people)] if len(people) > 1 else [])
+
+
+def of(connection: Connection, judge: str) -> Panel | None:
+    """The panel that a judge is, if it is one."""
+    return next((panel for panel in found(connection) if panel.judge == judge), None) if is_panel(judge) else None
+
+
+def rulings(connection: Connection) -> dict[str, int]:
+    """How many rulings each panel made that made any, by the judge that it is."""
+    c, n = tables.counts.c, tables.names.c
+    rows = connection.execute(
+        select(n.name, func.sum(c.n))
+        .join(tables.names, n.id == c.judge_id)
+        .where(c.contestant_id == 0, n.name.startswith(PANEL))
+        .group_by(n.name)
+    )
+    return {name: int(count) for name, count in rows}
+
+
+def close(connection: Connection, name: str) -> Panel:
+    """Let a panel rule on nothing that comes from now on; it keeps what it ruled."""
+    panel = _made(connection, name)
+    if panel.closed_at is not None:
+        raise InputError(key("The panel is closed already."))
+    row = {"closed_at": time.time(), "closed_place": int(get_state(connection, "place") or 0)}
+    connection.execute(update(tables.panels).where(tables.panels.c.name == name).values(**row))
+    return panel
+
+
+def remove(connection: Connection, name: str) -> Panel:
+    """Take a panel away that has not ruled on anything."""
+    panel = _made(connection, name)
+    if rulings(connection).get(panel.judge):
+        raise InputError(key("The panel has ruled; it can be closed, and keeps its rulings."))
+    connection.execute(delete(tables.panels).where(tables.panels.c.name == name))
+    return panel
+
+
+def _made(connection: Connection, name: str) -> Panel:
+    """A panel that somebody made; no filler is half-way through its rulings while this transaction lasts."""
+    catalogue.turn(connection)
+    panel = next((one for one in found(connection) if one.name == name and one.own), None)
+    if panel is None:
+        raise InputError(key("There is no such panel."))
+    return panel
+
+
+def derive(engine: Engine, ledger: Ledger, *, going: Callable[[], bool] = lambda: True) -> int:
+    """Let all panels rule on the cases on which their judges ruled anew; say how many rulings were made or changed."""
+    with reading(engine) as connection:
+        waiting = found(connection)
+    changed = 0
+    for panel in waiting:
+        while going():
+            with catalogue.sole(engine) as connection:
+                now = of(connection, panel.judge)
+                count, more = (0, False) if now is None else _derive(connection, ledger, now)
+            changed += count
+            if not more:
+                break
+    return changed
+
+
+def _derive(connection: Connection, ledger: Ledger, panel: Panel) -> tuple[int, bool]:
+    """One batch: how many rulings were made or changed, and whether there may be more."""
+    members = [id_ for id_, name in judges(connection).items() if name in panel.judges]
+    v = tables.verdicts.c
+    place = int(get_state(connection, panel.place) or 0)
+    asked = select(v.id, v.case_id).where(v.judge_id.in_(members), v.marks.is_not(None), v.id > place, _counts(panel))
+    fresh = connection.execute(asked.order_by(v.id).limit(catalogue.BATCH)).all()
+    if not fresh:
+        return 0, False
+    count = 0
+    for some in chunks(dict.fromkeys(row.case_id for row in fresh)):
+        count += _rule(connection, ledger, panel, members, some)
+    set_state(connection, panel.place, fresh[-1].id)
+    set_state(connection, "version", version(connection) + 1)
+    return count, len(fresh) == catalogue.BATCH
+
+
+def _rule(connection: Connection, ledger: Ledger, panel: Panel, members: Sequence[int], cases: Sequence[int]) -> int:
+    v, c = tables.verdicts.c, tables.cases.c
+    given: dict[tuple[int, int], list[Marks]] = defaultdict(list)
+    shown: dict[tuple[int, int], Any] = {}
+    rows = connection.execute(
+        select(v.case_id, v.trial, v.shown, v.marks, v.ballot_id, v.criterion_id, c.key, tables.items.c.name)
+        .join_from(tables.verdicts, tables.cases, c.id == v.case_id)
+        .join(tables.items, tables.items.c.id == v.item_id)
+        .where(v.case_id.in_(cases), v.judge_id.in_(members), v.marks.is_not(None), _counts(panel))
+        .order_by(v.id)
+    )
+    for row in rows:
+        given[row.case_id, row.trial].append(tuple(orjson.loads(row.marks)))
+        shown[row.case_id, row.trial] = row
+    known = _there(connection, panel, cases)
+    made = {place: combined(marks, panel.rule) for place, marks in given.items()}
+    names = {row.id: row.name for row in connection.execute(select(tables.names.c.id, tables.names.c.name))}
+    fresh = [_verdict(panel, shown[place], marks, names) for place, marks in made.items() if place not in known]
+    heard = {case.key: case for case in ledger.cases({one.case for one in fresh})} if fresh else {}
+    Batch(connection).enter(fresh, heard)
+    changed = [(known[place], marks) for place, marks in made.items() if place in known]
+    _change(connection, changed)
+    return len(made)
+
+
+def _counts(panel: Panel) -> ColumnElement[bool]:
+    """Whether a verdict counts: what came after a panel was closed does not."""
+    place = tables.verdicts.c.place
+    return true() if panel.closed_place is None else or_(place.is_(None), place <= panel.closed_place)
+
+
+def _there(connection: Connection, panel: Panel, cases: Sequence[int]) -> dict[tuple[int, int], int]:
+    """The panel's rulings on these cases that are there already."""
+    v = tables.verdicts.c
+    own = next((id_ for id_, name in judges(connection).items() if name == panel.judge), None)
+    if own is None:
+        return {}
+    rows = connection.execute(select(v.case_id, v.trial, v.id).where(v.judge_id == own, v.case_id.in_(cases)))
+    return {(case, trial): id_ for case, trial, id_ in rows}
+
+
+def _verdict(panel: Panel, row: Any, marks: Marks, names: Mapping[int, str]) -> Verdict:
+    contestants = tuple(names[number] for number in orjson.loads(row.shown))
+    spec, criterion = names[row.ballot_id], names[row.criterion_id]
+    return Verdict(row.key, panel.judge, row.name, contestants, spec, criterion, row.trial, marks)
+
+
+def _change(connection: Connection, changed: Sequence[tuple[int, Marks]]) -> None:
+    rows = [{"of": id_, "marks": orjson.dumps(marks).decode(), "value": value_of(marks)} for id_, marks in changed]
+    if rows:
+        connection.execute(text("UPDATE public_verdicts SET marks = :marks, value = :value WHERE id = :of"), rows)

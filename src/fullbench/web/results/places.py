@@ -1,0 +1,73 @@
+"""Addresses of the public pages, so that the same templates make the served site and the static one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+from urllib.parse import quote
+
+from fullbench.nouns.digests import digest
+from fullbench.web.results.filters import Filter
+from fullbench.web.words import Language
+
+
+class Places(Protocol):
+    """Where things are found; templates know nothing else of addresses."""
+
+    def home(self) -> str: ...
+    def board(self, name: str) -> str: ...
+    def chart(self, board: str, stamp: str, place: tuple[int, int], language: Language) -> str: ...
+    def judges(self) -> str: ...
+    def judge(self, name: str) -> str: ...
+    def verdicts(self, wanted: Filter) -> str: ...
+    def case(self, key: str) -> str: ...
+    def picture(self, digest: str, tags: Mapping[str, str] | None = None, size: int | None = None) -> str: ...
+    def bare(self, digest: str, tags: Mapping[str, str] | None = None, size: int | None = None) -> str:
+        """A sensitive picture without its veil, for who asks; empty where the picture has none or it stays on."""
+        ...
+
+
+def judge_name(judge: str) -> str:
+    """A judge's name in addresses.
+
+    >>> judge_name("length") == judge_name("length") != judge_name("human")
+    True
+    """
+    return digest([judge])[:16]
+
+
+class Served:
+    """The addresses of the running app."""
+
+    def home(self) -> str:
+        return "/"
+
+    def board(self, name: str) -> str:
+        return f"/boards/{name}"
+
+    def chart(self, board: str, stamp: str, place: tuple[int, int], language: Language) -> str:
+        table, chart = place
+        return f"/boards/{board}/charts/{table}-{chart}.svg?v={stamp}&in={language}"
+
+    def judges(self) -> str:
+        return "/judges"
+
+    def judge(self, name: str) -> str:
+        return f"/judges/{judge_name(name)}"
+
+    def verdicts(self, wanted: Filter) -> str:
+        asked = wanted.address()
+        return f"/verdicts?{asked}" if asked else "/verdicts"
+
+    def case(self, key: str) -> str:
+        return f"/cases/{quote(key, safe='')}"
+
+    def picture(self, digest: str, tags: Mapping[str, str] | None = None, size: int | None = None) -> str:
+        from fullbench.web.pictures import picture_url
+
+        return picture_url(digest, tags, size=size)
+
+    def bare(self, digest: str, tags: Mapping[str, str] | None = None, size: int | None = None) -> str:
+        from fullbench.web.pictures import bare_url
+
+        return bare_url(digest, tags, size=size)

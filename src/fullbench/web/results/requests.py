@@ -1,0 +1,159 @@
+"""Requests to judge a case again: anybody with an account asks, an organiser looks at the price and runs it.
+
+Whoever runs one says every few seconds that they still do. A request that is queued and of which nobody said so for
+longer is interrupted: its server died. What was asked for last may have been paid for, so an organiser says whether it
+goes on.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import orjson
+from sqlalchemy import ColumnElement, Connection, and_, func, or_, select, update
+from sqlalchemy.exc import IntegrityError
+
+from fullbench.web.accounts.secrets import new_id
+from fullbench.web.accounts.users import User
+from fullbench.web.results import tables
+from fullbench.web.words import key
+
+State = Literal["open", "queued", "interrupted", "done", "refused"]
+STATES: tuple[State, ...] = get_args(State)
+SAID: dict[State, str] = {
+    "open": key("to decide"),
+    "queued": key("queued"),
+    "interrupted": key("interrupted"),
+    "done": key("done"),
+    "refused": key("refused"),
+}
+"""What the states are called on pages."""
+PAGE = 50
+LEASE = 20.0
+"""A queued request of which nobody said for so many seconds that it is being run is interrupted."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A request; `cost` is what a run was said to cost, `spec` and `trial` what the run that was begun needs."""
+
+    id: str
+    case_key: str
+    judge: str
+    asked_by: str
+    reason: str
+    at: float
+    state: State
+    cost: Any
+    answer: str
+    spec: str
+    trial: int | None
+
+
+def ask(connection: Connection, user: User, case_key: str, judge: str, reason: str) -> bool:
+    """Keep a request; False where this person has asked for the same before."""
+    row = {
+        "id": new_id(),
+        "case_key": case_key,
+        "judge": judge,
+        "asked_by": user.name,
+        "reason": reason,
+        "at": time.time(),
+        "state": "open",
+        "cost": "null",
+        "answer": "",
+    }
+    try:
+        with connection.begin_nested():
+            connection.execute(tables.requests.insert().values(**row))
+    except IntegrityError:
+        return False
+    return True
+
+
+def page(connection: Connection, *, state: State | None = None, before: float | None = None) -> list[Asked]:
+    """Requests, the latest first."""
+    r = tables.requests.c
+    query = select(tables.requests).order_by(r.at.desc()).limit(PAGE)
+    query = query.where(_is(state)) if state else query
+    query = query.where(r.at < before) if before is not None else query
+    return [_asked(row) for row in connection.execute(query)]
+
+
+def get(connection: Connection, id_: str) -> Asked | None:
+    """A request by its id."""
+    row = connection.execute(select(tables.requests).where(tables.requests.c.id == id_)).first()
+    return None if row is None else _asked(row)
+
+
+def _is(*states: State) -> ColumnElement[bool]:
+    """Whether a request is in one of these states."""
+    r = tables.requests.c
+    alive = r.beat >= time.time() - LEASE
+    asked: dict[State, ColumnElement[bool]] = {"queued": and_(r.state == "queued", alive)}
+    asked["interrupted"] = and_(r.state == "queued", or_(r.beat.is_(None), ~alive))
+    return or_(*(asked.get(state, r.state == state) for state in states))
+
+
+def _asked(row: Any) -> Asked:
+    cost = orjson.loads(row.cost)
+    dead = row.state == "queued" and (row.beat is None or row.beat < time.time() - LEASE)
+    state: State = "interrupted" if dead else STATES[STATES.index(row.state)]
+    return Asked(row.id, row.case_key, row.judge, row.asked_by, row.reason, row.at, state, cost, row.answer,
+                 row.spec, row.trial)  # fmt: skip
+
+
+def change(connection: Connection, id_: str, *expected: State, **values: str | float | None) -> bool:
+    """Change a request that is still in one of the states expected; False where somebody was quicker."""
+    asked = update(tables.requests).where(tables.requests.c.id == id_, _is(*expected))
+    return connection.execute(asked.values(**values)).rowcount == 1
+
+
+def begin(connection: Connection, asked: Asked, spec: str, trial: int) -> Asked | None:
+    """Take a request that is open or interrupted for a run; None where somebody was quicker.
+
+    The trial that a run was begun for is kept: where its ruling came into the ledger before the server died, nobody
+    is asked again.
+    """
+    kept = trial if asked.trial is None else asked.trial
+    values: dict[str, str | float | None] = {
+        "state": "queued",
+        "answer": "",
+        "spec": spec,
+        "trial": kept,
+        "beat": time.time(),
+    }
+    taken = change(connection, asked.id, "open", "interrupted", **values)
+    return get(connection, asked.id) if taken else None
+
+
+def last_trial(connection: Connection, case_key: str, judge: str) -> int | None:
+    """The last trial of a case for which a run by this judge was begun."""
+    r = tables.requests.c
+    begun = (r.case_key == case_key, r.judge == judge, r.state == "queued")
+    found: int | None = connection.execute(select(func.max(r.trial)).where(*begun)).scalar()
+    return found
+
+
+def titles(connection: Connection, found: Sequence[Asked]) -> dict[str, str]:
+    """What each request's case is on: the item and its question, by the case's key."""
+    c, i = tables.cases.c, tables.items.c
+    keys = {one.case_key for one in found}
+    rows = connection.execute(
+        select(c.key, i.name, i.title).join(tables.items, i.id == c.item_id).where(c.key.in_(keys))
+    )
+    return {key: f"{name} {title}".strip() for key, name, title in rows}
+
+
+def costs(found: Sequence[Asked]) -> dict[str, str]:
+    """What each request's run was said to cost, in words."""
+    made = {}
+    for one in found:
+        if one.cost:
+            dollars = one.cost.get("dollars")
+            tokens = int(one.cost.get("tokens in") or 0) + int(one.cost.get("tokens out") or 0)
+            made[one.id] = f"{tokens:,} tokens" + ("" if dollars is None else f", ${dollars:.4f}")
+    return made

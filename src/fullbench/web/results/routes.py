@@ -1,0 +1,132 @@
+"""The pages of the public side."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, HTTPException, Path, Query, Request
+from fastapi.responses import HTMLResponse, Response
+
+from fullbench.ledger.store import Ledger
+from fullbench.web.guard import Database, Reader, ledger_of
+from fullbench.web.pages import environment, language_of, render
+from fullbench.web.results import blindness, listing
+from fullbench.web.results.filters import Filter
+from fullbench.web.results.places import Served
+from fullbench.web.results.views import Views
+from fullbench.web.words import Language, key
+
+router = APIRouter(include_in_schema=False)
+"""The pages that are read."""
+
+Name = Annotated[str, Path(pattern="^(card-)?[0-9a-f]{16}$")]
+Key = Annotated[str, Path(min_length=1, max_length=64)]
+Cursor = Annotated[int | None, Query(ge=0, le=2**62)]
+
+
+def views_of(request: Request) -> Views:
+    """The views of the app that serves this request."""
+    if not hasattr(request.app.state, "views"):
+        request.app.state.views = Views(environment(), Served())
+    found: Views = request.app.state.views
+    return found
+
+
+def need_ledger(request: Request) -> Ledger:
+    """The ledger that is shown; 404 where the site shows none."""
+    found = ledger_of(request)
+    if found is None:
+        raise HTTPException(404, key("This site shows no ledger."))
+    return found
+
+
+def page(request: Request, template: str, values: dict[str, Any] | None) -> HTMLResponse:
+    """A public page; 404 where there is nothing to show."""
+    if values is None:
+        raise HTTPException(404, key("There is no such page, or not yet."))
+    return render(request, template, layout="base.html", **values)
+
+
+@router.get("/")
+def home(request: Request, _user: Reader, connection: Database) -> HTMLResponse:
+    """All leaderboards."""
+    values = views_of(request).home(connection)
+    return page(request, "public/home.html", {**values, "ledger_there": ledger_of(request) is not None})
+
+
+@router.get("/boards/{name}")
+def board(request: Request, _user: Reader, connection: Database, name: Name) -> HTMLResponse:
+    """One leaderboard."""
+    return page(request, "public/board.html", views_of(request).board(connection, name, language_of(request)))
+
+
+@router.get("/boards/{name}/charts/{table}-{place}.svg")
+def chart(
+    request: Request,
+    _user: Reader,
+    connection: Database,
+    *,
+    name: Name,
+    table: Annotated[int, Path(ge=0, le=999)],
+    place: Annotated[int, Path(ge=0, le=9)],
+    language: Annotated[Language, Query(alias="in")] = "en",
+) -> Response:
+    """A chart, kept for ever under the stamp of what it was made from."""
+    drawn = views_of(request).chart(connection, name, (table, place), language)
+    if drawn is None:
+        raise HTTPException(404, key("There is no such page, or not yet."))
+    lasting = "private, max-age=31536000, immutable" if request.url.query.startswith("v=") else "no-cache"
+    policy = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
+    headers = {"Cache-Control": lasting, "Content-Security-Policy": policy}
+    return Response(drawn, media_type="image/svg+xml", headers=headers)
+
+
+@router.get("/verdicts")
+def verdicts(
+    request: Request, user: Reader, connection: Database, before: Cursor = None, after: Cursor = None
+) -> HTMLResponse:
+    """The verdicts that a filter finds."""
+    wanted = Filter.of(request.query_params)
+    values = views_of(request).verdicts(connection, wanted, before=before, after=after)
+    found = values["page"]
+    keys = blindness.hidden(connection, user, [line.case for line in found.lines])
+    turned = {
+        "older": f"/verdicts?{wanted.address(before=found.older)}" if found.older is not None else None,
+        "newer": f"/verdicts?{wanted.address(after=found.newer)}" if found.newer is not None else None,
+    }
+    return page(request, "public/verdicts.html", {**values, **turned, "page": listing.hiding(found, keys, wanted)})
+
+
+@router.get("/cases/{case_key}")
+def case(request: Request, user: Reader, connection: Database, case_key: Key) -> HTMLResponse:
+    """One case with everybody's rulings."""
+    from fullbench.web.results.votes import form_of, pseudonym
+
+    values = views_of(request).case(connection, need_ledger(request), case_key)
+    if values is None:
+        raise HTTPException(404, key("There is no such case."))
+    told = values["hearing"]
+    keys = [one for one, _ in told.orders]
+    return page(
+        request,
+        "public/live_case.html",
+        {
+            **values,
+            "blind": bool(blindness.hidden(connection, user, keys)),
+            "ballot_form": form_of(told),
+            "voted": user is not None
+            and any(one.verdict.case == case_key for one in told.people.get(pseudonym(user), ())),
+        },
+    )
+
+
+@router.get("/judges")
+def judges(request: Request, _user: Reader, connection: Database) -> HTMLResponse:
+    """All judges."""
+    return page(request, "public/judges.html", views_of(request).judges(connection, language_of(request)))
+
+
+@router.get("/judges/{name}")
+def judge(request: Request, _user: Reader, connection: Database, name: Name) -> HTMLResponse:
+    """A judge's card."""
+    return page(request, "public/judge.html", views_of(request).judge(connection, name, language_of(request)))

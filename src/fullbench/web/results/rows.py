@@ -1,0 +1,95 @@
+"""Small ways to read and write the catalogue's rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Any, TypeVar
+
+from sqlalchemy import Connection, Table, func, insert, select
+from sqlalchemy.dialects import postgresql, sqlite
+
+from fullbench.web.results import tables
+
+CHUNK = 500
+Row = dict[str, Any]
+Value = TypeVar("Value")
+
+
+def version(connection: Connection) -> int:
+    """Grows whenever the catalogue changes; what is computed from it is cached under this number."""
+    return int(get_state(connection, "version") or 0)
+
+
+def get_state(connection: Connection, name: str) -> str | None:
+    return connection.execute(select(tables.state.c.value).where(tables.state.c.name == name)).scalar()
+
+
+def set_state(connection: Connection, name: str, value: object) -> None:
+    put(connection, tables.state, [{"name": name, "value": str(value)}], ["name"], ["value"])
+
+
+def put(connection: Connection, table: Table, rows: Sequence[Row], key: list[str], change: list[str]) -> None:
+    """Insert rows; where the key is there, change the columns named."""
+    if not rows:
+        return
+    made: Any = (sqlite if connection.dialect.name == "sqlite" else postgresql).insert(table)
+    connection.execute(
+        made.on_conflict_do_update(index_elements=key, set_={name: made.excluded[name] for name in change}), rows
+    )
+
+
+def chunks(values: Iterable[Value], size: int = CHUNK) -> Iterator[tuple[Value, ...]]:
+    """Values in groups of at most `size`: as many as one statement takes."""
+    left = iter(values)
+    while chunk := tuple(islice(left, size)):
+        yield chunk
+
+
+def next_id(connection: Connection, table: Table) -> int:
+    return int(connection.execute(select(func.coalesce(func.max(table.c.id), 0))).scalar_one()) + 1
+
+
+def lookup(connection: Connection, table: Table, column: str, values: Iterable[str]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for chunk in chunks(dict.fromkeys(values)):
+        place = table.c[column]
+        found.update((row[0], row[1]) for row in connection.execute(select(place, table.c.id).where(place.in_(chunk))))
+    return found
+
+
+def known(connection: Connection, table: Table, column: str, values: Iterable[str]) -> tuple[dict[str, int], set[str]]:
+    """The id of each value, new ones numbered on; and which are new."""
+    wanted = dict.fromkeys(values)
+    found = lookup(connection, table, column, wanted)
+    fresh = [value for value in wanted if value not in found]
+    found.update(zip(fresh, range(start := next_id(connection, table), start + len(fresh)), strict=True))
+    return found, set(fresh)
+
+
+def insert_all(connection: Connection, table: Table, rows: Sequence[Row]) -> None:
+    """Insert many rows with the same columns; the statement is compiled once and handed to the driver."""
+    if not rows:
+        return
+    made: Any = insert(table).compile(dialect=connection.dialect, column_keys=list(rows[0]))
+    values: Any = [tuple(row[name] for name in made.positiontup) for row in rows] if made.positional else rows
+    connection.exec_driver_sql(str(made), values)
+
+
+def name_ids(connection: Connection, wanted: Iterable[tuple[str, str]]) -> dict[tuple[str, str], int]:
+    """The number of each (kind, name); new ones are numbered on."""
+    wanted = sorted(wanted)
+    ids = {(kind, name): id_ for id_, kind, name in connection.execute(select(tables.names))}
+    fresh = [place for place in wanted if place not in ids]
+    rows = [
+        {"id": id_, "kind": kind, "name": name}
+        for id_, (kind, name) in enumerate(fresh, start=next_id(connection, tables.names))
+    ]
+    insert_all(connection, tables.names, rows)
+    return ids | {(row["kind"], row["name"]): row["id"] for row in rows}
+
+
+def judges(connection: Connection) -> dict[int, str]:
+    """All judges by number."""
+    found = connection.execute(select(tables.names.c.id, tables.names.c.name).where(tables.names.c.kind == "judge"))
+    return {row.id: row.name for row in found}

@@ -1,0 +1,173 @@
+"""What the verdicts of one meeting say to each other: judges against judges, against people, and in other orders."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from statistics import fmean
+from typing import NamedTuple
+
+from fullbench.errors import InputError
+from fullbench.figures.judging import PEOPLE, winner
+from fullbench.nouns.ballot import Likert, Real, Score, ballot
+from fullbench.stats.rankings import rank_correlation
+
+PANEL = "panel:"
+"""How the names of panels begin; they rule with others' voices, and disagree with nobody."""
+Marks = Mapping[int, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Ruling:
+    """One verdict of a meeting: who ruled, which contestants were shown in which order, and the marks, if any."""
+
+    id: int
+    judge: int
+    person: bool
+    panel: bool
+    trial: int
+    order: tuple[int, ...]
+    marks: tuple[float, ...] | None
+
+    def turned(self) -> dict[int, float]:
+        return dict(zip(self.order, self.marks or (), strict=False))
+
+
+class Flags(NamedTuple):
+    """What a verdict of a meeting is marked with; see `tables.verdicts`."""
+
+    split: bool
+    swapped: bool
+    met: bool
+    opposed: bool
+    both: bool
+    again: bool
+    decided: bool
+    clear: bool
+
+
+def is_person(judge: str) -> bool:
+    """Whether a judge is a person: `human`, or `human:NAME`.
+
+    >>> is_person("human:ann"), is_person("humanoid")
+    (True, False)
+    """
+    return judge == PEOPLE or judge.startswith(f"{PEOPLE}:")
+
+
+def is_panel(judge: str) -> bool:
+    """Whether a judge is a panel of others (see `panels`)."""
+    return judge.startswith(PANEL)
+
+
+def half_scale(spec: str) -> float:
+    """How far two scores must be apart to be opposed: half the length of the scale.
+
+    >>> half_scale("score:1-5"), half_scale("likert:bad|fair|good")
+    (2.0, 1.0)
+    """
+    try:
+        form = ballot(spec)
+    except InputError:
+        return 2.0
+    if isinstance(form, Score | Real):
+        return (form.high - form.low) / 2
+    return (len(form.words) - 1) / 2 if isinstance(form, Likert) else 2.0
+
+
+def opposed(one: Marks, two: Marks, spec: str) -> bool:
+    """Whether two rulings on the same responses say the opposite.
+
+    Scores: half the scale or more apart. Choices: two different winners; a tie opposes nobody. Rankings: more pairs
+    turned round than kept.
+
+    >>> opposed({1: 1.0, 2: 0.0}, {1: 0.0, 2: 1.0}, "choice"), opposed({1: 5.0}, {1: 4.0}, "score:1-5")
+    (True, False)
+    """
+    names = sorted(one)
+    if len(names) == 1:
+        return abs(one[names[0]] - two[names[0]]) >= half_scale(spec)
+    ours, theirs = [one[name] for name in names], [two[name] for name in names]
+    if spec == "ranking":
+        return rank_correlation(_order(ours), _order(theirs)) < 0
+    first, second = winner(ours), winner(theirs)
+    return first is not None and second is not None and first != second
+
+
+def _order(marks: Sequence[float]) -> list[int]:
+    return sorted(range(len(marks)), key=lambda place: -marks[place])
+
+
+def weigh(rulings: Sequence[Ruling], spec: str) -> dict[int, Flags]:
+    """The flags of every verdict of one meeting."""
+    told = [ruling for ruling in rulings if ruling.marks is not None]
+    judges = [ruling for ruling in told if not ruling.person and not ruling.panel]
+    kinds = {(one.judge, tuple(sorted(one.turned().items()))): one for one in judges}
+    split = any(
+        one.judge != two.judge and opposed(one.turned(), two.turned(), spec)
+        for one, two in combinations(kinds.values(), 2)
+    )
+    people = _combined([ruling.turned() for ruling in told if ruling.person])
+    clear = people is not None and len(people) > 1 and winner(list(people.values())) is not None
+    orders = _by_order(told)
+    turned_round, both = _turned_round(orders), _both(orders)
+    heard = Counter((ruling.judge, ruling.order) for ruling in rulings)
+    found = {}
+    for ruling in rulings:
+        met = people is not None and ruling.marks is not None and not ruling.person
+        found[ruling.id] = Flags(
+            split=split,
+            swapped=ruling.id in turned_round,
+            met=met,
+            opposed=met and people is not None and opposed(ruling.turned(), people, spec),
+            both=ruling.id in both,
+            again=heard[ruling.judge, ruling.order] > 1,
+            decided=len(ruling.order) > 1 and ruling.marks is not None and winner(ruling.marks) is not None,
+            clear=met and clear,
+        )
+    return found
+
+
+def _combined(votes: Sequence[dict[int, float]]) -> Marks | None:
+    """What people say together: the mean of scores, else what most of them rule; None where votes tie."""
+    if not votes:
+        return None
+    if len(votes[0]) == 1:
+        return {name: fmean(vote[name] for vote in votes) for name in votes[0]}
+    ranked = Counter(tuple(sorted(vote.items())) for vote in votes).most_common(2)
+    return None if len(ranked) > 1 and ranked[0][1] == ranked[1][1] else dict(ranked[0][0])
+
+
+Orders = Sequence[Mapping[tuple[int, ...], Ruling]]
+
+
+def _by_order(told: Sequence[Ruling]) -> Orders:
+    """For each judge and trial, its rulings on several responses by the order in which they were shown."""
+    heard: dict[tuple[int, int], dict[tuple[int, ...], Ruling]] = defaultdict(dict)
+    for ruling in told:
+        if len(ruling.order) > 1:
+            heard[ruling.judge, ruling.trial][ruling.order] = ruling
+    return list(heard.values())
+
+
+def _both(heard: Orders) -> set[int]:
+    """The verdicts on a pair that the same judge heard in both orders."""
+    pairs = [orders for orders in heard if len(orders) == 2 and all(len(order) == 2 for order in orders)]
+    return {ruling.id for orders in pairs for ruling in orders.values()}
+
+
+def _turned_round(heard: Orders) -> set[int]:
+    """The verdicts whose judge names another winner (or a tie) for the same responses in another order."""
+    return {
+        ruling.id
+        for orders in heard
+        if len({_named(ruling) for ruling in orders.values()}) > 1
+        for ruling in orders.values()
+    }
+
+
+def _named(ruling: Ruling) -> int | None:
+    place = winner(ruling.marks or ())
+    return None if place is None else ruling.order[place]

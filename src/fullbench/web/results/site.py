@@ -1,0 +1,265 @@
+"""The public side as a folder of files: it opens from disk, and any web server can host it.
+
+Leaderboards, cards and cases are pages of the same templates as the served ones, with relative links. The list of
+verdicts is filtered in the browser, over data that come as scripts: a page opened from disk may fetch nothing else.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import orjson
+from sqlalchemy import Connection, func, select
+
+from fullbench.errors import InputError
+from fullbench.ledger.store import Ledger
+from fullbench.nouns.item import SENSITIVE
+from fullbench.nouns.picture import Picture
+from fullbench.reports.page import shrunk
+from fullbench.web.database import engine_for, reading, upgrade
+from fullbench.web.pages import environment, static_file
+from fullbench.web.results import boards, cards, listing, tables, updater
+from fullbench.web.results.boards import Linked
+from fullbench.web.results.filters import Filter
+from fullbench.web.results.places import judge_name
+from fullbench.web.results.rows import judges
+from fullbench.web.results.rulings import is_person
+from fullbench.web.results.site_data import write_data
+from fullbench.web.results.views import Views
+from fullbench.web.words import Language, translate
+
+MARKER = "fullbench-site.json"
+STATIC = ("app.css", "public.css", "sorting.js", "public.js", "site.js", "icon.svg")
+WHOLE = {"image/png": "png", "image/jpeg": "jpg", "image/webp": "webp", "image/gif": "gif"}
+LARGE = 1920
+
+
+@dataclass(frozen=True)
+class Wish:
+    """How much of a ledger a copy holds, and what it is called."""
+
+    title: str = "fullbench"
+    cases: int = 2_000
+    verdicts: int = 200_000
+    language: Language = "en"
+    charts: bool = True
+    """Whether charts are drawn, as far as they can be here."""
+
+
+@dataclass(frozen=True)
+class Written:
+    """What a copy came to."""
+
+    folder: Path
+    files: int
+    bytes: int
+    cases: int
+    all_cases: int
+    verdicts: int
+    total: int
+
+
+@dataclass
+class Wanted:
+    """Pictures that pages of the copy show: file name, which picture, how large, veiled or not."""
+
+    found: dict[str, tuple[str, int | None, bool]] = field(default_factory=dict)
+
+
+class Files:
+    """Addresses within the folder, as seen from a page `prefix` away from its top."""
+
+    def __init__(self, prefix: str, ledger: Ledger, cases: frozenset[str], wanted: Wanted) -> None:
+        self.prefix, self._ledger, self._cases, self._wanted = prefix, ledger, cases, wanted
+
+    def home(self) -> str:
+        return f"{self.prefix}index.html"
+
+    def about(self) -> str:
+        return f"{self.prefix}about.html"
+
+    def board(self, name: str) -> str:
+        return f"{self.prefix}boards/{name}.html"
+
+    def chart(self, board: str, stamp: str, place: tuple[int, int], language: Language) -> str:
+        table, chart = place
+        return f"{self.prefix}charts/{board}-{table}-{chart}.svg"
+
+    def judges(self) -> str:
+        return f"{self.prefix}judges.html"
+
+    def judge(self, name: str) -> str:
+        return f"{self.prefix}judges/{judge_name(name)}.html"
+
+    def verdicts(self, wanted: Filter) -> str:
+        asked = wanted.address()
+        return f"{self.prefix}verdicts.html" + (f"?{asked}" if asked else "")
+
+    def case(self, key: str) -> str:
+        return f"{self.prefix}cases/{quote(key, safe='')}.html" if key in self._cases else self.about()
+
+    def picture(self, digest: str, tags: Mapping[str, str] | None = None, size: int | None = None) -> str:
+        veiled = bool(tags and tags.get(SENSITIVE))
+        kept = None if veiled or size else WHOLE.get(self._ledger.picture(digest).media)
+        name = f"{digest}.{kept}" if kept else f"{digest}-{size or LARGE}{'-veiled' if veiled else ''}.webp"
+        self._wanted.found[name] = (digest, None if kept else size or LARGE, veiled)
+        return f"{self.prefix}pictures/{name}"
+
+    def bare(self, _digest: str, _tags: Mapping[str, str] | None = None, _size: int | None = None) -> str:
+        """A copy holds sensitive pictures veiled only."""
+        return ""
+
+
+def export(ledger: Ledger, out: Path, wish: Wish | None = None) -> Written:
+    """Write the public side of a ledger to a folder; the folder is there wholly or not at all."""
+    wish = wish or Wish()
+    _check(out)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".fullbench-site-", dir=out.parent) as name:
+        folder = Path(name) / "site"
+        folder.mkdir()
+        engine = engine_for(f"sqlite:///{Path(name) / 'catalogue.sqlite'}")
+        try:
+            upgrade(engine)
+            updater.update(engine, ledger)
+            with reading(engine) as connection:
+                written = _Site(connection, ledger, folder, wish).write(out)
+        finally:
+            engine.dispose()
+        if out.exists():
+            shutil.rmtree(out)
+        folder.rename(out)
+        out.chmod(0o755)
+    return written
+
+
+def _check(out: Path) -> None:
+    if out.exists() and not out.is_dir():
+        raise InputError("this is a file; name a folder to write to", path=out)
+    if out.exists() and any(out.iterdir()) and not (out / MARKER).exists():
+        raise InputError("the folder is not empty and holds no earlier copy of a site; name another one", path=out)
+
+
+class _Site:
+    """One copy being written."""
+
+    def __init__(self, connection: Connection, ledger: Ledger, folder: Path, wish: Wish) -> None:
+        self.connection, self.ledger, self.folder, self.wish = connection, ledger, folder, wish
+        self.cases = _chosen(connection, wish.cases)
+        self.pictures = Wanted()
+        shown = frozenset(self.cases)
+        drawing = None if wish.charts else False
+        self.top = Views(environment(), Files("", ledger, shown, self.pictures), drawing=drawing)
+        self.below = Views(environment(), Files("../", ledger, shown, self.pictures), drawing=drawing)
+        self.total = listing.count(connection, Filter()).n
+        self.copied = min(self.total, wish.verdicts)
+        self.all_cases = int(connection.execute(select(func.count()).select_from(tables.cases)).scalar_one())
+
+    def write(self, out: Path) -> Written:
+        self._static()
+        self._boards()
+        self._judges()
+        for key in self.cases:
+            values = self.below.case(self.connection, self.ledger, key)
+            if values is not None:
+                self._page(f"cases/{key}.html", "public/case.html", values)
+        self._verdicts()
+        self._about()
+        for name, (digest, size, veiled) in self.pictures.found.items():
+            self._picture(name, self.ledger.picture(digest), size, veiled)
+        files = [path for path in self.folder.rglob("*") if path.is_file()]
+        size = sum(path.stat().st_size for path in files)
+        return Written(out, len(files), size, len(self.cases), self.all_cases, self.copied, self.total)
+
+    def _file(self, name: str, data: bytes | str) -> None:
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data if isinstance(data, bytes) else data.encode("utf-8", "replace"))
+
+    def _page(self, name: str, template: str, values: Mapping[str, Any]) -> None:
+        prefix = "../" * name.count("/")
+        made = environment().get_template(template).render(
+            **values,
+            layout="public/site.html",
+            user=None,
+            t=partial(translate, self.wish.language),
+            language=self.wish.language,
+            site=self.wish.title,
+            static=lambda file: f"{prefix}static/{file}",
+        )  # fmt: skip
+        self._file(name, made)
+
+    def _static(self) -> None:
+        for name in STATIC:
+            self._file(f"static/{name}", static_file(name).read_bytes())
+
+    def _charts(self, name: str, all_tables: Sequence[Linked]) -> None:
+        for table, linked in enumerate(all_tables if self.below.drawing else ()):
+            for place in range(len(linked.charts)):
+                drawn = self.below.chart(self.connection, name, (table, place), self.wish.language)
+                if drawn is not None:
+                    self._file(f"charts/{name}-{table}-{place}.svg", drawn)
+
+    def _boards(self) -> None:
+        self._page("index.html", "public/home.html", {**self.top.home(self.connection), "ledger_there": True})
+        for heading in boards.headings(self.connection):
+            values = self.below.board(self.connection, heading.name, self.wish.language)
+            if values is not None:
+                self._page(f"boards/{heading.name}.html", "public/board.html", values)
+                self._charts(heading.name, values["board"].tables)
+
+    def _judges(self) -> None:
+        self._page("judges.html", "public/judges.html", self.top.judges(self.connection, self.wish.language))
+        for judge in judges(self.connection).values():
+            values = self.below.judge(self.connection, judge_name(judge), self.wish.language)
+            if values is None:
+                continue
+            self._page(f"judges/{judge_name(judge)}.html", "public/judge.html", values)
+            if not is_person(judge):
+                self._charts(cards.card_name(judge), [one.linked for _, some in values["sections"] for one in some])
+
+    def _verdicts(self) -> None:
+        chunks = write_data(self.connection, self.ledger, self._file, self.copied, frozenset(self.cases))
+        values = self.top.verdicts(self.connection, Filter())
+        more = {"chunks": chunks, "copied": self.copied, "total": self.total}
+        self._page("verdicts.html", "public/site_verdicts.html", {**values, **more})
+
+    def _about(self) -> None:
+        source = {"fullbench": version("fullbench"), "ledger": self.ledger.digest(), "made": time.strftime("%Y-%m-%d")}
+        told = {
+            "copied": self.copied,
+            "total": self.total,
+            "cases": len(self.cases),
+            "all_cases": self.all_cases,
+            "source": list(source.items()),
+        }
+        self._page("about.html", "public/site_about.html", {**self.top.common("about"), **told})
+        self._file(MARKER, orjson.dumps(source, option=orjson.OPT_INDENT_2))
+
+    def _picture(self, name: str, picture: Picture, size: int | None, veiled: bool) -> None:
+        data = picture.data() if size is None else shrunk(picture, size=size, veiled=veiled)
+        if data is not None:
+            self._file(f"pictures/{name}", data)
+
+
+def _chosen(connection: Connection, most: int) -> list[str]:
+    """The cases that get a page: those on which judges or people differ first, then the newest."""
+    v, c = tables.verdicts.c, tables.cases.c
+    worth = func.max(v.opposed * 4 + v.split * 2 + v.swapped)
+    asked = (
+        select(c.key)
+        .join(tables.verdicts, v.case_id == c.id)
+        .group_by(c.id, c.key)
+        .order_by(worth.desc(), c.id.desc())
+        .limit(most)
+    )
+    return list(connection.execute(asked).scalars())

@@ -1,0 +1,111 @@
+"""The data of a static copy's list of verdicts, as scripts that call `fullbench.chunk(NAME, VALUE)`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import orjson
+from sqlalchemy import Connection, select
+
+from fullbench.ledger.store import Ledger
+from fullbench.web.results import tables
+from fullbench.web.results.rows import chunks
+from fullbench.web.results.rulings import Flags
+
+CHUNK = 5_000
+TEXT = 400
+"""So many characters of each question and answer can be searched for."""
+Write = Callable[[str, str], None]
+
+
+def script(value: Any) -> str:
+    """A JSON value as part of a script: nothing in it can end the script element or begin another.
+
+    >>> script("</script>")
+    '"\\\\u003c/script>"'
+    """
+    text = orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS).decode("utf-8", "replace")
+    return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+
+
+def write_data(connection: Connection, ledger: Ledger, write: Write, most: int, pages: frozenset[str]) -> int:
+    """Write the newest `most` verdicts, the names they speak of, and what can be searched; say how many chunks."""
+    n, v, c = tables.names.c, tables.verdicts.c, tables.cases.c
+    names: dict[int, int] = {}
+    listed: list[str] = []
+    kinds: list[str] = []
+    for id_, kind, name in connection.execute(select(n.id, n.kind, n.name).order_by(n.id)):
+        names[id_] = len(listed)
+        listed.append(name)
+        kinds.append(kind)
+    items = _items(connection)
+    cases: list[str] = []
+    keys: list[str] = []
+    found = connection.execute(
+        select(*v, c.key.label("case_key"))
+        .join_from(tables.verdicts, tables.cases, c.id == v.case_id)
+        .order_by(v.id.desc())
+        .limit(most)
+    )
+    places = {id_: place for place, id_ in enumerate(items)}
+    count = 0
+    for chunk in chunks(found, CHUNK):
+        rows = []
+        for row in chunk:
+            keys.append(row.case_key)
+            cases.append(row.case_key if row.case_key in pages else "")
+            rows.append(_row(row, len(cases) - 1, names, places[row.item_id]))
+        write(f"data/verdicts-{count}.js", f'fullbench.chunk("verdicts-{count}", {script(rows)});\n')
+        count += 1
+    texts = _texts(ledger, write, keys, {name: names[id_] for id_, name in _contestants(connection)}, items)
+    known = [[name, title, tags] for name, title, tags in items.values()]
+    head = {"names": listed, "kinds": kinds, "items": known, "cases": cases, "texts": texts}
+    write("data/names.js", f"window.fullbench = {script(head)};\n")
+    return count
+
+
+def _contestants(connection: Connection) -> list[tuple[int, str]]:
+    n = tables.names.c
+    return [(row.id, row.name) for row in connection.execute(select(n.id, n.name).where(n.kind == "contestant"))]
+
+
+def _items(connection: Connection) -> dict[int, tuple[str, str, dict[str, str]]]:
+    i, t = tables.items.c, tables.tags.c
+    found: dict[int, tuple[str, str, dict[str, str]]] = {
+        row.id: (row.name, row.title, {}) for row in connection.execute(select(i.id, i.name, i.title).order_by(i.id))
+    }
+    for row in connection.execute(select(t.item_id, t.name, t.value)):
+        found[row.item_id][2][row.name] = row.value
+    return found
+
+
+def _row(row: Any, case: int, names: dict[int, int], item: int) -> list[Any]:
+    """As `site.js` reads it; items are known by their place."""
+    flags = sum(getattr(row, name) << place for place, name in enumerate(Flags._fields))
+    shown = [names[number] for number in orjson.loads(row.shown)]
+    marks = None if row.marks is None else orjson.loads(row.marks)
+    return [
+        row.id, case, names[row.judge_id], row.trial, item, names[row.ballot_id], names[row.criterion_id],
+        row.fault, row.shape, shown, marks, flags,
+    ]  # fmt: skip
+
+
+def _texts(
+    ledger: Ledger, write: Write, keys: list[str], names: dict[str, int], items: dict[int, tuple[str, str, Any]]
+) -> list[str]:
+    """What was asked and answered, by item; the names of the files."""
+    places = {name: place for place, (name, _, _) in enumerate(items.values())}
+    made: dict[int, tuple[str, dict[int, str]]] = {}
+    for some in chunks(dict.fromkeys(keys)):
+        for case in ledger.cases(some):
+            place = places[case.item.id]
+            asked = "\n".join([*(turn.text[:TEXT] for turn in case.item.turns), (case.item.reference or "")[:TEXT]])
+            _, answers = made.setdefault(place, (asked, {}))
+            answers.update({names[one.contestant]: one.text[:TEXT] for one in case.responses})
+    files: list[str] = []
+    for chunk in chunks(made.items(), 1_000):
+        name = f"texts-{len(files)}"
+        write(f"data/{name}.js", f'fullbench.chunk("{name}", {script(dict(chunk))});\n')
+        files.append(name)
+    return files

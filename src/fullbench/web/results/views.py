@@ -1,0 +1,265 @@
+"""What the public pages show, whether they are served or written to files."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from importlib.util import find_spec
+from typing import Any
+
+from jinja2 import Environment
+from sqlalchemy import Connection, func, select
+
+from fullbench.ledger.store import Ledger
+from fullbench.reports import charts
+from fullbench.reports.cells import decimals, show
+from fullbench.web.results import boards, cards, hearing, listing, panels, tables
+from fullbench.web.results.boards import Board, Heading, Linked
+from fullbench.web.results.filters import FAULT_WORDS, SHOWN_WORDS, Filter
+from fullbench.web.results.localised import localised
+from fullbench.web.results.places import Places, judge_name
+from fullbench.web.results.recent import Recent
+from fullbench.web.results.rows import judges, version
+from fullbench.web.results.rulings import is_panel, is_person
+from fullbench.web.results.showing import sheet, sheets
+from fullbench.web.words import Language, key, translate
+
+TOP = 5
+MARGIN = 18
+TITLES = (
+    key("Leaderboard"), key("Who beats whom"), key("Faults"), key("Agreement"), key("Standing"), key("Steadiness"),
+    key("Biases"), key("Reviews"), key("Faults and cost"), key("Orders"), key("system"), key("user"),
+    key("assistant"), key("none"), key("any"), key("one"), key("several"), key("choice"), key("ranking"),
+)  # fmt: skip
+"""Words that come from elsewhere and are translated where templates show them."""
+
+
+@dataclass(frozen=True)
+class Totals:
+    """How much there is."""
+
+    verdicts: int
+    judges: int
+    contestants: int
+
+
+@dataclass(frozen=True)
+class Group:
+    """A board on the first page, with the best of it."""
+
+    name: str
+    judge: str
+    criterion: str
+    verdicts: int
+    link: Filter
+    top: Sequence[tuple[str, str, str]]
+
+
+class Views:
+    """Makes the values of every page; remembers what is expensive, under what it depends on."""
+
+    def __init__(self, environment: Environment, places: Places, *, drawing: bool | None = None) -> None:
+        """`drawing` says whether charts are shown; where left out, they are if they can be drawn here."""
+        self.environment, self.places = environment, places
+        self.drawing = find_spec("vl_convert") is not None if drawing is None else drawing
+        self._boards: Recent[Board | None] = Recent(64)
+        self._tops: Recent[Sequence[tuple[str, str, str]]] = Recent(512)
+        self._bodies: Recent[str] = Recent(64)
+        self._counts: Recent[listing.Count] = Recent(4096)
+        self._choices: Recent[dict[str, list[str]]] = Recent(2)
+        self._charts: Recent[str | None] = Recent(512)
+        self._cards: Recent[Any] = Recent(64)
+
+    def common(self, tab: str) -> dict[str, Any]:
+        """What all pages are given."""
+        return {"places": self.places, "tab": tab, "nothing": Filter()}
+
+    def home(self, connection: Connection) -> dict[str, Any]:
+        """The first page."""
+        headings = boards.headings(connection)
+        stamps = boards.stamps(connection)
+        return {
+            **self.common("boards"),
+            "totals": totals(connection),
+            "groups": [self._group(connection, one, stamps.get(one.name)) for one in headings],
+        }
+
+    def _group(self, connection: Connection, one: Heading, stamp: str | None) -> Group:
+        board = self._board(connection, one.name, stamp)
+        link = Filter(judge=one.judge, criterion=one.criterion)
+        top = self._tops.get((one.name, stamp), partial(_best, board)) if board else ()
+        return Group(one.name, one.judge, one.criterion, one.verdicts, link, top)
+
+    def _board(self, connection: Connection, name: str, stamp: str | None) -> Board | None:
+        return None if stamp is None else self._boards.get((name, stamp), partial(boards.find, connection, name))
+
+    def board(self, connection: Connection, name: str, language: Language) -> dict[str, Any] | None:
+        """A leaderboard with all its tables."""
+        stamp = boards.stamps(connection).get(name)
+        board = self._board(connection, name, stamp)
+        if board is None:
+            return None
+        body = self._bodies.get((name, stamp, language), lambda: self._body(board, language))
+        others = [one for one in boards.headings(connection) if one.name != name and not is_person(one.judge)]
+        link = Filter(judge=board.judge, criterion=board.criterion)
+        closed = _closed(connection, board.judge)
+        return {**self.common("boards"), "board": board, "body": body, "others": others[:40], "link": link,
+                "closed": closed}  # fmt: skip
+
+    def _body(self, board: Board, language: Language) -> str:
+        template = self.environment.get_template("public/sheets.html")
+        return template.render(
+            all=sheets(board.tables, (board.name, board.stamp), self.places, language, drawing=self.drawing),
+            t=partial(translate, language),
+        )
+
+    def chart(self, connection: Connection, name: str, place: tuple[int, int], language: Language) -> str | None:
+        """A chart as SVG, by the number of its table and its own; None where there is no such chart."""
+        stamp = boards.stamps(connection).get(name)
+        number, chart = place
+
+        def draw() -> str | None:
+            found = self._tables(connection, name, stamp)
+            if number >= len(found) or chart >= len(found[number].charts):
+                return None
+            return _svg(localised(found[number], language), chart)
+
+        return self._charts.get((name, stamp, place, language), draw)
+
+    def _tables(self, connection: Connection, name: str, stamp: str | None) -> Sequence[Linked]:
+        """All tables of a board or card."""
+        if not name.startswith("card-"):
+            board = self._board(connection, name, stamp)
+            return () if board is None else board.tables
+        found = next((one for one in judges(connection).values() if cards.card_name(one) == name), None)
+        card = None if found is None else cards.find(connection, found)
+        return () if card is None else [one for _, some in card[0].sections for one in some]
+
+    def count(self, connection: Connection, wanted: Filter) -> listing.Count:
+        """How many verdicts a filter finds; remembered until the catalogue changes."""
+        if wanted.counted:
+            return listing.count(connection, wanted)
+        return self._counts.get((version(connection), wanted), partial(listing.count, connection, wanted))
+
+    def verdicts(
+        self, connection: Connection, wanted: Filter, *, before: int | None = None, after: int | None = None
+    ) -> dict[str, Any]:
+        """The list of verdicts."""
+        choices = self._choices.get(version(connection), partial(listing.choices, connection))
+        return {
+            **self.common("verdicts"),
+            "wanted": wanted,
+            "choices": choices,
+            "fault_words": FAULT_WORDS,
+            "shown_words": SHOWN_WORDS,
+            "count": self.count(connection, wanted),
+            "page": listing.page(connection, wanted, before=before, after=after),
+        }
+
+    def case(self, connection: Connection, ledger: Ledger, case_key: str) -> dict[str, Any] | None:
+        """One case."""
+        found = hearing.hearing(connection, ledger, case_key)
+        if found is None:
+            return None
+        return {
+            **self.common("verdicts"),
+            "hearing": found,
+            "blind": False,
+            "item_filter": Filter(item=found.item),
+            "tag_filter": lambda name, value: Filter(tag=name, value=value),
+        }
+
+    def judges(self, connection: Connection, language: Language) -> dict[str, Any]:
+        """All judges, and what they did not rule on."""
+        linked = cards.faults(connection)
+        names = [str(row[0]) for row in linked.table.rows]
+        made = [sheet(linked, self.places, "faults", language)]
+        return {
+            **self.common("judges"),
+            "all_judges": [n for n in names if not is_person(n) and not is_panel(n)],
+            "sheets": made,
+        }
+
+    def judge(self, connection: Connection, name: str, language: Language) -> dict[str, Any] | None:
+        """A judge's card; `name` is its name in addresses."""
+        judge = next((one for one in judges(connection).values() if judge_name(one) == name), None)
+        if judge is None:
+            return None
+        stamp = boards.stamps(connection).get(cards.card_name(judge))
+        found = self._cards.get((judge, stamp), partial(cards.find, connection, judge)) if stamp else None
+        values = {
+            **self.common("judges"),
+            "judge": judge,
+            "mine": [one for one in boards.headings(connection) if one.judge == judge],
+            "link": Filter(judge=judge),
+            "against": Filter(judge=judge, opposed=True),
+            "lead": "",
+            "sampled": 0,
+            "total": 0,
+            "sections": (),
+            "closed": _closed(connection, judge),
+            "pending": found is None and not is_person(judge) and not is_panel(judge),
+        }
+        if found is None:
+            return values
+        card, stamp = found
+        return {**values, "lead": _lead(card.lead, language), "sampled": card.sampled, "total": card.total,
+                "sections": self._sections(card, stamp, language)}  # fmt: skip
+
+    def _sections(self, card: cards.Card, stamp: str, language: Language) -> list[tuple[str, list[Any]]]:
+        source = (cards.card_name(card.judge), stamp)
+        start = 0
+        made = []
+        for title, some in card.sections:
+            made.append((title, sheets(some, source, self.places, language, start=start, drawing=self.drawing)))
+            start += len(some)
+        return made
+
+
+def _lead(lead: str, language: Language) -> str:
+    """A card's sentences, one after another, in a language."""
+    sentences = [translate(language, one) for one in re.split(r"(?<=\.) ", lead)]
+    return (" " if language == "en" else "").join(sentences)
+
+
+def _svg(linked: Linked, place: int) -> str | None:
+    """A chart of a table, with a margin: labels may be wider in the reader's font than where it was laid out."""
+    drawn = charts.chart(linked.table, linked.charts[place])
+    if drawn is None:
+        return None
+
+    def wider(found: re.Match[str]) -> str:
+        width, height = float(found[1]) + 2 * MARGIN, float(found[2])
+        return f'width="{width:g}" height="{height:g}" viewBox="{-MARGIN} 0 {width:g} {height:g}"'
+
+    return re.sub(r'width="([\d.]+)" height="([\d.]+)" viewBox="[^"]+"', wider, charts.svg(drawn), count=1)
+
+
+def _closed(connection: Connection, judge: str) -> float | None:
+    """When a judge that is a panel was closed."""
+    panel = panels.of(connection, judge)
+    return None if panel is None else panel.closed_at
+
+
+def totals(connection: Connection) -> Totals:
+    """How much there is in the catalogue."""
+    n = tables.names.c
+    kinds = {kind: int(count) for kind, count in connection.execute(select(n.kind, func.count()).group_by(n.kind))}
+    verdicts = listing.count(connection, Filter()).n
+    return Totals(verdicts, kinds.get("judge", 0), kinds.get("contestant", 0))
+
+
+def _best(board: Board) -> list[tuple[str, str, str]]:
+    """Rank set, name and figure of the best few: the first figure that most of them have."""
+    if not board.tables:
+        return []
+    table = board.tables[0].table
+    best = table.rows[:TOP]
+    places = [place for place, name in enumerate(table.columns) if name not in {"rank", "contestant", "faults"}]
+    column = max(places, key=lambda place: sum(row[place] is not None for row in best), default=None)
+    if column is None:
+        return [(show(row[0]), show(row[1]), "") for row in best]
+    digits = decimals(table.column(table.columns[column]))
+    return [(show(row[0]), show(row[1]), show(row[column], digits)) for row in best]

@@ -1,0 +1,72 @@
+"""Voting on a case in the browser: a person is a judge, a vote a verdict in the ledger."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from fullbench.errors import InputError
+from fullbench.figures.judging import PEOPLE
+from fullbench.ledger.store import Ledger
+from fullbench.nouns.ballot import Choice, Likert, Real, Score, ballot
+from fullbench.nouns.case import Case
+from fullbench.nouns.verdict import Verdict
+from fullbench.web.accounts.users import User
+from fullbench.web.results.hearing import Hearing
+from fullbench.web.words import key
+
+
+@dataclass(frozen=True)
+class Form:
+    """What a person fills in: which is best, or a number for each response."""
+
+    kind: Literal["choice", "marks"]
+    tie: bool = False
+    low: float = 0
+    high: float = 0
+    step: str = "1"
+
+
+def pseudonym(user: User) -> str:
+    """The judge that a person is."""
+    return f"{PEOPLE}:{user.name}"
+
+
+def form_of(told: Hearing) -> Form | None:
+    """The form of a case's ballot; None where there is none here (rankings are made in studies)."""
+    try:
+        form = ballot(told.ballot)
+    except InputError:
+        return None
+    if isinstance(form, Choice):
+        return Form("choice", tie=form.tie)
+    if isinstance(form, Score):
+        return Form("marks", low=form.low, high=form.high)
+    if isinstance(form, Real):
+        return Form("marks", low=form.low, high=form.high, step="any")
+    return Form("marks", low=1, high=len(form.words)) if isinstance(form, Likert) else None
+
+
+def marks_of(case: Case, given: Mapping[str, str]) -> list[float]:
+    """The marks that a filled-in form gives; refused where the ballot does not allow them."""
+    shown = len(case.responses)
+    try:
+        if isinstance(case.ballot, Choice):
+            best = given.get("best", "")
+            marks = [1 / shown] * shown if best == "tie" else [float(place == int(best)) for place in range(shown)]
+        else:
+            marks = [float(given.get(f"mark-{place}", "")) for place in range(shown)]
+    except ValueError:
+        marks = []
+    if not marks or not case.ballot.allows(marks):
+        raise InputError(key("This vote is not complete."))
+    return marks
+
+
+def vote(path: str, case: Case, user: User, marks: list[float], text: str) -> None:
+    """Put a vote into the ledger; a second one on the same case changes nothing."""
+    with Ledger(path) as ledger:
+        ledger.add(Verdict.of(case, pseudonym(user), marks, text=text, at=time.time()))
+        ledger.flush()

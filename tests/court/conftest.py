@@ -1,0 +1,46 @@
+"""The whole court, heard once for all tests that look at what came of it."""
+
+from __future__ import annotations
+
+import pytest
+
+from fullbench.benchmarks.court.benchmark import Court
+from fullbench.court.sample import sample
+from fullbench.nouns.model import Prompt
+from fullbench.nouns.record import Record
+from fullbench.nouns.response import Response
+
+
+def answers(model, items):
+    """What a model answers to items, asked as a run would ask: with the item's turns and nothing else."""
+    replies = model.answer(Prompt(item.turns, tag=item.id) for item in items)
+    return {reply.prompt.tag: reply.text for reply in replies}
+
+
+@pytest.fixture(scope="session")
+def known():
+    """Two hundred items with their scenes."""
+    return sample(7, 200)
+
+
+@pytest.fixture(scope="session")
+def answered(known):
+    """What every contestant says to the two hundred."""
+    items = [one.item for one in known]
+    return {model.label: answers(model, items) for model in Court().contestants()}
+
+
+@pytest.fixture(scope="session")
+def heard(answered):
+    """The default court: its items, cases and record."""
+    court = Court()
+    items = court.items()
+    responses = [
+        Response.say(item.id, model.name, answered[model.label][item.id])
+        for model in court.contestants()
+        for item in items
+    ]
+    cases = list(court.cases(items, responses))
+    verdicts = [verdict for judge in court.judges() for verdict in judge.hear(cases)]
+    by_name = {(response.item, response.contestant): response for response in responses}
+    return court, cases, Record(tuple(verdicts), {item.id: item for item in items}, by_name)

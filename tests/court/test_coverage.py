@@ -1,0 +1,71 @@
+"""Two hundred courts: how often an interval holds what was planted, and how often a bias is seen that is not there."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+
+import pytest
+
+from fullbench.benchmarks.court.benchmark import Court
+from fullbench.benchmarks.court.recovered import SCORES, inside, recovered
+from fullbench.court.judges import simulated
+from fullbench.court.sample import sample
+from fullbench.court.truth import TruthJudge
+from fullbench.nouns.record import Record
+from fullbench.nouns.response import Response
+from fullbench.stats.comparison import holm
+from tests.court.conftest import answers
+
+SEEDS = 200
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
+BIASES = {"sight", "leniency", "length", "ego", "position", "faults"}
+
+
+@pytest.fixture(scope="module")
+def found():
+    """Every planted number of every judge in every court: the pictures stay, the judges are drawn anew."""
+    court = Court()
+    items = court.items()
+    truth = TruthJudge(sample(court.seed, court.size))
+    said = [
+        Response.say(item, model.name, text)
+        for model in court.contestants()
+        for item, text in answers(model, items).items()
+    ]
+    cases = [case for case in court.cases(items, said) if case.ballot.spec != "ranking"]
+    true = tuple(truth.hear(case for case in cases if case.ballot.spec == SCORES))
+    by_id, by_name = {item.id: item for item in items}, {(one.item, one.contestant): one for one in said}
+    courts = defaultdict(list)
+    for seed in range(SEEDS):
+        for judge in simulated(seed, truth.qualities):
+            own = Record(tuple(judge.hear(cases)), by_id, by_name)
+            courts[seed] += recovered(own, judge, Record((*own.verdicts, *true), by_id, by_name))
+    return courts
+
+
+def test_every_planted_bias_lies_in_its_interval_as_often_as_it_should(found):
+    held = defaultdict(Counter)
+    for one in (one for court in found.values() for one in court):
+        if one.what in BIASES and one.planted != one.neutral:
+            held[one.judge.label, one.what][inside(one)] += 1
+    assert {what for _, what in held} == BIASES
+    for key, counts in held.items():
+        assert counts["yes"] >= 0.93 * SEEDS, (key, counts)
+
+
+def test_what_is_not_there_is_seldom_seen_once_many_tests_are_allowed_for(found):
+    seen = absent = 0
+    for court in found.values():
+        tested = [one for one in court if one.neutral is not None and one.recovered is not None]
+        passed = holm([p_value(one) for one in tested]).passed
+        seen += sum(hit for one, hit in zip(tested, passed, strict=True) if one.planted == one.neutral)
+        absent += sum(one.planted == one.neutral for one in tested)
+    assert absent > 30 * SEEDS
+    assert seen <= 0.05 * absent
+
+
+def p_value(one):
+    """Two-sided, from the interval: an estimate of a bias is about normal around its true value."""
+    error = (one.recovered.high - one.recovered.low) / (2 * 1.96)
+    return math.erfc(abs(one.recovered.value - one.neutral) / error / math.sqrt(2)) if error else 1.0

@@ -1,0 +1,156 @@
+"""Bias probes find what was planted, and claim nothing where nothing was."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pytest
+
+from fullbench import Choice, Item, Ranking, Record, Response, Score, Verdict
+from fullbench.figures.judging import meet
+from fullbench.figures.probes import LENGTHENS, Finding, positions, probes, table
+from fullbench.nouns.ballot import Ballot
+from fullbench.nouns.case import Case
+
+NAMES = ("a", "b", "c", "d")
+Rule = Callable[[Case, np.ndarray, np.random.Generator], Sequence[float]]
+
+
+def rank(values: np.ndarray) -> tuple[float, ...]:
+    return tuple(float(x) for x in np.argsort(np.argsort(values)) + 1)
+
+
+def fair(case: Case, worth: np.ndarray, rng: np.random.Generator) -> Sequence[float]:
+    seen = worth + 0.3 * rng.normal(size=len(worth))
+    if isinstance(case.ballot, Score):
+        return (float(np.clip(np.rint(3 + seen[0]), 1, 5)),)
+    if isinstance(case.ballot, Choice):
+        return (0.5, 0.5) if abs(seen[0] - seen[1]) < 0.2 else (float(seen[0] > seen[1]), float(seen[0] < seen[1]))
+    return rank(seen)
+
+
+def found(rule: Rule, **options: object) -> dict[str, Finding]:
+    """What the probes say about a judge that follows a rule, beside people who are fair."""
+    rng = np.random.default_rng(4)
+    asked, said, verdicts = {}, {}, []
+    worths = {}
+    for i in range(150):
+        item = asked[f"i{i}"] = Item.ask(f"i{i}", "?")
+        worths[item.id] = dict(zip(NAMES, rng.normal(size=4), strict=True))
+        for name in NAMES:
+            said[item.id, name] = Response.say(item.id, name, "word " * int(rng.integers(4, 60)))
+        shown = [said[item.id, name] for name in NAMES]
+        forms: list[tuple[Ballot, list[Response]]] = [(Score(1, 5), [one]) for one in shown]
+        forms += [(Choice(), shown[:2]), (Choice(), shown[1::-1]), (Ranking(), shown)]
+        for form, panel in forms:
+            case = Case(item, tuple(panel), form)
+            worth = np.array([worths[item.id][one.contestant] for one in panel])
+            verdicts.append(Verdict.of(case, "human", tuple(fair(case, worth, rng))))
+            verdicts.append(Verdict.of(case, "judge", tuple(rule(case, worth, rng))))
+    record = Record(tuple(verdicts), asked, said)
+    return {finding.figure: finding for finding in probes(meet(record), "judge", **options)}
+
+
+def test_a_fair_judge_is_not_accused():
+    heard = found(fair, own=["a"], example="DCBA")
+    assert len(heard) == 12
+    accused = [f.figure for f in heard.values() if f.people is not None and "no difference" not in f.says]
+    assert len(accused) <= 1
+    assert heard["changed by a swap"].value.value < 0.5
+
+
+def test_a_liking_for_the_first_place():
+    def rule(case, worth, rng):
+        return (1.0, 0.0) if isinstance(case.ballot, Choice) and rng.random() < 0.7 else fair(case, worth, rng)
+
+    heard = found(rule)
+    assert "leans to the first place" in heard["first shown wins"].says
+    assert heard["first shown wins"].value.value > 0.75
+    assert heard["changed by a swap"].value.value > 0.4
+    assert "0 times the second" in heard["changed by a swap"].says
+
+
+def test_copying_the_order_shown_and_the_examples_order():
+    def shown(case, worth, rng):
+        return (4.0, 3.0, 2.0, 1.0) if isinstance(case.ballot, Ranking) else fair(case, worth, rng)
+
+    def taught(case, worth, rng):
+        return (1.0, 2.0, 4.0, 3.0) if isinstance(case.ballot, Ranking) else fair(case, worth, rng)
+
+    assert "it copies" in found(shown)["the order shown"].says
+    heard = found(taught, example="CDBA")
+    assert "it copies" in heard["the example's order"].says
+    assert "it copies." not in heard["the order shown"].says
+
+
+def test_a_liking_for_long_answers_and_high_scores():
+    def rule(case, worth, rng):
+        if not isinstance(case.ballot, Score):
+            return fair(case, worth, rng)
+        words = len(case.responses[0].text.split())
+        return (float(np.clip(np.rint(3.6 + worth[0] + 0.8 * np.log2(words / 20)), 1, 5)),)
+
+    heard = found(rule)
+    assert "more than people do" in heard["correlation with words"].says
+    assert "long answers gain" in heard["marks for twice the words"].says
+    assert heard["marks for twice the words"].value.value == pytest.approx(0.6, abs=0.25)
+    assert "lenient" in heard["mean shift"].says
+    assert "crowds the top" in heard["share of 4 and 5"].says
+
+
+def test_a_judge_that_gives_the_same_to_all_uses_fewer_marks():
+    def rule(case, worth, rng):
+        return (4.0 if worth[0] > -1.5 else 3.0,) if isinstance(case.ballot, Score) else fair(case, worth, rng)
+
+    assert "fewer marks" in found(rule)["entropy in bits"].says
+
+
+def test_favour_for_its_own():
+    def rule(case, worth, rng):
+        mine = np.array([1.5 * (one.contestant == "a") for one in case.responses])
+        return fair(case, worth + mine, rng)
+
+    heard = found(rule, own=["a"])
+    assert "it favours its own" in heard["extra marks for its own"].says
+    assert heard["extra marks for its own"].value.value == pytest.approx(1.2, abs=0.4)
+    assert "it favours its own" in heard["own answers preferred"].says
+    assert "extra marks for its own" not in found(rule)
+
+
+def test_the_lengthening_experiment():
+    rng = np.random.default_rng(1)
+    asked, said, verdicts = {}, {}, []
+    for i in range(80):
+        item = asked[f"i{i}"] = Item.ask(f"i{i}", "?")
+        said[item.id, "a"] = Response.say(item.id, "a", "short words")
+        said[item.id, "a+longer"] = Response.say(item.id, "a+longer", "short words " * 3, tags={LENGTHENS: "a"})
+        score = int(rng.integers(1, 5))
+        for name, extra in (("a", 0), ("a+longer", int(rng.random() < 0.4))):
+            case = Case(item, (said[item.id, name],), Score(1, 5))
+            verdicts.append(Verdict.of(case, "judge", (score + extra,)))
+    heard = {f.figure: f for f in probes(meet(Record(tuple(verdicts), asked, said)), "judge")}
+    gain = heard["gain when lengthened"]
+    assert gain.value.low < 0.4 < gain.value.high
+    assert "rewards mere length" in gain.says
+
+
+def test_the_table_has_a_sentence_for_every_finding():
+    heard = list(found(fair).values())
+    made = table(heard)
+    assert len(made.rows) == len(made.notes) == len(heard)
+
+
+def test_places_add_up():
+    item = Item.ask("i", "?")
+    answers = tuple(Response.say("i", name, name) for name in NAMES)
+    verdicts = []
+    for judge in ("human", "judge"):
+        for other in NAMES[1:]:
+            panel = (answers[0], answers[NAMES.index(other)])
+            verdicts.append(Verdict.of(Case(item, panel, Choice()), judge, (1.0, 0.0)))
+    more = Item.ask("j", "?")
+    panel = tuple(Response.say("j", name, name) for name in NAMES[:2])
+    verdicts += [Verdict.of(Case(more, panel, Choice()), judge, (0.5, 0.5)) for judge in ("human", "judge")]
+    made = positions(meet(Record(tuple(verdicts))))
+    assert [row[3].value for row in made.rows] == [0.75, 0.0, 0.25]

@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from fullbench.errors import EngineError, InputError
+from fullbench.studies.engines import HERE, engine
+from fullbench.studies.study import Study
+from tests.ports import free_port
+from tests.ray_cluster import installed
+
+
+def test_this_machine_is_the_engine_unless_another_is_named(tmp_path):
+    with engine("here") as found:
+        assert found is HERE
+    (tmp_path / "s.toml").write_text('name = "s"\nbenchmark = "court"\nengine = "ray:auto?max=4"\n')
+    assert Study.read(tmp_path / "s.toml").engine == "ray:auto?max=4"
+
+
+@pytest.mark.parametrize(
+    ("spec", "sentence"),
+    [
+        ("spark", "there is no engine 'spark'; known: here, ray"),
+        ("here:1", "there is no engine 'here:1'"),
+        ("ray?workers=3", "has no option 'workers'; known: min, max"),
+        ("ray?min=0", "'min' of the engine 'ray\\?min=0' is a whole number from 1; found '0'"),
+        ("ray?min=3&max=2", "at least 3 workers and 2 at most"),
+    ],
+)
+def test_an_engine_that_does_not_exist_is_refused_before_anything_starts(spec, sentence):
+    with pytest.raises(InputError, match=sentence):
+        engine(spec)
+
+
+@pytest.mark.skipif(not installed(), reason="no Ray: scripts/localray.sh could not install it")
+@pytest.mark.parametrize("address", ["127.0.0.1:{port}", "//127.0.0.1:{port}", "127.0.0.1:head"])
+def test_an_address_where_nobody_is_gives_one_sentence(address):
+    spec = "ray:" + address.format(port=free_port())
+    with pytest.raises(EngineError, match=r"cannot be joined .*; start it with 'ray start --head'"), engine(spec):
+        pass
+
+
+def test_without_ray_the_extra_is_named(tmp_path):
+    """In a process where Ray cannot be imported, on the command line: one sentence, exit 2, nothing written."""
+    (tmp_path / "s.toml").write_text('name = "s"\nbenchmark = "court"\nengine = "ray"\n')
+    script = "import sys; sys.modules['ray'] = None; from fullbench.cli import main; main()"
+    command = [sys.executable, "-c", script, "run", str(tmp_path / "s.toml")]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.strip().splitlines() == [
+        "fullbench: the engine 'ray' needs an optional part: pip install 'fullbench[ray]'"
+    ]
+    assert [path.name for path in tmp_path.iterdir()] == ["s.toml"]

@@ -1,0 +1,229 @@
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from fullbench import Case, Item, Response, Score, Verdict
+from fullbench.errors import EngineError, ModelError
+from fullbench.ledger.store import Ledger
+from fullbench.studies import specs
+from fullbench.studies.conduct import Conductor
+from fullbench.studies.engines import Budget, Engine, Stop, Tally
+from fullbench.studies.hear import hear
+from fullbench.studies.study import Study
+from tests.fake_server import FakeServer
+from tests.making import png
+from tests.ray_cluster import RayCluster, RayNode, installed
+
+pytestmark = pytest.mark.skipif(not installed(), reason="no Ray: scripts/localray.sh could not install it")
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[RayCluster]:
+    with RayCluster(2) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def engine(cluster: RayCluster) -> Iterator[Engine]:
+    """Three workers at least, on two machines."""
+    from fullbench.studies.engines import engine
+
+    with engine(f"ray:{cluster.address}?min=3") as joined:
+        yield joined
+
+
+def case(number: int) -> Case:
+    item = Item.ask(f"i{number}", f"What is #{number}? 好")
+    return Case(item, (Response.say(item.id, "a", "red"),), Score(1, 5))
+
+
+def docket(count: int) -> Callable[[object], Iterator[Case]]:
+    return lambda _: map(case, range(count))
+
+
+class Watching:
+    """Does something once, when so many verdicts are kept and it can be done; sees how many workers there were."""
+
+    def __init__(self, at: int = 0, do: Callable[[], bool] = lambda: True) -> None:
+        self._at, self._do = at, do
+        self.over = False
+        self.workers = 0
+
+    def step(self, tally: Tally) -> None:
+        self.workers = max(self.workers, tally.workers)
+        if tally.done >= self._at and not self.over:
+            self.over = self._do()
+
+
+def ruled(ledger: Ledger, spec: str, count: int, engine: Engine, **rest: object) -> Tally:
+    return heard(ledger, spec, docket(count), engine, **rest)
+
+
+def heard(
+    ledger: Ledger, spec: str, cases: Callable[[object], Iterator[Case]], engine: Engine, **rest: object
+) -> Tally:
+    judge = specs.judge(spec)
+    (tally,) = hear([judge], cases, ledger, engine=engine, specs={judge.name: spec}, **rest)
+    return tally
+
+
+def plain(verdicts: Iterator[Verdict]) -> list[Verdict]:
+    """Verdicts without the time they took."""
+    kept = (replace(verdict, at=0.0, usage=replace(verdict.usage, seconds=0.0)) for verdict in verdicts)
+    return sorted(kept, key=lambda verdict: (verdict.judge, verdict.case, verdict.trial))
+
+
+def test_a_study_on_a_cluster_gives_what_it_gives_here(engine, tmp_path):
+    engine = engine.sized(1, 1)
+    (tmp_path / "p.png").write_bytes(png())
+    with (tmp_path / "items.jsonl").open("w") as items:
+        for number in range(12):
+            items.write(f'{{"id": "i{number}", "question": "What is #{number}? 好", "image": "p.png"}}\n')
+    with FakeServer(says="a red square [[A]]") as server:
+        study = Study(
+            "both", items=tmp_path / "items.jsonl", ballots=("choice",), trials=2,
+            contestants=(f"vllm:one@{server.url}", "offline:echo"),
+            judges=(f"vllm:m@{server.url}?mode=direct", "chance"),
+        )  # fmt: skip
+        found = []
+        for name, where in (("here", None), ("ray", engine)):
+            with Ledger(tmp_path / f"{name}.ledger") as ledger:
+                given = {} if where is None else {"engine": where}
+                done = Conductor(study).conduct(ledger, quiet=True, **given)
+                said = sorted((r.contestant, r.item, r.trial, r.text) for r in ledger.responses())
+                tables = [(table.name, table.rows) for table in done.tables if table.name != "costs"]
+                found.append((plain(ledger.verdicts()), said, tables))
+                assert not ledger.verify()
+    assert len(found[0][0]) == 12 * 2 * 2 * 2
+    assert found[0] == found[1]
+
+
+def test_a_limit_is_one_for_all_workers(engine, tmp_path):
+    rpm, count = 1_200, 100
+    with FakeServer(says="[[4]]") as server, Ledger(tmp_path / "l.ledger") as ledger:
+        watch = Watching()
+        tally = ruled(ledger, f"vllm:m@{server.url}?rpm={rpm}", count, engine, watch=watch)
+        at = sorted(server.books()["arrivals"])
+    assert (tally.done, watch.workers) == (count, 3)
+    a_second = rpm / 60
+    for first in range(count):
+        for last in range(first, count):
+            assert last - first + 1 <= (at[last] - at[first]) * a_second + 1.5 * a_second
+
+
+def test_a_ceiling_is_one_for_all_workers(engine, tmp_path):
+    with FakeServer(says="[[4]]", latency=0.05) as server, Ledger(tmp_path / "l.ledger") as ledger:
+        tally = ruled(ledger, f"vllm:m@{server.url}?concurrency=7", 150, engine)
+        assert tally.done == 150
+        assert 4 <= server.books()["most"] <= 7
+
+
+def test_a_budget_is_one_for_all_workers(engine, tmp_path):
+    with FakeServer(says="[[4]]") as server, Ledger(tmp_path / "l.ledger") as ledger:
+        spec = f"vllm:m@{server.url}?price_in=100&price_out=0"
+        tally = ruled(ledger, spec, 100, engine, budget=Budget(0.405, guess=0.01))
+        assert (tally.done, tally.stopped) == (40, "the budget of $0.405 is spent")
+        assert len(server.books()["answered"]) == 40
+        (account,) = (account for account in ledger.bill() if account.usage.calls)
+        assert account.usage.dollars == pytest.approx(0.4)
+
+
+def test_stopping_waits_for_what_is_in_flight_and_asks_nothing_more(engine, tmp_path):
+    stop = Stop()
+    with FakeServer(says="[[4]]", latency=0.1) as server, Ledger(tmp_path / "l.ledger") as ledger:
+        watch = Watching(30, lambda: not stop.pull("interrupted"))
+        tally = ruled(ledger, f"vllm:m@{server.url}", 2_000, engine, stop=stop, watch=watch)
+        answered = server.books()["answered"]
+        assert tally.stopped == "interrupted"
+        assert 30 <= tally.done < 500
+        assert (tally.asked, len(answered), len(ledger.record())) == (tally.done,) * 3
+
+
+def test_what_makes_every_call_fail_is_told_in_one_sentence(engine, tmp_path):
+    with (
+        FakeServer({"401": 1.0}) as server,
+        Ledger(tmp_path / "l.ledger") as ledger,
+        pytest.raises(ModelError, match="key"),
+    ):
+        ruled(ledger, f"vllm:m@{server.url}", 50, engine)
+
+
+def test_a_judge_that_cannot_travel_is_told_in_one_sentence(engine, tmp_path):
+    class Here:
+        name, settings = "here", {}
+
+        def __init__(self) -> None:
+            self.file = (tmp_path / "open").open("w")
+
+        def hear(self, cases):
+            yield from ()
+
+    judge = Here()
+    with Ledger(tmp_path / "l.ledger") as ledger, pytest.raises(EngineError, match="cannot be sent"):
+        hear([judge], docket(1), ledger, engine=engine)
+    judge.file.close()
+
+
+class Killing(Watching):
+    """Kills when all three workers are there, and remembers what was sent to the server and what was kept by then."""
+
+    def __init__(self, at: int, node: RayNode, kill: Callable[[], None], server: FakeServer, path: Path) -> None:
+        super().__init__(at, self._once)
+        self._node, self._kill, self._server, self._path = node, kill, server, path
+        self.kept: set[str] = set()
+        self.sent: set[str] = set()
+
+    def _once(self) -> bool:
+        if self.workers < 3 or not self._node.workers():
+            return False
+        with Ledger(self._path, read_only=True) as book:
+            self.kept = {verdict.item[1:] for verdict in book.verdicts()}
+        self._kill()
+        self.sent = set(self._server.books()["arrived"])
+        return True
+
+    def docket(self, _: object) -> Iterator[Case]:
+        """Cases until the kill, and some hundreds more."""
+        left = 400
+        for number in range(100_000):
+            left -= self.over
+            if not left:
+                return
+            yield case(number)
+
+
+def check_kill(watch: Killing, server: FakeServer, ledger: Ledger, tally: Tally) -> None:
+    """Every verdict once, and nothing asked twice that was not in flight."""
+    count = tally.asked
+    assert tally.done == count > len(watch.kept) > 0
+    verdicts = list(ledger.verdicts())
+    assert len(verdicts) == len({verdict.case for verdict in verdicts}) == count
+    assert not ledger.verify()
+    books = server.books()
+    assert set(books["answered"]) == {str(number) for number in range(count)}
+    twice = {prompt for prompt, times in books["arrived"].items() if times > 1}
+    assert twice <= watch.sent - watch.kept
+
+
+def test_a_killed_worker_costs_what_was_in_flight(engine, cluster, tmp_path):
+    path, node = tmp_path / "l.ledger", cluster.nodes[1]
+    with FakeServer(says="[[4]]", latency=0.1) as server, Ledger(path) as ledger:
+        watch = Killing(100, node, lambda: os.kill(node.workers()[0], signal.SIGKILL), server, path)
+        tally = heard(ledger, f"vllm:m@{server.url}?concurrency=30", watch.docket, engine, watch=watch)
+        check_kill(watch, server, ledger, tally)
+
+
+def test_a_killed_machine_costs_what_was_in_flight(engine, cluster, tmp_path, capfd, caplog):
+    path, node = tmp_path / "l.ledger", cluster.nodes[1]
+    with FakeServer(says="[[4]]", latency=0.1) as server, Ledger(path) as ledger:
+        watch = Killing(100, node, node.kill, server, path)
+        tally = heard(ledger, f"vllm:m@{server.url}?concurrency=30", watch.docket, engine, watch=watch)
+        check_kill(watch, server, ledger, tally)
+    assert capfd.readouterr().out == ""
+    assert "a worker died" in caplog.text

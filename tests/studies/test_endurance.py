@@ -1,0 +1,118 @@
+"""A run among faults and kills: what was paid for is billed, what was kept stays and is not asked again."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from fullbench import Case, Item, Response, Score
+from fullbench.ledger.store import Ledger
+from fullbench.studies import specs
+from fullbench.studies.engines import Tally
+from fullbench.studies.hear import hear
+from tests.fake_server import FakeServer
+
+PLAN = {
+    "429": 0.04, "429after": 0.02, "429date": 0.01, "500": 0.04, "503": 0.03, "529": 0.01, "reset": 0.04, "cut": 0.03,
+    "short": 0.02, "empty": 0.02, "html": 0.01, "mime": 0.01, "soft": 0.01, "hang": 0.005, "drip": 0.005,
+}  # fmt: skip
+
+
+def docket(count: int) -> Iterator[Case]:
+    for number in range(count):
+        item = Item.ask(f"i{number}", f"What is #{number}? 好")
+        yield Case(item, (Response.say(item.id, "a", "red"),), Score(1, 5))
+
+
+def test_among_thirty_percent_faults_every_case_ends_and_every_call_is_billed(tmp_path):
+    """Three attempts are too few for some: those fail honestly, are due again, and the next runs ask for them alone."""
+    count, attempts = 500, 3
+    assert sum(PLAN.values()) == pytest.approx(0.3)
+    with FakeServer(PLAN, seed=11, says="[[4]]") as server, Ledger(tmp_path / "l.ledger") as ledger:
+        wire = f"attempts={attempts}&backoff=0.005&timeout=0.5&rest=0.05&price_in=1&price_out=2"
+        judge = specs.judge(f"vllm:m@{server.url}?{wire}")
+        runs: list[Tally] = []
+        while not runs or runs[-1].failed:
+            runs += hear([judge], lambda _: docket(count), ledger)
+            assert runs[-1].known + runs[-1].done + runs[-1].failed == count
+            assert len(runs) < 12
+        books = server.books()
+        (account,) = (account for account in ledger.bill() if account.role == "judge")
+        verdicts = list(ledger.verdicts())
+    assert len(verdicts) == len({verdict.case for verdict in verdicts}) == count
+    assert {verdict.marks for verdict in verdicts} == {(4.0,)}
+    assert runs[0].failed > 0
+    assert [run.known for run in runs[1:]] == [run.known + run.done for run in runs[:-1]]
+    assert max(books["attempts"].values()) <= attempts * len(runs)
+    assert set(books["sent"]) == {"good", *PLAN}, "every fault was met"
+    assert account.usage.calls == sum(books["answered"].values())
+    assert account.usage.calls + account.usage.retries == sum(books["attempts"].values())
+    assert account.usage.dollars == pytest.approx(account.usage.calls * (100 + 2 * 20) / 1e6, rel=0.05)
+
+
+RUN = """
+import sys
+from fullbench.ledger.store import Ledger
+from fullbench.studies import specs
+from fullbench.studies.hear import hear
+from tests.studies.test_endurance import docket
+
+url, path, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
+with Ledger(path) as ledger:
+    hear([specs.judge(f"vllm:m@{url}?concurrency=64")], lambda _: docket(count), ledger)
+"""
+
+
+def kept(path: Path) -> set[str]:
+    with Ledger(path, read_only=True) as ledger:
+        return {verdict.item[1:] for verdict in ledger.verdicts()}
+
+
+def kill_and_count(folder: Path, *, count: int, kills: int, seed: int) -> None:
+    """Kill a run at random moments, start it again each time, and look into both books after every kill."""
+    rng, path = random.Random(seed), folder / "l.ledger"
+    in_flight: Counter[str] = Counter()
+    before: set[str] = set()
+    with FakeServer(says="[[4]]", latency=0.01) as server:
+        command = [sys.executable, "-c", RUN, server.url, str(path), str(count)]
+        for kill in range(kills + 1):
+            process = subprocess.Popen(command, cwd=Path(__file__).parents[2])
+            if kill == kills:
+                assert process.wait(300) == 0
+                break
+            most = count * (kill + 1) // (kills + 1)
+            target = rng.randint(len(before) + 1, max(len(before) + 1, most))
+            while len(server.books()["arrived"]) < target:
+                assert process.poll() is None
+                time.sleep(0.01)
+            process.kill()
+            process.wait()
+            time.sleep(0.1)
+            done, arrived = kept(path) if path.exists() else set(), server.books()["arrived"]
+            assert before <= done, "a verdict that was kept is gone"
+            in_flight.update(prompt for prompt in arrived if prompt not in done)
+            before = done
+        arrived = server.books()["arrived"]
+    with Ledger(path, read_only=True) as ledger:
+        verdicts = list(ledger.verdicts())
+        assert not ledger.verify()
+    assert before <= {verdict.item[1:] for verdict in verdicts}
+    assert len(verdicts) == len({verdict.case for verdict in verdicts}) == len(arrived) == count
+    for prompt, times in arrived.items():
+        assert times - 1 <= in_flight[prompt], "asked again although it was not in flight at a kill"
+
+
+def test_killed_runs_ask_again_only_what_was_in_flight(tmp_path):
+    kill_and_count(tmp_path, count=600, kills=2, seed=4)
+
+
+@pytest.mark.slow
+def test_ten_kills_in_twenty_thousand_calls(tmp_path):
+    kill_and_count(tmp_path, count=20_000, kills=10, seed=9)

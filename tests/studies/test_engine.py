@@ -1,0 +1,162 @@
+from __future__ import annotations
+
+import tracemalloc
+from collections.abc import Iterable, Iterator
+
+import pytest
+
+from fullbench import Case, Choice, Failure, Item, Score, Usage, Verdict, panels
+from fullbench.errors import LedgerError, ModelError
+from fullbench.judges.prompted import PromptedJudge
+from fullbench.ledger.store import Ledger
+from fullbench.studies.answer import answer
+from fullbench.studies.engines import Budget, Stop, Tally
+from fullbench.studies.hear import hear
+from tests.making import Talker, answers, item
+
+ITEMS = [item(f"i{i}") for i in range(30)]
+GIVEN = [r for it in ITEMS for r in answers(it.id, a="red", b="blue")]
+
+
+class Plain:
+    """A judge that rules for the first, at a price, and can fail now and then."""
+
+    def __init__(self, name: str = "plain", *, fails: Iterable[int] = (), dollars: float = 0.01) -> None:
+        self.name, self.settings = name, {}
+        self.heard: list[Case] = []
+        self._fails, self._dollars = set(fails), dollars
+
+    def hear(self, cases: Iterable[Case]) -> Iterator[Verdict | Failure]:
+        for case in cases:
+            self.heard.append(case)
+            usage = Usage(calls=1, dollars=self._dollars)
+            if len(self.heard) in self._fails:
+                yield Failure(case.key, self.name, case.trial, "reset", usage)
+            else:
+                yield Verdict.of(case, self.name, (1.0, 0.0), usage=usage)
+
+
+def pairs(_: object = None) -> Iterator[Case]:
+    return panels(ITEMS, GIVEN, Choice(), size=2)
+
+
+@pytest.fixture
+def ledger(tmp_path) -> Iterator[Ledger]:
+    with Ledger(tmp_path / "l.ledger") as opened:
+        yield opened
+
+
+def test_a_second_run_asks_nothing(ledger):
+    judge = Plain()
+    (first,) = hear([judge], pairs, ledger)
+    (second,) = hear([judge], pairs, ledger)
+    assert (first.asked, first.done, first.known) == (60, 60, 0)
+    assert (second.asked, second.done, second.known) == (0, 0, 60)
+    assert len(judge.heard) == 60
+
+
+def test_a_failure_is_due_again_and_on_the_bill(ledger):
+    judge = Plain(fails={3, 4})
+    (first,) = hear([judge], pairs, ledger)
+    assert (first.done, first.failed, dict(first.failures)) == (58, 2, {"reset": 2})
+    (second,) = hear([judge], pairs, ledger)
+    assert (second.asked, second.done, second.known) == (2, 2, 58)
+    (account,) = (account for account in ledger.bill() if account.name == "plain")
+    assert account.usage.calls == 62
+    assert account.usage.dollars == pytest.approx(0.62)
+
+
+def test_a_case_that_stands_twice_in_the_docket_is_asked_once(ledger):
+    judge = Plain()
+    (tally,) = hear([judge], lambda _: (case for case in pairs() for _ in range(3)), ledger)
+    assert (tally.asked, tally.known) == (60, 120)
+
+
+def test_a_budget_stops_before_it_is_passed(ledger):
+    judge = Plain()
+    (tally,) = hear([judge], pairs, ledger, budget=Budget(0.255))
+    assert tally.done == 25
+    assert tally.stopped == "the budget of $0.255 is spent"
+    (more,) = hear([judge], pairs, ledger, budget=Budget(10))
+    assert (more.known, more.done) == (25, 35)
+
+
+def test_stopping_keeps_what_was_done(ledger):
+    stop = Stop()
+
+    class Watch:
+        def step(self, tally: Tally) -> None:
+            if tally.done == 7:
+                stop.pull("interrupted")
+
+    (tally,) = hear([Plain()], pairs, ledger, stop=stop, watch=Watch())
+    assert (tally.done, tally.stopped) == (7, "interrupted")
+    assert len(ledger.record()) == 7
+
+
+def test_judges_are_heard_side_by_side_and_all_is_kept(ledger):
+    judges = [Plain(f"judge {i}", fails={i}) for i in range(1, 6)]
+    tallies = hear(judges, pairs, ledger)
+    assert [(tally.done, tally.failed) for tally in tallies] == [(59, 1)] * 5
+    assert len(ledger.record()) == 59 * 5
+
+
+def test_what_makes_every_call_fail_is_raised_after_what_was_ruled_is_kept(ledger):
+    class Dies(Plain):
+        def hear(self, cases: Iterable[Case]) -> Iterator[Verdict | Failure]:
+            for outcome in super().hear(cases):
+                if len(self.heard) > 9:
+                    raise ModelError("the key was refused")
+                yield outcome
+
+    with pytest.raises(ModelError, match="the key was refused"):
+        hear([Dies()], pairs, ledger)
+    assert len(ledger.record()) == 9
+
+
+def test_a_name_stands_for_one_way_of_judging(ledger):
+    hear([Plain()], pairs, ledger)
+    other = Plain()
+    other.settings = {"mode": "other"}
+    with pytest.raises(LedgerError, match="plain"):
+        hear([other], pairs, ledger)
+
+
+def test_faults_are_counted_and_are_verdicts(ledger):
+    judge = PromptedJudge(Talker(lambda _: "who knows"), resample=0)
+    (tally,) = hear([judge], pairs, ledger)
+    assert (tally.done, dict(tally.faults)) == (60, {"unreadable": 60})
+    (again,) = hear([judge], pairs, ledger)
+    assert again.asked == 0
+
+
+def test_contestants_answer_once_and_refusals_are_answers(ledger):
+    talker = Talker(lambda p: "I would say red.")
+    (first,) = answer([talker], ITEMS, ledger, trials=2)
+    (second,) = answer([talker], ITEMS, ledger, trials=2)
+    assert (first.done, second.asked) == (60, 0)
+    said = list(ledger.responses("talker"))
+    assert len(said) == 60
+    assert {(r.item, r.trial) for r in said} == {(it.id, trial) for it in ITEMS for trial in (0, 1)}
+
+
+def test_memory_does_not_grow_with_the_number_of_cases(tmp_path):
+    class Quick(Plain):
+        def hear(self, cases: Iterable[Case]) -> Iterator[Verdict | Failure]:
+            for case in cases:
+                yield Verdict.of(case, self.name, (3.0,))
+
+    def docket(n: int) -> Iterator[Case]:
+        for i in range(n):
+            yield Case(Item.ask(f"i{i}", "How many?"), answers(f"i{i}", a="Three."), Score(1, 5))
+
+    def peak(n: int) -> int:
+        with Ledger(tmp_path / f"{n}.ledger") as ledger:
+            tracemalloc.start()
+            hear([Quick()], lambda _: docket(n), ledger)
+            top = tracemalloc.get_traced_memory()[1]
+            tracemalloc.stop()
+        return top
+
+    peak(100)
+    assert peak(24_000) - peak(12_000) < 1_000_000

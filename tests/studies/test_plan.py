@@ -1,0 +1,130 @@
+"""What a plan says beside what then happens."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fullbench import Case, Ledger, Usage, Verdict
+from fullbench.errors import InputError
+from fullbench.nouns.table import Table
+from fullbench.studies.answer import answer
+from fullbench.studies.conduct import Conductor
+from fullbench.studies.study import Study
+
+ITEMS = 12
+
+
+@pytest.fixture
+def folder(tmp_path) -> Path:
+    rows = [{"id": f"i{i}", "question": f"How many in #{i}?"} for i in range(ITEMS)]
+    (tmp_path / "items.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    return tmp_path
+
+
+def conductor(folder: Path, **rest: Any) -> Conductor:
+    given = {"name": "s", "items": "items.jsonl", "ballots": ["score:1-5", "choice"], "ledger": "l.ledger", **rest}
+    words = "\n".join(f"{key} = {json.dumps(value)}" for key, value in given.items() if value is not None)
+    (folder / "study.toml").write_text(words, encoding="utf-8")
+    return Conductor(Study.read(folder / "study.toml"))
+
+
+def planned(conductor: Conductor) -> Table:
+    with Ledger(conductor.study.ledger) as ledger:
+        return conductor.plan(ledger)
+
+
+def column(table: Table, name: str) -> dict[str, Any]:
+    who = [cell or "all" for cell in table.column("who")]
+    return dict(zip(who, table.column(name), strict=True))
+
+
+def test_what_is_planned_before_anybody_answered_is_what_is_then_asked(folder):
+    study = conductor(
+        folder, contestants=["offline:echo", "offline:canned?text=six"], judges=["offline:first?mode=direct", "length"]
+    )
+    before = column(planned(study), "to ask")
+    with Ledger(study.study.ledger) as ledger:
+        done = study.conduct(ledger, quiet=True)
+    asked = {tally.name: tally.asked for tally in done.tallies}
+    assert asked == {who: count for who, count in before.items() if who != "all"}
+    assert before["all"] == sum(asked.values()) == 2 * ITEMS + 2 * (2 * ITEMS + 2 * ITEMS)
+    after = planned(study)
+    assert set(column(after, "to ask").values()) == {0}
+    assert column(after, "known") == before
+    assert after.notes == []
+
+
+def test_a_benchmark_that_draws_its_own_cases_is_foreseen_as_well(folder):
+    study = conductor(folder, benchmark="court", items=None, ballots=None, judges=["length"])
+    before = column(planned(study), "to ask")
+    with Ledger(study.study.ledger) as ledger:
+        answer(study.contestants, study.items, ledger)
+    after = column(planned(study), "to ask")
+    assert after["length"] == before["length"] > 0
+    assert sum(after.values()) == 2 * after["length"], "nobody else has anything left to do"
+
+
+def test_where_cases_cannot_be_foreseen_it_says_so(folder):
+    study = conductor(folder, contestants=["offline:echo"], judges=["length"])
+    drawn = study.cases
+
+    def cases(responses):
+        if any(response.text.startswith("wordword") for response in responses):
+            raise InputError("the cases hang on the answers")
+        return drawn(responses)
+
+    study.cases = cases
+    table = planned(study)
+    assert column(table, "to ask") == {"echo": ITEMS, "length": 0, "all": ITEMS}
+    assert table.notes[-1].endswith("verdicts on them are not counted: the cases hang on the answers")
+
+
+def test_dollars_tokens_and_turns(folder):
+    (folder / "answers.jsonl").write_text(
+        "\n".join(json.dumps({"item": f"i{i}", "contestant": "a", "text": "six"}) for i in range(ITEMS))
+    )
+    price = "price_in=2&price_out=10"
+    judges = [
+        f"openai:one@http://localhost:1/v1?mode=direct&{price}",
+        f"openai:many@http://localhost:1/v1?mode=steps&steps=picture,question&{price}",
+        f"anthropic:other?{price}",
+        f"gemini:third?{price}",
+        "offline:first",
+    ]
+    table = planned(conductor(folder, responses="answers.jsonl", judges=judges, ballots=["score:1-5"]))
+    calls, into, out = (list(column(table, name).values()) for name in ("calls", "tokens in", "tokens out"))
+    assert calls == [ITEMS, 3 * ITEMS, ITEMS, ITEMS, ITEMS, 7 * ITEMS]
+    assert out[:4] == [8 * ITEMS, 3 * 300 * ITEMS, 300 * ITEMS, 300 * ITEMS]
+    dollars, batch = (list(column(table, name).values()) for name in ("dollars", "in batches"))
+    assert dollars[:4] == pytest.approx([(i * 2 + o * 10) / 1e6 for i, o in zip(into[:4], out[:4], strict=True)])
+    assert batch == [*(one / 2 for one in dollars[:4]), None, pytest.approx(sum(dollars[:4]) / 2)]
+    assert "In batches, what takes none counts at its live price." in table.notes
+
+
+def test_time_comes_from_limits_shared_by_a_server_and_from_what_was_seen(folder):
+    (folder / "answers.jsonl").write_text(
+        "\n".join(json.dumps({"item": f"i{i}", "contestant": "a", "text": "six"}) for i in range(ITEMS))
+    )
+
+    def seconds(*options: str) -> tuple[Conductor, float]:
+        judges = [f"vllm:{chr(97 + i)}?mode=direct&{words}" for i, words in enumerate(options)]
+        made = conductor(folder, responses="answers.jsonl", judges=judges, ballots=["score:1-5"])
+        return made, planned(made).source["seconds"]
+
+    assert seconds("concurrency=4")[1] == ITEMS / 4 * 2.0
+    assert seconds("concurrency=100")[1] == 2.0
+    assert seconds("rpm=6")[1] == ITEMS / 6 * 60
+    assert seconds("rpm=6", "rpm=6")[1] == 2 * ITEMS / 6 * 60
+    study, _ = seconds("concurrency=1")
+    case: Case = next(iter(study.cases(study.given)))
+    with Ledger(study.study.ledger) as ledger:
+        usage = Usage(calls=1, tokens_out=50, seconds=7.0)
+        ledger.add(case, Verdict.of(case, study.judges[0].name, (4.0,), usage=usage))
+    table = planned(study)
+    assert table.source["seconds"] == (ITEMS - 1) * 7.0
+    assert (table.column("known"), table.column("tokens out")) == ([1], [(ITEMS - 1) * 50])
+    assert table.column("time") == ["1 min 17 s"]

@@ -1,0 +1,53 @@
+"""A filled catalogue on both databases."""
+
+from __future__ import annotations
+
+import pytest
+
+from fullbench.ledger.store import Ledger
+from fullbench.web.database import engine_for, upgrade
+from fullbench.web.results import catalogue
+from tests.web.results import making
+
+
+@pytest.fixture(scope="session")
+def ledger_path(tmp_path_factory):
+    return making.fill(tmp_path_factory.mktemp("public") / "small.ledger")
+
+
+@pytest.fixture(scope="session")
+def ledger(ledger_path):
+    with Ledger(ledger_path, read_only=True) as opened:
+        yield opened
+
+
+def empty(url: str):
+    engine = engine_for(url)
+    upgrade(engine)
+    return engine
+
+
+@pytest.fixture(scope="session", params=["sqlite", "postgresql"])
+def new_engine(request, tmp_path_factory):
+    """Makes an empty database."""
+    made = []
+    if request.param == "postgresql":
+        server = request.getfixturevalue("postgres")
+
+    def new():
+        if request.param == "sqlite":
+            made.append(empty(f"sqlite:///{tmp_path_factory.mktemp('db') / 'web.sqlite'}"))
+        else:
+            made.append(empty(server.database()))
+        return made[-1]
+
+    yield new
+    for engine in made:
+        engine.dispose()
+
+
+@pytest.fixture(scope="session")
+def filled(new_engine, ledger):
+    engine = new_engine()
+    catalogue.fill(engine, ledger, batch=100)
+    return engine

@@ -1,0 +1,64 @@
+"""Results by the API: the same numbers as the pages, under the same rules."""
+
+from __future__ import annotations
+
+import pytest
+
+from fullbench.web.results import blindness, updater
+from fullbench.web.settings import Settings
+from tests.web.api.test_api import Script
+from tests.web.results import making
+
+
+@pytest.fixture
+def settings(database, tmp_path):
+    return Settings(database, str(making.fill(tmp_path / "l", count=3)), data=tmp_path / "data")
+
+
+@pytest.fixture
+def script(app):
+    updater.update(app.state.engine, app.state.ledger)
+    with Script(app, "Sam", "viewer") as made:
+        yield made
+
+
+def test_from_boards_to_cases(script):
+    boards = script.get("/api/v1/boards").json()["rows"]
+    assert {one["judge"] for one in boards} == {*making.JUDGES, *making.PEOPLE, "panel:people (majority)"}
+    board = script.get(f"/api/v1/boards/{boards[0]['name']}").json()
+    table = board["tables"][0]
+    checked = 0
+    for row, links in zip(table["rows"], table["links"], strict=True):
+        for cell, link in zip(row, links, strict=True):
+            if link is not None and isinstance(cell, dict):
+                found = script.get("/api/v1/verdicts", params={**link, "limit": 5}).json()
+                assert (found["count"], found["exact"]) == (cell["n"], True)
+                checked += 1
+    assert checked > 6
+    rows, cursor = [], {}
+    while True:
+        page = script.get("/api/v1/verdicts", params={"judge": "steady", "limit": 40, **cursor}).json()
+        rows += page["rows"]
+        if page["next"] is None:
+            break
+        cursor = {"before": page["next"]}
+    assert len({one["id"] for one in rows}) == len(rows) == page["count"]
+    case = script.get(f"/api/v1/cases/{rows[0]['case']}").json()
+    assert case["reference"] == "四个方块"
+    assert {one["judge"] for one in case["rulings"]} >= set(making.JUDGES)
+    card = script.get("/api/v1/judges").json()["rows"][0]
+    assert script.get(f"/api/v1/judges/{card['name']}").status_code == 200
+    assert script.get("/api/v1/cases/none").status_code == 404
+    assert script.get("/api/v1/verdicts", params={"fault": "odd"}).status_code == 422
+
+
+def test_what_must_not_be_seen_is_not_said(script, monkeypatch):
+    monkeypatch.setattr(blindness, "RULES", [lambda connection, user, keys: set(keys)])
+    found = script.get("/api/v1/verdicts").json()["rows"]
+    assert all(one["hidden"] and all(mark["mark"] is None for mark in one["shown"]) for one in found)
+    assert script.get(f"/api/v1/cases/{found[0]['case']}").json()["rulings"] == []
+
+
+def test_without_a_token_nothing_is_told(app, client):
+    for path in ("/api/v1/boards", "/api/v1/verdicts", "/api/v1/judges"):
+        assert client.get(path).status_code == 401

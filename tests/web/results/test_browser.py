@@ -1,0 +1,310 @@
+"""The public side in a real browser: from a number to its cases and pixels, live news, and the copy on disk."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect
+
+from fullbench.ledger.store import Ledger
+from fullbench.nouns.ballot import Choice
+from fullbench.nouns.case import Case
+from fullbench.nouns.verdict import Verdict
+from fullbench.web.results.site import Wish, export
+from tests.browsing import PATIENCE, follow
+from tests.web.conftest import start_live
+from tests.web.results import making
+from tests.web.screenshots import asked_for, shoot
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("live")
+    path = making.fill(folder / "small.ledger", count=6)
+    live = start_live(folder, "--ledger", str(path), "--public")
+    yield live, path
+    live.process.terminate()
+    live.process.wait(timeout=120)
+    live.engine.dispose()
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("copy")
+    with Ledger(making.fill(folder / "small.ledger", count=6), read_only=True) as ledger:
+        return export(ledger, folder / "site", Wish(title="方块 & squares", cases=400))
+
+
+@pytest.fixture
+def tab(browser):
+    context = browser.new_context(viewport={"width": 1200, "height": 900})
+    page = context.new_page()
+    page.set_default_timeout(PATIENCE)
+    page.heard = []
+    page.on("console", lambda message: page.heard.append(message.text))
+    page.on("pageerror", lambda error: page.heard.append(str(error)))
+    yield page
+    assert page.heard == []
+    assert page.evaluate("window.owned") is None
+    context.close()
+
+
+def ready(page, url: str) -> None:
+    """The first page, once all boards are computed."""
+    page.goto(url)
+    for _ in range(600):
+        if page.locator(".board").count() and page.locator(".board ol").count() == page.locator(".board").count():
+            return
+        page.wait_for_timeout(100)
+        page.goto(url)
+    raise AssertionError("the boards were not computed")
+
+
+def numbers(page, heading: str) -> list[tuple[str, int]]:
+    """The links of a table's figures, and the n beside each."""
+    rows = (
+        page.get_by_role("region", name=heading, exact=True)
+        .locator("td:has(.n)")
+        .evaluate_all(
+            "cells => cells.map(cell => [cell.querySelector('a').href, cell.querySelector('.n').textContent])"
+        )
+    )
+    return [(href, int(n.removeprefix("n="))) for href, n in rows]
+
+
+def count(page) -> int:
+    expect(page.locator("#count")).not_to_have_text("…")
+    return int(page.locator("#count").text_content().replace(",", ""))
+
+
+def loaded(page) -> None:
+    """Wait for the picture that was opened: the page gives it its width when it is there."""
+    page.wait_for_function("() => document.querySelector('dialog img')?.style.width", timeout=PATIENCE)
+
+
+def charts(page) -> None:
+    """All charts of a page, drawn."""
+    page.wait_for_function(
+        """() => {
+            const all = [...document.querySelectorAll("img.chart")];
+            // Each time anew, since news may have put others in their place.
+            all.forEach((one) => { one.loading = "eager"; });
+            return all.length > 5 && all.every((one) => one.naturalWidth > 0);
+        }""",
+        timeout=PATIENCE,
+    )
+
+
+def accessible(page, axe) -> None:
+    """axe finds nothing serious; what it says itself on the console (it reads styles) is not the page's."""
+    assert page.heard == []
+    assert axe(page) == []
+    page.heard.clear()
+
+
+def all_listed(page) -> int:
+    """The lines of a served list, over all its pages."""
+    total = page.locator(".verdict-list > li:has(.case-link)").count()
+    while page.locator("a[rel=next]").count():
+        follow(page, page.locator("a[rel=next]"))
+        total += page.locator(".verdict-list > li:has(.case-link)").count()
+    return total
+
+
+def test_a_sensitive_picture_comes_without_its_veil_only_when_asked_for(served, tab):
+    live, path = served
+    with Ledger(path, read_only=True) as ledger:
+        item = next(one for one in ledger.items() if one.tags.get("sensitive"))
+    fetched: list[str] = []
+    tab.on("request", lambda request: fetched.append(request.url))
+    tab.goto(f"{live.url}/verdicts?item={item.id}")
+    digest = item.pictures[0].digest
+    with tab.expect_response(lambda response: digest in response.url, timeout=PATIENCE):
+        follow(tab, tab.locator(".case-link").first)
+    tab.wait_for_load_state("networkidle")
+    seen = [url for url in fetched if digest in url]
+    assert seen
+    assert all("veiled=1" in url for url in seen)
+    with tab.expect_response(lambda response: digest in response.url and "veiled" not in response.url) as shown:
+        tab.locator("details.unveil summary").first.click()
+    assert shown.value.ok
+    expect(tab.locator("details.unveil img").first).to_be_visible()
+
+
+def test_from_a_number_to_exactly_its_cases_and_to_the_pixels(served, tab, axe):
+    live, _ = served
+    ready(tab, live.url)
+    accessible(tab, axe)
+    follow(tab, tab.get_by_role("link", name="steady", exact=True).first)
+    tab.wait_for_load_state("networkidle")
+    accessible(tab, axe)
+    charts(tab)
+    links = numbers(tab, "Leaderboard")
+    assert len(links) > 8
+    for href, n in links[:4]:
+        tab.goto(href)
+        assert count(tab) == n
+        assert all_listed(tab) == n
+    tab.goto(links[0][0])
+    accessible(tab, axe)
+    follow(tab, tab.locator(".case-link").first)
+    accessible(tab, axe)
+    tab.locator("a.zoom").first.click()
+    image = tab.locator("dialog img").first
+    image.wait_for()
+    loaded(tab)
+    before = image.bounding_box()["width"]
+    tab.keyboard.press("+")
+    assert image.bounding_box()["width"] > 1.3 * before
+    accessible(tab, axe)
+    tab.keyboard.press("Escape")
+    expect(tab.locator("dialog")).to_be_hidden()
+
+
+def test_sorting_and_searching_chinese(served, tab, axe):
+    live, _ = served
+    ready(tab, live.url)
+    follow(tab, tab.get_by_role("link", name="steady", exact=True).first)
+    table = tab.get_by_role("region", name="Leaderboard", exact=True)
+    names = "all => all.map(one => one.textContent.trim())"
+    assert table.locator("tbody tr td:nth-child(2)").evaluate_all(names) == list(making.WORTH)
+    table.get_by_role("button", name="won", exact=True).click()
+    table.get_by_role("button", name="won", exact=True).click()
+    assert table.locator("tbody tr td:nth-child(2)").evaluate_all(names) == list(making.WORTH)[::-1]
+    tab.goto(f"{live.url}/verdicts")
+    tab.get_by_role("searchbox").fill("第3张有几个方块")
+    follow(tab, tab.get_by_role("button", name="Show"))
+    assert 0 < count(tab) < 200
+    assert {text.split()[0] for text in tab.locator(".item-name").all_text_contents()} == {"q3"}
+    tab.get_by_label("Judge", exact=True).select_option("first-lover")
+    tab.get_by_label("turns with the order").check()
+    follow(tab, tab.get_by_role("button", name="Show"))
+    assert set(tab.locator(".judge-name").all_text_contents()) == {"first-lover"}
+    assert tab.locator(".verdict-list > li").count() == tab.get_by_text("turns with the order").count() - 1
+    accessible(tab, axe)
+
+
+def test_a_case_and_a_card_can_be_read(served, tab, axe):
+    live, _ = served
+    ready(tab, live.url)
+    tab.goto(f"{live.url}/verdicts?split=1&ballot=choice%2Btie")
+    follow(tab, tab.locator(".case-link").first)
+    tab.wait_for_load_state("networkidle")
+    tab.locator("details").evaluate_all("all => all.forEach(one => one.open = true)")
+    assert "第一个回答更好" in tab.locator(".bench").first.text_content()
+    assert tab.locator(".orders li").count() == 2
+    tab.goto(f"{live.url}/judges")
+    accessible(tab, axe)
+    for _ in range(600):
+        tab.goto(f"{live.url}/judges")
+        follow(tab, tab.locator("ul.others").get_by_role("link", name="first-lover"))
+        if not tab.get_by_text("being computed").count():
+            break
+        tab.wait_for_timeout(100)
+    assert "Agreement" in tab.locator("main").text_content()
+    accessible(tab, axe)
+
+
+@pytest.mark.parametrize("scheme", ["dark"])
+def test_pages_in_the_dark_and_on_a_phone(served, browser, axe, scheme):
+    live, _ = served
+    context = browser.new_context(viewport={"width": 360, "height": 700}, color_scheme=scheme)
+    page = context.new_page()
+    ready(page, live.url)
+    for path in ("/", "/verdicts", "/judges"):
+        page.goto(live.url + path)
+        assert axe(page) == []
+        assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    context.close()
+
+
+def test_the_leaderboard_moves_while_it_is_looked_at(served, tab):
+    live, path = served
+    ready(tab, live.url)
+    with tab.expect_response(lambda response: "/events" in response.url, timeout=PATIENCE):
+        follow(tab, tab.get_by_role("link", name="human:cy", exact=True).first)
+    lead = tab.locator(".lead")
+    before = int(re.search(r"(\d+) verdicts", lead.text_content())[1])
+    table = tab.get_by_role("region", name="Leaderboard", exact=True)
+    for _ in range(2):
+        table.get_by_role("button", name="won", exact=True).click()
+    item = making.items(1)[0]
+    one, two = making.answers(item)[:2]
+    with Ledger(path) as ledger:
+        ledger.add(Verdict.of(Case(item, (one, two), Choice(), trial=7), "human:cy", (0.0, 1.0)))
+    expect(lead).to_contain_text(f"{before + 1} verdicts")
+    expect(table.locator("th[aria-sort=ascending]"), "it stays sorted").to_have_text("won")
+
+
+def test_the_copy_opens_from_disk(copy, tab, axe):
+    asked = []
+    tab.on("request", lambda request: asked.append(request.url))
+    tab.goto((copy.folder / "index.html").as_uri())
+    assert tab.title().endswith("方块 & squares")
+    accessible(tab, axe)
+    follow(tab, tab.get_by_role("link", name="steady", exact=True).first)
+    accessible(tab, axe)
+    charts(tab)
+    links = numbers(tab, "Leaderboard") + numbers(tab, "Who beats whom") + numbers(tab, "Won, by task")
+    assert len(links) > 20
+    for href, n in links:
+        tab.goto(href)
+        assert count(tab) == n, href
+    tab.goto((copy.folder / "verdicts.html").as_uri())
+    assert count(tab) == copy.total
+    accessible(tab, axe)
+    tab.get_by_role("searchbox").fill("第3张 地球更大")
+    follow(tab, tab.get_by_role("button", name="Show"))
+    assert 0 < count(tab) < copy.total
+    assert set(tab.locator(".item-name").all_text_contents()) == {"q3"}
+    follow(tab, tab.locator(".case-link").first)
+    accessible(tab, axe)
+    tab.locator("a.zoom").first.click()
+    loaded(tab)
+    tab.keyboard.press("Escape")
+    tab.goto((copy.folder / "judges.html").as_uri())
+    follow(tab, tab.locator("ul.others").get_by_role("link", name="first-lover"))
+    accessible(tab, axe)
+    found = numbers(tab, "Among other judges") + numbers(tab, "What else moves the judges")
+    assert len(found) > 8
+    for href, n in found:
+        tab.goto(href)
+        both = "beside=" in href or "both=1" in href
+        assert count(tab) == (2 * n if both and "shown=one" not in href else n), href
+    assert all(url.startswith(("file:", "data:")) for url in asked)
+
+
+@pytest.mark.skipif(not asked_for(), reason="pictures for the docs are taken when FULLBENCH_SCREENSHOTS is set")
+def test_pictures_for_the_docs(browser, tmp_path):
+    """The pages over the demo's ledger."""
+    subprocess.run(
+        [Path(sys.executable).with_name("fullbench"), "demo", "--quiet", "--out", tmp_path / "d"], check=True
+    )
+    live = start_live(tmp_path, "--ledger", str(tmp_path / "d" / "demo.ledger"), "--public")
+    try:
+        page = browser.new_context(viewport={"width": 1120, "height": 900}).new_page()
+        ready(page, live.url)
+        shoot(page, "leaderboards")
+        follow(page, page.get_by_role("link", name="noisy", exact=False).first)
+        charts(page)
+        shoot(page, "leaderboard", height=1250)
+        page.goto(f"{live.url}/verdicts?swapped=1&q=diamonds")
+        shoot(page, "verdicts")
+        page.goto(f"{live.url}/verdicts?split=1&shown=choice&q=diamonds")
+        follow(page, page.locator(".case-link").first)
+        shoot(page, "case", height=1300)
+        for _ in range(300):
+            page.goto(f"{live.url}/judges")
+            follow(page, page.locator("ul.others").get_by_role("link", name="sloppy"))
+            if not page.get_by_text("being computed").count():
+                break
+            page.wait_for_timeout(200)
+        shoot(page, "judge", height=1100)
+    finally:
+        live.process.terminate()
+        live.process.wait(timeout=120)
+        live.engine.dispose()

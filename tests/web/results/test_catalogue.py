@@ -1,0 +1,257 @@
+"""The catalogue says what the ledger says."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from sqlalchemy import func, inspect, select
+
+from fullbench.figures.judging import meet
+from fullbench.ledger.store import Ledger
+from fullbench.nouns.record import Record
+from fullbench.nouns.verdict import FAULTS
+from fullbench.web.database import reading, writing
+from fullbench.web.results import catalogue, listing, tables
+from fullbench.web.results.filters import Filter
+from tests.web.results import making
+
+
+def every(connection, wanted: Filter, size: int = 37) -> list[listing.Line]:
+    """All lines of a filter, page by page."""
+    found, before = [], None
+    while True:
+        page = listing.page(connection, wanted, before=before, size=size)
+        found += page.lines
+        if page.older is None:
+            return found
+        before = page.older
+
+
+def truth(verdict, item_tags, wanted: Filter) -> bool:
+    """Whether a verdict of the ledger has what the filter asks for, said without SQL."""
+    fault = "none" if verdict.fault is None else verdict.fault
+    return (
+        wanted.judge in {"", verdict.judge}
+        and (not wanted.contestant or wanted.contestant in verdict.contestants)
+        and (not wanted.other or wanted.other in verdict.contestants)
+        and wanted.item in {"", verdict.item}
+        and wanted.criterion in {"", verdict.criterion}
+        and wanted.ballot in {"", verdict.ballot}
+        and (not wanted.tag or item_tags[verdict.item].get(wanted.tag, "") == wanted.value)
+        and (wanted.fault in {"", fault} or (wanted.fault == "any" and verdict.fault is not None))
+        and (not wanted.shown or (wanted.shown == "several") == (len(verdict.contestants) > 1))
+    )
+
+
+FILTERS = [
+    Filter(),
+    Filter(judge="steady"),
+    Filter(contestant="alpha", judge="first-lover", shown="several", fault="none"),
+    Filter(contestant="alpha", other="beta", judge="steady"),
+    Filter(item="q3"),
+    Filter(tag="task", value="比较", contestant="gamma"),
+    Filter(criterion="style"),
+    Filter(ballot="score:1-5", judge="human:ann"),
+    Filter(fault="any"),
+    *(Filter(fault=fault) for fault in FAULTS),
+    Filter(judge="nobody"),
+]
+
+
+@pytest.mark.parametrize("wanted", FILTERS, ids=lambda wanted: wanted.address() or "all")
+def test_a_filter_finds_what_the_ledger_holds_and_counts_it(filled, ledger, wanted):
+    tags = {item.id: item.tags for item in ledger.items()}
+    expected = Counter((v.case, v.judge, v.item, v.trial) for v in ledger.verdicts() if truth(v, tags, wanted))
+    with reading(filled) as connection:
+        lines = every(connection, wanted)
+        assert Counter((one.case, one.judge, one.item, one.trial) for one in lines) == expected
+        assert listing.count(connection, wanted) == listing.Count(sum(expected.values()))
+        assert [one.id for one in lines] == sorted((one.id for one in lines), reverse=True)
+
+
+def test_pages_turn_both_ways(filled):
+    with reading(filled) as connection:
+        first = listing.page(connection, Filter(judge="steady"), size=20)
+        second = listing.page(connection, Filter(judge="steady"), before=first.older, size=20)
+        back = listing.page(connection, Filter(judge="steady"), after=second.newer, size=20)
+    assert first.newer is None
+    assert back.lines == first.lines
+
+
+def test_people_and_judges_meet_where_the_record_says_so(filled, ledger):
+    """The verdicts marked `met` are those that the statistics pair with people's."""
+    record = Record(
+        tuple(
+            v if not v.judge.startswith("human:") else type(v)(**{**_fields(v), "judge": "human"})
+            for v in ledger.verdicts()
+        )
+    )
+    pairs = meet(record)
+    expected = {judge: sum(map(len, shapes.values())) for judge, shapes in pairs.pairs.items()}
+    with reading(filled) as connection:
+        for judge in making.JUDGES:
+            assert listing.count(connection, Filter(judge=judge, met=True)).n == expected[judge]
+
+
+def _fields(verdict):
+    return {name: getattr(verdict, name) for name in type(verdict).__dataclass_fields__}
+
+
+def test_a_judge_that_loves_the_first_place_is_caught_turning_round(filled):
+    with reading(filled) as connection:
+        n = {
+            judge: listing.count(connection, Filter(judge=judge, swapped=True, shown="several")).n
+            for judge in ("steady", "first-lover")
+        }
+    assert n["first-lover"] > 2 * n["steady"]
+
+
+def test_the_flags_are_what_the_verdicts_say(filled, ledger):
+    """`split`, `swapped` and `opposed` of every choice of two, told from the ledger by another way."""
+    heard = {}
+    for verdict in ledger.verdicts():
+        if len(verdict.contestants) == 2:
+            heard.setdefault((verdict.item, frozenset(verdict.contestants)), []).append(verdict)
+
+    def named(verdict):
+        if verdict.marks is None:
+            return "fault"
+        one, two = verdict.marks
+        return "tie" if one == two else verdict.contestants[0 if one > two else 1]
+
+    with reading(filled) as connection:
+        lines = {(one.case, one.judge): one for one in every(connection, Filter(ballot="choice+tie"), size=500)}
+    for verdicts in heard.values():
+        judged = [v for v in verdicts if not v.judge.startswith("human")]
+        winners = [{named(v) for v in judged if v.judge == judge} - {"tie", "fault"} for judge in making.JUDGES]
+        split = any(
+            one != two for a, left in enumerate(winners) for right in winners[a + 1 :] for one in left for two in right
+        )
+        votes = Counter(named(v) for v in verdicts if v.judge.startswith("human")).most_common(2)
+        people = votes[0][0] if len(votes) == 1 or votes[0][1] > votes[1][1] else None
+        for verdict in verdicts:
+            line = lines[verdict.case, verdict.judge]
+            own = {named(v) for v in verdicts if v.judge == verdict.judge} - {"fault"}
+            assert line.split == split
+            assert line.swapped == (verdict.marks is not None and len(own) > 1)
+            decided = verdict in judged and people not in {None, "tie"} and named(verdict) not in {"tie", "fault"}
+            assert line.opposed == (decided and named(verdict) != people)
+
+
+def test_filling_goes_on_where_it_stopped_and_twice_is_once(new_engine, tmp_path):
+    engine = new_engine()
+    path = tmp_path / "growing.ledger"
+    made = list(making.verdicts(count=3))
+    with Ledger(path) as ledger:
+        for case, ruled in made[:20]:
+            ledger.add(case, *ruled)
+        assert catalogue.fill(engine, ledger, batch=7, most=10).verdicts == 14
+        first = catalogue.fill(engine, ledger, batch=50)
+        for case, ruled in made[20:]:
+            ledger.add(case, *ruled)
+        second = catalogue.fill(engine, ledger)
+        third = catalogue.fill(engine, ledger)
+    total = sum(len(ruled) for _, ruled in made)
+    assert 14 + first.verdicts + second.verdicts == total
+    assert third.verdicts == 0
+    assert third.version == second.version > first.version
+    with reading(engine) as connection:
+        assert connection.execute(select(func.count()).select_from(tables.verdicts)).scalar() == total
+        assert listing.count(connection, Filter()).n == total
+        assert connection.execute(select(func.count()).select_from(tables.dirty)).scalar() == 0
+
+
+def test_a_batch_that_fails_leaves_nothing_behind(new_engine, tmp_path, monkeypatch):
+    engine = new_engine()
+    with Ledger(making.fill(tmp_path / "l", count=1), read_only=True) as ledger:
+
+        def broken(*_):
+            raise OSError("the disk is full")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(catalogue.search, "add", broken)
+            with pytest.raises(OSError, match="the disk is full"):
+                catalogue.fill(engine, ledger)
+        with reading(engine) as connection:
+            assert listing.count(connection, Filter()).n == 0
+        assert catalogue.fill(engine, ledger).verdicts > 0
+        before = catalogue.fill(engine, ledger).version
+        catalogue.forget(engine)
+        assert catalogue.fill(engine, ledger).verdicts > 0
+    assert before > 0
+
+
+SEARCHES = {
+    "地球更大": lambda v, case: True,
+    "方块": lambda v, case: True,
+    "第7张": lambda v, case: case == "q7",
+    "第3张有几个": lambda v, case: case == "q3",
+    "球": lambda v, case: True,
+    "steady thinks": lambda v, case: v.judge == "steady",
+    "STEADY": lambda v, case: v.judge == "steady",
+    "alpha says": lambda v, case: "alpha" in v.contestants,
+    "火星": lambda v, case: False,
+    "。！": lambda v, case: False,
+    "' OR 1=1 --": lambda v, case: False,
+    '"unbalanced* AND (NOT': lambda v, case: False,
+}
+
+
+@pytest.mark.parametrize("query", SEARCHES)
+def test_search_finds_words_and_chinese(filled, ledger, query):
+    expected = {(v.case, v.judge) for v in ledger.verdicts() if SEARCHES[query](v, v.item)}
+    with reading(filled) as connection:
+        found = {(one.case, one.judge) for one in every(connection, Filter(q=query))}
+        assert found == expected
+        assert listing.count(connection, Filter(q=query)).n == len(expected)
+        one = Filter(q=query, judge="steady", shown="one")
+        assert len(every(connection, one)) == sum(
+            v.judge == "steady" and len(v.contestants) == 1 for v in ledger.verdicts() if SEARCHES[query](v, v.item)
+        )
+
+
+def test_the_migrations_make_the_tables_that_the_code_speaks_of(new_engine):
+    engine = new_engine()
+    found = inspect(engine)
+    for table in tables.ALL:
+        made = {column["name"]: column for column in found.get_columns(table.name)}
+        assert set(made) == set(table.c.keys())
+        for column in table.c:
+            assert made[column.name]["nullable"] == bool(column.nullable), column
+            assert column.type._type_affinity is made[column.name]["type"]._type_affinity, column
+        assert found.get_pk_constraint(table.name)["constrained_columns"] == [one.name for one in table.primary_key]
+        assert {
+            (i["name"], tuple(i["column_names"])) for i in found.get_indexes(table.name) if not i.get("unique")
+        } == {(index.name, tuple(index.columns.keys())) for index in table.indexes}
+
+
+def test_a_catalogue_of_an_older_version_gets_the_new_marks(tmp_path):
+    """Verdicts that were there before `both` and `decided` were kept are marked after the upgrade."""
+    from alembic import command
+
+    from fullbench.web import database
+
+    engine = database.engine_for(f"sqlite:///{tmp_path / 'old.sqlite'}")
+    config = database._config()
+    with writing(engine) as connection:
+        config.attributes["connection"] = connection
+        command.upgrade(config, "0020")
+        names = [(1, "judge", "j"), (2, "contestant", "a"), (3, "contestant", "b"), (4, "ballot", "choice+tie"),
+                 (5, "criterion", "overall")]  # fmt: skip
+        for row in names:
+            connection.exec_driver_sql("INSERT INTO public_names VALUES (?, ?, ?)", row)
+        connection.exec_driver_sql("INSERT INTO public_meetings VALUES (1, 'm')")
+        for id_, shown, marks in ((1, "[2,3]", "[1,0]"), (2, "[3,2]", "[1,0]")):
+            connection.exec_driver_sql(
+                "INSERT INTO public_verdicts (id, case_id, judge_id, trial, item_id, meeting_id, ballot_id, "
+                "criterion_id, fault, shape, shown, marks, split, swapped, met, opposed) "
+                "VALUES (?, ?, 1, 0, 1, 1, 4, 5, 0, 1, ?, ?, 0, 0, 0, 0)",
+                (id_, id_, shown, marks),
+            )
+    database.upgrade(engine)
+    assert catalogue.settle(engine)
+    with reading(engine) as connection:
+        found = connection.exec_driver_sql("SELECT both, decided, swapped, again, place FROM public_verdicts").all()
+    assert found == [(1, 1, 1, 0, None)] * 2
+    engine.dispose()

@@ -1,0 +1,198 @@
+"""The pages, asked for as a browser does, on both databases."""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import parse_qsl, urlsplit
+
+import pytest
+
+from fullbench.ledger.store import Ledger
+from fullbench.web.results import blindness, boards, panels, updater
+from fullbench.web.results.places import Served
+from fullbench.web.settings import Settings
+from tests.web.results import making
+from tests.web.results.making import HOSTILE
+
+
+@pytest.fixture
+def settings(database, tmp_path):
+    path = making.fill(tmp_path / "small.ledger", count=4)
+    return Settings(database, str(path), data=tmp_path / "data")
+
+
+@pytest.fixture
+def shown(app):
+    """The app with an up-to-date catalogue."""
+    updater.update(app.state.engine, app.state.ledger)
+    return app
+
+
+def hrefs(text: str, start: str) -> list[str]:
+    return [one.replace("&amp;", "&") for one in re.findall(r'href="([^"]+)"', text) if one.startswith(start)]
+
+
+def count_of(text: str) -> int:
+    return int(re.search(r'id="count">([\d,]+)<', text)[1].replace(",", ""))
+
+
+def test_from_the_first_page_to_the_pixels(shown, viewer):
+    home = viewer.get("/")
+    assert home.status_code == 200
+    board = viewer.get(hrefs(home.text, "/boards/")[0])
+    assert board.status_code == 200
+    cell = re.search(
+        r'<a href="(/verdicts\?[^"]+)">[^<]*</a> <span class="interval">[^<]*</span> <span class="n">n=(\d+)',
+        board.text,
+    )
+    listed = viewer.get(cell[1].replace("&amp;", "&"))
+    assert count_of(listed.text) == int(cell[2])
+    case = viewer.get(hrefs(listed.text, "/cases/")[0])
+    assert case.status_code == 200
+    assert "四个方块" in case.text
+    picture = viewer.get(re.search(r'<img src="(/pictures/[^"]+)"', case.text)[1].replace("&amp;", "&"))
+    assert picture.headers["content-type"] == "image/webp"
+    for src in re.findall(r'class="chart" src="([^"]+)"', board.text):
+        drawn = viewer.get(src)
+        assert drawn.headers["content-type"] == "image/svg+xml"
+        assert drawn.text.startswith("<svg")
+
+
+def test_nothing_hostile_is_more_than_text(shown, viewer):
+    """Names, questions, answers and reasons hold a script; it comes out as text on every page."""
+    pages = ["/", "/judges", "/verdicts", "/verdicts?q=%3Cscript%3Ealert(1)%3C/script%3E&item=%22%3E%3Cscript%3E"]
+    for page in list(pages):
+        pages += [
+            one for one in hrefs(viewer.get(page).text, "/") if one.startswith(("/boards", "/judges/", "/cases"))
+        ][:12]
+    for page in dict.fromkeys(pages):
+        answer = viewer.get(page)
+        assert answer.status_code == 200, page
+        assert "<script>" not in answer.text, page
+        assert "<img src=x" not in answer.text, page
+        assert not re.search(r'\son\w+="|style="|javascript:', answer.text), page
+        assert "script-src" not in answer.headers["content-security-policy"]
+
+
+def test_pages_turn_and_filters_stay(shown, viewer):
+    first = viewer.get("/verdicts?judge=steady")
+    older = re.search(r'rel="next" href="([^"]+)"', first.text)[1].replace("&amp;", "&")
+    assert dict(parse_qsl(urlsplit(older).query))["judge"] == "steady"
+    second = viewer.get(older)
+    assert set(hrefs(first.text, "/cases/")).isdisjoint(hrefs(second.text, "/cases/"))
+    assert "selected>steady" in second.text
+    assert viewer.get("/verdicts?fault=strange").status_code == 400
+    assert viewer.get("/verdicts?before=x").status_code == 422
+    assert viewer.get("/boards/0123456789abcdef").status_code == 404
+    assert viewer.get("/cases/nothing").status_code == 404
+    assert viewer.get("/boards/..%2f..%2fetc").status_code in {404, 422}
+
+
+def test_a_visitor_sees_results_only_where_they_are_public(shown, client):
+    assert client.get("/").status_code == 303
+    assert client.get("/verdicts").headers["location"].startswith("/login")
+    object.__setattr__(shown.state.settings, "public", True)
+    assert client.get("/").status_code == 200
+    assert client.get("/requests").status_code == 303
+
+
+def some_case(viewer, query="ballot=choice%2Btie") -> str:
+    return hrefs(viewer.get(f"/verdicts?{query}").text, "/cases/")[0]
+
+
+def test_who_still_has_to_judge_a_case_does_not_see_rulings(shown, annotator, monkeypatch):
+    case = some_case(annotator)
+    key = case.rsplit("/", 1)[1]
+    monkeypatch.setattr(blindness, "RULES", [lambda connection, user, keys: {key} & set(keys)])
+    page = annotator.get(case)
+    assert "thinks about" not in page.text
+    assert "People still judge this case" in page.text
+    listed = annotator.get("/verdicts?ballot=choice%2Btie").text
+    assert "hidden while people judge it" in listed
+    assert case in listed
+    for telling in ("fault=none", "decided=1", "split=1", "q=thinks"):
+        assert case not in annotator.get(f"/verdicts?ballot=choice%2Btie&{telling}").text, "to be found would tell"
+
+
+def test_a_vote_is_a_verdict_of_a_person(shown, annotator, viewer, settings):
+    case = some_case(annotator)
+    key = case.rsplit("/", 1)[1]
+    assert annotator.submit(f"{case}/vote", {"best": "7"}).status_code == 400
+    assert viewer.submit(f"{case}/vote", {"best": "0"}).status_code == 403
+    for _ in range(2):
+        assert annotator.submit(f"{case}/vote", {"best": "0", "text": "因为更清楚"}).status_code == 303
+    with Ledger(settings.ledger, read_only=True) as ledger:
+        given = list(ledger.verdicts("human:安娜"))
+    assert [(one.case, one.marks, one.text) for one in given] == [(key, (1.0, 0.0), "因为更清楚")]
+    updater.update(shown.state.engine, shown.state.ledger)
+    assert "因为更清楚" in annotator.get(case).text
+    assert "You have voted on this case." in annotator.get(case).text
+
+
+def test_a_case_is_judged_again_when_the_organiser_says_so(shown, viewer, organiser, settings, tmp_path):
+    from fullbench.judges.rules import LengthJudge
+    from fullbench.studies.hear import hear
+
+    case = some_case(viewer)
+    key = case.rsplit("/", 1)[1]
+    with Ledger(settings.ledger) as ledger:
+        hear([LengthJudge()], lambda _: [ledger.case(key)], ledger)
+    assert viewer.submit(f"{case}/requests", {"judge": "length", "reason": "看起来不对"}).status_code == 303
+    assert viewer.submit(f"{case}/requests", {"judge": "length", "reason": "again"}).status_code == 303
+    assert viewer.get("/requests").status_code == 403
+    page = organiser.get("/requests").text
+    assert page.count("<article") == 1
+    assert "看起来不对" in page
+    action = re.search(r'action="(/requests/\w+)"', page)[1]
+    assert organiser.submit(action, {"act": "run", "spec": "chance"}).status_code == 400
+    assert organiser.submit(action, {"act": "price", "spec": "length"}).status_code == 303
+    assert "0 tokens, $0.0000" in organiser.get("/requests").text
+    assert organiser.submit(action, {"act": "run", "spec": "length"}).status_code == 303
+    assert organiser.submit(action, {"act": "run", "spec": "length"}).status_code == 303
+    assert key in organiser.get("/requests?state=done").text
+    with Ledger(settings.ledger, read_only=True) as ledger:
+        trials = [one.trial for one in ledger.verdicts("length", cases=[key])]
+    assert trials == [0, 1]
+
+
+def test_the_chinese_interface(shown, viewer):
+    viewer.headers["Accept-Language"] = "zh"
+    page = viewer.get(Served().board(boards.board_name("steady", "overall"))).text
+    assert "steady 的排行榜" in page
+    assert "胜率" in page
+
+
+def test_without_a_ledger_the_pages_say_so(database, tmp_path):
+    from fullbench.web.app import create_app
+    from tests.web.conftest import signed_in
+
+    app = create_app(Settings(database, data=tmp_path))
+    with signed_in(app, "Vic", "viewer") as visitor:
+        assert "shows no ledger" in visitor.get("/").text
+        assert visitor.get("/verdicts").status_code == 200
+        assert visitor.get("/cases/x").status_code == 404
+    app.state.engine.dispose()
+
+
+def test_an_organiser_makes_a_panel_and_it_has_a_leaderboard(shown, organiser, viewer, monkeypatch):
+    assert viewer.get("/panels").status_code == 403
+    assert organiser.submit("/panels", {"name": "x", "rule": "mean", "judges": "steady"}).status_code == 400
+    wish = {"name": HOSTILE[:60], "rule": "mean", "judges": ["steady", "first-lover"]}
+    assert organiser.submit("/panels", wish).status_code == 303
+    updater.update(shown.state.engine, shown.state.ledger)
+    name = f"panel:{HOSTILE[:60]} (mean)"
+    page = viewer.get(Served().board(boards.board_name(name, "overall")))
+    assert page.status_code == 200
+    assert "<script>" not in page.text
+    assert "panel:" in organiser.get("/panels").text
+    assert viewer.get(Served().judge(name)).status_code == 200
+    assert viewer.submit("/panels/close", {"name": wish["name"]}).status_code == 403
+    assert organiser.submit("/panels/delete", {"name": wish["name"]}).status_code == 400
+    assert organiser.submit("/panels/close", {"name": wish["name"]}).status_code == 303
+    assert "Closed since" in organiser.get("/panels").text
+    for page in (Served().board(boards.board_name(name, "overall")), Served().judge(name)):
+        assert "This panel is closed since" in viewer.get(page).text
+    monkeypatch.setattr(panels, "derive", lambda *args, **options: 0)  # the new panel has not ruled yet
+    assert organiser.submit("/panels", {**wish, "name": "空"}).status_code == 303
+    assert organiser.submit("/panels/delete", {"name": "空"}).status_code == 303
+    assert "空" not in organiser.get("/panels").text

@@ -1,0 +1,184 @@
+"""Requests to judge again outlive the server: begun, killed, gone on with, and nothing is asked for twice."""
+
+from __future__ import annotations
+
+import re
+import signal
+from concurrent.futures import ThreadPoolExecutor
+from http.client import HTTPConnection
+from urllib.parse import urlencode, urlsplit
+
+import pytest
+from sqlalchemy import update
+
+from fullbench.ledger.store import Ledger
+from fullbench.studies import specs
+from fullbench.studies.hear import hear
+from fullbench.web.accounts.users import User
+from fullbench.web.database import reading, writing
+from fullbench.web.results import rejudging, requests, tables
+from fullbench.web.results.requests import STATES
+from tests.fake_server import FakeServer
+from tests.waiting import until
+from tests.web.conftest import start_live
+from tests.web.results import making
+
+RULES = "mode=direct&sight=none&resample=0&attempts=1"
+
+
+def a_case(ledger, ballot="choice+tie"):
+    return next(v.case for v in ledger.verdicts("steady") if v.ballot == ballot)
+
+
+def judged_once(path, spec) -> tuple[str, str]:
+    """A case on which the judge of a spec has ruled: the case's key and the judge's name."""
+    judge = specs.judge(spec)
+    with Ledger(path) as ledger:
+        key = a_case(ledger)
+        hear([judge], lambda _: [ledger.case(key)], ledger)
+    return key, judge.name
+
+
+def trials(path, judge, key) -> list[int]:
+    with Ledger(path, read_only=True) as ledger:
+        return [one.trial for one in ledger.verdicts(judge, cases=[key])]
+
+
+def asked_for(engine, key, judge, who="Vic") -> requests.Asked:
+    with writing(engine) as connection:
+        assert requests.ask(connection, User(who, who, "viewer"), key, judge, "看起来不对")
+        return requests.page(connection, state="open")[0]
+
+
+def long_ago(engine) -> None:
+    """As if nobody had said for an hour that a request is being run."""
+    with writing(engine) as connection:
+        connection.execute(update(tables.requests).values(beat=tables.requests.c.beat - 3600))
+
+
+def states(engine) -> dict[str, int]:
+    with reading(engine) as connection:
+        found = {state: len(requests.page(connection, state=state)) for state in STATES}
+        assert len(requests.page(connection)) == sum(found.values())
+    return {state: n for state, n in found.items() if n}
+
+
+class Browser:
+    """Somebody at a real server, by cookie."""
+
+    def __init__(self, live, cookie):
+        self.where, self.cookie = urlsplit(live.url).netloc, f"{cookie['name']}={cookie['value']}"
+
+    def ask(self, method, path, data=None) -> tuple[int, str]:
+        connection = HTTPConnection(self.where, timeout=60)
+        body = urlencode(data) if data else None
+        kind = {"Content-Type": "application/x-www-form-urlencoded"} if data else {}
+        connection.request(method, path, body, {"Cookie": self.cookie, **kind})
+        answer = connection.getresponse()
+        text = answer.read().decode()
+        connection.close()
+        return answer.status, text
+
+    def decide(self, act, spec, state) -> None:
+        _, page = self.ask("GET", f"/requests?state={state}")
+        csrf = re.search(r'<meta name="csrf" content="(\w+)">', page)[1]
+        action = re.search(r'action="(/requests/\w+)"', page)[1]
+        assert self.ask("POST", action, {"csrf": csrf, "act": act, "spec": spec})[0] == 303
+
+
+def test_a_server_killed_in_the_middle_and_the_request_goes_on(tmp_path):
+    path = making.fill(tmp_path / "small.ledger", count=1)
+    with FakeServer(says="[[A]]") as quick, FakeServer({"hang": 1.0}) as stuck:
+        good, dead = (f"vllm:m@{server.url}?{RULES}" for server in (quick, stuck))
+        key, judge = judged_once(path, good)
+        live = start_live(tmp_path, "--ledger", str(path))
+        cookie = live.cookie("Olga", "organiser")
+        try:
+            asked_for(live.engine, key, judge)
+            Browser(live, cookie).decide("run", dead, "open")
+            until(lambda: sum(stuck.books()["arrived"].values()) == 1)
+            assert states(live.engine) == {"queued": 1}
+            live.process.send_signal(signal.SIGKILL)
+            live.process.wait(timeout=120)
+            long_ago(live.engine)
+            live.engine.dispose()
+
+            live = start_live(tmp_path, "--ledger", str(path))
+            olga = Browser(live, cookie)
+            assert states(live.engine) == {"interrupted": 1}
+            _, page = olga.ask("GET", "/requests?state=interrupted")
+            assert "Go on" in page
+            assert trials(path, judge, key) == [0]
+            olga.decide("run", good, "interrupted")
+            until(lambda: states(live.engine) == {"done": 1})
+            assert trials(path, judge, key) == [0, 1]
+            assert sum(quick.books()["arrived"].values()) == 2
+        finally:
+            live.process.kill()
+            live.process.wait(timeout=120)
+            live.engine.dispose()
+
+
+def test_a_ruling_that_came_before_the_server_died_is_not_asked_for_again(new_engine, tmp_path):
+    engine = new_engine()
+    path = making.fill(tmp_path / "small.ledger", count=1)
+    with FakeServer(says="[[A]]") as server:
+        spec = f"vllm:m@{server.url}?{RULES}"
+        key, judge = judged_once(path, spec)
+        begun = begin(engine, path, asked_for(engine, key, judge), spec)
+        assert begun.trial == 1
+        assert rejudging.run(engine, str(path), begun) == "done"
+        with writing(engine) as connection:
+            connection.execute(update(tables.requests).values(state="queued"))
+        long_ago(engine)
+        with reading(engine) as connection:
+            dead = requests.get(connection, begun.id)
+        assert dead.state == "interrupted"
+        assert rejudging.run(engine, str(path), begin(engine, path, dead, spec)) == "done"
+        assert sum(server.books()["arrived"].values()) == 2
+    assert trials(path, judge, key) == [0, 1]
+    assert states(engine) == {"done": 1}
+
+
+def begin(engine, path, asked, spec):
+    with Ledger(path, read_only=True) as ledger, writing(engine) as connection:
+        return requests.begin(connection, asked, spec, rejudging.again(connection, ledger, asked).trial)
+
+
+def test_two_who_ask_for_the_same_get_a_trial_each_and_only_one_takes_a_request(new_engine, tmp_path):
+    engine = new_engine()
+    path = making.fill(tmp_path / "small.ledger", count=1)
+    key, judge = judged_once(path, "length")
+    first = asked_for(engine, key, judge, "Vic")
+    one = begin(engine, path, first, "length")
+    two = begin(engine, path, asked_for(engine, key, judge, "小红"), "length")
+    assert (one.trial, two.trial) == (1, 2)
+    assert begin(engine, path, first, "length") is None
+    assert [rejudging.run(engine, str(path), some) for some in (two, one)] == ["done", "done"]
+    assert sorted(trials(path, judge, key)) == [0, 1, 2]
+
+
+def test_a_run_says_that_it_lives_while_the_judge_thinks(new_engine, tmp_path, monkeypatch):
+    monkeypatch.setattr(rejudging, "BEAT", 0.05)
+    engine = new_engine()
+    path = making.fill(tmp_path / "small.ledger", count=1)
+    with FakeServer(says="[[A]]") as server:
+        key, judge = judged_once(path, f"vllm:m@{server.url}?{RULES}")
+    with FakeServer({"401": 1.0}, latency=1.0) as server:
+        spec = f"vllm:m@{server.url}?{RULES}"
+        begun = begin(engine, path, asked_for(engine, key, judge), spec)
+        long_ago(engine)
+        assert states(engine) == {"interrupted": 1}
+        with ThreadPoolExecutor(1) as pool:
+            ended = pool.submit(rejudging.run, engine, str(path), begun)
+            until(lambda: states(engine) == {"queued": 1})
+            assert ended.result() == "open"
+    with reading(engine) as connection:
+        (failed,) = requests.page(connection, state="open")
+    assert failed.answer
+    assert failed.trial is None, "a run that failed takes the next trial that is free"
+
+
+@pytest.mark.parametrize("state", ["nonsense", ""])
+def test_no_other_state_can_be_asked_for(organiser, state):
+    assert organiser.get(f"/requests?state={state}").status_code == 422
