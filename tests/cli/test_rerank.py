@@ -45,7 +45,7 @@ def test_the_sharpest_of_a_painters_tries_comes_first(cli, pictures):
     assert code == 0, err
     assert "1 responses got no mark" in err
     ranked = read(pictures / "ranked.jsonl")
-    assert [(row["item"], row["trial"], row["rank"]) for row in ranked] == [
+    assert [(row["item"], row["sample"], row["rank"]) for row in ranked] == [
         ("one", 1, 1), ("one", 2, 2), ("one", 0, 3), ("two", 1, 1), ("two", 2, 2), ("two", 0, 3), ("two", 3, None),
     ]  # fmt: skip
     assert (pictures / ranked[0]["pictures"][0]).exists()
@@ -53,11 +53,11 @@ def test_the_sharpest_of_a_painters_tries_comes_first(cli, pictures):
 
 @pytest.mark.parametrize("ballot", ["choice+tie", "ranking", "score:1-5"])
 def test_best_of_n_by_any_ballot(cli, pictures, ballot):
-    rows = [row for row in read(pictures / "pictures.jsonl") if row["trial"] < 3]
+    rows = [row for row in read(pictures / "pictures.jsonl") if row["sample"] < 3]
     write(pictures / "pictures.jsonl", rows)
     code, _, err = cli(*SHARP, "--ballot", ballot, "--keep", "1", "--out", "best.jsonl")
     assert code == 0, err
-    assert [(row["item"], row["trial"]) for row in read(pictures / "best.jsonl")] == [("one", 1), ("two", 1)]
+    assert [(row["item"], row["sample"]) for row in read(pictures / "best.jsonl")] == [("one", 1), ("two", 1)]
 
 
 def test_pairs_of_words_for_training(cli, data):

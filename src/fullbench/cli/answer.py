@@ -28,7 +28,7 @@ def answer(
     ],
     out: Annotated[Path, typer.Option(help="Write the responses here (.jsonl, .csv or .parquet).")],
     question: Annotated[str | None, typer.Option(help="The question, for a folder of pictures.")] = None,
-    trials: Annotated[int, typer.Option(min=1, help="How often every item is answered.")] = 1,
+    samples: Annotated[int, typer.Option("--samples", "--trials", min=1, help="Answers to every item.")] = 1,
     ledger: LedgerOption = DEFAULT_LEDGER,
     pictures: PicturesOption = None,
     budget: BudgetOption = None,
@@ -56,9 +56,9 @@ def answer(
     for model in models:
         model.answer(())
     with asking_from(engine) as where, Ledger(ledger, pictures=pictures) as book, stoppable() as stop:
-        with watching("answers", names, len(asked) * trials, quiet=quiet) as watch:
+        with watching("answers", names, len(asked) * samples, quiet=quiet) as watch:
             tallies = answer_all(
-                models, asked, book, trials=trials, engine=where, specs=dict(zip(names, contestants, strict=True)),
+                models, asked, book, samples=samples, engine=where, specs=dict(zip(names, contestants, strict=True)),
                 budget=purse, stop=stop, watch=watch,
             )  # fmt: skip
         said = list(book.responses(names, item_keys=[item.key for item in asked]))

@@ -134,7 +134,7 @@ def lonely(record: Record) -> None:
     """Say which items are in no comparison because a response is missing, where there are comparisons."""
     if not any(len(verdict.contestants) > 1 for verdict in record):
         return
-    given = Counter(item for item, _ in record.responses)
+    given = Counter(item for item, _ in {(item, contestant) for item, contestant, _ in record.responses})
     alone = [item for item in record.items if given[item] < 2]
     if alone:
         more = f" and {len(alone) - 3} more" if len(alone) > 3 else ""

@@ -40,7 +40,7 @@ def queue(record: Record) -> Iterator[dict[str, Any]]:
             continue
         seen.add(place)
         item = record.items.get(verdict.item)
-        answers = [record.responses.get((verdict.item, name)) for name in verdict.contestants]
+        answers = [record.responses.get((verdict.item, *one)) for one in verdict.shown]
         yield {
             "item": verdict.item,
             "contestants": list(verdict.contestants),

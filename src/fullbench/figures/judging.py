@@ -12,13 +12,12 @@ from fullbench.nouns.ballot import LETTERS
 from fullbench.nouns.estimate import Estimate
 from fullbench.nouns.record import Pairing, Record, Rule
 from fullbench.nouns.table import Cell, Table
-from fullbench.nouns.verdict import Verdict
+from fullbench.nouns.verdict import PEOPLE, Verdict
 from fullbench.stats import agreement as agree
 from fullbench.stats import rankings, weighted
 from fullbench.stats.bootstrap import Statistic
 from fullbench.stats.strata import mean_of_groups
 
-PEOPLE = "human"
 ALL = "all"
 WIDTH = 2
 """How many figures stand side by side in one table."""

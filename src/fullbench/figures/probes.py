@@ -200,7 +200,7 @@ def _correlation_gap(weights: Floats, words: Floats, marks: Floats, other: Float
 def _lengthened(judge: str, record: Record, mine: Record) -> Iterator[Finding]:
     """The experiment: answers made longer without saying more, scored beside the answers they were made from."""
     marks = {
-        (verdict.item, verdict.contestants[0], (verdict.ballot, verdict.criterion, verdict.trial)): verdict.marks[0]
+        (verdict.item, *verdict.shown[0], (verdict.ballot, verdict.criterion, verdict.trial)): verdict.marks[0]
         for verdict in mine
         if verdict.marks is not None and len(verdict.marks) == 1
     }
@@ -208,9 +208,9 @@ def _lengthened(judge: str, record: Record, mine: Record) -> Iterator[Finding]:
         place: response.tags[LENGTHENS] for place, response in record.responses.items() if LENGTHENS in response.tags
     }
     gains = [
-        (mark, marks[item, longer[item, name], rest], item)
-        for (item, name, rest), mark in marks.items()
-        if (item, name) in longer and (item, longer[item, name], rest) in marks
+        (mark, marks[item, longer[item, name, sample], sample, rest], item)
+        for (item, name, sample, rest), mark in marks.items()
+        if (item, name, sample) in longer and (item, longer[item, name, sample], sample, rest) in marks
     ]
     if found := _beside(gains):
         lean = found.lean("it rewards mere length", "it punishes mere length")

@@ -14,12 +14,12 @@ from typing import Any
 from fullbench.errors import Undefined
 from fullbench.figures import repeats
 from fullbench.figures.gaps import Gaps
-from fullbench.figures.judging import FIGURES, PEOPLE, RULES, Agreement, agreements, meet, winner
+from fullbench.figures.judging import FIGURES, RULES, Agreement, agreements, meet, winner
 from fullbench.nouns.call import Usage
 from fullbench.nouns.estimate import Estimate
 from fullbench.nouns.record import Duel, Record
 from fullbench.nouns.table import Cell, Table
-from fullbench.nouns.verdict import FAULTS, Verdict
+from fullbench.nouns.verdict import FAULTS, PEOPLE, Verdict
 from fullbench.stats.bootstrap import bootstrap
 from fullbench.stats.ratings import bradley_terry, rank_sets, win_rates
 from fullbench.stats.shares import wilson

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Literal, get_args
 
 from fullbench.errors import InputError
-from fullbench.figures.judging import FIGURES, PEOPLE, meet, order, winner
+from fullbench.figures.judging import FIGURES, meet, order, winner
 from fullbench.nouns.record import Pairing, Record
+from fullbench.nouns.verdict import PEOPLE
 from fullbench.stats.rankings import rank_correlation
 
 Subset = Literal["hq", "hard"]
@@ -52,16 +53,16 @@ def subset(record: Record, judge: str, which: Subset, *, people: str = PEOPLE) -
         for pairing in met.of(judge, kind):
             hard = contradicts(kind, pairing) or pairing.verdict.case in caught
             if hard if which == "hard" else agrees(kind, pairing) and not hard:
-                kept.add((pairing.verdict.item, frozenset(pairing.verdict.contestants)))
+                kept.add((pairing.verdict.item, frozenset(pairing.verdict.shown)))
     if not kept:
         raise InputError(f"no case of {judge!r} belongs to the subset {which!r}")
     verdicts = [
         verdict
         for verdict in record.where(criterion="overall")
-        if verdict.judge in {judge, people} and (verdict.item, frozenset(verdict.contestants)) in kept
+        if verdict.judge in {judge, people} and (verdict.item, frozenset(verdict.shown)) in kept
     ]
     items = {item for item, _ in kept}
-    shown = {(item, name) for item, names in kept for name in names}
+    shown = {(item, *one) for item, together in kept for one in together}
     return Record(
         tuple(verdicts),
         {name: item for name, item in record.items.items() if name in items},

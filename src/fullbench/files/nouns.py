@@ -9,7 +9,7 @@ Item
     `caption`); `tags`, a mapping.
 Response
     `item`, `contestant` (or `model`); `text` (or `answer`, `response`, `output`) and/or `pictures`, or else `parts`;
-    `trial`; `tags`.
+    `sample`; `tags`.
 Verdict
     `item`, `contestants` (or `contestant`, `model`), `marks` (or `mark`, `score`, `rating`) or `fault`, `ballot`,
     `criterion`, `judge`, `case`, `trial`, `text`, `earlier`, `prompt`, `at` and what was used: `calls`, `retries`,
@@ -62,7 +62,7 @@ ITEM_COLUMNS: Columns = {
     "tags": "json",
 }  # fmt: skip
 RESPONSE_COLUMNS: Columns = {
-    "item": "text", "contestant": "text", "trial": "int", "text": "text", "pictures": "json", "parts": "json",
+    "item": "text", "contestant": "text", "sample": "int", "text": "text", "pictures": "json", "parts": "json",
     "tags": "json",
 }  # fmt: skip
 VERDICT_COLUMNS: Columns = {
@@ -148,12 +148,12 @@ def read_responses(
     seen: set[tuple[str, str, int]] = set()
     for line, row in read_rows(path):
         response = _response(Fields(path, line, row, RESPONSE), contestant)
-        place = (response.item, response.contestant, response.trial)
+        place = (response.item, response.contestant, response.sample)
         if items is not None and response.item not in items:
             raise InputError(_stray(response, len(items)), path=path, line=line)
         if place in seen:
             raise InputError(
-                f"{response.contestant!r} answers item {response.item!r} twice; number the trials in a column 'trial'",
+                f"{response.contestant!r} answers item {response.item!r} twice; number them in a column 'sample'",
                 path=path,
                 line=line,
             )
@@ -163,7 +163,7 @@ def read_responses(
 
 def _response(fields: Fields, contestant: str | None) -> Response:
     item, who = fields.name("item"), fields.name("contestant", contestant)
-    trial = fields.integer("trial", 0)
+    sample = fields.integer("sample", fields.integer("trial", 0))  # `trial` is what the first release called it
     parts = fields.json("parts")
     if parts is None:
         bare = not fields.has("text")
@@ -173,7 +173,7 @@ def _response(fields: Fields, contestant: str | None) -> Response:
         made: tuple[Part, ...] = pictures if pictures and text is None else (*pictures, text or "")
     else:
         made = _parts(fields, parts, answered=True)
-    return Response(item, who, made, fields.tags(), trial)
+    return Response(item, who, made, fields.tags(), sample)
 
 
 def check_responses(
@@ -299,7 +299,7 @@ def write_responses(path: str | Path, responses: Iterable[Response]) -> int:
 
 
 def _response_row(path: Path, response: Response) -> dict[str, Any]:
-    row: dict[str, Any] = {"item": response.item, "contestant": response.contestant, "trial": response.trial}
+    row: dict[str, Any] = {"item": response.item, "contestant": response.contestant, "sample": response.sample}
     simple = _simple(response.parts)
     if simple is None:
         row["parts"] = _part_values(path, response.parts)

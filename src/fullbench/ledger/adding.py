@@ -21,7 +21,7 @@ LOOKUP = 500
 RECENT = 4_096
 
 Answered = dict[tuple[str, str, int], str]
-"""The key of each response, by item, contestant and trial."""
+"""The key of each response, by item, contestant and sample."""
 
 
 class Adder:
@@ -54,12 +54,12 @@ class Adder:
 
     def response(self, item: Item, response: Response, row: rows.Row, answered: Answered) -> None:
         """A response with its pictures, unless it is known; one that is known with other words is refused."""
-        place = f"{item.key} {response.trial} {response.contestant}"
-        known = self._seen.get(("responses", place)) or answered.get((item.key, response.contestant, response.trial))
+        place = f"{item.key} {response.sample} {response.contestant}"
+        known = self._seen.get(("responses", place)) or answered.get((item.key, response.contestant, response.sample))
         if known is not None and known != response.key:
             raise LedgerError(
-                f"{self._database.place}: {response.contestant!r} answered item {item.id!r} differently before (trial "
-                f"{response.trial}); give this contestant another name, or use another ledger"
+                f"{self._database.place}: {response.contestant!r} answered item {item.id!r} differently before (sample "
+                f"{response.sample}); give this contestant another name, or use another ledger"
             )
         if known is None:
             self._add_pictures(response.pictures)

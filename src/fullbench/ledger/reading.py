@@ -116,12 +116,12 @@ def record(
     if tags:
         known = {name: item for name, item in known.items() if tags.items() <= item.tags.items()}
         ruled = tuple(verdict for verdict in ruled if verdict.item in known)
-    spoken = {(verdict.item, name) for verdict in ruled for name in verdict.contestants}
-    given: dict[tuple[str, str], Response] = {}
+    spoken = {(verdict.item, *one) for verdict in ruled for one in verdict.shown}
+    given: dict[tuple[str, str, int], Response] = {}
     for row in reader.stream(f"SELECT {rows.RESPONSE} FROM responses ORDER BY rowid", ()):
-        _, contestant, item, _, trial, *_ = row
-        place = (item, contestant)
-        if place in spoken and (place not in given or trial <= given[place].trial):
+        _, contestant, item, _, sample, *_ = row
+        place = (item, contestant, sample)
+        if place in spoken:
             given[place] = rows.response_of(row, find)
     return Record(ruled, known, given)
 

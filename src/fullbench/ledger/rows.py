@@ -118,7 +118,7 @@ def item_of(row: Sequence[Any], find: Find) -> Item:
 
 def response_row(item: Item, response: Response, usage: Usage, prompt: str, at: float) -> Row:
     return (
-        response.key, response.contestant, response.item, item.key, int(response.trial),
+        response.key, response.contestant, response.item, item.key, int(response.sample),
         dump(parts_content(response.parts)), tags_text(response.tags), prompt, *usage_row(usage),
         float(at or time.time()),
     )  # fmt: skip

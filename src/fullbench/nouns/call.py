@@ -1,4 +1,4 @@
-"""What a call used."""
+"""A call: one exchange with a model, and what it used."""
 
 from __future__ import annotations
 
@@ -34,3 +34,26 @@ class Usage:
 
 
 NOTHING = Usage()
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One exchange with a model, as it is kept.
+
+    One call may give several verdicts (a rubric in one call) and several calls one verdict (steps, resampling).
+    `prompt` is the digest of what was sent, `sent` its text where it cannot be rendered again from the ledger,
+    `nonce` the mark that a ruling was asked for with. `stop` is how the reply ended; `served` and `fingerprint` are
+    what the server said that it is.
+    """
+
+    id: str
+    text: str
+    prompt: str = ""
+    sent: str = ""
+    reasoning: str = ""
+    stop: str = ""
+    served: str = ""
+    fingerprint: str = ""
+    nonce: str = ""
+    usage: Usage = NOTHING
+    at: float = 0.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from itertools import combinations, permutations
+from itertools import combinations, permutations, product
 from typing import Literal
 
 from fullbench.errors import InputError
@@ -42,17 +42,22 @@ class Case:
     def contestants(self) -> tuple[str, ...]:
         return tuple(response.contestant for response in self.responses)
 
+    @property
+    def samples(self) -> tuple[int, ...]:
+        """The sample of each response shown; empty where all are the first."""
+        numbers = tuple(response.sample for response in self.responses)
+        return numbers if any(numbers) else ()
+
     def at(self, trial: int) -> Case:
         return replace(self, trial=trial)
 
 
 Orders = Literal["sorted", "shuffled", "both", "all"]
-
-
 ORDERS: tuple[Orders, ...] = ("sorted", "shuffled", "both", "all")
+Meetings = Literal["aligned", "crossed", "all"]
 
 
-def panels(
+def cases(
     items: Iterable[Item],
     responses: Iterable[Response],
     ballot: Ballot,
@@ -62,35 +67,77 @@ def panels(
     criterion: str = "overall",
     trials: int = 1,
     seed: int = 0,
+    samples: Meetings = "aligned",
 ) -> Iterator[Case]:
-    """Every panel of `size` responses to each item, as cases; `size=None` shows all responses of an item at once.
+    """Every `size` responses of different contestants to each item, as cases; `size=None` shows all contestants.
 
-    `orders="sorted"` shows a panel once, contestants by name; `"shuffled"` once, in an order drawn from the seed, the
-    item and the names; `"both"` in that order and in its reverse; `"all"` in every order. An item with too few
+    Where contestants answered several times, sample i meets sample i of the others
+    (`samples="aligned"`); one with a single sample, such as a reference, meets every sample. `samples="crossed"` lets
+    every sample meet every other contestant's; `samples="all"` lets it meet its own contestant's too, as the best of n
+    needs it and a leaderboard does not.
+
+    `orders="sorted"` shows the responses once, contestants by name; `"shuffled"` once, in an order drawn from the seed,
+    the item and the names; `"both"` in that order and in its reverse; `"all"` in every order. An item with too few
     responses gives no case.
     """
     if orders not in ORDERS:
         raise InputError(f"unknown orders {orders!r}; known: {', '.join(ORDERS)}")
-    shown: dict[str, list[Response]] = {}
+    if samples not in {"aligned", "crossed", "all"}:
+        raise InputError(f"samples meet 'aligned', 'crossed' or 'all', not {samples!r}")
+    answers: dict[str, dict[str, list[Response]]] = {}
     for response in responses:
-        shown.setdefault(response.item, []).append(response)
+        answers.setdefault(response.item, {}).setdefault(response.contestant, []).append(response)
     for item in items:
-        ranked = sorted(shown.get(item.id, []), key=lambda r: (r.contestant, r.trial))
-        if size is None and len(ranked) < 2:
-            continue
-        for panel in combinations(ranked, len(ranked) if size is None else size):
-            for order in _orders(panel, orders, seed):
+        for shown in _together(answers.get(item.id, {}), size, samples):
+            for order in _orders(shown, orders, seed):
                 for trial in range(trials):
                     yield Case(item, order, ballot, criterion, trial)
 
 
-def _orders(panel: tuple[Response, ...], orders: Orders, seed: int) -> Iterator[tuple[Response, ...]]:
-    if orders == "all":
-        yield from permutations(panel)
+panels = cases
+"""The name that `cases` had in the first release; plugins use it."""
+
+
+def _together(
+    answers: dict[str, list[Response]], size: int | None, samples: Meetings
+) -> Iterator[tuple[Response, ...]]:
+    """Which responses to one item are shown together, contestants by name."""
+    by_name = {name: sorted(answers[name], key=lambda response: response.sample) for name in sorted(answers)}
+    if samples == "all":
+        everyone = [response for responses in by_name.values() for response in responses]
+        if size is not None or len(everyone) > 1:
+            yield from combinations(everyone, len(everyone) if size is None else size)
         return
-    if orders != "sorted" and len(panel) > 1:
-        lot = digest([seed, panel[0].item, [response.contestant for response in panel]])
-        panel = tuple(random.Random(lot).sample(panel, len(panel)))
-    yield panel
-    if orders == "both" and len(panel) > 1:
-        yield panel[::-1]
+    if size == 1:
+        yield from ((response,) for responses in by_name.values() for response in responses)
+        return
+    if size is None and len(by_name) < 2:
+        return
+    for chosen in combinations(by_name.values(), len(by_name) if size is None else size):
+        if samples == "crossed":
+            yield from product(*chosen)
+            continue
+        several = [{response.sample: response for response in responses} for responses in chosen if len(responses) > 1]
+        numbers = sorted(set().union(*several)) if several else [None]
+        for number in numbers:
+            shown = tuple(
+                responses[0] if len(responses) == 1 else next((r for r in responses if r.sample == number), None)
+                for responses in chosen
+            )
+            present = tuple(response for response in shown if response is not None)
+            # A contestant that lacks this sample leaves a pair without a meeting, and a list shorter.
+            if len(present) == len(chosen) or (size is None and len(present) > 1):
+                yield present
+
+
+def _orders(shown: tuple[Response, ...], orders: Orders, seed: int) -> Iterator[tuple[Response, ...]]:
+    if orders == "all":
+        yield from permutations(shown)
+        return
+    if orders != "sorted" and len(shown) > 1:
+        numbered = [[response.sample for response in shown]] if any(response.sample for response in shown) else []
+        lot = digest([seed, shown[0].item, [response.contestant for response in shown], *numbered])
+        shown = tuple(random.Random(lot).sample(shown, len(shown)))
+    yield shown
+    if orders == "both" and len(shown) > 1:
+        yield shown[::-1]

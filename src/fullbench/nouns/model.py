@@ -34,13 +34,20 @@ class Prompt:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a model made of a prompt: words, or the error that no retry mended."""
+    """What a model made of a prompt: words, or the error that no retry mended.
+
+    `stop` is how it ended (`stop`, `length`, ...), `reasoning` what it thought where that comes apart from the answer,
+    `served` and `fingerprint` what the server said that it is.
+    """
 
     prompt: Prompt
     text: str = ""
     usage: Usage = NOTHING
     error: str | None = None
     stop: str = ""
+    reasoning: str = ""
+    served: str = ""
+    fingerprint: str = ""
 
 
 @runtime_checkable

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import combinations
 from statistics import fmean
-from typing import Literal
+from typing import Any, Literal
 
 from fullbench.errors import InputError
 from fullbench.nouns.digests import digest
@@ -15,7 +15,7 @@ from fullbench.nouns.item import Item
 from fullbench.nouns.response import Response
 from fullbench.nouns.verdict import FAULTS, Verdict
 
-Field = Literal["case", "judge", "item", "ballot", "criterion", "trial", "fault"]
+Field = Literal["case", "judge", "item", "ballot", "criterion", "trial", "rater", "fault"]
 Rule = Literal["each", "majority", "mean"]
 
 
@@ -44,6 +44,28 @@ class Duel:
     second: str
     outcome: float
     together: bool
+    rater: str = ""
+    samples: tuple[int, int] = (0, 0)
+
+
+class Responses(dict[tuple[str, str, int], Response]):
+    """Responses by item, contestant and sample; a key of two names the first sample."""
+
+    def __init__(self, responses: Mapping[Any, Response] | Iterable[tuple[Any, Response]] = ()) -> None:
+        super().__init__({self._whole(key): response for key, response in dict(responses).items()})
+
+    @staticmethod
+    def _whole(key: Any) -> tuple[str, str, int]:
+        return (key[0], key[1], key[2] if len(key) > 2 else 0)
+
+    def __getitem__(self, key: Any) -> Response:
+        return super().__getitem__(self._whole(key))
+
+    def __contains__(self, key: object) -> bool:
+        return super().__contains__(self._whole(key))
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        return super().get(self._whole(key), default)
 
 
 @dataclass(frozen=True)
@@ -52,7 +74,11 @@ class Record:
 
     verdicts: tuple[Verdict, ...]
     items: Mapping[str, Item] = field(default_factory=dict)
-    responses: Mapping[tuple[str, str], Response] = field(default_factory=dict)
+    responses: Mapping[Any, Response] = field(default_factory=Responses)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.responses, Responses):
+            object.__setattr__(self, "responses", Responses(self.responses))
 
     def __len__(self) -> int:
         return len(self.verdicts)
@@ -133,10 +159,10 @@ class Record:
         the verdict was shown. `rule` says what to do with several verdicts of `other`: `each` pairs with every one,
         `majority` with the commonest (ties of the vote are left out), `mean` with the mean mark.
         """
-        theirs: dict[tuple[str, ...], list[dict[str, float]]] = {}
+        theirs: dict[tuple[object, ...], list[dict[tuple[str, int], float]]] = {}
         for verdict in self.verdicts:
             if verdict.judge == other and verdict.marks is not None:
-                marks = dict(zip(verdict.contestants, verdict.marks, strict=True))
+                marks = dict(zip(verdict.shown, verdict.marks, strict=True))
                 theirs.setdefault(_meeting(verdict), []).append(marks)
         if not theirs:
             raise InputError(f"no marked verdict of judge {other!r} is in the record; judges there: {self.judges}")
@@ -145,41 +171,51 @@ class Record:
             if verdict.judge == other or verdict.marks is None:
                 continue
             for marks in _combine(theirs.get(_meeting(verdict), []), rule):
-                pairings.append(Pairing(verdict, verdict.marks, tuple(marks[name] for name in verdict.contestants)))
+                pairings.append(Pairing(verdict, verdict.marks, tuple(marks[one] for one in verdict.shown)))
         return pairings
 
     def duels(self, margin: float = 0.0) -> Iterator[Duel]:
         """Every two responses that a judge marked on one item, compared.
 
         Marks that differ by at most `margin` tie. Responses marked together are compared as they were shown; single
-        marks of the same judge, item, ballot, criterion and trial are compared with each other.
+        marks of the same judge, person, item, ballot, criterion and trial are compared with each other. Sample i of a
+        contestant meets sample i of another; one with a single sample meets every sample; nobody meets itself.
         """
-        apart: dict[tuple[str, str, str, str, int], list[tuple[str, float]]] = {}
+        apart: dict[tuple[str, str, str, str, int, str], list[_Marked]] = {}
         for verdict in self.verdicts:
             if verdict.marks is None:
                 continue
-            named = list(zip(verdict.contestants, verdict.marks, strict=True))
-            if len(named) == 1:
-                key = (verdict.judge, verdict.item, verdict.ballot, verdict.criterion, verdict.trial)
-                apart.setdefault(key, []).append(named[0])
+            marked = [(*shown, mark) for shown, mark in zip(verdict.shown, verdict.marks, strict=True)]
+            if len(marked) == 1:
+                key = (verdict.judge, verdict.item, verdict.ballot, verdict.criterion, verdict.trial, verdict.rater)
+                apart.setdefault(key, []).append(marked[0])
                 continue
-            for one, two in combinations(named, 2):
-                yield _duel((verdict.judge, verdict.item, verdict.criterion, verdict.trial), one, two, margin, True)
-        for (judge, item, _, criterion, trial), named in apart.items():
-            for one, two in combinations(sorted(named), 2):
-                yield _duel((judge, item, criterion, trial), one, two, margin, False)
+            where = (verdict.judge, verdict.item, verdict.criterion, verdict.trial)
+            for one, two in combinations(marked, 2):
+                if one[0] != two[0]:
+                    yield _duel(where, one, two, margin, together=True, rater=verdict.rater)
+        for (judge, item, _, criterion, trial, rater), marked in apart.items():
+            several = {name for name, count in Counter(name for name, _, _ in marked).items() if count > 1}
+            for one, two in combinations(sorted(marked), 2):
+                if one[0] != two[0] and (one[1] == two[1] or not {one[0], two[0]} <= several):
+                    yield _duel((judge, item, criterion, trial), one, two, margin, together=False, rater=rater)
+
+    def meeting_themselves(self) -> int:
+        """How many verdicts show a contestant twice. An earlier release could ask for such; no figure counts them."""
+        return sum(len(set(verdict.contestants)) < len(verdict.contestants) for verdict in self.verdicts)
 
     def digest(self) -> str:
         """Stands for all that was ruled here, and on what: whatever the order, the times and the cost."""
         return digest(sorted(
-            digest([v.case, v.judge, v.item, v.contestants, v.ballot, v.criterion, v.trial, v.marks, v.fault, v.text])
+            digest([v.case, v.judge, v.item, v.contestants, v.ballot, v.criterion, v.trial, v.marks, v.fault, v.text,
+                    *([[v.rater, v.revision, v.samples]] if v.rater or v.revision or v.samples else [])])
             for v in self.verdicts
         ))  # fmt: skip
 
     def appeal(self) -> list[Response]:
         """The verdicts' texts as responses: of each case, what each judge wrote. They can be judged in turn."""
         return [
-            Response(verdict.case, verdict.judge, (verdict.text,), trial=verdict.trial)
+            Response(verdict.case, verdict.judge, (verdict.text,), sample=verdict.trial)
             for verdict in self.verdicts
             if verdict.text
         ]
@@ -189,15 +225,19 @@ def _place(verdict: Verdict) -> tuple[object, ...]:
     marks = () if verdict.marks is None else verdict.marks
     return (
         verdict.judge, verdict.item, verdict.criterion, verdict.ballot, verdict.contestants, verdict.case,
-        verdict.trial, marks, verdict.fault or "", verdict.text, repr(verdict.usage),
+        verdict.trial, verdict.rater, verdict.revision, marks, verdict.fault or "", verdict.text, repr(verdict.usage),
     )  # fmt: skip
 
 
-def _meeting(verdict: Verdict) -> tuple[str, ...]:
-    return (verdict.item, verdict.criterion, verdict.ballot, *sorted(verdict.contestants))
+_Marked = tuple[str, int, float]
+"""A contestant, which of its samples, and the mark that it got."""
 
 
-def _combine(votes: list[dict[str, float]], rule: Rule) -> list[dict[str, float]]:
+def _meeting(verdict: Verdict) -> tuple[object, ...]:
+    return (verdict.item, verdict.criterion, verdict.ballot, *sorted(verdict.shown))
+
+
+def _combine(votes: list[dict[tuple[str, int], float]], rule: Rule) -> list[dict[tuple[str, int], float]]:
     if len(votes) < 2 or rule == "each":
         return votes
     if rule == "mean":
@@ -209,8 +249,8 @@ def _combine(votes: list[dict[str, float]], rule: Rule) -> list[dict[str, float]
 
 
 def _duel(
-    where: tuple[str, str, str, int], one: tuple[str, float], two: tuple[str, float], margin: float, together: bool
+    where: tuple[str, str, str, int], one: _Marked, two: _Marked, margin: float, *, together: bool, rater: str
 ) -> Duel:
-    difference = one[1] - two[1]
+    difference = one[2] - two[2]
     outcome = 0.5 if abs(difference) <= margin else 1.0 if difference > 0 else 0.0
-    return Duel(*where, one[0], two[0], outcome, together)
+    return Duel(*where, one[0], two[0], outcome, together, rater, (one[1], two[1]))

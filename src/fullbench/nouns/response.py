@@ -13,13 +13,18 @@ from fullbench.nouns.picture import Picture
 
 @dataclass(frozen=True)
 class Response:
-    """What one contestant answered to one item: words, pictures, or both."""
+    """What one contestant answered to one item: words, pictures, or both.
+
+    A contestant may answer an item several times: `sample` counts its answers from 0. `stop` says how the answer ended
+    where the model said so (`stop`, `length`, ...): one cut off by length is marked in every table it enters.
+    """
 
     item: str
     contestant: str
     parts: tuple[Part, ...]
     tags: Mapping[str, str] = field(default_factory=dict)
-    trial: int = 0
+    sample: int = 0
+    stop: str = ""
 
     @classmethod
     def say(cls, item: str, contestant: str, text: str, **rest: Any) -> Response:
@@ -36,4 +41,6 @@ class Response:
 
     @once
     def key(self) -> str:
-        return digest([self.item, self.contestant, parts_content(self.parts)])
+        """Names and content as a digest. The first sample's key leaves the number out, as all keys once did."""
+        numbered = [self.sample] if self.sample else []
+        return digest([self.item, self.contestant, parts_content(self.parts), *numbered])

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from fullbench.errors import InputError
-from fullbench.nouns.call import NOTHING, Usage
+from fullbench.nouns.call import NOTHING, Call, Usage
 from fullbench.nouns.case import Case
 
 Fault = Literal["refused", "unreadable", "recused"]
@@ -17,9 +17,38 @@ Fault = Literal["refused", "unreadable", "recused"]
 FAULTS: tuple[Fault, ...] = ("refused", "unreadable", "recused")
 
 
+PEOPLE = "human"
+"""The judge that all people are; which of them it was is the verdict's `rater`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Circumstances:
+    """How a case came to be heard, where it was not in the usual way.
+
+    `blind` is whether a person saw neither names nor rulings (None: not known), `guideline` the version of what they
+    were told, `probability` the chance that the case had of being chosen. `variant` and `dose` name what was changed
+    on purpose in what was shown; `canary` marks the fixed cases that watch a judge over time.
+    """
+
+    blind: bool | None = None
+    guideline: str = ""
+    probability: float | None = None
+    variant: str = ""
+    dose: float | None = None
+    canary: bool = False
+
+
+USUAL = Circumstances()
+
+
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What one judge ruled in one case: a mark for every response shown, or the fault that prevented it."""
+    """What one judge ruled in one case: a mark for every response shown, or the fault that prevented it.
+
+    `samples` numbers the answer of each contestant that was shown; empty means that all were the first. `rater` tells
+    the people behind one judge apart (a random id; empty for a model), `revision` counts how often a person changed
+    this vote. `calls` are the exchanges that the ruling came from, `reader` is the version of the reader that read it.
+    """
 
     case: str
     judge: str
@@ -35,6 +64,13 @@ class Verdict:
     prompt: str = ""
     earlier: tuple[str, ...] = ()
     at: float = 0.0
+    samples: tuple[int, ...] = ()
+    rater: str = ""
+    revision: int = 0
+    calls: tuple[Call, ...] = ()
+    reader: int = 0
+    confidence: float | None = None
+    circumstances: Circumstances = USUAL
 
     def __post_init__(self) -> None:
         if (self.marks is None) == (self.fault is None):
@@ -45,6 +81,8 @@ class Verdict:
             if len(self.marks) != len(self.contestants):
                 found = f"{len(self.marks)} marks for {len(self.contestants)} responses"
                 raise InputError(f"a verdict gives every response shown one mark; found {found} (case {self.case})")
+            if self.samples and len(self.samples) != len(self.contestants):
+                raise InputError(f"a verdict numbers the sample of every response shown or of none (case {self.case})")
             if not all(map(math.isfinite, self.marks)):
                 raise InputError(f"a mark must be a finite number; found {self.marks} (case {self.case})")
 
@@ -60,6 +98,12 @@ class Verdict:
         prompt: str = "",
         earlier: tuple[str, ...] = (),
         at: float = 0.0,
+        rater: str = "",
+        revision: int = 0,
+        calls: tuple[Call, ...] = (),
+        reader: int = 0,
+        confidence: float | None = None,
+        circumstances: Circumstances = USUAL,
     ) -> Verdict:
         """The verdict of `judge` in `case`: marks in the order shown, or the name of a fault."""
         fault, marks = (ruling, None) if isinstance(ruling, str) else (None, tuple(map(float, ruling)))
@@ -68,7 +112,17 @@ class Verdict:
         return cls(
             case.key, judge, case.item.id, names, spec, case.criterion, case.trial,
             marks, fault, text, usage, prompt, earlier, at,
+            case.samples, rater, revision, calls, reader, confidence, circumstances,
         )  # fmt: skip
+
+    @property
+    def shown(self) -> tuple[tuple[str, int], ...]:
+        """The contestant and the sample of each response, in the order shown."""
+        return tuple(zip(self.contestants, self.samples or (0,) * len(self.contestants), strict=True))
+
+
+FailureKind = Literal["passing", "permanent"]
+"""Whether the same call may succeed later, or never will (a prompt that is too long for the model)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,3 +134,4 @@ class Failure:
     trial: int
     error: str
     usage: Usage = NOTHING
+    kind: FailureKind = "passing"

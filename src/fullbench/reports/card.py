@@ -10,11 +10,12 @@ from pathlib import Path
 
 from fullbench.errors import InputError, Undefined
 from fullbench.figures import judging, probes, repeats, standard
-from fullbench.figures.judging import PEOPLE, Met
+from fullbench.figures.judging import Met
 from fullbench.nouns.call import Usage
 from fullbench.nouns.estimate import Estimate
 from fullbench.nouns.record import Pairing, Record
 from fullbench.nouns.table import Cell, Table
+from fullbench.nouns.verdict import PEOPLE
 from fullbench.stats import weighted
 from fullbench.stats.bootstrap import bootstrap
 from fullbench.stats.comparison import benjamini_hochberg, mcnemar, paired_difference

@@ -48,9 +48,9 @@ def exhibits(record: Record, limit: int = 6, *, unveiled: bool = False) -> list[
     """For each ballot in turn the panels on which rulings differ most, no item twice, with all that was said."""
     heard: dict[tuple[Any, ...], list[Verdict]] = defaultdict(list)
     for verdict in record:
-        known = any((verdict.item, name) in record.responses for name in verdict.contestants)
+        known = any((verdict.item, *one) in record.responses for one in verdict.shown)
         if known and verdict.item in record.items:
-            heard[verdict.ballot, verdict.item, verdict.criterion, frozenset(verdict.contestants)].append(verdict)
+            heard[verdict.ballot, verdict.item, verdict.criterion, frozenset(verdict.shown)].append(verdict)
     queues: dict[str, deque[tuple[str, list[Verdict]]]] = defaultdict(deque)
     for (form, item, *_), verdicts in sorted(heard.items(), key=lambda entry: _telling(*entry)):
         queues[form].append((item, verdicts))
@@ -59,8 +59,8 @@ def exhibits(record: Record, limit: int = 6, *, unveiled: bool = False) -> list[
         for queue in filter(None, queues.values()):
             item, verdicts = queue.popleft()
             if item not in found and len(found) < limit:
-                names = sorted(set(verdicts[0].contestants))
-                shown = [record.responses[item, name] for name in names if (item, name) in record.responses]
+                places = [(item, *one) for one in sorted(set(verdicts[0].shown))]
+                shown = [record.responses[place] for place in places if place in record.responses]
                 found[item] = Exhibit(record.items[item], shown, verdicts, unveiled=unveiled)
     return list(found.values())
 

@@ -7,11 +7,10 @@ from pathlib import Path
 
 from fullbench.nouns.digests import digest
 from fullbench.nouns.record import Record
-from fullbench.nouns.verdict import Fault, Verdict
+from fullbench.nouns.verdict import PEOPLE, Fault, Verdict
 from fullbench.reproduce import alpaca_eval, pandalm, vicuna_oa, wildvision_bench
 from fullbench.reproduce.rows import met, rows
 
-PEOPLE = "human"
 CHOICE, SOFT = "choice+tie", "real:0-1"
 Ruling = tuple[float, float] | Fault
 _WON: dict[float, Ruling] = {1.0: (1.0, 0.0), 0.0: (0.0, 1.0), 0.5: (0.5, 0.5)}

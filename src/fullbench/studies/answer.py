@@ -26,7 +26,7 @@ class Question:
     """An item put to a contestant: what the tag of its prompt is."""
 
     item: Item
-    trial: int
+    sample: int
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ def answer(
     items: Sequence[Item] | Asked,
     ledger: Ledger,
     *,
-    trials: int = 1,
+    samples: int = 1,
     engine: Engine = HERE,
     specs: Mapping[str, str] | None = None,
     budget: Budget | None = None,
@@ -55,7 +55,7 @@ def answer(
     the spec of contestants by their name, as for `hear`.
     """
     asked = items if callable(items) else lambda _: items
-    jobs = [_job(model, asked(model), trials, ledger, (specs or {}).get(model.name)) for model in contestants]
+    jobs = [_job(model, asked(model), samples, ledger, (specs or {}).get(model.name)) for model in contestants]
     return work(jobs, engine=engine, budget=budget, stop=stop, watch=watch)
 
 
@@ -79,10 +79,10 @@ def _ask(model: Model, questions: Iterable[Question]) -> Iterator[_Answer | Fail
 def _settles(outcome: _Answer | Failure) -> Key:
     if isinstance(outcome, Failure):
         return outcome.case, outcome.trial
-    return outcome.item, outcome.response.trial
+    return outcome.item, outcome.response.sample
 
 
-def _job(model: Model, items: Sequence[Item], trials: int, ledger: Ledger, spec: str | None) -> Job[Question]:
+def _job(model: Model, items: Sequence[Item], samples: int, ledger: Ledger, spec: str | None) -> Job[Question]:
     by_key = {item.key: item for item in items}
 
     def keep(outcome: _Answer | Failure) -> None:
@@ -95,8 +95,8 @@ def _job(model: Model, items: Sequence[Item], trials: int, ledger: Ledger, spec:
     ledger.declare("contestant", model.name, model.settings)
     return Job(
         name=model.name,
-        tasks=lambda: (Question(item, trial) for item in items for trial in range(trials)),
-        key=lambda question: (question.item.key, question.trial),
+        tasks=lambda: (Question(item, sample) for item in items for sample in range(samples)),
+        key=lambda question: (question.item.key, question.sample),
         known=lambda keys: ledger.answered(model.name, keys),
         enter=lambda questions: ledger.add(*(question.item for question in questions)),
         ask=partial(_ask, model),
@@ -109,16 +109,16 @@ def _job(model: Model, items: Sequence[Item], trials: int, ledger: Ledger, spec:
 
 
 def _prompt(question: Question) -> Prompt:
-    return Prompt(question.item.turns, seed=question.trial or None, tag=question)
+    return Prompt(question.item.turns, seed=question.sample or None, tag=question)
 
 
 def _outcome(contestant: str, reply: Reply) -> _Answer | Failure:
     question: Question = reply.prompt.tag
-    item, trial = question.item, question.trial
+    item, sample = question.item, question.sample
     if reply.error is not None:
-        return Failure(item.key, contestant, trial, reply.error, reply.usage)
+        return Failure(item.key, contestant, sample, reply.error, reply.usage)
     tags = {"stop": reply.stop} if reply.stop == "refused" else {}
-    response = Response(item.id, contestant, (reply.text,), tags, trial)
+    response = Response(item.id, contestant, (reply.text,), tags, sample, reply.stop)
     return _Answer(item.key, response, reply.usage, reply.prompt.digest)
 
 

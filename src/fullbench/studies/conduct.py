@@ -76,7 +76,7 @@ class Conductor:
 
     def _bring(self, brought: Brought, items: set[str]) -> None:
         """Take the responses that the benchmark brings, and people's labels where the study names none."""
-        from fullbench.figures.judging import PEOPLE
+        from fullbench.nouns.verdict import PEOPLE
 
         self.given = [response for response in brought.record.responses.values() if response.item in items]
         self.odd = brought.tables
@@ -105,7 +105,7 @@ class Conductor:
         keys = [item.key for item in self.items]
         answered = ledger.responses(names, item_keys=keys) if names else ()
         places = {item.id: place for place, item in enumerate(self.items)}
-        ordered = sorted(answered, key=lambda one: (places[one.item], names.index(one.contestant), one.trial))
+        ordered = sorted(answered, key=lambda one: (places[one.item], names.index(one.contestant), one.sample))
         return [*self.given, *ordered]
 
     def plan(self, ledger: Ledger) -> Table:

@@ -10,8 +10,9 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from fullbench.nouns import case as nouns_case
 from fullbench.nouns.ballot import Ballot
-from fullbench.nouns.case import Case, panels
+from fullbench.nouns.case import Case
 from fullbench.nouns.item import Item
 from fullbench.nouns.picture import Picture
 from fullbench.nouns.response import Response
@@ -19,7 +20,7 @@ from fullbench.nouns.verdict import Verdict
 from fullbench.studies.study import panel_size
 
 Place = tuple[str, str, int]
-"""Item, contestant, trial: which response it is."""
+"""Item, contestant, sample: which response it is."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,8 @@ class Ranked:
 
 def cases(items: Sequence[Item], responses: Sequence[Response], ballot: Ballot, *, trials: int = 1) -> Iterator[Case]:
     """What is heard: every response alone, every two in both orders, or all at once, as the ballot asks."""
-    return panels(items, responses, ballot, size=panel_size(ballot), orders="both", trials=trials)
+    size = panel_size(ballot)
+    return nouns_case.cases(items, responses, ballot, size=size, orders="both", trials=trials, samples="all")
 
 
 def rank(
@@ -57,7 +59,7 @@ def rank(
 
 
 def _place(response: Response) -> Place:
-    return response.item, response.contestant, response.trial
+    return response.item, response.contestant, response.sample
 
 
 def _ranked(mine: Sequence[Response], marks: dict[Place, list[float]]) -> Iterator[Ranked]:
@@ -76,7 +78,7 @@ def rows(ranked: Iterable[Ranked], out: Path, keep: int | None = None) -> Iterat
         if keep is not None and (one.rank is None or taken[response.item] >= keep):
             continue
         taken[response.item] += 1
-        row: dict[str, Any] = {"item": response.item, "contestant": response.contestant, "trial": response.trial}
+        row: dict[str, Any] = {"item": response.item, "contestant": response.contestant, "sample": response.sample}
         if response.text:
             row["text"] = response.text
         if response.pictures:

@@ -11,7 +11,8 @@ from typing import Any, get_args
 
 from fullbench.errors import InputError
 from fullbench.nouns.ballot import Ballot, Choice, Ranking, ballot
-from fullbench.nouns.case import ORDERS, Case, Orders, panels
+from fullbench.nouns.case import ORDERS, Case, Orders
+from fullbench.nouns.case import cases as cases_of
 from fullbench.nouns.item import Item
 from fullbench.nouns.response import Response
 
@@ -153,6 +154,6 @@ def own_cases(
     for spec in ballots:
         form = ballot(spec)
         for criterion in criteria:
-            yield from panels(
+            yield from cases_of(
                 items, kept, form, size=panel_size(form), orders=orders, criterion=criterion, trials=trials, seed=seed
             )

@@ -9,11 +9,12 @@ from functools import partial
 from fullbench.benchmarks.align_mm.release import BALLOT
 from fullbench.errors import InputError
 from fullbench.figures.gaps import Gaps
-from fullbench.figures.judging import PEOPLE, meet
+from fullbench.figures.judging import meet
 from fullbench.nouns.ballot import Score, ballot
 from fullbench.nouns.estimate import Estimate
 from fullbench.nouns.record import Pairing, Record
 from fullbench.nouns.table import Cell, Table
+from fullbench.nouns.verdict import PEOPLE
 from fullbench.stats import agreement as agree
 from fullbench.stats import weighted
 from fullbench.stats.bootstrap import Statistic
@@ -101,7 +102,7 @@ def pairings(record: Record, people: str = PEOPLE, *, spec: str = BALLOT.spec) -
 
 def split_of(record: Record, pairing: Pairing) -> str:
     """The split of the response that a pairing is about: its tag `split`, else nothing."""
-    response = record.responses.get((pairing.verdict.item, pairing.verdict.contestants[0]))
+    response = record.responses.get((pairing.verdict.item, *pairing.verdict.shown[0]))
     return "" if response is None else response.tags.get("split", "")
 
 
@@ -154,7 +155,7 @@ def before_after(
 
 def _place(pair: Pairing) -> tuple[str, str, str, int]:
     verdict = pair.verdict
-    return verdict.item, verdict.contestants[0], verdict.criterion, verdict.trial
+    return verdict.item, verdict.shown[0], verdict.criterion, verdict.trial
 
 
 def _changes(split: str, both: Sequence[tuple[Pairing, Pairing]], gaps: Gaps, seed: int) -> list[list[Cell]]:

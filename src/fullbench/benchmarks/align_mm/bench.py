@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fullbench.nouns.ballot import Score
-from fullbench.nouns.case import Case, panels
+from fullbench.nouns.case import Case
+from fullbench.nouns.case import cases as cases_of
 from fullbench.nouns.item import Item
 from fullbench.nouns.response import Response
 
@@ -38,7 +39,7 @@ class AlignMM:
         for item in items:
             by_task.setdefault(item.tags.get("task") or "overall", []).append(item)
         for task, asked in by_task.items():
-            yield from panels(asked, given, Score(1, 10), criterion=task, trials=trials)
+            yield from cases_of(asked, given, Score(1, 10), criterion=task, trials=trials)
 
     def tables(self, record: Record) -> Sequence[Table]:
         """Tasks, categories, averages, alignment, quadrants, lengths; critics beside people; faults, cost."""

@@ -11,13 +11,12 @@ from fullbench.benchmarks.align_mm.drawing import picture
 from fullbench.benchmarks.align_mm.release import case_of
 from fullbench.benchmarks.align_mm.splits import split
 from fullbench.benchmarks.align_mm.tasks import task_of
-from fullbench.figures.judging import PEOPLE
 from fullbench.files.readers import read_rows
 from fullbench.judges.rules import ChanceJudge, LengthJudge, ReferenceJudge
 from fullbench.nouns.item import Item, Turn
 from fullbench.nouns.record import Record
 from fullbench.nouns.response import Response
-from fullbench.nouns.verdict import Verdict
+from fullbench.nouns.verdict import PEOPLE, Verdict
 
 SEEDS = Path(__file__).parent / "sample" / "seeds.jsonl"
 CONTESTANTS: Mapping[str, Sequence[str]] = {

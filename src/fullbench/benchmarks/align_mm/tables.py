@@ -14,10 +14,10 @@ from fullbench.benchmarks.align_mm.quadrants import quadrants
 from fullbench.benchmarks.align_mm.tasks import CATEGORIES, TASKS
 from fullbench.figures import repeats, standard
 from fullbench.figures.gaps import Gaps
-from fullbench.figures.judging import PEOPLE
 from fullbench.nouns.estimate import Estimate
 from fullbench.nouns.record import Record
 from fullbench.nouns.table import Cell, Table, sort_value
+from fullbench.nouns.verdict import PEOPLE
 
 _DRAWN = 6
 """How many contestants a radar chart bears."""

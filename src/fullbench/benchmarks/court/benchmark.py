@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 from fullbench.errors import InputError
 from fullbench.nouns.ballot import Choice, Ranking, Score
-from fullbench.nouns.case import Case, panels
+from fullbench.nouns.case import Case
+from fullbench.nouns.case import cases as cases_of
 from fullbench.nouns.item import Item
 from fullbench.nouns.response import Response
 
@@ -65,13 +66,13 @@ class Court:
         Which four, and in which order, is drawn by the item's name: a place belongs to no contestant.
         """
         given = list(responses)
-        scores = panels(items, given, Score(1, 5), trials=trials)
-        pairs = panels(items, given, Choice(tie=True), size=2, orders="both", trials=trials)
+        scores = cases_of(items, given, Score(1, 5), trials=trials)
+        pairs = cases_of(items, given, Choice(tie=True), size=2, orders="both", trials=trials)
         return chain(scores, pairs, self._rankings(items, given, trials))
 
     def _rankings(self, items: Sequence[Item], responses: Sequence[Response], trials: int) -> Iterator[Case]:
         shown: dict[str, list[Response]] = {}
-        for response in sorted(responses, key=lambda r: (r.contestant, r.trial)):
+        for response in sorted(responses, key=lambda r: (r.contestant, r.sample)):
             shown.setdefault(response.item, []).append(response)
         for item in items:
             given = shown.get(item.id, [])

@@ -17,8 +17,8 @@ from fullbench.stats.shares import wilson
 
 TRUTH = "truth"
 SCORES, PAIRS, RANKINGS = "score:1-5", "choice+tie", "ranking"
-Key = tuple[str, str]
-"""An item and a contestant."""
+Key = tuple[str, str, int]
+"""An item, a contestant, and which of its answers."""
 T = TypeVar("T")
 
 
@@ -94,7 +94,7 @@ def marked(record: Record) -> Iterator[tuple[Key, float]]:
     """The scores of single responses."""
     for verdict in record.where(ballot=SCORES, fault=None):
         if verdict.marks is not None:
-            yield (verdict.item, verdict.contestants[0]), verdict.marks[0]
+            yield (verdict.item, *verdict.shown[0]), verdict.marks[0]
 
 
 def tried(compute: Callable[[], T]) -> T | None:

@@ -84,7 +84,7 @@ def _truth_first(judge: str) -> tuple[bool, str]:
 
 def _by_contestant(marks: Iterable[tuple[Key, float]], within: tuple[float, float]) -> dict[str, Estimate | None]:
     rows: dict[str, list[tuple[float, str]]] = {}
-    for (item, contestant), mark in marks:
+    for (item, contestant, _), mark in marks:
         rows.setdefault(contestant, []).append((mark, item))
     return {contestant: _mean(those, within) for contestant, those in rows.items()}
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from fullbench.benchmarks.mj_bench.names import SCALE_BALLOTS as SCALES
 from fullbench.nouns.ballot import Choice, ballot
-from fullbench.nouns.case import Case, panels
+from fullbench.nouns.case import Case
+from fullbench.nouns.case import cases as cases_of
 from fullbench.nouns.item import Item
 from fullbench.nouns.response import Response
 
@@ -51,9 +52,9 @@ class MjBench:
             by_criterion.setdefault(about(item), []).append(item)
         for criterion, mine in by_criterion.items():
             for spec in self.scales:
-                yield from panels(mine, given, ballot(spec), criterion=criterion, trials=trials)
+                yield from cases_of(mine, given, ballot(spec), criterion=criterion, trials=trials)
             if criterion != "bias":
-                yield from panels(mine, given, Choice(), size=2, orders="both", criterion=criterion, trials=trials)
+                yield from cases_of(mine, given, Choice(), size=2, orders="both", criterion=criterion, trials=trials)
 
     def wording(self) -> Mapping[str, Any]:
         """A wording for judges of pictures, and a rubric for each perspective."""

@@ -40,7 +40,7 @@ class Scored:
     @classmethod
     def of(cls, record: Record, verdicts: Sequence[Verdict]) -> Scored:
         """The single scores among a judge's verdicts on one ballot."""
-        shown = [record.responses.get((verdict.item, verdict.contestants[0])) for verdict in verdicts]
+        shown = [record.responses.get((verdict.item, *verdict.shown[0])) for verdict in verdicts]
         return cls(
             tuple(verdict.item for verdict in verdicts),
             np.array([verdict.marks[0] for verdict in verdicts if verdict.marks], dtype=float),

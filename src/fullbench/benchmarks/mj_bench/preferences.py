@@ -12,11 +12,10 @@ from fullbench.benchmarks.mj_bench.names import CHOSEN, REJECTED, SHORT, USUAL
 from fullbench.benchmarks.mj_bench.names import SCALE_BALLOTS as SCALES
 from fullbench.errors import Undefined
 from fullbench.figures.gaps import Gaps
-from fullbench.figures.judging import PEOPLE
 from fullbench.nouns.estimate import Estimate
 from fullbench.nouns.record import Record
 from fullbench.nouns.table import Cell, Table
-from fullbench.nouns.verdict import Verdict
+from fullbench.nouns.verdict import PEOPLE, Verdict
 from fullbench.stats.preference import Ties, normalised_pairs, preference_accuracy
 
 MARGINS = (0.0, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3)

@@ -89,7 +89,7 @@ def lengthen(model: Model, items: Iterable[Item], responses: Sequence[Response])
             made.failed.append(f"{where}: the new answer is no longer than the old one")
         else:
             tags = {**old.tags, LENGTHENS: old.contestant}
-            made.responses.append(Response(old.item, f"{old.contestant}+longer", (reply.text,), tags, old.trial))
+            made.responses.append(Response(old.item, f"{old.contestant}+longer", (reply.text,), tags, old.sample))
     return made
 
 

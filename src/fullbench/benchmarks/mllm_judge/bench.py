@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fullbench.nouns.ballot import Choice, Ranking, Score
-from fullbench.nouns.case import Case, panels
+from fullbench.nouns.case import Case
+from fullbench.nouns.case import cases as cases_of
 from fullbench.nouns.item import Item
 from fullbench.nouns.response import Response
 
@@ -36,9 +37,9 @@ class MllmJudge:
         """
         given = list(responses)
         chosen = {task: [item for item in items if item.tags.get("task", task) == task] for task in _TASKS}
-        yield from panels(chosen["score"], given, Score(1, 5), trials=trials)
-        yield from panels(chosen["pair"], given, Choice(), size=2, orders="both", trials=trials)
-        yield from panels(chosen["batch"], given, Ranking(), size=None, orders="both", trials=trials)
+        yield from cases_of(chosen["score"], given, Score(1, 5), trials=trials)
+        yield from cases_of(chosen["pair"], given, Choice(), size=2, orders="both", trials=trials)
+        yield from cases_of(chosen["batch"], given, Ranking(), size=None, orders="both", trials=trials)
 
     def wording(self) -> Mapping[str, Any]:
         """A wording for judges of answers, and what a score of each level means."""

@@ -12,14 +12,14 @@ from fullbench.benchmarks.mllm_judge.layouts import Line
 from fullbench.benchmarks.mllm_judge.oddities import Oddities
 from fullbench.benchmarks.mllm_judge.release import Release, Scored
 from fullbench.benchmarks.mllm_judge.reviews import reviewed
-from fullbench.benchmarks.mllm_judge.rows import BALLOTS, PEOPLE, Given, Row, Task, marks
+from fullbench.benchmarks.mllm_judge.rows import BALLOTS, Given, Row, Task, marks
 from fullbench.files.nouns import read_rows
 from fullbench.nouns.case import Case
 from fullbench.nouns.item import Item
 from fullbench.nouns.picture import Picture
 from fullbench.nouns.record import Record
 from fullbench.nouns.response import Response
-from fullbench.nouns.verdict import Verdict
+from fullbench.nouns.verdict import PEOPLE, Verdict
 
 UNKNOWN = "unknown"
 """The contestant of a score whose answer was not released."""

@@ -12,10 +12,11 @@ from pathlib import Path
 from fullbench.benchmarks.mllm_judge import layouts
 from fullbench.benchmarks.mllm_judge.layouts import Line, Rulings
 from fullbench.benchmarks.mllm_judge.oddities import Oddities
-from fullbench.benchmarks.mllm_judge.rows import PEOPLE, Row, Task
+from fullbench.benchmarks.mllm_judge.rows import Row, Task
 from fullbench.errors import InputError
 from fullbench.files.nouns import read_rows
 from fullbench.nouns.record import Record
+from fullbench.nouns.verdict import PEOPLE
 
 MARKERS = (1, 3, 4, 5)
 SCORES = "arxiv_data/score/score_arxiv_done_v2"

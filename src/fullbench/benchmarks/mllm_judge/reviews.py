@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from statistics import fmean
 
-from fullbench.benchmarks.mllm_judge.rows import PEOPLE, Review
+from fullbench.benchmarks.mllm_judge.rows import Review
 from fullbench.errors import Undefined
 from fullbench.figures.subsets import HALLUCINATES
 from fullbench.nouns.ballot import Likert, Score
@@ -19,7 +19,7 @@ from fullbench.nouns.estimate import Estimate
 from fullbench.nouns.item import Item
 from fullbench.nouns.record import Record
 from fullbench.nouns.table import Cell, Table
-from fullbench.nouns.verdict import Verdict
+from fullbench.nouns.verdict import PEOPLE, Verdict
 from fullbench.stats.bootstrap import bootstrap
 from fullbench.stats.shares import wilson
 from fullbench.stats.weighted import mean
@@ -51,7 +51,7 @@ def appeals(record: Record) -> Iterator[Case]:
         if response.item in asked:
             item = Item(response.item, asked[response.item].turns, tags=asked[response.item].tags)
             for criterion, form in BALLOTS.items():
-                yield Case(item, (response,), form, criterion, response.trial)
+                yield Case(item, (response,), form, criterion, response.sample)
 
 
 def is_review(verdict: Verdict) -> bool:

@@ -8,7 +8,6 @@ from typing import Literal
 from fullbench.nouns.ballot import LETTERS, Ballot, Choice, Ranking, Score
 
 Task = Literal["score", "pair", "batch"]
-PEOPLE = "human"
 BALLOTS: dict[Task, Ballot] = {"score": Score(1, 5), "pair": Choice(), "batch": Ranking()}
 
 

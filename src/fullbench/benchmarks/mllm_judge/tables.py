@@ -6,9 +6,9 @@ from collections.abc import Collection
 
 from fullbench.benchmarks.mllm_judge import reviews
 from fullbench.figures import judging, probes, repeats, standard
-from fullbench.figures.judging import PEOPLE
 from fullbench.nouns.record import Record
 from fullbench.nouns.table import Table
+from fullbench.nouns.verdict import PEOPLE
 
 TAGS = ("dataset", "abilities")
 FAMILIES = {

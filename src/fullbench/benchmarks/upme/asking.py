@@ -11,7 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
 from fullbench.nouns.ballot import Choice, Real
-from fullbench.nouns.case import Case, Orders, panels
+from fullbench.nouns.case import Case, Orders
+from fullbench.nouns.case import cases as cases_of
 from fullbench.nouns.item import Item, Turn
 from fullbench.nouns.picture import Picture
 from fullbench.nouns.response import Response
@@ -85,7 +86,7 @@ def reviews(
     author = {item.id: item.tags.get("reviewer") for item in items}
     given = [response for response in responses if response.contestant != author.get(response.item)]
     made = [
-        panels(items, given, BALLOT, size=2, orders=orders, criterion=criterion, trials=trials, seed=seed)
+        cases_of(items, given, BALLOT, size=2, orders=orders, criterion=criterion, trials=trials, seed=seed)
         for criterion in CRITERIA
     ]
     return chain(*made)
@@ -93,4 +94,4 @@ def reviews(
 
 def correlations(items: Sequence[Item], responses: Iterable[Response]) -> Iterator[Case]:
     """Every answer beside its picture, alone."""
-    return panels(items, responses, COSINE, criterion=CORRELATION)
+    return cases_of(items, responses, COSINE, criterion=CORRELATION)

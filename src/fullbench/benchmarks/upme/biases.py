@@ -33,7 +33,7 @@ def longer(record: Record) -> Chosen:
     """The longer answer."""
 
     def of(verdict: Verdict, place: int) -> bool | None:
-        given = [record.responses.get((verdict.item, name)) for name in verdict.contestants]
+        given = [record.responses.get((verdict.item, *one)) for one in verdict.shown]
         if None in given:
             return None
         lengths = [length_of(response.text) for response in given if response is not None]

@@ -22,12 +22,11 @@ from fullbench.errors import InputError
 from fullbench.nouns.case import Case
 from fullbench.nouns.record import Record
 from fullbench.nouns.table import Cell, Table
-from fullbench.nouns.verdict import Verdict
+from fullbench.nouns.verdict import PEOPLE, Verdict
 from fullbench.stats.shares import wilson
 
 Task = Literal["choose", "agree"]
 TASKS: tuple[Task, ...] = ("choose", "agree")
-PEOPLE = "human"
 FIRST, MOST = 2, 5
 _Vote = TypeVar("_Vote", bound=Hashable)
 

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fullbench.nouns.ballot import Choice
-from fullbench.nouns.case import Case, panels
+from fullbench.nouns.case import Case
+from fullbench.nouns.case import cases as cases_of
 from fullbench.nouns.item import Item
 from fullbench.nouns.response import Response
 
@@ -38,7 +39,7 @@ class VisitBench:
         given = list(responses)
         if not any(response.contestant == REFERENCE for response in given):
             given += references(items)
-        yield from panels(items, given, Choice(tie=False), size=2, orders="both", trials=trials)
+        yield from cases_of(items, given, Choice(tie=False), size=2, orders="both", trials=trials)
 
     def wording(self) -> Mapping[str, Any]:
         """A wording for judges of answers to instructions about images."""

@@ -11,12 +11,11 @@ from fullbench.figures.matches import settle
 from fullbench.nouns.estimate import Estimate
 from fullbench.nouns.record import Record
 from fullbench.nouns.table import Cell, Table
-from fullbench.nouns.verdict import Verdict
+from fullbench.nouns.verdict import PEOPLE, Verdict
 from fullbench.stats.agreement import spearman
 from fullbench.stats.ratings import bradley_terry
 from fullbench.stats.shares import wilson
 
-PEOPLE = "human"
 Pair = tuple[str, str, str]
 
 

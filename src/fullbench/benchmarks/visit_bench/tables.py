@@ -11,6 +11,7 @@ from fullbench.figures.matches import settle
 from fullbench.figures.standings import Settings, families, standings
 from fullbench.nouns.record import Record
 from fullbench.nouns.table import Cell, Table
+from fullbench.nouns.verdict import PEOPLE
 
 FAMILY = "family"
 
@@ -19,14 +20,14 @@ def tables(record: Record) -> list[Table]:
     """A leaderboard for each judge, the families, judges beside people where people voted, faults and cost."""
     made: list[Table] = []
     for judge in record.judges:
-        if judge == people.PEOPLE:
+        if judge == PEOPLE:
             continue
         settled = settle(record, judge)
         shown = Settings(reference=REFERENCE if REFERENCE in settled.names else None)
         made += standings(record, judge, shown)
         if settled.matches:
             made.append(families(record, settled, FAMILY))
-    if people.PEOPLE in record.judges:
+    if PEOPLE in record.judges:
         made += [people.agreement(record), people.systems(record)]
     made += [labels(record), standard.faults(record), standard.costs(record)]
     return [table for table in made if table.rows]

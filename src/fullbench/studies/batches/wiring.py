@@ -115,6 +115,6 @@ def filed_contestant(model: Model, mailbox: Mailbox, told: Told) -> FiledModel |
 
     def at(prompt: Prompt) -> tuple[str, int]:
         question: Question = prompt.tag
-        return question.item.key, question.trial
+        return question.item.key, question.sample
 
     return FiledModel(model, Desk(model.name, told(model.name)), mailbox, at)

@@ -132,9 +132,9 @@ def resplit(folder: Path, record: Record) -> Record:
     learned from are `train`, for the words of the question are known; the rest is `internal`.
     """
     rows = [row for _, row in read_rows(folder / "run" / "split.jsonl")]
-    known = {(str(row["item"]), str(row["contestant"])): str(row["split"]) for row in rows}
-    items = {item for (item, _), split in known.items() if split == "train"}
-    seen = {contestant for (_, contestant), split in known.items() if split == "train"}
+    known = {(str(row["item"]), str(row["contestant"]), int(row.get("sample") or 0)): str(row["split"]) for row in rows}
+    items = {item for (item, _, _), split in known.items() if split == "train"}
+    seen = {contestant for (_, contestant, _), split in known.items() if split == "train"}
     said = {}
     for place, response in record.responses.items():
         new = "external" if response.contestant not in seen else "train" if response.item in items else "internal"

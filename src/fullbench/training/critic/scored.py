@@ -66,13 +66,13 @@ def scored(
 
 def wordless(record: Record, verdict: Verdict) -> bool:
     """Whether neither question nor answer has words: a score whose words were never released teaches nothing."""
-    item, response = record.items.get(verdict.item), record.responses.get((verdict.item, verdict.contestants[0]))
+    item, response = record.items.get(verdict.item), record.responses.get((verdict.item, *verdict.shown[0]))
     return item is not None and response is not None and not (item.question.strip() or response.text.strip())
 
 
 def tagged(record: Record, examples: Iterable[Scored]) -> Record:
     """The record with every response that was scored carrying its split as a tag, as the tables want it."""
-    tags = {(one.case.item.id, one.case.contestants[0]): one.split for one in examples}
+    tags = {(one.case.item.id, one.case.contestants[0], one.case.responses[0].sample): one.split for one in examples}
     said = {
         place: replace(response, tags={**response.tags, "split": tags[place]}) if place in tags else response
         for place, response in record.responses.items()
@@ -91,9 +91,9 @@ def _labels(record: Record, spec: str, people: str, criteria: Collection[str]) -
 
 
 def _responses(record: Record, given: Sequence[Verdict]) -> list[Response]:
-    found: dict[tuple[str, str], Response] = {}
+    found: dict[tuple[str, str, int], Response] = {}
     for verdict in given:
-        place = verdict.item, verdict.contestants[0]
+        place = (verdict.item, *verdict.shown[0])
         response = record.responses.get(place)
         if response is None or verdict.item not in record.items:
             missing = "item" if verdict.item not in record.items else "response"
@@ -105,8 +105,8 @@ def _responses(record: Record, given: Sequence[Verdict]) -> list[Response]:
     return list(found.values())
 
 
-def _example(record: Record, verdict: Verdict, asking: Asking, tags: dict[tuple[str, str], str]) -> Scored:
-    place = verdict.item, verdict.contestants[0]
+def _example(record: Record, verdict: Verdict, asking: Asking, tags: dict[tuple[str, str, int], str]) -> Scored:
+    place = (verdict.item, *verdict.shown[0])
     response = record.responses[place]
     case = Case(record.items[verdict.item], (response,), asking.scale, verdict.criterion)
     marks = verdict.marks or ()

@@ -45,7 +45,7 @@ class Content:
                     "contestant": one.contestant,
                     "parts": parts_json(one.parts),
                     "tags": dict(one.tags),
-                    "trial": one.trial,
+                    "sample": one.sample,
                 }
                 for one in self.responses
             ],
@@ -59,7 +59,13 @@ class Content:
         turns = tuple(Turn(role, parts_of(parts, find)) for role, parts in item["turns"])
         made = Item(item["id"], turns, item["reference"], tuple(item["captions"]), item["tags"])
         responses = tuple(
-            Response(made.id, one["contestant"], parts_of(one["parts"], find), one["tags"], one["trial"])
+            Response(
+                made.id,
+                one["contestant"],
+                parts_of(one["parts"], find),
+                one["tags"],
+                _sample(one),
+            )
             for one in value["responses"]
         )
         return cls(made, responses, value["about"])
@@ -101,3 +107,8 @@ def order(seed: int, study: str, task: int, person: str, count: int) -> list[int
     True
     """
     return random.Random(digest([seed, study, task, person])).sample(range(count), count)
+
+
+def _sample(response: Mapping[str, Any]) -> int:
+    """Which answer of its contestant; tasks of the first release called it a trial."""
+    return int(response.get("sample", response.get("trial", 0)))

@@ -63,14 +63,14 @@ def appeals(record: Record, judges: Collection[str] = ()) -> Iterator[Content]:
         item = record.items.get(verdict.item)
         if item is None or not verdict.text or is_review(verdict) or (judges and verdict.judge not in judges):
             continue
-        found = [record.responses.get((verdict.item, name)) for name in verdict.contestants]
+        found = [record.responses.get((verdict.item, *one)) for one in verdict.shown]
         judged = [response for response in found if response is not None]
         about = {
             "judged": [parts_json(response.parts) for response in judged],
             "ruling": ruling(verdict),
         }
         heard = Item(verdict.case, item.turns, tags=item.tags)
-        response = Response(verdict.case, verdict.judge, (verdict.text,), trial=verdict.trial)
+        response = Response(verdict.case, verdict.judge, (verdict.text,), sample=verdict.trial)
         yield Content(heard, (response,), about, tuple(picture for one in judged for picture in one.pictures))
 
 

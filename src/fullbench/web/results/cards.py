@@ -15,7 +15,6 @@ import orjson
 from sqlalchemy import Connection, Engine, func, select
 
 from fullbench.figures import standard
-from fullbench.figures.judging import PEOPLE
 from fullbench.figures.probes import LENGTHENS
 from fullbench.ledger.store import Ledger
 from fullbench.nouns.digests import digest
@@ -23,7 +22,7 @@ from fullbench.nouns.item import Item
 from fullbench.nouns.record import Record
 from fullbench.nouns.response import Response
 from fullbench.nouns.table import Table
-from fullbench.nouns.verdict import FAULTS, Verdict
+from fullbench.nouns.verdict import FAULTS, PEOPLE, Verdict
 from fullbench.reports import card as reports_card
 from fullbench.stats.shares import wilson
 from fullbench.web.database import reading
@@ -122,7 +121,7 @@ def compute(connection: Connection, record: Record, judge: str, tags: Sequence[s
     """The card of one judge."""
     sampled, total = counted
     made = reports_card.card(record, judge, tags=tags)
-    lengthened = {name for (_, name), said in record.responses.items() if LENGTHENS in said.tags}
+    lengthened = {name for (_, name, _), said in record.responses.items() if LENGTHENS in said.tags}
     count = None if sampled else partial(_count, connection)
 
     def linked(table: Table) -> Linked:

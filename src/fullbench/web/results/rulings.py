@@ -10,8 +10,9 @@ from statistics import fmean
 from typing import NamedTuple
 
 from fullbench.errors import InputError
-from fullbench.figures.judging import PEOPLE, winner
+from fullbench.figures.judging import winner
 from fullbench.nouns.ballot import Likert, Real, Score, ballot
+from fullbench.nouns.verdict import PEOPLE
 from fullbench.stats.rankings import rank_correlation
 
 PANEL = "panel:"

@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from fullbench.errors import InputError
-from fullbench.figures.judging import PEOPLE
 from fullbench.ledger.store import Ledger
 from fullbench.nouns.ballot import Choice, Likert, Real, Score, ballot
 from fullbench.nouns.case import Case
-from fullbench.nouns.verdict import Verdict
+from fullbench.nouns.verdict import PEOPLE, Verdict
 from fullbench.web.accounts.users import User
 from fullbench.web.results.hearing import Hearing
 from fullbench.web.words import key

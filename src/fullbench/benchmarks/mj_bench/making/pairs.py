@@ -13,9 +13,8 @@ from fullbench.nouns.item import SENSITIVE, Item
 from fullbench.nouns.picture import Picture
 from fullbench.nouns.record import Record
 from fullbench.nouns.response import Response
-from fullbench.nouns.verdict import Verdict
+from fullbench.nouns.verdict import PEOPLE, Verdict
 
-PEOPLE = "human"
 Asked = tuple[Item, list[Response]]
 """A prompt and the pictures made for it."""
 
