@@ -224,7 +224,7 @@ def test_a_slow_source_does_not_hold_back_what_is_asked():
 
         def prompts():
             for number in range(8):
-                time.sleep(0.5)  # what is on its way gets as long as the source took: long enough on a busy machine
+                time.sleep(0.5)  # long enough for an answer on a busy machine
                 asked.append(sum(server.books()["answered"].values()))
                 yield ask(number)
 
