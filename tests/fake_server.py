@@ -31,8 +31,6 @@ import sys
 import time
 import urllib.request
 from collections import Counter
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -71,7 +69,7 @@ class Books:
         self.draw = random.Random(seed)
         self.spread = spread
         self.answers_left = answers
-        self.held: list[Callable[[], None]] = []
+        self.held: list[tuple[Connection, Any]] = []
         self.healthy, self.sick = map(int, sick.split(","))
         self.slow = slow
         self.came = 0
@@ -103,8 +101,11 @@ class Books:
         """Answer so many more calls, beginning with those that wait."""
         self.answers_left += answers
         held, self.held = self.held, []
-        for finish in held:
-            finish()
+        for connection, call in held:
+            if connection.transport.is_closing():  # whoever asked is gone, and takes no answer from the others
+                self.in_flight -= 1
+            else:
+                connection.in_turn(*call)
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -298,7 +299,7 @@ class Connection(asyncio.Protocol):
     def in_turn(self, *call: Any) -> None:
         """Finish a call, unless it has to wait for more answers."""
         if self.books.answers_left < 1:
-            self.books.held.append(partial(self.in_turn, *call))
+            self.books.held.append((self, call))
             return
         self.books.answers_left -= 1
         self.finish(*call)

@@ -224,7 +224,7 @@ def test_a_slow_source_does_not_hold_back_what_is_asked():
 
         def prompts():
             for number in range(8):
-                time.sleep(0.05)
+                time.sleep(0.5)  # long enough for an answer on a busy machine
                 asked.append(sum(server.books()["answered"].values()))
                 yield ask(number)
 
@@ -243,13 +243,13 @@ def test_inside_a_running_loop(server):
 
 def test_a_slow_caller_makes_no_call_time_out():
     with FakeServer(latency=0.05) as server:
-        model = ChatModel("x", server.url, limits=Limits(timeout=1.0, concurrency=2, backoff=0.01))
+        model = ChatModel("x", server.url, limits=Limits(timeout=3.0, concurrency=2, backoff=0.01))
         replies = []
         for reply in model.answer(map(ask, range(4))):
             replies.append(reply)
-            time.sleep(1.1)
+            time.sleep(3.1)
         assert [reply.usage.retries for reply in replies] == [0] * 4
-        assert max(reply.usage.seconds for reply in replies) < 1.0, "the caller's own time is not the server's"
+        assert max(reply.usage.seconds for reply in replies) < 3.0, "the caller's own time is not the server's"
 
 
 def test_many_threads_may_share_a_model(server):

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -169,10 +170,19 @@ def command(folder, *more):
             str(folder / "a.ledger"), *more]  # fmt: skip
 
 
+def size(folder: Path) -> int:
+    """The bytes of all files in a folder, of which some may go at any moment."""
+    found = 0
+    for file in folder.iterdir():
+        with suppress(FileNotFoundError):
+            found += file.stat().st_size
+    return found
+
+
 def test_killed_half_way_the_same_command_goes_on(tmp_path: Path):
     running = subprocess.Popen(command(tmp_path), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     ledger = tmp_path / "a.ledger"
-    while running.poll() is None and not (ledger.exists() and sum(f.stat().st_size for f in tmp_path.iterdir()) > 2e5):
+    while running.poll() is None and not (ledger.exists() and size(tmp_path) > 2e5):
         time.sleep(0.02)
     if running.poll() is None:
         os.kill(running.pid, signal.SIGKILL)

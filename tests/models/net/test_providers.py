@@ -88,12 +88,14 @@ def test_a_gate_never_stays_shut_for_a_server_that_answers(steps):
 
 
 def test_one_provider_for_all_who_ask_it_and_the_strictest_limit_counts():
+    began = time.monotonic()
     one = ChatModel("a", "http://localhost:1/v1", limits=Limits(rpm=600))
     two = ChatModel("b", "http://localhost:1/v1/", limits=Limits(rpm=60))
     other = ChatModel("a", "http://localhost:2/v1", limits=Limits(rpm=60))
     assert one._provider is two._provider is not other._provider
     assert one._provider.requests.take() == 0.0
-    assert two._provider.requests.take() == pytest.approx(1.0, abs=0.1)
+    wait = two._provider.requests.take()
+    assert 1.0 - (time.monotonic() - began) <= wait <= 1.0 + 1e-6, "the second has its turn after one second"
     assert one._provider.gate("a") is not two._provider.gate("b")
     assert pickle.loads(pickle.dumps(one._provider)) is one._provider
     key = (one.url, one.key)
@@ -145,7 +147,7 @@ def test_a_server_that_stays_down_ends_the_run_in_one_sentence():
 
 def test_a_slow_call_is_sent_again_and_both_are_billed():
     def slowest(hedge: float | None) -> tuple[float, int, int]:
-        with FakeServer(latency=0.02, slow=0.04, seed=3) as server:
+        with FakeServer(latency=0.1, slow=0.04, seed=3) as server:
             model = ChatModel("x", server.url, limits=Limits(concurrency=8, hedge=hedge))
             replies = list(model.answer(map(ask, range(300))))
             books = server.books()
@@ -157,7 +159,7 @@ def test_a_slow_call_is_sent_again_and_both_are_billed():
     plain, calls, sent = slowest(None)
     assert (calls, sent) == (300, 300)
     hedged, calls, sent = slowest(0.9)
-    assert plain > 0.39, "some calls take twenty times as long"
+    assert plain > 1.99, "some calls take twenty times as long"
     assert hedged < 0.5 * plain, "and need not be waited for"
     assert 300 < calls <= 400
 

@@ -57,11 +57,14 @@ def test_every_task_comes_back_once_and_room_follows_the_work():
 
 
 def test_a_halted_worker_drops_what_it_has_not_begun_and_waits_for_the_rest():
-    with FakeServer(says="[[4]]", latency=0.3) as server:
+    with FakeServer(says="[[4]]", answers=4) as server:
         worker = started(specs.judge(f"vllm:m@{server.url}?concurrency=4").hear)
         given, back = cases(20), []
         back += worker.turn(given, more=False, halt=False).outcomes
+        while not back:
+            back += worker.turn([], more=False, halt=False).outcomes
         turn = worker.turn([], more=False, halt=True)
+        server.more()
         back += turn.outcomes
         left = 20 - turn.dropped
         while len(back) < left:
