@@ -67,7 +67,7 @@ class Verdict:
     samples: tuple[int, ...] = ()
     rater: str = ""
     revision: int = 0
-    calls: tuple[Call, ...] = ()
+    exchanges: tuple[Call, ...] = ()
     reader: int = 0
     confidence: float | None = None
     circumstances: Circumstances = USUAL
@@ -100,7 +100,7 @@ class Verdict:
         at: float = 0.0,
         rater: str = "",
         revision: int = 0,
-        calls: tuple[Call, ...] = (),
+        exchanges: tuple[Call, ...] = (),
         reader: int = 0,
         confidence: float | None = None,
         circumstances: Circumstances = USUAL,
@@ -112,7 +112,7 @@ class Verdict:
         return cls(
             case.key, judge, case.item.id, names, spec, case.criterion, case.trial,
             marks, fault, text, usage, prompt, earlier, at,
-            case.samples, rater, revision, calls, reader, confidence, circumstances,
+            case.samples, rater, revision, exchanges, reader, confidence, circumstances,
         )  # fmt: skip
 
     @property
@@ -127,7 +127,10 @@ FailureKind = Literal["passing", "permanent"]
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A call that brought no reply (network, server, time-out). Not a verdict: the case is due again next time."""
+    """A call that brought no reply (network, server, time-out). Not a verdict: the case is due again next time.
+
+    `exchanges` are the replies that came before the one that did not.
+    """
 
     case: str
     judge: str
@@ -135,3 +138,4 @@ class Failure:
     error: str
     usage: Usage = NOTHING
     kind: FailureKind = "passing"
+    exchanges: tuple[Call, ...] = ()

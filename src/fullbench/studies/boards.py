@@ -12,8 +12,6 @@ from fullbench.errors import InputError
 from fullbench.figures.matches import RULES, settle
 from fullbench.figures.standings import Settings, families, standings
 from fullbench.files.nouns import read_responses
-from fullbench.judges.extracting import SecondReader
-from fullbench.judges.prompted import PromptedJudge
 from fullbench.ledger.store import Ledger
 from fullbench.nouns.benchmark import Benchmark
 from fullbench.nouns.item import Item
@@ -125,7 +123,7 @@ def prepare(
     given = [one for path in asked.responses for one in _read(bench, path, items, asked.data, "")]
     contestant = None if asked.predictions is not None or ":" not in asked.model else specs.contestant(asked.model)
     name = contestant.name if contestant is not None else asked.model
-    models = [*plan.models_of(judge), *([] if contestant is None else [contestant])]
+    models = [*plan.models_asked([judge]), *([] if contestant is None else [contestant])]
     ready = Ready(Pool(items, ()), judge, name, None, models, contestant)
     if answer and budget is not None:
         ready.purse = plan.purse(budget, ready.models)
@@ -167,12 +165,11 @@ def _judge(bench: Any, asked: Asked) -> Judge:
 
 def _check_sight(judge: Judge, items: Sequence[Item]) -> None:
     """Refuse a judge that is to look at pictures where there are only descriptions of them."""
-    inner = judge.judge if isinstance(judge, SecondReader) else judge
     unseen = sum(bool(item.captions) and not item.pictures for item in items)
-    if isinstance(inner, PromptedJudge) and inner.sight == "image" and unseen:
+    if judge.settings.get("sight") == "image" and unseen:
         raise InputError(
             f"{unseen} of {len(items)} items are described but their images are not here, so a seeing judge would see "
-            "nothing: fetch them into the folder images/ of the data, or judge from the captions"
+            "nothing: fetch them into the folder images/ of the data, or judge from the captions (--manner ref-free)"
         )
 
 

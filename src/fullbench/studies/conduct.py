@@ -141,7 +141,7 @@ class Conductor:
 
     def ready(self, budget: float | None = None) -> Budget | None:
         """Refuse what cannot go well (a missing key, a budget without prices) before anything is made or asked."""
-        models = [*self.contestants, *(model for judge in self.judges for model in plan.models_of(judge))]
+        models = [*self.contestants, *plan.models_asked(self.judges)]
         for model in models:
             model.answer(())
         return plan.purse(budget, models) if budget is not None else None

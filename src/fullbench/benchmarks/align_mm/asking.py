@@ -15,7 +15,8 @@ from fullbench.judges.prompted import SLOTS, PromptedJudge, read_template
 from fullbench.judges.templates import Template
 from fullbench.nouns.ballot import Language
 from fullbench.nouns.item import Part, Turn
-from fullbench.nouns.model import Model, Prompt, Reply
+from fullbench.nouns.judge import former_names_of
+from fullbench.nouns.model import Model, Prompt, Reply, as_judge
 from fullbench.nouns.picture import Picture
 from fullbench.registry import Spec
 
@@ -102,6 +103,18 @@ class Blind:
     @property
     def price(self) -> tuple[float, float] | None:
         return self.model.price
+
+    @property
+    def device(self) -> str:
+        """Where it computes: where the model does."""
+        return str(getattr(self.model, "device", "cpu"))
+
+    def as_judge(self) -> Blind:
+        return Blind(as_judge(self.model))
+
+    @property
+    def former_names(self) -> tuple[str, ...]:
+        return tuple(f"{former} without image" for former in former_names_of(self.model))
 
     def answer(self, prompts: Iterable[Prompt]) -> Iterator[Reply]:
         """The model's replies to the prompts without their pictures."""
