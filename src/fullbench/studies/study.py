@@ -29,9 +29,9 @@ class Study:
     Either `benchmark` (with `data`, its released files, where it needs them) or `items`. Responses come from the file
     `responses`, from the `contestants`, or from both; where neither is named, from a benchmark that brings some, with
     people's labels. `labels` are people's verdicts. Contestants answer every item `samples` times; with
-    `meetings = "crossed"` every sample meets every other contestant's, else sample i meets sample i. `engine` says where the asking is
-    done: `here`, or on a Ray cluster (`ray`, `ray:auto`, `ray:HOST:PORT`). A benchmark that brings judges
-    and contestants of its own, as the court does, is heard by these where the study names none.
+    `meetings = "crossed"` every sample meets every other contestant's, else sample i meets sample i. `engine` says
+    where the asking is done: `here`, or on a Ray cluster (`ray`, `ray:auto`, `ray:HOST:PORT`). A benchmark that brings
+    judges and contestants of its own, as the court does, is heard by these where the study names none.
     """
 
     name: str
