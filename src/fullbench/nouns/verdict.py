@@ -47,7 +47,7 @@ class Verdict:
 
     `samples` numbers the answer of each contestant that was shown; empty means that all were the first. `rater` tells
     the people behind one judge apart (a random id; empty for a model), `revision` counts how often a person changed
-    this vote. `calls` are the exchanges that the ruling came from, `reader` is the version of the reader that read it.
+    this vote. `exchanges` are the calls that the ruling came from, `reader` is the version of the reader that read it.
     """
 
     case: str
