@@ -65,7 +65,8 @@ class PromptedJudge:
     `mode` is `direct` (the ruling only), `analyze` (analysis, then the ruling) or `steps` (the reasoning turns named in
     `steps` come first, then `analyze`). `sight` is `image`, `none` (pictures are withheld, and the judge is told so) or
     `described` (the item's captions stand in). `sees` is how many pictures the model can look at in one prompt, where
-    that is bounded. `reference` shows the item's reference answer. `criteria` says what a criterion means, in words. A
+    that is bounded. `reference` shows the item's reference answer. `criteria` says what a criterion means, in words;
+    in a case that is judged overall, the item's tag `rules_tag`, where one is named, says whose words hold. A
     reply that cannot be read, or a refusal, is sampled again `resample` times. The model is asked at temperature 0
     unless its own settings say otherwise or it takes none (`as_judge`). A `constrained` judge rules in JSON, and
     its server is told to let it write nothing else: for models that ramble.
@@ -94,6 +95,7 @@ class PromptedJudge:
     template: Template | None = None
     label: str | None = None
     sees: int | None = None
+    rules_tag: str = ""
     _asked: dict[tuple[str, int], tuple[Part, ...]] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -136,9 +138,10 @@ class PromptedJudge:
 
     @cached_property
     def former_identities(self) -> tuple[tuple[str, Mapping[str, Any]], ...]:
-        """Names of earlier releases, where the model went by another name, with the settings behind each."""
-        settings = [{**self.settings, "model": former} for former in former_names_of(self.model)]
-        return tuple((self._named(former["model"], former), former) for former in settings)
+        """Names of earlier releases, where model or rules went by another name, with the settings behind each."""
+        before = {name: value for name, value in self.settings.items() if name != "rules_tag"}
+        models = former_names_of(self.model) or ((self.model.name,) if self.rules_tag else ())
+        return tuple((self._named(name, former), former) for name in models if (former := {**before, "model": name}))
 
     def _named(self, model: str, settings: Mapping[str, Any]) -> str:
         manner: list[str] = [self.mode]
@@ -166,6 +169,7 @@ class PromptedJudge:
             "wording": digest([self.wording.digest, asked]),
             **({"constrained": digest(held)} if self.constrained else {}),
             **({"sees": self.sees} if self.sees is not None else {}),
+            **({"rules_tag": self.rules_tag} if self.rules_tag else {}),
         }
 
     @property
@@ -307,7 +311,10 @@ class PromptedJudge:
     def _hearing(self, case: Case) -> tuple[Part, ...]:
         """The responses and the question for a ruling."""
         n = len(case.responses)
-        meaning = self.criteria.get(case.criterion, "" if case.criterion == "overall" else case.criterion)
+        criterion = case.criterion
+        if criterion == "overall" and (tagged := case.item.tags.get(self.rules_tag)) in self.criteria:
+            criterion = str(tagged)
+        meaning = self.criteria.get(criterion, "" if criterion == "overall" else criterion)
         values: dict[str, Sequence[Part]] = {
             "criterion": (meaning,),
             "shown": (str(n),),

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol, get_args, runtime_checkable
+from typing import Protocol, get_args, runtime_checkable
 
-from fullbench import registry
 from fullbench.errors import InputError
 from fullbench.figures.matches import RULES, settle
 from fullbench.figures.standings import Settings, families, standings
@@ -20,20 +19,12 @@ from fullbench.nouns.model import Model
 from fullbench.nouns.record import Record
 from fullbench.nouns.response import Response
 from fullbench.nouns.table import Table
-from fullbench.registry import Spec
 from fullbench.stats.ties import Ties
 from fullbench.studies import plan, specs
 from fullbench.studies.answer import answer as answer_all
 from fullbench.studies.engines import HERE, Budget, Engine, Stop, Tally
 from fullbench.studies.leaderboard import Board, Newcomer, Pool, Schedule, uniform
 from fullbench.studies.progress import watching
-
-
-@runtime_checkable
-class Judged(Protocol):
-    """A benchmark that says how a model is asked to judge in it."""
-
-    def judge(self, model: Model, manner: str = "", reader: Model | None = None) -> Judge: ...
 
 
 @runtime_checkable
@@ -118,7 +109,8 @@ def prepare(
     """Read the files, make the judge, and let the newcomer answer where it is a model."""
     bench = specs.benchmark(asked.benchmark)
     items = list(bench.items(asked.data))
-    judge = _judge(bench, asked)
+    spec = specs.in_words_of(asked.benchmark, asked.judge, manner=asked.manner, reader=asked.reader or "")
+    judge = specs.judge(spec)
     _check_sight(judge, items)
     given = [one for path in asked.responses for one in _read(bench, path, items, asked.data, "")]
     contestant = None if asked.predictions is not None or ":" not in asked.model else specs.contestant(asked.model)
@@ -150,17 +142,6 @@ def _read(bench: Benchmark, path: Path, items: Sequence[Item], data: Path | None
     if isinstance(bench, Submitted):
         return list(bench.submission(path, items, data, name))
     return list(read_responses(path, contestant=name or None, items={item.id for item in items}))
-
-
-def _judge(bench: Any, asked: Asked) -> Judge:
-    """The judge in the benchmark's own wording where it has one and the judge is a model without options of its own."""
-    kind = Spec.parse(asked.judge).kind
-    if kind in registry.names("judges") or not isinstance(bench, Judged):
-        if asked.manner or asked.reader:
-            raise InputError(f"the judge {asked.judge!r} takes no manner and no reader here; leave them out")
-        return specs.judge(asked.judge)
-    reader = specs.contestant(asked.reader) if asked.reader else None
-    return bench.judge(specs.contestant(asked.judge), asked.manner, reader)
 
 
 def _check_sight(judge: Judge, items: Sequence[Item]) -> None:
