@@ -192,7 +192,7 @@ def fit(settled: Matches, settings: Settings) -> Table:
         battles = Battles.of(settled.first, settled.second, settled.outcome, contestants=len(names))
         pairs = foreseen(_rated(settled, settings), battles)
         missed = sum(pair.missed for pair in pairs)
-        rows = [[names[pair.one], names[pair.two], pair.observed, pair.predicted] for pair in pairs]
+        rows = [[names[pair.first], names[pair.second], pair.observed, pair.predicted] for pair in pairs]
         notes.append(f"{missed} of {len(pairs)} predictions lie outside the interval; about 1 in 20 would by chance.")
     except Undefined as reason:
         notes.append(f"No ratings: {reason}.")
