@@ -213,14 +213,19 @@ def _fitted(within: Battles, wins: Floats, ties: Ties) -> Fit:
 def rank_sets(estimates: Sequence[Estimate | None]) -> list[tuple[int, int] | None]:
     """The best and the worst rank each contestant can have when intervals that overlap may stand in either order.
 
+    An estimate without an interval may stand anywhere.
+
     >>> rank_sets([Estimate(3, 2.5, 3.5, 9), Estimate(2, 1.5, 2.6, 9), Estimate(0, -1, 1, 9), None])
     [(1, 2), (1, 2), (3, 3), None]
     """
     known = [estimate for estimate in estimates if estimate is not None]
+    firm = [estimate for estimate in known if not estimate.why]
     return [
         None
         if one is None
-        else (1 + sum(two.low > one.high for two in known), len(known) - sum(two.high < one.low for two in known))
+        else (1, len(known))
+        if one.why
+        else (1 + sum(two.low > one.high for two in firm), len(known) - sum(two.high < one.low for two in firm))
         for one in estimates
     ]
 
