@@ -23,8 +23,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from fullbench.columns.table import Columns
 from fullbench.errors import LedgerError
 from fullbench.ledger import accounts, chain, declaring, membership, naming, reading, rows
+from fullbench.ledger import columns as narrow_columns
 from fullbench.ledger.accounts import Account, Role
 from fullbench.ledger.adding import Adder
 from fullbench.ledger.chain import Head
@@ -389,6 +391,15 @@ class Ledger(AbstractContextManager["Ledger"]):
         with self._reading() as reader:
             chosen = self._study(reader, study) if cases is None or study is not None else None
             return reading.record(reader, self._find, judge=judge, cases=cases, tags=tags, texts=texts, study=chosen)
+
+    def columns(self, judge: Names = None, *, beside: Iterable[Verdict] = (), study: str | None = None) -> Columns:
+        """The verdicts of these judges, and others `beside` them, as the columns that figures read: no texts.
+
+        Of one study where it is named, or where the ledger was opened for one; else of every study, each apart.
+        """
+        with self._reading() as reader:
+            named = study or (self.study if self._study_named else None)
+            return narrow_columns.columns(reader, reading.names_of(judge), beside, None if named is None else [named])
 
     def bill(self) -> list[Account]:
         """What each judge and contestant used, failed calls included."""
