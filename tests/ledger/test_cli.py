@@ -87,7 +87,7 @@ def test_verify_says_what_it_checked_and_exits_with_0_or_1(path):
     done = run("verify", path)
     assert done.exit_code == 0
     assert "sound" in done.stdout
-    assert re.search(r"3 verdicts, 1 failures, 1 pictures; \d+ rows in the chains of 1 writers", done.stdout)
+    assert re.search(r"3 verdicts, 1 failures, 1 pictures; \d+ rows in the chains of 2 writers", done.stdout)
     head = done.stdout.split("head ")[1].strip()
     assert head in run("show", path).stdout
     proven = run("verify", path, "--head", head)

@@ -53,11 +53,10 @@ def _recusals(reader: Connection, judges: tuple[str, ...] | None, study: str) ->
     """What judges that recused themselves said, by case, judge, trial and rater; mostly there are none."""
     naming = Naming.read(reader)
     where, values = membership.condition(study)
-    sql = (
-        f"SELECT {rows.verdict_columns(texts=True)} FROM {rows.VERDICTS_WITH_TEXTS} "
-        f"WHERE verdicts.fault = 'recused' AND {where}"
-    )
-    recused = (naming.verdict(rows.verdict_of(row)) for row in reader.stream(sql, values))
+    sql = f"SELECT {rows.VERDICT} FROM verdicts WHERE verdicts.fault = 'recused' AND {where}"
+    stored = reader.execute(sql, values).fetchall()
+    apart = reading.apart_of(reader, stored)
+    recused = (naming.verdict(rows.verdict_of(row, apart)) for row in stored)
     return {
         (verdict.case, verdict.judge, verdict.trial, verdict.rater): verdict.text
         for verdict in recused
