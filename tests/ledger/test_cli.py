@@ -93,7 +93,7 @@ def test_verify_says_what_it_checked_and_exits_with_0_or_1(path):
     proven = run("verify", path, "--head", head)
     assert (proven.exit_code, "nothing was rewritten since the head was noted" in proven.stdout) == (0, True)
     with intruder(str(path)) as connection:
-        connection.execute("UPDATE verdicts SET text = 'bribed' WHERE rowid = 1")
+        connection.execute("UPDATE texts SET body = replace(body, 'because', 'bribed') WHERE rowid = 1")
         connection.execute("UPDATE items SET key = CAST(x'b7' || key AS TEXT) WHERE rowid = 1")
     done = run("verify", path, "--json")
     assert done.exit_code == 1

@@ -127,9 +127,17 @@ def _dangling(reader: Connection, shown: dict[str, list[str]]) -> Iterator[str]:
 def _verdicts(reader: Connection) -> Iterator[str]:
     stream = reader.stream(f"SELECT {rows.VERDICT} FROM verdicts ORDER BY rowid")
     while batch := list(islice(stream, 500)):
-        apart = apart_of(reader, batch)
+        apart = _apart(reader, batch)
         for row in batch:
-            yield from _verdict(row, apart)
+            yield from _verdict(row, apart or _apart(reader, [row]) or rows.NOTHING_APART)
+
+
+def _apart(reader: Connection, batch: list[Row]) -> rows.Apart | None:
+    """What stands apart from some verdicts; None where something of it cannot be read."""
+    try:
+        return apart_of(reader, batch)
+    except (ValueError, TypeError, LookupError):
+        return None
 
 
 def _verdict(row: Row, apart: rows.Apart) -> Iterator[str]:
