@@ -142,7 +142,7 @@ def responses(
     reader: Connection, contestant: Names, item_keys: Iterable[str] | None, find: Find, study: str | None = None
 ) -> Iterator[Response]:
     naming = Naming.read(reader)
-    names = _names(contestant)
+    names = names_of(contestant)
     stored = None if names is None else naming.formers("contestant", names)
     named = ("", ()) if stored is None else _among("contestant", stored)
     members = None if study is None else set(_contents(reader, study).values())
