@@ -11,16 +11,18 @@ from fullbench.court.sample import Known
 from fullbench.judges.rules import marks_from
 from fullbench.nouns.case import Case
 from fullbench.nouns.digests import digest
+from fullbench.nouns.judge import AsksNobody
 from fullbench.nouns.verdict import Verdict
 
 
-class TruthJudge:
+class TruthJudge(AsksNobody):
     """Rules from the scenes themselves; what it is not told of it does not rule on.
 
     Equal qualities tie where the ballot allows a tie. A ranking allows none: there a draw that every item makes anew
     puts them in order, whatever their places.
     """
 
+    kind = "metric"
     name = "truth"
 
     def __init__(self, known: Iterable[Known]) -> None:

@@ -42,7 +42,7 @@ class Account:
 
 def verdicts(reader: Connection, judge: Names, cases: Iterable[str] | None, texts: bool) -> Iterator[Verdict]:
     columns = rows.VERDICT if texts else rows.VERDICT.replace(" text,", " '',").replace(" earlier,", " '[]',")
-    names = _names(judge)
+    names = names_of(judge)
     for condition, values in _conditions("judge", names, "case_key", cases):
         sql = f"SELECT {columns} FROM verdicts{condition} ORDER BY rowid"
         yield from map(rows.verdict_of, reader.stream(sql, values))
@@ -54,7 +54,7 @@ def since(reader: Connection, place: int, limit: int) -> list[tuple[int, Verdict
 
 
 def responses(reader: Connection, contestant: Names, item_keys: Iterable[str] | None, find: Find) -> Iterator[Response]:
-    for condition, values in _conditions("contestant", _names(contestant), "item_key", item_keys):
+    for condition, values in _conditions("contestant", names_of(contestant), "item_key", item_keys):
         sql = f"SELECT {rows.RESPONSE} FROM responses{condition} ORDER BY rowid"
         for row in reader.stream(sql, values):
             yield rows.response_of(row, find)
@@ -208,7 +208,7 @@ def describe(reader: Connection) -> dict[str, Any]:
     }
 
 
-def _names(names: Names) -> tuple[str, ...] | None:
+def names_of(names: Names) -> tuple[str, ...] | None:
     return (names,) if isinstance(names, str) else None if names is None else tuple(names)
 
 

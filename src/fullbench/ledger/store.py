@@ -24,8 +24,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from fullbench.columns.table import Columns
 from fullbench.errors import LedgerError
 from fullbench.ledger import chain, reading, rows
+from fullbench.ledger import columns as narrow
 from fullbench.ledger.adding import LOOKUP, Adder
 from fullbench.ledger.chain import Head
 from fullbench.ledger.database import Connection, Durability, database
@@ -291,6 +293,11 @@ class Ledger(AbstractContextManager["Ledger"]):
         """
         with self._reading() as reader:
             return reading.record(reader, self._find, judge=judge, cases=cases, tags=tags, texts=texts)
+
+    def columns(self, judge: Names = None, *, beside: Iterable[Verdict] = ()) -> Columns:
+        """The verdicts of these judges, and others `beside` them, as the columns that figures read: no texts."""
+        with self._reading() as reader:
+            return narrow.columns(reader, reading.names_of(judge), beside)
 
     def bill(self) -> list[Account]:
         """What each judge and contestant used, failed calls included."""

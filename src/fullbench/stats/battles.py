@@ -38,24 +38,33 @@ class Battles:
         contestants: int = 0,
         weight: Numbers | None = None,
         cluster: Labels | None = None,
+        shares: bool = False,
     ) -> Battles:
         """Battles from rows: who, against whom, and 1, 0 or 0.5 for the first.
+
+        With `shares` an outcome may be any share of a win, such as the mean over both orders.
 
         >>> Battles.of([0, 1], [1, 0], [1, 0]).sample.counts.tolist()
         [2.0]
         """
-        if weight is None and cluster is None:
+        if weight is None and cluster is None and not shares:
             return cls._counted(*_codes(first, second, outcome, contestants))
-        firsts, seconds, result, size = duels(first, second, outcome, contestants)
-        kind = (2 * result).astype(np.int64)
+        firsts, seconds, result, size = duels(first, second, outcome, contestants, shares=shares)
         turned = firsts > seconds
         low, high = np.minimum(firsts, seconds), np.maximum(firsts, seconds)
         levels, level = _levels(weight, len(firsts))
-        code = ((low * size + high) * 3 + np.where(turned, 2 - kind, kind)) * len(levels) + level
-        counts = np.bincount(code, minlength=size * size * 3 * len(levels))
+        outcomes, kind = np.unique(np.where(turned, 1 - result, result), return_inverse=True)
+        kinds = len(outcomes)
+        code = ((low * size + high) * kinds + kind) * len(levels) + level
+        counts = np.bincount(code, minlength=size * size * kinds * len(levels))
         cells = np.flatnonzero(counts)
         fought = cells // len(levels)
-        parts = (fought // (3 * size), fought // 3 % size, _OUTCOMES[fought % 3], levels[cells % len(levels)])
+        parts = (
+            fought // (kinds * size),
+            fought // kinds % size,
+            outcomes[fought % kinds],
+            levels[cells % len(levels)],
+        )
         place = np.cumsum(counts > 0) - 1
         return cls(Sample.counted(parts, counts[cells].astype(np.float64), place[code], cluster), size)
 

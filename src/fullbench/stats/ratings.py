@@ -213,16 +213,21 @@ def _fitted(within: Battles, wins: Floats, ties: Ties) -> Fit:
 def rank_sets(estimates: Sequence[Estimate | None]) -> list[tuple[int, int] | None]:
     """The best and the worst rank each contestant can have when intervals that overlap may stand in either order.
 
+    An estimate without an interval may stand anywhere.
+
     >>> rank_sets([Estimate(3, 2.5, 3.5, 9), Estimate(2, 1.5, 2.6, 9), Estimate(0, -1, 1, 9), None])
     [(1, 2), (1, 2), (3, 3), None]
     """
     known = [estimate for estimate in estimates if estimate is not None]
+    firm = [estimate for estimate in known if not estimate.why]
     return [
         None
         if estimate is None
+        else (1, len(known))
+        if estimate.why
         else (
-            1 + sum(other.low > estimate.high for other in known),
-            len(known) - sum(other.high < estimate.low for other in known),
+            1 + sum(other.low > estimate.high for other in firm),
+            len(known) - sum(other.high < estimate.low for other in firm),
         )
         for estimate in estimates
     ]

@@ -70,13 +70,13 @@ def style_controlled(
     >>> [round(rating.value) for rating in made.estimates], round(made.effects[0].value, 2)
     ([871, 1129], 1.89)
     """
-    firsts, seconds, result, size = duels(first, second, outcome, contestants)
+    firsts, seconds, result, size = duels(first, second, outcome, contestants, shares=True)
     style = np.column_stack([column(covariate, "covariates") for covariate in covariates])
     if len(style) != len(firsts):
         raise ValueError(f"a covariate has one value a duel; found {len(style)} for {len(firsts)} duels")
     if (np.ptp(style, axis=0) == 0).any():
         raise Undefined("a covariate does not vary, so its effect cannot be told")
-    groups = strong_components(Battles.of(firsts, seconds, result, contestants=size).matrix())
+    groups = strong_components(Battles.of(firsts, seconds, result, contestants=size, shares=True).matrix())
     if len(groups) > 1:
         raise Undefined(f"no common scale: wins link the {size} contestants into {len(groups)} groups")
     fought = _Duels(firsts, seconds, result, style, size)

@@ -51,8 +51,9 @@ def answer(
 ) -> list[Tally]:
     """Let every contestant answer every item, or the items that are for it. What the ledger holds is not asked again.
 
-    A refusal is a response too: it is what the contestant said, and it bears the tag `stop = refused`. `specs` gives
-    the spec of contestants by their name, as for `hear`.
+    A refusal is a response too: it is what the contestant said. An answer that did not end by itself says how it ended
+    by its tag `stop` (`length`, `refused`, `filter`, ...), and one without words is `empty`. `specs` gives the spec of
+    contestants by their name, as for `hear`.
     """
     asked = items if callable(items) else lambda _: items
     jobs = [_job(model, asked(model), samples, ledger, (specs or {}).get(model.name)) for model in contestants]
@@ -117,8 +118,10 @@ def _outcome(contestant: str, reply: Reply) -> _Answer | Failure:
     item, sample = question.item, question.sample
     if reply.error is not None:
         return Failure(item.key, contestant, sample, reply.error, reply.usage)
-    tags = {"stop": reply.stop} if reply.stop == "refused" else {}
-    response = Response(item.id, contestant, (reply.text,), tags, sample, reply.stop)
+    ended = reply.stop in {"", "stop"}
+    stop = "empty" if ended and not reply.text.strip() else reply.stop
+    tags = {} if stop in {"", "stop"} else {"stop": stop}
+    response = Response(item.id, contestant, (reply.text,), tags, sample, stop)
     return _Answer(item.key, response, reply.usage, reply.prompt.digest)
 
 
@@ -158,4 +161,4 @@ class Kept:
             if (one := found.get(name)) is None:
                 yield Reply(prompt, error=failed)
             else:
-                yield Reply(prompt, one.text, stop=one.tags.get("stop", ""))
+                yield Reply(prompt, one.text, stop=one.stop or one.tags.get("stop", ""))

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from fullbench.benchmarks.align_mm import agreement
 from fullbench.errors import InputError
@@ -14,7 +14,7 @@ from fullbench.figures.gaps import Gaps
 from fullbench.figures.standard import faults
 from fullbench.files.readers import read_rows
 from fullbench.nouns.case import Case
-from fullbench.nouns.judge import Judge
+from fullbench.nouns.judge import AsksNobody, Judge, Kind
 from fullbench.nouns.record import Record
 from fullbench.nouns.table import Cell, Table
 from fullbench.nouns.verdict import Failure, Verdict
@@ -27,8 +27,10 @@ from fullbench.training.critic.scored import Scored, tagged
 
 
 @dataclass(frozen=True)
-class Constant:
+class Constant(AsksNobody):
     """A judge that gives every answer the same mark: what a critic has to beat."""
+
+    kind: ClassVar[Kind] = "metric"
 
     name: str
     mark: float

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +24,7 @@ from fullbench.files.writers import replacing
 from fullbench.judges.rules import length_of, words_of
 from fullbench.nouns.case import Case
 from fullbench.nouns.digests import digest
+from fullbench.nouns.judge import AsksNobody, Kind
 from fullbench.nouns.verdict import Verdict
 from fullbench.training.critic.folder import Critic
 from fullbench.training.critic.ruling import alone, numbered, recuses
@@ -115,8 +116,10 @@ def _error(rows: Any, marks: Floats, fold: npt.NDArray[np.int64], strength: floa
 
 
 @dataclass(frozen=True, eq=False)
-class LightJudge:
+class LightJudge(AsksNobody):
     """The judge that a light critic is."""
+
+    kind: ClassVar[Kind] = "scorer"
 
     label: str
     critic: Critic

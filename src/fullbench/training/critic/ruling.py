@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from fullbench.judges.prompted import PromptedJudge
 from fullbench.judges.rules import marks_from
@@ -17,6 +17,8 @@ from fullbench.models.weights import fingerprint
 from fullbench.nouns.ballot import Ballot, Real, Score
 from fullbench.nouns.case import Case
 from fullbench.nouns.digests import digest
+from fullbench.nouns.judge import AsksNobody, Kind
+from fullbench.nouns.model import Model, Prompt
 from fullbench.nouns.verdict import Failure, Verdict
 from fullbench.training.critic.asking import Asking
 from fullbench.training.critic.encoding import Encoder, Example, Piece
@@ -39,9 +41,20 @@ def writing(folder: Path, critic: Critic, *, device: str, precision: str, batch:
 class CutJudge:
     """A judge that is shown long answers as the critic was in training: cut at their end, and the verdict says so."""
 
+    kind: ClassVar[Kind] = "model"
+
     judge: PromptedJudge
     model: TransformersModel
     critic: Critic
+
+    @property
+    def models(self) -> tuple[Model, ...]:
+        return (self.model,)
+
+    def prompts(self, case: Case) -> tuple[Prompt, ...]:
+        """What the critic is asked, a long answer cut as in training."""
+        whole = len(case.responses) > 1 or bool(self.judge.recuses(case))
+        return self.judge.prompts(case if whole else self._encoder.fitted(case))
 
     @cached_property
     def settings(self) -> Mapping[str, Any]:
@@ -75,12 +88,14 @@ class CutJudge:
 
 
 @dataclass(eq=False)
-class ScalarJudge:
+class ScalarJudge(AsksNobody):
     """A critic whose head gives each answer a number: no words, one pass, no sampling.
 
     A score is the nearest whole one of its scale; `real` on the same ends takes the number as it is. On other ballots
     the higher number wins.
     """
+
+    kind: ClassVar[Kind] = "scorer"
 
     folder: Path
     critic: Critic
