@@ -179,7 +179,16 @@ def _plays(mine: Columns) -> tuple[Rows, npt.NDArray[np.int64]]:
         np.concatenate([part.ahead for part in made]),
     )
     sitting = np.concatenate([sat for _, sat in parts])
-    pair, _ = grouped(sitting, rows.one, rows.two, *rows.samples)
+    # Marks given apart have no second order: each comparison of theirs is a pair of its own.
+    pair = np.arange(len(rows), dtype=np.int64)
+    ordered = np.flatnonzero(rows.ahead >= 0)
+    if len(ordered):
+        part = rows.where(ordered)
+        _, first, code = np.unique(
+            grouped(sitting[ordered], part.one, part.two, *part.samples)[0], return_index=True, return_inverse=True
+        )
+        pair[ordered] = ordered[first][code]
+        pair = np.unique(pair, return_inverse=True)[1].astype(np.int64)
     return rows, pair
 
 
