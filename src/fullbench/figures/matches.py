@@ -184,11 +184,9 @@ def _plays(mine: Columns) -> tuple[Rows, npt.NDArray[np.int64]]:
     ordered = np.flatnonzero(rows.ahead >= 0)
     if len(ordered):
         part = rows.where(ordered)
-        _, first, code = np.unique(
-            grouped(sitting[ordered], part.one, part.two, *part.samples)[0], return_index=True, return_inverse=True
-        )
+        code, first = grouped(sitting[ordered], part.one, part.two, *part.samples)
         pair[ordered] = ordered[first][code]
-        pair = np.unique(pair, return_inverse=True)[1].astype(np.int64)
+        pair, _ = grouped(pair)
     return rows, pair
 
 
@@ -272,7 +270,7 @@ def _joined(plays: Rows, pair: npt.NDArray[np.int64], rule: Rule) -> tuple[Rows,
         outcome = np.where(np.abs(votes) == 2, (votes / 2 + 1) / 2, 0.5)
         if rule == "majority":
             outcome = (np.sign(votes) + 1) / 2
-    first: npt.NDArray[np.intp] = np.unique(pair, return_index=True)[1]
+    _, first = grouped(pair)
     rows = replace(plays.where(first), outcome=outcome)
     if rule == "mean":
         return rows, int(half.sum())

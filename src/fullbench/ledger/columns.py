@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-from fullbench.columns.builder import ROW, Builder, verdict_rows
+from fullbench.columns.builder import KIND, ROW, Builder, Kind, verdict_rows
 from fullbench.columns.table import STUDY, Columns, Due
 from fullbench.ledger import schema
 from fullbench.ledger.database import Connection
@@ -16,10 +16,13 @@ from fullbench.nouns.verdict import Verdict
 NEWER = {"rater": "''", "samples": "''", "revision": "0"}
 """What stands for a column that this schema does not have yet."""
 
+APART = "\x1f"
+"""Stands between the parts of a kind; no name may hold it, for it is a control character."""
+
 
 def columns(reader: Connection, judges: tuple[str, ...] | None, beside: Iterable[Verdict] = ()) -> Columns:
     """The verdicts of these judges (None: of all) and some that stand beside, and how many of their cases are due."""
-    builder = Builder(lambda value: orjson.loads(value) if isinstance(value, str) else value)
+    builder = Builder(_kind, lambda marks: orjson.loads(marks) if isinstance(marks, str) else marks)
     builder.extend(verdict_rows(beside))
     chosen = "" if judges is None else f" WHERE judge IN ({', '.join('?' * len(judges))})"
     if judges != ():
@@ -28,15 +31,23 @@ def columns(reader: Connection, judges: tuple[str, ...] | None, beside: Iterable
 
 
 def _narrow() -> str:
+    """What a builder takes. What many rows share comes as one text: the database makes it faster than Python would."""
     there = set(schema.columns("verdicts"))
-    named = {
-        **{name: name for name in ROW},
-        "study": f"'{STUDY}'",
-        "case": "case_key",
-        "reason": "CASE WHEN fault = 'recused' THEN text END",
-        **{name: empty for name, empty in NEWER.items() if name not in there},
-    }
+    named = {**{name: name for name in (*KIND, *ROW)}, **{k: v for k, v in NEWER.items() if k not in there}}
+    named |= {"study": f"'{STUDY}'", "fault": "coalesce(fault, '')", "case": "case_key"}
+    named["kind"] = f" || '{APART}' || ".join(named[name] for name in KIND)
+    named["reason"] = "CASE WHEN fault = 'recused' THEN text END"
     return ", ".join(named[name] for name in ROW)
+
+
+def _kind(kind: str | Kind) -> Kind:
+    if not isinstance(kind, str):
+        return kind
+    study, judge, criterion, ballot, rater, fault, contestants, samples = kind.split(APART)
+    return (
+        study, judge, criterion, ballot, rater, fault or None, orjson.loads(contestants),
+        orjson.loads(samples) if samples else (),
+    )  # fmt: skip
 
 
 def _due(reader: Connection, judges: tuple[str, ...] | None) -> Iterator[Due]:
