@@ -77,6 +77,8 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name in _HOMES:
+        if _HOMES[name] == "nouns.ballot":
+            import_module("fullbench.reading")  # a ballot from here can read: the nouns know no reader themselves
         return getattr(import_module(f"fullbench.{_HOMES[name]}"), name)
     raise AttributeError(f"module 'fullbench' has no attribute {name!r}")
 

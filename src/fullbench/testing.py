@@ -13,6 +13,7 @@ from fullbench.nouns.digests import digest
 from fullbench.nouns.item import Item
 from fullbench.nouns.response import Response
 from fullbench.nouns.verdict import Failure, Verdict
+from fullbench.reading import read
 
 
 def check_benchmark(benchmark: Benchmark, folder: Path, *, source: Path | None = None, limit: int = 20) -> None:
@@ -87,7 +88,7 @@ class _Counting:
             self.heard += 1
             order = sorted(range(len(case.responses)), key=lambda i: digest([case.key, i]))
             for text in _texts(case, order):
-                ruling = case.ballot.read(text, len(case.responses))
+                ruling = read(case.ballot, text, len(case.responses))
                 if not isinstance(ruling, str):
                     yield Verdict.of(case, self.name, ruling, text=text)
                     break

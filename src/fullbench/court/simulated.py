@@ -34,6 +34,7 @@ from fullbench.nouns.ballot import Choice, Ranking
 from fullbench.nouns.case import Case
 from fullbench.nouns.digests import digest
 from fullbench.nouns.verdict import Verdict
+from fullbench.reading import read
 
 Truth = Callable[[Case], Sequence[float] | None]
 """The true quality of each response of a case, 0 to 1, in the order shown; None when it is not known."""
@@ -135,7 +136,7 @@ class SimulatedJudge:
                 continue
             text = self._reply(case, marks, rng)
             shown = [response.text for response in case.responses]
-            yield Verdict.of(case, self.name, case.ballot.read(text, len(shown), shown), text=text)
+            yield Verdict.of(case, self.name, read(case.ballot, text, len(shown), shown), text=text)
 
     def felt(self, case: Case, rng: random.Random) -> list[float] | None:
         """The mark felt for each response, by the module's formula; None when the truth is not known."""

@@ -15,6 +15,7 @@ from fullbench.nouns.digests import digest
 from fullbench.nouns.judge import Judge
 from fullbench.nouns.model import Model, Prompt, Reply
 from fullbench.nouns.verdict import Failure, Verdict
+from fullbench.reading import read
 
 SLOTS = frozenset({"ruling", "reply"})
 _AT_ONCE = 64
@@ -71,7 +72,7 @@ class SecondReader:
         usage = verdict.usage + reply.usage
         if reply.error is not None:
             return Failure(verdict.case, self.name, verdict.trial, f"second reader: {reply.error}", usage)
-        ruling = ballot(verdict.ballot).read(reply.text, len(verdict.contestants))
+        ruling = read(ballot(verdict.ballot), reply.text, len(verdict.contestants))
         texts = (*verdict.earlier, verdict.text)
         if isinstance(ruling, str):
             return replace(verdict, usage=usage, earlier=(*verdict.earlier, reply.text))

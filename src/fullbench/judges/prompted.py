@@ -23,6 +23,7 @@ from fullbench.nouns.item import Item, Part, Turn
 from fullbench.nouns.model import Model, Prompt, Reply, takes_schemas
 from fullbench.nouns.picture import UNKNOWN, Picture
 from fullbench.nouns.verdict import Failure, Fault, Verdict
+from fullbench.reading import read
 from fullbench.reading.schemas import ruling_schema
 
 Mode = Literal["direct", "analyze", "steps"]
@@ -244,7 +245,7 @@ class PromptedJudge:
     def _read(self, case: Case, reply: Reply) -> tuple[float, ...] | Fault:
         if reply.stop == "refused":
             return "refused"
-        return case.ballot.read(reply.text, len(case.responses), [response.text for response in case.responses])
+        return read(case.ballot, reply.text, len(case.responses), [response.text for response in case.responses])
 
     def _context(self, case: Case) -> tuple[Turn, ...]:
         """What is known before any response is shown."""

@@ -8,13 +8,9 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal, Protocol
 
 from fullbench.errors import InputError
-
-if TYPE_CHECKING:
-    from fullbench.reading.marks import Form
 
 Language = Literal["en", "zh"]
 Style = Literal["marker", "json", "bare"]
@@ -23,20 +19,21 @@ Ruling = tuple[float, ...] | Literal["refused", "unreadable"]
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
-_TERSE = 10
 REASONS = '"analysis": "...", '
 
 
-def _read(form: Ballot, text: str, n: int, shown: Sequence[str]) -> Ruling:
-    from fullbench.reading.replies import read  # late: its patterns take long to compile, and only judges need them
+class Reader(Protocol):
+    """What reads a reply on a ballot; see `reading.read`."""
 
-    return read(form._reader, text, n, shown)  # noqa: SLF001
+    def __call__(self, ballot: Ballot, text: str, n: int, shown: Sequence[str] = ()) -> Ruling: ...
 
 
-@lru_cache(maxsize=4096)
-def _read_terse(form: Ballot, text: str, n: int) -> Ruling:
-    """A reply that is a marker and no more: too short to quote anybody, and the same one comes by the thousand."""
-    return _read(form, text, n, ())
+_READERS: list[Reader] = []
+
+
+def read_with(reader: Reader) -> None:
+    """Name what `Ballot.read` reads with. The reading room calls this: the nouns do not know that room."""
+    _READERS[:] = [reader]
 
 
 class Ballot(ABC):
@@ -66,10 +63,6 @@ class Ballot(ABC):
         """Whether these marks are legal on this ballot."""
 
     @abstractmethod
-    def _form(self) -> Form:
-        """What rulings on this ballot look like."""
-
-    @abstractmethod
     def _tokens(self, marks: Sequence[float]) -> list[str]:
         """The marks as they are written, one for each pair of brackets."""
 
@@ -77,19 +70,11 @@ class Ballot(ABC):
     def values(self, n: int) -> tuple[Mapping[str, Any], int]:
         """What may be written for n responses: the JSON schema of one value, and how many there are."""
 
-    @cached_property
-    def _reader(self) -> Form:
-        return self._form()
-
     def read(self, text: str, n: int, shown: Sequence[str] = ()) -> Ruling:
-        """The marks that the last complete, legal ruling in `text` gives, else the fault.
-
-        `shown` holds the candidates' own words: a ruling that only quotes them does not count. The rule stands in
-        `reading.replies`, what is a quotation in `reading.quotes`.
-        """
-        if len(text) <= _TERSE and text.startswith("[["):
-            return _read_terse(self, text, n)
-        return _read(self, text, n, shown)
+        """What `fullbench.reading.read` reads from a reply; for plugins and notebooks, which have it at hand."""
+        if not _READERS:
+            raise InputError("nothing reads replies yet: import fullbench.reading first, or call its read()")
+        return _READERS[0](self, text, n, shown)
 
     def write(self, marks: Sequence[float], form: Style = "marker") -> str:
         """A ruling in the form `read` prefers: `read(write(marks), n) == marks` for every legal `marks`."""
@@ -157,11 +142,6 @@ class Score(Ballot):
     def allows(self, marks: Sequence[float]) -> bool:
         return bool(marks) and all(self.low <= mark <= self.high and float(mark).is_integer() for mark in marks)
 
-    def _form(self) -> Form:
-        from fullbench.reading.values import NumberForm
-
-        return NumberForm(self.low, self.high, whole=True)
-
     def _tokens(self, marks: Sequence[float]) -> list[str]:
         return [str(int(mark)) for mark in marks]
 
@@ -197,11 +177,6 @@ class Real(Ballot):
 
     def allows(self, marks: Sequence[float]) -> bool:
         return bool(marks) and all(self.low <= mark <= self.high for mark in marks)
-
-    def _form(self) -> Form:
-        from fullbench.reading.values import NumberForm
-
-        return NumberForm(self.low, self.high, whole=False)
 
     def _tokens(self, marks: Sequence[float]) -> list[str]:
         return [_digits(mark) for mark in marks]
@@ -242,11 +217,6 @@ class Likert(Ballot):
     def allows(self, marks: Sequence[float]) -> bool:
         return bool(marks) and all(float(mark).is_integer() and 1 <= mark <= len(self.words) for mark in marks)
 
-    def _form(self) -> Form:
-        from fullbench.reading.values import WordForm
-
-        return WordForm(self.words)
-
     def _tokens(self, marks: Sequence[float]) -> list[str]:
         return [self.words[int(mark) - 1] for mark in marks]
 
@@ -282,11 +252,6 @@ class Choice(Ballot):
         n = len(marks)
         return sorted(marks) == [0.0] * (n - 1) + [1.0] or (self.tie and n > 1 and all(mark == 1 / n for mark in marks))
 
-    def _form(self) -> Form:
-        from fullbench.reading.choice import ChoiceForm
-
-        return ChoiceForm(self.tie)
-
     def _tokens(self, marks: Sequence[float]) -> list[str]:
         best = [letter for letter, mark in zip(LETTERS, marks, strict=False) if mark == max(marks)]
         return [best[0] if len(best) == 1 else LETTERS[len(marks)]]
@@ -315,11 +280,6 @@ class Ranking(Ballot):
 
     def allows(self, marks: Sequence[float]) -> bool:
         return len(marks) > 1 and sorted(marks) == [float(i + 1) for i in range(len(marks))]
-
-    def _form(self) -> Form:
-        from fullbench.reading.order import RankingForm
-
-        return RankingForm()
 
     def _tokens(self, marks: Sequence[float]) -> list[str]:
         return [LETTERS[i] for i in sorted(range(len(marks)), key=lambda i: -marks[i])]
