@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from fullbench.cli import main
+from fullbench.cli.app import main
 
 main()

@@ -17,7 +17,6 @@ from fullbench.judges.rules import (
     ReferenceJudge,
     chance,
     length,
-    length_of,
     marks_from,
     reference,
 )
@@ -27,6 +26,7 @@ from fullbench.nouns.item import Item
 from fullbench.nouns.judge import Judge
 from fullbench.nouns.picture import Picture
 from fullbench.nouns.response import Response
+from fullbench.nouns.text import length_of
 
 BALLOTS = [
     Score(1, 5), Score(0, 100), Real(0, 10), Real(0.1, 0.3), Likert(("poor", "fair", "good")),

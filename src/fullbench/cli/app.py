@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Annotated
 
 import typer
@@ -90,3 +91,17 @@ app.add_typer(leaderboard.leaderboard_app, name="leaderboard")
 app.add_typer(ledger.ledger_app, name="ledger")
 app.add_typer(new.new_app, name="new")
 app.add_typer(people.people_app, name="people")
+
+
+def main() -> None:
+    """Entry point of the `fullbench` command.
+
+    User mistakes become one sentence and exit code 2; a traceback means a defect of ours.
+    """
+    from fullbench.errors import FullbenchError
+
+    try:
+        app()
+    except FullbenchError as error:
+        sys.stderr.write(f"fullbench: {error}\n")
+        sys.exit(2)

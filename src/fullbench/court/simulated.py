@@ -29,10 +29,11 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from fullbench.errors import InputError
-from fullbench.judges.rules import length_of, marks_from
+from fullbench.judges.rules import marks_from
 from fullbench.nouns.ballot import Choice, Ranking
 from fullbench.nouns.case import Case
 from fullbench.nouns.digests import digest
+from fullbench.nouns.text import length_of
 from fullbench.nouns.verdict import Verdict
 from fullbench.reading import read
 

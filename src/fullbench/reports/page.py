@@ -26,7 +26,7 @@ from fullbench.nouns.verdict import Verdict
 from fullbench.reports import charts
 from fullbench.reports.cells import decimals, is_fault, notes, numeric, show
 from fullbench.reports.charts import Chart
-from fullbench.reports.drawing import GRID, INK, MUTED
+from fullbench.reports.palette import GRID, INK, MUTED
 
 if TYPE_CHECKING:
     from jinja2 import Environment

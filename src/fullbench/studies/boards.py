@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol, get_args, runtime_checkable
+from typing import get_args
 
 from fullbench import registry
 from fullbench.errors import InputError
@@ -29,27 +29,6 @@ from fullbench.studies.answer import answer as answer_all
 from fullbench.studies.engines import HERE, Budget, Engine, Stop, Tally
 from fullbench.studies.leaderboard import Board, Newcomer, Pool, Schedule, uniform
 from fullbench.studies.progress import watching
-
-
-@runtime_checkable
-class Judged(Protocol):
-    """A benchmark that says how a model is asked to judge in it."""
-
-    def judge(self, model: Model, manner: str = "", reader: Model | None = None) -> Judge: ...
-
-
-@runtime_checkable
-class Referenced(Protocol):
-    """A benchmark whose references play along as a contestant."""
-
-    def references(self, items: Sequence[Item]) -> Sequence[Response]: ...
-
-
-@runtime_checkable
-class Submitted(Protocol):
-    """A benchmark that reads predictions in a layout of its own."""
-
-    def submission(self, path: Path, items: Sequence[Item], data: Path | None, name: str) -> Sequence[Response]: ...
 
 
 @dataclass(frozen=True)
@@ -139,7 +118,7 @@ def prepare(
         given += _read(bench, asked.predictions, items, asked.data, name)
     kept = ledger.responses(None, item_keys=[item.key for item in items])
     said = {(one.item, one.contestant): one for one in kept}
-    if isinstance(bench, Referenced):
+    if bench.references is not None:
         references = list(bench.references(items))
         given += references
         ready.reference = references[0].contestant if references else None
@@ -149,15 +128,15 @@ def prepare(
 
 
 def _read(bench: Benchmark, path: Path, items: Sequence[Item], data: Path | None, name: str) -> list[Response]:
-    if isinstance(bench, Submitted):
+    if bench.submission is not None:
         return list(bench.submission(path, items, data, name))
     return list(read_responses(path, contestant=name or None, items={item.id for item in items}))
 
 
-def _judge(bench: Any, asked: Asked) -> Judge:
+def _judge(bench: Benchmark, asked: Asked) -> Judge:
     """The judge in the benchmark's own wording where it has one and the judge is a model without options of its own."""
     kind = Spec.parse(asked.judge).kind
-    if kind in registry.names("judges") or not isinstance(bench, Judged):
+    if kind in registry.judging() or bench.judge is None:
         if asked.manner or asked.reader:
             raise InputError(f"the judge {asked.judge!r} takes no manner and no reader here; leave them out")
         return specs.judge(asked.judge)

@@ -8,16 +8,17 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
 from fullbench import registry
-from fullbench.benchmarks.mj_bench.making.blur import defocus, motion
-from fullbench.benchmarks.mj_bench.making.masks import Region, distort
-from fullbench.benchmarks.mj_bench.making.pairs import Asked, pair, people, record
-from fullbench.benchmarks.mj_bench.making.pictures import Made, encoded, keep
-from fullbench.benchmarks.mj_bench.making.prompts import Shown
+from fullbench.court.making.blur import defocus, motion
+from fullbench.court.making.grids import Shown
+from fullbench.court.making.masks import Region, distort
+from fullbench.court.making.pairs import Asked, pair, people, record
 from fullbench.errors import InputError
 from fullbench.files.readers import read_rows
 from fullbench.judges.scorers.pictures import Unscorable, decode
 from fullbench.nouns.picture import Picture
+from fullbench.pixels import encoded
 from fullbench.studies.export import export
+from fullbench.studies.making.pictures import Made, keep
 
 if TYPE_CHECKING:
     from PIL.Image import Image

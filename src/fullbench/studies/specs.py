@@ -8,7 +8,7 @@ from typing import Any
 
 from fullbench import registry
 from fullbench.errors import InputError
-from fullbench.nouns.benchmark import Benchmark, Worded
+from fullbench.nouns.benchmark import Benchmark
 from fullbench.nouns.judge import Judge
 from fullbench.nouns.model import Model
 from fullbench.registry import Spec
@@ -21,9 +21,9 @@ _JUDGING = {
 
 def benchmark(name: str) -> Benchmark:
     """The benchmark of that name."""
-    found = registry.load("benchmarks", name)
-    if not isinstance(found, Benchmark):
-        raise InputError(f"the plugin {name!r} is no benchmark: it lacks one of name, paper, items, cases, tables")
+    found = registry.benchmark(name)
+    if not found.asks:
+        raise InputError(f"the benchmark {name!r} has no items: its questions were not released; nothing can be asked")
     return found
 
 
@@ -60,8 +60,8 @@ def in_words_of(name: str, spec: str) -> str:
     ('offline:echo?wording=mjbench', 'picture:noise')
     """
     parsed = Spec.parse(spec)
-    own = parsed.kind in registry.names("judges") or {"wording", "template"} & parsed.options.keys()
-    if own or not isinstance(benchmark(name), Worded):
+    own = parsed.kind in registry.judging() or {"wording", "template"} & parsed.options.keys()
+    if own or benchmark(name).wording is None:
         return spec
     return f"{spec.removesuffix('?')}{'&' if parsed.options else '?'}wording={name}"
 
@@ -84,7 +84,7 @@ def _prompted(model: Model, options: Mapping[str, str]) -> Judge:
 
 def _worded(name: str) -> Mapping[str, Any]:
     found = benchmark(name)
-    if not isinstance(found, Worded):
+    if found.wording is None:
         raise InputError(f"the benchmark {name!r} has no wording of its own; leave out the option wording")
     return found.wording()
 

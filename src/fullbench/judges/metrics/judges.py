@@ -11,9 +11,10 @@ from fullbench.errors import InputError
 from fullbench.judges.metrics.cider import Cider
 from fullbench.judges.metrics.embedded import Encoder, Spelling, cached, compared
 from fullbench.judges.metrics.overlap import bleu4, meteor_of, rouge_l
-from fullbench.judges.rules import marks_from, unread, words_of
+from fullbench.judges.rules import marks_from, unread
 from fullbench.nouns.case import Case
 from fullbench.nouns.digests import digest
+from fullbench.nouns.text import words_of
 from fullbench.nouns.verdict import Verdict
 
 Metric = Callable[[Sequence[str], str], Sequence[float]]

@@ -19,8 +19,8 @@ from fullbench.nouns.case import Case
 from fullbench.nouns.digests import digest
 from fullbench.nouns.verdict import Failure, Verdict
 from fullbench.training.critic.asking import Asking
+from fullbench.training.critic.description import Critic
 from fullbench.training.critic.encoding import Encoder, Example, Piece
-from fullbench.training.critic.folder import Critic
 
 CUT = "the answer was cut to fit the window"
 

@@ -19,8 +19,8 @@ from fullbench.nouns.judge import Judge
 from fullbench.nouns.table import Table
 from fullbench.training.critic.asking import Asking
 from fullbench.training.critic.checkpoints import Kept
+from fullbench.training.critic.description import Critic
 from fullbench.training.critic.encoding import Encoder, Example, encode, steps_of
-from fullbench.training.critic.folder import Critic
 from fullbench.training.critic.loop import Loop, Watch, never
 from fullbench.training.critic.objectives import Number, Objective, Preference, Words
 from fullbench.training.critic.preferences import Preferences, likelihoods

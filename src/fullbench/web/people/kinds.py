@@ -6,14 +6,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from fullbench.benchmarks.align_mm.building import REASONS as COMPLAINTS
-from fullbench.benchmarks.mllm_judge.reviews import AGREES, BALLOTS, REASONS
 from fullbench.errors import InputError
-from fullbench.figures.subsets import HALLUCINATES
 from fullbench.nouns.ballot import Choice, Likert, Ranking, Score
 from fullbench.nouns.case import Case
+from fullbench.nouns.criteria import AGREES, HALLUCINATES, REASONS, REVIEW_BALLOTS
 from fullbench.nouns.item import Item
 from fullbench.nouns.verdict import Verdict
+from fullbench.studies.rewording import REASONS as COMPLAINTS
 from fullbench.web.people import forms
 from fullbench.web.people.content import Content
 from fullbench.web.people.forms import Answer, Fields
@@ -144,7 +143,7 @@ class Rate(Kind):
 class Agree(Kind):
     """A judge's ruling and its reasons, judged in turn: three verdicts on one text."""
 
-    name, title, ballot = "agree", key("Judge the judge"), BALLOTS[AGREES].spec
+    name, title, ballot = "agree", key("Judge the judge"), REVIEW_BALLOTS[AGREES].spec
 
     def check(self, rules: Rules, content: Content) -> None:
         if len(content.responses) != 1:
@@ -153,7 +152,7 @@ class Agree(Kind):
     def _read(self, fields: Fields, rules: Rules, shown: Sequence[int]) -> dict[str, Any]:
         return {
             "agree": forms.yes(fields, "agree", key("do you agree with the ruling?")),
-            "grade": forms.mark(fields.get("grade", ""), BALLOTS[REASONS], key("grade the reasons")),
+            "grade": forms.mark(fields.get("grade", ""), REVIEW_BALLOTS[REASONS], key("grade the reasons")),
             "hallucination": forms.yes(fields, "hallucination", key("does it tell of something that is not there?")),
         }
 
@@ -174,7 +173,7 @@ class Agree(Kind):
         told = {AGREES: "agree", REASONS: "grade", HALLUCINATES: "hallucination"}
         for criterion, name in told.items():
             value = cast.answer.get(name)
-            case = Case(cast.content.item, cast.content.responses, BALLOTS[criterion], criterion)
+            case = Case(cast.content.item, cast.content.responses, REVIEW_BALLOTS[criterion], criterion)
             if cast.answer.get("recused"):
                 yield case, cast.verdict(case, "recused")
             elif value is not None:
