@@ -53,7 +53,7 @@ def test_the_sharpest_of_a_painters_tries_comes_first(cli, pictures):
 
 @pytest.mark.parametrize("ballot", ["choice+tie", "ranking", "score:1-5"])
 def test_best_of_n_by_any_ballot(cli, pictures, ballot):
-    rows = [row for row in read(pictures / "pictures.jsonl") if row["sample"] < 3]
+    rows = [row for row in read(pictures / "pictures.jsonl") if row["trial"] < 3]
     write(pictures / "pictures.jsonl", rows)
     code, _, err = cli(*SHARP, "--ballot", ballot, "--keep", "1", "--out", "best.jsonl")
     assert code == 0, err

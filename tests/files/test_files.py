@@ -100,7 +100,7 @@ class TestRoundTrip:
         trip(suffix, tmp_path, write_items, read_items, things)
 
     @relaxed
-    @given(st.lists(response, min_size=1, max_size=4, unique_by=lambda r: (r.item, r.contestant, r.trial)))
+    @given(st.lists(response, min_size=1, max_size=4, unique_by=lambda r: (r.item, r.contestant, r.sample)))
     def test_responses(self, tmp_path, suffix, things):
         trip(suffix, tmp_path, write_responses, read_responses, things)
 
@@ -169,10 +169,10 @@ def test_labels_of_people_become_verdicts_and_every_vote_is_kept(tmp_path):
     path = tmp_path / "labels.csv"
     path.write_text("item,model,score\na,m,4\na,m,5\nb,m,1\n")
     found = list(read_verdicts(path, ballot="score:1-5"))
-    assert [(v.judge, v.item, v.contestants, v.marks, v.trial) for v in found] == [
-        ("human", "a", ("m",), (4.0,), 0),
-        ("human", "a", ("m",), (5.0,), 1),
-        ("human", "b", ("m",), (1.0,), 0),
+    assert [(v.judge, v.item, v.contestants, v.marks, v.trial, v.rater) for v in found] == [
+        ("human", "a", ("m",), (4.0,), 0, "0"),
+        ("human", "a", ("m",), (5.0,), 0, "1"),
+        ("human", "b", ("m",), (1.0,), 0, "0"),
     ]
 
 

@@ -53,7 +53,7 @@ def responses() -> dict[str, Response]:
         "a picture and words": Response("i1", "a", (red, "It is red.")),
         "two parts": Response("i1", "a", ("It is", " red.")),
         "tags do not enter": Response.say("i1", "a", "It is red.", tags={"sensitive": "yes"}),
-        "another trial": Response.say("i1", "a", "It is red.", trial=3),
+        "another trial": Response.say("i1", "a", "It is red.", sample=3),
         "a name with a tail": Response.say("i1", "gpt-4o+t0.7+max512", "It is red."),
     }
 

@@ -75,7 +75,7 @@ def test_what_was_heard_is_known_for_each_judge_and_trial(ledger):
 
 
 def test_responses_are_kept_once_and_a_different_one_is_refused(ledger):
-    item, said = Item.ask("i", "q"), Response.say("i", "m", "yes", trial=1, tags={"k": "v"})
+    item, said = Item.ask("i", "q"), Response.say("i", "m", "yes", sample=1, tags={"k": "v"})
     ledger.add_response(item, said, usage=Usage(1, 2, 3, 4, None, 1.0), prompt="p")
     ledger.add_response(item, said)
     assert list(ledger.responses()) == [said]
@@ -95,7 +95,7 @@ def test_a_case_brings_its_item_and_responses(ledger):
     assert ledger.case("unknown") is None
     record = ledger.record("j")
     assert record.items == {"item-7": shown.item}
-    assert record.responses == {("item-7", "a"): shown.responses[0]}
+    assert record.responses == {("item-7", "a", 0): shown.responses[0]}
     assert record.tag(record.verdicts[0], "task") == "vqa"
 
 
@@ -109,10 +109,10 @@ def test_a_record_can_be_narrowed(ledger):
     assert {v.text for v in ledger.record(texts=False)} == {""}
 
 
-def test_a_record_has_the_first_trial_and_the_latest_item(ledger):
+def test_a_record_has_the_latest_item_and_what_was_answered_to_it(ledger):
     old, new = Item.ask("i", "old"), Item.ask("i", "new")
     for item, trial in ((old, 1), (old, 0), (new, 1), (new, 0)):
-        ledger.add_response(item, Response.say("i", "a", f"{item.question} {trial}", trial=trial))
+        ledger.add_response(item, Response.say("i", "a", f"{item.question} {trial}", sample=trial))
     ledger.add(old, new, Verdict("c", "human", "i", ("a",), "score:1-5", marks=(1.0,)))
     record = ledger.record()
     assert record.items == {"i": new}

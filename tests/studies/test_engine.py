@@ -132,12 +132,12 @@ def test_faults_are_counted_and_are_verdicts(ledger):
 
 def test_contestants_answer_once_and_refusals_are_answers(ledger):
     talker = Talker(lambda p: "I would say red.")
-    (first,) = answer([talker], ITEMS, ledger, trials=2)
-    (second,) = answer([talker], ITEMS, ledger, trials=2)
+    (first,) = answer([talker], ITEMS, ledger, samples=2)
+    (second,) = answer([talker], ITEMS, ledger, samples=2)
     assert (first.done, second.asked) == (60, 0)
     said = list(ledger.responses("talker"))
     assert len(said) == 60
-    assert {(r.item, r.trial) for r in said} == {(it.id, trial) for it in ITEMS for trial in (0, 1)}
+    assert {(r.item, r.sample) for r in said} == {(it.id, trial) for it in ITEMS for trial in (0, 1)}
 
 
 def test_memory_does_not_grow_with_the_number_of_cases(tmp_path):

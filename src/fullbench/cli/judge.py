@@ -38,6 +38,9 @@ def judge(
     criteria: Annotated[list[str] | None, typer.Option("--criterion", help="What to judge by. Again for more.")] = None,
     orders: Annotated[str, typer.Option(help="sorted, shuffled, both, or all.")] = "both",
     trials: Annotated[int, typer.Option(min=1, help="How often every case is heard.")] = 1,
+    cross_samples: Annotated[
+        bool, typer.Option("--cross-samples", help="Every sample meets every other contestant's, not only its number.")
+    ] = False,
     seed: Annotated[int, typer.Option(help="For whatever is drawn at random.")] = 0,
     ledger: LedgerOption = DEFAULT_LEDGER,
     pictures: PicturesOption = None,
@@ -69,7 +72,7 @@ def judge(
     study = Study(
         "judge", items=items, responses=responses, labels=labels, judges=tuple(judges), ballots=tuple(ballots),
         criteria=tuple(criteria or ("overall",)), orders=ORDERS[ORDERS.index(orders)], trials=trials, seed=seed,
-        ledger=ledger, report=report,
+        ledger=ledger, report=report, meetings="crossed" if cross_samples else "aligned",
     )  # fmt: skip
     conductor = Conductor(study)
     if dry_run:

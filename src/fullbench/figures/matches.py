@@ -103,10 +103,10 @@ def settle(record: Record, judge: str | None = None, rule: Rule = "both-agree") 
         return Matches(who, rule, names, tuple(alone), 0)
     heard: dict[tuple[Any, ...], dict[tuple[str, ...], Verdict]] = defaultdict(dict)
     for verdict in pairs:
-        key = (verdict.item, verdict.criterion, verdict.ballot, verdict.trial, _sides(verdict))
+        key = (verdict.item, verdict.criterion, verdict.ballot, verdict.trial, verdict.rater, _sides(verdict))
         heard[key][verdict.contestants] = verdict
     made = []
-    for (item, _, _, _, sides), orders in heard.items():
+    for (item, _, _, _, _, sides), orders in heard.items():
         if len(orders) == 2:
             votes = [_vote(verdict) for verdict in orders.values()]
             definite = sum(vote != 0 for vote in votes)

@@ -132,7 +132,14 @@ def _swaps(judge: str, mine: Record) -> Iterator[Finding]:
     heard: dict[tuple[object, ...], dict[tuple[str, ...], Verdict]] = {}
     for verdict in mine:
         if len(verdict.contestants) == 2:
-            place = (verdict.item, verdict.criterion, verdict.ballot, verdict.trial, frozenset(verdict.contestants))
+            place = (
+                verdict.item,
+                verdict.criterion,
+                verdict.ballot,
+                verdict.trial,
+                verdict.rater,
+                frozenset(verdict.shown),
+            )
             heard.setdefault(place, {})[verdict.contestants] = verdict
     both = [tuple(seen.values()) for seen in heard.values() if len(seen) == 2]
     if not both:

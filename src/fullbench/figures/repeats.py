@@ -20,7 +20,8 @@ def steady(record: Record, *, seed: int = 0) -> Iterator[tuple[str, str, Steadin
     """
     for judge, mine in record.by("judge").items():
         for kind, part in mine.by(shape).items():
-            cases = [verdict.case for verdict in part]
+            # Several people on one case are several, none of them heard again.
+            cases = [f"{verdict.case} {verdict.rater}" for verdict in part]
             rulings = [f"{verdict.fault} {verdict.trial}" if verdict.fault else str(verdict.marks) for verdict in part]
             if len(set(cases)) == len(cases):
                 continue

@@ -154,7 +154,7 @@ def before_after(
     return Table("before and after", title, ("split", "figure", "before", "after", "change"), rows, notes)
 
 
-def _place(pair: Pairing) -> tuple[str, str, str, int]:
+def _place(pair: Pairing) -> tuple[str, tuple[str, int], str, int]:
     verdict = pair.verdict
     return verdict.item, verdict.shown[0], verdict.criterion, verdict.trial
 

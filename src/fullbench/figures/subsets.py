@@ -46,7 +46,7 @@ def subset(record: Record, judge: str, which: Subset, *, people: str = PEOPLE) -
         for verdict in record.where(criterion=HALLUCINATES, contestant=judge, fault=None)
         if verdict.marks is not None and verdict.marks[0] > 1
     }
-    kept: set[tuple[str, frozenset[str]]] = set()
+    kept: set[tuple[str, frozenset[tuple[str, int]]]] = set()
     met = meet(record.where(criterion="overall"), people)
     for kind in FIGURES:
         for pairing in met.of(judge, kind):

@@ -38,7 +38,7 @@ from fullbench.nouns.digests import digest
 from fullbench.nouns.item import ROLES, Item, Part, Turn
 from fullbench.nouns.picture import SUFFIXES, Picture
 from fullbench.nouns.response import Response
-from fullbench.nouns.verdict import Verdict
+from fullbench.nouns.verdict import PEOPLE, Verdict
 
 __all__ = [
     "check_responses",
@@ -55,7 +55,9 @@ __all__ = [
 PICTURES = ("picture", "images", "image")
 ITEM = {"question": ("instruction", "prompt"), "pictures": PICTURES, "captions": ("caption",)}
 RESPONSE = {"contestant": ("model",), "text": ("answer", "response", "output"), "pictures": PICTURES}
-VERDICT = {"contestants": ("contestant", "model"), "marks": ("mark", "score", "rating")}
+VERDICT = {
+    "contestants": ("contestant", "model"), "marks": ("mark", "score", "rating"), "rater": ("annotator", "worker"),
+}  # fmt: skip
 
 ITEM_COLUMNS: Columns = {
     "id": "text", "question": "text", "pictures": "json", "turns": "json", "reference": "text", "captions": "json",
@@ -69,7 +71,7 @@ VERDICT_COLUMNS: Columns = {
     "case": "text", "judge": "text", "item": "text", "contestants": "json", "ballot": "text", "criterion": "text",
     "trial": "int", "marks": "json", "fault": "text", "text": "text", "earlier": "json", "prompt": "text",
     "calls": "int", "retries": "int", "tokens_in": "int", "tokens_out": "int", "dollars": "float", "seconds": "float",
-    "at": "float",
+    "at": "float", "samples": "json", "rater": "text", "revision": "int",
 }  # fmt: skip
 
 
@@ -197,11 +199,12 @@ def read_verdicts(path: str | Path, *, judge: str = "human", ballot: str | None 
     """The verdicts of a file, such as the marks that people gave.
 
     `judge` and `ballot` hold where a row has none. Where rows have no `case`, item, contestants, ballot and criterion
-    stand for it; where they have no `trial`, repeated votes are numbered, so that each is kept.
+    stand for it. A row may name its `rater`; where people's rows have none, repeated votes on a case are numbered, so
+    that each is kept as one person's.
     """
     path = Path(path)
     votes: Counter[tuple[str, str]] = Counter()
-    seen: set[tuple[str, str, int]] = set()
+    seen: set[tuple[object, ...]] = set()
     for line, row in read_rows(path):
         fields = Fields(path, line, row, VERDICT)
         who, spec = fields.name("judge", judge), fields.name("ballot", ballot)
@@ -210,11 +213,13 @@ def read_verdicts(path: str | Path, *, judge: str = "human", ballot: str | None 
             raise fields.error("the verdict has no 'contestants'")
         criterion = fields.text("criterion") or "overall"
         case = fields.text("case") or digest(["label", item, list(contestants), spec, criterion])
-        trial = fields.integer("trial", votes[who, case])
+        trial, rater = _who(fields, who, votes[who, case])
+        revision = fields.integer("revision", 0)
         votes[who, case] += 1
-        if (who, case, trial) in seen:
-            raise fields.error(f"the judge {who!r} rules twice on item {item!r} in trial {trial}")
-        seen.add((who, case, trial))
+        if (who, case, trial, rater, revision) in seen:
+            by = f"the rater {rater!r}" if rater else f"the judge {who!r}"
+            raise fields.error(f"{by} rules twice on item {item!r} in trial {trial}")
+        seen.add((who, case, trial, rater, revision))
         marks = fields.marks()
         with fields.placed():
             if marks is not None and not _ballot(spec).allows(marks):
@@ -222,7 +227,26 @@ def read_verdicts(path: str | Path, *, judge: str = "human", ballot: str | None 
             yield Verdict(
                 case, who, item, contestants, spec, criterion, trial, marks, fields.fault(), fields.text("text") or "",
                 _usage(fields), fields.text("prompt") or "", tuple(fields.texts("earlier")), fields.number("at", 0.0),
+                _samples(fields), rater, revision,
             )  # fmt: skip
+
+
+def _who(fields: Fields, judge: str, before: int) -> tuple[int, str]:
+    """The trial and the rater of a row; `before` rows of this judge on this case came earlier in the file.
+
+    People rule once each: a trial of theirs, as the first release numbered several people, is another person.
+    """
+    rater = fields.text("rater") or ""
+    if judge != PEOPLE or rater:
+        return fields.integer("trial", 0 if rater else before), rater
+    return 0, str(fields.integer("trial", before))
+
+
+def _samples(fields: Fields) -> tuple[int, ...]:
+    value = fields.json("samples") or []
+    if not isinstance(value, list) or any(type(number) is not int or number < 0 for number in value):
+        raise fields.error(f"'samples' is a list of whole numbers, one for each response; found {value!r}")
+    return tuple(value) if any(value) else ()
 
 
 _ballot = lru_cache(maxsize=256)(ballot_of)

@@ -47,7 +47,7 @@ class Verdict:
 
     `samples` numbers the answer of each contestant that was shown; empty means that all were the first. `rater` tells
     the people behind one judge apart (a random id; empty for a model), `revision` counts how often a person changed
-    this vote. `calls` are the exchanges that the ruling came from, `reader` is the version of the reader that read it.
+    this vote. `exchanges` are the calls that the ruling came from, `reader` is the version of the reader that read it.
     """
 
     case: str
@@ -67,7 +67,7 @@ class Verdict:
     samples: tuple[int, ...] = ()
     rater: str = ""
     revision: int = 0
-    calls: tuple[Call, ...] = ()
+    exchanges: tuple[Call, ...] = ()
     reader: int = 0
     confidence: float | None = None
     circumstances: Circumstances = USUAL
@@ -100,7 +100,7 @@ class Verdict:
         at: float = 0.0,
         rater: str = "",
         revision: int = 0,
-        calls: tuple[Call, ...] = (),
+        exchanges: tuple[Call, ...] = (),
         reader: int = 0,
         confidence: float | None = None,
         circumstances: Circumstances = USUAL,
@@ -112,7 +112,7 @@ class Verdict:
         return cls(
             case.key, judge, case.item.id, names, spec, case.criterion, case.trial,
             marks, fault, text, usage, prompt, earlier, at,
-            case.samples, rater, revision, calls, reader, confidence, circumstances,
+            case.samples, rater, revision, exchanges, reader, confidence, circumstances,
         )  # fmt: skip
 
     @property

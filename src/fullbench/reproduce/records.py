@@ -17,11 +17,18 @@ _WON: dict[float, Ruling] = {1.0: (1.0, 0.0), 0.0: (0.0, 1.0), 0.5: (0.5, 0.5)}
 
 
 def _verdict(
-    judge: str, item: str, names: tuple[str, str], ruling: Ruling, *, trial: int = 0, ballot: str = CHOICE
+    judge: str,
+    item: str,
+    names: tuple[str, str],
+    ruling: Ruling,
+    *,
+    trial: int = 0,
+    rater: str = "",
+    ballot: str = CHOICE,
 ) -> Verdict:
     case = digest(["released", item, list(names), ballot])
     marks, fault = (None, ruling) if isinstance(ruling, str) else (ruling, None)
-    return Verdict(case, judge, item, names, ballot, trial=trial, marks=marks, fault=fault)
+    return Verdict(case, judge, item, names, ballot, trial=trial, marks=marks, fault=fault, rater=rater)
 
 
 def vicuna_oa_battles(folder: Path) -> Record:
@@ -35,7 +42,11 @@ def vicuna_oa_battles(folder: Path) -> Record:
                 trial = voters[battle.place] = voters.get(battle.place, -1) + 1
                 ruling = "unreadable" if battle.score == vicuna_oa.UNPARSED else _WON[vicuna_oa.OUTCOMES[battle.score]]
                 item = f"{file.partition('_')[0]}-{battle.question}"
-                yield _verdict(judge, item, (battle.first, battle.second), ruling, trial=trial)
+                sides = (battle.first, battle.second)
+                if judge == PEOPLE:
+                    yield _verdict(judge, item, sides, ruling, rater=str(trial))
+                else:
+                    yield _verdict(judge, item, sides, ruling, trial=trial)
 
     return Record(tuple(made()))
 
@@ -50,8 +61,8 @@ def pandalm_votes(folder: Path) -> Record:
         if not two:
             raise fields.error("'pair' must name two models with '_' between them")
         item = fields.name("idx")
-        for trial, voter in enumerate(pandalm.PEOPLE):
-            found.append(_verdict(PEOPLE, item, (one, two), label[votes.given[voter][place]], trial=trial))
+        for voter in pandalm.PEOPLE:
+            found.append(_verdict(PEOPLE, item, (one, two), label[votes.given[voter][place]], rater=voter))
         found += [_verdict(judge, item, (one, two), label[votes.given[judge][place]]) for judge in pandalm.JUDGES]
     return Record(tuple(found))
 

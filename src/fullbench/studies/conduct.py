@@ -100,7 +100,7 @@ class Conductor:
             return self.benchmark.cases(self.items, responses, trials=study.trials)
         return own_cases(
             self.items, responses, study.ballots,
-            criteria=study.criteria, orders=study.orders, trials=study.trials, seed=study.seed,
+            criteria=study.criteria, orders=study.orders, trials=study.trials, seed=study.seed, meetings=study.meetings,
         )  # fmt: skip
 
     def responses(self, ledger: Ledger) -> list[Response]:
@@ -109,7 +109,10 @@ class Conductor:
         keys = [item.key for item in self.items]
         answered = ledger.responses(names, item_keys=keys) if names else ()
         places = {item.id: place for place, item in enumerate(self.items)}
-        ordered = sorted(answered, key=lambda one: (places[one.item], names.index(one.contestant), one.sample))
+        wanted = (response for response in answered if response.sample < self.study.samples)
+        ordered = sorted(
+            wanted, key=lambda answer: (places[answer.item], names.index(answer.contestant), answer.sample)
+        )
         return [*self.given, *ordered]
 
     def plan(self, ledger: Ledger) -> Table:
@@ -136,11 +139,12 @@ class Conductor:
 
     def _to_come(self, responses: Sequence[Response]) -> list[Response]:
         """A stand-in for every answer that a contestant has not given yet."""
-        given = {(response.item, response.contestant) for response in responses}
+        answered = {(response.item, response.contestant, response.sample) for response in responses}
         words = "word" * TOKENS_OUT["answer"]
         return [
-            Response.say(item.id, model.name, words)
-            for model in self.contestants for item in self.items if (item.id, model.name) not in given
+            Response.say(item.id, model.name, words, sample=sample)
+            for model in self.contestants for item in self.items for sample in range(self.study.samples)
+            if (item.id, model.name, sample) not in answered
         ]  # fmt: skip
 
     def ready(self, budget: float | None = None) -> Budget | None:
@@ -166,9 +170,9 @@ class Conductor:
         tallies: list[Tally] = []
         if self.contestants:
             names = [model.name for model in self.contestants]
-            with watching("answers", names, len(self.items), quiet=quiet) as watch:
+            with watching("answers", names, len(self.items) * self.study.samples, quiet=quiet) as watch:
                 tallies += answer(
-                    self.contestants, self.items, ledger,
+                    self.contestants, self.items, ledger, samples=self.study.samples,
                     engine=engine, specs=self.specs, budget=purse, stop=stop, watch=watch,
                 )  # fmt: skip
         responses = self.responses(ledger)
@@ -237,7 +241,7 @@ class Conductor:
         found = ledger.record(list(names), cases=places).verdicts
         record = sorted(found, key=lambda verdict: (names[verdict.judge], places[verdict.case], verdict.trial))
         items = {item.id: item for item in self.items}
-        shown = {(response.item, response.contestant): response for response in responses}
+        shown = {(response.item, response.contestant, response.sample): response for response in responses}
         return Record((*record, *self.labels), items, shown)
 
     def tables(self, record: Record) -> Sequence[Table]:

@@ -11,7 +11,7 @@ from typing import Any, get_args
 
 from fullbench.errors import InputError
 from fullbench.nouns.ballot import Ballot, Choice, Ranking, ballot
-from fullbench.nouns.case import ORDERS, Case, Orders
+from fullbench.nouns.case import ORDERS, Case, Meetings, Orders
 from fullbench.nouns.case import cases as cases_of
 from fullbench.nouns.item import Item
 from fullbench.nouns.response import Response
@@ -28,9 +28,10 @@ class Study:
 
     Either `benchmark` (with `data`, its released files, where it needs them) or `items`. Responses come from the file
     `responses`, from the `contestants`, or from both; where neither is named, from a benchmark that brings some, with
-    people's labels. `labels` are people's verdicts. `engine` says where the asking is
-    done: `here`, or on a Ray cluster (`ray`, `ray:auto`, `ray:HOST:PORT`). A benchmark that brings judges
-    and contestants of its own, as the court does, is heard by these where the study names none.
+    people's labels. `labels` are people's verdicts. Contestants answer every item `samples` times; with
+    `meetings = "crossed"` every sample meets every other contestant's, else sample i meets sample i. `engine` says
+    where the asking is done: `here`, or on a Ray cluster (`ray`, `ray:auto`, `ray:HOST:PORT`). A benchmark that brings
+    judges and contestants of its own, as the court does, is heard by these where the study names none.
     """
 
     name: str
@@ -45,6 +46,8 @@ class Study:
     criteria: tuple[str, ...] = ("overall",)
     orders: Orders = "both"
     trials: int = 1
+    samples: int = 1
+    meetings: Meetings = "aligned"
     seed: int = 0
     budget: float | None = None
     engine: str = "here"
@@ -117,9 +120,9 @@ def _value(key: str, value: Any, folder: Path, wrong: Any) -> Any:
         if len(set(value)) < len(value):
             raise wrong(key, f"{key} names something twice: {value}")
         return tuple(value)
-    if key in {"trials", "seed"}:
-        if not isinstance(value, int) or isinstance(value, bool) or value < (key == "trials"):
-            raise wrong(key, f"{key} is a whole number{' from 1' if key == 'trials' else ''}; found {value!r}")
+    if key in {"trials", "samples", "seed"}:
+        if not isinstance(value, int) or isinstance(value, bool) or value < (key != "seed"):
+            raise wrong(key, f"{key} is a whole number{' from 1' if key != 'seed' else ''}; found {value!r}")
         return value
     if key == "budget":
         if not isinstance(value, int | float) or isinstance(value, bool) or value <= 0:
@@ -129,6 +132,8 @@ def _value(key: str, value: Any, folder: Path, wrong: Any) -> Any:
         raise wrong(key, f"{key} is a text; found {value!r}")
     if key == "orders" and value not in get_args(Orders):
         raise wrong(key, f"unknown orders {value!r}; known: {', '.join(ORDERS)}")
+    if key == "meetings" and value not in {"aligned", "crossed"}:
+        raise wrong(key, f"meetings are 'aligned' or 'crossed'; found {value!r}")
     return folder / value if key in _PATHS and "://" not in value else value
 
 
@@ -148,12 +153,14 @@ def own_cases(
     orders: Orders = "both",
     trials: int = 1,
     seed: int = 0,
+    meetings: Meetings = "aligned",
 ) -> Iterator[Case]:
-    """The cases of one's own data: every panel, for every ballot and criterion."""
-    kept = list(responses)
+    """The cases of one's own data, for every ballot and criterion."""
+    answers = list(responses)
     for spec in ballots:
         form = ballot(spec)
         for criterion in criteria:
             yield from cases_of(
-                items, kept, form, size=panel_size(form), orders=orders, criterion=criterion, trials=trials, seed=seed
-            )
+                items, answers, form, size=panel_size(form), orders=orders, criterion=criterion, trials=trials,
+                seed=seed, samples=meetings,
+            )  # fmt: skip

@@ -96,7 +96,7 @@ def test_a_study_on_a_cluster_gives_what_it_gives_here(engine, tmp_path):
             with Ledger(tmp_path / f"{name}.ledger") as ledger:
                 given = {} if where is None else {"engine": where}
                 done = Conductor(study).conduct(ledger, quiet=True, **given)
-                said = sorted((r.contestant, r.item, r.trial, r.text) for r in ledger.responses())
+                said = sorted((r.contestant, r.item, r.sample, r.text) for r in ledger.responses())
                 tables = [(table.name, table.rows) for table in done.tables if table.name != "costs"]
                 found.append((plain(ledger.verdicts()), said, tables))
                 assert not ledger.verify()

@@ -222,7 +222,8 @@ def _decided(own: Record, true: dict[Key, float], *, ties: bool) -> Rows:
     With `ties`, a tie is a ruling like any other; without, pairs that the truth ties are left out.
     """
     for duel in own.duels():
-        one, two = true.get((duel.item, duel.first)), true.get((duel.item, duel.second))
+        one = true.get((duel.item, duel.first, duel.samples[0]))
+        two = true.get((duel.item, duel.second, duel.samples[1]))
         if one is None or two is None:
             continue
         right = 0.5 if one == two else float(one > two)

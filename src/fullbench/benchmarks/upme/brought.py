@@ -18,7 +18,7 @@ from fullbench.nouns.model import Prompt
 from fullbench.nouns.record import Record
 from fullbench.nouns.reproduction import Brought
 from fullbench.nouns.response import Response
-from fullbench.nouns.verdict import Verdict
+from fullbench.nouns.verdict import PEOPLE, Verdict
 
 
 def bring(released: str, source: Path | None) -> Brought:
@@ -58,8 +58,8 @@ def _prd(release: prd.Release) -> Iterator[Verdict]:
     for review in release.reviews:
         yield _verdict(review.reviewer, review.pair, review.outcome)
     for pair, votes in release.votes.items():
-        for trial, outcome in enumerate(votes):
-            yield _verdict("human", pair, outcome, trial)
+        for rater, outcome in enumerate(votes):
+            yield _verdict(PEOPLE, pair, outcome, str(rater))
 
 
 def _pico(source: Path) -> Iterator[Verdict]:
@@ -74,10 +74,10 @@ def _pico(source: Path) -> Iterator[Verdict]:
             yield _verdict(row.text("judge"), (row.whole("question_id"), *shown), first)
 
 
-def _verdict(judge: str, pair: prd.Pair, outcome: float | None, trial: int = 0) -> Verdict:
+def _verdict(judge: str, pair: prd.Pair, outcome: float | None, rater: str = "") -> Verdict:
     question, one, two = pair
     item, names = str(question), (one, two)
     case = digest(["label", item, list(names), BALLOT.spec, "overall"])
     if outcome is None:
-        return Verdict(case, judge, item, names, BALLOT.spec, trial=trial, fault="unreadable")
-    return Verdict(case, judge, item, names, BALLOT.spec, trial=trial, marks=(outcome, 1 - outcome))
+        return Verdict(case, judge, item, names, BALLOT.spec, rater=rater, fault="unreadable")
+    return Verdict(case, judge, item, names, BALLOT.spec, rater=rater, marks=(outcome, 1 - outcome))

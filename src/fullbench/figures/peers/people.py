@@ -109,7 +109,7 @@ def _votes(record: Record) -> tuple[dict[_Pair, list[str]], dict[tuple[str, str]
     """People's choices by item, criterion and pair; and their yes or no by case and reviewer."""
     chosen: dict[_Pair, list[str]] = {}
     agreed: dict[tuple[str, str], list[bool]] = {}
-    for verdict in sorted(record.where(judge=PEOPLE, fault=None), key=lambda verdict: verdict.trial):
+    for verdict in sorted(record.where(judge=PEOPLE, fault=None), key=lambda verdict: (verdict.trial, verdict.rater)):
         if len(verdict.contestants) == 2:
             chosen.setdefault(_pair(verdict), []).append(_winner(verdict))
         elif verdict.marks is not None:

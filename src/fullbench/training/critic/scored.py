@@ -58,7 +58,7 @@ def scored(
     responses = _responses(record, given)
     if not any("split" in response.tags for response in responses):
         responses = split(responses, record.items, external=external, share=share, seed=seed)
-    tags = {(one.item, one.contestant): one.tags.get("split", "train") for one in responses}
+    tags = {(one.item, one.contestant, one.sample): one.tags.get("split", "train") for one in responses}
     found = [_example(record, verdict, asking, tags) for verdict in given]
     _check(found, asking)
     return sorted(found, key=lambda one: digest([seed, one.case.key, one.mark, one.reason]))
