@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from fullbench.cli.app import main
+from fullbench.cli import main
 
 main()

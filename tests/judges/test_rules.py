@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from fullbench.errors import InputError
-from fullbench.judges.metrics.judges import bleu
+from fullbench.judges.metrics.judges import bleu, judge_by
 from fullbench.judges.rules import (
     ChanceJudge,
     LengthJudge,
@@ -108,7 +108,7 @@ def test_judges_of_words_recuse_themselves_from_pictures_and_chance_does_not():
     item = Item.ask("q", "a lake", reference="a lake")
     shown = [Response("q", name, (Picture.as_given(name.encode(), name.encode()),)) for name in ("one", "two")]
     drawn = Case(item, tuple(shown), Choice())
-    for judge in (LengthJudge(), ReferenceJudge(), bleu()):
+    for judge in (LengthJudge(), ReferenceJudge(), judge_by("bleu", bleu)):
         [verdict] = judge.hear([drawn])
         assert (verdict.fault, verdict.text) == ("recused", "the responses are pictures, and this judge reads words")
     assert rule(ChanceJudge(), drawn) != [None]

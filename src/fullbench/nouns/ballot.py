@@ -8,9 +8,11 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal, Protocol
 
 from fullbench.errors import InputError
+from fullbench.nouns import doors
 
 Language = Literal["en", "zh"]
 Style = Literal["marker", "json", "bare"]
@@ -298,6 +300,7 @@ def _digits(value: float) -> str:
     return str(int(value)) if float(value).is_integer() else repr(float(value))
 
 
+@lru_cache(maxsize=256)
 def ballot(spec: str) -> Ballot:
     """The ballot that a spec names.
 
@@ -309,17 +312,64 @@ def ballot(spec: str) -> Ballot:
     True
     """
     kind, _, rest = spec.partition(":")
-    if kind == "score" and (match := re.fullmatch(r"(-?\d+)-(-?\d+)", rest)):
+    if kind not in doors.installed("ballots"):
+        raise _unknown(spec)
+    made = doors.load("ballots", kind)(rest)
+    if not isinstance(made, Ballot):
+        raise InputError(f"the plugin of the ballot {spec!r} made no Ballot; found {type(made).__name__}")
+    return made
+
+
+def score_of(rest: str) -> Score:
+    """The ballot that `score:LOW-HIGH` names."""
+    if match := re.fullmatch(r"(-?\d+)-(-?\d+)", rest):
         return Score(int(match[1]), int(match[2]))
-    if kind == "real" and (match := re.fullmatch(r"(-?\d+(?:\.\d+)?)-(-?\d+(?:\.\d+)?)", rest)):
+    raise _unknown("score", rest)
+
+
+def real_of(rest: str) -> Real:
+    """The ballot that `real:LOW-HIGH` names."""
+    if match := re.fullmatch(r"(-?\d+(?:\.\d+)?)-(-?\d+(?:\.\d+)?)", rest):
         return Real(float(match[1]), float(match[2]))
-    if kind == "likert" and rest:
+    raise _unknown("real", rest)
+
+
+def likert_of(rest: str) -> Likert:
+    """The ballot that `likert:WORD|WORD|...` names."""
+    if rest:
         return Likert(tuple(rest.split("|")))
-    if spec in {"choice", "choice+tie"}:
-        return Choice(tie=spec.endswith("tie"))
-    if spec == "ranking":
-        return Ranking()
-    raise InputError(
-        f"unknown ballot {spec!r}; known: score:LOW-HIGH, real:LOW-HIGH, likert:WORD|WORD|..., "
-        "choice, choice+tie, ranking"
-    )
+    raise _unknown("likert", rest)
+
+
+def choice_of(rest: str) -> Choice:
+    """The ballot that `choice` names: no tie is allowed."""
+    if rest:
+        raise _unknown("choice", rest)
+    return Choice(tie=False)
+
+
+def choice_with_tie_of(rest: str) -> Choice:
+    """The ballot that `choice+tie` names."""
+    if rest:
+        raise _unknown("choice+tie", rest)
+    return Choice(tie=True)
+
+
+def ranking_of(rest: str) -> Ranking:
+    """The ballot that `ranking` names."""
+    if rest:
+        raise _unknown("ranking", rest)
+    return Ranking()
+
+
+_OWN = {
+    "score": "score:LOW-HIGH", "real": "real:LOW-HIGH", "likert": "likert:WORD|WORD|...", "choice": "choice",
+    "choice+tie": "choice+tie", "ranking": "ranking",
+}  # fmt: skip
+
+
+def _unknown(kind: str, rest: str = "") -> InputError:
+    more = [name for name in doors.names("ballots") if name not in _OWN]
+    spec = f"{kind}:{rest}" if rest else kind
+    known = ", ".join([*_OWN.values(), *more])
+    return InputError(f"unknown ballot {spec!r}; known: {known}")

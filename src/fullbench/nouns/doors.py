@@ -42,16 +42,19 @@ DOORS: tuple[Door, ...] = (
     Door("exporters", "exporter", "(record, path, options) -> what was written, as counts by name"),
     Door("tasks", "kind of task", "a web.people.kind.Kind, by which people judge on the site"),
     Door("commands", "command", "a function for typer, or a typer.Typer; `fullbench NAME` runs it"),
-    Door("engines", "engine", "(address, options) -> a context manager that gives an Engine"),
+    Door("engines", "engine", "(address, query) -> a context manager that gives an Engine; written NAME:ADDRESS?QUERY"),
 )
 _WHAT = {door.kind: door.what for door in DOORS}
 assert set(_WHAT) == set(get_args(Kind))
 
 
+_every = cache(entry_points)  # looking through all that is installed takes milliseconds, so it is done once
+
+
 @cache
 def installed(kind: Kind) -> dict[str, EntryPoint]:
     """The entry points behind a door, by name."""
-    return {entry.name: entry for entry in entry_points(group=f"fullbench.{kind}")}
+    return {entry.name: entry for entry in _every().select(group=f"fullbench.{kind}")}
 
 
 def names(kind: Kind) -> list[str]:

@@ -45,8 +45,12 @@ def judge(spec: str) -> Judge:
         if not isinstance(found, Judge):
             raise InputError(f"the plugin {parsed.kind!r} made no judge: it lacks one of name, settings, hear")
         return found
+    if parsed.kind in registry.names("metrics"):
+        from fullbench.judges.metrics.judges import judge_by
+
+        return judge_by(parsed.kind, registry.load("metrics", parsed.kind), parsed.name, parsed.options)
     if parsed.kind not in registry.names("models"):
-        known = sorted({*registry.names("judges"), *registry.names("models")})
+        known = sorted({*registry.judging(), *registry.names("models")})
         raise InputError(f"there is no judge or model {parsed.kind!r} (in {spec!r}). Installed: {', '.join(known)}")
     mine = {key: value for key, value in parsed.options.items() if key in _JUDGING}
     rest = {key: value for key, value in parsed.options.items() if key not in _JUDGING}

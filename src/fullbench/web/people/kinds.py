@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Any, ClassVar
 
 from fullbench.errors import InputError
+from fullbench.nouns import doors
 from fullbench.nouns.ballot import Choice, Likert, Ranking, Score
 from fullbench.nouns.case import Case
 from fullbench.nouns.criteria import AGREES, HALLUCINATES, REASONS, REVIEW_BALLOTS
@@ -264,12 +266,25 @@ class Write(Kind):
         return replace(content.item, id=name, turns=(*content.item.turns[:-1], turn), captions=captions)
 
 
-KINDS: dict[str, Kind] = {
-    kind.name: kind for kind in (Pair(), Grade(), Rank(), Agree(), Rate(), Verify(), Write(), Rewrite())
-}
+@cache
+def kinds() -> Mapping[str, Kind]:
+    """Every kind of task behind the door `tasks` by name: ours in the order that they are shown in, then plugins'."""
+    names = [*(name for name in _ORDER if name in doors.installed("tasks")), *doors.names("tasks")]
+    return {name: _made(name) for name in dict.fromkeys(names)}
+
+
+_ORDER = ("pair", "score", "rank", "agree", "rate", "verify", "write", "rewrite")
+
+
+def _made(name: str) -> Kind:
+    kind = doors.load("tasks", name)
+    made: object = kind() if isinstance(kind, type) else kind
+    if not isinstance(made, Kind) or made.name != name:
+        raise InputError(f"the plugin {name!r} of the door tasks is no Kind of that name; found {made!r}")
+    return made
 
 
 def kind_of(name: str) -> Kind:
-    if name not in KINDS:
-        raise InputError(f"unknown kind of task {name!r}; known: {', '.join(KINDS)}")
-    return KINDS[name]
+    if name not in kinds():
+        raise InputError(f"unknown kind of task {name!r}; known: {', '.join(kinds())}")
+    return kinds()[name]
