@@ -19,7 +19,19 @@ from fullbench.nouns.benchmark import HOOKS, Benchmark
 from fullbench.nouns.doors import DOORS, Kind, load, names
 from fullbench.nouns.model import Model
 
-__all__ = ["DOORS", "Kind", "Spec", "benchmark", "function", "inner_model", "judging", "load", "model", "names"]
+__all__ = [
+    "DOORS",
+    "Kind",
+    "Spec",
+    "adapted",
+    "benchmark",
+    "function",
+    "inner_model",
+    "judging",
+    "load",
+    "model",
+    "names",
+]
 
 
 @dataclass(frozen=True)
@@ -66,17 +78,19 @@ def judging() -> list[str]:
 
 def benchmark(name: str) -> Benchmark:
     """The benchmark of that name; one of the first release, an object with the hooks as methods, is adapted."""
-    plugin = load("benchmarks", name)
-    return plugin if isinstance(plugin, Benchmark) else _adapted(name, plugin)
+    return adapted(load("benchmarks", name), name)
 
 
-def _adapted(name: str, plugin: object) -> Benchmark:
-    """A benchmark from the object that was one in the first release: its methods are the hooks of today."""
+def adapted(plugin: object, name: str = "") -> Benchmark:
+    """A benchmark as it is, or made from the object that was one in the first release: its methods are the hooks."""
+    if isinstance(plugin, Benchmark):
+        return plugin
     always = ("name", "paper", "items", "cases", "tables")
     lacking = [part for part in always if not hasattr(plugin, part)]
     released_only = any(callable(getattr(plugin, hook, None)) for hook in ("reproduce", "bring"))
     if lacking and not (released_only and not {"name", "paper"} & set(lacking)):
-        raise InputError(f"the plugin {name!r} is no benchmark: it lacks {', '.join(lacking)}")
+        named = repr(name) if name else type(plugin).__name__
+        raise InputError(f"the plugin {named} is no benchmark: it lacks {', '.join(lacking)}")
     parts = {part: getattr(plugin, part) for part in always if part not in lacking}
     hooks = {hook: getattr(plugin, hook) for hook in HOOKS if callable(getattr(plugin, hook, None))}
     return Benchmark(**parts, **hooks)
