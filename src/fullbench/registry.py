@@ -93,7 +93,7 @@ def adapted(plugin: object, name: str = "") -> Benchmark:
         raise InputError(f"the plugin {named} is no benchmark: it lacks {', '.join(lacking)}")
     parts = {part: getattr(plugin, part) for part in always if part not in lacking}
     hooks = {hook: getattr(plugin, hook) for hook in HOOKS if callable(getattr(plugin, hook, None))}
-    return Benchmark(**parts, **hooks)
+    return Benchmark(**parts, **hooks, manners=tuple(getattr(plugin, "manners", ())))
 
 
 def model(spec: Spec, named: str) -> Model:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from fullbench.studies.lake import lake
 
 from fullbench.errors import InputError
 from fullbench.figures import standard
@@ -26,7 +27,6 @@ from fullbench.nouns.response import Response
 from fullbench.nouns.verdict import Verdict
 from fullbench.stats.bootstrap import bootstrap
 from fullbench.stats.weighted import mean
-from fullbench.studies.lake import lake
 
 ROOT = Path(__file__).parents[2]
 NAMES = ("ann", "贝", 'c"d')

@@ -63,12 +63,6 @@ def wording(text=None):
     return {"template": default_template("en") if text is None else Template.parse(text, SLOTS)}
 
 
-def judge(model, manner="", reader=None):
-    from fullbench.judges.prompted import PromptedJudge
-
-    return PromptedJudge(model, **wording())
-
-
 def reproduce(data):
     return Reproduction([Reproduced("wins/a", 0.5, 6, paper=0.5)])
 
@@ -88,7 +82,6 @@ WHOLE = Benchmark(
     cases=cases,
     tables=standard.tables,
     wording=wording,
-    judge=judge,
     labels=labels,
     contestants=lambda: [ECHO],
     judges=lambda: [LengthJudge()],
@@ -149,7 +142,10 @@ BROKEN = {
         {"wording": lambda: wording(WORDS + "--- hearing\n{ruling}\n")},
         "'wording'.*does not show the answer",
     ),
-    "judge": ({"judge": lambda model, manner="", reader=None: Mute()}, "'judge'.*makes no judge"),
+    "manners": (
+        {"wording": lambda manner="": wording(WORDS if manner else None), "manners": ("odd",)},
+        "'wording' fails.*hearing",
+    ),
     "labels of an unknown item": ({"labels": strangers}, "'labels'.*unknown item 'nowhere'"),
     "labels of one person": ({"labels": same_person_twice}, "'labels'.*two labels of one person"),
     "no label": ({"labels": lambda source=None: []}, "'labels'.*no label"),

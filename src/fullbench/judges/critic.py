@@ -51,20 +51,26 @@ def criteria(template: Template, language: Language) -> Mapping[str, str]:
     return {**rules, "overall": _OTHER[language]}
 
 
+TASK = "task"
+"""The tag of items by which the critic knows whose rules hold."""
+
+
+def words(language: Language = "zh", template: Template | None = None) -> Mapping[str, Any]:
+    """How the critic is asked, as `PromptedJudge` takes it: by the text alone, beside the reference, by task."""
+    chosen = template or wording(language)
+    return {
+        "language": language, "template": chosen, "criteria": criteria(chosen, language), "sight": "none",
+        "reference": True, "form": "json", "rules_tag": TASK,
+    }  # fmt: skip
+
+
 def critic(model: Model, language: Language = "zh", **manner: Any) -> PromptedJudge:
     """A model that rates answers as the critic does: by the text alone, beside the reference, by the task's rules.
 
     It replies with a JSON object of `Rating` and `Reason`, read in either order; a rating outside 1 to 10 is a fault.
     `manner` is what `PromptedJudge` takes beside that: `mode` (`analyze` or `direct`), `resample`, `template`, `label`.
     """
-    template = manner.pop("template", None) or wording(language)
-    return PromptedJudge(
-        model,
-        **{
-            "language": language, "template": template, "criteria": criteria(template, language), "sight": "none",
-            "reference": True, "form": "json", **manner,
-        },
-    )  # fmt: skip
+    return PromptedJudge(model, **{**words(language, manner.pop("template", None)), **manner})
 
 
 _OPTIONS = {"language", "mode", "resample", "template", "label"}

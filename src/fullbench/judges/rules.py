@@ -15,6 +15,7 @@ from typing import Any
 from fullbench.errors import InputError
 from fullbench.nouns.ballot import Ballot, Choice, Likert, Ranking, Real, Score
 from fullbench.nouns.case import Case
+from fullbench.nouns.judge import AsksNobody
 from fullbench.nouns.text import length_of, words_of
 from fullbench.nouns.verdict import Verdict
 
@@ -64,8 +65,10 @@ def unread(case: Case) -> str:
     return "the responses are pictures, and this judge reads words" if drawn else ""
 
 
-class _Rule(ABC):
+class _Rule(AsksNobody, ABC):
     """A judge whose marks follow from the case alone."""
+
+    kind = "metric"
 
     name: str
 

@@ -8,7 +8,8 @@ from typing import Any
 
 from fullbench import registry
 from fullbench.nouns.item import Part, Turn
-from fullbench.nouns.model import Model, Prompt, Reply
+from fullbench.nouns.judge import former_names_of
+from fullbench.nouns.model import Model, Prompt, Reply, as_judge
 from fullbench.nouns.picture import Picture
 
 
@@ -29,6 +30,18 @@ class Blind:
     @property
     def price(self) -> tuple[float, float] | None:
         return self.model.price
+
+    @property
+    def device(self) -> str:
+        """Where it computes: where the model does."""
+        return str(getattr(self.model, "device", "cpu"))
+
+    def as_judge(self) -> Blind:
+        return Blind(as_judge(self.model))
+
+    @property
+    def former_names(self) -> tuple[str, ...]:
+        return tuple(f"{former} without image" for former in former_names_of(self.model))
 
     def answer(self, prompts: Iterable[Prompt]) -> Iterator[Reply]:
         """The model's replies to the prompts without their pictures."""

@@ -45,12 +45,6 @@ class Bring(Protocol):
     def __call__(self, source: Path | None = None, /) -> Brought: ...
 
 
-class Manner(Protocol):
-    """A model made a judge in one of the paper's manners; `reader` reads what the first model's reply leaves open."""
-
-    def __call__(self, model: Model, manner: str = "", reader: Model | None = None, /) -> Judge: ...
-
-
 class Submission(Protocol):
     """The answers of a predictions file in the paper's own layout, said to be those of `name`."""
 
@@ -86,11 +80,12 @@ class Benchmark:
     tables: Callable[[Record], Sequence[Table]] = no_tables
     """Pure: the same record gives the same tables, and nothing is asked, read or written."""
 
-    wording: Callable[[], Mapping[str, Any]] | None = None
+    wording: Callable[..., Mapping[str, Any]] | None = None
     """Words of its own for models that judge: what a `PromptedJudge` takes besides the model. A study of the benchmark
-    asks in them, unless a judge's spec says otherwise; elsewhere the option `wording=NAME` does."""
-    judge: Manner | None = None
-    """A model as a judge in one of the paper's manners, for its leaderboard."""
+    asks in them, unless a judge's spec says otherwise; elsewhere the option `wording=NAME` does. It takes one of
+    the `manners` where there are some."""
+    manners: Sequence[str] = ()
+    """The paper's ways of asking a judge, for each of which there are words; the first where none is named."""
     labels: Labels | None = None
     contestants: Callable[[], Sequence[Model]] | None = None
     """Models of its own that answer, for a study that names none."""

@@ -20,12 +20,16 @@ if TYPE_CHECKING:
 _TERSE = 10
 
 
-def read(ballot: Ballot, text: str, n: int, shown: Sequence[str] = ()) -> Ruling:
+def read(ballot: Ballot, text: str, n: int, shown: Sequence[str] = (), *, cut: bool = False) -> Ruling:
     """The marks that the last complete, legal ruling in `text` gives for `n` responses, else the fault.
 
     `shown` holds the candidates' own words: a ruling that only quotes them does not count. What is a quotation is said
-    in `reading.quotes`.
+    in `reading.quotes`. In a reply that was `cut` off, a ruling counts where it is complete and the last thing said.
     """
+    if cut:
+        from fullbench.reading.replies import ruling_of_cut
+
+        return ruling_of_cut(_form(ballot), text, n, shown)
     if len(text) <= _TERSE and text.startswith("[["):
         return _read_terse(ballot, text, n)
     return _read(ballot, text, n, shown)

@@ -47,6 +47,8 @@ def show(cell: Cell, places: int = 2) -> str:
     if isinstance(cell, str):
         return plain(cell)
     if isinstance(cell, EstimateLike):
+        if why := getattr(cell, "why", ""):
+            return f"{number(float(cell.value), places)} [{plain(why)}]"
         value, low, high = (number(float(end), places) for end in (cell.value, cell.low, cell.high))
         return f"{value} [{low}, {high}]"
     return number(cell, places)

@@ -106,9 +106,9 @@ class Sample:
             if self.profile is not None:
                 yield self.counts - self.profile[start:stop].toarray(), np.ones(stop - start)
             else:
-                one = np.zeros((stop - start, len(self.counts)))
-                one[np.arange(stop - start), np.arange(start, stop)] = 1.0
-                yield self.counts - one, self.counts[start:stop]
+                left_out = np.zeros((stop - start, len(self.counts)))
+                left_out[np.arange(stop - start), np.arange(start, stop)] = 1.0
+                yield self.counts - left_out, self.counts[start:stop]
 
 
 def _cells(arrays: tuple[Floats, ...]) -> tuple[Ints, Ints, Floats]:

@@ -108,10 +108,10 @@ def by_group(figure: Evenness, scores: Numbers, group: npt.ArrayLike) -> Grouped
     sizes: dict[str, int] = {}
     missing: dict[str, str] = {}
     for place, name in enumerate(map(str, names)):
-        mine = x[owner == place]
-        sizes[name] = len(mine)
+        group_scores = x[owner == place]
+        sizes[name] = len(group_scores)
         try:
-            values[name] = figure(mine)
+            values[name] = figure(group_scores)
         except Undefined as reason:
             missing[name] = str(reason)
     return Grouped(values, sizes, missing)

@@ -106,19 +106,10 @@ def _wording(checked: Checked) -> None:
     words = checked.benchmark.wording
     assert words is not None
     listener = _Listener()
-    judge = PromptedJudge(listener, **words())
-    assert judge.name == PromptedJudge(listener, **words()).name, "the words must be the same each time"
-    _heard(judge, listener, checked.cases)
-
-
-def _judge(checked: Checked) -> None:
-    made = checked.benchmark.judge
-    assert made is not None
-    listener = _Listener()
-    judge = made(listener)
-    assert isinstance(judge, Judge), "it makes no judge: name, settings or hear is missing"
-    for case in _some(checked.cases):
-        assert len(list(judge.hear([case]))) == 1, f"a case gets one verdict; none for {case.ballot.spec}"
+    for manner in ((), *((manner,) for manner in checked.benchmark.manners)):
+        judge = PromptedJudge(listener, **words(*manner))
+        assert judge.name == PromptedJudge(listener, **words(*manner)).name, "the words must be the same each time"
+        _heard(judge, listener, checked.cases)
 
 
 def _labels(checked: Checked) -> None:
@@ -243,7 +234,6 @@ def _reproduce(checked: Checked) -> None:
 
 CHECKS: Mapping[str, Callable[[Checked], None]] = {
     "wording": _wording,
-    "judge": _judge,
     "labels": _labels,
     "contestants": _contestants,
     "judges": _judges,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fullbench.nouns.ballot import Score
 from fullbench.nouns.benchmark import Benchmark
@@ -14,8 +14,6 @@ from fullbench.nouns.item import Item
 from fullbench.nouns.response import Response
 
 if TYPE_CHECKING:
-    from fullbench.nouns.judge import Judge
-    from fullbench.nouns.model import Model
     from fullbench.nouns.record import Record
     from fullbench.nouns.reproduction import Brought, Reproduction
     from fullbench.nouns.table import Table
@@ -52,14 +50,12 @@ def bring(source: Path | None = None) -> Brought:
     return sources.bring(source)
 
 
-def judge(model: Model, manner: str = "", reader: Model | None = None) -> Judge:
-    """A model that judges as the critic does; `manner` is its language, `zh` where nothing is said, or `en`."""
-    from fullbench.judges.critic import critic
-    from fullbench.judges.extracting import SecondReader
+def wording(manner: str = "") -> Mapping[str, Any]:
+    """The critic's words, by the rules of each task; `manner` is their language, `zh` where nothing is said."""
+    from fullbench.judges.critic import words
     from fullbench.nouns.text import language_named
 
-    made = critic(model, language_named(manner or "zh"))
-    return made if reader is None else SecondReader(made, reader)
+    return words(language_named(manner or "zh"))
 
 
 def reproduce(data: Path) -> Reproduction:
@@ -75,7 +71,8 @@ align_mm = Benchmark(
     items=items,
     cases=cases,
     tables=tables,
-    judge=judge,
+    wording=wording,
+    manners=("zh", "en"),
     bring=bring,
     reproduce=reproduce,
     tasks={"verify": "whether a reference can be accepted", "rewrite": "whether a rewording asks the same"},

@@ -21,7 +21,7 @@ from fullbench.benchmarks.court.recovered import (
 )
 from fullbench.court.judges import FAVOURITE, simulated
 from fullbench.court.simulated import SimulatedJudge
-from fullbench.figures.standard import leaderboard
+from fullbench.figures import leaderboard
 from fullbench.nouns.estimate import Estimate
 from fullbench.nouns.record import Record
 from fullbench.nouns.table import Cell, Table
@@ -57,7 +57,9 @@ def tables(record: Record, seed: int) -> list[Table]:
 def _leaderboards(record: Record, seed: int) -> list[Table]:
     """The truth's leaderboard, and that of the judge that errs least: what a user would see of an honest judge."""
     shown = [name for name in record.judges if name == TRUTH or name.startswith("accurate")]
-    return [leaderboard(record, name, seed=seed) for name in sorted(shown, key=_truth_first)]
+    chosen = leaderboard.Settings(seed=seed)
+    named = {name: leaderboard.tables(record.where(judge=name), chosen) for name in shown}
+    return [table for name in sorted(shown, key=_truth_first) for table in named[name]]
 
 
 def _means(record: Record) -> Table:

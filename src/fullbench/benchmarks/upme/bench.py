@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fullbench.nouns.benchmark import Benchmark
 from fullbench.nouns.case import Case
@@ -37,6 +37,13 @@ def cases(items: Sequence[Item], responses: Iterable[Response], *, trials: int =
     return reviews(items, list(responses), trials=trials)
 
 
+def wording() -> Mapping[str, Any]:
+    """What each of the two rulings goes by; the words around it are those of any judge."""
+    from fullbench.judges.peer_review.asking import CRITERIA
+
+    return {"criteria": CRITERIA}
+
+
 def tables(record: Record) -> Sequence[Table]:
     """Rankings by every method, weights and influence, convergence, ablations, sample size, biases, faults."""
     from fullbench.figures.peers.tables import tables
@@ -61,7 +68,16 @@ def _benchmark(name: str, paper: str, released: str) -> Benchmark:
         made: Reproduction = import_module(f"fullbench.benchmarks.upme.{released}").reproduce(data)
         return made
 
-    return Benchmark(name=name, paper=paper, items=items, cases=cases, tables=tables, bring=bring, reproduce=reproduce)
+    return Benchmark(
+        name=name,
+        paper=paper,
+        items=items,
+        cases=cases,
+        tables=tables,
+        wording=wording,
+        bring=bring,
+        reproduce=reproduce,
+    )
 
 
 _UPME = "Zhang et al., UPME, CVPR 2025, arXiv:2503.14941"

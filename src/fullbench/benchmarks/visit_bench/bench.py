@@ -14,8 +14,6 @@ from fullbench.nouns.item import Item
 from fullbench.nouns.response import Response
 
 if TYPE_CHECKING:
-    from fullbench.nouns.judge import Judge
-    from fullbench.nouns.model import Model
     from fullbench.nouns.record import Record
     from fullbench.nouns.reproduction import Brought, Reproduction
     from fullbench.nouns.table import Table
@@ -38,11 +36,11 @@ def cases(items: Sequence[Item], responses: Iterable[Response], *, trials: int =
     yield from cases_of(items, given, Choice(tie=False), size=2, orders="both", trials=trials)
 
 
-def wording() -> Mapping[str, Any]:
-    """A wording for judges of answers to instructions about images."""
+def wording(manner: str = "") -> Mapping[str, Any]:
+    """A wording for judges of answers to instructions about images: `seeing`, `ref-free` or `ref-backed`."""
     from fullbench.benchmarks.visit_bench import asking
 
-    return {"template": asking.wording()}
+    return asking.words(manner)
 
 
 def tables(record: Record) -> Sequence[Table]:
@@ -58,16 +56,6 @@ def bring(source: Path | None = None) -> Brought:
     from fullbench.nouns.reproduction import Brought
 
     return Brought(record(cases, source))
-
-
-def judge(model: Model, manner: str = "", reader: Model | None = None) -> Judge:
-    """A model that judges in the paper's way: `ref-free` where nothing is said, `ref-backed` or `seeing`."""
-    from fullbench.benchmarks.visit_bench.asking import MANNERS, judge
-    from fullbench.errors import InputError
-
-    if manner and manner not in MANNERS:
-        raise InputError(f"unknown manner {manner!r}; known: {', '.join(MANNERS)}")
-    return judge(model, MANNERS[MANNERS.index(manner)] if manner else "ref-free", reader=reader)
 
 
 def references(items: Sequence[Item]) -> Sequence[Response]:
@@ -100,7 +88,7 @@ visit_bench = Benchmark(
     cases=cases,
     tables=tables,
     wording=wording,
-    judge=judge,
+    manners=("seeing", "ref-free", "ref-backed"),
     references=references,
     submission=submission,
     bring=bring,

@@ -119,12 +119,11 @@ def systems(record: Record, people: str = PEOPLE) -> Table:
 
 def _ratings(record: Record, judge: str) -> dict[str, float]:
     settled = settle(record, judge, "each")
-    if not settled.matches:
+    if not len(settled):
         return {}
+    rows = settled.rows
     try:
-        made = bradley_terry(
-            settled.first, settled.second, settled.outcome, contestants=len(settled.names), interval="sandwich"
-        )
+        made = bradley_terry(rows.one, rows.two, rows.outcome, contestants=len(settled.names), interval="sandwich")
     except Undefined:
         return {}
     named: Sequence[tuple[str, Estimate | None]] = list(zip(settled.names, made.estimates, strict=True))

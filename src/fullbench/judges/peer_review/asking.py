@@ -15,6 +15,7 @@ from fullbench.nouns.case import Case, Orders
 from fullbench.nouns.case import cases as cases_of
 from fullbench.nouns.criteria import CORRECTNESS, CORRELATION, VISUAL
 from fullbench.nouns.item import Item, Turn
+from fullbench.nouns.model import DECLINED
 from fullbench.nouns.picture import Picture
 from fullbench.nouns.response import Response
 
@@ -65,7 +66,7 @@ def questions(images: Mapping[str, Picture], written: Iterable[Response]) -> lis
     for response in written:
         name = names.get(response.item)
         asked = cleaned(response.text)
-        if name is None or not asked or response.tags.get("stop") == "refused":
+        if name is None or not asked or response.tags.get("stop") in DECLINED:
             continue
         turns = (Turn("system", (ANSWER,)), Turn("user", (images[name], asked)))
         tags = {"image": name, "reviewer": response.contestant}
