@@ -55,7 +55,7 @@ def root(
 ) -> None:
     """Judge multimodal models, and judge the judges."""
     if version:
-        from fullbench import __version__
+        from fullbench.version import __version__
 
         typer.echo(__version__)
         raise typer.Exit

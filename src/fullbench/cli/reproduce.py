@@ -29,11 +29,11 @@ def reproduce(
     """
     import json
 
-    from fullbench import registry
     from fullbench.errors import InputError
     from fullbench.files.writers import replacing
+    from fullbench.registry import benchmark as benchmark_named
 
-    benchmark = registry.benchmark(name)
+    benchmark = benchmark_named(name)
     if benchmark.reproduce is None:
         raise InputError(f"the benchmark {name!r} reproduces no published figures: it has no 'reproduce'")
     made = benchmark.reproduce(data)

@@ -7,13 +7,13 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from fullbench import registry
 from fullbench.errors import InputError
 from fullbench.judges.prompted import SLOTS, PromptedJudge, read_template
 from fullbench.judges.templates import Template
 from fullbench.nouns.ballot import Language
 from fullbench.nouns.model import Model
 from fullbench.nouns.text import language_named
+from fullbench.registry import inner_model
 
 RULES: Mapping[str, str] = {
     "Description": "rules_description",
@@ -79,7 +79,7 @@ _OPTIONS = {"language", "mode", "resample", "template", "label"}
 def critic_named(name: str, options: Mapping[str, str]) -> PromptedJudge:
     """The judge that `critic:KIND:NAME?language=zh` names; options that are not the critic's are the model's."""
     manner: dict[str, Any] = {key: value for key, value in options.items() if key in _OPTIONS}
-    model = registry.inner_model("critic", name, {key: value for key, value in options.items() if key not in _OPTIONS})
+    model = inner_model("critic", name, {key: value for key, value in options.items() if key not in _OPTIONS})
     if "resample" in manner:
         if not manner["resample"].isdecimal():
             raise InputError(f"the option resample is a whole number; found {manner['resample']!r}")

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from fullbench import registry
 from fullbench.nouns.item import Part, Turn
 from fullbench.nouns.judge import former_names_of
 from fullbench.nouns.model import Model, Prompt, Reply, as_judge
 from fullbench.nouns.picture import Picture
+from fullbench.registry import inner_model
 
 
 @dataclass(frozen=True)
@@ -59,4 +59,4 @@ def _words(parts: Iterable[Part]) -> tuple[Part, ...]:
 
 def blind_named(name: str, options: Mapping[str, str]) -> Blind:
     """The contestant that `blind:KIND:NAME` names."""
-    return Blind(registry.inner_model("blind", name, options))
+    return Blind(inner_model("blind", name, options))

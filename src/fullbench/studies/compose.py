@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from fullbench.errors import InputError
-from fullbench.judges.scorers.pictures import Unscorable, decode
+from fullbench.errors import InputError, Unscorable
+from fullbench.judges.scorers.pictures import decode
 from fullbench.ledger.store import Ledger
 from fullbench.nouns.ballot import Language
 from fullbench.nouns.item import Item

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fullbench import registry
 from fullbench.nouns.reproduction import Brought
+from fullbench.registry import benchmark as benchmark_named
 
 
 def recorded(name: str, data: Path | None = None) -> Brought:
     """What a benchmark brings: of its released data, or of the sample that ships with it."""
-    return registry.benchmark(name).brought(data)
+    return benchmark_named(name).brought(data)

@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from fullbench import registry
 from fullbench.errors import InputError
 from fullbench.nouns.benchmark import Benchmark
 from fullbench.nouns.judge import Judge
 from fullbench.nouns.model import Model
-from fullbench.registry import Spec
+from fullbench.registry import Spec, judging, load, names
+from fullbench.registry import benchmark as benchmark_named
+from fullbench.registry import model as model_of
 
 _JUDGING = {
     "mode", "sight", "reference", "language", "steps", "resample", "form", "constrained", "sees", "wording", "manner",
@@ -22,7 +23,7 @@ _JUDGING = {
 
 def benchmark(name: str) -> Benchmark:
     """The benchmark of that name."""
-    found = registry.benchmark(name)
+    found = benchmark_named(name)
     if not found.asks:
         raise InputError(f"the benchmark {name!r} has no items: its questions were not released; nothing can be asked")
     return found
@@ -30,7 +31,7 @@ def benchmark(name: str) -> Benchmark:
 
 def contestant(spec: str) -> Model:
     """The model that a spec such as `openai:gpt-4o?temperature=0` names."""
-    return registry.model(Spec.parse(spec), spec)
+    return model_of(Spec.parse(spec), spec)
 
 
 def judge(spec: str) -> Judge:
@@ -42,21 +43,21 @@ def judge(spec: str) -> Judge:
     first one's reply could not make plain).
     """
     parsed = Spec.parse(spec)
-    if parsed.kind in registry.names("judges"):
-        found = registry.load("judges", parsed.kind)(parsed.name, parsed.options)
+    if parsed.kind in names("judges"):
+        found = load("judges", parsed.kind)(parsed.name, parsed.options)
         if not isinstance(found, Judge):
             raise InputError(f"the plugin {parsed.kind!r} made no judge: it lacks one of name, settings, hear")
         return found
-    if parsed.kind in registry.names("metrics"):
+    if parsed.kind in names("metrics"):
         from fullbench.judges.metrics.judges import judge_by
 
-        return judge_by(parsed.kind, registry.load("metrics", parsed.kind), parsed.name, parsed.options)
-    if parsed.kind not in registry.names("models"):
-        known = sorted({*registry.judging(), *registry.names("models")})
+        return judge_by(parsed.kind, load("metrics", parsed.kind), parsed.name, parsed.options)
+    if parsed.kind not in names("models"):
+        known = sorted({*judging(), *names("models")})
         raise InputError(f"there is no judge or model {parsed.kind!r} (in {spec!r}). Installed: {', '.join(known)}")
     mine = {key: value for key, value in parsed.options.items() if key in _JUDGING}
     rest = {key: value for key, value in parsed.options.items() if key not in _JUDGING}
-    return _prompted(registry.model(Spec(parsed.kind, parsed.name, rest), spec), mine)
+    return _prompted(model_of(Spec(parsed.kind, parsed.name, rest), spec), mine)
 
 
 def in_words_of(name: str, spec: str, *, manner: str = "", reader: str = "") -> str:
@@ -68,7 +69,7 @@ def in_words_of(name: str, spec: str, *, manner: str = "", reader: str = "") -> 
     'offline:echo?mode=direct&wording=visitbench&manner=ref-free'
     """
     parsed = Spec.parse(spec)
-    if parsed.kind in registry.judging():
+    if parsed.kind in judging():
         if manner or reader:
             raise InputError(f"the judge {spec!r} takes no manner and no reader here; leave them out")
         return spec

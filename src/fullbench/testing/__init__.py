@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from fullbench import registry
 from fullbench.errors import UserError
 from fullbench.nouns.benchmark import Benchmark
 from fullbench.nouns.case import Case
 from fullbench.nouns.item import Item
 from fullbench.nouns.response import Response
+from fullbench.registry import adapted
 from fullbench.testing.hooks import CHECKS, Checked, CountingJudge
 
 
@@ -28,7 +28,7 @@ def check_benchmark(
     where it is left out; `data` is the released data from which figures are reproduced. Without `data`, `reproduce` is
     called on an empty folder: it must say what is missing, or do without.
     """
-    checked = registry.adapted(benchmark)
+    checked = adapted(benchmark)
     assert checked.name, "a benchmark has a name"
     assert checked.paper, "a benchmark names its paper"
     assert checked.asks or checked.hooks, "a benchmark asks something, or brings or reproduces what others asked"

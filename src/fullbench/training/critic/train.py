@@ -10,7 +10,6 @@ from pathlib import Path
 from statistics import fmean, median, pstdev
 from typing import Any
 
-from fullbench import __version__
 from fullbench.errors import InputError
 from fullbench.files.writers import write_rows
 from fullbench.models.local import TransformersModel, pad_of
@@ -28,6 +27,7 @@ from fullbench.training.critic.processes import Processes
 from fullbench.training.critic.ruling import CutJudge
 from fullbench.training.critic.scored import Scored
 from fullbench.training.critic.settings import Settings
+from fullbench.version import __version__
 
 Say = Callable[[str], None]
 BRIEF = 256
