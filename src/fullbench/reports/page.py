@@ -23,6 +23,7 @@ from fullbench.nouns.response import Response
 from fullbench.nouns.table import EstimateLike, Table, sort_value
 from fullbench.nouns.verdict import Verdict
 from fullbench.pixels import eight_bits, transparent, upright
+from fullbench.pixels import veiled as under_a_veil
 from fullbench.reports import charts
 from fullbench.reports.cells import decimals, is_fault, notes, numeric, show
 from fullbench.reports.charts import Chart
