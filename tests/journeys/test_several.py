@@ -96,7 +96,7 @@ def test_several_answers_of_several_contestants_by_several_criteria(cli, several
         "--criterion", "accuracy", "--criterion", "brevity", "--quiet",
     )  # fmt: skip
     exported = tmp_path / "verdicts.jsonl"
-    cli("ledger", "export", "--what", "verdicts", "--out", exported)
+    cli("ledger", "export", "--what", "verdicts", "--to", exported)
     verdicts = rows(exported)
     names = sorted({row["contestant"] for row in given})
     # Three samples of each pair of the three, the reference against each sample; both orders, two criteria.
@@ -149,7 +149,7 @@ def test_people_of_a_study_are_in_the_ledger_one_by_one(cli, several, tmp_path):
         "--ballot", "score:1-5", "--labels", labels, "--quiet",
     )  # fmt: skip
     exported = tmp_path / "verdicts.jsonl"
-    cli("ledger", "export", "--what", "verdicts", "--out", exported)
+    cli("ledger", "export", "--what", "verdicts", "--to", exported)
     people = [row for row in rows(exported) if row["judge"] == "human"]
     assert len(people) == 3 * ITEMS
     assert {row["rater"] for row in people} == {"r1", "r2", "r3"}

@@ -53,10 +53,11 @@ ADDED = {
 """What schema 4 added to them. Each has a default, so that rows of schema 3 keep their seals."""
 
 NEW = {
-    "texts": "id TEXT NOT NULL, text TEXT NOT NULL, earlier TEXT NOT NULL",
+    "texts": "id TEXT NOT NULL, body TEXT NOT NULL",
     "calls": "id TEXT NOT NULL, role TEXT NOT NULL, name TEXT NOT NULL, prompt TEXT NOT NULL, sent TEXT NOT NULL, "
     "text TEXT NOT NULL, reasoning TEXT NOT NULL, stop TEXT NOT NULL, served TEXT NOT NULL, "
     f"fingerprint TEXT NOT NULL, nonce TEXT NOT NULL, {USAGE}",
+    "studies": "study TEXT NOT NULL, at REAL NOT NULL",
     "study_items": "study TEXT NOT NULL, item_key TEXT NOT NULL, item TEXT NOT NULL, revision INTEGER NOT NULL",
     "study_cases": "study TEXT NOT NULL, case_key TEXT NOT NULL",
     "case_samples": "case_key TEXT NOT NULL, samples TEXT NOT NULL",
@@ -66,8 +67,9 @@ NEW = {
 }
 """The tables that schema 4 added.
 
-`texts` holds what a verdict says that is in none of its exchanges, apart from the narrow rows that figures read, under
-the verdict's `words`; `calls` the exchanges with models. `study_items` and `study_cases` say what is in what study.
+`texts` holds what verdicts say that is in none of their exchanges, apart from the narrow rows that figures read: those
+of one commit in one row, a list of pairs (text, earlier replies), in which a verdict's `words` are `ID.PLACE`; `calls`
+holds the exchanges with models. `study_items` and `study_cases` say what is in what study.
 `case_samples` numbers the answers in cases of the first release, whose verdicts do not. `aliases` leads from a name to
 the one that took its place, `adoptions` keeps settings that a newer version added to a declared name.
 """
@@ -87,6 +89,7 @@ KEYS = {
     "verdicts": ("case_key", "judge", "trial", "rater", "revision"),
     "texts": ("id",),
     "calls": ("id",),
+    "studies": ("study",),
     "study_items": ("study", "item", "revision"),
     "study_cases": ("study", "case_key"),
     "case_samples": ("case_key",),

@@ -22,6 +22,7 @@ from fullbench.figures import score_agreement as agreement
 from fullbench.figures.score_agreement import SCALES, before_after, figures, scale_of
 from fullbench.figures.splits import split
 from fullbench.judges import critic as asking
+from fullbench.judges.prompted import PromptedJudge
 from fullbench.models.blind import Blind
 from fullbench.reports.charts import chart, svg
 from fullbench.reports.tables import render
@@ -61,7 +62,7 @@ def test_the_criterion_of_a_case_is_its_task(record: Record):
 
 def asked(language: str, task: str) -> str:
     talker = Talker(lambda prompt: '{"Reason": "好", "Rating": 8}')
-    judge = align_mm.judge(talker, language)
+    judge = PromptedJudge(talker, **align_mm.wording(language))
     record = align_mm.record()
     item = next(one for one in record.items.values() if one.tags["task"] == task)
     (verdict,) = judge.hear([case_of(item, record.responses[item.id, "steady"])])
@@ -92,10 +93,10 @@ def test_every_task_is_asked_with_its_own_rules(language):
 
 def test_the_two_languages_are_two_judges():
     talker = Talker(lambda prompt: "")
-    names = {align_mm.judge(talker, language).name for language in ("zh", "en")}
+    names = {PromptedJudge(talker, **align_mm.wording(language)).name for language in align_mm.manners}
     assert len(names) == 2
     with pytest.raises(InputError, match="zh"):
-        align_mm.judge(talker, "fr")
+        align_mm.wording("fr")
 
 
 @pytest.mark.parametrize(
