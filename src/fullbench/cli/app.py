@@ -18,6 +18,7 @@ from fullbench.cli import (
     judge,
     leaderboard,
     ledger,
+    ledger_votes,
     listing,
     new,
     peer_review,
@@ -29,6 +30,7 @@ from fullbench.cli import (
     rerank,
     run,
     serve,
+    show,
     simulate,
 )
 
@@ -75,6 +77,7 @@ app.command("plan")(plan.plan)
 app.command("peer-review")(peer_review.peer_review)
 app.command("simulate")(simulate.simulate)
 app.command("report")(report.report)
+app.command("show")(show.show)
 app.command("card")(card.card)
 app.command("reproduce")(reproduce.reproduce)
 app.command("export")(export.export)
@@ -87,6 +90,9 @@ for _building in (building.blur, building.distort, building.grid, building.group
 app.add_typer(compose.compose_app, name="compose")
 app.add_typer(critic.critic_app, name="critic")
 app.add_typer(leaderboard.leaderboard_app, name="leaderboard")
+ledger.ledger_app.command("import")(ledger_votes.import_)
+ledger.ledger_app.command("alias")(ledger_votes.alias)
+ledger.ledger_app.command("reread")(ledger_votes.reread)
 app.add_typer(ledger.ledger_app, name="ledger")
 app.add_typer(new.new_app, name="new")
 app.add_typer(people.people_app, name="people")

@@ -38,6 +38,10 @@ from fullbench.reading.words import after_thinking, plain, refuses
 if TYPE_CHECKING:
     from fullbench.nouns.ballot import Ruling
 
+READER = 1
+"""The version of the rules by which replies are read: to be raised when a reply may be read differently than before. A
+verdict that names none (0) was read by version 1."""
+
 LONGEST = 50_000
 
 
