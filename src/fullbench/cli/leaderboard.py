@@ -16,6 +16,7 @@ from fullbench.cli.common import (
     LedgerOption,
     PicturesOption,
     QuietOption,
+    StudyOption,
     asking_from,
     closing,
     say,
@@ -107,6 +108,7 @@ def add(
 @leaderboard_app.command("show")
 def show_board(
     ledger: LedgerOption = DEFAULT_LEDGER,
+    study: StudyOption = None,
     judge: Annotated[str | None, typer.Option(help="Whose leaderboard, by the judge's full name.")] = None,
     rule: RuleOption = "mean",
     ties: TiesOption = "half",
@@ -127,7 +129,7 @@ def show_board(
     from fullbench.studies import boards
 
     with Ledger(ledger, read_only=True) as book:
-        record = book.record([judge] if judge else None)
+        record = book.record([judge] if judge else None, study=study)
         who = one_judge(record.judges, judge)
         tables = boards.tables(record, who, boards.settings(rule, ties, seed, reference), tag)
         if out is not None and out.suffix in {".html", ".htm"}:

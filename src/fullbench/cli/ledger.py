@@ -206,6 +206,7 @@ def copy(
     what must go is left out of a copy (--without), and the first ledger is deleted.
     Example: fullbench ledger copy study.ledger postgresql://me@server/study --pictures s3://bucket/study
     """
+    from fullbench.ledger.accounts import COUNTED
     from fullbench.ledger.copying import Copying
     from fullbench.ledger.store import Ledger
 
@@ -216,13 +217,13 @@ def copy(
                 step(table.table, table.done, table.total)
         same = one.digest() == two.digest()
         names = one.place, two.place
-    new = ", ".join(f"{table.new:,} {table.table}" for table in copying.tables if table.total)
-    typer.echo(f"{names[1]}: new are {new or 'no rows'}")
+    new = ", ".join(f"{table.new:,} {table.table}" for table in copying.tables if table.table in COUNTED)
+    typer.echo(f"{names[1]}: new are {new}")
     if other := sum(table.other for table in copying.tables):
         typer.echo(f"{other:,} rows stand there with other content under the same key; they stayed as they were")
     if without:
-        left = ", ".join(f"{table.left_out:,} {table.table}" for table in copying.tables if table.left_out)
-        typer.echo(f"left out are {left or 'no rows'}")
+        left = ", ".join(f"{table.left_out:,} {table.table}" for table in copying.tables if table.table in COUNTED)
+        typer.echo(f"left out are {left}")
     elif same:
         typer.echo("both have the same digest")
     else:

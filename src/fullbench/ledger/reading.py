@@ -53,8 +53,20 @@ def verdicts(
                     yield verdict
 
 
-def narrow(reader: Connection, columns: Sequence[str], judge: Names = None, study: str | None = None) -> Iterator[Row]:
-    """Rows of some narrow columns of verdicts, as they were entered but under today's names, newest revisions only."""
+def as_stored(reader: Connection, study: str | None = None) -> bool:
+    """Whether the verdicts of a study stand under today's names, but for people's, and none was revised."""
+    naming = Naming.read(reader)
+    superseded = study is not None and bool(membership.superseded(reader, study))
+    return naming.plain and not superseded and not _revised(reader, naming)
+
+
+def narrow(
+    reader: Connection, columns: Sequence[str], judge: Names = None, study: str | None = None, *, also: str = ""
+) -> Iterator[Row]:
+    """Rows of some narrow columns of verdicts, as they were entered but under today's names, newest revisions only.
+
+    `also` is one more condition, in SQL.
+    """
     naming = Naming.read(reader)
     later = _revised(reader, naming)
     older = set() if study is None else membership.superseded(reader, study)
@@ -62,7 +74,7 @@ def narrow(reader: Connection, columns: Sequence[str], judge: Names = None, stud
     listed = ", ".join(f"verdicts.{name}" for name in wanted)
     width, judged = len(columns), len(columns) + _VOTE.index("judge")
     as_stored = naming.plain and not later and not older
-    narrowed = [naming.judge_condition(names_of(judge)), membership.condition(study)]
+    narrowed = [naming.judge_condition(names_of(judge)), membership.condition(study), (also, ())]
     for condition, values in _conditions(narrowed, "verdicts.case_key", None):
         for row in reader.stream(f"SELECT {listed} FROM verdicts{condition} ORDER BY verdicts.rowid", values):
             if as_stored and not row[judged].startswith(PEOPLE):
