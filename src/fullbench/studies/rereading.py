@@ -12,6 +12,7 @@ from fullbench.nouns.call import NOTHING
 from fullbench.nouns.case import Case
 from fullbench.nouns.model import DECLINED
 from fullbench.nouns.verdict import PEOPLE, Verdict
+from fullbench.reading import read
 from fullbench.reading.replies import READER
 
 CHUNK = 500
@@ -82,9 +83,8 @@ def _read(verdict: Verdict, case: Case) -> Verdict:
     """The verdict as its reply is read now; a reply that was read again costs nothing."""
     reply = verdict.exchanges[-1] if verdict.exchanges else None
     text, stop = (verdict.text, "") if reply is None else (reply.text, reply.stop)
-    reading = case.ballot.read_cut if stop == "length" else case.ballot.read
     shown = [response.text for response in case.responses]
-    ruling = "refused" if stop in DECLINED else reading(text, len(shown), shown)
+    ruling = "refused" if stop in DECLINED else read(case.ballot, text, len(shown), shown, cut=stop == "length")
     marks, fault = (None, ruling) if isinstance(ruling, str) else (tuple(ruling), None)
     later = verdict.revision + 1
     return replace(verdict, marks=marks, fault=fault, usage=NOTHING, revision=later, reader=READER, at=0.0)
