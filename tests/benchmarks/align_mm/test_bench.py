@@ -20,6 +20,7 @@ from fullbench.benchmarks.align_mm.release import case_of
 from fullbench.benchmarks.align_mm.splits import split
 from fullbench.benchmarks.align_mm.tasks import CATEGORIES, TASKS
 from fullbench.errors import InputError
+from fullbench.judges.prompted import PromptedJudge
 from fullbench.reports.charts import chart, svg
 from fullbench.reports.tables import render
 from fullbench.studies import specs
