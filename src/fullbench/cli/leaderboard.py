@@ -29,7 +29,7 @@ leaderboard_app = typer.Typer(
 
 BenchmarkOption = Annotated[str, typer.Option(help="Whose items are played on.")]
 DataOption = Annotated[Path | None, typer.Option(help="The benchmark's released data; its sample where left out.")]
-RuleOption = Annotated[str, typer.Option(help="How two orders make one result: both-agree, majority or each.")]
+RuleOption = Annotated[str, typer.Option(help="How two orders make one result: mean, both-agree, majority or each.")]
 TiesOption = Annotated[str, typer.Option(help="How ties are rated: half, davidson or rao-kupper.")]
 TagOption = Annotated[
     str | None, typer.Option("--by", help="The tag of items for the heat map; family, where left out.")
@@ -108,7 +108,7 @@ def add(
 def show_board(
     ledger: LedgerOption = DEFAULT_LEDGER,
     judge: Annotated[str | None, typer.Option(help="Whose leaderboard, by the judge's full name.")] = None,
-    rule: RuleOption = "both-agree",
+    rule: RuleOption = "mean",
     ties: TiesOption = "half",
     reference: Annotated[str, typer.Option(help="The contestant that the others are compared with.")] = "reference",
     tag: TagOption = None,
@@ -128,7 +128,7 @@ def show_board(
 
     with Ledger(ledger, read_only=True) as book:
         record = book.record([judge] if judge else None)
-        who = one_judge(record, judge)
+        who = one_judge(record.judges, judge)
         tables = boards.tables(record, who, boards.settings(rule, ties, seed, reference), tag)
         if out is not None and out.suffix in {".html", ".htm"}:
             boards.page(record, tables, out, book.digest())

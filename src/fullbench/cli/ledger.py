@@ -18,6 +18,7 @@ from fullbench.files.writers import Columns
 from fullbench.nouns.table import Table
 
 if TYPE_CHECKING:
+    from fullbench.ledger.accounts import Account
     from fullbench.ledger.store import Ledger
 
 ledger_app = typer.Typer(
@@ -105,24 +106,45 @@ def export(
 @ledger_app.command()
 def tables(
     source: Annotated[
-        str, typer.Argument(envvar="FULLBENCH_LEDGER", help="A ledger (file or URL), or a .parquet file of verdicts.")
+        str,
+        typer.Argument(
+            envvar="FULLBENCH_LEDGER", help="A ledger (file or URL), or verdicts in Parquet: a file or a folder."
+        ),
     ] = DEFAULT_LEDGER,
     out: Annotated[Path | None, typer.Option(help="A file: .md, .csv, .json, .txt or .html.")] = None,
-    memory: Annotated[str, typer.Option(help="So much memory at most; the rest goes to a temporary file.")] = "1GB",
-    resamples: Annotated[
-        int, typer.Option(min=0, help="So many resamples of items for the intervals; without, Student's t over items.")
-    ] = 0,
-    seed: Annotated[int, typer.Option(help="For the resamples.")] = 0,
+    seed: Annotated[int, typer.Option(help="For the resamples of the agreement with people.")] = 0,
     as_json: JsonOption = False,
 ) -> None:
-    """Faults, mean marks, duels won, agreement and costs over a ledger of any size, in bounded memory.
+    """The figures of `fullbench report` over a ledger of any size or its export, and the agreement between judges.
 
-    Example: fullbench ledger tables fullbench.ledger --memory 2GB --resamples 1000
+    Example: fullbench ledger tables verdicts.parquet --out tables.md
     """
-    from fullbench.studies.lake import lake
+    from fullbench.columns.parquet import columns_of_parquet
+    from fullbench.figures import standard
+    from fullbench.figures.between import between
 
-    with lake(source, memory=memory, resamples=resamples, seed=seed) as opened:
-        show_tables(opened.tables(), as_json=as_json, out=out)
+    path = Path(source)
+    bill: list[Account] = []
+    if path.suffix == ".parquet" or path.is_dir():
+        columns, place = columns_of_parquet(path), source
+    else:
+        with _open(source) as opened:
+            columns, bill, place = opened.columns(), opened.bill(), opened.place
+    if not len(columns):
+        raise InputError(f"{place}: there is no verdict in it")
+    made = [*standard.tables(columns, seed=seed), between(columns), _answers(bill)]
+    show_tables([table for table in made if table.rows], as_json=as_json, out=out)
+
+
+def _answers(bill: Iterable[Account]) -> Table:
+    """What the contestants' answers used, failed calls included; an export of verdicts does not know."""
+    columns = ("contestant", "responses", "failures", "calls", "retries", "tokens in", "tokens out", "dollars")
+    rows = [
+        [one.name, one.given, one.failures, one.usage.calls, one.usage.retries, one.usage.tokens_in,
+         one.usage.tokens_out, one.usage.dollars]
+        for one in bill if one.role == "contestant"
+    ]  # fmt: skip
+    return Table("answers", "What answering cost", columns, rows)
 
 
 @ledger_app.command()

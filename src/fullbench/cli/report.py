@@ -38,6 +38,7 @@ def report(
 
         fullbench report --out report.html --charts charts/
     """
+    from fullbench.columns.builder import columns_of
     from fullbench.errors import InputError
     from fullbench.figures.doubt import settled
     from fullbench.figures.standard import tables
@@ -47,19 +48,26 @@ def report(
     from fullbench.reports.overview import page
     from fullbench.studies import specs
 
+    voted = [] if labels is None else list(read_verdicts(labels))
+    paged = out if out is not None and out.suffix in {".html", ".htm"} else None
     with Ledger(ledger, read_only=True) as book:
-        record = book.record(judges or None)
-        if not len(record):
+        columns = book.columns(judges or None, beside=voted)
+        if len(columns) == len(voted):
             raise InputError("the ledger holds no verdict of these judges", path=book.place)
-        if labels is not None:
-            record = Record((*record.verdicts, *read_verdicts(labels)), record.items, record.responses)
-        record = settled(record).ordered() if settle else record.ordered()
-        made = specs.benchmark(benchmark).tables(record) if benchmark else tables(record, against=against, seed=seed)
+        record = Record(())
+        # Texts are read only where somebody will see them, or a benchmark has tables of its own.
+        if benchmark or settle or paged:
+            found = book.record(judges or None)
+            record = Record((*found.verdicts, *voted), found.items, found.responses)
+            record = settled(record).ordered() if settle else record.ordered()
+        if settle:
+            columns = columns_of(record)
+        made = specs.benchmark(benchmark).tables(record) if benchmark else tables(columns, against=against, seed=seed)
         if charts is not None:
             _draw(made, charts)
-        if out is not None and out.suffix in {".html", ".htm"}:
-            page(book.title, record, made, out, source={"ledger": book.digest()}, unveiled=unveiled)
-            say(f"The page: {out}")
+        if paged is not None:
+            page(book.title, record, made, paged, source={"ledger": book.digest()}, unveiled=unveiled)
+            say(f"The page: {paged}")
         else:
             show(made, as_json=as_json, out=out)
 

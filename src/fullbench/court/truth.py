@@ -26,7 +26,7 @@ class TruthJudge(AsksNobody):
     name = "truth"
 
     def __init__(self, known: Iterable[Known]) -> None:
-        self._known = {one.item.key: one for one in known}
+        self._known = {entry.item.key: entry for entry in known}
         self._heard: dict[tuple[str, str], float] = {}
 
     @property
@@ -58,7 +58,7 @@ class PictureTruth(TruthJudge):
 
     def __init__(self, known: Iterable[Known]) -> None:
         super().__init__(())
-        self._scenes = {one.item.pictures[0].digest: one.scene for one in known}
+        self._scenes = {entry.item.pictures[0].digest: entry.scene for entry in known}
 
     def qualities(self, case: Case) -> tuple[float, ...] | None:
         pictures = case.item.pictures

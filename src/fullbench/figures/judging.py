@@ -25,6 +25,10 @@ Groups = Callable[[Verdict], Iterable[str]]
 Figure = Callable[[Sequence[Pairing], int], Estimate]
 
 
+SHAPES: Mapping[str, str] = {"score": "scores", "pair": "pairs", "ranking": "rankings"}
+"""The family of a ballot, and what its rulings are called."""
+
+
 def shape(verdict: Verdict) -> str:
     """What kind of ruling a verdict is: a score, a choice of two or more, or a ranking."""
     if len(verdict.contestants) == 1:

@@ -1,143 +1,270 @@
-"""From verdicts on pairs to matches: the rule that turns two orders into one result is named, never silent."""
+"""From verdicts to matches: every two responses that a judge compared, and the rule that joins two orders.
+
+The rule is named, never silent. A verdict without marks is no result under any rule: it never becomes a tie.
+"""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import Any, Literal, get_args
 
+import numpy as np
+import numpy.typing as npt
+
+from fullbench.columns.builder import columns_of
+from fullbench.columns.table import Columns, grouped
 from fullbench.errors import InputError
 from fullbench.nouns.record import Record
-from fullbench.nouns.verdict import Verdict
 
-Rule = Literal["both-agree", "majority", "each"]
+Rule = Literal["mean", "both-agree", "majority", "each"]
 RULES: tuple[Rule, ...] = get_args(Rule)
+SAID: dict[Rule, str] = {
+    "mean": "the mean of both orders",
+    "both-agree": "who won in both orders won, anything else is a tie",
+    "majority": "who won in one order won unless the other order says the opposite",
+    "each": "every verdict is a match of its own",
+}
+
+Codes = npt.NDArray[np.int32]
+Outcomes = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
 class Match:
     """What one judge made of two responses to an item: 1 when `first` (by name) won, 0 when it lost, 0.5 for a tie.
 
-    `definite` is how many of its verdicts named a winner.
+    Under the rule "mean" it is the share of a win. `samples` tells which answers of the two were compared.
     """
 
     item: str
     first: str
     second: str
     outcome: float
-    definite: int
+    samples: tuple[int, int] = (0, 0)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Comparisons as arrays: the contestant whose name sorts first, the other, and what the first won.
+
+    `ahead` is 1 where the first was also shown first, 0 where it was shown second, -1 where both were marked apart.
+    """
+
+    item: Codes
+    one: Codes
+    two: Codes
+    outcome: Outcomes
+    samples: tuple[Codes, Codes]
+    ahead: npt.NDArray[np.int8]
+
+    def __len__(self) -> int:
+        return len(self.item)
+
+    def where(self, chosen: Bools | npt.NDArray[np.intp]) -> Rows:
+        one, two = self.samples
+        return Rows(self.item[chosen], self.one[chosen], self.two[chosen], self.outcome[chosen],
+                    (one[chosen], two[chosen]), self.ahead[chosen])  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Matches:
-    """All matches of one judge under one rule, and what they leave out."""
+    """All matches of one judge under one rule, and what they leave out.
+
+    `rows` are the matches, `plays` the verdicts behind them, `pair` the number of the pair that each play belongs to.
+    `half_heard` counts pairs that lack one order or a ruling in it: no match under a rule that needs both, a match of
+    one order under the others. `set_aside` counts verdicts that were set aside because a contestant met itself.
+    """
 
     judge: str
     rule: Rule
     names: tuple[str, ...]
-    matches: tuple[Match, ...]
+    items: tuple[str, ...]
+    rows: Rows
+    plays: Rows
+    pair: npt.NDArray[np.int64]
     half_heard: int
+    set_aside: int
+
+    def __len__(self) -> int:
+        return len(self.rows)
 
     @property
-    def first(self) -> list[int]:
-        place = {name: code for code, name in enumerate(self.names)}
-        return [place[match.first] for match in self.matches]
-
-    @property
-    def second(self) -> list[int]:
-        place = {name: code for code, name in enumerate(self.names)}
-        return [place[match.second] for match in self.matches]
-
-    @property
-    def outcome(self) -> list[float]:
-        return [match.outcome for match in self.matches]
-
-    @property
-    def item(self) -> list[str]:
-        return [match.item for match in self.matches]
+    def matches(self) -> tuple[Match, ...]:
+        rows = self.rows
+        parts = zip(rows.item.tolist(), rows.one.tolist(), rows.two.tolist(), rows.outcome.tolist(),
+                    rows.samples[0].tolist(), rows.samples[1].tolist(), strict=True)  # fmt: skip
+        return tuple(
+            Match(self.items[item], self.names[one], self.names[two], won, (here, there))
+            for item, one, two, won, here, there in parts
+        )
 
     @property
     def ties(self) -> int:
-        return sum(match.outcome == 0.5 for match in self.matches)
+        return int((self.rows.outcome == 0.5).sum())
 
     def only(self, items: Iterable[str]) -> Matches:
         """The matches on some items."""
-        kept = set(items)
-        return Matches(
-            self.judge, self.rule, self.names, tuple(m for m in self.matches if m.item in kept), self.half_heard
+        wanted = set(items)
+        known = np.array([name in wanted for name in self.items] or [False])
+        kept = known[self.plays.item]
+        return replace(
+            self, rows=self.rows.where(known[self.rows.item]), plays=self.plays.where(kept), pair=self.pair[kept]
         )
 
 
-def one_judge(record: Record, judge: str | None = None) -> str:
+def one_judge(judges: Iterable[str], judge: str | None = None) -> str:
     """The judge meant; verdicts of several judges never mix by mistake."""
-    judges = record.judges
+    known = list(judges)
     if judge is None:
-        if len(judges) == 1:
-            return judges[0]
-        found = ", ".join(judges) or "none"
+        if len(known) == 1:
+            return known[0]
+        found = ", ".join(known) or "none"
         raise InputError(f"a leaderboard belongs to one judge; the verdicts are those of {found}: name one")
-    if judge not in judges:
-        raise InputError(f"there is no verdict of {judge!r}; judges there: {', '.join(judges) or 'none'}")
+    if judge not in known:
+        raise InputError(f"there is no verdict of {judge!r}; judges there: {', '.join(known) or 'none'}")
     return judge
 
 
-def settle(record: Record, judge: str | None = None, rule: Rule = "both-agree") -> Matches:
-    """The matches of one judge.
+def settle(verdicts: Columns | Record, judge: str | None = None, rule: Rule = "mean") -> Matches:
+    """The matches of one judge under one criterion.
 
-    `both-agree`: who won in both orders won, anything else is a tie. `majority`: a winner named in one order wins when
-    the other order names none; opposite ones tie. `each`: every verdict that could be read is a match of its own.
-    Under the first two a verdict that names nobody (a tie, or one that could not be read) is nothing definite, and a
-    pair of which one order was not heard is no match yet: it is counted as half heard.
+    `mean`: the mean of the orders that were ruled on. `both-agree`: who won in both orders won, anything else is a tie.
+    `majority`: a winner named in one order wins when the other order ties; opposite ones tie. `each`: every verdict is
+    a match of its own. Under `both-agree` and `majority` a pair without a ruling in each order is no match yet. Marks
+    given apart have no order: they are compared like marks given together, sample i with sample i.
     """
     if rule not in RULES:
         raise InputError(f"unknown rule {rule!r}; known: {', '.join(RULES)}")
-    who = one_judge(record, judge)
-    pairs = [v for v in record if v.judge == who and len(v.contestants) == 2]
-    for verdict in pairs:
-        if verdict.contestants[0] == verdict.contestants[1]:
-            raise InputError(f"{verdict.contestants[0]!r} meets itself on item {verdict.item!r}; a match needs two")
-    names = tuple(sorted({name for verdict in pairs for name in verdict.contestants}))
+    columns = columns_of(verdicts) if isinstance(verdicts, Record) else verdicts
+    who = one_judge(columns.judges(), judge)
+    mine = columns.of(judge=who).latest()
+    criteria = np.unique(mine.criterion)
+    if len(criteria) > 1:
+        named = ", ".join(mine.names["criterion"][code] for code in criteria)
+        raise InputError(f"a leaderboard belongs to one criterion; the verdicts are on {named}: name one")
+    itself = mine.meeting_themselves()
+    mine = mine.rows(~itself)
+    plays, pair = _plays(mine)
+    names, plays = _renamed(mine, plays)
+    rows, half = _joined(plays, pair, rule)
+    return Matches(who, rule, names, mine.names["item"], rows, plays, pair, half, int(itself.sum()))
+
+
+def _renamed(mine: Columns, plays: Rows) -> tuple[tuple[str, ...], Rows]:
+    """Contestants numbered among those that this judge saw, faults included."""
+    known = np.unique(mine.contestant)
+    place = np.zeros(len(mine.names["contestant"]) or 1, dtype=np.int32)
+    place[known] = np.arange(len(known), dtype=np.int32)
+    names = tuple(mine.names["contestant"][code] for code in known)
+    return names, replace(plays, one=place[plays.one], two=place[plays.two])
+
+
+def _plays(mine: Columns) -> tuple[Rows, npt.NDArray[np.int64]]:
+    """Every comparison that a verdict makes, and the number of the pair that it belongs to."""
+    parts = [*_together(mine), *_apart(mine)]
+    if not parts:
+        none = np.zeros(0, dtype=np.int32)
+        empty = Rows(none, none, none, np.zeros(0), (none, none), none.astype(np.int8))
+        return empty, np.zeros(0, dtype=np.int64)
+    made = [part for part, _ in parts]
+    rows = Rows(
+        np.concatenate([part.item for part in made]),
+        np.concatenate([part.one for part in made]),
+        np.concatenate([part.two for part in made]),
+        np.concatenate([part.outcome for part in made]),
+        (np.concatenate([part.samples[0] for part in made]), np.concatenate([part.samples[1] for part in made])),
+        np.concatenate([part.ahead for part in made]),
+    )
+    sitting = np.concatenate([sat for _, sat in parts])
+    pair, _ = grouped(sitting, rows.one, rows.two, *rows.samples)
+    return rows, pair
+
+
+def _sittings(mine: Columns) -> npt.NDArray[np.int64]:
+    """A number for each item, ballot, trial and rater: what is compared, or joined over orders, shares it."""
+    code, _ = grouped(mine.item, mine.ballot, mine.trial, mine.rater)
+    return code
+
+
+def _together(mine: Columns) -> Iterator[tuple[Rows, npt.NDArray[np.int64]]]:
+    """Two responses of one verdict after the other."""
+    sizes, sitting, start = mine.shown, _sittings(mine), mine.start.astype(np.int64)
+    for size in np.unique(sizes[sizes > 1]).tolist():
+        index = np.flatnonzero((sizes == size) & (mine.fault < 0))
+        at = start[index]
+        for here, there in combinations(range(size), 2):
+            yield _compared(mine, index, at + here, at + there, together=True), sitting[index]
+
+
+def _apart(mine: Columns) -> Iterator[tuple[Rows, npt.NDArray[np.int64]]]:
+    """Two responses that one sitting marked one at a time."""
+    single = np.flatnonzero((mine.shown == 1) & (mine.fault < 0))
+    if not len(single):
+        return
+    sitting, at = _sittings(mine)[single], mine.start.astype(np.int64)[single]
+    names, numbers = mine.contestant[at], mine.sample[at]
+    code, _ = grouped(sitting, names)
+    several = np.bincount(code)[code] > 1
+    order = np.lexsort((numbers, names, sitting))
+    _, begin, sizes = np.unique(sitting[order], return_index=True, return_counts=True)
+    for size in np.unique(sizes[sizes > 1]).tolist():
+        panel = order[begin[sizes == size][:, None] + np.arange(size)]
+        for left, right in combinations(range(size), 2):
+            here, there = panel[:, left], panel[:, right]
+            meet = (names[here] != names[there]) & (
+                (numbers[here] == numbers[there]) | ~(several[here] & several[there])
+            )
+            here, there = here[meet], there[meet]
+            yield _compared(mine, single[here], at[here], at[there], together=False), sitting[here]
+
+
+def _compared(mine: Columns, row: Any, here: Any, there: Any, *, together: bool) -> Rows:
+    """The comparisons of two columns of responses, each turned so that the name that sorts first stands first."""
+    one, two = mine.contestant[here].astype(np.int32), mine.contestant[there].astype(np.int32)
+    turned = one > two
+    gap = mine.mark[here] - mine.mark[there]
+    outcome = (np.sign(np.where(turned, -gap, gap)) + 1) / 2
+    first, second = mine.sample[here].astype(np.int32), mine.sample[there].astype(np.int32)
+    return Rows(
+        mine.item[row].astype(np.int32),
+        np.where(turned, two, one),
+        np.where(turned, one, two),
+        outcome,
+        (np.where(turned, second, first), np.where(turned, first, second)),
+        np.where(turned, 0, 1).astype(np.int8) if together else np.full(len(one), -1, dtype=np.int8),
+    )
+
+
+def _joined(plays: Rows, pair: npt.NDArray[np.int64], rule: Rule) -> tuple[Rows, int]:
+    """One result for each pair, and how many pairs lack an order."""
+    if not len(plays):
+        return plays, 0
+    size = int(pair.max()) + 1
+    total, heard = np.zeros((2, size)), np.zeros((2, size))
+    for order in (0, 1):
+        mine = plays.ahead == order
+        total[order] = np.bincount(pair[mine], plays.outcome[mine], size)
+        heard[order] = np.bincount(pair[mine], minlength=size)
+    alone = plays.ahead < 0
+    apart = np.bincount(pair[alone], minlength=size) > 0
+    half = ((heard > 0).sum(axis=0) == 1) & ~apart
     if rule == "each":
-        alone = [_match(v.item, _sides(v), _vote(v), 1) for v in pairs if v.marks is not None]
-        return Matches(who, rule, names, tuple(alone), 0)
-    heard: dict[tuple[Any, ...], dict[tuple[str, ...], Verdict]] = defaultdict(dict)
-    for verdict in pairs:
-        key = (verdict.item, verdict.criterion, verdict.ballot, verdict.trial, verdict.rater, _sides(verdict))
-        heard[key][verdict.contestants] = verdict
-    made = []
-    for (item, _, _, _, _, sides), orders in heard.items():
-        if len(orders) == 2:
-            votes = [_vote(verdict) for verdict in orders.values()]
-            definite = sum(vote != 0 for vote in votes)
-            made.append(_match(item, sides, _ruled(votes, rule), definite))
-    return Matches(who, rule, names, tuple(made), len(heard) - len(made))
-
-
-def _ruled(votes: Sequence[int], rule: Rule) -> int:
-    """1, -1 or 0 from the votes of two orders.
-
-    >>> _ruled([1, 0], "both-agree"), _ruled([1, 0], "majority"), _ruled([1, -1], "majority")
-    (0, 1, 0)
-    """
-    total = sum(votes)
-    if rule == "both-agree":
-        return total // 2 if abs(total) == 2 else 0
-    return (total > 0) - (total < 0)
-
-
-def _sides(verdict: Verdict) -> tuple[str, str]:
-    one, two = sorted(verdict.contestants)
-    return one, two
-
-
-def _vote(verdict: Verdict) -> int:
-    """1 for the contestant whose name sorts first, -1 for the other, 0 for nothing definite."""
-    if verdict.marks is None or verdict.marks[0] == verdict.marks[1]:
-        return 0
-    winner = verdict.contestants[0] if verdict.marks[0] > verdict.marks[1] else verdict.contestants[1]
-    return 1 if winner == min(verdict.contestants) else -1
-
-
-def _match(item: str, sides: tuple[str, str], vote: int, definite: int) -> Match:
-    return Match(item, *sides, (vote + 1) / 2, definite)
+        return plays, int(half.sum())
+    means = np.divide(total, heard, out=np.full_like(total, np.nan), where=heard > 0)
+    means[:, apart] = np.bincount(pair[alone], plays.outcome[alone], size)[apart]
+    if rule == "mean":
+        known = ~np.isnan(means)
+        outcome = np.where(known, means, 0.0).sum(axis=0) / known.sum(axis=0)
+    else:
+        votes = np.sign(means - 0.5).sum(axis=0)
+        outcome = np.where(np.abs(votes) == 2, (votes / 2 + 1) / 2, 0.5)
+        if rule == "majority":
+            outcome = (np.sign(votes) + 1) / 2
+    first: npt.NDArray[np.intp] = np.unique(pair, return_index=True)[1]
+    rows = replace(plays.where(first), outcome=outcome)
+    if rule == "mean":
+        return rows, int(half.sum())
+    return rows.where(~half), int(half.sum())

@@ -4,55 +4,84 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
+
+from fullbench.columns.builder import columns_of
+from fullbench.columns.table import Columns, Ints, grouped
 from fullbench.errors import Undefined
-from fullbench.figures.judging import shape
+from fullbench.figures.judging import SHAPES
 from fullbench.nouns.record import Record
 from fullbench.nouns.table import Cell, Table
 from fullbench.stats.steadiness import Steadiness, steadiness
 
 BINS = 6
+OVERALL = "overall"
 
 
-def steady(record: Record, *, seed: int = 0) -> Iterator[tuple[str, str, Steadiness | str]]:
-    """For each judge and shape of ruling that was heard again, how steady it is, or why that cannot be told.
+def steady(
+    verdicts: Columns | Record, *, together: bool = False, seed: int = 0
+) -> Iterator[tuple[tuple[str, ...], Steadiness | str]]:
+    """For each judge, shape of ruling and criterion that was heard again, how steady it is, or why that is not known.
 
-    A fault is like no other ruling, not even another fault.
+    A fault is like no other ruling, not even another fault. Several people on one case are several, none of them heard
+    again. `together` pools the criteria.
     """
-    for judge, mine in record.by("judge").items():
-        for kind, part in mine.by(shape).items():
-            # Several people on one case are several, none of them heard again.
-            cases = [f"{verdict.case} {verdict.rater}" for verdict in part]
-            rulings = [f"{verdict.fault} {verdict.trial}" if verdict.fault else str(verdict.marks) for verdict in part]
-            if len(set(cases)) == len(cases):
-                continue
-            try:
-                yield judge, kind, steadiness(cases, rulings, seed=seed)
-            except Undefined as reason:
-                yield judge, kind, str(reason)
+    columns = columns_of(verdicts) if isinstance(verdicts, Record) else verdicts
+    groups = columns.latest().by("judge", "family", *([] if together else ["criterion"]))
+    for (judge, family, *criterion), part in groups:
+        cases, _ = grouped(part.study, part.case, part.rater)
+        if int(cases.max()) + 1 == len(cases):
+            continue
+        try:
+            yield (judge, SHAPES[family], *criterion), steadiness(cases, _rulings(part), seed=seed)
+        except Undefined as reason:
+            yield (judge, SHAPES[family], *criterion), str(reason)
 
 
-def tables(record: Record, *, seed: int = 0) -> list[Table]:
-    """Weighted average consistency and the majority criterion, and how many cases have which share."""
+def _rulings(part: Columns) -> Ints:
+    """A number for each ruling: the same for the same marks, its own for each fault."""
+    rulings = np.zeros(len(part), dtype=np.int64)
+    sizes, start, most = part.shown, part.start.astype(np.int64), 0
+    for size in np.unique(sizes).tolist():
+        rows = np.flatnonzero((sizes == size) & (part.fault < 0))
+        if len(rows):
+            code, _ = grouped(*part.mark[start[rows][:, None] + np.arange(size)].T)
+            rulings[rows] = code + most
+            most += int(code.max()) + 1
+    lost = np.flatnonzero(part.fault >= 0)
+    rulings[lost] = most + np.arange(len(lost))
+    return rulings
+
+
+def tables(verdicts: Columns | Record, *, together: bool = False, seed: int = 0) -> list[Table]:
+    """Weighted average consistency and the majority criterion, and how many cases have which share.
+
+    Rows name the criterion where there is another than the usual one, unless they are taken `together`.
+    """
     rows: list[list[Cell]] = []
     counts: list[list[Cell]] = []
     notes = [
         "Consistency: the share of the commonest ruling of a case, averaged over cases that were heard more than once.",
         "Majority: the share of these cases with more than half of the rulings the same. A fault agrees with none.",
     ]
-    for judge, kind, found in steady(record, seed=seed):
-        if isinstance(found, str):
-            rows.append([judge, kind, None, None, None])
-            notes.append(f"{judge}, {kind}: {found}.")
+    found = list(steady(verdicts, together=together, seed=seed))
+    split = any(criterion != [OVERALL] for (_, _, *criterion), _ in found) and not together
+    for names, steadied in found:
+        place: list[Cell] = list(names if split else names[:2])
+        if isinstance(steadied, str):
+            rows.append([*place, None, None, None])
+            notes.append(f"{', '.join(map(str, place))}: {steadied}.")
             continue
-        rows.append([judge, kind, found.consistency, found.majority, len(found.shares)])
+        rows.append([*place, steadied.consistency, steadied.majority, len(steadied.shares)])
         counts += [
-            [judge, kind, f"{low:.2f} to {high:.2f}", cases] for low, high, cases in found.histogram(BINS) if cases
+            [*place, f"{low:.2f} to {high:.2f}", cases] for low, high, cases in steadied.histogram(BINS) if cases
         ]
     hint = {"kind": "intervals", "label": "judge", "value": "consistency"}
-    steadied = Table(
-        "steadiness", "The same case heard again", ("judge", "ruling", "consistency", "majority", "cases"),
-        rows, notes, {"seed": seed}, hint,
+    head = ("judge", "ruling", *(["criterion"] if split else []))
+    main = Table(
+        "steadiness", "The same case heard again", (*head, "consistency", "majority", "cases"), rows, notes,
+        {"seed": seed}, hint,
     )  # fmt: skip
-    columns = ("judge", "ruling", "share of the commonest ruling", "cases")
+    columns = (*head, "share of the commonest ruling", "cases")
     histogram = Table("steadiness histogram", "How steady, case by case", columns, counts)
-    return [table for table in (steadied, histogram) if table.rows]
+    return [table for table in (main, histogram) if table.rows]

@@ -1,120 +1,87 @@
-"""The tables that every record can show, whatever it was made for.
+"""The tables that verdicts can show, whatever they were made for.
 
-Each is a pure function of the record. A leaderboard belongs to one judge: verdicts of different judges never mix.
+Each is a pure function of columns. Verdicts of different studies, judges, criteria or families of ballots never mix.
 """
 
 from __future__ import annotations
 
+import math
 import re
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
-from typing import Any
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Literal
 
-from fullbench.errors import Undefined
-from fullbench.figures import repeats
-from fullbench.figures.gaps import Gaps
-from fullbench.figures.judging import FIGURES, RULES, Agreement, agreements, meet, winner
-from fullbench.nouns.call import Usage
-from fullbench.nouns.estimate import Estimate
-from fullbench.nouns.record import Duel, Record
+import numpy as np
+
+from fullbench.columns.builder import columns_of
+from fullbench.columns.table import STUDY, Columns
+from fullbench.figures import leaderboard, repeats
+from fullbench.figures.judging import FIGURES, RULES, Agreement, agreements, meet
+from fullbench.figures.leaderboard import OVERALL
+from fullbench.figures.matches import settle
+from fullbench.figures.narrow import beside
+from fullbench.figures.position import position
+from fullbench.nouns.record import Record
 from fullbench.nouns.table import Cell, Table
-from fullbench.nouns.verdict import FAULTS, PEOPLE, Verdict
-from fullbench.stats.bootstrap import bootstrap
-from fullbench.stats.ratings import bradley_terry, rank_sets, win_rates
+from fullbench.nouns.verdict import FAULTS, PEOPLE
 from fullbench.stats.shares import wilson
-from fullbench.stats.weighted import mean
+
+Verdicts = Columns | Record
 
 
-def tables(record: Record, *, against: str | None = None, seed: int = 0) -> list[Table]:
-    """All of them that the record has something for.
+def tables(verdicts: Verdicts, *, against: str | None = None, seed: int = 0) -> list[Table]:
+    """All of them that the verdicts have something for.
 
-    Judges are compared with `against`, or with people where their verdicts are in the record.
+    Judges are compared with `against`, or with people where their verdicts are there.
     """
-    other = against or (PEOPLE if PEOPLE in record.judges else None)
-    made = [leaderboard(record, judge, seed=seed) for judge in record.judges]
+    columns = _columns(verdicts)
+    other = against or (PEOPLE if PEOPLE in columns.judges() else None)
+    made = leaderboard.tables(columns, leaderboard.Settings(seed=seed))
     if other is not None:
-        made += agreement(record, other, seed=seed)
-    made += [orders(record), *repeats.tables(record, seed=seed), faults(record), reasons(record), costs(record)]
+        made += agreement(columns, other, seed=seed)
+    made += [orders(columns), *repeats.tables(columns, seed=seed), faults(columns), reasons(columns), costs(columns)]
     return [table for table in made if table.rows]
 
 
-def leaderboard(record: Record, judge: str, *, seed: int = 0) -> Table:
-    """Contestants by what one judge ruled: rating, share of duels won, mean score."""
-    mine = record.where(judge=judge, fault=None)
-    duels = list(mine.duels())
-    names = mine.contestants
-    notes = [f"By {judge}, from {_listed({verdict.ballot for verdict in mine})}."]
-    ratings, rates = _rated(duels, names, seed, notes)
-    gaps = Gaps()
-    scores = _scores(mine, seed, gaps)
-    notes += gaps.notes
-    single = next(iter(scores.values()), {})
-    ordered = ratings if all(ratings) else rates if any(rates) else [single.get(name) for name in names]
-    rows: list[list[Cell]] = [
-        [_rank(rank), name, rating, rate, *(column.get(name) for column in scores.values())]
-        for name, rating, rate, rank in zip(names, ratings, rates, rank_sets(ordered), strict=True)
-    ]
-    by_worth = sorted(zip(ordered, rows, strict=True), key=lambda pair: -pair[0].value if pair[0] else float("inf"))
-    rows = [row for _, row in by_worth]
-    lost = len(record.where(judge=judge)) - len(mine)
-    if lost:
-        notes.append(f"{lost} verdicts of this judge are faults and count nowhere here.")
-    columns = ("rank", "contestant", "rating", "duels won", *(f"mean {spec}" for spec in scores))
-    best = "rating" if any(ratings) else "duels won" if any(rates) else columns[-1]
-    hint = {"kind": "intervals", "label": "contestant", "value": best}
-    return Table(
-        f"leaderboard {judge}", f"Leaderboard by {judge}", columns, rows, notes, {"judge": judge, "seed": seed}, hint
-    )
+def _columns(verdicts: Verdicts) -> Columns:
+    return columns_of(verdicts) if isinstance(verdicts, Record) else verdicts
 
 
-def _rated(
-    duels: Sequence[Duel], names: Sequence[str], seed: int, notes: list[str]
-) -> tuple[list[Estimate | None], list[Estimate | None]]:
-    """Ratings and shares of duels won, in the order of the names."""
-    nothing: list[Estimate | None] = [None] * len(names)
-    if not duels:
-        return nothing, nothing
-    place = {name: index for index, name in enumerate(names)}
-    first = [place[duel.first] for duel in duels]
-    second = [place[duel.second] for duel in duels]
-    outcome = [duel.outcome for duel in duels]
-    items = [duel.item for duel in duels]
-    rates = win_rates(first, second, outcome, contestants=len(names), cluster=items, seed=seed)
-    try:
-        ratings = bradley_terry(first, second, outcome, contestants=len(names), cluster=items, seed=seed)
-    except Undefined as reason:
-        notes.append(f"No ratings: {reason}. Sorted by the share of duels won.")
-        return nothing, rates
-    notes.append(f"Ratings: Bradley-Terry on {ratings.matches:,} duels, ties half, items resampled, mean 1000.")
-    notes += [f"{names[who]} is not rated: {reason}." for who, reason in ratings.unrated.items()]
-    return list(ratings.estimates), rates
+Part = Literal["study", "criterion"]
 
 
-def _scores(record: Record, seed: int, gaps: Gaps) -> dict[str, dict[str, Estimate | None]]:
-    """For each ballot that marks one response at a time, the mean mark of each contestant."""
-    found: dict[str, dict[str, list[tuple[str, float]]]] = defaultdict(lambda: defaultdict(list))
-    for verdict in record:
-        if len(verdict.contestants) == 1 and verdict.marks is not None:
-            found[verdict.ballot][verdict.contestants[0]].append((verdict.item, verdict.marks[0]))
-    return {
-        spec: {name: gaps.cell(name, partial(_mean_mark, marks, seed)) for name, marks in by_name.items()}
-        for spec, by_name in sorted(found.items())
-    }
+def _split(columns: Columns) -> list[Part]:
+    """What rows must name beside the judge: the study and the criterion where there is more than the usual one."""
+    usual: dict[Part, str] = {"study": STUDY, "criterion": OVERALL}
+    return [
+        part for part, name in usual.items()
+        if [columns.names[part][code] for code in np.unique(getattr(columns, part))] not in ([], [name])
+    ]  # fmt: skip
 
 
-def _mean_mark(marks: Sequence[tuple[str, float]], seed: int) -> Estimate:
-    return bootstrap(mean, [mark for _, mark in marks], cluster=[item for item, _ in marks], seed=seed)
+def _by_judge(columns: Columns) -> tuple[list[str], Iterator[tuple[list[Cell], Columns]]]:
+    """The first columns of a table with a row for each judge, and their cells with the verdicts of each row."""
+    split = _split(columns)
+    groups = columns.by("judge", *split)
+    return ["judge", *split], ((list[Cell](names), part) for names, part in groups)
 
 
-def agreement(record: Record, other: str, *, seed: int = 0) -> list[Table]:
-    """How far each judge agrees with another one, for scores, pairs and rankings."""
-    met = meet(record, other)
-    found = [entry for judge in met.judges for entry in agreements(met, judge, seed=seed)]
-    return [_compared(kind, [entry for entry in found if entry.shape == kind], other, seed) for kind in FIGURES]
+def agreement(verdicts: Verdicts, other: str, *, seed: int = 0) -> list[Table]:
+    """How far each judge agrees with another one, for scores, pairs and rankings, criterion by criterion."""
+    columns = _columns(verdicts)
+    made = []
+    for (study, criterion), part in columns.by("study", "criterion"):
+        place = ("" if study == STUDY else f" in {study}") + ("" if criterion == OVERALL else f" on {criterion}")
+        record = beside(part, other)
+        met = meet(record, other)
+        found = [entry for judge in met.judges for entry in agreements(met, judge, seed=seed)]
+        for kind in FIGURES:
+            mine = [entry for entry in found if entry.shape == kind]
+            made.append(_compared(kind, mine, other, place, seed))
+    return made
 
 
-def _compared(kind: str, found: Sequence[Agreement], other: str, seed: int) -> Table:
+def _compared(kind: str, found: Sequence[Agreement], other: str, place: str, seed: int) -> Table:
     figures = list(FIGURES[kind])
     notes = [f"Beside the verdicts of {other} on the same responses ({RULES[kind]} of several); items are resampled."]
     notes += [f"{entry.judge}, {name}: {reason}." for entry in found for name, reason in entry.undefined.items()]
@@ -123,53 +90,54 @@ def _compared(kind: str, found: Sequence[Agreement], other: str, seed: int) -> T
     hint = {"kind": "intervals", "label": "judge", "value": figures[0]}
     source = {"against": other, "rule": RULES[kind], "seed": seed}
     columns = ("judge", *figures, "n", "faults")
-    return Table(f"agreement {kind}", f"Agreement with {other} on {kind}", columns, rows, notes, source, hint)
+    title = f"Agreement with {other} on {kind}{place}"
+    return Table(f"agreement {kind}{place}", title, columns, rows, notes, source, hint)
 
 
-def orders(record: Record) -> Table:
+def orders(verdicts: Verdicts) -> Table:
     """Pairs that were heard in both orders: how often the winner stays, and how often the first shown wins."""
+    head, groups = _by_judge(_columns(verdicts))
     rows: list[list[Cell]] = []
-    for judge, mine in record.where(fault=None).by("judge").items():
-        pairs = [verdict for verdict in mine if len(verdict.contestants) == 2 and verdict.marks is not None]
-        met: dict[tuple[Any, ...], dict[tuple[str, ...], Verdict]] = defaultdict(dict)
-        for verdict in pairs:
-            place = (verdict.item, verdict.criterion, verdict.ballot, verdict.trial, frozenset(verdict.contestants))
-            met[place][verdict.contestants] = verdict
-        both = [tuple(seen.values()) for seen in met.values() if len(seen) == 2]
-        if not both:
-            continue
-        same = sum(_named(one) == _named(two) for one, two in both)
-        firsts = [winner(verdict.marks or ()) for pair in both for verdict in pair]
-        decided = [place for place in firsts if place is not None]
-        first = wilson(decided.count(0), len(decided)) if decided else None
-        rows.append([judge, wilson(same, len(both)), first, len(both)])
-    notes = ["An unbiased judge prefers the first shown half of the time, ties left out."]
-    columns = ("judge", "same ruling in both orders", "first shown wins", "pairs")
+    for cells, part in groups:
+        found = position(settle(part.rows(part.shown == 2), rule="mean")) if (part.shown == 2).any() else None
+        if found is not None:
+            rows.append([*cells, found.same, found.first, found.pairs])
+    notes = ["An unbiased judge prefers the first shown half of the time, ties left out. Items are kept together."]
+    columns = (*head, "same ruling in both orders", "first shown wins", "pairs")
     hint = {"kind": "intervals", "label": "judge", "value": "first shown wins", "reference": 0.5}
     return Table("orders", "The order of presentation", columns, rows, notes, {}, hint)
 
 
-def _named(verdict: Verdict) -> str:
-    first = winner(verdict.marks or ())
-    return "" if first is None else verdict.contestants[first]
-
-
-def faults(record: Record) -> Table:
-    """What each judge did not rule on, and why."""
-    return fault_table(record.faults())
+def faults(verdicts: Verdicts) -> Table:
+    """What each judge did not rule on, and why; and what is due because a call failed."""
+    columns = _columns(verdicts)
+    head, groups = _by_judge(columns)
+    rows: list[list[Cell]] = []
+    for cells, part in groups:
+        counts = part.faults()
+        wrong, total = sum(counts[fault] for fault in FAULTS), counts["verdicts"]
+        row = [*cells, total, total - wrong, *(counts[fault] for fault in FAULTS), wilson(wrong, total)]
+        named = dict(zip(head, cells, strict=True))
+        due = sum(one.cases for one in columns.due if all(getattr(one, key) == name for key, name in named.items()))
+        rows.append([*row, due] if columns.due else row)
+    hint = {"kind": "stacked", "label": "judge", "parts": ["ruled", *FAULTS]}
+    names = (*head, "verdicts", "ruled", *FAULTS, "faulty", *(["due"] if columns.due else []))
+    notes = ["Due: cases whose call failed and that have no verdict yet; no figure counts them."] if columns.due else ()
+    return Table("faults", "Faults", names, rows, notes, {}, hint)
 
 
 _MOST_REASONS = 20
 
 
-def reasons(record: Record) -> Table:
+def reasons(verdicts: Verdicts) -> Table:
     """Why judges recused themselves, as far as they said. Reasons that differ by a number alone are one, told by its
     first."""
+    columns = _columns(verdicts)
     first: dict[tuple[str, str], str] = {}
     counts: Counter[tuple[str, str]] = Counter()
-    for verdict in record.where(lambda verdict: bool(verdict.text), fault="recused"):
-        key = verdict.judge, re.sub(r"[-+]?\d[\d.,e+-]*|[\da-f]{8,}", "#", verdict.text)
-        first.setdefault(key, verdict.text)
+    for row, text in columns.recusals.items():
+        key = columns.names["judge"][columns.judge[row]], re.sub(r"[-+]?\d[\d.,e+-]*|[\da-f]{8,}", "#", text)
+        first.setdefault(key, text)
         counts[key] += 1
     rows: list[list[Cell]] = [
         [judge, first[judge, reason], count] for (judge, reason), count in counts.most_common(_MOST_REASONS)
@@ -179,53 +147,20 @@ def reasons(record: Record) -> Table:
     return Table("reasons", "Why judges recused themselves", ("judge", "why", "verdicts"), rows, notes)
 
 
-def fault_table(found: Mapping[str, Mapping[str, int]]) -> Table:
-    """The table of faults from counts: for each judge its `verdicts`, and how many are which fault."""
-    rows: list[list[Cell]] = []
-    for judge, counts in found.items():
-        wrong, total = sum(counts[fault] for fault in FAULTS), counts["verdicts"]
-        rows.append([judge, total, total - wrong, *(counts[fault] for fault in FAULTS), wilson(wrong, total)])
-    hint = {"kind": "stacked", "label": "judge", "parts": ["ruled", *FAULTS]}
-    return Table("faults", "Faults", ("judge", "verdicts", "ruled", *FAULTS, "faulty"), rows, (), {}, hint)
-
-
-def costs(record: Record) -> Table:
+def costs(verdicts: Verdicts) -> Table:
     """What the verdicts of each judge used. Calls that brought no verdict are in the ledger's bill."""
-    return cost_table({
-        judge: (len(mine), sum((verdict.usage for verdict in mine), Usage()))
-        for judge, mine in record.by("judge").items()
-    })  # fmt: skip
-
-
-def cost_table(used: Mapping[str, tuple[int, Usage]]) -> Table:
-    """The table of costs from the number of each judge's verdicts and what they used."""
     rows: list[list[Cell]] = []
-    for judge, (count, sums) in used.items():
-        if sums.calls:
-            thousand = None if sums.dollars is None else 1000 * sums.dollars / count
-            rows.append(
-                [judge, count, sums.calls, sums.retries, sums.tokens_in, sums.tokens_out, sums.dollars, thousand,
-                 sums.seconds / sums.calls]
-            )  # fmt: skip
+    for (judge,), part in _columns(verdicts).by("judge"):
+        calls, retries, tokens_in, tokens_out = (
+            int(column.sum(dtype=np.int64)) for column in (part.calls, part.retries, part.tokens_in, part.tokens_out)
+        )
+        if not calls:
+            continue
+        dollars = None if np.isnan(part.dollars).any() else math.fsum(part.dollars)
+        thousand = None if dollars is None else 1000 * dollars / len(part)
+        seconds = math.fsum(part.seconds) / calls
+        rows.append([judge, len(part), calls, retries, tokens_in, tokens_out, dollars, thousand, seconds])
     columns = (
-        "judge",
-        "verdicts",
-        "calls",
-        "retries",
-        "tokens in",
-        "tokens out",
-        "dollars",
-        "dollars per 1,000",
-        "s a call",
-    )
+        "judge", "verdicts", "calls", "retries", "tokens in", "tokens out", "dollars", "dollars per 1,000", "s a call",
+    )  # fmt: skip
     return Table("costs", "What it cost", columns, rows)
-
-
-def _rank(rank: tuple[int, int] | None) -> str:
-    if rank is None:
-        return "-"
-    return str(rank[0]) if rank[0] == rank[1] else f"{rank[0]}-{rank[1]}"
-
-
-def _listed(words: Iterable[str]) -> str:
-    return ", ".join(sorted(words)) or "nothing"

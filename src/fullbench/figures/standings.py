@@ -1,153 +1,93 @@
-"""Tables of a leaderboard that grows: ratings, the effect of the rule, who beats whom, families, fit, style."""
+"""Tables beside a leaderboard: the effect of the rule, who beats whom, families, fit, style."""
 
 from __future__ import annotations
 
 import math
-from collections import defaultdict
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import partial
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
+import numpy as np
+
+from fullbench.columns.builder import columns_of
+from fullbench.columns.table import Columns
 from fullbench.errors import InputError, Undefined
-from fullbench.figures.gaps import Gaps
-from fullbench.figures.matches import RULES, Match, Matches, Rule, one_judge, settle
-from fullbench.nouns.estimate import Estimate
+from fullbench.figures import clustered
+from fullbench.figures.leaderboard import Board, Settings, battles, board, boards, further_notes
+from fullbench.figures.matches import RULES, Match, Matches, one_judge
 from fullbench.nouns.record import Record
 from fullbench.nouns.table import Cell, Table
-from fullbench.stats.battles import Battles
-from fullbench.stats.elo import elo
-from fullbench.stats.ratings import Ratings, bradley_terry, rank_sets
-from fullbench.stats.shares import wilson
-from fullbench.stats.standings import cycles, foreseen, separability, win_rates_against
+from fullbench.stats.standings import foreseen
 from fullbench.stats.style import lead, style_controlled
-from fullbench.stats.ties import Ties
-
-K = 4.0
-DRAWS = 200
 
 
-@dataclass(frozen=True)
-class Settings:
-    """How a leaderboard is made: what turns two orders into one result, how ties count, who is the reference."""
+def standings(
+    record: Record, judge: str | None = None, settings: Settings | None = None, *, tag: str | None = None
+) -> list[Table]:
+    """All tables of one judge's leaderboards, one set for each criterion and family of ballots.
 
-    rule: Rule = "both-agree"
-    ties: Ties = "half"
-    reference: str | None = None
-    seed: int = 0
-
-
-def standings(record: Record, judge: str | None = None, settings: Settings | None = None) -> list[Table]:
-    """All tables of one judge's leaderboard that the record has something for."""
-    settings = settings or Settings()
-    settled = settle(record, one_judge(record, judge), settings.rule)
-    if not settled.matches:
-        return []
-    made = [
-        leaderboard(settled, settings),
-        rules(record, settled.judge, settings),
-        wins(settled),
-        fit(settled, settings),
-    ]
-    made += style(record, settled)
+    With `tag`, the share of matches won in each family of items that the tag names is among them.
+    """
+    chosen = replace(settings or Settings(), elo=True)
+    columns = columns_of(record)
+    found = list(boards(columns.of(judge=one_judge(columns.judges(), judge)), chosen))
+    criteria = Counter((one.key.study, one.key.criterion) for one in found)
+    made: list[Table] = []
+    for one in found:
+        families_ = criteria[one.key.study, one.key.criterion] > 1
+        place = one.key.on() + (f", {one.key.family}" if families_ else "") if len(found) > 1 else ""
+        made += _named(_beside(record, columns, one, tag, family=families_), place)
     return [table for table in made if table.rows]
 
 
-def _rated(settled: Matches, settings: Settings) -> Ratings:
-    return bradley_terry(
-        settled.first, settled.second, settled.outcome, contestants=len(settled.names), cluster=settled.item,
-        interval="sandwich", ties=settings.ties,
-    )  # fmt: skip
+def _named(tables: Sequence[Table], place: str) -> Iterator[Table]:
+    """Tables under names of their own; titles that do not say it yet name the criterion."""
+    for table in tables:
+        title = table.title if table.name == "standings" or not place else f"{table.title}{place}"
+        yield replace(table, name=f"{table.name}{place}", title=title)
 
 
-def leaderboard(settled: Matches, settings: Settings) -> Table:
-    """Ratings with intervals and rank sets, Elo over orders, matches, wins against the reference."""
-    names, notes = settled.names, _notes(settled, settings)
-    nothing: list[Estimate | None] = [None] * len(names)
-    try:
-        made = _rated(settled, settings)
-        ratings = list(made.estimates)
-        notes += [f"{names[who]} is not rated: {reason}." for who, reason in made.unrated.items()]
-        if len(made.components) > 1:
-            notes.append(f"The comparisons fall into {len(made.components)} groups; the largest is rated.")
-        notes.append(f"Neighbours whose intervals do not overlap: {separability(ratings)}.")
-    except Undefined as reason:
-        ratings = nothing
-        notes.append(f"No ratings: {reason}.")
-    battles = Battles.of(settled.first, settled.second, settled.outcome, contestants=len(names))
-    circles = cycles(battles.matrix())
-    if circles:
-        shown = "; ".join(" > ".join(names[who] for who in (*circle, circle[0])) for circle in circles[:3])
-        notes.append(f"{len(circles)} cycles of three: {shown}.")
-    orders = elo(
-        settled.first, settled.second, settled.outcome, contestants=len(names), k=K, middle="median", draws=DRAWS,
-        seed=settings.seed,
-    )  # fmt: skip
-    against = nothing
-    if settings.reference in names:
-        against = win_rates_against(battles, names.index(settings.reference), ties="left out")
-    rows: list[list[Cell]] = [
-        [None if rank is None else f"{rank[0]}-{rank[1]}" if rank[0] < rank[1] else str(rank[0]), name, rating, order,
-         int(met), win]
-        for rank, name, rating, order, met, win in zip(
-            rank_sets(ratings), names, ratings, orders, battles.played(), against, strict=True
-        )
-    ]  # fmt: skip
-    worths = ratings if all(ratings) else orders
-    ranked = sorted(zip(worths, rows, strict=True), key=lambda pair: -pair[0].value if pair[0] else math.inf)
-    if not all(ratings):
-        notes.append("Sorted by Elo, for not everybody is rated.")
-    columns = ("rank", "contestant", "rating", "Elo", "matches", "wins against the reference")
-    hint = {"kind": "intervals", "label": "contestant", "value": "rating" if any(ratings) else "Elo"}
-    title = f"Leaderboard by {settled.judge}"
-    return Table("standings", title, columns, [row for _, row in ranked], notes, _source(settled, settings), hint)
+def _beside(record: Record, columns: Columns, found: Board, tag: str | None, *, family: bool) -> list[Table]:
+    main = found.table("standings", family=family)
+    rated = [line.rating for line in found.lines]
+    main = replace(main, notes=[*main.notes, *further_notes(found.matches, rated)])
+    if not len(found.matches):
+        return [main]
+    made = [main, rules(columns, found), wins(found.matches), fit(found)]
+    made += style(record, found.matches)
+    return made if tag is None else [*made, families(record, found.matches, tag)]
 
 
-def _notes(settled: Matches, settings: Settings) -> list[str]:
-    n = len(settled.matches)
-    notes = [
-        f"{n} matches by the rule '{settled.rule}': {wilson(settled.ties, n)} are ties. Ratings: Bradley-Terry, ties "
-        f"{settings.ties}, items kept together, mean 1000.",
-        f"Elo: K = {K:g}, the median over {DRAWS} random orders and the range of 95% of them; it depends on the order.",
-    ]
-    if settled.half_heard:
-        notes.append(f"{settled.half_heard} pairs were heard in one order only and are no matches yet.")
-    if settings.reference is not None:
-        notes.append(f"Wins against {settings.reference}: ties are left out of both wins and n.")
-    return notes
-
-
-def _source(settled: Matches, settings: Settings) -> dict[str, object]:
-    return {"judge": settled.judge, "rule": settled.rule, "ties": settings.ties, "seed": settings.seed, "k": K}
-
-
-def rules(record: Record, judge: str, settings: Settings) -> Table:
+def rules(columns: Columns, found: Board) -> Table:
     """What the rule does: every contestant's rating, and the share of ties, under each rule."""
-    gaps = Gaps()
-    columns: list[str] = []
-    ratings: dict[str, dict[str, Estimate | None]] = {}
+    key = found.key
+    mine = columns.of(study=key.study, judge=key.judge, criterion=key.criterion)
+    (mine,) = (part for (family,), part in mine.by("family") if family == key.family)
+    shown: dict[str, dict[str, Cell]] = {}
     shares: list[str] = []
     for rule in RULES:
-        settled = settle(record, judge, rule)
-        if not settled.matches:
-            continue
-        columns.append(rule)
-        shares.append(f"{rule} {wilson(settled.ties, len(settled.matches))}")
-        made = gaps.cell(rule, partial(_rated, settled, settings))
-        found = made.estimates if made is not None else [None] * len(settled.names)
-        ratings[rule] = dict(zip(settled.names, found, strict=True))
-    names = sorted({name for found in ratings.values() for name in found})
-    rows: list[list[Cell]] = [[name, *(ratings[rule].get(name) for rule in columns)] for name in names]
-    notes = [f"Share of ties: {'; '.join(shares)}.", *gaps.notes]
-    return Table("rules", "What the rule for two orders does", ("contestant", *columns), rows, notes)
+        other = board(mine, replace(key, orders=rule), replace(found.settings, rule=rule, elo=False, reference=None))
+        if len(other.matches):
+            shown[rule] = {line.contestant: line.rating for line in other.lines}
+            ties = (other.matches.rows.outcome == 0.5).astype(np.float64)
+            shares.append(f"{rule} {clustered.share(ties, other.matches.rows.item)}")
+    names = sorted({name for ratings in shown.values() for name in ratings})
+    rows: list[list[Cell]] = [[name, *(ratings.get(name) for ratings in shown.values())] for name in names]
+    notes = [f"Share of ties: {'; '.join(shares)}."]
+    return Table("rules", "What the rule for two orders does", ("contestant", *shown), rows, notes)
 
 
 def wins(settled: Matches) -> Table:
     """Who beats whom: the share of matches that the row's contestant won, ties half."""
-    met: dict[tuple[str, str], list[float]] = defaultdict(list)
-    for match in settled.matches:
-        met[match.first, match.second].append(match.outcome)
-        met[match.second, match.first].append(1 - match.outcome)
-    rows: list[list[Cell]] = [[one, two, wilson(sum(won), len(won))] for (one, two), won in sorted(met.items())]
+    found = settled.rows
+    rows: list[list[Cell]] = []
+    for one, name in enumerate(settled.names):
+        for two, other in enumerate(settled.names):
+            first, second = (found.one == one) & (found.two == two), (found.one == two) & (found.two == one)
+            chosen = first | second
+            if chosen.any():
+                won = np.where(first, found.outcome, 1 - found.outcome)[chosen]
+                rows.append([name, other, clustered.share(won, found.item[chosen])])
     hint = {"kind": "heat", "row": "contestant", "column": "against", "value": "won"}
     return Table("wins", "Who beats whom", ("contestant", "against", "won"), rows, (), {}, hint)
 
@@ -163,39 +103,36 @@ def families(record: Record, settled: Matches, tag: str, reference: str | None =
     if named and not any(named.values()):
         there = sorted({name for item in record.items.values() for name in item.tags})
         raise InputError(f"no item has the tag {tag!r}; tags there: {', '.join(there) or 'none'}")
-    won: dict[tuple[str, str], list[float]] = defaultdict(list)
-    for match in settled.matches:
-        family = named.get(match.item, "")
-        for name, other, outcome in _both(match):
-            if family and (reference is None or other == reference):
-                won[family, name].append(outcome)
-    rows: list[list[Cell]] = [
-        [family, name, wilson(sum(found), len(found))] for (family, name), found in sorted(won.items())
-    ]
-    empty = sorted(set(named.values()) - {"", *(family for family, _ in won)})
+    found = settled.rows
+    labels = np.array([named.get(item, "") for item in settled.items] or [""])[found.item]
+    rows: list[list[Cell]] = []
+    for family in sorted(set(labels.tolist()) - {""}):
+        for who, name in enumerate(settled.names):
+            first, second = (found.one == who) & (labels == family), (found.two == who) & (labels == family)
+            if reference is not None:
+                other = settled.names.index(reference)
+                first, second = first & (found.two == other), second & (found.one == other)
+            chosen = first | second
+            if chosen.any():
+                won = np.where(first, found.outcome, 1 - found.outcome)[chosen]
+                rows.append([family, name, clustered.share(won, found.item[chosen])])
+    empty = sorted(set(named.values()) - {"", *(str(row[0]) for row in rows)})
     notes = [f"No match was settled in: {', '.join(empty)}."] if empty else []
     hint = {"kind": "heat", "row": tag, "column": "contestant", "value": "won"}
     words = "" if reference is None else f" against {reference}"
     return Table(f"by {tag}", f"Matches won{words} by {tag}", (tag, "contestant", "won"), rows, notes, {}, hint)
 
 
-def _both(match: Match) -> list[tuple[str, str, float]]:
-    return [(match.first, match.second, match.outcome), (match.second, match.first, 1 - match.outcome)]
-
-
-def fit(settled: Matches, settings: Settings) -> Table:
+def fit(found: Board) -> Table:
     """What the ratings say each pair should do beside what it did."""
-    names = settled.names
+    names = found.matches.names
     notes: list[str] = []
     rows: list[list[Cell]] = []
-    try:
-        battles = Battles.of(settled.first, settled.second, settled.outcome, contestants=len(names))
-        pairs = foreseen(_rated(settled, settings), battles)
+    if found.ratings is not None:
+        pairs = foreseen(found.ratings, battles(found.matches))
         missed = sum(pair.missed for pair in pairs)
-        rows = [[names[pair.one], names[pair.two], pair.observed, pair.predicted] for pair in pairs]
+        rows = [[names[pair.first], names[pair.second], pair.observed, pair.predicted] for pair in pairs]
         notes.append(f"{missed} of {len(pairs)} predictions lie outside the interval; about 1 in 20 would by chance.")
-    except Undefined as reason:
-        notes.append(f"No ratings: {reason}.")
     hint = {"kind": "scatter", "x": "predicted", "y": "observed", "label": "contestant"}
     return Table(
         "fit", "Observed and predicted", ("contestant", "against", "observed", "predicted"), rows, notes, {}, hint
@@ -214,7 +151,7 @@ FEATURES: dict[str, Feature] = {
 
 def style(record: Record, settled: Matches) -> list[Table]:
     """What length and format are worth, and the ratings with both taken out."""
-    kept = [m for m in settled.matches if all((m.item, name) in record.responses for name in (m.first, m.second))]
+    kept = [m for m in settled.matches if all((m.item, *side) in record.responses for side in _sides(m))]
     names = sorted({name for match in kept for name in (match.first, match.second)})
     leads = {name: _lead(record, kept, feature) for name, feature in FEATURES.items()}
     used = {name: found for name, found in leads.items() if len(set(found)) > 1}
@@ -239,7 +176,10 @@ def style(record: Record, settled: Matches) -> list[Table]:
     ]
 
 
+def _sides(match: Match) -> tuple[tuple[str, int], tuple[str, int]]:
+    return (match.first, match.samples[0]), (match.second, match.samples[1])
+
+
 def _lead(record: Record, kept: Sequence[Match], feature: Feature) -> list[float]:
-    one = [feature(record.responses[m.item, m.first].text) for m in kept]
-    two = [feature(record.responses[m.item, m.second].text) for m in kept]
+    one, two = ([feature(record.responses[m.item, *_sides(m)[side]].text) for m in kept] for side in (0, 1))
     return [float(value) for value in lead(one, two)] if kept and not math.isclose(sum(one) + sum(two), 0) else []

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from fullbench.ledger.store import Ledger
 
 CHUNK = 2000
-SKIPPED = frozenset({"settings", "commits"})
-"""What belongs to one ledger alone: where its pictures lie, and its commits."""
+SKIPPED = frozenset({"settings", "commits", "signatures"})
+"""What belongs to one ledger alone: its identity and where its pictures lie, its commits, signatures of its heads."""
 
 
 @dataclass
@@ -96,7 +96,7 @@ class Copying:
             found = standing.get(key_of(table, row))
             if found is None:
                 new.append(row)
-            elif found == row or table in {"pictures", "items", "cases"}:
+            elif found == row or table in {"pictures", "items", "cases", "aliases"}:
                 copied.same += 1
             else:
                 self._differs(table, row, found)

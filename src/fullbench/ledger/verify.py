@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any
 
 from fullbench.errors import InputError, UserError
-from fullbench.ledger import chain, heads, rows
+from fullbench.ledger import chain, heads, rows, schema
 from fullbench.ledger.chain import Head
 from fullbench.ledger.database import Connection, Database
-from fullbench.ledger.rows import Find
+from fullbench.ledger.reading import calls_of
+from fullbench.ledger.rows import Find, Row
 from fullbench.nouns.ballot import ballot
+from fullbench.nouns.call import Call
 from fullbench.nouns.digests import digest
 
 READABLE = ("CHECK constraint failed", "NULL value in")
@@ -61,9 +63,11 @@ def _items(reader: Connection) -> Iterator[str]:
 
 def _responses(reader: Connection) -> Iterator[str]:
     shown = set()
-    for key, contestant, item, body in reader.stream("SELECT key, contestant, item, body FROM responses"):
+    sql = "SELECT key, contestant, item, trial, body FROM responses"
+    for key, contestant, item, sample, body in reader.stream(sql):
         content = _loaded(body)
-        if digest([item, contestant, content]) != key:
+        # The first release left the sample's number out of the key.
+        if key not in {digest([item, contestant, content]), digest([item, contestant, content, sample])}:
             yield f"the response of {contestant!r} to item {item!r} does not have the content its key promises"
             continue
         shown |= {part["picture"] for part in content if isinstance(part, dict)}
@@ -122,16 +126,28 @@ def _dangling(reader: Connection, shown: dict[str, list[str]]) -> Iterator[str]:
 
 
 def _verdicts(reader: Connection) -> Iterator[str]:
-    for row in reader.stream(f"SELECT {rows.VERDICT} FROM verdicts"):
-        where = f"the verdict of {row[1]!r} in case {row[0]} (trial {row[6]})"
-        try:
-            verdict = rows.verdict_of(row)
-            if rows.verdict_row(verdict)[-1] != row[-1]:
-                yield f"{where} does not have the content its checksum promises"
-            if verdict.marks is not None and not ballot(verdict.ballot).allows(verdict.marks):
-                yield f"{where} has marks {list(verdict.marks)} that its ballot {verdict.ballot} does not allow"
-        except (InputError, ValueError, TypeError) as error:
-            yield f"{where} cannot be read: {error}"
+    sql = f"SELECT {rows.verdict_columns(texts=True)} FROM {rows.VERDICTS_WITH_TEXTS} ORDER BY verdicts.rowid"
+    stream = reader.stream(sql)
+    while batch := list(islice(stream, 500)):
+        calls = calls_of(reader, batch)
+        for row in batch:
+            yield from _verdict(row, calls)
+
+
+def _verdict(row: Row, calls: Mapping[str, Call]) -> Iterator[str]:
+    named = dict(zip(schema.columns("verdicts"), row, strict=True))
+    where = f"the verdict of {named['judge']!r} in case {named['case_key']} (trial {named['trial']})"
+    try:
+        for name in rows.load(named["exchanges"]):
+            if name not in calls:
+                yield f"{where} came from the exchange {name}, which is not in the ledger"
+        verdict = rows.verdict_of(row, calls)
+        if rows.sum_of(verdict) != named["sum"]:
+            yield f"{where} does not have the content its checksum promises"
+        if verdict.marks is not None and not ballot(verdict.ballot).allows(verdict.marks):
+            yield f"{where} has marks {list(verdict.marks)} that its ballot {verdict.ballot} does not allow"
+    except (InputError, ValueError, TypeError) as error:
+        yield f"{where} cannot be read: {error}"
 
 
 def _pictures(reader: Connection, find: Find) -> Iterator[str]:

@@ -72,9 +72,9 @@ class Writer:
         if self._idle:
             self._wake()
 
-    def put_picture(self, row: Row) -> None:
-        """Gather the row of a picture; it is committed with the entry that shows it."""
-        self._pending["pictures"].append(row)
+    def bring(self, table: str, *rows: Row) -> None:
+        """Gather rows that are committed with the entry that needs them."""
+        self._pending[table].extend(rows)
 
     def keep(self, table: str, *rows: Row) -> None:
         """Commit rows of any table at once, with all that was gathered."""
@@ -150,7 +150,7 @@ class Writer:
                     for table, rows in batch.items():
                         if rows:
                             self.connection.insert(table, chain.seal(table, rows))
-                    self.connection.insert("commits", chain.seal("commits", [(time.time(),)]))
+                    self.connection.insert("commits", chain.seal("commits", [(time.time(), schema.SEALS)]))
             except Taken:
                 self._wary = True
                 continue

@@ -13,10 +13,12 @@ class Estimate:
     """A figure, its interval, and the number of observations behind it.
 
     `level` is the coverage the interval aims at, `method` names how it was made, `p` is a two-sided p-value where the
-    statistic has one.
+    statistic has one. Where the data cannot give an interval, `why` says so in a few words; both ends are the value.
 
     >>> print(Estimate(0.81, 0.772, 0.853, 412))
     0.810 [0.772, 0.853] n=412
+    >>> print(Estimate.bare(5.0, 8, "one item"))
+    5.000 [one item] n=8
     """
 
     value: float
@@ -26,10 +28,18 @@ class Estimate:
     level: float = 0.95
     method: str = ""
     p: float | None = None
+    why: str = ""
 
     def __post_init__(self) -> None:
         if not all(map(math.isfinite, (self.value, self.low, self.high))):
             raise Undefined(f"an estimate must be finite; found {self.value} [{self.low}, {self.high}]")
 
+    @classmethod
+    def bare(cls, value: float, n: int, why: str) -> Estimate:
+        """A figure without an interval, and why it has none."""
+        return cls(value, value, value, n, why=why)
+
     def __str__(self) -> str:
+        if self.why:
+            return f"{self.value:.3f} [{self.why}] n={self.n}"
         return f"{self.value:.3f} [{self.low:.3f}, {self.high:.3f}] n={self.n}"

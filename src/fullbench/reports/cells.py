@@ -47,6 +47,8 @@ def show(cell: Cell, places: int = 2) -> str:
     if isinstance(cell, str):
         return plain(cell)
     if isinstance(cell, EstimateLike):
+        if why := getattr(cell, "why", ""):
+            return f"{number(float(cell.value), places)} [{plain(why)}]"
         value, low, high = (number(float(end), places) for end in (cell.value, cell.low, cell.high))
         return f"{value} [{low}, {high}]"
     return number(cell, places)
@@ -91,7 +93,7 @@ def notes(table: Table) -> list[str]:
     """
     kinds: dict[float, dict[str, None]] = {}
     for cell in (cell for row in table.rows for cell in row):
-        if isinstance(cell, Estimate) and cell.method:
+        if isinstance(cell, Estimate) and cell.method and not cell.why:
             kinds.setdefault(cell.level, {})[_COUNT.sub(r"\1 \2", cell.method)] = None
     made = [f"Intervals ({100 * level:g} %): {'; '.join(found)}." for level, found in kinds.items()]
     return [*table.notes, *made]

@@ -125,13 +125,14 @@ def _pack(cell: Cell) -> Any:
     if isinstance(cell, Estimate):
         packed |= {"level": cell.level, "method": cell.method}
         packed |= {} if cell.p is None else {"p": cell.p}
+        packed |= {"low": None, "high": None, "why": cell.why} if cell.why else {}
     return packed
 
 
 def _table(value: Any) -> Table:
     try:
         rows = tuple(
-            tuple(Estimate(**cell) if isinstance(cell, dict) else cell for cell in row) for row in value["rows"]
+            tuple(_estimate(cell) if isinstance(cell, dict) else cell for cell in row) for row in value["rows"]
         )
         return Table(
             value["name"],
@@ -144,6 +145,11 @@ def _table(value: Any) -> Table:
         )
     except (KeyError, TypeError, ValueError) as error:
         raise InputError(f"this JSON is no table of fullbench: {error!r}") from error
+
+
+def _estimate(packed: dict[str, Any]) -> Estimate:
+    """An estimate as `_pack` wrote it; one without an interval has its value for both ends."""
+    return Estimate(**{**packed, "low": packed["value"], "high": packed["value"]} if packed.get("why") else packed)
 
 
 def _csv(table: Table) -> str:
@@ -159,7 +165,8 @@ def _csv(table: Table) -> str:
         fields: list[Cell] = []
         for cell, spread in zip(row, wide, strict=True):
             if isinstance(cell, EstimateLike):
-                fields += [cell.value, cell.low, cell.high, cell.n]
+                ends = [None, None] if getattr(cell, "why", "") else [cell.low, cell.high]
+                fields += [cell.value, *ends, cell.n]
             else:
                 fields += [cell, None, None, None] if spread else [cell]
         writer.writerow(fields)

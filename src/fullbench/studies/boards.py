@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Protocol, get_args, runtime_checkable
 
 from fullbench.errors import InputError
-from fullbench.figures.matches import RULES, settle
-from fullbench.figures.standings import Settings, families, standings
+from fullbench.figures.leaderboard import Settings
+from fullbench.figures.matches import RULES
+from fullbench.figures.standings import standings
 from fullbench.files.nouns import read_responses
 from fullbench.ledger.store import Ledger
 from fullbench.nouns.benchmark import Benchmark
@@ -176,13 +177,9 @@ def tables(record: Record, judge: str, chosen: Settings, tag: str | None = None)
     """The leaderboard's tables, the heat map by a tag of the items among them; by family where there are families."""
     if tag is None and any("family" in item.tags for item in record.items.values()):
         tag = "family"
-    settled = settle(record, judge, chosen.rule)
-    if chosen.reference not in settled.names:
+    if chosen.reference not in record.contestants:
         chosen = replace(chosen, reference=None)
-    made = standings(record, judge, chosen)
-    if settled.matches and tag is not None:
-        made.append(families(record, settled, tag))
-    return [table for table in made if table.rows]
+    return standings(record, judge, chosen, tag=tag)
 
 
 def page(record: Record, made: Sequence[Table], out: Path, digest: str) -> None:

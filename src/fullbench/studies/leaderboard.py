@@ -14,8 +14,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from fullbench.errors import InputError
+from fullbench.figures.leaderboard import Settings
 from fullbench.figures.matches import Matches, settle
-from fullbench.figures.standings import Settings
 from fullbench.ledger.store import Ledger
 from fullbench.nouns.ballot import Choice
 from fullbench.nouns.case import Case

@@ -33,7 +33,7 @@ def tables(record: Record, *, split: tuple[float, float] | None = None, seed: in
             made += judged(judge, found, split=split, seed=seed)
     if PEOPLE in known.judges:
         made += agreement.tables(known, seed=seed)
-    made += repeats.tables(known, seed=seed)
+    made += repeats.tables(known, together=True, seed=seed)
     made += [lengths(known.items.values(), known.responses.values()), *distributions(list(known.items.values()))]
     made += [standard.faults(known), standard.costs(known)]
     return [table for table in made if table.rows]

@@ -7,13 +7,16 @@ from collections import Counter
 from fullbench.benchmarks.visit_bench import people
 from fullbench.benchmarks.visit_bench.sources import REFERENCE
 from fullbench.figures import standard
-from fullbench.figures.matches import settle
-from fullbench.figures.standings import Settings, families, standings
+from fullbench.figures.leaderboard import Settings
+from fullbench.figures.matches import Rule
+from fullbench.figures.standings import standings
 from fullbench.nouns.record import Record
 from fullbench.nouns.table import Cell, Table
 from fullbench.nouns.verdict import PEOPLE
 
 FAMILY = "family"
+RULE: Rule = "both-agree"
+"""The paper's rule for two orders: who wins in both has won, anything else is a tie."""
 
 
 def tables(record: Record) -> list[Table]:
@@ -22,11 +25,7 @@ def tables(record: Record) -> list[Table]:
     for judge in record.judges:
         if judge == PEOPLE:
             continue
-        settled = settle(record, judge)
-        shown = Settings(reference=REFERENCE if REFERENCE in settled.names else None)
-        made += standings(record, judge, shown)
-        if settled.matches:
-            made.append(families(record, settled, FAMILY))
+        made += standings(record, judge, Settings(rule=RULE, reference=REFERENCE), tag=FAMILY)
     if PEOPLE in record.judges:
         made += [people.agreement(record), people.systems(record)]
     made += [labels(record), standard.faults(record), standard.costs(record)]

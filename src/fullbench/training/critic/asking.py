@@ -59,20 +59,20 @@ class Asking:
     @property
     def scale(self) -> Score:
         """The ballot that is filled in."""
-        found = ballot(self.ballot)
-        if not isinstance(found, Score):
+        scale = ballot(self.ballot)
+        if not isinstance(scale, Score):
             raise InputError(f"a critic gives scores; found the ballot {self.ballot}")
-        return found
+        return scale
 
     def judge(self, model: Model, label: str | None = None, resample: int = 0) -> PromptedJudge:
         """A model that is asked this way."""
         language = language_named(self.language)
-        given: dict[str, Any] = {"mode": self.mode, "resample": resample, "label": label}
+        options: dict[str, Any] = {"mode": self.mode, "resample": resample, "label": label}
         if self.template:
-            given["template"] = Template.parse(self.template, SLOTS)
+            options["template"] = Template.parse(self.template, SLOTS)
         if self.manner == "critic":
-            return critic(model, language, **given, rules_tag=TASK if self.rules == "task" else "")
-        return PromptedJudge(model, sight="none", reference=self.reference, language=language, **given)
+            return critic(model, language, **options, rules_tag=TASK if self.rules == "task" else "")
+        return PromptedJudge(model, sight="none", reference=self.reference, language=language, **options)
 
     def target(self, mark: float, reason: str = "") -> str:
         """The reply that a perfect critic would give, read back as exactly this mark."""

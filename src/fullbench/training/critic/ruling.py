@@ -81,10 +81,10 @@ class CutJudge:
                 yield cut
 
         for outcome in self.judge.hear(shown()):
-            mine = replace(outcome, judge=self.name, case=brought.get(outcome.case, outcome.case))
-            if isinstance(mine, Verdict) and outcome.case in brought:
-                mine = replace(mine, earlier=(*mine.earlier, CUT))
-            yield mine
+            renamed = replace(outcome, judge=self.name, case=brought.get(outcome.case, outcome.case))
+            if isinstance(renamed, Verdict) and outcome.case in brought:
+                renamed = replace(renamed, earlier=(*renamed.earlier, CUT))
+            yield renamed
 
 
 @dataclass(eq=False)
@@ -131,15 +131,15 @@ class ScalarJudge(AsksNobody):
         shortened: set[str] = set()
         for case in heard:
             before = encoder.cut
-            prompts += [encoder.prompt(one) for one in alone(case, asking.scale)]
+            prompts += [encoder.prompt(single) for single in alone(case, asking.scale)]
             if encoder.cut > before:
                 shortened.add(case.key)
-        given = iter(self._values(prompts))
+        numbers = iter(self._values(prompts))
         for case in group:
             if reason := recuses(case, asking):
                 yield Verdict.of(case, self.name, "recused", text=reason)
                 continue
-            values = [next(given) for _ in case.responses]
+            values = [next(numbers) for _ in case.responses]
             yield numbered(case, self.name, values, asking.scale, (CUT,) if case.key in shortened else ())
 
     def _values(self, prompts: Sequence[Sequence[int]]) -> list[float]:
@@ -151,13 +151,13 @@ class ScalarJudge(AsksNobody):
         model, tokenizer = self._load()
         examples = [Example((Piece(tuple(ids), len(ids)),), 0.0) for ids in prompts]
         number = Number(self.critic.mean, self.critic.deviation)
-        found: list[float] = []
+        values: list[float] = []
         for start in range(0, len(examples), self.batch):
             some = examples[start : start + self.batch]
-            batch = collate(some, [[one] for one in range(len(some))], packed=False, pad=pad_of(tokenizer))
+            batch = collate(some, [[place] for place in range(len(some))], packed=False, pad=pad_of(tokenizer))
             with torch.inference_mode():
-                found += number.values(model, batch.to(model.device)).tolist()
-        return found
+                values += number.values(model, batch.to(model.device)).tolist()
+        return values
 
     def _load(self) -> tuple[Any, Any]:
         with self._lock:

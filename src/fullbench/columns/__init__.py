@@ -1,0 +1,1 @@
+"""The one columnar table that every figure reads, and what fills it."""

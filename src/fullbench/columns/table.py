@@ -1,0 +1,217 @@
+"""Verdicts as columns of numbers: the one table that every figure reads, wherever the verdicts lie."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import reduce
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from fullbench.nouns.verdict import FAULTS
+
+Array = npt.NDArray[Any]
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+Family = Literal["score", "pair", "ranking"]
+FAMILIES: tuple[Family, ...] = ("score", "pair", "ranking")
+"""A ruling on one response, a choice among several, an order of several."""
+
+NAMED = ("study", "judge", "criterion", "ballot", "item", "rater", "contestant")
+"""The columns that hold places in a list of names."""
+
+STUDY = "default"
+"""The study of verdicts that name none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """Cases of which a judge's call failed and no verdict came since: how many, under which criterion and ballot."""
+
+    study: str
+    judge: str
+    criterion: str
+    family: Family
+    cases: int
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """Verdicts in an order of their own, a row each, and the responses that each showed.
+
+    A name is stored as its place in `names`, which are sorted. `case` is a number of 64 bits that stands for the case's
+    key. The responses of verdict i are the rows `start[i]` to `start[i + 1]` of `contestant`, `sample` and `mark`, in
+    the order shown; marks of a fault are NaN, `fault` is a place in `FAULTS` or -1. Numbers take as few bytes as they
+    need, so widen them before arithmetic. `recusals` are the rows that recused themselves and said why.
+    """
+
+    names: Mapping[str, tuple[str, ...]]
+    study: Array
+    judge: Array
+    criterion: Array
+    ballot: Array
+    item: Array
+    rater: Array
+    case: npt.NDArray[np.uint64]
+    trial: Array
+    revision: Array
+    fault: npt.NDArray[np.int8]
+    start: Array
+    contestant: Array
+    sample: Array
+    mark: npt.NDArray[np.float64]
+    calls: Array
+    retries: Array
+    tokens_in: Array
+    tokens_out: Array
+    dollars: npt.NDArray[np.float64]
+    seconds: npt.NDArray[np.float64]
+    recusals: Mapping[int, str]
+    due: tuple[Due, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.judge)
+
+    def same(self, other: Columns) -> bool:
+        """Whether both hold the same verdicts."""
+        return all(_same(getattr(self, one.name), getattr(other, one.name)) for one in fields(self))
+
+    @property
+    def shown(self) -> Ints:
+        """How many responses each verdict showed."""
+        start: Ints = self.start.astype(np.int64)
+        return start[1:] - start[:-1]
+
+    @property
+    def family(self) -> npt.NDArray[np.int8]:
+        """The family of each verdict's ballot, as a place in `FAMILIES`."""
+        ranked = np.array([name == "ranking" for name in self.names["ballot"]] or [False])
+        kind = np.where(ranked[self.ballot.astype(np.int64)], 2, 1) if len(self) else np.zeros(0)
+        return np.where(self.shown == 1, 0, kind).astype(np.int8)
+
+    @property
+    def nbytes(self) -> int:
+        """The memory of the arrays."""
+        return sum(value.nbytes for one in fields(self) if isinstance(value := getattr(self, one.name), np.ndarray))
+
+    def judges(self) -> list[str]:
+        """The judges that have a verdict here."""
+        return [self.names["judge"][code] for code in np.unique(self.judge)]
+
+    def rows(self, chosen: Bools | Ints) -> Columns:
+        """Some of the verdicts, in the same order, under the same names; what is due stays as it is."""
+        index = np.flatnonzero(chosen) if chosen.dtype == np.bool_ else np.sort(chosen)
+        if len(index) == len(self):
+            return self
+        sizes = self.shown[index]
+        start = np.concatenate([[0], np.cumsum(sizes)])
+        shown = np.repeat(self.start[index].astype(np.int64) - start[:-1], sizes) + np.arange(start[-1])
+        kept: dict[str, Any] = {}
+        for one in fields(self):
+            value = getattr(self, one.name)
+            if one.name in {"contestant", "sample", "mark"}:
+                kept[one.name] = value[shown]
+            elif isinstance(value, np.ndarray) and one.name != "start":
+                kept[one.name] = value[index]
+        if self.recusals:
+            place = {int(row): number for number, row in enumerate(index)}
+            kept["recusals"] = {place[row]: text for row, text in self.recusals.items() if row in place}
+        return replace(self, start=start.astype(self.start.dtype), **kept)
+
+    def of(self, **named: str | Sequence[str] | None) -> Columns:
+        """The verdicts whose study, judge, criterion, ballot, item or rater has one of these names; None: any."""
+        chosen = np.ones(len(self), dtype=np.bool_)
+        due = self.due
+        for column, value in named.items():
+            if value is None:
+                continue
+            wanted = {value} if isinstance(value, str) else set(value)
+            known = np.array([name in wanted for name in self.names[column]] or [False])
+            chosen &= known[getattr(self, column).astype(np.int64)]
+            if column in {"study", "judge", "criterion"}:
+                due = tuple(one for one in due if getattr(one, column) in wanted)
+        return replace(self.rows(chosen), due=due)
+
+    def by(self, *columns: str) -> Iterator[tuple[tuple[str, ...], Columns]]:
+        """The verdicts of each combination of study, judge, criterion or family, in sorted order."""
+        values = [getattr(self, column).astype(np.int64) for column in columns]
+        code, places = grouped(*values)
+        order = np.argsort(code, kind="stable")
+        bounds = np.searchsorted(code[order], np.arange(len(places) + 1))
+        for number, first in enumerate(places):
+            index = order[bounds[number] : bounds[number + 1]]
+            names = tuple(
+                FAMILIES[value[first]] if column == "family" else self.names[column][value[first]]
+                for column, value in zip(columns, values, strict=True)
+            )
+            yield names, self.rows(index)
+
+    def latest(self) -> Columns:
+        """Without the votes that their rater changed later."""
+        if not len(self) or not self.revision.any():
+            return self
+        code, places = grouped(self.study, self.judge, self.rater, self.case, self.trial)
+        newest = np.zeros(len(places), dtype=np.int64)
+        np.maximum.at(newest, code, self.revision.astype(np.int64))
+        return self.rows(self.revision == newest[code])
+
+    def meeting_themselves(self) -> Bools:
+        """Which verdicts show a contestant twice. An earlier release could ask for such; no figure counts them."""
+        twice = np.zeros(len(self), dtype=np.bool_)
+        sizes = self.shown
+        for size in np.unique(sizes[sizes > 1]):
+            index = np.flatnonzero(sizes == size)
+            names = np.sort(self.contestant[self.start[index].astype(np.int64)[:, None] + np.arange(size)], axis=1)
+            twice[index] = (names[:, 1:] == names[:, :-1]).any(axis=1)
+        return twice
+
+    def faults(self) -> dict[str, int]:
+        """How many verdicts there are, and how many are which fault."""
+        counts = np.bincount(self.fault.astype(np.int64) + 1, minlength=len(FAULTS) + 1)
+        return {"verdicts": len(self), **{fault: int(counts[place + 1]) for place, fault in enumerate(FAULTS)}}
+
+
+def grouped(*columns: Array) -> tuple[Ints, Ints]:
+    """The group of each row, numbered in the order of the columns' values, and a row of each group.
+
+    >>> [part.tolist() for part in grouped(np.array([2, 1, 2]), np.array([0, 5, 0]))]
+    [[1, 0, 1], [1, 0]]
+    """
+    if not len(columns[0]):
+        return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+    code = reduce(_paired, columns[1:], _compact(columns[0]))
+    _, first, inverse = np.unique(code, return_index=True, return_inverse=True)
+    return inverse.astype(np.int64), first.astype(np.int64)
+
+
+_DENSE = 1 << 40
+
+
+def _compact(values: Array) -> Ints:
+    """Whole numbers from zero in the same order, without sorting where they are small already."""
+    if values.dtype.kind in "iu" and values.dtype.itemsize < 8 and (values.dtype.kind == "u" or values.min() >= 0):
+        return values.astype(np.int64)
+    inverse: Ints = np.unique(values, return_inverse=True)[1].astype(np.int64)
+    return inverse
+
+
+def _paired(code: Ints, values: Array) -> Ints:
+    """One number for two that keeps their order; compacted before it could overflow."""
+    other = _compact(values)
+    size = int(other.max()) + 1
+    if size == 1:
+        return code
+    if (int(code.max()) + 1) * size > _DENSE:
+        code = np.unique(code, return_inverse=True)[1].astype(np.int64)
+        other = np.unique(other, return_inverse=True)[1].astype(np.int64)
+        size = int(other.max()) + 1
+    return code * size + other
+
+
+def _same(one: Any, two: Any) -> bool:
+    if isinstance(one, np.ndarray):
+        return one.dtype == two.dtype and np.array_equal(one, two, equal_nan=one.dtype.kind == "f")
+    return bool(one == two)

@@ -1,0 +1,336 @@
+"""The leaderboard, computed once: what one judge makes of contestants under one criterion, by one family of ballots.
+
+Every door shows these boards: the terminal, the report, the site, over a ledger or its export.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import cast
+
+import numpy as np
+
+from fullbench.columns.builder import columns_of
+from fullbench.columns.table import STUDY, Columns, Family
+from fullbench.errors import Undefined
+from fullbench.figures import clustered
+from fullbench.figures.matches import SAID, Matches, Rule, settle
+from fullbench.nouns.estimate import Estimate
+from fullbench.nouns.record import Record
+from fullbench.nouns.table import Cell, Table
+from fullbench.stats.battles import Battles
+from fullbench.stats.elo import elo
+from fullbench.stats.ratings import Ratings, rank_sets, rate
+from fullbench.stats.standings import cycles, separability
+from fullbench.stats.ties import Ties
+
+K = 4.0
+DRAWS = 200
+OVERALL = "overall"
+FROM: Mapping[Family, str] = {"score": "single marks", "pair": "choices", "ranking": "rankings"}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a leaderboard is made: what turns two orders into one result, how ties count, who is the reference.
+
+    `elo` adds ratings by Elo, which depend on the order of the matches.
+    """
+
+    rule: Rule = "mean"
+    ties: Ties = "half"
+    reference: str | None = None
+    seed: int = 0
+    elo: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """What a figure belongs to; figures of different keys never mix."""
+
+    study: str
+    judge: str
+    criterion: str
+    family: Family
+    orders: Rule = "mean"
+    votes: str = "each"
+
+    def on(self) -> str:
+        """Study and criterion in words, where they are not the usual ones."""
+        study = "" if self.study == STUDY else f" in {self.study}"
+        return study + ("" if self.criterion == OVERALL else f" on {self.criterion}")
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One contestant: its rank or ranks, rating, share of matches won, mean marks by ballot, matches.
+
+    `against` is the share of matches won against the reference, ties left out.
+    """
+
+    contestant: str
+    rank: tuple[int, int] | None
+    rating: Estimate | None
+    won: Estimate | None
+    means: Mapping[str, Estimate]
+    matches: int
+    elo: Estimate | None = None
+    against: Estimate | None = None
+
+
+@dataclass(frozen=True)
+class Board:
+    """A leaderboard with what a reader must know to trust it; `due` counts cases whose call failed."""
+
+    key: Key
+    lines: tuple[Line, ...]
+    matches: Matches
+    notes: tuple[str, ...]
+    faults: int
+    due: int
+    ratings: Ratings | None = None
+    settings: Settings = field(default_factory=Settings)
+
+    def title(self, *, family: bool) -> str:
+        """The judge and the criterion; the family where the judge has several; the rule where it is not the mean."""
+        rule = "" if self.key.orders == "mean" else f" (rule for two orders: {self.key.orders})"
+        words = f", from {FROM[self.key.family]}" if family else ""
+        return f"Leaderboard by {self.key.judge}{self.key.on()}{words}{rule}"
+
+    def table(self, name: str = "leaderboard", *, family: bool = False) -> Table:
+        """The board as a table."""
+        ballots = sorted({ballot for line in self.lines for ballot in line.means})
+        played = any(line.matches for line in self.lines)
+        elo_, reference = any(line.elo for line in self.lines), self.settings.reference
+        columns = ["rank", "contestant"]
+        columns += ["rating", "duels won"] if played else []
+        columns += [f"mean {ballot}" for ballot in ballots]
+        columns += ["Elo", "matches"] if elo_ else []
+        columns += ["wins against the reference"] if reference else []
+        rows: list[list[Cell]] = []
+        for line in self.lines:
+            row: list[Cell] = [_ranked(line.rank), line.contestant]
+            row += [line.rating, line.won] if played else []
+            row += [line.means.get(ballot) for ballot in ballots]
+            row += [line.elo, line.matches] if elo_ else []
+            row += [line.against] if reference else []
+            rows.append(row)
+        rated = any(line.rating for line in self.lines)
+        best = "rating" if rated else "duels won" if played else columns[2] if ballots else None
+        hint = None if best is None else {"kind": "intervals", "label": "contestant", "value": best}
+        source = {
+            "study": self.key.study, "judge": self.key.judge, "criterion": self.key.criterion,
+            "family": self.key.family, "rule": self.key.orders, "ties": self.settings.ties, "seed": self.settings.seed,
+        }  # fmt: skip
+        return Table(name, self.title(family=family), tuple(columns), rows, self.notes, source, hint)
+
+
+def boards(verdicts: Columns | Record, settings: Settings | None = None) -> Iterator[Board]:
+    """A board for every study, judge, criterion and family of ballots that has a ruling."""
+    chosen = settings or Settings()
+    columns = columns_of(verdicts) if isinstance(verdicts, Record) else verdicts
+    for (study, judge, criterion, family), part in columns.by("study", "judge", "criterion", "family"):
+        if (part.fault < 0).any():
+            key = Key(study, judge, criterion, cast("Family", family), chosen.rule)
+            yield board(part, key, chosen)
+
+
+def tables(verdicts: Columns | Record, settings: Settings | None = None) -> list[Table]:
+    """The boards as tables, each under a name of its own."""
+    found = list(boards(verdicts, settings))
+    several = Counter((one.key.study, one.key.judge, one.key.criterion) for one in found)
+    families = {one.key.judge for one in found if several[one.key.study, one.key.judge, one.key.criterion] > 1}
+    made = []
+    for one in found:
+        family = one.key.judge in families
+        name = f"leaderboard {one.key.judge}{one.key.on()}" + (f", {one.key.family}" if family else "")
+        made.append(one.table(name, family=family))
+    return made
+
+
+def board(mine: Columns, key: Key, settings: Settings | None = None) -> Board:
+    """The board of verdicts that belong to one key."""
+    chosen = settings or Settings()
+    settled = settle(mine, key.judge, chosen.rule)
+    counted = mine.latest()
+    counted = counted.rows(~counted.meeting_themselves())
+    notes = [f"By {key.judge}{key.on()}, from {', '.join(_ballots(counted))}."]
+    size = len(settled.names)
+    ratings = _rated(settled, chosen, notes)
+    rated: list[Estimate | None] = [None] * size if ratings is None else _honest(ratings, settled)
+    won = _won(settled)
+    means = _means(counted, settled.names)
+    ordered = _order(rated, won, means, notes)
+    ranks = rank_sets(ordered)
+    orders = _elo(settled, chosen) if chosen.elo and len(settled) else [None] * size
+    against = _against(settled, chosen.reference)
+    played = np.bincount(np.concatenate([settled.rows.one, settled.rows.two]), minlength=size)
+    lines = [
+        Line(settled.names[who], ranks[who], rated[who], won[who], means[who], int(played[who]), orders[who],
+             against[who])
+        for who in sorted(range(size), key=lambda who: _worth(ordered[who]))
+    ]  # fmt: skip
+    faults = int((counted.fault >= 0).sum())
+    due = sum(one.cases for one in mine.due
+              if (one.study, one.judge, one.criterion, one.family) == (key.study, key.judge, key.criterion, key.family)
+              )  # fmt: skip
+    older = len(mine) - len(mine.latest())
+    notes += _left_out(settled, chosen, faults=faults, verdicts=len(counted), due=due, older=older)
+    return Board(key, tuple(lines), settled, tuple(notes), faults, due, ratings, chosen)
+
+
+def _worth(estimate: Estimate | None) -> float:
+    return math.inf if estimate is None else -estimate.value
+
+
+def _ballots(mine: Columns) -> list[str]:
+    return [mine.names["ballot"][code] for code in np.unique(mine.ballot)]
+
+
+def battles(settled: Matches, ties: Ties = "half") -> Battles:
+    """The matches as counts, items kept together.
+
+    A model of ties needs wins, losses and ties: under the rule "mean" it gets every verdict, not shares of wins.
+    """
+    rows = settled.rows if ties == "half" else settled.plays if settled.rule == "mean" else settled.rows
+    return Battles.of(
+        rows.one, rows.two, rows.outcome, contestants=len(settled.names), cluster=rows.item, shares=ties == "half"
+    )
+
+
+def _rated(settled: Matches, settings: Settings, notes: list[str]) -> Ratings | None:
+    if not len(settled):
+        return None
+    ties = f"{settled.ties:,} of them ties" if settled.ties else "no ties"
+    notes.append(f"{len(settled):,} matches, {ties}; two orders: {SAID[settled.rule]}.")
+    try:
+        made = rate(battles(settled, settings.ties), interval="sandwich", ties=settings.ties)
+    except Undefined as reason:
+        notes.append(f"No ratings: {reason}.")
+        return None
+    notes.append(f"Ratings: Bradley-Terry, ties {settings.ties}, items kept together, mean 1000.")
+    notes += [f"{settled.names[who]} is not rated: {reason}." for who, reason in made.unrated.items()]
+    if len(made.components) > 1:
+        notes.append(f"The comparisons fall into {len(made.components)} groups; the largest is rated.")
+    return made
+
+
+def _honest(ratings: Ratings, settled: Matches) -> list[Estimate | None]:
+    """Ratings whose intervals are there, or the reason."""
+    items = len(np.unique(settled.rows.item))
+    why = clustered.ONE_ITEM if items < 2 else clustered.NO_SPREAD
+    # The sandwich of one item is zero but for rounding.
+    return [None if one is None else clustered.honest(one, why) if items > 1 else Estimate.bare(one.value, one.n, why)
+            for one in ratings.estimates]  # fmt: skip
+
+
+def _won(settled: Matches) -> list[Estimate | None]:
+    """Each contestant's share of matches, ties half."""
+    rows = settled.rows
+    found: list[Estimate | None] = []
+    for who in range(len(settled.names)):
+        first, second = rows.one == who, rows.two == who
+        values = np.concatenate([rows.outcome[first], 1 - rows.outcome[second]])
+        items = np.concatenate([rows.item[first], rows.item[second]])
+        found.append(clustered.share(values, items) if len(values) else None)
+    return found
+
+
+def _means(mine: Columns, names: Sequence[str]) -> list[dict[str, Estimate]]:
+    """Each contestant's mean mark on each ballot that marks one response at a time."""
+    single = np.flatnonzero((mine.shown == 1) & (mine.fault < 0))
+    at = mine.start.astype(np.int64)[single]
+    who, ballot, item, mark = mine.contestant[at], mine.ballot[single], mine.item[single], mine.mark[at]
+    found: list[dict[str, Estimate]] = []
+    codes = {name: code for code, name in enumerate(mine.names["contestant"])}
+    for name in names:
+        own = who == codes[name]
+        found.append({
+            mine.names["ballot"][spec]: clustered.mean(mark[chosen], item[chosen])
+            for spec in np.unique(ballot[own]) if (chosen := own & (ballot == spec)).any()
+        })  # fmt: skip
+    return found
+
+
+def _order(
+    rated: Sequence[Estimate | None], won: Sequence[Estimate | None], means: Sequence[Mapping[str, Estimate]],
+    notes: list[str],
+) -> Sequence[Estimate | None]:  # fmt: skip
+    """What contestants are ranked by: the rating where all have one, else the share won, else the first mean."""
+    if rated and all(rated):
+        return rated
+    if any(won):
+        notes.append("Ranked by the share of matches won, for not everybody is rated.")
+        return won
+    first = min((ballot for mean in means for ballot in mean), default="")
+    return [mean.get(first) for mean in means]
+
+
+def _elo(settled: Matches, settings: Settings) -> list[Estimate | None]:
+    """Elo over random orders; under the rule "mean" every verdict is a game."""
+    rows = settled.plays if settled.rule == "mean" else settled.rows
+    return elo(
+        rows.one, rows.two, rows.outcome, contestants=len(settled.names), k=K, middle="median", draws=DRAWS,
+        seed=settings.seed,
+    )  # fmt: skip
+
+
+def _against(settled: Matches, reference: str | None) -> list[Estimate | None]:
+    """The share of matches that each won against the reference, ties left out."""
+    if reference not in settled.names:
+        return [None] * len(settled.names)
+    other, rows = settled.names.index(reference), settled.rows
+    found: list[Estimate | None] = []
+    for who in range(len(settled.names)):
+        decided = rows.outcome != 0.5
+        first, second = (
+            (rows.one == who) & (rows.two == other) & decided,
+            (rows.two == who) & (rows.one == other) & decided,
+        )
+        values = np.concatenate([rows.outcome[first], 1 - rows.outcome[second]])
+        items = np.concatenate([rows.item[first], rows.item[second]])
+        found.append(clustered.share(values, items) if len(values) else None)
+    return found
+
+
+def _left_out(
+    settled: Matches, settings: Settings, *, faults: int, verdicts: int, due: int, older: int
+) -> Iterator[str]:
+    """What stands in no figure here, and what a reader of the columns must know."""
+    if settings.elo:
+        yield (f"Elo: K = {K:g}, the median over {DRAWS} random orders and the range of 95% of them; it depends on the "
+               "order.")  # fmt: skip
+    if settings.reference in settled.names:
+        yield f"Wins against {settings.reference}: ties are left out of both wins and n."
+    if faults:
+        yield f"{faults:,} of {verdicts:,} verdicts of this judge are faults and count nowhere here."
+    if due:
+        yield f"{due:,} cases are due: their calls failed, so they are missing here."
+    if settled.half_heard:
+        rest = "are no matches yet" if settings.rule in {"both-agree", "majority"} else "rest on that order"
+        yield f"{settled.half_heard:,} pairs were ruled on in one order only and {rest}."
+    if settled.set_aside:
+        yield f"{settled.set_aside:,} verdicts that show a contestant beside itself are set aside."
+    if older:
+        yield f"{older:,} votes that their raters changed later are set aside."
+
+
+def further_notes(settled: Matches, rated: Sequence[Estimate | None]) -> Iterator[str]:
+    """How far the ratings tell neighbours apart, and who beats whom in a circle."""
+    if sum(one is not None for one in rated) > 1:
+        yield f"Neighbours whose intervals do not overlap: {separability(rated)}."
+    if len(settled):
+        names = settled.names
+        circles = cycles(battles(settled).matrix())
+        if circles:
+            shown = "; ".join(" > ".join(names[who] for who in (*circle, circle[0])) for circle in circles[:3])
+            yield f"{len(circles)} cycles of three: {shown}."
+
+
+def _ranked(rank: tuple[int, int] | None) -> str:
+    if rank is None:
+        return "-"
+    return str(rank[0]) if rank[0] == rank[1] else f"{rank[0]}-{rank[1]}"

@@ -1,0 +1,67 @@
+"""Verdicts made again from columns, without texts: for figures that compare ruling by ruling."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from fullbench.columns.table import Columns, grouped
+from fullbench.nouns.record import Record
+from fullbench.nouns.verdict import FAULTS, Verdict
+
+
+def beside(columns: Columns, other: str) -> Record:
+    """The verdicts on the responses that `other` marked too, and all faults: what an agreement with it is made of."""
+    counted = columns.latest()
+    counted = counted.rows(~counted.meeting_themselves())
+    wanted = np.array([name == other for name in counted.names["judge"]] or [False])
+    theirs = wanted[counted.judge.astype(np.int64)] & (counted.fault < 0)
+    chosen = counted.fault >= 0
+    sizes = counted.shown
+    for size in np.unique(sizes).tolist():
+        rows = np.flatnonzero(sizes == size)
+        meeting = _meetings(counted, rows, size)
+        known = np.zeros(int(meeting.max()) + 1, dtype=np.bool_)
+        known[meeting[theirs[rows]]] = True
+        chosen[rows[known[meeting]]] = True
+    return narrow(counted.rows(chosen))
+
+
+def _meetings(columns: Columns, rows: npt.NDArray[np.int64], size: int) -> npt.NDArray[np.int64]:
+    """A number for the item, the ballot and the set of responses that each of these verdicts is on."""
+    at = columns.start.astype(np.int64)[rows][:, None] + np.arange(size)
+    samples = int(columns.sample.max(initial=0)) + 1
+    shown = np.sort(columns.contestant[at].astype(np.int64) * samples + columns.sample[at], axis=1)
+    code, _ = grouped(columns.item[rows], columns.ballot[rows], columns.criterion[rows], *shown.T)
+    return code
+
+
+def narrow(columns: Columns) -> Record:
+    """All verdicts of some columns as nouns, without texts."""
+    names, start = columns.names, columns.start.tolist()
+    people, samples, marks = columns.contestant.tolist(), columns.sample.tolist(), columns.mark.tolist()
+    parts = zip(
+        columns.case.tolist(), columns.judge.tolist(), columns.item.tolist(), columns.ballot.tolist(),
+        columns.criterion.tolist(), columns.trial.tolist(), columns.fault.tolist(), columns.rater.tolist(),
+        columns.revision.tolist(), start, start[1:], strict=False,
+    )  # fmt: skip
+    made = []
+    for case, judge, item, ballot, criterion, trial, fault, rater, revision, begin, end in parts:
+        numbers = tuple(samples[begin:end])
+        made.append(
+            Verdict(
+                f"{case:016x}",
+                names["judge"][judge],
+                names["item"][item],
+                tuple(names["contestant"][code] for code in people[begin:end]),
+                names["ballot"][ballot],
+                names["criterion"][criterion],
+                trial,
+                tuple(marks[begin:end]) if fault < 0 else None,
+                None if fault < 0 else FAULTS[fault],
+                samples=numbers if any(numbers) else (),
+                rater=names["rater"][rater],
+                revision=revision,
+            )
+        )
+    return Record(tuple(made))
