@@ -42,7 +42,7 @@ def _timed(work: Callable[[], object]) -> tuple[float, float]:
 
 
 def _sealed(verdicts: list[Verdict]) -> list[rows.Row]:
-    made = (rows.verdict_rows(verdict, "default", lambda: "") for verdict in verdicts)
+    made = (rows.verdict_rows(verdict, "default", lambda *_: "") for verdict in verdicts)
     return Chain.begin().seal("verdicts", (entered.verdict for entered in made))
 
 

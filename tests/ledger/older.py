@@ -41,9 +41,8 @@ def old_ledger(path: Path, entries: Sequence[Entry], version: int = 3) -> Chain:
     connection.execute(f"PRAGMA application_id = {schema.APPLICATION}")
     connection.execute(f"PRAGMA user_version = {version}")
     chain = Chain.begin()
-    for entry in entries:
-        for table, row in _rows(entry):
-            _insert(connection, chain, table, row, version)
+    for table, row in dict.fromkeys(row for entry in entries for row in _rows(entry)):
+        _insert(connection, chain, table, row, version)
     if version == 3:
         _insert(connection, chain, "commits", (1000.0,), version)
     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -58,7 +57,7 @@ def _insert(connection: sqlite3.Connection, chain: Chain, table: str, row: tuple
         names += ["writer", "number", "link"]
     named = {name: value for name, value in zip(names, row, strict=True) if version > 1 or name != "earlier"}
     marks = ", ".join("?" * len(named))
-    sql = f"INSERT OR IGNORE INTO {table} ({', '.join(named)}) VALUES ({marks})"
+    sql = f"INSERT INTO {table} ({', '.join(named)}) VALUES ({marks})"
     connection.execute(sql, list(named.values()))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from fullbench.columns.builder import ROW, WHOLE, Builder
+from fullbench.columns.builder import KIND, ROW, WHOLE, Builder, Kind
 from fullbench.columns.table import STUDY, Columns
 from fullbench.errors import InputError, MissingExtra
 
@@ -31,7 +31,7 @@ def columns_of_parquet(path: str | Path) -> Columns:
         raise MissingExtra("reading Parquet", "parquet") from error
     if not Path(path).exists():
         raise InputError("there is no such file", path=str(path))
-    builder = Builder(orjson.loads)
+    builder = Builder(_kind, orjson.loads)
     try:
         source = dataset.dataset(str(path), format="parquet")
         for batch in _batches(source):
@@ -49,21 +49,25 @@ def _batches(source: Any) -> Iterator[dict[str, Sequence[Any]]]:
     if missing:
         raise InputError(f"an export of verdicts has the columns case, judge, item, contestants and ballot; "
                          f"{', '.join(sorted(missing))} are not there")  # fmt: skip
-    wanted = [name for name in (*ROW, "text") if name in present and name != "reason"]
-    for batch in source.to_batches(columns=wanted, batch_size=_BATCH):
+    names = tuple(name for name in (*KIND, *ROW, "text") if name not in {"kind", "reason"})
+    for batch in source.to_batches(columns=[name for name in names if name in present], batch_size=_BATCH):
         size = batch.num_rows
-        if not size:
-            continue
-        lists: dict[str, Sequence[Any]] = {}
-        for name in (*ROW, "text"):
-            if name in present and name != "reason":
-                lists[name] = _listed(batch.column(name), name)
-            elif name != "reason":
-                lists[name] = [ABSENT[name]] * size
+        lists: dict[str, Sequence[Any]] = {
+            name: _listed(batch.column(name), name) if name in present else [ABSENT[name]] * size for name in names
+        }
         lists["reason"] = [
             text if fault == "recused" else "" for text, fault in zip(lists.pop("text"), lists["fault"], strict=True)
         ]
-        yield lists
+        lists["kind"] = list(zip(*(lists.pop(name) for name in KIND), strict=True))
+        if size:
+            yield lists
+
+
+def _kind(kind: tuple[Any, ...]) -> Kind:
+    *texts, contestants, samples = kind
+    study, judge, criterion, ballot, rater, fault = texts
+    numbers = orjson.loads(samples) if samples else ()
+    return study, judge, criterion, ballot, rater, fault, orjson.loads(contestants), numbers
 
 
 def _listed(values: Any, name: str) -> Sequence[Any]:

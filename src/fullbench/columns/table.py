@@ -102,8 +102,8 @@ class Columns:
         return [self.names["judge"][code] for code in np.unique(self.judge)]
 
     def rows(self, chosen: Bools | Ints) -> Columns:
-        """Some of the verdicts, in the same order, under the same names; what is due stays as it is."""
-        index = np.flatnonzero(chosen) if chosen.dtype == np.bool_ else np.sort(chosen)
+        """Some of the verdicts (by a mask, or by their numbers in rising order) under the same names; `due` stays."""
+        index = np.flatnonzero(chosen) if chosen.dtype == np.bool_ else chosen
         if len(index) == len(self):
             return self
         sizes = self.shown[index]
@@ -139,8 +139,10 @@ class Columns:
         """The verdicts of each combination of study, judge, criterion or family, in sorted order."""
         values = [getattr(self, column).astype(np.int64) for column in columns]
         code, places = grouped(*values)
-        order = np.argsort(code, kind="stable")
-        bounds = np.searchsorted(code[order], np.arange(len(places) + 1))
+        # Numbers of 16 bits are sorted by counting.
+        small = code.astype(np.uint16) if len(places) < 1 << 16 else code
+        order = np.argsort(small, kind="stable")
+        bounds = np.concatenate([[0], np.cumsum(np.bincount(code, minlength=len(places)))])
         for number, first in enumerate(places):
             index = order[bounds[number] : bounds[number + 1]]
             names = tuple(
@@ -164,7 +166,11 @@ class Columns:
         sizes = self.shown
         for size in np.unique(sizes[sizes > 1]):
             index = np.flatnonzero(sizes == size)
-            names = np.sort(self.contestant[self.start[index].astype(np.int64)[:, None] + np.arange(size)], axis=1)
+            at = self.start[index].astype(np.int64)
+            if size == 2:
+                twice[index] = self.contestant[at] == self.contestant[at + 1]
+                continue
+            names = np.sort(self.contestant[at[:, None] + np.arange(size)], axis=1)
             twice[index] = (names[:, 1:] == names[:, :-1]).any(axis=1)
         return twice
 
@@ -182,9 +188,19 @@ def grouped(*columns: Array) -> tuple[Ints, Ints]:
     """
     if not len(columns[0]):
         return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
-    code = reduce(_paired, columns[1:], _compact(columns[0]))
-    _, first, inverse = np.unique(code, return_index=True, return_inverse=True)
-    return inverse.astype(np.int64), first.astype(np.int64)
+    return _numbered(reduce(_paired, columns[1:], _compact(columns[0])))
+
+
+def _numbered(code: Ints) -> tuple[Ints, Ints]:
+    """Groups numbered without gaps, and the first row of each; by counting where the numbers are small."""
+    size = int(code.max()) + 1
+    if size > 8 * len(code) + 1024:
+        _, first, inverse = np.unique(code, return_index=True, return_inverse=True)
+        return inverse.astype(np.int64), first.astype(np.int64)
+    first = np.full(size, -1, dtype=np.int64)
+    first[code[::-1]] = np.arange(len(code) - 1, -1, -1)
+    there = first >= 0
+    return (np.cumsum(there) - 1)[code], first[there]
 
 
 _DENSE = 1 << 40
@@ -205,8 +221,7 @@ def _paired(code: Ints, values: Array) -> Ints:
     if size == 1:
         return code
     if (int(code.max()) + 1) * size > _DENSE:
-        code = np.unique(code, return_inverse=True)[1].astype(np.int64)
-        other = np.unique(other, return_inverse=True)[1].astype(np.int64)
+        code, other = _numbered(code)[0], _numbered(other)[0]
         size = int(other.max()) + 1
     return code * size + other
 

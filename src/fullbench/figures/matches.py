@@ -179,7 +179,14 @@ def _plays(mine: Columns) -> tuple[Rows, npt.NDArray[np.int64]]:
         np.concatenate([part.ahead for part in made]),
     )
     sitting = np.concatenate([sat for _, sat in parts])
-    pair, _ = grouped(sitting, rows.one, rows.two, *rows.samples)
+    # Marks given apart have no second order: each comparison of theirs is a pair of its own.
+    pair = np.arange(len(rows), dtype=np.int64)
+    ordered = np.flatnonzero(rows.ahead >= 0)
+    if len(ordered):
+        part = rows.where(ordered)
+        code, first = grouped(sitting[ordered], part.one, part.two, *part.samples)
+        pair[ordered] = ordered[first][code]
+        pair, _ = grouped(pair)
     return rows, pair
 
 
@@ -263,7 +270,7 @@ def _joined(plays: Rows, pair: npt.NDArray[np.int64], rule: Rule) -> tuple[Rows,
         outcome = np.where(np.abs(votes) == 2, (votes / 2 + 1) / 2, 0.5)
         if rule == "majority":
             outcome = (np.sign(votes) + 1) / 2
-    first: npt.NDArray[np.intp] = np.unique(pair, return_index=True)[1]
+    _, first = grouped(pair)
     rows = replace(plays.where(first), outcome=outcome)
     if rule == "mean":
         return rows, int(half.sum())

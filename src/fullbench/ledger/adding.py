@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import secrets
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import count, islice
+from itertools import islice
 from pathlib import Path
 
 from fullbench.errors import LedgerError
@@ -36,6 +35,9 @@ class Known:
     naming: Naming | None = None
 
 
+NOT_KNOWN = Known()
+
+
 class Adder:
     """Hands the writer the rows of what is added. Call it while holding the writer's lock."""
 
@@ -54,9 +56,6 @@ class Adder:
         self._study, self._supersede = study, supersede
         self._seen: dict[tuple[str, str], str] = {}
         self._enlisted = study in membership.studies(writer.connection)
-        # Ids of texts follow each other, so that the index on them grows at its end and stays cheap.
-        numbers, prefix = count(), secrets.token_hex(6)
-        self._words = lambda: f"{prefix}-{next(numbers):08x}"
 
     def verdict(self, verdict: Verdict) -> None:
         """A verdict with its text and its exchanges."""
@@ -65,9 +64,7 @@ class Adder:
             judge, trial, rater = voter(verdict.judge, verdict.trial, "")
             stored = replace(verdict, judge=judge, trial=trial, rater=rater)
         self._enlist()
-        made = rows.verdict_rows(stored, self._study, self._words)
-        if made.text is not None:
-            self._writer.bring("texts", made.text)
+        made = rows.verdict_rows(stored, self._study, self._writer.say)
         for call in made.calls:
             if not self._seen_lately("calls", call[0]):
                 self._remember("calls", call[0])
@@ -132,11 +129,11 @@ class Adder:
         if before is None:
             self._writer.put("responses", row, response)
 
-    def known(self, items: Iterable[Item]) -> Known:
+    def known(self, items: Collection[Item]) -> Known:
         """What is on disk of these items and of the responses to them."""
+        if not items:
+            return NOT_KNOWN
         wanted = {item.key: item.id for item in items}
-        if not wanted:
-            return Known()
         answered: dict[tuple[str, str, int], str] = {}
         connection = self._writer.connection
         with self._database.plainly():
@@ -150,16 +147,21 @@ class Adder:
             contents = membership.contents(connection, self._study, wanted.values())
         return Known(answered, contents, naming)
 
-    def join(self, keys: Iterable[str]) -> None:
-        """Make cases that are on disk, and their items, members of the study."""
+    def join(self, cases: Sequence[str], items: Collection[Item]) -> None:
+        """Make cases and items that are on disk members of the study."""
+        connection = self._writer.connection
         with self._database.plainly():
-            found = list(membership.strangers(self._writer.connection, self._study, list(keys)))
-            contents = membership.contents(self._writer.connection, self._study, (item for _, _, item in found))
-        items = {item: key for _, key, item in found if item not in contents}
-        if found:
+            strangers = list(membership.strangers(connection, self._study, cases))
+            ids = {item for _, _, item in strangers} | {item.id for item in items}
+            known = Known({}, membership.contents(connection, self._study, ids))
+        changed = [item for item in items if known.contents.get(item.id, ("", 0))[0] != item.key]
+        for item in changed:
+            self._join(item, known)
+        rows_ = [(self._study, key, item, 0) for item, key in {item: key for _, key, item in strangers}.items()]
+        self._writer.bring("study_items", *(row for row in rows_ if row[2] not in known.contents))
+        if strangers or changed:
             self._enlist()
-            self._writer.bring("study_items", *((self._study, key, item, 0) for item, key in items.items()))
-            self._writer.keep("study_cases", *((self._study, case) for case, _, _ in found))
+            self._writer.keep("study_cases", *((self._study, case) for case, _, _ in strangers))
 
     def _enlist(self) -> None:
         """Name the study, when something is about to become a member of it."""

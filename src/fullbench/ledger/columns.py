@@ -7,16 +7,21 @@ from typing import Any
 
 import orjson
 
-from fullbench.columns.builder import ROW, Builder, verdict_rows
+from fullbench.columns.builder import KIND, ROW, Builder, Kind, verdict_rows
 from fullbench.columns.table import Columns, Due
 from fullbench.ledger import membership, reading, rows
 from fullbench.ledger.database import Connection
 from fullbench.ledger.naming import Naming
 from fullbench.ledger.rows import Row
-from fullbench.nouns.verdict import Verdict
+from fullbench.nouns.verdict import PEOPLE, Verdict
 
-_STORED = tuple("case_key" if name == "case" else name for name in ROW if name not in {"study", "reason"})
-_REASON = ROW.index("reason")
+APART = "\x1f"
+"""Stands between the parts of a kind; no name may hold it, for it is a control character."""
+
+_STORED = {name: f"verdicts.{'case_key' if name == 'case' else name}" for name in (*KIND, *ROW)}
+_NARROW = tuple(name for name in (*KIND, *ROW) if name not in {"study", "kind", "reason"})
+_MAPPED = f"(substr(verdicts.judge, 1, {len(PEOPLE)}) = '{PEOPLE}' OR coalesce(verdicts.fault, '') = 'recused')"
+"""Rows that need a second look even where all names are today's: people's spellings, and reasons in another table."""
 
 
 def columns(
@@ -30,34 +35,62 @@ def columns(
     A verdict that two studies share is a row in each. Beside them stands how many cases of each are due.
     """
     chosen = membership.studies(reader) if studies is None else list(studies)
-    builder = Builder(lambda value: orjson.loads(value) if isinstance(value, str) else value)
+    builder = Builder(_kind, lambda marks: orjson.loads(marks) if isinstance(marks, str) else marks)
     builder.extend(verdict_rows(beside, chosen[0]) if len(chosen) == 1 else verdict_rows(beside))
     due: list[Due] = []
     for study in chosen:
-        reasons = _recusals(reader, judges, study)
-        builder.extend(_rows(reading.narrow(reader, _STORED, judges, study), study, reasons))
+        plain = reading.as_stored(reader, study)
+        if plain:
+            builder.extend(_plain(reader, judges, study))
+        mapped = reading.narrow(reader, _names(_NARROW), judges, study, also=_MAPPED if plain else "")
+        builder.extend(_rows(mapped, study, _recusals(reader, judges, study)))
         due += _due(reader, judges, study)
     return builder.finish(due)
 
 
+def _names(names: Sequence[str]) -> tuple[str, ...]:
+    return tuple(_STORED[name].removeprefix("verdicts.") for name in names)
+
+
+def _plain(reader: Connection, judges: tuple[str, ...] | None, study: str) -> Iterator[Row]:
+    """Rows as they are stored. What many share comes as one text: the database makes it faster than Python would."""
+    named = _STORED | {"study": f"'{study.replace(chr(39), chr(39) * 2)}'", "fault": "coalesce(verdicts.fault, '')"}
+    named |= {"kind": f" || '{APART}' || ".join(named[name] for name in KIND), "reason": "''"}
+    where, values = membership.condition(study)
+    by, names = Naming.read(reader).judge_condition(judges)
+    clauses = " AND ".join(clause for clause in (by, where, f"NOT {_MAPPED}") if clause)
+    sql = f"SELECT {', '.join(named[name] for name in ROW)} FROM verdicts WHERE {clauses}"
+    return reader.stream(sql, (*names, *values))
+
+
+def _kind(kind: str | Kind) -> Kind:
+    if not isinstance(kind, str):
+        return kind
+    study, judge, criterion, ballot, rater, fault, contestants, samples = kind.split(APART)
+    return (
+        study, judge, criterion, ballot, rater, fault or None, orjson.loads(contestants), orjson.loads(samples),
+    )  # fmt: skip
+
+
 def _rows(stored: Iterable[Row], study: str, reasons: dict[tuple[Any, ...], str]) -> Iterator[tuple[Any, ...]]:
-    """Stored rows with the two parts that stand elsewhere: the study, and why a judge recused itself."""
-    place = {name: number for number, name in enumerate(_STORED)}
-    case, judge, trial, rater = (place[name] for name in ("case_key", "judge", "trial", "rater"))
+    """Rows under today's names, with what stands elsewhere: the study, and why a judge recused itself."""
     for row in stored:
-        reason = reasons.get((row[case], row[judge], row[trial], row[rater]), "") if reasons else ""
-        yield (study, *row[: _REASON - 1], reason, *row[_REASON - 1 :])
+        value = dict(zip(_NARROW, row, strict=True))
+        contestants, samples = (tuple(orjson.loads(value[name])) for name in ("contestants", "samples"))
+        known = {"study": study, "contestants": contestants, "samples": samples if any(samples) else ()}
+        reason = reasons.get((value["case"], value["judge"], value["trial"], value["rater"]), "")
+        value |= known | {"kind": tuple((value | known)[name] for name in KIND), "reason": reason}
+        yield tuple(value[name] for name in ROW)
 
 
 def _recusals(reader: Connection, judges: tuple[str, ...] | None, study: str) -> dict[tuple[Any, ...], str]:
     """What judges that recused themselves said, by case, judge, trial and rater; mostly there are none."""
     naming = Naming.read(reader)
     where, values = membership.condition(study)
-    sql = (
-        f"SELECT {rows.verdict_columns(texts=True)} FROM {rows.VERDICTS_WITH_TEXTS} "
-        f"WHERE verdicts.fault = 'recused' AND {where}"
-    )
-    recused = (naming.verdict(rows.verdict_of(row)) for row in reader.stream(sql, values))
+    sql = f"SELECT {rows.VERDICT} FROM verdicts WHERE verdicts.fault = 'recused' AND {where}"
+    stored = reader.execute(sql, values).fetchall()
+    apart = reading.apart_of(reader, stored)
+    recused = (naming.verdict(rows.verdict_of(row, apart)) for row in stored)
     return {
         (verdict.case, verdict.judge, verdict.trial, verdict.rater): verdict.text
         for verdict in recused

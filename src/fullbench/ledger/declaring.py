@@ -65,16 +65,16 @@ def check_alias(reader: Connection, place: str, role: Role, former: str, name: s
     naming = Naming.read(reader)
     taken = naming.judges if role == "judge" else naming.contestants
     table, column = ("verdicts", "judge") if role == "judge" else ("responses", "contestant")
-    there = (
-        reader.execute(f"SELECT 1 FROM {role}s WHERE name = ?", (former,)).fetchone()
-        or reader.execute(f"SELECT 1 FROM {table} WHERE {column} = ? LIMIT 1", (former,)).fetchone()
-    )
-    if there is None:
-        raise LedgerError(f"{place}: there is no {role} {former!r}; `fullbench ledger show` lists all names")
     if former in taken:
         raise LedgerError(f"{place}: the {role} {former!r} is {taken[former]!r} already; give the alias to that name")
     if former == name or taken.get(name) == former:
         raise LedgerError(f"{place}: {former!r} and {name!r} would each stand for the other; name them the other way")
+    there = (
+        reader.execute(f"SELECT 1 FROM {role}s WHERE name = ?", (former,)).fetchone()
+        or reader.execute(f"SELECT 1 FROM {table} WHERE {column} = ? LIMIT 1", (former,)).fetchone()
+    )
+    if there is None and former not in taken.values():
+        raise LedgerError(f"{place}: there is no {role} {former!r}; `fullbench ledger show` lists all names")
 
 
 def refusal(place: str, role: Role, name: str, known: str, now: Mapping[str, Any]) -> LedgerError:

@@ -13,7 +13,7 @@ from fullbench.ledger.database import Connection
 from fullbench.ledger.naming import Naming, voter
 from fullbench.ledger.rows import Find, Row
 from fullbench.nouns.ballot import ballot
-from fullbench.nouns.call import Call, Usage
+from fullbench.nouns.call import Usage
 from fullbench.nouns.case import Case
 from fullbench.nouns.item import Item
 from fullbench.nouns.record import Record
@@ -39,41 +39,50 @@ def verdicts(
     naming = Naming.read(reader)
     later = {} if revisions else _revised(reader, naming)
     older = set() if study is None else membership.superseded(reader, study)
-    columns = rows.verdict_columns(texts=texts)
-    source = rows.VERDICTS_WITH_TEXTS if texts else "verdicts"
+    columns = rows.VERDICT if texts else rows.WITHOUT_TEXTS
     narrowed = [naming.judge_condition(names_of(judge)), membership.condition(study)]
     for condition, values in _conditions(narrowed, "verdicts.case_key", cases):
-        stream = reader.stream(f"SELECT {columns} FROM {source}{condition} ORDER BY verdicts.rowid", values)
+        stream = reader.stream(f"SELECT {columns} FROM verdicts{condition} ORDER BY verdicts.rowid", values)
         while batch := list(islice(stream, CHUNK)):
-            calls = calls_of(reader, batch) if texts else rows.NO_CALLS
+            apart = apart_of(reader, batch) if texts else rows.NOTHING_APART
             for row in batch:
                 if older and row[0] in older:
                     continue
-                verdict = naming.verdict(rows.verdict_of(row, calls))
+                verdict = naming.verdict(rows.verdict_of(row, apart))
                 if not later or verdict.revision >= later.get(_place(verdict), 0):
                     yield verdict
 
 
-def narrow(reader: Connection, columns: Sequence[str], judge: Names = None, study: str | None = None) -> Iterator[Row]:
-    """Rows of some narrow columns of verdicts, as they were entered but under today's names, newest revisions only."""
+def as_stored(reader: Connection, study: str | None = None) -> bool:
+    """Whether the verdicts of a study stand under today's names, but for people's, and none was revised."""
+    naming = Naming.read(reader)
+    superseded = study is not None and bool(membership.superseded(reader, study))
+    return naming.plain and not superseded and not _revised(reader, naming)
+
+
+def narrow(
+    reader: Connection, columns: Sequence[str], judge: Names = None, study: str | None = None, *, also: str = ""
+) -> Iterator[Row]:
+    """Rows of some narrow columns of verdicts, as they were entered but under today's names, newest revisions only.
+
+    `also` is one more condition, in SQL.
+    """
     naming = Naming.read(reader)
     later = _revised(reader, naming)
     older = set() if study is None else membership.superseded(reader, study)
-    wanted = tuple(dict.fromkeys((*columns, *_VOTE)))
-    votes = [wanted.index(name) for name in _VOTE]
-    width, plain = len(columns), naming.plain and not later and not older
+    wanted = (*columns, *_VOTE)
     listed = ", ".join(f"verdicts.{name}" for name in wanted)
-    narrowed = [naming.judge_condition(names_of(judge)), membership.condition(study)]
+    width, judged = len(columns), len(columns) + _VOTE.index("judge")
+    as_stored = naming.plain and not later and not older
+    narrowed = [naming.judge_condition(names_of(judge)), membership.condition(study), (also, ())]
     for condition, values in _conditions(narrowed, "verdicts.case_key", None):
         for row in reader.stream(f"SELECT {listed} FROM verdicts{condition} ORDER BY verdicts.rowid", values):
-            if plain and not row[votes[2]].startswith(PEOPLE):
-                yield row[:width]  # nothing to look up: by far the most rows, by the million
+            if as_stored and not row[judged].startswith(PEOPLE):
+                yield row[:width]
                 continue
-            case, revision, who, trial, rater, contestants, samples = (row[place] for place in votes)
-            if older and case in older:
-                continue
+            case, revision, who, trial, rater, contestants, samples = row[width:]
             today = naming.vote(case, (who, trial, rater, contestants, samples))
-            if later and revision < later.get((case, *today[:3]), 0):
+            if case in older or revision < later.get((case, *today[:3]), 0):
                 continue
             values_of = dict(zip(wanted, row, strict=True)) | dict(zip(_VOTE[2:], today, strict=True))
             yield tuple(values_of[name] for name in columns)
@@ -119,23 +128,30 @@ def _revised(reader: Connection, naming: Naming) -> dict[tuple[str, str, int, st
     return newest
 
 
-def calls_of(reader: Connection, verdict_rows: Sequence[Row]) -> Mapping[str, Call]:
-    """The exchanges that some rows of verdicts name, by id."""
-    wanted = [name for row in verdict_rows if row[-2] != "[]" for name in orjson.loads(row[-2])]
-    if not wanted:
-        return rows.NO_CALLS
-    return {row[0]: rows.call_of(row) for row in _keyed(reader, rows.CALL, "calls", wanted, "id")}
+def apart_of(reader: Connection, verdict_rows: Sequence[Row]) -> rows.Apart:
+    """The exchanges and texts that some rows of verdicts name; each row ends with the columns that name them."""
+    called = [name for row in verdict_rows if row[-2] != "[]" for name in orjson.loads(row[-2])]
+    said = {row[-1]: row[-1].rpartition(".") for row in verdict_rows if row[-1]}
+    calls = {row[0]: rows.call_of(row) for row in _keyed(reader, rows.CALL, "calls", called, "id")} if called else {}
+    texts: dict[str, tuple[str, tuple[str, ...]]] = {}
+    if said:
+        wanted = {name for name, _, _ in said.values()}
+        bodies = {name: orjson.loads(body) for name, body in _keyed(reader, "id, body", "texts", wanted, "id")}
+        for words, (name, _, place) in said.items():
+            if name in bodies:
+                text, earlier = bodies[name][int(place)]
+                texts[words] = (text, tuple(earlier))
+    return rows.Apart(calls, texts)
 
 
 def since(reader: Connection, place: int, limit: int) -> list[tuple[int, Verdict]]:
     naming = Naming.read(reader)
     sql = (
-        f"SELECT verdicts.rowid, {rows.verdict_columns(texts=True)} FROM {rows.VERDICTS_WITH_TEXTS} "
-        "WHERE verdicts.rowid > ? ORDER BY verdicts.rowid LIMIT ?"
+        f"SELECT verdicts.rowid, {rows.VERDICT} FROM verdicts WHERE verdicts.rowid > ? ORDER BY verdicts.rowid LIMIT ?"
     )
     batch = reader.execute(sql, (place, limit)).fetchall()
-    calls = calls_of(reader, batch)
-    return [(row[0], naming.verdict(rows.verdict_of(row[1:], calls))) for row in batch]
+    apart = apart_of(reader, batch)
+    return [(row[0], naming.verdict(rows.verdict_of(row[1:], apart))) for row in batch]
 
 
 def responses(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from typing import Any
 
@@ -26,7 +26,6 @@ Find = Callable[[str], Picture]
 CALL = ", ".join(schema.columns("calls"))
 RESPONSE = ", ".join(schema.columns("responses"))
 ITEM = ", ".join(schema.columns("items"))
-NO_CALLS: Mapping[str, Call] = {}
 
 
 def dump(value: Any) -> str:
@@ -56,30 +55,30 @@ def checksum(*ruling: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Entered:
-    """A verdict as rows: the narrow one, the text that is in none of its exchanges, and its exchanges."""
+    """A verdict as rows: the narrow one, and its exchanges."""
 
     verdict: Row
-    text: Row | None
     calls: tuple[Row, ...]
 
 
-def verdict_rows(verdict: Verdict, study: str, words: Callable[[], str]) -> Entered:
-    """The rows of a verdict; half characters in texts are replaced, marks of other number types made floats.
+Say = Callable[[str, Sequence[str]], str]
+"""Keeps a text, and the replies before it, apart from the row, and gives the words by which they are found again."""
 
-    `words` gives an id for a text of its own, where one is needed.
-    """
+
+def verdict_rows(verdict: Verdict, study: str, say: Say) -> Entered:
+    """The rows of a verdict; half characters in texts are replaced, marks of other number types made floats."""
     try:
-        return _verdict_rows(verdict, study, words)
+        return _verdict_rows(verdict, study, say)
     except TypeError:
         marks = None if verdict.marks is None else tuple(map(float, verdict.marks))
         earlier = tuple(map(_whole, verdict.earlier))
         exchanges = tuple(map(_whole_call, verdict.exchanges))
         whole = replace(verdict, marks=marks, text=_whole(verdict.text), earlier=earlier, exchanges=exchanges)
-        return _verdict_rows(whole, study, words)
+        return _verdict_rows(whole, study, say)
 
 
-def _verdict_rows(v: Verdict, study: str, words: Callable[[], str]) -> Entered:
-    marks, text = v.marks, None
+def _verdict_rows(v: Verdict, study: str, say: Say) -> Entered:
+    marks, total = v.marks, sum_of(v)
     calls: tuple[Row, ...] = ()
     if v.exchanges:
         calls = tuple(call_row(call, v.judge) for call in v.exchanges)
@@ -88,17 +87,15 @@ def _verdict_rows(v: Verdict, study: str, words: Callable[[], str]) -> Entered:
         ids = orjson.dumps([call.id for call in v.exchanges]).decode()
     else:
         apart, ids = bool(v.text or v.earlier), "[]"
-    if apart:
-        text = (words(), v.text, orjson.dumps(v.earlier).decode() if v.earlier else "[]")
     how = v.circumstances
     row = (
         v.case, v.judge, v.item, orjson.dumps(v.contestants).decode(), v.ballot, v.criterion, int(v.trial),
         None if marks is None else orjson.dumps(marks).decode(), v.fault, "", v.prompt,
-        *usage_row(v.usage), float(v.at or time.time()), "[]", sum_of(v),
+        *usage_row(v.usage), float(v.at or time.time()), "[]", total,
         orjson.dumps(v.samples).decode() if v.samples else "[]", v.rater, int(v.revision), int(v.reader), v.confidence,
-        *(_circumstances(how) if how is not USUAL else _USUAL), study, ids, "" if text is None else text[0],
+        *(_circumstances(how) if how is not USUAL else _USUAL), study, ids, say(v.text, v.earlier) if apart else "",
     )  # fmt: skip
-    return Entered(row, text, calls)
+    return Entered(row, calls)
 
 
 def _circumstances(how: Circumstances) -> Row:
@@ -129,24 +126,37 @@ def _whole_call(call: Call) -> Call:
     return replace(call, text=_whole(call.text), sent=_whole(call.sent), reasoning=_whole(call.reasoning))
 
 
-def verdict_of(row: Sequence[Any], calls: Mapping[str, Call] = NO_CALLS) -> Verdict:
-    """The verdict of a row that `verdict_columns` selected; `calls` has its exchanges, by id."""
+@dataclass(frozen=True, slots=True)
+class Apart:
+    """What stands apart from some verdicts' rows: exchanges by their ids, texts with earlier replies by their words."""
+
+    calls: Mapping[str, Call] = field(default_factory=dict)
+    texts: Mapping[str, tuple[str, tuple[str, ...]]] = field(default_factory=dict)
+
+
+NOTHING_APART = Apart()
+
+
+def verdict_of(row: Sequence[Any], apart: Apart = NOTHING_APART) -> Verdict:
+    """The verdict of a row of all columns."""
     (case, judge, item, contestants, ballot, criterion, trial, marks, fault, text, prompt,
      called, retries, tokens_in, tokens_out, dollars, seconds, at, earlier, _,
      samples, rater, revision, reader, confidence, blind, guideline, probability, variant, dose, canary,
      _, ids, words) = row  # fmt: skip
     exchanges: tuple[Call, ...] = ()
+    before = () if earlier == "[]" else tuple(orjson.loads(earlier))
     if ids != "[]":
-        exchanges = tuple(calls[name] for name in orjson.loads(ids) if name in calls)
+        exchanges = tuple(apart.calls[name] for name in orjson.loads(ids) if name in apart.calls)
         if exchanges and not words:
-            text = exchanges[-1].text
-            earlier = orjson.dumps([call.text for call in exchanges[:-1]]).decode()
+            text, before = exchanges[-1].text, tuple(call.text for call in exchanges[:-1])
+    if words:
+        text, before = apart.texts.get(words, ("", ()))
     how = (blind, guideline, probability, variant, dose, canary)
     return Verdict(
         case, judge, item, tuple(orjson.loads(contestants)), ballot, criterion, trial,
         None if marks is None else tuple(orjson.loads(marks)), fault, text,
         Usage(called, retries, tokens_in, tokens_out, dollars, seconds), prompt,
-        () if earlier == "[]" else tuple(orjson.loads(earlier)), at,
+        before, at,
         () if samples == "[]" else tuple(orjson.loads(samples)), rater, revision, exchanges, reader, confidence,
         USUAL if how == _USUAL else Circumstances(
             None if blind is None else bool(blind), guideline, probability, variant, dose, bool(canary)
@@ -154,16 +164,12 @@ def verdict_of(row: Sequence[Any], calls: Mapping[str, Call] = NO_CALLS) -> Verd
     )  # fmt: skip
 
 
-def verdict_columns(*, texts: bool) -> str:
-    """What to SELECT for `verdict_of`, from `VERDICTS_WITH_TEXTS` or, without texts, from `verdicts` alone."""
-    if not texts:
-        apart = {"text": "''", "earlier": "'[]'", "exchanges": "'[]'"}
-    else:
-        apart = {name: f"coalesce(texts.{name}, verdicts.{name})" for name in ("text", "earlier")}
-    return ", ".join(apart.get(name, f"verdicts.{name}") for name in schema.columns("verdicts"))
-
-
-VERDICTS_WITH_TEXTS = "verdicts LEFT JOIN texts ON texts.id = verdicts.words"
+VERDICT = ", ".join(f"verdicts.{name}" for name in schema.columns("verdicts"))
+WITHOUT_TEXTS = ", ".join(
+    {"text": "''", "earlier": "'[]'", "exchanges": "'[]'", "words": "''"}.get(name, f"verdicts.{name}")
+    for name in schema.columns("verdicts")
+)
+"""The columns of verdicts, to read narrow rows alone."""
 
 
 def call_row(call: Call, name: str, role: str = "judge") -> Row:

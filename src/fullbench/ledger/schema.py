@@ -53,7 +53,7 @@ ADDED = {
 """What schema 4 added to them. Each has a default, so that rows of schema 3 keep their seals."""
 
 NEW = {
-    "texts": "id TEXT NOT NULL, text TEXT NOT NULL, earlier TEXT NOT NULL",
+    "texts": "id TEXT NOT NULL, body TEXT NOT NULL",
     "calls": "id TEXT NOT NULL, role TEXT NOT NULL, name TEXT NOT NULL, prompt TEXT NOT NULL, sent TEXT NOT NULL, "
     "text TEXT NOT NULL, reasoning TEXT NOT NULL, stop TEXT NOT NULL, served TEXT NOT NULL, "
     f"fingerprint TEXT NOT NULL, nonce TEXT NOT NULL, {USAGE}",
@@ -67,8 +67,9 @@ NEW = {
 }
 """The tables that schema 4 added.
 
-`texts` holds what a verdict says that is in none of its exchanges, apart from the narrow rows that figures read, under
-the verdict's `words`; `calls` the exchanges with models. `study_items` and `study_cases` say what is in what study.
+`texts` holds what verdicts say that is in none of their exchanges, apart from the narrow rows that figures read: those
+of one commit in one row, a list of pairs (text, earlier replies), in which a verdict's `words` are `ID.PLACE`; `calls`
+holds the exchanges with models. `study_items` and `study_cases` say what is in what study.
 `case_samples` numbers the answers in cases of the first release, whose verdicts do not. `aliases` leads from a name to
 the one that took its place, `adoptions` keeps settings that a newer version added to a declared name.
 """

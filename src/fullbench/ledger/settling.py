@@ -22,7 +22,6 @@ def settle(connection: Connection, pending: Batch) -> tuple[Batch, bool]:
     """What of a batch can still go in, and whether anything was left out."""
     kept: Batch = {}
     bills: list[Row] = []
-    unsaid: set[str] = set()
     left_out = False
     for table, rows in pending.items():
         kept[table] = rows
@@ -35,13 +34,10 @@ def settle(connection: Connection, pending: Batch) -> tuple[Batch, bool]:
             if key in there:
                 left_out = True
                 bills += _bill(table, row, there[key])
-                if table == "verdicts":
-                    unsaid.add(_named(table, row)["words"])
             else:
                 there[key] = row
                 kept[table].append(row)
     kept["failures"] = [*pending["failures"], *bills]
-    kept["texts"] = [row for row in kept["texts"] if row[0] not in unsaid]
     return kept, left_out
 
 

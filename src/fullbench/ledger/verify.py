@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
@@ -10,10 +10,9 @@ from fullbench.errors import InputError, UserError
 from fullbench.ledger import chain, heads, rows, schema
 from fullbench.ledger.chain import Head
 from fullbench.ledger.database import Connection, Database
-from fullbench.ledger.reading import calls_of
+from fullbench.ledger.reading import apart_of
 from fullbench.ledger.rows import Find, Row
 from fullbench.nouns.ballot import ballot
-from fullbench.nouns.call import Call
 from fullbench.nouns.digests import digest
 
 READABLE = ("CHECK constraint failed", "NULL value in")
@@ -126,22 +125,29 @@ def _dangling(reader: Connection, shown: dict[str, list[str]]) -> Iterator[str]:
 
 
 def _verdicts(reader: Connection) -> Iterator[str]:
-    sql = f"SELECT {rows.verdict_columns(texts=True)} FROM {rows.VERDICTS_WITH_TEXTS} ORDER BY verdicts.rowid"
-    stream = reader.stream(sql)
+    stream = reader.stream(f"SELECT {rows.VERDICT} FROM verdicts ORDER BY rowid")
     while batch := list(islice(stream, 500)):
-        calls = calls_of(reader, batch)
+        apart = _apart(reader, batch)
         for row in batch:
-            yield from _verdict(row, calls)
+            yield from _verdict(row, apart or _apart(reader, [row]) or rows.NOTHING_APART)
 
 
-def _verdict(row: Row, calls: Mapping[str, Call]) -> Iterator[str]:
+def _apart(reader: Connection, batch: list[Row]) -> rows.Apart | None:
+    """What stands apart from some verdicts; None where something of it cannot be read."""
+    try:
+        return apart_of(reader, batch)
+    except (ValueError, TypeError, LookupError):
+        return None
+
+
+def _verdict(row: Row, apart: rows.Apart) -> Iterator[str]:
     named = dict(zip(schema.columns("verdicts"), row, strict=True))
     where = f"the verdict of {named['judge']!r} in case {named['case_key']} (trial {named['trial']})"
     try:
         for name in rows.load(named["exchanges"]):
-            if name not in calls:
+            if name not in apart.calls:
                 yield f"{where} came from the exchange {name}, which is not in the ledger"
-        verdict = rows.verdict_of(row, calls)
+        verdict = rows.verdict_of(row, apart)
         if rows.sum_of(verdict) != named["sum"]:
             yield f"{where} does not have the content its checksum promises"
         if verdict.marks is not None and not ballot(verdict.ballot).allows(verdict.marks):

@@ -84,6 +84,13 @@ def _settles(outcome: _Answer | Failure) -> Key:
     return outcome.item, outcome.response.sample
 
 
+def _known(ledger: Ledger, contestant: str, by_key: Mapping[str, Item], keys: Sequence[Key]) -> set[Key]:
+    """The items that were answered, in whatever study: this one shares them from now on."""
+    answered = ledger.answered(contestant, keys)
+    ledger.join(items=[by_key[key] for key in dict.fromkeys(key for key, _ in answered)])
+    return answered
+
+
 def _job(model: Model, items: Sequence[Item], samples: int, ledger: Ledger, spec: str | None) -> Job[Question]:
     by_key = {item.key: item for item in items}
 
@@ -99,7 +106,7 @@ def _job(model: Model, items: Sequence[Item], samples: int, ledger: Ledger, spec
         name=model.name,
         tasks=lambda: (Question(item, sample) for item in items for sample in range(samples)),
         key=lambda question: (question.item.key, question.sample),
-        known=lambda keys: ledger.answered(model.name, keys),
+        known=partial(_known, ledger, model.name, by_key),
         enter=lambda questions: ledger.add(*(question.item for question in questions)),
         ask=partial(_ask, model),
         recipe=_Recipe(model.name, wants_gpu(model), spec or model),
