@@ -9,7 +9,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.studies.test_lake import BIG, big
+from tests.columns.test_columns import BIG, big
 
 from scripts.bench import Row
 

@@ -13,7 +13,7 @@ from scipy import stats
 from fullbench.benchmarks.court.benchmark import Court, court
 from fullbench.court.judges import FAVOURITE, simulated
 from fullbench.errors import InputError
-from fullbench.figures.standard import leaderboard
+from fullbench.figures.leaderboard import tables as leaderboards
 from fullbench.nouns.benchmark import Benchmark
 from fullbench.nouns.record import Record
 
@@ -116,7 +116,7 @@ def test_each_judge_has_a_leaderboard_of_its_own(heard, tables):
 
 
 def test_the_length_judge_prefers_the_wordy_and_long_words_leans_that_way(heard):
-    boards = {name: leaderboard(heard[2], name) for name in heard[2].judges}
+    boards = {name: leaderboards(heard[2].where(judge=name))[0] for name in heard[2].judges}
     won = {name: cell(board, contestant="court/wordy")["duels won"] for name, board in boards.items()}
     assert won["length"].value > 0.9
     assert next(share for name, share in won.items() if name.startswith("long")).low > won["truth"].high

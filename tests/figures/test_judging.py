@@ -12,6 +12,7 @@ from sklearn.metrics import accuracy_score, cohen_kappa_score, f1_score
 
 from fullbench import Choice, Item, Ranking, Record, Response, Score, Verdict
 from fullbench.errors import InputError
+from fullbench.figures.card import card as judge_card
 from fullbench.figures.doubt import doubtful
 from fullbench.figures.judging import agreement_tables, agreements, averages, by_tag, decided_by_all, meet
 from fullbench.figures.repeats import tables as repeats
@@ -139,7 +140,7 @@ def test_every_table_says_n_and_faults(record: Record):
 
 
 def test_a_card_tells_the_good_judge_from_the_poor_one(record: Record, tmp_path):
-    made = cards.card(record, "poor", tags=["dataset"], own=["a"])
+    made = judge_card(record, "poor", tags=["dataset"], own=["a"])
     names = [table.name for table in made.tables]
     assert {"agreement", "scores by dataset", "standing", "biases", "faults", "costs"} <= set(names)
     standing = next(table for table in made.tables if table.name == "standing")
@@ -153,14 +154,14 @@ def test_a_card_tells_the_good_judge_from_the_poor_one(record: Record, tmp_path)
 
 
 def test_a_card_without_people_claims_nothing(record: Record):
-    made = cards.card(record.where(judge="good"), "good")
+    made = judge_card(record.where(judge="good"), "good")
     assert "nothing is said about agreement" in made.lead
     assert "agreement" not in [table.name for table in made.tables]
 
 
 def test_a_card_of_nobody_is_refused(record: Record):
     with pytest.raises(InputError, match="good, human, poor"):
-        cards.card(record, "nobody")
+        judge_card(record, "nobody")
 
 
 def test_subsets_split_what_the_judge_got_right_from_what_it_got_wrong(record: Record):

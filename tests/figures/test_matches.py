@@ -1,10 +1,14 @@
 """Two orders, one result: by a rule that is named."""
 
+from dataclasses import replace
+
 import pytest
 
+from fullbench.columns.builder import columns_of
 from fullbench.errors import InputError
+from fullbench.figures.leaderboard import Settings, boards
 from fullbench.figures.matches import settle
-from fullbench.figures.standings import Settings, families, leaderboard, rules, standings, style
+from fullbench.figures.standings import families, rules, standings, style
 from fullbench.nouns.item import Item
 from fullbench.nouns.record import Record
 from fullbench.nouns.response import Response
@@ -20,46 +24,60 @@ def ruled(item, first, second, winner, judge="j"):
     return Verdict(f"{item}{first}{second}", judge, item, (first, second), "choice+tie", **ruling)
 
 
+def outcomes(record, *which, **rule):
+    return settle(record, *which, **rule).rows.outcome.tolist()
+
+
 def both(item, one, two, *winners, judge="j"):
     return [ruled(item, one, two, winners[0], judge), ruled(item, two, one, winners[1], judge)]
 
 
 @pytest.mark.parametrize(
-    ("winners", "agree", "majority", "each"),
+    ("winners", "mean", "agree", "majority", "each"),
     [
-        (("a", "a"), 1.0, 1.0, [1.0, 1.0]),
-        (("a", "b"), 0.5, 0.5, [1.0, 0.0]),
-        (("a", "tie"), 0.5, 1.0, [1.0, 0.5]),
-        (("b", "unreadable"), 0.5, 0.0, [0.0]),
-        (("unreadable", "refused"), 0.5, 0.5, []),
+        (("a", "a"), [1.0], [1.0], [1.0], [1.0, 1.0]),
+        (("a", "b"), [0.5], [0.5], [0.5], [1.0, 0.0]),
+        (("a", "tie"), [0.75], [0.5], [1.0], [1.0, 0.5]),
+        (("b", "unreadable"), [0.0], [], [], [0.0]),
+        (("unreadable", "refused"), [], [], [], []),
     ],
 )
-def test_what_each_rule_makes_of_two_orders(winners, agree, majority, each):
+def test_what_each_rule_makes_of_two_orders_and_a_fault_is_never_a_tie(winners, mean, agree, majority, each):
     record = Record(tuple(both("i", "a", "b", *winners)))
-    assert settle(record, rule="both-agree").outcome == [agree]
-    assert settle(record, rule="majority").outcome == [majority]
-    assert settle(record, rule="each").outcome == each
+    assert outcomes(record) == mean
+    assert outcomes(record, rule="both-agree") == agree
+    assert outcomes(record, rule="majority") == majority
+    assert sorted(outcomes(record, rule="each")) == sorted(each)
 
 
 def test_a_pair_heard_in_one_order_is_no_match_yet():
-    made = settle(Record((ruled("i", "a", "b", "a"),)))
-    assert (made.outcome, made.half_heard) == ([], 1)
+    record = Record((ruled("i", "a", "b", "a"),))
+    assert (outcomes(record, rule="both-agree"), settle(record, rule="both-agree").half_heard) == ([], 1)
+    assert (outcomes(record), settle(record).half_heard) == ([1.0], 1)
 
 
 def test_judges_never_mix_by_mistake():
     record = Record((*both("i", "a", "b", "a", "a"), *both("i", "a", "b", "b", "b", judge="k")))
     with pytest.raises(InputError, match="belongs to one judge; the verdicts are those of j, k"):
         settle(record)
-    assert settle(record, "k").outcome == [0.0]
+    assert outcomes(record, "k") == [0.0]
     with pytest.raises(InputError, match="no verdict of 'l'"):
         settle(record, "l")
     with pytest.raises(InputError, match="unknown rule"):
         settle(record, "j", "best")
 
 
-def test_a_contestant_against_itself_is_refused():
-    with pytest.raises(InputError, match="'a' meets itself on item 'i'"):
-        settle(Record((ruled("i", "a", "a", "tie"),)))
+def test_criteria_never_mix_by_mistake():
+    record = Record((ruled("i", "a", "b", "a"), replace(ruled("i", "a", "b", "b"), criterion="brevity")))
+    with pytest.raises(InputError, match="belongs to one criterion; the verdicts are on brevity, overall"):
+        settle(record)
+
+
+def test_a_contestant_against_itself_is_set_aside_and_counted():
+    record = Record((ruled("i", "a", "a", "tie"), *both("i", "a", "b", "a", "a")))
+    assert (outcomes(record), settle(record).set_aside) == ([1.0], 1)
+    (board,) = boards(record)
+    assert any(note.startswith("1 verdicts that show a contestant beside itself") for note in board.notes)
 
 
 @pytest.fixture
@@ -76,17 +94,21 @@ def record():
 
 
 def test_the_board_says_its_rule_and_its_seed_and_shows_the_effect(record):
-    settled = settle(record)
-    table = leaderboard(settled, Settings(reference="c", seed=5))
-    assert table.source == {"judge": "j", "rule": "both-agree", "ties": "half", "seed": 5, "k": 4.0}
+    (board,) = boards(record, Settings(rule="both-agree", reference="c", seed=5, elo=True))
+    table = board.table()
+    assert table.source == {
+        "study": "default", "judge": "j", "criterion": "overall", "family": "pair", "rule": "both-agree",
+        "ties": "half", "seed": 5,
+    }  # fmt: skip
+    assert table.title == "Leaderboard by j (rule for two orders: both-agree)"
     assert table.column("contestant")[0] == "a"
     assert table.column("matches") == [24, 24, 24]
     wins = dict(zip(table.column("contestant"), table.column("wins against the reference"), strict=True))
     assert wins["c"] is None
     assert wins["b"].n == 6
-    effect = rules(record, "j", Settings())
-    assert effect.columns == ("contestant", "both-agree", "majority", "each")
-    assert effect.notes[0].startswith("Share of ties: both-agree 0.167")
+    effect = rules(columns_of(record), board)
+    assert effect.columns == ("contestant", "mean", "both-agree", "majority", "each")
+    assert "both-agree 0.167" in effect.notes[0]
     names = {table.name for table in standings(record)}
     assert {"standings", "rules", "wins", "fit", "style"} <= names
 
@@ -116,6 +138,6 @@ def test_style_says_what_length_is_worth(record):
 def test_who_lost_every_match_is_not_rated_and_says_so():
     verdicts = [v for place in range(3) for v in both(f"i{place}", "a", "b", *(("a", "a") if place else ("b", "b")))]
     verdicts += [v for place in range(3) for v in both(f"i{place}", "a", "c", "a", "a")]
-    table = leaderboard(settle(Record(tuple(verdicts))), Settings())
-    assert any("c is not rated: lost every match" in note for note in table.notes)
-    assert table.rows[-1][1] == "c"
+    (board,) = boards(Record(tuple(verdicts)))
+    assert any("c is not rated: lost every match" in note for note in board.notes)
+    assert board.lines[-1].contestant == "c"

@@ -12,8 +12,8 @@ import pytest
 
 from fullbench import registry
 from fullbench.errors import InputError
+from fullbench.figures.leaderboard import Settings, boards
 from fullbench.figures.matches import RULES, settle
-from fullbench.figures.standings import Settings, leaderboard
 from fullbench.nouns.reproduction import Reproduced, Reproducible
 from fullbench.studies.recorded import recorded
 
@@ -160,11 +160,14 @@ def test_released_verdicts_are_a_record_on_which_rules_and_ratings_work():
     assert faults["gpt-4-0314"]["unreadable"] == 13 + 1482
     vicuna = record.where(lambda verdict: verdict.item.startswith("vicuna-"))
     settled = {rule: settle(vicuna, "gpt-4-0314", rule) for rule in RULES}
-    assert len(settled["both-agree"].matches) == len(settled["majority"].matches) == 2240
-    assert len(settled["each"].matches) == 4480 - 13
+    # Of 2,240 pairs, those with an unreadable reply in one order are no match where both orders must rule.
+    assert len(settled["mean"]) == 2240
+    assert len(settled["both-agree"]) == len(settled["majority"]) == 2240 - settled["mean"].half_heard
+    assert 0 < settled["mean"].half_heard <= 13
+    assert len(settled["each"]) == 4480 - 13
     assert settled["both-agree"].ties > settled["majority"].ties
-    board = leaderboard(settled["both-agree"], Settings())
-    assert board.rows[0][1] == "gpt-4"
+    (board,) = boards(vicuna.where(judge="gpt-4-0314"), Settings(rule="both-agree"))
+    assert board.lines[0].contestant == "gpt-4"
 
 
 def test_the_other_released_verdicts_are_records_too():

@@ -33,12 +33,16 @@ def card(
 
         fullbench card CogVLM --benchmark mllm-as-a-judge --data mllm-as-a-judge --by dataset --out card.html
     """
+    from fullbench.columns.table import Columns
+    from fullbench.figures.card import card as judge_card
     from fullbench.files.nouns import read_verdicts
     from fullbench.ledger.store import Ledger
     from fullbench.nouns.record import Record
     from fullbench.reports import card as cards
     from fullbench.studies.recorded import recorded
 
+    columns: Columns | None = None
+    voted = [] if labels is None else list(read_verdicts(labels, judge=people))
     if benchmark is not None:
         brought = recorded(benchmark, data)
         record = brought.record
@@ -46,10 +50,9 @@ def card(
             say(f"{table.title}: {len(table.rows)} kinds of things; `fullbench export` and `reproduce` list them.")
     else:
         with Ledger(ledger, read_only=True) as book:
-            record = book.record()
-    if labels is not None:
-        record = Record((*record.verdicts, *read_verdicts(labels, judge=people)), record.items, record.responses)
-    made = cards.card(record.ordered(), judge, people=people, tags=tags or (), own=own or (), seed=seed)
+            record, columns = book.record(), book.columns([judge], beside=voted)
+    record = Record((*record.verdicts, *voted), record.items, record.responses).ordered()
+    made = judge_card(record, judge, people=people, tags=tags or (), own=own or (), columns=columns, seed=seed)
     if out is not None:
         cards.write(made, out)
         say(f"Written: {out}")

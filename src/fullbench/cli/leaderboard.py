@@ -108,7 +108,7 @@ def add(
 def show_board(
     ledger: LedgerOption = DEFAULT_LEDGER,
     judge: Annotated[str | None, typer.Option(help="Whose leaderboard, by the judge's full name.")] = None,
-    rule: RuleOption = "both-agree",
+    rule: RuleOption = "mean",
     ties: TiesOption = "half",
     reference: Annotated[str, typer.Option(help="The contestant that the others are compared with.")] = "reference",
     tag: TagOption = None,

@@ -13,7 +13,7 @@ from fullbench.columns.table import STUDY, Columns
 from fullbench.errors import InputError, MissingExtra
 
 ABSENT: dict[str, Any] = {
-    "study": STUDY, "rater": "", "samples": "", "revision": 0, "text": "", "case": "", "criterion": "overall",
+    "study": STUDY, "rater": "", "samples": "", "revision": 0, "text": "", "criterion": "overall",
     "trial": 0, "calls": 0, "retries": 0, "tokens_in": 0, "tokens_out": 0, "dollars": None, "seconds": 0.0,
     "fault": None, "marks": None,
 }  # fmt: skip
@@ -45,9 +45,9 @@ def columns_of_parquet(path: str | Path) -> Columns:
 def _batches(source: Any) -> Iterator[dict[str, Sequence[Any]]]:
     """The columns of each batch as lists; texts are read as a dictionary, so that each is made once a batch."""
     present = set(source.schema.names)
-    missing = {"judge", "item", "contestants", "ballot"} - present
+    missing = {"case", "judge", "item", "contestants", "ballot"} - present
     if missing:
-        raise InputError(f"an export of verdicts has the columns judge, item, contestants and ballot; "
+        raise InputError(f"an export of verdicts has the columns case, judge, item, contestants and ballot; "
                          f"{', '.join(sorted(missing))} are not there")  # fmt: skip
     wanted = [name for name in (*ROW, "text") if name in present and name != "reason"]
     for batch in source.to_batches(columns=wanted, batch_size=_BATCH):

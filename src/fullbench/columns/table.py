@@ -75,9 +75,8 @@ class Columns:
     def __len__(self) -> int:
         return len(self.judge)
 
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Columns):
-            return NotImplemented
+    def same(self, other: Columns) -> bool:
+        """Whether both hold the same verdicts."""
         return all(_same(getattr(self, one.name), getattr(other, one.name)) for one in fields(self))
 
     @property

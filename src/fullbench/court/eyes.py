@@ -146,6 +146,7 @@ def _shape(mask: Labels) -> Shape:
 
 def _bars(colours: Labels, *, top: int, base: int) -> tuple[Bar, ...]:
     """The bars from left to right, measured against the highest line and the lowest."""
+    # a bar is wider than a letter or a line, and nearly fills its own box
     patches = [
         (columns.start, colour, rows.start)
         for colour, mask, rows, columns in _blobs(colours)

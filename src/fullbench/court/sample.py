@@ -45,6 +45,7 @@ def _known(seed: int, index: int, tasks: Sequence[str]) -> Known:
     language = LANGUAGES[index // len(tasks) % len(LANGUAGES)]
     name = f"court-{seed}-{index:03d}" if tasks is TASKS else f"court-wide-{seed}-{index:03d}"
     rng = random.Random(name)
+    # taken from the typed tuple, so that what was a string is a `Task` from here on
     asked = next(known for known in TASKS_ASKED if known == task) if task != "dialogue" else rng.choice(TASKS[:5])
     make = _SCENES.get(asked, things_scene)
     while True:

@@ -1,4 +1,4 @@
-"""The leaderboard, computed once: what one judge makes of the contestants under one criterion, by one family of ballots.
+"""The leaderboard, computed once: what one judge makes of contestants under one criterion, by one family of ballots.
 
 Every door shows these boards: the terminal, the report, the site, over a ledger or its export.
 """

@@ -31,13 +31,13 @@ def position(settled: Matches) -> Position | None:
         mine = plays.ahead == order
         heard[order] = np.bincount(pair[mine], minlength=size)
         total[order] = np.bincount(pair[mine], plays.outcome[mine], size)
-    both = (heard > 0).all(axis=0)
+    both = (heard[0] > 0) & (heard[1] > 0)
     if not both.any():
         return None
     item = np.zeros(size, dtype=np.int64)
     item[pair] = plays.item
     means = np.divide(total, heard, out=np.zeros_like(total), where=heard > 0)
-    same = clustered.share((means[0] == means[1])[both].astype(np.float64), item[both])
+    same = clustered.share(np.isclose(means[0, both], means[1, both]).astype(np.float64), item[both])
     decided = both[pair] & (plays.outcome != 0.5) & (plays.ahead >= 0)
     to_first = 1.0 - np.abs(plays.outcome - plays.ahead)
     first = clustered.share(to_first[decided], plays.item[decided]) if decided.any() else None

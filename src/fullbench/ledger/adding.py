@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from itertools import count, islice
@@ -52,6 +53,7 @@ class Adder:
         self._pictures, self._keep_pictures = pictures, keep_pictures
         self._study, self._supersede = study, supersede
         self._seen: dict[tuple[str, str], str] = {}
+        self._enlisted = study in membership.studies(writer.connection)
         # Ids of texts follow each other, so that the index on them grows at its end and stays cheap.
         numbers, prefix = count(), secrets.token_hex(6)
         self._words = lambda: f"{prefix}-{next(numbers):08x}"
@@ -62,6 +64,7 @@ class Adder:
         if verdict.judge.startswith(PEOPLE) and not verdict.rater:
             judge, trial, rater = voter(verdict.judge, verdict.trial, "")
             stored = replace(verdict, judge=judge, trial=trial, rater=rater)
+        self._enlist()
         made = rows.verdict_rows(stored, self._study, self._words)
         if made.text is not None:
             self._writer.bring("texts", made.text)
@@ -107,6 +110,7 @@ class Adder:
             with self._database.plainly():
                 contents = membership.contents(self._writer.connection, self._study, [item.id])
             revision = contents.get(item.id, ("", -1))[1]
+        self._enlist()
         known.contents[item.id] = (item.key, revision + 1)
         self._remember("members", item.id, item.key)
         self._writer.bring("study_items", (self._study, item.key, item.id, revision + 1))
@@ -153,8 +157,15 @@ class Adder:
             contents = membership.contents(self._writer.connection, self._study, (item for _, _, item in found))
         items = {item: key for _, key, item in found if item not in contents}
         if found:
+            self._enlist()
             self._writer.bring("study_items", *((self._study, key, item, 0) for item, key in items.items()))
             self._writer.keep("study_cases", *((self._study, case) for case, _, _ in found))
+
+    def _enlist(self) -> None:
+        """Name the study, when something is about to become a member of it."""
+        if not self._enlisted:
+            self._enlisted = True
+            self._writer.bring("studies", (self._study, time.time()))
 
     def _seen_lately(self, table: str, key: str, content: str = "") -> bool:
         return self._seen.get((table, key)) == content

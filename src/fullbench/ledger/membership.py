@@ -20,13 +20,7 @@ CHUNK = 500
 
 def studies(reader: Connection) -> list[str]:
     """The names of all studies, in the order in which they came."""
-    sql = (
-        "SELECT study, min(rowid), 0 FROM study_items GROUP BY study UNION ALL "
-        "SELECT study, min(rowid), 1 FROM study_cases GROUP BY study UNION ALL "
-        "SELECT study, min(rowid), 2 FROM verdicts GROUP BY study"
-    )
-    found = sorted(reader.execute(sql), key=lambda row: (row[2], row[1]))
-    return list(dict.fromkeys(study for study, _, _ in found))
+    return [study for (study,) in reader.execute("SELECT study FROM studies ORDER BY rowid")]
 
 
 def condition(study: str | None) -> tuple[str, tuple[str, ...]]:

@@ -122,6 +122,10 @@ def members(reader: Connection) -> Iterator[tuple[str, list[Row]]]:
     `default~2`, and so on. Verdicts of which only the case's key is known belong to `default`."""
     study_of: dict[str, str] = {}
     contents: Counter[str] = Counter()
+    named: set[str] = set()
+    if any(reader.execute(f"SELECT 1 FROM {table} LIMIT 1").fetchone() for table in ("items", "verdicts")):
+        named.add(DEFAULT)
+        yield "studies", [(DEFAULT, time.time())]
     first = "SELECT item, key FROM items GROUP BY item, key ORDER BY min(rowid)"
     for chunk in _chunks(reader, first):
         items = []
@@ -131,6 +135,9 @@ def members(reader: Connection) -> Iterator[tuple[str, list[Row]]]:
             if study != DEFAULT:
                 study_of[key] = study
             items.append((study, key, item, 0))
+        new = sorted({study for study, *_ in items} - named)
+        named.update(new)
+        yield "studies", [(study, time.time()) for study in new]
         yield "study_items", items
     for chunk in _chunks(reader, "SELECT key, item_key FROM cases ORDER BY rowid"):
         yield "study_cases", [(study_of.get(item_key, DEFAULT), key) for key, item_key in chunk]

@@ -57,6 +57,7 @@ NEW = {
     "calls": "id TEXT NOT NULL, role TEXT NOT NULL, name TEXT NOT NULL, prompt TEXT NOT NULL, sent TEXT NOT NULL, "
     "text TEXT NOT NULL, reasoning TEXT NOT NULL, stop TEXT NOT NULL, served TEXT NOT NULL, "
     f"fingerprint TEXT NOT NULL, nonce TEXT NOT NULL, {USAGE}",
+    "studies": "study TEXT NOT NULL, at REAL NOT NULL",
     "study_items": "study TEXT NOT NULL, item_key TEXT NOT NULL, item TEXT NOT NULL, revision INTEGER NOT NULL",
     "study_cases": "study TEXT NOT NULL, case_key TEXT NOT NULL",
     "case_samples": "case_key TEXT NOT NULL, samples TEXT NOT NULL",
@@ -87,6 +88,7 @@ KEYS = {
     "verdicts": ("case_key", "judge", "trial", "rater", "revision"),
     "texts": ("id",),
     "calls": ("id",),
+    "studies": ("study",),
     "study_items": ("study", "item", "revision"),
     "study_cases": ("study", "case_key"),
     "case_samples": ("case_key",),

@@ -184,9 +184,13 @@ class Ledger(AbstractContextManager["Ledger"]):
 
         To be called before a run, with the names that earlier versions gave it. One sentence says what was done.
         """
-        with self._reading() as reader:
-            former = declaring.former_of(reader, role, name, former_names)
+        former = self.former(role, name, former_names)
         return None if former is None else self.alias(role, former, name)
+
+    def former(self, role: Role, name: str, former_names: Sequence[str]) -> str | None:
+        """The former name whose verdicts or responses `adopt` would take over; None where there is none."""
+        with self._reading() as reader:
+            return declaring.former_of(reader, role, name, former_names)
 
     def alias(self, role: Role, former: str, name: str) -> str:
         """Let all that was given under a former name be read under another one from now on."""

@@ -93,7 +93,7 @@ def notes(table: Table) -> list[str]:
     """
     kinds: dict[float, dict[str, None]] = {}
     for cell in (cell for row in table.rows for cell in row):
-        if isinstance(cell, Estimate) and cell.method:
+        if isinstance(cell, Estimate) and cell.method and not cell.why:
             kinds.setdefault(cell.level, {})[_COUNT.sub(r"\1 \2", cell.method)] = None
     made = [f"Intervals ({100 * level:g} %): {'; '.join(found)}." for level, found in kinds.items()]
     return [*table.notes, *made]

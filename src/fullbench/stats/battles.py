@@ -16,6 +16,7 @@ from fullbench.stats.strengths import Pairs, curvature
 Whole = npt.NDArray[Any]
 
 _BLOCK = 1 << 17
+# from so many duels on, resamples are drawn cell by cell: normal where a cell is large, Poisson where it is small
 _MANY = 100_000
 _LARGE = 16
 _OUTCOMES = np.array([0.0, 0.5, 1.0])

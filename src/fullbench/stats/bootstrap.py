@@ -24,8 +24,11 @@ Statistic = Callable[..., Floats]
 Method = Literal["percentile", "bca"]
 Labels = npt.ArrayLike
 
+# weights that are held at once, so that memory does not grow with the number of resamples
 _BLOCK = 1 << 22
+# from so many rows on, independent Poisson counts stand in for the multinomial draw
 _MANY = 100_000
+# an interval over fewer of the resamples would be that of the lucky ones
 _MOST_UNDEFINED = 0.1
 
 

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from fullbench.errors import Undefined
 from fullbench.stats.arrays import Floats, Ints, codes
 
+# keeps logarithms finite where a rater never gave a label
 _LEAST = 1e-10
 
 

@@ -17,6 +17,7 @@ from fullbench.stats.arrays import Floats
 SPREAD = 2.0
 """The standard deviation of log strengths that the prior believes in."""
 _STEPS = 100
+# more matches than this are not promised: the width wanted counts as out of reach
 _MOST = 1 << 24
 
 

@@ -16,7 +16,9 @@ from fullbench.stats.arrays import Floats, Ints, Numbers, duels
 Draw = Literal["orders", "bootstrap"]
 Middle = Literal["mean", "median"]
 
+# row numbers that are held at once, whatever the number of orders
 _BLOCK = 1 << 22
+# duels turned into Python numbers at a time: the loop is faster over lists, and all of them would not fit
 _CHUNK = 1 << 16
 
 

@@ -20,6 +20,7 @@ from fullbench.errors import Undefined
 from fullbench.stats.arrays import Bools, Floats, Numbers, codes, column
 
 Evenness = Callable[[Numbers], float]
+# rows compared with all others at a time, since every two at once would need n squared places
 _BLOCK = 2048
 
 

@@ -19,6 +19,7 @@ from fullbench.stats.arrays import Bools, Floats, Ints, Numbers, column
 
 Scale = Literal["range", "share", "none"]
 Over = Literal["weights", "reviews"]
+# less weight than this is none: a division by it would be noise
 _NEVER = 1e-12
 
 

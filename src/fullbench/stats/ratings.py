@@ -41,7 +41,9 @@ class Options(TypedDict, total=False):
     anchor: int | None
 
 
+# an interval over fewer of the resamples would be that of the lucky ones
 _MOST_LOST = 0.1
+# counts that are held at once, so that memory does not grow with the number of resamples
 _BLOCK = 1 << 21
 
 

@@ -12,9 +12,11 @@ from fullbench.stats.arrays import Bools, Floats, Ints
 from fullbench.stats.graphs import strong_components
 
 _STEPS = 200
+# a longer step than this, in log strength, may overshoot where wins are one-sided
 _LONGEST = 1.0
 _CLOSE = 1e-10
 _QUICK_STEPS = 30
+# resamples only make an interval: this is 0.005 of a rating point on the usual scale of 400
 _QUICK_CLOSE = 3e-5
 
 

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from fullbench.stats.arrays import Floats, Ints, Numbers, codes, duels
 
+# keeps a division defined where nobody trusted voted; the quotient is then 0
 _LEAST = 1e-300
 
 

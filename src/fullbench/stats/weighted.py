@@ -12,6 +12,7 @@ import numpy as np
 
 from fullbench.stats.arrays import Floats, Ints
 
+# up to so many rows Kendall's tau compares every two of them for all resamples at once; beyond that it sorts
 _MOST_SIGNS = 4096
 _ROWS = 512
 

@@ -16,6 +16,7 @@ from fullbench.nouns.response import Response
 from fullbench.nouns.verdict import Failure
 from fullbench.studies import specs as named
 from fullbench.studies.engines import HERE, Ask, Budget, Engine, Job, Key, Stop, Tally, Watch, remade, wants_gpu, work
+from fullbench.studies.introducing import introduce
 
 Asked = Callable[[Model], Sequence[Item]]
 """Gives the items that a contestant is to answer."""
@@ -93,7 +94,7 @@ def _job(model: Model, items: Sequence[Item], samples: int, ledger: Ledger, spec
         item = by_key[outcome.item]
         ledger.add_response(item, outcome.response, usage=outcome.usage, prompt=outcome.prompt, at=time.time())
 
-    ledger.declare("contestant", model.name, model.settings)
+    notices = introduce(ledger, "contestant", model)
     return Job(
         name=model.name,
         tasks=lambda: (Question(item, sample) for item in items for sample in range(samples)),
@@ -106,6 +107,7 @@ def _job(model: Model, items: Sequence[Item], samples: int, ledger: Ledger, spec
         keep=keep,
         sole=lambda: ledger.sole(model.name),
         flush=ledger.flush,
+        notices=notices,
     )
 
 

@@ -8,10 +8,11 @@ from itertools import islice
 from typing import TypeVar
 
 from fullbench.errors import InputError
+from fullbench.ledger.accounts import Role
 from fullbench.ledger.store import Ledger
 from fullbench.nouns.case import Case
 from fullbench.nouns.item import Item
-from fullbench.nouns.judge import Judge, models_of, prompts_of
+from fullbench.nouns.judge import Judge, former_names_of, models_of, prompts_of
 from fullbench.nouns.model import Model, Prompt
 from fullbench.nouns.table import Cell, Table
 from fullbench.studies.engines import LOOKUP, Budget, Key
@@ -32,11 +33,12 @@ def table(
     items: Sequence[Item],
     judges: Sequence[Judge],
     cases: Cases,
+    samples: int = 1,
     notes: Sequence[str] = (),
 ) -> Table:
     """One row for each contestant and judge, and one for all: what is known, what would be asked, and what it takes."""
     seen = {account.name: account.usage for account in ledger.bill()}
-    answers = [_answers(model, items, ledger, seen) for model in contestants]
+    answers = [_answers(model, items, samples, ledger, seen) for model in contestants]
     verdicts = [_verdicts(judge, cases(), ledger, seen) for judge in judges]
     loads = [*answers, *verdicts]
     times = [time for time in (duration(answers), duration(verdicts)) if time is not None]
@@ -121,14 +123,22 @@ def _split(
     return counted, due, sample
 
 
-def _answers(model: Model, items: Sequence[Item], ledger: Ledger, seen: Seen) -> Load:
-    known, due, sample = _split(items, lambda item: (item.key, 0), lambda keys: ledger.answered(model.name, keys))
-    hearings = [(Prompt(item.turns),) for item in sample]
+def _answers(model: Model, items: Sequence[Item], samples: int, ledger: Ledger, seen: Seen) -> Load:
+    name = _name_there(ledger, "contestant", model)
+    asked = ((item, number) for item in items for number in range(samples))
+    known, due, sample = _split(asked, lambda task: (task[0].key, task[1]), lambda keys: ledger.answered(name, keys))
+    hearings = [(Prompt(item.turns),) for item, _ in sample]
     return weighed(Load("answers", model.name, known, due), model, seen, asked=due, hearings=hearings, mode="answer")
 
 
+def _name_there(ledger: Ledger, role: Role, who: Judge | Model) -> str:
+    """The name under which the ledger holds what somebody gave: a run would adopt a former one."""
+    return ledger.former(role, who.name, former_names_of(who)) or who.name
+
+
 def _verdicts(judge: Judge, cases: Iterable[Case], ledger: Ledger, seen: Seen) -> Load:
-    known, due, sample = _split(cases, lambda case: (case.key, case.trial), lambda keys: ledger.heard(judge.name, keys))
+    name = _name_there(ledger, "judge", judge)
+    known, due, sample = _split(cases, lambda case: (case.key, case.trial), lambda keys: ledger.heard(name, keys))
     base = Load("verdicts", judge.name, known, due)
     models = models_of(judge)
     if models == () or not due:

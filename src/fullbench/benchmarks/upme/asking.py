@@ -56,9 +56,9 @@ def cleaned(text: str) -> str:
     'What stands on the left?'
     """
     lines = [line.strip() for line in text.strip().splitlines() if line.strip()]
-    kept = "\n".join(lines)
-    kept = re.sub(r"^[*_#\s]*(?:question|问题)\s*[:：][*_\s]*", "", kept, flags=re.IGNORECASE)
-    return kept.strip(" \t\n\"'“”‘’*_`")
+    question = "\n".join(lines)
+    question = re.sub(r"^[*_#\s]*(?:question|问题)\s*[:：][*_\s]*", "", question, flags=re.IGNORECASE)
+    return question.strip(" \t\n\"'“”‘’*_`")
 
 
 def questions(images: Mapping[str, Picture], written: Iterable[Response]) -> list[Item]:
@@ -85,12 +85,12 @@ def reviews(
     seed, or both orders are heard.
     """
     author = {item.id: item.tags.get("reviewer") for item in items}
-    given = [response for response in responses if response.contestant != author.get(response.item)]
-    made = [
-        cases_of(items, given, BALLOT, size=2, orders=orders, criterion=criterion, trials=trials, seed=seed)
+    answers = [response for response in responses if response.contestant != author.get(response.item)]
+    by_criterion = [
+        cases_of(items, answers, BALLOT, size=2, orders=orders, criterion=criterion, trials=trials, seed=seed)
         for criterion in CRITERIA
     ]
-    return chain(*made)
+    return chain(*by_criterion)
 
 
 def correlations(items: Sequence[Item], responses: Iterable[Response]) -> Iterator[Case]:

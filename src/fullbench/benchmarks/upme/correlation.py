@@ -160,8 +160,8 @@ class TransformersClip:
         return int(self._loaded[0].config.text_config.max_position_embeddings) - 2
 
     def tokens(self, text: str) -> Sequence[int]:
-        found: list[int] = self._loaded[1].tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]
-        return found
+        ids: list[int] = self._loaded[1].tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]
+        return ids
 
     def picture(self, picture: Picture) -> Floats:
         from PIL import Image

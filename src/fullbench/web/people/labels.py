@@ -164,9 +164,9 @@ def written(connection: Connection, study: Study, find: Find | None = None) -> I
     kind = study.kind
     if not isinstance(kind, Write):
         raise InputError(f"people write items in a study of the kind write; {study.name!r} is of the kind {kind.name}")
-    found = dict(contents(connection, study))
+    by_task = dict(contents(connection, study))
     for number, vote in enumerate(counted(connection, study), 1):
-        content = Content.of(found[vote.task], find)
+        content = Content.of(by_task[vote.task], find)
         item = kind.item(vote.answer, content, f"{content.item.id}-w{number}")
         if item is not None:
             yield item
@@ -179,23 +179,23 @@ def answered(connection: Connection, study: Study) -> Iterator[dict[str, Any]]:
     """
     if study.kind_name not in {"rewrite", "verify"}:
         raise InputError(f"queues hold rewordings and references; {study.name!r} is of the kind {study.kind_name}")
-    given = counted(connection, study)
-    most = together(given).majority
+    counted_votes = counted(connection, study)
+    most = together(counted_votes).majority
     for task, content in contents(connection, study):
         label = most.get(task)
-        first = next((vote for vote in given if vote.task == task and vote.label == label and label), None)
+        first = next((vote for vote in counted_votes if vote.task == task and vote.label == label and label), None)
         yield _queue_row(study.kind_name, content, label, {} if first is None else first.answer)
 
 
 def _queue_row(kind: str, content: Any, label: str | None, answer: dict[str, Any]) -> dict[str, Any]:
-    made = Content.of(content)
+    task = Content.of(content)
     if kind == "rewrite":
-        response = made.responses[0]
+        response = task.responses[0]
         return {
-            "seed": made.item.id, "variant": int(made.about.get("variant", 1)), "question": made.item.question,
+            "seed": task.item.id, "variant": int(task.about.get("variant", 1)), "question": task.item.question,
             "text": answer.get("text", response.text), "same": label, "writer": response.contestant,
         }  # fmt: skip
     return {
-        "item": made.item.id, "question": made.item.question, "reference": made.item.reference,
+        "item": task.item.id, "question": task.item.question, "reference": task.item.reference,
         "accept": label, "reason": answer.get("complaint"), "note": answer.get("reason"),
     }  # fmt: skip

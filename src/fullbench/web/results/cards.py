@@ -15,6 +15,7 @@ import orjson
 from sqlalchemy import Connection, Engine, func, select
 
 from fullbench.figures import standard
+from fullbench.figures.card import card as judge_card
 from fullbench.figures.probes import LENGTHENS
 from fullbench.ledger.store import Ledger
 from fullbench.nouns.digests import digest
@@ -23,7 +24,6 @@ from fullbench.nouns.record import Record
 from fullbench.nouns.response import Response
 from fullbench.nouns.table import Table
 from fullbench.nouns.verdict import FAULTS, PEOPLE, Verdict
-from fullbench.reports import card as reports_card
 from fullbench.stats.shares import wilson
 from fullbench.web.database import reading
 from fullbench.web.results import boards, evidence, listing, tables
@@ -120,7 +120,7 @@ def _together(verdict: Verdict) -> Verdict:
 def compute(connection: Connection, record: Record, judge: str, tags: Sequence[str], counted: tuple[int, int]) -> Card:
     """The card of one judge."""
     sampled, total = counted
-    made = reports_card.card(record, judge, tags=tags)
+    made = judge_card(record, judge, tags=tags)
     lengthened = {name for (_, name, _), said in record.responses.items() if LENGTHENS in said.tags}
     count = None if sampled else partial(_count, connection)
 

@@ -1,0 +1,236 @@
+"""A judge card: on one page, whether a judge can be trusted."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import erfc, sqrt
+from statistics import fmean
+
+import numpy as np
+
+from fullbench.columns.builder import columns_of
+from fullbench.columns.table import Columns
+from fullbench.errors import InputError, Undefined
+from fullbench.figures import clustered, judging, leaderboard, probes, repeats, standard
+from fullbench.figures.judging import Met
+from fullbench.nouns.call import Usage
+from fullbench.nouns.estimate import Estimate
+from fullbench.nouns.record import Pairing, Record
+from fullbench.nouns.table import Cell, Table
+from fullbench.nouns.verdict import PEOPLE
+from fullbench.stats import weighted
+from fullbench.stats.comparison import benjamini_hochberg, paired_difference
+from fullbench.stats.rankings import edit_distance
+
+Place = tuple[str, frozenset[tuple[str, int]], str]
+
+
+@dataclass(frozen=True)
+class Card:
+    """What is known about one judge: a sentence or two, and tables under a few headings."""
+
+    judge: str
+    lead: str
+    sections: Mapping[str, Sequence[Table]]
+
+    @property
+    def tables(self) -> list[Table]:
+        return [table for tables in self.sections.values() for table in tables]
+
+
+def card(
+    record: Record,
+    judge: str,
+    *,
+    people: str = PEOPLE,
+    tags: Sequence[str] = (),
+    own: Collection[str] = (),
+    columns: Columns | None = None,
+    seed: int = 0,
+) -> Card:
+    """The card of one judge: agreement, standing, steadiness, biases, faults, cost, and its leaderboards.
+
+    `tags` are the items' tags by which agreement is split; `own` are the contestants of the judge's own family. Figures
+    under different criteria stay apart. `columns` are the same verdicts as a ledger gives them: they know what is due.
+    """
+    if judge not in record.judges:
+        raise InputError(f"the record holds no verdict of {judge!r}; judges there: {', '.join(record.judges)}")
+    table = (columns_of(record) if columns is None else columns).of(judge=judge)
+    counted = _counted(record)
+    sections: dict[str, list[Table]] = {name: [] for name in SECTIONS}
+    overall: list[judging.Agreement] = []
+    for criterion, part in counted.by("criterion").items():
+        if judge in part.judges:
+            agreed, found = _criterion(part, judge, people, tags=tags, own=own, seed=seed)
+            overall += agreed
+            for name, tables in found.items():
+                sections[name] += _placed(tables, criterion)
+    sections["Steadiness"] = repeats.tables(table, seed=seed)
+    sections["Reviews"] = [_reviews(counted, judge, people)]
+    sections["Leaderboard"] = leaderboard.tables(table, leaderboard.Settings(seed=seed))
+    sections["Faults and cost"] = [standard.faults(table), standard.reasons(table), standard.costs(table)]
+    kept = {name: [one for one in tables if one.rows] for name, tables in sections.items()}
+    lead = _lead(record.where(judge=judge), overall, len(record) - len(counted))
+    return Card(judge, lead, {name: tables for name, tables in kept.items() if tables})
+
+
+SECTIONS = ("Agreement", "Standing", "Steadiness", "Biases", "Reviews", "Leaderboard", "Faults and cost")
+
+
+def _counted(record: Record) -> Record:
+    """The verdicts that count: the latest of each rater, and none that shows a contestant beside itself."""
+    latest: dict[tuple[object, ...], int] = {}
+    for v in record:
+        key = (v.case, v.judge, v.trial, v.rater)
+        latest[key] = max(latest.get(key, 0), v.revision)
+    return record.where(
+        lambda v: (
+            v.revision == latest[v.case, v.judge, v.trial, v.rater] and len(set(v.contestants)) == len(v.contestants)
+        )
+    )
+
+
+def _criterion(
+    part: Record, judge: str, people: str, *, tags: Sequence[str], own: Collection[str], seed: int
+) -> tuple[Sequence[judging.Agreement], dict[str, list[Table]]]:
+    """What is known under one criterion."""
+    met = judging.meet(part, people)
+    overall = judging.agreements(met, judge, seed=seed)
+    return overall, {
+        "Agreement": [_overall(overall), *judging.agreement_tables(met, tags, judges=[judge], brief=True, seed=seed)],
+        "Standing": [standing(met, judge, seed=seed)],
+        "Biases": [probes.table(probes.probes(met, judge, own=own))],
+    }
+
+
+def _placed(tables: Sequence[Table], criterion: str) -> Iterator[Table]:
+    for table in tables:
+        on = "" if criterion == leaderboard.OVERALL else f" on {criterion}"
+        yield replace(table, name=table.name + on, title=table.title + on)
+
+
+def _lead(mine: Record, overall: Sequence[judging.Agreement], set_aside: int) -> str:
+    used = sum((verdict.usage for verdict in mine), Usage())
+    lost = sum(verdict.fault is not None for verdict in mine)
+    parts = [f"{len(mine):,} verdicts, {lost:,} of them faults."]
+    for entry in overall:
+        name = next(iter(judging.FIGURES[entry.shape]))
+        if entry.first is not None:
+            parts.append(f"On {entry.shape}, {name} with people is {entry.first}.")
+    if not overall:
+        parts.append("No verdict of people on the same responses is at hand, so nothing is said about agreement.")
+    if set_aside:
+        parts.append(f"{set_aside:,} verdicts are set aside: changed later, or a contestant beside itself.")
+    if used.calls and used.dollars is not None:
+        parts.append(f"1,000 verdicts cost {1000 * used.dollars / len(mine):.2f} dollars.")
+    if used.calls:
+        parts.append(f"A call takes {used.seconds / used.calls:.2f} s.")
+    return " ".join(parts)
+
+
+def _overall(overall: Sequence[judging.Agreement]) -> Table:
+    rows: list[list[Cell]] = [
+        [entry.shape, name, figure, entry.faults] for entry in overall for name, figure in entry.figures.items()
+    ]
+    notes = [f"{entry.shape}, {name}: {why}." for entry in overall for name, why in entry.undefined.items()]
+    return Table("agreement", "Agreement with people", ("ruling", "figure", "estimate", "faults"), rows, notes)
+
+
+def _reviews(record: Record, judge: str, people: str) -> Table:
+    """What people marked the judge's own rulings with, where they reviewed them."""
+    rows: list[list[Cell]] = []
+    for criterion, part in record.where(judge=people, contestant=judge, fault=None).by("criterion").items():
+        reviews = [verdict for verdict in part if verdict.contestants == (judge,) and verdict.marks is not None]
+        if len(reviews) > 1:
+            marks = np.array([verdict.marks[0] for verdict in reviews if verdict.marks is not None])
+            _, items = np.unique([verdict.item for verdict in reviews], return_inverse=True)
+            rows.append([criterion, reviews[0].ballot, clustered.mean(marks, items)])
+    return Table("reviews", "What people think of its rulings", ("criterion", "ballot", "mean mark"), rows)
+
+
+def standing(met: Met, judge: str, *, seed: int = 0) -> Table:
+    """How the judge stands beside every other one, on the responses that both ruled on and people did too."""
+    rows: list[list[Cell]] = []
+    ps: list[float] = []
+    for other in met.judges:
+        for kind, figures in judging.FIGURES.items():
+            shared = _shared(kind, met.of(judge, kind), met.of(other, kind)) if other != judge else []
+            if shared and (gap := _gap(kind, shared, seed)) is not None:
+                rows.append([other, kind, next(iter(figures)), gap])
+                ps.append(_p(gap, len({one.item for one in shared})))
+    passed = benjamini_hochberg(ps).passed if ps else ()
+    for row, told in zip(rows, passed, strict=True):
+        row.append("yes" if told else "no")
+    notes = [
+        f"The figure of {judge} less that of the other judge on the same responses; all rulings of a judge on them, "
+        "both orders and every trial, count by their mean. Items are kept together.",
+        "For an edit distance less is better. Told apart: by the interval, after Benjamini-Hochberg at 5%.",
+    ]
+    columns = ("other judge", "ruling", "figure", "difference", "told apart")
+    return Table("standing", "Among other judges", columns, rows, notes, {"judge": judge, "seed": seed})
+
+
+@dataclass(frozen=True, slots=True)
+class _Shared:
+    """What two judges made of the same responses, each by the mean over its rulings, and what people did."""
+
+    item: str
+    ours: float
+    theirs: float
+    people: float
+
+
+def _shared(kind: str, ours: Sequence[Pairing], theirs: Sequence[Pairing]) -> list[_Shared]:
+    """The responses that both judges ruled on, in both orders and as often as they did."""
+    one, two = _by_place(ours), _by_place(theirs)
+    figure = {"scores": _mark, "pairs": _right, "rankings": _distance}[kind]
+    return [
+        _Shared(
+            place[0], fmean(map(figure, one[place])), fmean(map(figure, two[place])),
+            fmean(pairing.other[0] for pairing in one[place]),
+        )
+        for place in one if place in two
+    ]  # fmt: skip
+
+
+def _by_place(pairings: Sequence[Pairing]) -> dict[Place, list[Pairing]]:
+    places: dict[Place, list[Pairing]] = {}
+    for pairing in pairings:
+        verdict = pairing.verdict
+        places.setdefault((verdict.item, frozenset(verdict.shown), verdict.ballot), []).append(pairing)
+    return places
+
+
+def _mark(pairing: Pairing) -> float:
+    return pairing.marks[0]
+
+
+def _right(pairing: Pairing) -> float:
+    return float(judging.winner(pairing.marks) == judging.winner(pairing.other))
+
+
+def _distance(pairing: Pairing) -> float:
+    return edit_distance(judging.order(pairing.marks), judging.order(pairing.other))
+
+
+def _gap(kind: str, shared: Sequence[_Shared], seed: int) -> Estimate | None:
+    items = [one.item for one in shared]
+    ours, theirs = [one.ours for one in shared], [one.theirs for one in shared]
+    if kind != "scores":
+        _, places = np.unique(items, return_inverse=True)
+        return clustered.mean(np.array(ours) - np.array(theirs), places)
+    try:
+        return paired_difference(
+            weighted.pearson, ours, theirs, [one.people for one in shared], cluster=items, seed=seed
+        )
+    except Undefined:
+        return None
+
+
+def _p(gap: Estimate, items: int) -> float:
+    """How likely so large a difference is by chance; a sign test on the items where all of them differ alike."""
+    if gap.why:
+        return 2.0 ** (1 - items) if gap.value else 1.0
+    error = (gap.high - gap.low) / (2 * 1.959964)
+    return erfc(abs(gap.value) / error / sqrt(2)) if error else float(gap.value == 0)
