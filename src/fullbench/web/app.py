@@ -57,7 +57,8 @@ def create_app(settings: Settings) -> FastAPI:
         key = site_key(connection, settings.secret)
 
     ledger = None if settings.ledger is None else Ledger(settings.ledger, read_only=True)
-    bind(engine, "" if ledger is None else ledger.identity)
+    identity = "" if ledger is None else ledger.identity
+    bind(engine, identity)
     writers = Writers(settings.ledger)
     hub = events.Hub(engine)
 
@@ -80,7 +81,7 @@ def create_app(settings: Settings) -> FastAPI:
         dependencies=[Depends(guard.check_csrf)],
     )
     app.state.settings, app.state.engine, app.state.key = settings, engine, key
-    app.state.ledger, app.state.hub, app.state.writers = ledger, hub, writers
+    app.state.ledger, app.state.hub, app.state.writers, app.state.identity = ledger, hub, writers, identity
     app.state.turns = asyncio.Semaphore(guard.TURNS)
     trouble.install(app)
     for router in _routers():

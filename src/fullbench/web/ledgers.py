@@ -17,8 +17,8 @@ def study_of(ledger: Ledger, wanted: str = "") -> str:
     main = [name for name in there if not name.startswith(f"{DEFAULT}~")] or there
     if len(main) > 1:
         raise InputError(
-            f"{ledger.place}: the ledger holds the studies {', '.join(map(repr, there))}; say which one this belongs to "
-            "(--study NAME)"
+            f"{ledger.place}: the ledger holds the studies {', '.join(map(repr, there))}; say which one this "
+            "belongs to (--study NAME)"
         )
     return main[0] if main else DEFAULT
 

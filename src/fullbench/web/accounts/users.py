@@ -104,7 +104,7 @@ def login(connection: Connection, name: str) -> tuple[User | None, str | None]:
     ).one_or_none()
     if row is None:
         return None, None
-    return of_row(found), found.password
+    return of_row(row), row.password
 
 
 def page(connection: Connection, *, after: str = "", limit: int = 50) -> list[User]:

@@ -188,8 +188,9 @@ def keep(request: Request, user: Organiser, study_id: str, form: Form) -> Respon
         study = study_of(connection, study_id)
         kept = labels.keep(connection, study, ledger, labels.finder(settings_of(request), ledger))
         audit.write(connection, user, "votes kept", study.name, address=address_of(request), new=kept.new)
-    said = key("{new} verdicts went into the ledger, {changed} of them changed votes; {known} were there, {older} are older "
-               "than what the same person said there.")  # fmt: skip
+    said = key(
+        "{new} verdicts went into the ledger, {changed} of them changed votes; {known} were there; {older} are older."
+    )
     return redirect(
         request, f"/organise/{study_id}", flash=said, new=kept.new, changed=kept.changed, known=kept.known,
         older=kept.older,

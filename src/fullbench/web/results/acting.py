@@ -17,12 +17,12 @@ from fullbench.web.pages import redirect
 from fullbench.web.results import panels, rejudging, requests, tables, votes
 from fullbench.web.results.filters import Filter
 from fullbench.web.results.places import Served
-from fullbench.web.results.routes import Key, need_ledger, page, views_of
+from fullbench.web.results.routes import Key, need_ledger, page, same_ledger, views_of
 from fullbench.web.results.rows import judges
 from fullbench.web.results.rulings import is_panel
 from fullbench.web.words import key
 
-router = APIRouter(include_in_schema=False)
+router = APIRouter(include_in_schema=False, dependencies=[Depends(same_ledger)])
 Id = Annotated[str, Path(pattern="^[0-9a-f]{16,32}$")]
 Text = Annotated[str, Form(max_length=4000)]
 ACTS = {
@@ -94,7 +94,7 @@ def asked(
     found = requests.page(connection, state=state, before=before)
     older = f"/requests?state={state}&before={found[-1].at!r}" if len(found) == requests.PAGE else None
     values: dict[str, Any] = {
-        **views_of(request).common("requests"),
+        **views_of(request).common(connection, "requests"),
         "asked": found,
         "state": state,
         "older": older,
@@ -110,7 +110,7 @@ def all_panels(request: Request, _user: Organiser, connection: Database) -> HTML
     """Panels of judges."""
     names = sorted(name for name in judges(connection).values() if not is_panel(name))
     values: dict[str, Any] = {
-        **views_of(request).common("panels"),
+        **views_of(request).common(connection, "panels"),
         "panels": panels.found(connection),
         "rulings": panels.rulings(connection),
         "all_judges": names,

@@ -44,11 +44,13 @@ def fill(
     *,
     batch: int = BATCH,
     most: int | None = None,
+    study: str | None = None,
     going: Callable[[], bool] = lambda: True,
 ) -> Filled:
     """Bring the catalogue up to date with the ledger; stop early after `most` verdicts, or when not `going`.
 
-    A catalogue that was filled from another ledger is refused: `bind` empties it first.
+    With `study`, nothing of other studies enters. A catalogue that was filled from another ledger is refused: `bind`
+    empties it first.
     """
     with reading(engine) as connection:
         bound = get_state(connection, "ledger")
@@ -64,7 +66,7 @@ def fill(
     added = 0
     while going():
         with sole(engine) as connection:
-            count, full = Batch(connection).take(ledger, batch)
+            count, full = Batch(connection, only=study).take(ledger, batch)
         added += count
         if not full or (most is not None and added >= most):
             break

@@ -44,6 +44,8 @@ class Batch:
     connection: Connection
     names: dict[tuple[str, str], int] = field(default_factory=dict)
     study: int = 0
+    only: str | None = None
+    """The one study whose verdicts enter; None: of every study."""
     pieces: dict[str, dict[str, None]] = field(default_factory=dict)
 
     def take(self, ledger: Ledger, limit: int) -> tuple[int, bool]:
@@ -54,6 +56,7 @@ class Batch:
         if not batch:
             return count, more
         by_study = _by_study(ledger, batch)
+        by_study = by_study if self.only is None else {self.only: by_study.get(self.only, [])}
         cases = {case.key: case for case in ledger.cases({verdict.case for _, verdict in batch})}
         places = {_once(verdict): number for number, verdict in reversed(batch)}
         for study, entered in by_study.items():
@@ -68,6 +71,8 @@ class Batch:
         members = ledger.members_since(place, limit)
         if not members:
             return 0, False
+        last, full = members[-1][0], len(members) == limit
+        members = [one for one in members if self.only in {None, one[1]}]
         c = tables.cases.c
         keys: set[str] = set()
         for chunk in chunks({key for _, _, key in members}):
@@ -78,8 +83,8 @@ class Batch:
             if wanted:
                 cases = {case.key: case for case in ledger.cases(wanted)}
                 count += self.enter(study, list(ledger.verdicts(cases=wanted)), cases)
-        set_state(self.connection, "members", members[-1][0])
-        return count, len(members) == limit
+        set_state(self.connection, "members", last)
+        return count, full
 
     def enter(
         self,
@@ -188,7 +193,7 @@ class Batch:
         return list(fresh.values())
 
     def _take_away(self, ids: Iterable[int]) -> None:
-        """Drop verdicts that later revisions take the place of. A search may still find them, and nothing shows them."""
+        """Drop verdicts that later revisions take the place of; a search that finds their words shows none of them."""
         for chunk in chunks(ids):
             gone = self.connection.execute(select(tables.verdicts).where(tables.verdicts.c.id.in_(chunk))).mappings()
             self._count([dict(row) for row in gone], -1)
@@ -220,15 +225,17 @@ class Batch:
     def _count(self, rows: Sequence[Row], sign: int) -> None:
         """Count rows in, or out again."""
         found: Counter[tuple[int, ...]] = Counter()
+        last = max((row["id"] for row in rows), default=0)
         for row in rows:
             kind = (row["ballot_id"], row["criterion_id"], row["fault"], row["shape"])
             for who in {0, *orjson.loads(row["shown"])}:
                 found[row["study_id"], row["judge_id"], who, *kind] += sign
         keys = ["study_id", "judge_id", "contestant_id", "ballot_id", "criterion_id", "fault", "shape"]
         made: Any = (sqlite if self.connection.dialect.name == "sqlite" else postgresql).insert(tables.counts)
-        more = made.on_conflict_do_update(index_elements=keys, set_={"n": tables.counts.c.n + made.excluded.n})
+        change = {"n": tables.counts.c.n + made.excluded.n} | ({"last": made.excluded.last} if sign > 0 else {})
+        more = made.on_conflict_do_update(index_elements=keys, set_=change)
         if found:
-            counted = [dict(zip([*keys, "n"], (*key, n), strict=True)) for key, n in found.items()]
+            counted = [dict(zip([*keys, "n", "last"], (*key, n, last), strict=True)) for key, n in found.items()]
             self.connection.execute(more, counted)
 
     def _words(self, verdict: Verdict, heard: Mapping[str, Case]) -> dict[str, None]:

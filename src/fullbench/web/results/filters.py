@@ -25,7 +25,8 @@ LONGEST = 400
 class Filter:
     """Verdicts of one study that have all of what is named here; an empty text asks for nothing.
 
-    `study` is the first one where it is empty; `rater` is one of the people that are the judge `human`; `beside` is another judge that ruled on the same responses; `contestant` and `other` are shown; `fault` is `none`
+    `study` is the first one where it is empty; `rater` is one of the people that are the judge `human`; `beside` is
+    another judge that ruled on the same responses; `contestant` and `other` are shown; `fault` is `none`
     (marks were given), `any`, or a fault; `shown` is `one` response, `several`, and of these a `choice` or a
     `ranking`; `tag` and `value` name a tag of the item; `split` to `clear` ask for verdicts marked so (see
     `tables.verdicts`); `q` are words to search for.

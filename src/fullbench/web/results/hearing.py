@@ -110,7 +110,7 @@ def hearing(connection: Connection, ledger: Ledger, key: str, study: str = "") -
         key,
         study,
         first.item,
-        orders[key] if key in orders else first.contestants,
+        orders.get(key, first.contestants),
         first.ballot,
         first.criterion,
         ledger.case(key),

@@ -135,8 +135,12 @@ counts = Table(
     Column("fault", SmallInteger, primary_key=True, autoincrement=False),
     Column("shape", SmallInteger, primary_key=True, autoincrement=False),
     Column("n", Integer, nullable=False),
+    Column("last", Integer, nullable=False),
 )
-"""How many verdicts of each kind; `contestant_id` 0 counts each verdict once, others those that show the contestant."""
+"""How many verdicts of each kind, and the last of them.
+
+`contestant_id` 0 counts each verdict once, others those that show the contestant.
+"""
 
 state = Table(
     "public_state",

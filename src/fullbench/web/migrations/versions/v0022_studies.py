@@ -120,6 +120,7 @@ def _verdicts() -> None:
         *(_number(name, key=True) for name in ("study_id", "judge_id", "contestant_id", "ballot_id", "criterion_id")),
         *(_small(name, key=True) for name in ("fault", "shape")),
         _number("n"),
+        _number("last"),
     )
 
 
