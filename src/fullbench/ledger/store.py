@@ -177,6 +177,7 @@ class Ledger(Readable, AbstractContextManager["Ledger"]):
                 if isinstance(entry, Verdict):
                     self._adder.verdict(entry)
                 elif isinstance(entry, Failure):
+                    self._adder.calls(entry.exchanges, entry.judge)
                     writer.put("failures", rows.failure_row("judge", entry), entry)
                 elif isinstance(entry, Case):
                     self._adder.case(entry, known)

@@ -1,0 +1,90 @@
+"""Every way to make one ranking of many reviews, by name, and how near a ranking comes to the truth."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from fullbench.errors import Undefined
+from fullbench.figures.peers.reviews import GAMMA, Gamma, Reviews
+from fullbench.stats import peers as learning
+from fullbench.stats.orders import permutation_entropy, true_ranks
+from fullbench.stats.peers import Consensus, Peers
+from fullbench.stats.votes import majority_vote, rating_vote
+
+ROBUST = "UPME, robust"
+METHODS = ("UPME", ROBUST, "PiCO", "PRD", "uniform", "rating vote", "majority vote")
+STARTS = 64
+
+Scores = tuple[float, ...]
+
+
+def consensus(peers: Peers, method: str, *, starts: int = STARTS, seed: int = 0) -> Consensus:
+    """Scores and weights by one of the methods that learn from the matrices alone."""
+    if method == "UPME":
+        return learning.upme(peers, starts=starts, seed=seed)
+    if method == ROBUST:
+        return learning.upme(peers.trimmed(), starts=starts, seed=seed)
+    if method == "PiCO":
+        return learning.pico(peers, starts=starts, seed=seed)
+    if method == "PRD":
+        return learning.prd(peers)
+    return learning.uniform(peers)
+
+
+def voted(reviews: Reviews, method: str) -> Scores:
+    """Scores by counting votes; the picture and the pair are what is voted on."""
+    columns = (reviews.first, reviews.second, reviews.votes)
+    if method == "majority vote":
+        vote_scores = majority_vote(reviews.questions, *columns, contestants=len(reviews.names))
+    else:
+        vote_scores = list(
+            rating_vote(reviews.questions, reviews.reviewer, *columns, contestants=len(reviews.names)).scores
+        )  # fmt: skip
+    known = [score for score in vote_scores if score is not None]
+    if len(known) < len(vote_scores):
+        raise Undefined("a contestant was never voted on")
+    return tuple(known)
+
+
+def scores(reviews: Reviews, method: str, gamma: Gamma = GAMMA, *, starts: int = STARTS, seed: int = 0) -> Scores:
+    """What a method makes of the reviews, a score for each contestant in the order of their names."""
+    if method.endswith("vote"):
+        return voted(reviews, method)
+    return consensus(reviews.peers(gamma), method, starts=starts, seed=seed).scores
+
+
+@dataclass(frozen=True, slots=True)
+class Nearness:
+    """How near scores come to the truth: two correlations (1 is best) and the disorder of the ranking (0 is best)."""
+
+    pearson: float
+    spearman: float
+    kendall: float
+    entropy: float
+
+
+def nearness(estimated: Sequence[float], truth: Sequence[float]) -> Nearness:
+    """Scores beside true scores of the same contestants.
+
+    >>> nearness([0.9, 0.5, 0.1], [3, 2, 1])
+    Nearness(pearson=1.0, spearman=1.0, kendall=1.0, entropy=0.0)
+    """
+    import numpy as np
+    from scipy import stats
+
+    if len(estimated) < 3 or np.ptp(estimated) == 0 or np.ptp(truth) == 0:
+        raise Undefined("nearness needs three contestants or more whose scores differ")
+    pearson, spearman, kendall = (
+        round(float(test(estimated, truth).statistic), 12)
+        for test in (stats.pearsonr, stats.spearmanr, stats.kendalltau)
+    )
+    return Nearness(pearson, spearman, kendall, permutation_entropy(true_ranks(estimated, truth)))
+
+
+def in_order(names: Sequence[str], truth: Mapping[str, float]) -> list[float]:
+    """True scores in the order of the names; `Undefined` where one is missing."""
+    missing = [name for name in names if name not in truth]
+    if missing:
+        raise Undefined(f"the truth says nothing of {', '.join(missing)}")
+    return [truth[name] for name in names]

@@ -1,0 +1,130 @@
+"""People beside the reviewers: who is asked what, when their votes settle a case, and how far they are of one mind.
+
+Two tasks. To *choose*, a person sees the two answers and says which is better, as the reviewer did. To *agree*, a
+person is told the reviewer's ruling and says whether it is right. Nobody does both on one picture. Two people do each
+task; where they differ, up to five vote, and the majority has it.
+
+In a record, a choice is a verdict of `human` on the reviewer's own case; an agreement is a verdict of `human` on the
+reviewer's ruling itself, as `Record.appeal` puts it up for judgement: its item is the case, its contestant the
+reviewer, its mark 1 for yes and 0 for no.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeVar
+
+from fullbench.errors import InputError
+from fullbench.nouns.case import Case
+from fullbench.nouns.criteria import CORRECTNESS, VISUAL
+from fullbench.nouns.record import Record
+from fullbench.nouns.table import Cell, Table
+from fullbench.nouns.verdict import PEOPLE, Verdict
+from fullbench.stats.shares import wilson
+
+Task = Literal["choose", "agree"]
+TASKS: tuple[Task, ...] = ("choose", "agree")
+FIRST, MOST = 2, 5
+_Vote = TypeVar("_Vote", bound=Hashable)
+
+
+@dataclass(frozen=True, slots=True)
+class Duty:
+    """One case for one person, and what is asked of them."""
+
+    person: str
+    task: Task
+    case: str
+    image: str
+
+
+def duties(cases: Iterable[Case], people: Sequence[str], *, each: int = FIRST, seed: int = 0) -> list[Duty]:
+    """`each` people for each task of every case, evenly; on one picture nobody has both tasks."""
+    if len(set(people)) < 2 * each:
+        raise InputError(
+            f"two tasks with {each} people each, kept apart, need {2 * each} people at least; found {len(set(people))}"
+        )
+    rng = random.Random(seed)
+    teams: dict[str, dict[Task, list[str]]] = {}
+    load: Counter[str] = Counter()
+    assigned: list[Duty] = []
+    for case in cases:
+        image = case.item.tags.get("image", case.item.id)
+        if image not in teams:
+            drawn = rng.sample(list(people), len(people))
+            half = len(drawn) // 2
+            teams[image] = {"choose": drawn[:half], "agree": drawn[half:]}
+        for task, team in teams[image].items():
+            for person in sorted(team, key=lambda who: load[who])[:each]:
+                load[person] += 1
+                assigned.append(Duty(person, task, case.key, image))
+    return assigned
+
+
+def settled(votes: Sequence[_Vote]) -> _Vote | None:
+    """What the votes come to, in the order they were given; None where more are needed, or five are at odds.
+
+    >>> settled(["A", "A"]), settled(["A", "B"]), settled(["A", "B", "B"]), settled(["A", "B", "C", "C", "A"])
+    ('A', None, 'B', None)
+    """
+    counted = votes[:MOST]
+    if len(counted) < FIRST:
+        return None
+    (best, most), *others = Counter(counted).most_common(2)
+    return best if most >= FIRST and (not others or others[0][1] < most) else None
+
+
+def against_people(record: Record) -> Table:
+    """For each criterion: the share of rulings that people agree with when told, and that they make themselves."""
+    chosen, agreed = _votes(record)
+    rows: list[list[Cell]] = []
+    for criterion in (CORRECTNESS, VISUAL):
+        rulings = [verdict for verdict in record.where(criterion=criterion, fault=None) if verdict.judge != PEOPLE]
+        agreements = [
+            settled(agreed[verdict.case, verdict.judge])
+            for verdict in rulings
+            if (verdict.case, verdict.judge) in agreed
+        ]
+        choices = [
+            (settled(chosen[_pair(verdict)]), _winner(verdict)) for verdict in rulings if _pair(verdict) in chosen
+        ]  # fmt: skip
+        yes = [vote for vote in agreements if vote is not None]
+        same = [people == reviewer for people, reviewer in choices if people is not None]
+        if yes or same:
+            open_ = len(agreements) - len(yes) + len(choices) - len(same)
+            rows.append([criterion, wilson(sum(yes), len(yes)) if yes else None,
+                         wilson(sum(same), len(same)) if same else None, open_])  # fmt: skip
+    notes = [
+        "Agreement: told the ruling, people say that it is right. Consistency: not told, they rule the same.",
+        f"{FIRST} votes that differ are settled by up to {MOST}; open: cases that are not settled yet.",
+    ]
+    return Table("people", "Reviewers and people", ("criterion", "agreement", "consistency", "open"), rows, notes)
+
+
+_Pair = tuple[str, str, tuple[str, ...]]
+
+
+def _votes(record: Record) -> tuple[dict[_Pair, list[str]], dict[tuple[str, str], list[bool]]]:
+    """People's choices by item, criterion and pair; and their yes or no by case and reviewer."""
+    chosen: dict[_Pair, list[str]] = {}
+    agreed: dict[tuple[str, str], list[bool]] = {}
+    for verdict in sorted(record.where(judge=PEOPLE, fault=None), key=lambda verdict: (verdict.trial, verdict.rater)):
+        if len(verdict.contestants) == 2:
+            chosen.setdefault(_pair(verdict), []).append(_winner(verdict))
+        elif verdict.marks is not None:
+            agreed.setdefault((verdict.item, verdict.contestants[0]), []).append(verdict.marks[0] > 0.5)
+    return chosen, agreed
+
+
+def _pair(verdict: Verdict) -> _Pair:
+    return verdict.item, verdict.criterion, tuple(sorted(verdict.contestants))
+
+
+def _winner(verdict: Verdict) -> str:
+    """Who was put first, or the word for a tie."""
+    marks = verdict.marks or ()
+    best = [name for name, mark in zip(verdict.contestants, marks, strict=False) if mark == max(marks)]
+    return best[0] if len(best) == 1 else "tie"

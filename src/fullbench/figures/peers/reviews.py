@@ -1,0 +1,201 @@
+"""A record as reviews: who ruled on which two, by which picture, and what each part of the score says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from statistics import fmean
+from typing import TYPE_CHECKING
+
+from fullbench.errors import InputError
+from fullbench.nouns.criteria import CORRECTNESS, CORRELATION, VISUAL
+from fullbench.nouns.record import Record
+
+if TYPE_CHECKING:
+    from fullbench.stats.arrays import Bools, Floats, Ints
+    from fullbench.stats.peers import Peers
+
+Gamma = Mapping[str, float]
+PARTS = (CORRECTNESS, VISUAL, CORRELATION)
+GAMMA: Gamma = {CORRECTNESS: 0.4, VISUAL: 0.4, CORRELATION: 0.2}
+"""The paper's weights of the three parts of a score."""
+TRUTHS = ("human", "truth")
+"""Judges that stand for what is right; they are compared with, and review nobody."""
+
+
+@dataclass(frozen=True)
+class Reviews:
+    """Reviews, a row each; `first` and `second` are contestants in the order of their names.
+
+    `worth[part]` says what the part gives either (a column each), where `known[part]` is true. `outside` counts reviews
+    by somebody who was never reviewed, whose weight could not be learned: they are left out.
+    """
+
+    names: tuple[str, ...]
+    images: tuple[str, ...]
+    items: tuple[str, ...]
+    image: Ints
+    reviewer: Ints
+    first: Ints
+    second: Ints
+    worth: Mapping[str, Floats]
+    known: Mapping[str, Bools]
+    outside: int = 0
+    _kept: dict[tuple[tuple[str, float], ...], tuple[Floats, Floats]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    @classmethod
+    def of(cls, record: Record) -> Reviews:
+        """The reviews of a record. Both orders of a pair, and repeated trials, are one review: their mean."""
+        marks, cosines = _gathered(record)
+        author = {item: record.items[item].tags.get("reviewer", "") for item, *_ in marks if item in record.items}
+        keys, names = _among_peers(sorted(marks), author)
+        image = {item: record.items[item].tags.get("image", item) for item, *_ in keys}
+        images = sorted(set(image.values()))
+        worth, known = _parts(keys, marks, cosines)
+        return cls(
+            tuple(names), tuple(images), tuple(item for item, *_ in keys),
+            _places(images, [image[item] for item, *_ in keys]),
+            _places(names, [author[item] for item, *_ in keys]),
+            _places(names, [first for _, first, _ in keys]),
+            _places(names, [second for _, _, second in keys]),
+            worth, known, len(marks) - len(keys),
+        )  # fmt: skip
+
+    def points(self, gamma: Gamma = GAMMA) -> tuple[Floats, Bools]:
+        """What each review gives either contestant, and which reviews have any of the parts asked for.
+
+        Where a part is not known its weight goes to the others in proportion.
+        """
+        import numpy as np
+
+        total, weight = np.zeros((len(self), 2)), np.zeros(len(self))
+        for part, share in gamma.items():
+            if part not in PARTS or share < 0:
+                raise InputError(f"a score has the parts {', '.join(PARTS)} with weights of 0 or more; found {part!r}")
+            total += share * np.where(self.known[part][:, None], self.worth[part], 0.0)
+            weight += share * self.known[part]
+        heard = weight > 0
+        return total / np.where(heard, weight, 1.0)[:, None], heard
+
+    def peers(self, gamma: Gamma = GAMMA, images: Sequence[int] | None = None) -> Peers:
+        """The reviews as matrices: all of them, or those of some images, each as often as it is named."""
+        import numpy as np
+
+        from fullbench.stats.peers import Peers
+
+        if images is not None:
+            times = np.bincount(np.asarray(images, dtype=np.int64), minlength=len(self.images)).astype(np.float64)
+            return Peers(*(np.tensordot(times, each, 1) for each in self._by_image(gamma)))
+        points, heard = self.points(gamma)
+        rows = np.flatnonzero(heard)
+        return Peers.of(
+            self.reviewer[rows], self.first[rows], self.second[rows], points[rows, 0], points[rows, 1],
+            contestants=len(self.names),
+        )  # fmt: skip
+
+    def _by_image(self, gamma: Gamma) -> tuple[Floats, Floats]:
+        """For each image the matrices of points and counts; those of the last gamma are kept."""
+        import numpy as np
+
+        key = tuple(sorted(gamma.items()))
+        if key not in self._kept:
+            points, heard = self.points(gamma)
+            size, shape = len(self.names), (len(self.images), len(self.names), len(self.names))
+            summed, counts = np.zeros(shape), np.zeros(shape)
+            for place, who in enumerate((self.first, self.second)):
+                cell = ((self.image * size + self.reviewer) * size + who)[heard]
+                summed += np.bincount(cell, points[heard, place], summed.size).reshape(shape)
+                counts += np.bincount(cell, minlength=summed.size).reshape(shape)
+            self._kept.clear()
+            self._kept[key] = summed, counts
+        return self._kept[key]
+
+    @cached_property
+    def votes(self) -> Floats:
+        """Each review as a vote: 1 for `first`, 0 for `second`, 0.5 where its points are even."""
+        import numpy as np
+
+        points, _ = self.points({part: share for part, share in GAMMA.items() if part != CORRELATION})
+        return (np.sign(np.round(points[:, 0] - points[:, 1], 9)) + 1) / 2
+
+    @property
+    def questions(self) -> Ints:
+        """What votes are counted over: the same two contestants on the same picture."""
+        asked: Ints = (self.image * len(self.names) + self.first) * len(self.names) + self.second
+        return asked
+
+
+_Key = tuple[str, str, str]
+
+
+def _gathered(record: Record) -> tuple[dict[_Key, dict[str, float]], dict[tuple[str, str], float]]:
+    """For each question and pair the mean mark of the first by name, by criterion; for each answer its cosine."""
+    rulings: dict[tuple[_Key, str], list[float]] = {}
+    cosines: dict[tuple[str, str], float] = {}
+    for verdict in record:
+        if verdict.marks is None or verdict.judge in TRUTHS:
+            continue
+        if verdict.criterion == CORRELATION and len(verdict.contestants) == 1:
+            cosines[verdict.item, verdict.contestants[0]] = verdict.marks[0]
+        elif verdict.criterion in {CORRECTNESS, VISUAL} and len(verdict.contestants) == 2:
+            first, second = sorted(verdict.contestants)
+            mark = verdict.marks[verdict.contestants.index(first)]
+            rulings.setdefault(((verdict.item, first, second), verdict.criterion), []).append(mark)
+    marks: dict[_Key, dict[str, float]] = {}
+    for (key, criterion), won in rulings.items():
+        marks.setdefault(key, {})[criterion] = fmean(won)
+    return marks, cosines
+
+
+def _among_peers(keys: Sequence[_Key], author: Mapping[str, str]) -> tuple[list[_Key], list[str]]:
+    """The reviews by those who are reviewed in them, and who these are; found in rounds, as one leads to another."""
+    remaining = list(keys)
+    while True:
+        names = sorted({name for _, first, second in remaining for name in (first, second)})
+        inside = [key for key in remaining if author.get(key[0]) in names]
+        if len(inside) == len(remaining):
+            return remaining, names
+        remaining = inside
+
+
+def _places(names: Sequence[str], labels: Sequence[str]) -> Ints:
+    """Each label's place among the names."""
+    import numpy as np
+
+    place = {name: index for index, name in enumerate(names)}
+    return np.array([place[label] for label in labels], dtype=np.int64)
+
+
+def _parts(
+    keys: Sequence[_Key], marks: Mapping[_Key, Mapping[str, float]], cosines: Mapping[tuple[str, str], float]
+) -> tuple[dict[str, Floats], dict[str, Bools]]:
+    """What each part gives either contestant of each review, and where it is known."""
+    import numpy as np
+
+    worth, known = {}, {}
+    for part in (CORRECTNESS, VISUAL):
+        won = [marks[key].get(part) for key in keys]
+        known[part] = np.array([mark is not None for mark in won], dtype=bool)
+        first = np.array([0.0 if mark is None else mark for mark in won])
+        worth[part] = np.stack([first, 1 - first], axis=1)
+    both = [(cosines.get((item, first)), cosines.get((item, second))) for item, first, second in keys]
+    known[CORRELATION] = np.array([None not in pair for pair in both], dtype=bool)
+    worth[CORRELATION] = np.array([[first or 0.0, second or 0.0] for first, second in both]).reshape(len(keys), 2)
+    return worth, known
+
+
+def true_scores(record: Record) -> dict[str, float]:
+    """What those who stand for the truth make of each contestant: its mean mark; empty where they said nothing."""
+    marks_by_name: dict[str, list[float]] = {}
+    for verdict in record:
+        from_truth = verdict.judge in TRUTHS and verdict.item in record.items and verdict.criterion != VISUAL
+        if from_truth and verdict.marks is not None:
+            for name, mark in zip(verdict.contestants, verdict.marks, strict=True):
+                marks_by_name.setdefault(name, []).append(mark)
+    return {name: fmean(marks) for name, marks in sorted(marks_by_name.items())}

@@ -1,0 +1,124 @@
+"""What simulated courts show: which method finds the planted order, from how many pictures, and what cheats can do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from statistics import fmean, stdev
+
+from fullbench.errors import Undefined
+from fullbench.figures.peers.methods import METHODS, ROBUST, Nearness, consensus, nearness, scores
+from fullbench.nouns.table import Cell, Table
+from fullbench.studies.simulation.courts import Court, Setting, court
+
+SIZES = (5, 10, 25, 50, 100)
+_FIGURES = ("pearson", "spearman", "kendall", "entropy")
+
+
+def recovered(setting: Setting, method: str, seeds: Sequence[int]) -> list[Nearness]:
+    """How near a method comes to the planted skills, in each court that says something of every contestant."""
+    return list(_recovered([court(setting, seed) for seed in seeds], method))
+
+
+def _recovered(courts: Sequence[Court], method: str) -> Iterator[Nearness]:
+    for simulated in courts:
+        try:
+            yield nearness(scores(simulated.reviews, method, starts=1), simulated.skill.tolist())
+        except Undefined:
+            continue
+
+
+def tables(setting: Setting, *, seeds: int = 20, sizes: Sequence[int] = SIZES) -> list[Table]:
+    """All that a court shows; the table of cheats only where some collude."""
+    numbers = range(seeds)
+    base_tables = [methods_table(setting, numbers), sizes_table(setting, numbers, sizes)]
+    return (
+        [*base_tables, cheats_table(setting, numbers), influence_table(setting, numbers)]
+        if setting.colluders
+        else base_tables
+    )
+
+
+def methods_table(setting: Setting, seeds: Sequence[int]) -> Table:
+    """Every method beside the planted skills: mean and sample standard deviation over seeds."""
+    courts = [court(setting, seed) for seed in seeds]
+    rows: list[list[Cell]] = []
+    for method in METHODS:
+        nearnesses = list(_recovered(courts, method))
+        rows.append([method, *(cell for figure in _FIGURES for cell in _spread(nearnesses, figure)), len(nearnesses)])
+    columns = ("method", *(f"{figure}{what}" for figure in _FIGURES for what in ("", " sd")), "courts")
+    notes = [_described(setting), "Entropy is of the list of true ranks (0 is sorted). sd: over courts, n - 1."]
+    hint = {"kind": "bars", "label": "method", "value": "pearson"}
+    return Table("methods", "Which method finds the planted order", columns, rows, notes, {}, hint)
+
+
+def sizes_table(setting: Setting, seeds: Sequence[int], sizes: Sequence[int]) -> Table:
+    """From how many pictures the order is found, by learned weights and without."""
+    rows: list[list[Cell]] = []
+    for size in sizes:
+        courts = [court(replace(setting, images=size), seed) for seed in seeds]
+        nearnesses = {method: list(_recovered(courts, method)) for method in ("UPME", "uniform")}
+        best = [_best_is_first(simulated) for simulated in courts]
+        cells = [cell for method in nearnesses for cell in _spread(nearnesses[method], "kendall")]
+        rows.append([size, len(courts[0].reviews), *cells, fmean(best)])
+    columns = ("pictures", "reviews", "UPME tau", "sd", "uniform tau", "uniform sd", "best one first")
+    notes = [
+        "tau: Kendall's, against the planted order. Best one first: share of courts in which UPME says who is best."
+    ]
+    return Table("pictures", "How many pictures are needed", columns, rows, notes)
+
+
+def cheats_table(setting: Setting, seeds: Sequence[int]) -> Table:
+    """The same courts with the colluders ruling honestly and colluding: how far that moves each method."""
+    honest, cheated = ([court(kind, seed) for seed in seeds] for kind in (setting.honest(), setting))
+    rows: list[list[Cell]] = []
+    for method in METHODS:
+        before, after = (
+            fmean(near.kendall for near in _recovered(courts, method)) for courts in (honest, cheated)
+        )  # fmt: skip
+        rows.append([method, before, after, after - before])
+    notes = [
+        f"{setting.colluders} of {setting.models} rule for each other in every review; mean over {len(seeds)} courts."
+    ]
+    columns = ("method", "tau, honest", "tau, colluding", "moved")
+    return Table("cheats", "What colluders can do", columns, rows, notes)
+
+
+def influence_table(setting: Setting, seeds: Sequence[int]) -> Table:
+    """How far a colluder's and an honest reviewer's reviews move the scores."""
+    from fullbench.stats.peers import influence
+
+    rows: list[list[Cell]] = []
+    for method in ("UPME", ROBUST, "uniform"):
+        bad, good = [], []
+        for simulated in (court(setting, seed) for seed in list(seeds)[:10]):
+            moved = influence(simulated.reviews.peers(), partial(consensus, method=method, starts=1))
+            bad += [moved[who] for who in simulated.colluders]
+            good += [far for who, far in enumerate(moved) if who not in simulated.colluders]
+        rows.append([method, fmean(bad), fmean(good)])
+    notes = [
+        "The furthest that a score moves when one reviewer's reviews are left out; mean over reviewers and courts."
+    ]
+    return Table("influence", "How far one reviewer moves the scores", ("method", "colluder", "honest"), rows, notes)
+
+
+def _best_is_first(simulated: Court) -> bool:
+    try:
+        estimated = scores(simulated.reviews, "UPME", starts=1)
+    except Undefined:
+        return False
+    return estimated.index(max(estimated)) == 0
+
+
+def _spread(nearnesses: Sequence[Nearness], figure: str) -> tuple[Cell, Cell]:
+    values = [getattr(near, figure) for near in nearnesses]
+    return fmean(values) if values else None, stdev(values) if len(values) > 1 else None
+
+
+def _described(setting: Setting) -> str:
+    kind = {1.0: "goes with", 0.0: "has nothing to do with"}.get(setting.related, "partly goes with")
+    return (
+        f"{setting.models} contestants, {setting.images} pictures; judging ability {kind} skill "
+        f"(related = {setting.related:g}); weak judges like length (up to {setting.length:g} marks for each doubling)."
+    )
