@@ -149,6 +149,16 @@ class Readable:
         with self._reading() as reader, self._database.settled(reader):
             return reading.since(reader, place, limit)
 
+    def members_since(self, place: int, limit: int) -> list[tuple[int, str, str]]:
+        """Studies and the keys of their cases in the order of entry, each with its place in it, as `since`."""
+        with self._reading() as reader, self._database.settled(reader):
+            return membership.since(reader, place, limit)
+
+    def studies_of(self, places: Sequence[int]) -> dict[int, list[str]]:
+        """The studies that the verdicts at these places (see `since`) belong to."""
+        with self._reading() as reader:
+            return membership.of_verdicts(reader, places)
+
     def responses(
         self, contestant: Names = None, *, item_keys: Iterable[str] | None = None, study: str | None = None
     ) -> Iterator[Response]:
