@@ -95,7 +95,7 @@ def add(
         board = ready.board(book, chosen, where)
         with watching("verdicts", [ready.judge.name], ready.total(newcomer), quiet=quiet) as watch:
             made = board.add(newcomer, schedule=way, width=width, most=most, budget=ready.purse, stop=stop, watch=watch)
-        tables = [made.table(newcomer.name), *boards.tables(board.record(), ready.judge.name, chosen, tag)]
+        tables = [made.table(newcomer.name), *boards.tables(board.record(), ready.judge.name, board.settings, tag)]
         if out is not None and out.suffix in {".html", ".htm"}:
             boards.page(board.record(), tables, out, book.digest())
             say(f"The page: {out}")

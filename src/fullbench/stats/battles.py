@@ -53,7 +53,9 @@ class Battles:
         turned = one > two
         low, high = np.minimum(one, two), np.maximum(one, two)
         levels, level = _levels(weight, len(one))
-        outcomes, kind = np.unique(np.where(turned, 1 - result, result), return_inverse=True)
+        won = np.where(turned, 1 - result, result)
+        outcomes = np.unique(won)
+        kind = np.searchsorted(outcomes, won)
         kinds = len(outcomes)
         code = ((low * size + high) * kinds + kind) * len(levels) + level
         counts = np.bincount(code, minlength=size * size * kinds * len(levels))
