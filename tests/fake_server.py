@@ -56,6 +56,8 @@ FAULTS = (
 )
 USED = b'"usage":{"prompt_tokens":900,"completion_tokens":5,"total_tokens":905}'
 SAID = b'"choices":[{"index":0,"message":{"role":"assistant","content":"[[4]]"},"finish_reason":"stop"}]'
+THOUGHT = "The square is red, so it must be B. [[B]]"
+SERVED, FINGERPRINT = "fake-2026-11", "fp_fake"
 REPLY = b'{"id":"1","object":"chat.completion","created":1,"model":"judge",' + SAID + b"," + USED + b"}"
 
 
@@ -146,29 +148,43 @@ def gemini_parts(body: dict[str, Any]) -> tuple[list[str], list[tuple[str, bytes
 
 def openai_reply(text: str, mood: str) -> dict[str, Any]:
     message: dict[str, Any] = {"role": "assistant", "content": text}
-    reason = {"length": "length", "filter": "content_filter"}.get(mood, "stop")
+    reason = {"length": "length", "filter": "content_filter", "tool": "tool_calls"}.get(mood, "stop")
+    if mood == "tool":
+        message = {"role": "assistant", "content": None, "tool_calls": [{"id": "t", "type": "function"}]}
+    if mood == "think":
+        message["reasoning_content"] = THOUGHT
+    if mood == "aloud":
+        message["content"] = f"<think>\n{THOUGHT}\n</think>\n\n{text}"
     if mood == "refuse":
         message = {"role": "assistant", "content": None, "refusal": "I can't help with that."}
     choices = [] if mood == "empty" else [{"index": 0, "message": message, "finish_reason": reason}]
     usage = {"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120}
-    return {"id": "x", "choices": choices} | ({} if mood == "uncounted" else {"usage": usage})
+    about = {"model": SERVED, "system_fingerprint": FINGERPRINT}
+    return {"id": "x", **about, "choices": choices} | ({} if mood == "uncounted" else {"usage": usage})
 
 
 def anthropic_reply(text: str, mood: str) -> dict[str, Any]:
-    reason = {"length": "max_tokens", "refuse": "refusal", "filter": "refusal", "empty": None}.get(mood, "end_turn")
-    blocks = [] if mood in {"refuse", "filter", "empty"} else [{"type": "text", "text": text}]
+    reasons = {"length": "max_tokens", "refuse": "refusal", "filter": "refusal", "empty": None, "tool": "tool_use"}
+    reason = reasons.get(mood, "end_turn")
+    blocks: list[dict[str, Any]] = [{"type": "text", "text": text}]
+    if mood in {"refuse", "filter", "empty", "tool"}:
+        blocks = []
+    if mood == "think":
+        blocks = [{"type": "thinking", "thinking": THOUGHT, "signature": "s"}, *blocks]
     usage = {"input_tokens": 100, "output_tokens": 20}
-    return {"type": "message", "role": "assistant", "content": blocks, "stop_reason": reason, "usage": usage}
+    about = {"type": "message", "role": "assistant", "model": SERVED}
+    return {**about, "content": blocks, "stop_reason": reason, "usage": usage}
 
 
 def gemini_reply(text: str, mood: str) -> dict[str, Any]:
     usage = {"promptTokenCount": 100, "candidatesTokenCount": 15, "thoughtsTokenCount": 5}
     if mood == "filter":
         return {"promptFeedback": {"blockReason": "SAFETY"}, "usageMetadata": {"promptTokenCount": 100}}
-    reason = {"length": "MAX_TOKENS", "refuse": "SAFETY"}.get(mood, "STOP")
-    parts = [{"text": "hm", "thought": True}, {"text": text}] if mood != "refuse" else []
+    reason = {"length": "MAX_TOKENS", "refuse": "SAFETY", "tool": "MALFORMED_FUNCTION_CALL"}.get(mood, "STOP")
+    thought = {"text": THOUGHT if mood == "think" else "hm", "thought": True}
+    parts = [] if mood in {"refuse", "tool"} else [thought, {"text": text}]
     candidates = [] if mood == "empty" else [{"content": {"parts": parts, "role": "model"}, "finishReason": reason}]
-    return {"candidates": candidates, "usageMetadata": usage}
+    return {"candidates": candidates, "modelVersion": SERVED, "usageMetadata": usage}
 
 
 SPEAK = {
@@ -176,7 +192,10 @@ SPEAK = {
     "messages": (anthropic_parts, anthropic_reply),
     "generateContent": (gemini_parts, gemini_reply),
 }
-MOODS = {"please refuse": "refuse", "please filter": "filter", "please be long": "length", "do not count": "uncounted"}
+MOODS = {
+    "please refuse": "refuse", "please filter": "filter", "please be long": "length", "do not count": "uncounted",
+    "please think": "think", "please mumble": "aloud", "please call": "tool",
+}  # fmt: skip
 COMPLAINTS = {
     "complain: context": (400, {"message": "maximum context length is 8192 tokens", "code": "context_length_exceeded"}),
     "complain: policy": (400, {"message": "rejected by our safety system", "code": "content_policy_violation"}),

@@ -13,7 +13,7 @@ from tests.postgres import Postgres, programs
 
 from fullbench.ledger import rows, schema
 from fullbench.ledger.chain import Chain
-from fullbench.ledger.sqlite import INSERTS
+from fullbench.ledger.sqlite_connection import INSERTS
 from fullbench.ledger.store import Ledger
 from fullbench.ledger.writer import GROUP
 from fullbench.nouns.call import Usage
@@ -42,7 +42,8 @@ def _timed(work: Callable[[], object]) -> tuple[float, float]:
 
 
 def _sealed(verdicts: list[Verdict]) -> list[rows.Row]:
-    return Chain.begin().seal("verdicts", map(rows.verdict_row, verdicts))
+    made = (rows.verdict_rows(verdict, "default", lambda *_: "") for verdict in verdicts)
+    return Chain.begin().seal("verdicts", (entered.verdict for entered in made))
 
 
 def _ours(path: Path | str, verdicts: list[Verdict], power: bool) -> tuple[float, float]:

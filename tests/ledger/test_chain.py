@@ -16,6 +16,7 @@ from fullbench.errors import InputError
 from fullbench.ledger import schema
 from fullbench.ledger.chain import Chain, Head
 from fullbench.ledger.store import Ledger
+from fullbench.nouns.call import Call
 from fullbench.nouns.picture import Picture
 from fullbench.nouns.verdict import Failure
 from tests.ledger.making import case, png, verdict
@@ -32,7 +33,11 @@ def fill(place, folder):
         for number in range(6):
             (one, two)[number % 2].add(case(number, Picture.of(png(number))), verdict(number))
             (one, two)[number % 2].flush()
-        one.add(Failure("c", "j", 0, "time-out"))
+        one.add(Failure("c", "j", 0, "time-out"), verdict(7, judge="k", exchanges=(Call("x", "it is 7"),)))
+        one.declare("judge", "j", {"model": "评委", "temperature": 0})
+        one.alias("judge", "k", "l")
+        one.keep_rows("case_samples", [("c", "[1]")])
+        one.keep_rows("signatures", [("1-00", "key", "signed", 1.0)])
         one.flush()
         assert one.verify() == []
     return place
@@ -175,8 +180,8 @@ def test_the_end_of_a_chain_cannot_be_cut_off_unseen(filled):
 
 def test_two_rows_that_changed_places_are_both_named(filled):
     with intruder(filled) as connection:
-        (one, two) = connection.execute("SELECT text FROM verdicts ORDER BY rowid LIMIT 2").fetchall()
-        connection.execute(f"UPDATE verdicts SET text = '{two[0]}' WHERE text = '{one[0]}'")
+        (one, two) = connection.execute("SELECT prompt, at FROM verdicts ORDER BY rowid LIMIT 2").fetchall()
+        connection.execute(f"UPDATE verdicts SET at = {two[1]} WHERE at = {one[1]}")
     with Ledger(filled, read_only=True) as ledger:
         assert sum("of verdicts" in problem and "was changed" in problem for problem in ledger.verify()) == 1
 

@@ -13,34 +13,18 @@ from pathlib import Path
 import pytest
 
 from fullbench.errors import LedgerError
-from fullbench.ledger import heads, schema
+from fullbench.ledger import migrations, schema
 from fullbench.ledger.store import Ledger
 from tests.ledger.making import case, verdict
+from tests.ledger.older import old_ledger
+
+OLD = (("judge", "j"), case(1), verdict(1), verdict(2))
 
 
-def old_ledger(path: Path, version: int = 1) -> None:
-    """A ledger of schema 2, whose rows had no chain, or 1, in which verdicts had no earlier replies either."""
-    with Ledger(path) as ledger:
-        ledger.declare("judge", "j", {"model": "m"})
-        ledger.add(case(1), verdict(1), verdict(2))
-    connection = sqlite3.connect(path, isolation_level=None)
-    for table in ("settings", "commits"):
-        connection.execute(f"DROP TABLE {table}")
-    for table in set(schema.TABLES) - {"settings", "commits"}:
-        for column in ("writer", "number", "link"):
-            connection.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
-    if version == 1:
-        connection.execute("ALTER TABLE verdicts DROP COLUMN earlier")
-    connection.execute(f"PRAGMA user_version = {version}")
-    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    connection.close()
-    heads.path_of(path).unlink()  # a fullbench of that time noted nothing beside the ledger
-
-
-@pytest.mark.parametrize("version", [1, 2])
-def test_an_older_ledger_is_brought_up_to_date(tmp_path, version):
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_an_older_ledger_is_brought_up_to_date_after_a_backup(tmp_path, caplog, version):
     path = tmp_path / "old.ledger"
-    old_ledger(path, version)
+    old_ledger(path, OLD, version)
     with Ledger(path) as ledger:
         assert ledger.record().verdicts == (verdict(1), verdict(2))
         ledger.add(verdict(3, earlier=("hm",)))
@@ -51,21 +35,35 @@ def test_an_older_ledger_is_brought_up_to_date(tmp_path, version):
     with pytest.raises(sqlite3.IntegrityError, match="append-only"):
         connection.execute("UPDATE verdicts SET marks = '[5.0]'")
     connection.close()
+    backup = tmp_path / f"old.ledger.schema{version}.backup"
+    assert f"from schema {version} to 4; as it was before, it is in {backup}" in caplog.text
+    with Ledger(backup, read_only=True) as ledger:
+        assert ledger.record().verdicts == (verdict(1), verdict(2))
 
 
-def test_an_older_ledger_is_not_changed_by_reading(tmp_path):
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_an_older_ledger_is_read_as_it_is_and_not_changed_by_it(tmp_path, version):
     path = tmp_path / "old.ledger"
-    old_ledger(path)
+    old_ledger(path, OLD, version)
     before = path.read_bytes()
-    with pytest.raises(LedgerError, match="older schema 1"):
-        Ledger(path, read_only=True)
+    with Ledger(path, read_only=True) as ledger:
+        assert ledger.record().verdicts == (verdict(1), verdict(2))
+        assert ledger.describe()["schema"] == version
+        assert ledger.verify() == []
+        head = ledger.head()
     assert path.read_bytes() == before
+    assert [file.name for file in tmp_path.iterdir() if "backup" in file.name] == []
+    with Ledger(path) as ledger:
+        ledger.add(verdict(3))
+        assert ledger.verify(head) == []
 
 
 def test_a_migration_that_fails_leaves_the_ledger_as_it_was(tmp_path, monkeypatch):
     path = tmp_path / "old.ledger"
-    old_ledger(path)
-    monkeypatch.setitem(schema.MIGRATIONS, 1, (*schema.MIGRATIONS[1], "INSERT INTO nowhere VALUES (1)"))
+    old_ledger(path, OLD, 1)
+    monkeypatch.setitem(
+        migrations.MIGRATIONS, 2, lambda connection: connection.execute("INSERT INTO nowhere VALUES (1)")
+    )
     with pytest.raises(LedgerError, match="nowhere"):
         Ledger(path)
     monkeypatch.undo()

@@ -16,7 +16,7 @@ from fullbench.errors import LedgerError
 from fullbench.ledger import adding, schema
 from fullbench.ledger.store import Ledger
 from fullbench.ledger.writer import DELAY, GROUP
-from fullbench.nouns.call import Usage
+from fullbench.nouns.call import Call, Usage
 from fullbench.nouns.item import Item
 from fullbench.nouns.response import Response
 from fullbench.nouns.verdict import Failure, Verdict
@@ -109,12 +109,13 @@ def test_a_record_can_be_narrowed(ledger):
     assert {v.text for v in ledger.record(texts=False)} == {""}
 
 
-def test_a_record_has_the_latest_item_and_what_was_answered_to_it(ledger):
+def test_a_record_has_the_latest_item_and_what_was_answered_to_it(place):
     old, new = Item.ask("i", "old"), Item.ask("i", "new")
-    for item, trial in ((old, 1), (old, 0), (new, 1), (new, 0)):
-        ledger.add_response(item, Response.say("i", "a", f"{item.question} {trial}", sample=trial))
-    ledger.add(old, new, Verdict("c", "human", "i", ("a",), "score:1-5", marks=(1.0,)))
-    record = ledger.record()
+    with Ledger(place, supersede=True) as ledger:
+        for item, trial in ((old, 1), (old, 0), (new, 1), (new, 0)):
+            ledger.add_response(item, Response.say("i", "a", f"{item.question} {trial}", sample=trial))
+        ledger.add(new, Verdict("c", "human", "i", ("a",), "score:1-5", marks=(1.0,)))
+        record = ledger.record()
     assert record.items == {"i": new}
     assert record.responses["i", "a"].text == "new 0"
 
@@ -165,8 +166,12 @@ def test_nothing_can_be_changed_or_taken_out(place):
     with Ledger(place, pictures="elsewhere") as ledger:
         ledger.declare("judge", "j", {})
         ledger.declare("contestant", "a", {})
-        ledger.add(case(1), verdict(1), Failure("c", "j", 0, "no"))
+        ledger.declare("judge", "j", {"newer": 1})
+        ledger.add(case(1), verdict(1, exchanges=(Call("x", "reply"),)), Failure("c", "j", 0, "no"))
         ledger._writer.keep("pictures", ("d", "image/png", None))
+        ledger._writer.keep("case_samples", ("c", "[1]"))
+        ledger._writer.keep("signatures", ("1-00", "key", "signed", 1.0))
+        ledger.alias("judge", "j", "k")
     with intruder(place, disarmed=False) as connection:
         for table in schema.TABLES:
             assert connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0] > 0

@@ -50,7 +50,8 @@ def tamper(path, *statements):
     ("statement", "said"),
     [
         ("UPDATE verdicts SET marks = '[5.0]' WHERE rowid = 7", "checksum"),
-        ("UPDATE verdicts SET text = 'bribed' WHERE rowid = 7", "checksum"),
+        ("UPDATE texts SET body = replace(body, 'because 6', 'bribed')", "checksum"),
+        ("DELETE FROM texts", "checksum"),
         ("UPDATE verdicts SET judge = 'k' WHERE rowid = 7", "checksum"),
         ("UPDATE verdicts SET marks = '[9.0]' WHERE rowid = 7", "does not allow"),
         ("UPDATE verdicts SET marks = 'junk' WHERE rowid = 7", "cannot be read"),
@@ -79,8 +80,8 @@ def test_a_row_that_cannot_be_read_is_one_sentence(path):
 
 def test_damaged_pages_are_found(file):
     data = bytearray(file.read_bytes())
-    quarter = len(data) // 4 // 4096 * 4096
-    data[quarter:] = b"\xa5" * (len(data) - quarter)
+    half = len(data) // 2 // 4096 * 4096  # the first pages say what tables there are
+    data[half:] = b"\xa5" * (len(data) - half)
     file.write_bytes(data)
     with Ledger(file, read_only=True) as ledger:
         assert any("damaged" in problem for problem in ledger.verify())

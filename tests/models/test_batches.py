@@ -78,12 +78,12 @@ def test_answers_and_refusals_elsewhere():
         reply = reply_of(model, ask(1), line)
         assert (reply.text, reply.error, reply.stop) == ("好", None, "stop")
         assert reply.usage.dollars == pytest.approx(0.5 * (1000 * 2 + 100 * 10) / 1e6)
-    for model, line in (
-        (CLAUDE, {"result": {"type": "succeeded", "message": {**good, "stop_reason": "refusal"}}}),
-        (FLASH, {"response": blocked}),
+    for model, line, stop in (
+        (CLAUDE, {"result": {"type": "succeeded", "message": {**good, "stop_reason": "refusal"}}}, "refused"),
+        (FLASH, {"response": blocked}, "filter"),
     ):
         reply = reply_of(model, ask(1), line)
-        assert (reply.error, reply.stop) == (None, "refused")
+        assert (reply.error, reply.stop) == (None, stop)
 
 
 @pytest.mark.parametrize(

@@ -50,10 +50,11 @@ def test_pictures_and_words_arrive_byte_for_byte(server, dialect):
 @by_dialect
 def test_how_a_reply_ended_is_told_in_one_word(server, dialect):
     model = ChatModel("x", server.url, dialect, limits=FAST)
-    words = ["please refuse", "please filter", "please be long", "tell"]
-    stops = {reply.prompt.turns[0].text.split(" #")[0]: reply for reply in model.answer(map(ask, range(4), words))}
+    words = ["please refuse", "please filter", "please be long", "please call", "tell"]
+    stops = {reply.prompt.turns[0].text.split(" #")[0]: reply for reply in model.answer(map(ask, range(5), words))}
+    declined = {"openai": ("refused", "filter"), "anthropic": ("refused", "refused"), "gemini": ("filter", "filter")}
     assert {word: reply.stop for word, reply in stops.items()} == dict(
-        zip(words, ["refused", "refused", "length", "stop"], strict=True)
+        zip(words, [*declined[dialect.name], "length", "tool", "stop"], strict=True)
     )
     assert all(reply.error is None and reply.usage.calls == 1 for reply in stops.values())
 
@@ -301,10 +302,54 @@ def test_names_tell_apart_what_may_answer_differently():
                 Sampling(max_tokens=5), Sampling(seed=1), Sampling(system="a"), Sampling(system="b"),
                 Sampling(extra={"top_k": 1}), Sampling(extra={"top_k": 2}), Sampling(pixels=512)]  # fmt: skip
     names = [ChatModel("gpt-4o", url, sampling=sampling).name for sampling in settings]
-    assert names[:3] == ["gpt-4o", "gpt-4o+t0", "gpt-4o+t0.7"]
+    assert names[:3] == ["gpt-4o@localhost:1/v1", "gpt-4o@localhost:1/v1+t0", "gpt-4o@localhost:1/v1+t0.7"]
     assert len(set(names)) == len(names)
-    assert ChatModel("gpt-4o", url, limits=Limits(rpm=5)).name == "gpt-4o"
+    assert ChatModel("gpt-4o", OpenAI.home, limits=Limits(rpm=5)).name == "gpt-4o"
     assert ChatModel("gpt-4o", url, label="lab").name == "gpt-4o@lab"
+
+
+def test_a_server_that_is_not_the_providers_own_is_part_of_the_name_and_the_settings():
+    spellings = ["http://Lab.Example:8000/v1", "http://lab.example:8000/v1/"]
+    assert {ChatModel("qwen", url).name for url in spellings} == {"qwen@lab.example:8000/v1"}
+    elsewhere = [
+        "http://lab.example:8001/v1", "http://lab.example/v1", "https://lab.example/v1", "http://lab.example:8000/v2",
+        "http://[::1]:8000/v1", "https://api.openai.com/v2", "http://api.openai.com/v1", spellings[0],
+    ]  # fmt: skip
+    assert len({ChatModel("qwen", url).name for url in elsewhere}) == len(elsewhere)
+    for dialect in DIALECTS:
+        assert ChatModel("m", dialect.home, dialect).name == "m"
+    assert ChatModel("m", Anthropic.home).name == "m@api.anthropic.com/v1", "another dialect there is another server"
+    model = ChatModel("qwen", spellings[0], label="lab")
+    assert (model.name, model.settings["server"]) == ("qwen@lab", "lab.example:8000/v1")
+    assert ChatModel("qwen", spellings[0]).former_names == ("qwen",)
+    assert ChatModel("gpt-4o", OpenAI.home).former_names == model.former_names == ()
+
+
+@pytest.mark.parametrize(
+    ("model", "sampling", "temperature"),
+    [
+        ("gpt-4o", {}, 0.0),
+        ("Qwen/Qwen3-VL", {}, 0.0),
+        ("gpt-4o", {"temperature": 0.7}, 0.7),
+        ("gpt-4o", {"temperature": "default"}, None),
+        ("gpt-4o", {"top_p": 0.5}, None),
+        ("gpt-5-chat-latest", {}, 0.0),
+        ("gpt-5-mini", {}, None),
+        ("openai/o4-mini", {}, None),
+        ("o3", {}, None),
+        ("olmo-2", {}, 0.0),
+        ("claude-sonnet-4-5", {}, 0.0),
+        ("claude-sonnet-4-5", {"extra": {"thinking": {"type": "enabled"}}}, None),
+    ],
+)
+def test_a_judge_is_asked_at_temperature_0_where_nothing_is_said_and_the_model_takes_one(model, sampling, temperature):
+    said = ChatModel(model, OpenAI.home, sampling=Sampling(**sampling))
+    judge = said.as_judge()
+    body = json.loads(judge.dialect.body(model, ask(1), judge.sampling))
+    assert body.get("temperature") == temperature
+    assert judge.former_names == ((model,) if (sampling, temperature) == ({}, 0.0) else ())
+    assert judge.name == said.name + ("+t0" if (sampling, temperature) == ({}, 0.0) else "")
+    assert "temperature" not in json.loads(said.dialect.body(model, ask(1), ChatModel(model, OpenAI.home).sampling))
 
 
 def test_settings_are_what_changes_answers(server):
@@ -314,8 +359,9 @@ def test_settings_are_what_changes_answers(server):
         "dialect": "openai",
         "label": "",
         "sampling": {"temperature": 0.0},
+        "server": server.url.removeprefix("http://"),
     }
-    faster = ChatModel("x", "http://127.0.0.1:9/v1", sampling=Sampling(temperature=0.0), limits=Limits(rpm=9))
+    faster = ChatModel("x", server.url, sampling=Sampling(temperature=0.0), limits=Limits(rpm=9))
     assert faster.settings == model.settings
 
 
@@ -348,7 +394,7 @@ class TestErrors:
             ("complain: key", "refused the key .* check the variable SOME_KEY"),
             ("complain: forbidden", "refused the key"),
             ("complain: model", "has no model 'm1' at this address"),
-            ("complain: setting", "will not serve 'm1' as it is asked"),
+            ("complain: setting", "will not serve 'm1' as it is asked.*say temperature=default"),
             ("complain: quota", "account is used up"),
             ("complain: move", "check the name and the URL"),
         ],

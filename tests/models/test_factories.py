@@ -14,22 +14,22 @@ from fullbench.nouns.model import Model
 from tests.models.conftest import ask
 
 HOMES = {
-    "openai": ("https://api.openai.com/v1", "openai", "OPENAI_API_KEY"),
-    "anthropic": ("https://api.anthropic.com/v1", "anthropic", "ANTHROPIC_API_KEY"),
-    "gemini": ("https://generativelanguage.googleapis.com/v1beta", "gemini", "GEMINI_API_KEY or GOOGLE_API_KEY"),
-    "openrouter": ("https://openrouter.ai/api/v1", "openai", "OPENROUTER_API_KEY"),
-    "ollama": ("http://localhost:11434/v1", "openai", None),
-    "vllm": ("http://localhost:8000/v1", "openai", None),
+    "openai": ("https://api.openai.com/v1", "openai", "OPENAI_API_KEY", ""),
+    "anthropic": ("https://api.anthropic.com/v1", "anthropic", "ANTHROPIC_API_KEY", ""),
+    "gemini": ("https://generativelanguage.googleapis.com/v1beta", "gemini", "GEMINI_API_KEY or GOOGLE_API_KEY", ""),
+    "openrouter": ("https://openrouter.ai/api/v1", "openai", "OPENROUTER_API_KEY", "@openrouter.ai/api/v1"),
+    "ollama": ("http://localhost:11434/v1", "openai", None, "@localhost:11434/v1"),
+    "vllm": ("http://localhost:8000/v1", "openai", None, "@localhost:8000/v1"),
 }
 
 
 @pytest.mark.parametrize("name", HOMES)
 def test_where_each_provider_is(name, monkeypatch):
-    url, dialect, variable = HOMES[name]
+    url, dialect, variable, place = HOMES[name]
     model = getattr(factories, name)("some/model-1", {})
     assert isinstance(model, ChatModel)
     assert isinstance(model, Model)
-    assert (model.name, model.url, model.dialect.name) == ("some/model-1", url, dialect)
+    assert (model.name, model.url, model.dialect.name) == (f"some/model-1{place}", url, dialect)
     if variable is not None:
         for each in variable.split(" or "):
             monkeypatch.delenv(each, raising=False)

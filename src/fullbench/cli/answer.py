@@ -14,6 +14,8 @@ from fullbench.cli.common import (
     LedgerOption,
     PicturesOption,
     QuietOption,
+    StudyOption,
+    SupersedeOption,
     asking_from,
     closing,
     say,
@@ -30,6 +32,8 @@ def answer(
     question: Annotated[str | None, typer.Option(help="The question, for a folder of pictures.")] = None,
     samples: Annotated[int, typer.Option("--samples", "--trials", min=1, help="Answers to every item.")] = 1,
     ledger: LedgerOption = DEFAULT_LEDGER,
+    study: StudyOption = None,
+    supersede: SupersedeOption = False,
     pictures: PicturesOption = None,
     budget: BudgetOption = None,
     engine: EngineOption = None,
@@ -55,7 +59,11 @@ def answer(
     names = [model.name for model in models]
     for model in models:
         model.answer(())
-    with asking_from(engine) as where, Ledger(ledger, pictures=pictures) as book, stoppable() as stop:
+    with (
+        asking_from(engine) as where,
+        Ledger(ledger, pictures=pictures, study=study, supersede=supersede) as book,
+        stoppable() as stop,
+    ):
         with watching("answers", names, len(asked) * samples, quiet=quiet) as watch:
             tallies = answer_all(
                 models, asked, book, samples=samples, engine=where, specs=dict(zip(names, contestants, strict=True)),

@@ -36,6 +36,13 @@ PicturesOption = Annotated[
         help="Where pictures are kept: a folder, or s3://bucket/prefix; the ledger remembers it. Else beside it.",
     ),
 ]
+StudyOption = Annotated[
+    str | None,
+    typer.Option("--study", help="The study in the ledger; unrelated data are kept apart by it."),
+]
+SupersedeOption = Annotated[
+    bool, typer.Option("--supersede", help="Items whose content changed take the place of the earlier ones.")
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON on standard output, nothing else.")]
 QuietOption = Annotated[bool, typer.Option("--quiet", help="No progress display.")]
 BudgetOption = Annotated[
@@ -121,6 +128,8 @@ def closing(tallies: Sequence[Tally], *, what: str) -> int:
     failed = sum(tally.failed for tally in tallies)
     stopped = next((tally.stopped for tally in tallies if tally.stopped), "")
     for tally in tallies:
+        for notice in tally.notices:
+            say(notice)
         for error, count in tally.failures.most_common(3):
             say(f"{tally.name}: {count} failed: {error}")
     if stopped:

@@ -40,7 +40,7 @@ def demo(
     out.mkdir(parents=True, exist_ok=True)
     study = Study("demo", benchmark="court", ledger=out / "demo.ledger", report=out / "index.html")
     say("Drawing pictures whose truth is known, asking contestants that read the pixels, hearing judges, some bent.")
-    with Ledger(study.ledger) as ledger, stoppable() as stop:
+    with Ledger(study.ledger, study=study.name) as ledger, stoppable() as stop:
         done = Conductor(study).conduct(ledger, stop=stop, quiet=quiet)
         show(done.tables, as_json=False)
         asked = sum(tally.asked for tally in done.tallies)

@@ -16,6 +16,8 @@ from fullbench.cli.common import (
     LedgerOption,
     PicturesOption,
     QuietOption,
+    StudyOption,
+    SupersedeOption,
     closing,
     ledger_if_any,
     lonely,
@@ -43,6 +45,8 @@ def judge(
     ] = False,
     seed: Annotated[int, typer.Option(help="For whatever is drawn at random.")] = 0,
     ledger: LedgerOption = DEFAULT_LEDGER,
+    study_name: StudyOption = None,
+    supersede: SupersedeOption = False,
     pictures: PicturesOption = None,
     report: Annotated[Path | None, typer.Option(help="Write a page with tables, charts and cases here.")] = None,
     budget: BudgetOption = None,
@@ -82,7 +86,7 @@ def judge(
     conductor.ready(budget)
     with (
         named(engine or study.engine) as where,
-        Ledger(ledger, pictures=pictures) as book,
+        Ledger(ledger, pictures=pictures, study=study_name, supersede=supersede) as book,
         stoppable() as stop,
     ):
         done = conductor.conduct(book, engine=where, budget=budget, stop=stop, quiet=quiet)

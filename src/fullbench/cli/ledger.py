@@ -18,7 +18,7 @@ from fullbench.files.writers import Columns
 from fullbench.nouns.table import Table
 
 if TYPE_CHECKING:
-    from fullbench.ledger.reading import Account
+    from fullbench.ledger.accounts import Account
     from fullbench.ledger.store import Ledger
 
 ledger_app = typer.Typer(

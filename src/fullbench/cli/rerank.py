@@ -62,7 +62,7 @@ def rerank(
     asked = list(read_items(items))
     given = list(read_responses(responses, items={item.id for item in asked}))
     cases = [replace(case, criterion=criterion) for case in rerank.cases(asked, given, form, trials=trials)]
-    purse = plan.purse(budget, list(plan.models_of(who))) if budget is not None else None
+    purse = plan.purse(budget, plan.models_asked([who])) if budget is not None else None
     with asking_from(engine) as where, Ledger(ledger, pictures=pictures) as book, stoppable() as stop:
         with watching("verdicts", [who.name], len(cases), quiet=quiet) as watch:
             tallies = hear(

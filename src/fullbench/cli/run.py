@@ -64,7 +64,7 @@ def run(
     conductor.ready(limit)
     with (
         named(engine or plan.engine) as where,
-        Ledger(ledger or plan.ledger, pictures=pictures or plan.pictures) as book,
+        Ledger(ledger or plan.ledger, pictures=pictures or plan.pictures, study=plan.name) as book,
         stoppable() as stop,
     ):
         done = conductor.conduct(book, engine=where, budget=limit, stop=stop, quiet=quiet)

@@ -161,7 +161,7 @@ def contestant(name: str, options: Mapping[str, str]) -> Contestant:
     """The contestant that `court:NAME` names."""
     if options:
         raise InputError(f"'court:{name}' takes no options; found {', '.join(options)}")
-    known = {one.label: one for one in contestants()}
+    known = {member.label: member for member in contestants()}
     if name not in known:
         raise InputError(f"the court has no contestant {name!r}; known: {', '.join(known)}")
     return known[name]

@@ -103,15 +103,15 @@ def _blobs(colours: Labels) -> list[tuple[Colour, Labels, slice, slice]]:
     import numpy as np
     from scipy import ndimage
 
-    found = []
+    patches = []
     present = np.unique(colours)
     for number, colour in enumerate(COLOURS):
         if number not in present:
             continue
         labels, _ = ndimage.label(colours == number, structure=np.ones((3, 3)))
         for index, (rows, columns) in enumerate(ndimage.find_objects(labels), start=1):
-            found.append((colour, labels[rows, columns] == index, rows, columns))
-    return found
+            patches.append((colour, labels[rows, columns] == index, rows, columns))
+    return patches
 
 
 def _things(colours: Labels, sight: Sight) -> list[Thing]:
@@ -146,13 +146,14 @@ def _shape(mask: Labels) -> Shape:
 
 def _bars(colours: Labels, *, top: int, base: int) -> tuple[Bar, ...]:
     """The bars from left to right, measured against the highest line and the lowest."""
-    found = [
+    # a bar is wider than a letter or a line, and nearly fills its own box
+    patches = [
         (columns.start, colour, rows.start)
         for colour, mask, rows, columns in _blobs(colours)
         if columns.stop - columns.start > 0.05 * colours.shape[1] and mask.mean() > 0.6
     ]
     scale = TOP / max(1, base - top)
-    ordered = sorted(found)[: len(LABELS)]
+    ordered = sorted(patches)[: len(LABELS)]
     return tuple(
         Bar(label, colour, round((base - start) * scale))
         for label, (_, colour, start) in zip(LABELS, ordered, strict=False)
@@ -167,12 +168,12 @@ def _letters(pixels: Pixels, sight: Sight) -> str:
     high, low = pixels.max(axis=0), pixels.min(axis=0)
     dark = (high < 0.55) & (high - low < 0.2)
     labels, _ = ndimage.label(dark, structure=np.ones((3, 3)))
-    found = []
+    letters = []
     for index, (rows, columns) in enumerate(ndimage.find_objects(labels), start=1):
         patch = labels[rows, columns] == index
         if patch.shape[0] * sight.blur >= max(12, sight.overlooks):
-            found.append((columns.start, _nearest(patch)))
-    return "".join(letter for _, letter in sorted(found))
+            letters.append((columns.start, _nearest(patch)))
+    return "".join(letter for _, letter in sorted(letters))
 
 
 def _nearest(patch: Labels) -> str:

@@ -84,15 +84,15 @@ def quality(query: Query, right: Answer | None, text: str) -> float:
     if right is None:
         return 0.0
     verb, colour, shape = str(right).split(" ")
-    said = (_ADDED if verb == "added" else _TAKEN).search(text.lower()) is not None
+    verb_named = (_ADDED if verb == "added" else _TAKEN).search(text.lower()) is not None
     hits = (colour in colours_in(text)) + (shape in shapes_in(text))
-    return (0.25 * hits + 0.5 * (hits == 2)) if said else 0.25 * (hits == 2)
+    return (0.25 * hits + 0.5 * (hits == 2)) if verb_named else 0.25 * (hits == 2)
 
 
-def _letters(right: str, given: str) -> float:
+def _letters(right: str, word: str) -> float:
     from rapidfuzz.distance import Levenshtein
 
-    return int(4 * max(0.0, 1 - Levenshtein.distance(right, given) / len(right))) / 4
+    return int(4 * max(0.0, 1 - Levenshtein.distance(right, word) / len(right))) / 4
 
 
 def problem(language: Language, scene: Scene, rng: random.Random) -> Query | None:

@@ -53,8 +53,8 @@ def _named(query: Query, text: str) -> Iterable[str]:
                 for word in re.findall(r"\b(?:left|right|above|below)\b|左边|右边|上方|下方", low)
             ]
         case "comparison":
-            found = re.findall(r"\b(?:more|fewer|less|equal)(?=\b|ly)|一样多|多|少", low)
-            return [_AMOUNTS.get(word, word) for word in found]
+            words = re.findall(r"\b(?:more|fewer|less|equal)(?=\b|ly)|一样多|多|少", low)
+            return [_AMOUNTS.get(word, word) for word in words]
         case "existence":
             ruled = re.search(r"\b(yes|there is|no|not|none)\b|(没有|不存在|有|存在)", low)
             return [] if ruled is None else ["yes" if ruled[0] in {"yes", "there is", "有", "存在"} else "no"]

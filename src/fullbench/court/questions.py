@@ -118,7 +118,7 @@ def understand(question: str) -> Query | None:
     if task is None:
         return None
     language: Language = "zh" if re.search(r"[\u4e00-\u9fff]", question) else "en"
-    kinds = tuple(_kind(found) for found in _KIND.finditer(question))
+    kinds = tuple(_kind(phrase) for phrase in _KIND.finditer(question))
     detail = ""
     if task == "position":
         detail = "across" if re.search("left|左边", question) else "down"
@@ -131,8 +131,8 @@ def understand(question: str) -> Query | None:
     return Query(task, language, () if task in {"chart", "description", "text", "difference"} else kinds, detail)
 
 
-def _kind(found: re.Match[str]) -> Kind:
-    colours, shapes = colours_in(found[0]), shapes_in(found[0])
+def _kind(phrase: re.Match[str]) -> Kind:
+    colours, shapes = colours_in(phrase[0]), shapes_in(phrase[0])
     return Kind(colours[0] if colours else None, shapes[0] if shapes else None)
 
 
@@ -159,12 +159,12 @@ def solve(query: Query, scene: Scene) -> Answer | None:
 
 
 def _place(query: Query, scene: Scene) -> str | None:
-    one, two = (scene.those(*kind)[:1] for kind in query.kinds)
-    if not one or not two:
+    first, second = (scene.those(*kind)[:1] for kind in query.kinds)
+    if not first or not second:
         return None
     if query.detail == "across":
-        return "left" if one[0].x < two[0].x else "right"
-    return "above" if one[0].y < two[0].y else "below"
+        return "left" if first[0].x < second[0].x else "right"
+    return "above" if first[0].y < second[0].y else "below"
 
 
 def _bar(query: Query, scene: Scene) -> str | int | None:
@@ -277,16 +277,16 @@ def _about_colour(language: Language, scene: Scene, rng: random.Random) -> Query
 def _about_position(language: Language, scene: Scene, rng: random.Random) -> Query | None:
     alone = [thing for thing in scene.things if scene.count(thing.colour, thing.shape) == 1]
     pairs = [
-        (one, two, detail)
-        for one in alone
-        for two in alone
-        for detail, gap in (("across", abs(one.x - two.x)), ("down", abs(one.y - two.y)))
+        (first, second, detail)
+        for first in alone
+        for second in alone
+        for detail, gap in (("across", abs(first.x - second.x)), ("down", abs(first.y - second.y)))
         if gap > 30
     ]
     if not pairs:
         return None
-    one, two, detail = rng.choice(pairs)
-    return Query("position", language, (_kind_of(one), _kind_of(two)), detail)
+    first, second, detail = rng.choice(pairs)
+    return Query("position", language, (_kind_of(first), _kind_of(second)), detail)
 
 
 def _kind_of(thing: Thing) -> Kind:

@@ -45,7 +45,8 @@ def _known(seed: int, index: int, tasks: Sequence[str]) -> Known:
     language = LANGUAGES[index // len(tasks) % len(LANGUAGES)]
     name = f"court-{seed}-{index:03d}" if tasks is TASKS else f"court-wide-{seed}-{index:03d}"
     rng = random.Random(name)
-    asked = next(one for one in TASKS_ASKED if one == task) if task != "dialogue" else rng.choice(TASKS[:5])
+    # taken from the typed tuple, so that what was a string is a `Task` from here on
+    asked = next(known for known in TASKS_ASKED if known == task) if task != "dialogue" else rng.choice(TASKS[:5])
     make = _SCENES.get(asked, things_scene)
     while True:
         scene = make(rng)
@@ -63,10 +64,10 @@ def _known(seed: int, index: int, tasks: Sequence[str]) -> Known:
 
 def _continued(item: Item, query: Query, answer: Answer, rng: random.Random) -> Item:
     """The item as a dialogue: an answer was given, right or wrong, and the question is to look again."""
-    given = answer
+    earlier_answer = answer
     wrong = rng.random() < 0.5
-    while wrong and given == answer:
+    while wrong and earlier_answer == answer:
         imagined = solve(query, things_scene(rng))
-        given = answer if imagined is None else imagined
-    said = (Turn("assistant", (say(query, given),)), Turn("user", (more.AGAIN[query.language],)))
-    return replace(item, turns=(*item.turns, *said))
+        earlier_answer = answer if imagined is None else imagined
+    turns = (Turn("assistant", (say(query, earlier_answer),)), Turn("user", (more.AGAIN[query.language],)))
+    return replace(item, turns=(*item.turns, *turns))

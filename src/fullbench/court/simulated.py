@@ -33,6 +33,7 @@ from fullbench.judges.rules import length_of, marks_from
 from fullbench.nouns.ballot import Choice, Ranking
 from fullbench.nouns.case import Case
 from fullbench.nouns.digests import digest
+from fullbench.nouns.judge import AsksNobody
 from fullbench.nouns.verdict import Verdict
 
 Truth = Callable[[Case], Sequence[float] | None]
@@ -96,11 +97,13 @@ class Planted:
 NOTHING_PLANTED = Planted()
 
 
-class SimulatedJudge:
+class SimulatedJudge(AsksNobody):
     """A judge that sees the truth with `sight` (1 fully, 0 not at all) and `noise` (marks), and bends it as planted.
 
     `label` is what people call it; the name adds a digest of all settings, since what changes rulings changes the name.
     """
+
+    kind = "model"
 
     def __init__(
         self,

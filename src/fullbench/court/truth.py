@@ -11,20 +11,22 @@ from fullbench.court.sample import Known
 from fullbench.judges.rules import marks_from
 from fullbench.nouns.case import Case
 from fullbench.nouns.digests import digest
+from fullbench.nouns.judge import AsksNobody
 from fullbench.nouns.verdict import Verdict
 
 
-class TruthJudge:
+class TruthJudge(AsksNobody):
     """Rules from the scenes themselves; what it is not told of it does not rule on.
 
     Equal qualities tie where the ballot allows a tie. A ranking allows none: there a draw that every item makes anew
     puts them in order, whatever their places.
     """
 
+    kind = "metric"
     name = "truth"
 
     def __init__(self, known: Iterable[Known]) -> None:
-        self._known = {one.item.key: one for one in known}
+        self._known = {entry.item.key: entry for entry in known}
         self._heard: dict[tuple[str, str], float] = {}
 
     @property
@@ -56,7 +58,7 @@ class PictureTruth(TruthJudge):
 
     def __init__(self, known: Iterable[Known]) -> None:
         super().__init__(())
-        self._scenes = {one.item.pictures[0].digest: one.scene for one in known}
+        self._scenes = {entry.item.pictures[0].digest: entry.scene for entry in known}
 
     def qualities(self, case: Case) -> tuple[float, ...] | None:
         pictures = case.item.pictures

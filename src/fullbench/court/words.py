@@ -72,8 +72,8 @@ def colours_in(text: str) -> list[Colour]:
     >>> colours_in("It is red."), colours_in("它是红色的。")
     (['red'], ['red'])
     """
-    found = (_COLOURS_ZH.get(word, word) for word in re.findall(_COLOUR, text.lower()))
-    return [colour for word in found for colour in COLOURS if colour == word]
+    words = (_COLOURS_ZH.get(word, word) for word in re.findall(_COLOUR, text.lower()))
+    return [colour for word in words for colour in COLOURS if colour == word]
 
 
 def shapes_in(text: str) -> list[Shape]:
@@ -82,8 +82,8 @@ def shapes_in(text: str) -> list[Shape]:
     >>> shapes_in("more circles than squares"), shapes_in("正方形比五角星多")
     (['circle', 'square'], ['square', 'star'])
     """
-    found = (_SHAPES_ZH.get(word, word.rstrip("s")) for word in re.findall(_SHAPE, text.lower()))
-    return [shape for word in found for shape in SHAPES if shape == word]
+    words = (_SHAPES_ZH.get(word, word.rstrip("s")) for word in re.findall(_SHAPE, text.lower()))
+    return [shape for word in words for shape in SHAPES if shape == word]
 
 
 def groups_in(text: str) -> list[tuple[int, Colour, Shape]]:
@@ -94,8 +94,8 @@ def groups_in(text: str) -> list[tuple[int, Colour, Shape]]:
     >>> groups_in("图中有两个红色的圆形和1个蓝色星形。")
     [(2, 'red', 'circle'), (1, 'blue', 'star')]
     """
-    found = [*_GROUP_EN.findall(text.lower()), *_GROUP_ZH.findall(text)]
-    return [(number_of(number), colours_in(colour)[0], shapes_in(shape)[0]) for number, colour, shape in found]
+    groups = [*_GROUP_EN.findall(text.lower()), *_GROUP_ZH.findall(text)]
+    return [(number_of(number), colours_in(colour)[0], shapes_in(shape)[0]) for number, colour, shape in groups]
 
 
 def count_of(number: int, colour: Colour | None, shape: Shape | None, language: Language) -> str:

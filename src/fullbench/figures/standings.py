@@ -131,7 +131,7 @@ def fit(found: Board) -> Table:
     if found.ratings is not None:
         pairs = foreseen(found.ratings, battles(found.matches))
         missed = sum(pair.missed for pair in pairs)
-        rows = [[names[pair.one], names[pair.two], pair.observed, pair.predicted] for pair in pairs]
+        rows = [[names[pair.first], names[pair.second], pair.observed, pair.predicted] for pair in pairs]
         notes.append(f"{missed} of {len(pairs)} predictions lie outside the interval; about 1 in 20 would by chance.")
     hint = {"kind": "scatter", "x": "predicted", "y": "observed", "label": "contestant"}
     return Table(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import resources
@@ -12,8 +13,8 @@ from fullbench.judges.templates import Template
 from fullbench.nouns.ballot import ballot
 from fullbench.nouns.case import Case
 from fullbench.nouns.digests import digest
-from fullbench.nouns.judge import Judge
-from fullbench.nouns.model import Model, Prompt, Reply
+from fullbench.nouns.judge import Judge, Kind, former_names_of, kind_of, models_of, prompts_of, with_models
+from fullbench.nouns.model import Model, Prompt, Reply, as_judge
 from fullbench.nouns.verdict import Failure, Verdict
 
 SLOTS = frozenset({"ruling", "reply"})
@@ -31,6 +32,29 @@ class SecondReader:
     judge: Judge
     reader: Model
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "reader", as_judge(self.reader))
+
+    @property
+    def kind(self) -> Kind | None:
+        return kind_of(self.judge)
+
+    @property
+    def models(self) -> tuple[Model, ...] | None:
+        """The judge's models and then the reader; None where the judge does not say whom it asks."""
+        models = models_of(self.judge)
+        return None if models is None else (*models, self.reader)
+
+    def with_models(self, models: Sequence[Model]) -> SecondReader | None:
+        """The same judge and reader, asking others in the place of their models; None where the judge has its own."""
+        *judges, reader = models
+        inner = with_models(self.judge, judges)
+        return None if inner is None else SecondReader(inner, reader)
+
+    def prompts(self, case: Case) -> tuple[Prompt, ...] | None:
+        """What the judge sends; what the reader is asked hangs on the reply."""
+        return prompts_of(self.judge, case)
+
     @cached_property
     def wording(self) -> Template:
         file = resources.files("fullbench.judges") / "prompts" / "reader.txt"
@@ -38,11 +62,23 @@ class SecondReader:
 
     @cached_property
     def settings(self) -> Mapping[str, Any]:
-        return {**self.judge.settings, "reader": self.reader.name, "reader_wording": self.wording.digest}
+        return self._settings(self.judge.settings, self.reader.name)
+
+    def _settings(self, judge: Mapping[str, Any], reader: str) -> Mapping[str, Any]:
+        return {**judge, "reader": reader, "reader_wording": self.wording.digest}
 
     @cached_property
     def name(self) -> str:
-        return f"{self.judge.name.split('#')[0]}+reader#{digest([self.judge.name, self.settings])[:8]}"
+        return _named(self.judge.name, self.settings)
+
+    @cached_property
+    def former_names(self) -> tuple[str, ...]:
+        """Names of earlier releases, where the judge or the reader went by another name."""
+        now = (self.judge.name, self.judge.settings)
+        judges = getattr(self.judge, "former_identities", ()) or (now,)
+        readers = former_names_of(self.reader) or (self.reader.name,)
+        names = [_named(name, self._settings(how, reader)) for name, how in judges for reader in readers]
+        return tuple(name for name in names if name != self.name)
 
     def hear(self, cases: Iterable[Case]) -> Iterator[Verdict | Failure]:
         """The judge's verdicts, the unreadable ones read again."""
@@ -70,9 +106,17 @@ class SecondReader:
         verdict: Verdict = reply.prompt.tag
         usage = verdict.usage + reply.usage
         if reply.error is not None:
-            return Failure(verdict.case, self.name, verdict.trial, f"second reader: {reply.error}", usage)
-        ruling = ballot(verdict.ballot).read(reply.text, len(verdict.contestants))
-        texts = (*verdict.earlier, verdict.text)
+            error = f"second reader: {reply.error}"
+            return Failure(verdict.case, self.name, verdict.trial, error, usage, exchanges=verdict.exchanges)
+        form, n = ballot(verdict.ballot), len(verdict.contestants)
+        ruling = form.read_cut(reply.text, n) if reply.stop == "length" else form.read(reply.text, n)
+        texts, exchanges = (*verdict.earlier, verdict.text), (*verdict.exchanges, reply.exchange(time.time()))
         if isinstance(ruling, str):
-            return replace(verdict, usage=usage, earlier=(*verdict.earlier, reply.text))
-        return replace(verdict, marks=ruling, fault=None, text=reply.text, usage=usage, earlier=texts)
+            return replace(verdict, usage=usage, earlier=(*verdict.earlier, reply.text), exchanges=exchanges)
+        return replace(
+            verdict, marks=ruling, fault=None, text=reply.text, usage=usage, earlier=texts, exchanges=exchanges
+        )
+
+
+def _named(judge: str, settings: Mapping[str, Any]) -> str:
+    return f"{judge.split('#', maxsplit=1)[0]}+reader#{digest([judge, settings])[:8]}"

@@ -9,18 +9,19 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib import resources
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 from fullbench.errors import InputError
 from fullbench.judges.scorers.pictures import broken
 from fullbench.judges.templates import Template
 from fullbench.models.fences import fenced
 from fullbench.nouns.ballot import Ballot, Language, Style, ballot
-from fullbench.nouns.call import NOTHING, Usage
+from fullbench.nouns.call import NOTHING, Call, Usage
 from fullbench.nouns.case import Case
 from fullbench.nouns.digests import digest
 from fullbench.nouns.item import Item, Part, Turn
-from fullbench.nouns.model import Model, Prompt, Reply, takes_schemas
+from fullbench.nouns.judge import Kind, former_names_of
+from fullbench.nouns.model import DECLINED, Model, Prompt, Reply, as_judge, takes_schemas
 from fullbench.nouns.picture import UNKNOWN, Picture
 from fullbench.nouns.verdict import Failure, Fault, Verdict
 from fullbench.reading.schemas import ruling_schema
@@ -53,6 +54,7 @@ class _Hearing:
     steps: deque[Step]
     usage: Usage = NOTHING
     earlier: list[str] = field(default_factory=list)
+    exchanges: list[Call] = field(default_factory=list)
     attempts: int = 0
 
 
@@ -63,8 +65,10 @@ class PromptedJudge:
     `mode` is `direct` (the ruling only), `analyze` (analysis, then the ruling) or `steps` (the reasoning turns named in
     `steps` come first, then `analyze`). `sight` is `image`, `none` (pictures are withheld, and the judge is told so) or
     `described` (the item's captions stand in). `sees` is how many pictures the model can look at in one prompt, where
-    that is bounded. `reference` shows the item's reference answer. `criteria` says what a criterion means, in words. A
-    reply that cannot be read, or a refusal, is sampled again `resample` times. A `constrained` judge rules in JSON, and
+    that is bounded. `reference` shows the item's reference answer. `criteria` says what a criterion means, in words;
+    in a case that is judged overall, the item's tag `rules_tag`, where one is named, says whose words hold. A
+    reply that cannot be read, or a refusal, is sampled again `resample` times. The model is asked at temperature 0
+    unless its own settings say otherwise or it takes none (`as_judge`). A `constrained` judge rules in JSON, and
     its server is told to let it write nothing else: for models that ramble.
 
     It recuses itself from cases that it cannot be asked: more pictures than it sees, what is no picture, and, once a
@@ -74,6 +78,8 @@ class PromptedJudge:
     the case, which nobody can know who has not seen the whole case, so that an answer cannot close its own mark and
     speak as the prompt.
     """
+
+    kind: ClassVar[Kind] = "model"
 
     model: Model
     mode: Mode = "analyze"
@@ -89,9 +95,11 @@ class PromptedJudge:
     template: Template | None = None
     label: str | None = None
     sees: int | None = None
+    rules_tag: str = ""
     _asked: dict[tuple[str, int], tuple[Part, ...]] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "model", as_judge(self.model))
         for name, value, known in (("mode", self.mode, Mode), ("sight", self.sight, Sight)):
             if value not in get_args(known):
                 raise InputError(f"unknown {name} {value!r}; known: {', '.join(get_args(known))}")
@@ -110,15 +118,38 @@ class PromptedJudge:
     def wording(self) -> Template:
         return self.template or default_template(self.language)
 
+    @property
+    def models(self) -> tuple[Model, ...]:
+        return (self.model,)
+
+    def with_models(self, models: Sequence[Model]) -> PromptedJudge:
+        """The same judge, asking others in the place of its models."""
+        (model,) = models
+        return replace(self, model=model)
+
     @cached_property
     def name(self) -> str:
         """Model and manner in words, and a digest of all that can change a ruling."""
+        return self._named(self.model.name, self.settings)
+
+    @property
+    def former_names(self) -> tuple[str, ...]:
+        return tuple(name for name, _ in self.former_identities)
+
+    @cached_property
+    def former_identities(self) -> tuple[tuple[str, Mapping[str, Any]], ...]:
+        """Names of earlier releases, where model or rules went by another name, with the settings behind each."""
+        before = {name: value for name, value in self.settings.items() if name != "rules_tag"}
+        models = former_names_of(self.model) or ((self.model.name,) if self.rules_tag else ())
+        return tuple((self._named(name, former), former) for name in models if (former := {**before, "model": name}))
+
+    def _named(self, model: str, settings: Mapping[str, Any]) -> str:
         manner: list[str] = [self.mode]
         manner += [] if self.sight == "image" else [{"none": "unseeing", "described": "described"}[self.sight]]
         manner += ["reference"] if self.reference else []
         manner += [] if self.language == "en" else [self.language]
         manner += ["constrained"] if self.constrained else []
-        return f"{self.label or self.model.name}+{'+'.join(manner)}#{digest(self.settings)[:8]}"
+        return f"{self.label or model}+{'+'.join(manner)}#{digest(settings)[:8]}"
 
     @cached_property
     def settings(self) -> Mapping[str, Any]:
@@ -138,6 +169,7 @@ class PromptedJudge:
             "wording": digest([self.wording.digest, asked]),
             **({"constrained": digest(held)} if self.constrained else {}),
             **({"sees": self.sees} if self.sees is not None else {}),
+            **({"rules_tag": self.rules_tag} if self.rules_tag else {}),
         }
 
     @property
@@ -196,6 +228,16 @@ class PromptedJudge:
             return "the item has no reference answer"
         return ""
 
+    def prompts(self, case: Case) -> tuple[Prompt, ...]:
+        """What is sent in a case, as far as it is known before any reply; nothing where it recuses itself."""
+        if self.recuses(case):
+            return ()
+        sent = [self.prompt(case)]
+        hearing: _Hearing = sent[0].tag
+        for _ in self.steps if self.mode == "steps" else ():
+            sent.append(self._next(hearing, (*sent[-1].turns, Turn("assistant", ("",)))))
+        return tuple(sent)
+
     def prompt(self, case: Case) -> Prompt:
         """What the model is asked first in a case."""
         steps = deque(self.steps if self.mode == "steps" else ())
@@ -223,11 +265,17 @@ class PromptedJudge:
         case = hearing.case
         hearing.usage += reply.usage
         if reply.error is not None:
+            before = tuple(hearing.exchanges)
             if reason := next(filter(None, map(broken, _drawn(case))), ""):
-                return Verdict.of(case, self.name, "recused", text=reason, usage=hearing.usage, at=time.time())
-            return Failure(case.key, self.name, case.trial, reply.error, hearing.usage)
+                usage = hearing.usage
+                return Verdict.of(
+                    case, self.name, "recused", text=reason, usage=usage, at=time.time(), exchanges=before
+                )
+            return Failure(case.key, self.name, case.trial, reply.error, hearing.usage, exchanges=before)
+        now = time.time()
+        hearing.exchanges.append(reply.exchange(now))
         in_steps = self.mode == "steps" and len(hearing.earlier) < len(self.steps)
-        if in_steps and reply.stop != "refused":
+        if in_steps and reply.stop not in DECLINED:
             hearing.earlier.append(reply.text)
             return self._next(hearing, (*reply.prompt.turns, Turn("assistant", (reply.text,))))
         ruling = self._read(case, reply)
@@ -238,13 +286,14 @@ class PromptedJudge:
             return replace(reply.prompt, seed=seed, tag=hearing)
         return Verdict.of(
             case, self.name, ruling, text=reply.text, usage=hearing.usage, prompt=reply.prompt.digest,
-            earlier=tuple(hearing.earlier), at=time.time(),
+            earlier=tuple(hearing.earlier), at=now, exchanges=tuple(hearing.exchanges),
         )  # fmt: skip
 
     def _read(self, case: Case, reply: Reply) -> tuple[float, ...] | Fault:
-        if reply.stop == "refused":
+        if reply.stop in DECLINED:
             return "refused"
-        return case.ballot.read(reply.text, len(case.responses), [response.text for response in case.responses])
+        read = case.ballot.read_cut if reply.stop == "length" else case.ballot.read
+        return read(reply.text, len(case.responses), [response.text for response in case.responses])
 
     def _context(self, case: Case) -> tuple[Turn, ...]:
         """What is known before any response is shown."""
@@ -262,7 +311,10 @@ class PromptedJudge:
     def _hearing(self, case: Case) -> tuple[Part, ...]:
         """The responses and the question for a ruling."""
         n = len(case.responses)
-        meaning = self.criteria.get(case.criterion, "" if case.criterion == "overall" else case.criterion)
+        criterion = case.criterion
+        if criterion == "overall" and (tagged := case.item.tags.get(self.rules_tag)) in self.criteria:
+            criterion = str(tagged)
+        meaning = self.criteria.get(criterion, "" if criterion == "overall" else criterion)
         values: dict[str, Sequence[Part]] = {
             "criterion": (meaning,),
             "shown": (str(n),),

@@ -16,6 +16,7 @@ from typing import Any
 from fullbench.errors import InputError
 from fullbench.nouns.ballot import Ballot, Choice, Likert, Ranking, Real, Score
 from fullbench.nouns.case import Case
+from fullbench.nouns.judge import AsksNobody
 from fullbench.nouns.verdict import Verdict
 
 _WORD = re.compile(r"[\u3400-\u9fff]|[^\W\u3400-\u9fff]+")
@@ -80,8 +81,10 @@ def unread(case: Case) -> str:
     return "the responses are pictures, and this judge reads words" if drawn else ""
 
 
-class _Rule(ABC):
+class _Rule(AsksNobody, ABC):
     """A judge whose marks follow from the case alone."""
+
+    kind = "metric"
 
     name: str
 

@@ -1,14 +1,17 @@
-"""From items, responses and cases to rows: what is new among them, and nothing twice."""
+"""From items, responses, cases and verdicts to rows: what is new among them, and nothing twice."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import time
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 
 from fullbench.errors import LedgerError
-from fullbench.ledger import rows
+from fullbench.ledger import membership, rows
 from fullbench.ledger.database import Database
+from fullbench.ledger.naming import Naming, voter
 from fullbench.ledger.pictures import Pictures
 from fullbench.ledger.writer import Writer
 from fullbench.nouns.call import NOTHING
@@ -16,68 +19,155 @@ from fullbench.nouns.case import Case
 from fullbench.nouns.item import Item
 from fullbench.nouns.picture import Picture
 from fullbench.nouns.response import Response
+from fullbench.nouns.verdict import PEOPLE, Verdict
 
 LOOKUP = 500
 RECENT = 4_096
 
-Answered = dict[tuple[str, str, int], str]
-"""The key of each response, by item, contestant and sample."""
+
+@dataclass(frozen=True)
+class Known:
+    """What is on disk of some items: the key of each response by item, contestant and sample, the key and the
+    revision of what each id stands for in the study, and what contestants were once called."""
+
+    answered: dict[tuple[str, str, int], str] = field(default_factory=dict)
+    contents: dict[str, tuple[str, int]] = field(default_factory=dict)
+    naming: Naming | None = None
+
+
+NOT_KNOWN = Known()
 
 
 class Adder:
     """Hands the writer the rows of what is added. Call it while holding the writer's lock."""
 
     def __init__(
-        self, database: Database, writer: Writer, pictures: Callable[[], Pictures], *, keep_pictures: bool
+        self,
+        database: Database,
+        writer: Writer,
+        pictures: Callable[[], Pictures],
+        *,
+        keep_pictures: bool,
+        study: str,
+        supersede: bool,
     ) -> None:
         self._database, self._writer = database, writer
         self._pictures, self._keep_pictures = pictures, keep_pictures
+        self._study, self._supersede = study, supersede
         self._seen: dict[tuple[str, str], str] = {}
+        self._enlisted = study in membership.studies(writer.connection)
 
-    def case(self, case: Case, answered: Answered) -> None:
+    def verdict(self, verdict: Verdict) -> None:
+        """A verdict with its text and its exchanges."""
+        stored = verdict
+        if verdict.judge.startswith(PEOPLE) and not verdict.rater:
+            judge, trial, rater = voter(verdict.judge, verdict.trial, "")
+            stored = replace(verdict, judge=judge, trial=trial, rater=rater)
+        self._enlist()
+        made = rows.verdict_rows(stored, self._study, self._writer.say)
+        for call in made.calls:
+            if not self._seen_lately("calls", call[0]):
+                self._remember("calls", call[0])
+                self._writer.bring("calls", call)
+        self._writer.put("verdicts", made.verdict, verdict)
+
+    def case(self, case: Case, known: Known) -> None:
         """A case with its item and its responses."""
         if self._seen_lately("cases", case.key):
             return
-        self.item(case.item)
+        self.item(case.item, known)
         for response in case.responses:
-            self.response(case.item, response, rows.response_row(case.item, response, NOTHING, "", 0.0), answered)
+            self.response(case.item, response, rows.response_row(case.item, response, NOTHING, "", 0.0), known)
         self._remember("cases", case.key)
+        self._writer.bring("study_cases", (self._study, case.key))
         self._writer.put("cases", rows.case_row(case), case)
 
-    def item(self, item: Item) -> None:
-        """An item with its pictures; with other tags it is a row more."""
+    def item(self, item: Item, known: Known) -> None:
+        """An item with its pictures; with other tags it is a row more, with other content it is refused."""
         tags = rows.tags_text(item.tags)
         if not self._seen_lately("items", item.key, tags):
+            self._join(item, known)
             self._add_pictures(item.pictures)
             self._remember("items", item.key, tags)
             self._writer.put("items", rows.item_row(item), item)
 
-    def response(self, item: Item, response: Response, row: rows.Row, answered: Answered) -> None:
+    def _join(self, item: Item, known: Known) -> None:
+        """Make an item a member of the study, where its id stands for one content."""
+        key, revision = known.contents.get(item.id, ("", -1))
+        if key == item.key or self._seen_lately("members", item.id, item.key):
+            return
+        if (key or ("members", item.id) in self._seen) and not self._supersede:
+            raise LedgerError(
+                f"{self._database.place}: the item {item.id!r} has another content in the study {self._study!r}; put "
+                "it into another study (--study NAME), give it another id, or let it take the place of the earlier one "
+                "(--supersede), whose verdicts are then set aside"
+            )
+        if ("members", item.id) in self._seen and not key:
+            self._writer.flush()
+            with self._database.plainly():
+                contents = membership.contents(self._writer.connection, self._study, [item.id])
+            revision = contents.get(item.id, ("", -1))[1]
+        self._enlist()
+        known.contents[item.id] = (item.key, revision + 1)
+        self._remember("members", item.id, item.key)
+        self._writer.bring("study_items", (self._study, item.key, item.id, revision + 1))
+
+    def response(self, item: Item, response: Response, row: rows.Row, known: Known) -> None:
         """A response with its pictures, unless it is known; one that is known with other words is refused."""
         place = f"{item.key} {response.sample} {response.contestant}"
-        known = self._seen.get(("responses", place)) or answered.get((item.key, response.contestant, response.sample))
-        if known is not None and known != response.key:
+        before = self._seen.get(("responses", place))
+        if before is None:
+            before = known.answered.get((item.key, response.contestant, response.sample))
+        if before not in {None, response.key} and before not in _keys(response, known.naming):
             raise LedgerError(
                 f"{self._database.place}: {response.contestant!r} answered item {item.id!r} differently before (sample "
                 f"{response.sample}); give this contestant another name, or use another ledger"
             )
-        if known is None:
+        if before is None:
             self._add_pictures(response.pictures)
-        self._remember("responses", place, response.key)
-        if known is None:
+        self._remember("responses", place, before or response.key)
+        if before is None:
             self._writer.put("responses", row, response)
 
-    def answered(self, items: Iterable[Item]) -> Answered:
-        """What is on disk of the responses to these items."""
-        keys = iter({item.key for item in items})
-        found: Answered = {}
+    def known(self, items: Collection[Item]) -> Known:
+        """What is on disk of these items and of the responses to them."""
+        if not items:
+            return NOT_KNOWN
+        wanted = {item.key: item.id for item in items}
+        answered: dict[tuple[str, str, int], str] = {}
+        connection = self._writer.connection
         with self._database.plainly():
+            naming = Naming.read(connection)
+            keys = iter(wanted)
             while chunk := list(islice(keys, LOOKUP)):
                 marks = ", ".join("?" * len(chunk))
                 sql = f"SELECT item_key, contestant, trial, key FROM responses WHERE item_key IN ({marks})"
-                rows_ = self._writer.connection.execute(sql, chunk)
-                found |= {(item, who, trial): key for item, who, trial, key in rows_}
-        return found
+                for item, who, sample, key in connection.execute(sql, chunk):
+                    answered[item, naming.contestants.get(who, who), sample] = key
+            contents = membership.contents(connection, self._study, wanted.values())
+        return Known(answered, contents, naming)
+
+    def join(self, cases: Sequence[str], items: Collection[Item]) -> None:
+        """Make cases and items that are on disk members of the study."""
+        connection = self._writer.connection
+        with self._database.plainly():
+            strangers = list(membership.strangers(connection, self._study, cases))
+            ids = {item for _, _, item in strangers} | {item.id for item in items}
+            known = Known({}, membership.contents(connection, self._study, ids))
+        changed = [item for item in items if known.contents.get(item.id, ("", 0))[0] != item.key]
+        for item in changed:
+            self._join(item, known)
+        rows_ = [(self._study, key, item, 0) for item, key in {item: key for _, key, item in strangers}.items()]
+        self._writer.bring("study_items", *(row for row in rows_ if row[2] not in known.contents))
+        if strangers or changed:
+            self._enlist()
+            self._writer.keep("study_cases", *((self._study, case) for case, _, _ in strangers))
+
+    def _enlist(self) -> None:
+        """Name the study, when something is about to become a member of it."""
+        if not self._enlisted:
+            self._enlisted = True
+            self._writer.bring("studies", (self._study, time.time()))
 
     def _seen_lately(self, table: str, key: str, content: str = "") -> bool:
         return self._seen.get((table, key)) == content
@@ -97,4 +187,14 @@ class Adder:
             if not away:
                 self._pictures().keep(picture)
             self._remember("pictures", picture.digest)
-            self._writer.put_picture((picture.digest, picture.media, str(picture.source) if away else None))
+            self._writer.bring("pictures", (picture.digest, picture.media, str(picture.source) if away else None))
+
+
+def _keys(response: Response, naming: Naming | None) -> set[str]:
+    """The keys under which this response may have been kept: those of its contestant's former names too, and the one
+    without a number, as the first release had it."""
+    formers = (response.contestant,) if naming is None else naming.formers("contestant", [response.contestant])
+    same = {
+        replace(response, contestant=name, sample=sample).key for name in formers for sample in (response.sample, 0)
+    }
+    return {response.key, *same}

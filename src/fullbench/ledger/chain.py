@@ -2,14 +2,15 @@
 
 Every writer (a `Ledger` opened for writing) has a chain of its own, so that many can write at once. It numbers its
 rows over all tables from 1, and each row ends with a digest of itself and of the digest before it; every commit ends
-with a row of the table `commits`. Nothing here is secret: who rewrites all that follows a row makes a sound chain
-again. That is what the head is for, a digest of all commits in their order: noted elsewhere, it shows such a thing.
+with a row of the table `commits`, which says what version of seals its writer makes. Nothing here is secret: who
+rewrites all that follows a row makes a sound chain again. That is what the head is for, a digest of all commits in
+their order: noted elsewhere, it shows such a thing.
 """
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from heapq import merge
@@ -95,6 +96,7 @@ class _Sealed:
     writer: str
     number: int
     link: str
+    seal: int
 
     def __str__(self) -> str:
         names = schema.columns(self.table)
@@ -107,15 +109,20 @@ class _Sealed:
         return self.link in map(self.link_after, before)
 
     def link_after(self, before: str) -> str | None:
+        """The digest that it should have; None where it has content that its seal cannot have covered."""
+        width = schema.sealed_width(self.table, self.seal)
+        if self.row[width:] and self.row[width:] != schema.defaults(self.table):
+            return None
         try:
-            return link_of(before, self.table, self.writer, self.number, self.row)
+            return link_of(before, self.table, self.writer, self.number, self.row[:width])
         except TypeError:
             return None
 
 
 def problems(reader: Connection) -> Iterator[str]:
     """What the chains show: rows that were changed, taken out or put in."""
-    for _, rows in groupby(_all(reader), key=lambda sealed: sealed.writer):
+    seals = dict(reader.execute("SELECT writer, min(seal) FROM commits GROUP BY writer"))
+    for _, rows in groupby(_all(reader, seals), key=lambda sealed: sealed.writer):
         yield from _chain_problems(rows)
 
 
@@ -141,12 +148,14 @@ def _chain_problems(rows: Iterable[_Sealed]) -> Iterator[str]:
         yield f"the end of the chain of the writer {last.writer!r} is missing, after {last}"
 
 
-def _all(reader: Connection) -> Iterator[_Sealed]:
+def _all(reader: Connection, seals: Mapping[str, int]) -> Iterator[_Sealed]:
     """All rows by writer and number."""
-    return merge(*(_rows(reader, table) for table in schema.TABLES), key=lambda sealed: (sealed.writer, sealed.number))
+    return merge(
+        *(_rows(reader, table, seals) for table in schema.TABLES), key=lambda sealed: (sealed.writer, sealed.number)
+    )
 
 
-def _rows(reader: Connection, table: str) -> Iterator[_Sealed]:
+def _rows(reader: Connection, table: str, seals: Mapping[str, int]) -> Iterator[_Sealed]:
     names = ", ".join(schema.columns(table))
     for row in reader.stream(f"SELECT {names}, writer, number, link FROM {table} ORDER BY writer, number"):
-        yield _Sealed(table, row[:-3], *row[-3:])
+        yield _Sealed(table, row[:-3], row[-3], row[-2], row[-1], seals.get(row[-3], schema.SEALS))

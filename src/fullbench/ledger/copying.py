@@ -17,8 +17,10 @@ if TYPE_CHECKING:
     from fullbench.ledger.store import Ledger
 
 CHUNK = 2000
-SKIPPED = frozenset({"settings", "commits"})
-"""What belongs to one ledger alone: where its pictures lie, and its commits."""
+ALIKE = {"failures": "key", "adoptions": "name"}
+"""Tables without a key, and a column of each by which rows are found that may be the same."""
+SKIPPED = frozenset({"settings", "commits", "signatures"})
+"""What belongs to one ledger alone: its identity and where its pictures lie, its commits, signatures of its heads."""
 
 
 @dataclass
@@ -96,7 +98,7 @@ class Copying:
             found = standing.get(key_of(table, row))
             if found is None:
                 new.append(row)
-            elif found == row or table in {"pictures", "items", "cases"}:
+            elif found == row or table in {"pictures", "items", "cases", "aliases", "studies"}:
                 copied.same += 1
             else:
                 self._differs(table, row, found)
@@ -112,11 +114,12 @@ class Copying:
 
 
 def _alike(reader: Connection, table: str, rows: list[Row]) -> Iterator[Row]:
-    """Rows of a table without a key, failures, that may be the same as some of these."""
+    """Rows of a table without a key, failures and adoptions, that may be the same as some of these."""
     names = schema.columns(table)
-    place = names.index("key")
+    column = ALIKE[table]
+    place = names.index(column)
     keys = iter(dict.fromkeys(row[place] for row in rows))
     while chunk := list(islice(keys, 500)):
         marks = ", ".join("?" * len(chunk))
-        sql = f"SELECT {', '.join(names)} FROM {table} WHERE key IN ({marks})"
+        sql = f"SELECT {', '.join(names)} FROM {table} WHERE {column} IN ({marks})"
         yield from map(tuple, reader.execute(sql, chunk))

@@ -90,6 +90,11 @@ class Database(Protocol):
         """Make the ledger where there is none, bring an older one up to date, refuse what is no ledger of ours."""
         ...
 
+    @property
+    def own_commits(self) -> int | None:
+        """How many commits are the ledger's own; None where all are. Of an older ledger a newer copy is read."""
+        ...
+
     def exists(self) -> bool:
         """Whether there is a ledger; looking makes none."""
         ...

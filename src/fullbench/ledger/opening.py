@@ -2,19 +2,36 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import secrets
+import shutil
 import sqlite3
+import tempfile
+from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from urllib.parse import quote
 
 from fullbench.errors import LedgerError
-from fullbench.ledger import heads, schema
+from fullbench.ledger import heads, migrations, schema
 from fullbench.ledger.database import Durability
 from fullbench.ledger.trouble import BUSY_SECONDS, plainly
 
+logger = logging.getLogger(__name__)
 
-def prepare(path: Path, *, read_only: bool) -> None:
+
+@dataclass(frozen=True)
+class Opened:
+    """What to connect to: the ledger, or a copy of an older one in the newest schema, for reading."""
+
+    path: Path
+    version: int
+    commits: int | None = None
+    """How many commits the ledger itself has, where this is a copy: bringing it up to date added one."""
+
+
+def prepare(path: Path, *, read_only: bool) -> Opened:
     """Make the ledger where there is none, bring an older one up to date, refuse what is no ledger of ours."""
     if not path.exists():
         if read_only:
@@ -30,8 +47,11 @@ def prepare(path: Path, *, read_only: bool) -> None:
         finally:
             connection.close()
         _check_version(path, version)
+        if version < schema.VERSION and read_only:
+            return _copy_brought_up(path, version)
         if version < schema.VERSION:
-            _bring_up(path, version, read_only=read_only)
+            _bring_up(path)
+    return Opened(path, schema.VERSION)
 
 
 def connect(path: Path, *, read_only: bool, durability: Durability = "process") -> sqlite3.Connection:
@@ -75,7 +95,7 @@ def _make(path: Path) -> None:
         with plainly(path):
             connection = sqlite3.connect(part, isolation_level=None)
             try:
-                schema.create(connection)
+                migrations.create(connection)
                 connection.execute("PRAGMA journal_mode = WAL")
             finally:
                 connection.close()
@@ -152,17 +172,74 @@ def _check_version(path: Path, version: int) -> None:
         )
 
 
-def _bring_up(path: Path, version: int, *, read_only: bool) -> None:
-    if read_only:
-        raise LedgerError(
-            f"{path}: the ledger has the older schema {version}; open it once for writing to bring it to "
-            f"{schema.VERSION}, or copy it to a place where you may write"
-        )
+def _bring_up(path: Path) -> None:
+    """Bring an older ledger to the newest schema, after a backup, while nobody else can write."""
     connection = connect(path, read_only=False)
     try:
-        schema.migrate(connection)
+        connection.execute("BEGIN IMMEDIATE")
+        version = schema.version_of(connection)
+        if version == schema.VERSION:  # another process was quicker
+            connection.execute("ROLLBACK")
+            return
+        backup = _back_up(path, version)
+        migrations.migrate(connection)
+        connection.execute("COMMIT")
     finally:
-        connection.close()
+        connection.close()  # which undoes what is not committed
+    logger.warning(
+        "%s: the ledger was brought from schema %d to %d; as it was before, it is in %s",
+        path, version, schema.VERSION, backup,
+    )  # fmt: skip
+
+
+def _back_up(path: Path, version: int) -> Path:
+    """Copy a ledger to a file beside it, through SQLite."""
+    names = (f"{path.name}.schema{version}{f'-{number}' if number else ''}.backup" for number in count())
+    target = next(place for place in map(path.with_name, names) if not place.exists())
+    part = target.with_name(f"{target.name}.{secrets.token_hex(4)}.part")
+    try:
+        _copy(path, part)
+        part.rename(target)
+    except (sqlite3.Error, OSError) as error:
+        raise LedgerError(
+            f"{path}: the ledger has the older schema {version} and no backup of it could be made ({error}), so it was "
+            "left as it is; free some space beside it and run again"
+        ) from error
+    finally:
+        part.unlink(missing_ok=True)
+    return target
+
+
+def _copy(path: Path, target: Path) -> None:
+    source = connect(path, read_only=True)
+    copied = sqlite3.connect(target)
+    try:
+        source.backup(copied)
+    finally:
+        copied.close()
+        source.close()
+
+
+def _copy_brought_up(path: Path, version: int) -> Opened:
+    """A copy of an older ledger in the newest schema: reading changes nothing of the ledger itself."""
+    folder = Path(tempfile.mkdtemp(prefix="fullbench-ledger-"))
+    try:
+        copied = folder / path.name
+        _copy(path, copied)
+        connection = connect(copied, read_only=False)
+        try:
+            commits = 0
+            if version >= 3:
+                commits = connection.execute("SELECT count(*) FROM commits").fetchone()[0]
+            connection.execute("BEGIN IMMEDIATE")
+            migrations.migrate(connection)
+            connection.execute("COMMIT")
+        finally:
+            connection.close()
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    return Opened(copied, version, commits)
 
 
 def _wal(path: Path) -> bool:

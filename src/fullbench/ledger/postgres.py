@@ -8,6 +8,7 @@ knows: `PGPASSWORD`, service files, `sslmode`.
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -15,15 +16,21 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from fullbench.errors import LedgerError, MissingExtra
-from fullbench.ledger import schema
+from fullbench.ledger import migrations, schema
 from fullbench.ledger.database import Connection
 from fullbench.ledger.holding import Holds
 from fullbench.ledger.postgres_connection import SPACE, PostgresConnection, lock_number, ours
+
+logger = logging.getLogger(__name__)
 
 PATIENCE = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 4.0, 8.0, 8.0, 8.0)
 """Seconds between tries when the connection is lost."""
 
 TYPES = {"TEXT": 'TEXT COLLATE "C"', "INTEGER": "BIGINT", "REAL": "DOUBLE PRECISION"}
+OLDER = 3
+"""The first schema that a ledger on a server had."""
+_COMMENT = f"COMMENT ON SCHEMA {SPACE} IS 'fullbench ledger, schema {schema.VERSION}'"
+_FORBID_OLDER = f"ALTER TABLE commits ADD CONSTRAINT commits_outdated CHECK (seal >= {schema.SEALS}) NOT VALID"
 LOST = frozenset({"57P01", "57P02", "57P03"})
 AGAIN = frozenset({"40P01", "40001", "55P03"})
 
@@ -53,23 +60,52 @@ class Postgres:
                     if read_only:
                         raise LedgerError(f"{self.place}: there is no ledger here; check the address")
                     version = self._create(connection)
+                elif version == OLDER and not read_only:
+                    version = self._bring_up(connection)
             finally:
                 connection.close()
+        if version == OLDER:
+            raise LedgerError(
+                f"{self.place}: the ledger has the older schema {version}; let a user who may write open it once (as "
+                f"`fullbench ledger vacuum` does) to bring it to {schema.VERSION}"
+            )
         if version != schema.VERSION:
             raise LedgerError(
                 f"{self.place}: the ledger has schema {version} and this fullbench knows {schema.VERSION}; it was left "
                 "untouched: install the fullbench that fits"
             )
 
+    own_commits: int | None = None
+
     def _create(self, connection: PostgresConnection) -> int:
         """Make the tables, once, however many processes try."""
-        with connection.raw.transaction():
-            connection.raw.execute("SELECT pg_advisory_xact_lock(%s)", (lock_number(SPACE),))
+        with self._alone(connection):
             if version := self.version(connection):
                 return version
             for statement in _statements():
                 connection.raw.execute(ours(statement))
+            migrations.begin(connection, [])
+            connection.raw.execute(ours(_FORBID_OLDER))
         return schema.VERSION
+
+    def _bring_up(self, connection: PostgresConnection) -> int:
+        """From schema 3 to 4, once, in one transaction: what is there stays as it is and gets columns beside it."""
+        with self._alone(connection):
+            if (version := self.version(connection)) != OLDER:
+                return version
+            for statement in _steps_up():
+                connection.raw.execute(ours(statement))
+            migrations.begin(connection, migrations.members(connection))
+            connection.raw.execute(ours(_FORBID_OLDER))
+        logger.warning("%s: the ledger was brought from schema %d to %d", self.place, OLDER, schema.VERSION)
+        return schema.VERSION
+
+    @contextmanager
+    def _alone(self, connection: PostgresConnection) -> Iterator[None]:
+        """A transaction while which nobody else commits to the ledger."""
+        with connection.raw.transaction():
+            connection.raw.execute("SELECT pg_advisory_xact_lock(%s)", (lock_number(SPACE),))
+            yield
 
     def exists(self) -> bool:
         with self.plainly():
@@ -212,13 +248,34 @@ def _statements() -> Iterator[str]:
         f"$$ BEGIN RAISE EXCEPTION '{schema.NO}' USING ERRCODE = 'integrity_constraint_violation'; END $$"
     )
     for table in schema.TABLES:
-        columns = schema.definition(table)
-        for mine, theirs in TYPES.items():
-            columns = columns.replace(f" {mine}", f" {theirs}")
-        yield f"CREATE TABLE {table} (rowid BIGINT GENERATED ALWAYS AS IDENTITY UNIQUE, {columns})"
-        yield (
-            f"CREATE TRIGGER {table}_forbid BEFORE UPDATE OR DELETE OR TRUNCATE ON {table} "
-            "FOR EACH STATEMENT EXECUTE FUNCTION forbid()"
-        )
+        yield from _table(table)
     yield from schema.INDEXES
-    yield f"COMMENT ON SCHEMA {SPACE} IS 'fullbench ledger, schema {schema.VERSION}'"
+    yield schema.REVISED
+    yield _COMMENT
+
+
+def _table(table: str) -> Iterator[str]:
+    columns = _typed(schema.definition(table))
+    yield f"CREATE TABLE {table} (rowid BIGINT GENERATED ALWAYS AS IDENTITY UNIQUE, {columns})"
+    yield (
+        f"CREATE TRIGGER {table}_forbid BEFORE UPDATE OR DELETE OR TRUNCATE ON {table} "
+        "FOR EACH STATEMENT EXECUTE FUNCTION forbid()"
+    )
+
+
+def _steps_up() -> Iterator[str]:
+    for table, added in schema.ADDED.items():
+        for column in added.split(", "):
+            yield f"ALTER TABLE {table} ADD COLUMN {_typed(column)}"
+    yield "ALTER TABLE verdicts DROP CONSTRAINT verdicts_pkey"
+    yield f"ALTER TABLE verdicts ADD PRIMARY KEY ({', '.join(schema.KEYS['verdicts'])})"
+    for table in schema.NEW:
+        yield from _table(table)
+    yield schema.REVISED
+    yield _COMMENT
+
+
+def _typed(columns: str) -> str:
+    for mine, theirs in TYPES.items():
+        columns = columns.replace(f" {mine}", f" {theirs}")
+    return columns

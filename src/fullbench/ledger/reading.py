@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from hashlib import blake2b
 from itertools import islice
-from typing import Any, Literal
+from typing import Any
 
-from fullbench.ledger import rows, schema
+import orjson
+
+from fullbench.ledger import membership, rows
 from fullbench.ledger.database import Connection
+from fullbench.ledger.naming import Naming, voter
 from fullbench.ledger.rows import Find, Row
 from fullbench.nouns.ballot import ballot
 from fullbench.nouns.call import Usage
@@ -17,88 +18,200 @@ from fullbench.nouns.case import Case
 from fullbench.nouns.item import Item
 from fullbench.nouns.record import Record
 from fullbench.nouns.response import Response
-from fullbench.nouns.verdict import FAULTS, Failure, Verdict
+from fullbench.nouns.verdict import PEOPLE, Failure, Verdict
 
-Role = Literal["judge", "contestant"]
 Names = str | Sequence[str] | None
 CHUNK = 500
-COUNTED = ("items", "responses", "cases", "verdicts", "failures", "pictures")
-SPENT = (
-    ", ".join(f"CAST(coalesce(sum({name}), 0) AS BIGINT)" for name in ("calls", "retries", "tokens_in", "tokens_out"))
-    + ", CASE WHEN count(dollars) = count(*) THEN coalesce(sum(dollars), 0.0) END, coalesce(sum(seconds), 0.0)"
-)
+_VOTE = ("case_key", "revision", "judge", "trial", "rater", "contestants", "samples")
+"""What decides under which names, and whether, a verdict's row is given."""
 
 
-@dataclass(frozen=True, slots=True)
-class Account:
-    """What one judge or contestant used: verdicts or responses given, calls that brought none, and the sum of all."""
+def verdicts(
+    reader: Connection,
+    judge: Names,
+    cases: Iterable[str] | None,
+    *,
+    texts: bool,
+    study: str | None = None,
+    revisions: bool = False,
+) -> Iterator[Verdict]:
+    """Verdicts in the order of entry; with `revisions` also those that a later vote or reading took the place of."""
+    naming = Naming.read(reader)
+    later = {} if revisions else _revised(reader, naming)
+    older = set() if study is None else membership.superseded(reader, study)
+    columns = rows.VERDICT if texts else rows.WITHOUT_TEXTS
+    narrowed = [naming.judge_condition(names_of(judge)), membership.condition(study)]
+    for condition, values in _conditions(narrowed, "verdicts.case_key", cases):
+        stream = reader.stream(f"SELECT {columns} FROM verdicts{condition} ORDER BY verdicts.rowid", values)
+        while batch := list(islice(stream, CHUNK)):
+            apart = apart_of(reader, batch) if texts else rows.NOTHING_APART
+            for row in batch:
+                if older and row[0] in older:
+                    continue
+                verdict = naming.verdict(rows.verdict_of(row, apart))
+                if not later or verdict.revision >= later.get(_place(verdict), 0):
+                    yield verdict
 
-    role: Role
-    name: str
-    given: int
-    failures: int
-    usage: Usage
+
+def as_stored(reader: Connection, study: str | None = None) -> bool:
+    """Whether verdicts of models stand in their rows as they count today: under today's names, never revised."""
+    naming = Naming.read(reader)
+    older = study is not None and membership.superseded(reader, study)
+    return naming.plain and not _revised(reader, naming) and not older
 
 
-def verdicts(reader: Connection, judge: Names, cases: Iterable[str] | None, texts: bool) -> Iterator[Verdict]:
-    columns = rows.VERDICT if texts else rows.VERDICT.replace(" text,", " '',").replace(" earlier,", " '[]',")
-    names = names_of(judge)
-    for condition, values in _conditions("judge", names, "case_key", cases):
-        sql = f"SELECT {columns} FROM verdicts{condition} ORDER BY rowid"
-        yield from map(rows.verdict_of, reader.stream(sql, values))
+def chosen(reader: Connection, judge: Names, study: str | None, only: str = "") -> tuple[str, Row]:
+    """The WHERE clause of some judges' verdicts in a study, with its values."""
+    narrowed = [Naming.read(reader).judge_condition(names_of(judge)), membership.condition(study), (only, ())]
+    return next(_conditions(narrowed, "verdicts.case_key", None))
+
+
+def narrow(
+    reader: Connection, columns: Sequence[str], judge: Names = None, study: str | None = None, *, only: str = ""
+) -> Iterator[Row]:
+    """Rows of some narrow columns of verdicts, as they were entered but under today's names, newest revisions only.
+
+    `only` is a further condition on the rows.
+    """
+    naming = Naming.read(reader)
+    later = _revised(reader, naming)
+    older = set() if study is None else membership.superseded(reader, study)
+    wanted = (*columns, *_VOTE)
+    listed = ", ".join(f"verdicts.{name}" for name in wanted)
+    width, judged = len(columns), len(columns) + _VOTE.index("judge")
+    unchanged = naming.plain and not later and not older
+    narrowed = [naming.judge_condition(names_of(judge)), membership.condition(study), (only, ())]
+    for condition, values in _conditions(narrowed, "verdicts.case_key", None):
+        for row in reader.stream(f"SELECT {listed} FROM verdicts{condition} ORDER BY verdicts.rowid", values):
+            if unchanged and not row[judged].startswith(PEOPLE):
+                yield row[:width]
+                continue
+            case, revision, who, trial, rater, contestants, samples = row[width:]
+            today = naming.vote(case, (who, trial, rater, contestants, samples))
+            if case in older or revision < later.get((case, *today[:3]), 0):
+                continue
+            values_of = dict(zip(wanted, row, strict=True)) | dict(zip(_VOTE[2:], today, strict=True))
+            yield tuple(values_of[name] for name in columns)
+
+
+def heard(reader: Connection, judge: str, keys: Iterable[tuple[str, int]], rater: str = "") -> set[tuple[str, int]]:
+    """Those of these cases and trials in which a judge, or one of the people that are one judge, has ruled."""
+    naming = Naming.read(reader)
+    wanted = set(keys)
+    ruled: set[tuple[str, int]] = set()
+    columns = "case_key, trial, judge, rater"
+    narrowed = [naming.judge_condition((judge,))]
+    for condition, values in _conditions(narrowed, "verdicts.case_key", (key for key, _ in wanted)):
+        for case, trial, who, person in reader.execute(f"SELECT {columns} FROM verdicts{condition}", values):
+            _, when, voting = voter(who, trial, person)
+            if voting == rater:
+                ruled.add((case, when))
+    return ruled & wanted
+
+
+def answered(reader: Connection, contestant: str, keys: Iterable[tuple[str, int]]) -> set[tuple[str, int]]:
+    """Those of these items and samples that a contestant has answered."""
+    wanted = set(keys)
+    stored = Naming.read(reader).formers("contestant", (contestant,))
+    narrowed = [_among("contestant", stored)]
+    there: set[tuple[str, int]] = set()
+    for condition, values in _conditions(narrowed, "item_key", (key for key, _ in wanted)):
+        there |= set(map(tuple, reader.execute(f"SELECT item_key, trial FROM responses{condition}", values)))
+    return there & wanted
+
+
+def _place(verdict: Verdict) -> tuple[str, str, int, str]:
+    return (verdict.case, verdict.judge, verdict.trial, verdict.rater)
+
+
+def _revised(reader: Connection, naming: Naming) -> dict[tuple[str, str, int, str], int]:
+    """The newest revision of each vote or reading that was revised."""
+    sql = "SELECT case_key, judge, trial, rater, max(revision) FROM verdicts WHERE revision > 0 GROUP BY 1, 2, 3, 4"
+    newest: dict[tuple[str, str, int, str], int] = {}
+    for case, judge, trial, rater, revision in reader.execute(sql):
+        who, when, person = voter(judge, trial, rater)
+        newest[case, naming.judges.get(who, who), when, person] = revision
+    return newest
+
+
+def apart_of(reader: Connection, verdict_rows: Sequence[Row]) -> rows.Apart:
+    """The exchanges and texts that some rows of verdicts name; each row ends with the columns that name them."""
+    called = [name for row in verdict_rows if row[-2] != "[]" for name in orjson.loads(row[-2])]
+    said = {row[-1]: row[-1].rpartition(".") for row in verdict_rows if row[-1]}
+    calls = {row[0]: rows.call_of(row) for row in _keyed(reader, rows.CALL, "calls", called, "id")} if called else {}
+    texts: dict[str, tuple[str, tuple[str, ...]]] = {}
+    if said:
+        wanted = {name for name, _, _ in said.values()}
+        bodies = {name: orjson.loads(body) for name, body in _keyed(reader, "id, body", "texts", wanted, "id")}
+        for words, (name, _, place) in said.items():
+            if name in bodies:
+                text, earlier = bodies[name][int(place)]
+                texts[words] = (text, tuple(earlier))
+    return rows.Apart(calls, texts)
 
 
 def since(reader: Connection, place: int, limit: int) -> list[tuple[int, Verdict]]:
-    sql = f"SELECT rowid, {rows.VERDICT} FROM verdicts WHERE rowid > ? ORDER BY rowid LIMIT ?"
-    return [(row[0], rows.verdict_of(row[1:])) for row in reader.execute(sql, (place, limit))]
+    naming = Naming.read(reader)
+    sql = (
+        f"SELECT verdicts.rowid, {rows.VERDICT} FROM verdicts WHERE verdicts.rowid > ? ORDER BY verdicts.rowid LIMIT ?"
+    )
+    batch = reader.execute(sql, (place, limit)).fetchall()
+    apart = apart_of(reader, batch)
+    return [(row[0], naming.verdict(rows.verdict_of(row[1:], apart))) for row in batch]
 
 
-def responses(reader: Connection, contestant: Names, item_keys: Iterable[str] | None, find: Find) -> Iterator[Response]:
-    for condition, values in _conditions("contestant", names_of(contestant), "item_key", item_keys):
-        sql = f"SELECT {rows.RESPONSE} FROM responses{condition} ORDER BY rowid"
-        for row in reader.stream(sql, values):
-            yield rows.response_of(row, find)
+def responses(
+    reader: Connection, contestant: Names, item_keys: Iterable[str] | None, find: Find, study: str | None = None
+) -> Iterator[Response]:
+    naming = Naming.read(reader)
+    names = names_of(contestant)
+    stored = None if names is None else naming.formers("contestant", names)
+    named = ("", ()) if stored is None else _among("contestant", stored)
+    members = None if study is None else set(_contents(reader, study).values())
+    for condition, values in _conditions([named], "item_key", item_keys):
+        for row in reader.stream(f"SELECT {rows.RESPONSE} FROM responses{condition} ORDER BY rowid", values):
+            if members is None or row[3] in members:
+                yield naming.response(rows.response_of(row, find))
 
 
-def items(reader: Connection, find: Find, ids: Collection[str] | None = None) -> Iterator[Item]:
+def items(reader: Connection, find: Find, study: str | None = None) -> Iterator[Item]:
     latest = "SELECT max(rowid) FROM items GROUP BY key"
+    members = None if study is None else set(_contents(reader, study).values())
     for row in reader.stream(f"SELECT {rows.ITEM} FROM items WHERE rowid IN ({latest}) ORDER BY rowid", ()):
-        if ids is None or row[1] in ids:
+        if members is None or row[0] in members:
             yield rows.item_of(row, find)
 
 
+def _contents(reader: Connection, study: str) -> dict[str, str]:
+    """What each item id stands for in a study: the key of its newest revision."""
+    sql = "SELECT item, item_key FROM study_items WHERE study = ? ORDER BY revision"
+    return dict(reader.stream(sql, (study,)))
+
+
 def case(reader: Connection, key: str, trial: int, find: Find) -> Case | None:
-    found = reader.execute("SELECT item_key, responses, ballot, criterion FROM cases WHERE key = ?", (key,)).fetchone()
-    if found is None:
-        return None
-    item_key, keys, spec, criterion = found
-    item = reader.execute(
-        f"SELECT {rows.ITEM} FROM items WHERE key = ? ORDER BY rowid DESC LIMIT 1", (item_key,)
-    ).fetchone()
-    shown = [
-        reader.execute(f"SELECT {rows.RESPONSE} FROM responses WHERE key = ? LIMIT 1", (name,)).fetchone()
-        for name in rows.load(keys)
-    ]
-    if item is None or None in shown:
-        return None
-    made = tuple(rows.response_of(row, find) for row in shown)
-    return Case(rows.item_of(item, find), made, ballot(spec), criterion, trial)
+    found = next(cases(reader, [key], find), None)
+    return None if found is None else found.at(trial)
 
 
 def cases(reader: Connection, keys: Iterable[str], find: Find) -> Iterator[Case]:
+    naming = Naming.read(reader)
     found = list(_keyed(reader, "key, item_key, responses, ballot, criterion", "cases", keys))
     asked = {row[0]: rows.item_of(row, find) for row in _keyed(reader, rows.ITEM, "items", {row[1] for row in found})}
     shown = {key for row in found for key in rows.load(row[2])}
-    said = {row[0]: rows.response_of(row, find) for row in _keyed(reader, rows.RESPONSE, "responses", shown)}
-    for _, item_key, keys_text, spec, criterion in found:
+    said: dict[str, Response] = {}
+    for row in _keyed(reader, rows.RESPONSE, "responses", shown):
+        said.setdefault(row[0], naming.response(rows.response_of(row, find)))
+    for key, item_key, keys_text, spec, criterion in found:
         names = rows.load(keys_text)
         if item_key in asked and all(name in said for name in names):
-            yield Case(asked[item_key], tuple(said[name] for name in names), ballot(spec), criterion)
+            case = Case(asked[item_key], tuple(said[name] for name in names), ballot(spec), criterion)
+            case.__dict__["key"] = key
+            yield case
 
 
-def _keyed(reader: Connection, columns: str, table: str, keys: Iterable[str]) -> Iterator[Row]:
+def _keyed(reader: Connection, columns: str, table: str, keys: Iterable[str], key: str = "key") -> Iterator[Row]:
     """The rows of a table with these keys, in the order they came."""
-    for condition, values in _conditions("key", None, "key", keys):
+    for condition, values in _conditions([], key, keys):
         yield from reader.stream(f"SELECT {columns} FROM {table}{condition} ORDER BY rowid", values)
 
 
@@ -110,102 +223,49 @@ def record(
     cases: Iterable[str] | None,
     tags: Mapping[str, str] | None,
     texts: bool,
+    study: str | None,
 ) -> Record:
-    ruled = tuple(verdicts(reader, judge, cases, texts))
-    known = {item.id: item for item in items(reader, find, {verdict.item for verdict in ruled})}
+    ruled = tuple(verdicts(reader, judge, cases, texts=texts, study=study))
+    keys = _item_keys(reader, ruled, study)
+    known = {row[1]: rows.item_of(row, find) for row in _keyed(reader, rows.ITEM, "items", keys)}
     if tags:
         known = {name: item for name, item in known.items() if tags.items() <= item.tags.items()}
         ruled = tuple(verdict for verdict in ruled if verdict.item in known)
-    spoken = {(verdict.item, *one) for verdict in ruled for one in verdict.shown}
+    spoken = {(verdict.item, *shown) for verdict in ruled for shown in verdict.shown}
     given: dict[tuple[str, str, int], Response] = {}
-    for row in reader.stream(f"SELECT {rows.RESPONSE} FROM responses ORDER BY rowid", ()):
+    naming = Naming.read(reader)
+    for row in _keyed(reader, rows.RESPONSE, "responses", keys, "item_key"):
         _, contestant, item, _, sample, *_ = row
-        place = (item, contestant, sample)
+        place = (item, naming.contestants.get(contestant, contestant), sample)
         if place in spoken:
-            given[place] = rows.response_of(row, find)
+            given[place] = naming.response(rows.response_of(row, find))
     return Record(ruled, known, given)
 
 
+def _item_keys(reader: Connection, ruled: Collection[Verdict], study: str | None) -> list[str]:
+    """The keys of the items that verdicts speak of: as the study has them, as their cases say, or the latest."""
+    missing = dict.fromkeys(verdict.item for verdict in ruled)
+    current = {} if study is None else _contents(reader, study)
+    keys = {item: current[item] for item in missing if item in current}
+    places = {verdict.case: verdict.item for verdict in ruled if verdict.item not in keys}
+    for case, key in _keyed(reader, "key, item_key", "cases", places):
+        keys[places[case]] = key
+    if study is None:
+        for key, item in _keyed(reader, "key, item", "items", [item for item in missing if item not in keys], "item"):
+            keys[item] = key
+    return [keys[item] for item in missing if item in keys]
+
+
 def failures(reader: Connection, name: str) -> Iterator[Failure]:
-    sql = "SELECT key, name, trial, error, calls, retries, tokens_in, tokens_out, dollars, seconds FROM failures"
-    for key, who, trial, error, *spent in reader.stream(f"{sql} WHERE name = ?", (name,)):
-        yield Failure(key, who, trial, error, Usage(*spent))
+    naming = Naming.read(reader)
+    stored = dict.fromkeys((*naming.formers("judge", [name]), *naming.formers("contestant", [name])))
+    columns = "key, trial, error, calls, retries, tokens_in, tokens_out, dollars, seconds, kind"
+    for key, trial, error, *spent, kind in _keyed(reader, columns, "failures", stored, "name"):
+        yield Failure(key, name, trial, error, Usage(*spent), kind)
 
 
-def bill(reader: Connection) -> list[Account]:
-    sql = (
-        f"SELECT 'judge', judge, count(*), 0, {SPENT} FROM verdicts GROUP BY judge UNION ALL "
-        f"SELECT 'contestant', contestant, count(*), 0, {SPENT} FROM responses GROUP BY contestant UNION ALL "
-        f"SELECT role, name, 0, count(*), {SPENT} FROM failures GROUP BY role, name"
-    )
-    accounts: dict[tuple[str, str], Account] = {}
-    for role, name, given, failed, *spent in reader.execute(sql):
-        before = accounts.get((role, name), Account(role, name, 0, 0, Usage()))
-        usage = before.usage + Usage(*spent)
-        accounts[role, name] = Account(role, name, before.given + given, before.failures + failed, usage)
-    return [accounts[key] for key in sorted(accounts)]
-
-
-def content_digest(reader: Connection) -> str:
-    whole = blake2b(digest_size=16)
-    for sql in (
-        "SELECT DISTINCT key FROM items ORDER BY key",
-        "SELECT contestant || ' ' || item_key || ' ' || trial || ' ' || key FROM responses "
-        "ORDER BY item_key, contestant, trial",
-        "SELECT sum FROM verdicts ORDER BY sum",
-    ):
-        for (text,) in reader.stream(sql):
-            whole.update(text.encode() + b"\n")
-        whole.update(b"\n")
-    return whole.hexdigest()
-
-
-def counts(reader: Connection) -> dict[str, int]:
-    return {table: reader.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in COUNTED}
-
-
-def chains(reader: Connection) -> dict[str, int]:
-    """How many rows of how many writers are chained, in how many commits."""
-    each = " UNION ALL ".join(f"SELECT count(*) AS n FROM {table}" for table in schema.TABLES)
-    rows_ = reader.execute(f"SELECT CAST(sum(n) AS BIGINT) FROM ({each}) AS each_table").fetchone()[0]
-    commits, writers = reader.execute("SELECT count(*), count(DISTINCT writer) FROM commits").fetchone()
-    return {"rows": rows_, "commits": commits, "writers": writers}
-
-
-def describe(reader: Connection) -> dict[str, Any]:
-    faults = {
-        (judge, fault): count
-        for judge, fault, count in reader.execute(
-            "SELECT judge, fault, count(*) FROM verdicts WHERE fault IS NOT NULL GROUP BY judge, fault"
-        )
-    }
-    first, last = reader.execute("SELECT min(at), max(at) FROM verdicts").fetchone()
-    settings = {
-        (role, name): rows.load(text)
-        for role in ("judge", "contestant")
-        for name, text in reader.execute(f"SELECT name, settings FROM {role}s")
-    }
-    return {
-        "digest": content_digest(reader),
-        "counts": counts(reader),
-        "chains": chains(reader),
-        "first": first,
-        "last": last,
-        "accounts": [
-            {
-                "role": account.role,
-                "name": account.name,
-                "given": account.given,
-                "failures": account.failures,
-                "faults": {fault: faults.get((account.name, fault), 0) for fault in FAULTS}
-                if account.role == "judge"
-                else {},
-                "usage": {name: getattr(account.usage, name) for name in Usage.__dataclass_fields__},
-                "settings": settings.get((account.role, account.name)),
-            }
-            for account in bill(reader)
-        ],
-    }
+def _among(column: str, values: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
+    return (f"{column} IN ({', '.join('?' * len(values))})" if values else "1 = 0"), values
 
 
 def names_of(names: Names) -> tuple[str, ...] | None:
@@ -213,16 +273,15 @@ def names_of(names: Names) -> tuple[str, ...] | None:
 
 
 def _conditions(
-    column: str, names: tuple[str, ...] | None, key_column: str, keys: Iterable[str] | None
+    narrowed: Sequence[tuple[str, Sequence[Any]]], key_column: str, keys: Iterable[str] | None
 ) -> Iterator[tuple[str, Row]]:
     """WHERE clauses with their values: one, or one for each chunk of keys."""
-    if names == ():
-        return
-    by_name = [] if names is None else [f"{column} IN ({', '.join('?' * len(names))})"]
+    clauses = [clause for clause, _ in narrowed if clause]
+    values = tuple(value for clause, given in narrowed if clause for value in given)
     if keys is None:
-        yield (" WHERE " + by_name[0] if by_name else ""), names or ()
+        yield (" WHERE " + " AND ".join(clauses) if clauses else ""), values
         return
     left = iter(dict.fromkeys(keys))
     while chunk := tuple(islice(left, CHUNK)):
-        both = [*by_name, f"{key_column} IN ({', '.join('?' * len(chunk))})"]
-        yield " WHERE " + " AND ".join(both), (*(names or ()), *chunk)
+        both = [*clauses, f"{key_column} IN ({', '.join('?' * len(chunk))})"]
+        yield " WHERE " + " AND ".join(both), (*values, *chunk)

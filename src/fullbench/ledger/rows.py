@@ -5,25 +5,25 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from typing import Any
 
 import orjson
 
 from fullbench.ledger import schema
-from fullbench.nouns.call import Usage
+from fullbench.nouns.call import Call, Usage
 from fullbench.nouns.case import Case
 from fullbench.nouns.item import Item, Part, Turn, parts_content
 from fullbench.nouns.picture import Picture
 from fullbench.nouns.response import Response
-from fullbench.nouns.verdict import Failure, Verdict
+from fullbench.nouns.verdict import USUAL, Circumstances, Failure, Verdict
 
 Row = tuple[Any, ...]
 Find = Callable[[str], Picture]
 """Gives the picture that a digest names."""
 
-VERDICT = ", ".join(schema.columns("verdicts"))
+CALL = ", ".join(schema.columns("calls"))
 RESPONSE = ", ".join(schema.columns("responses"))
 ITEM = ", ".join(schema.columns("items"))
 
@@ -53,24 +53,67 @@ def checksum(*ruling: Any) -> str:
     return blake2b(orjson.dumps(ruling), digest_size=16).hexdigest()
 
 
-def verdict_row(verdict: Verdict) -> Row:
-    """The row of a verdict; half characters in texts are replaced, marks of other number types made floats."""
+@dataclass(frozen=True, slots=True)
+class Entered:
+    """A verdict as rows: the narrow one, and its exchanges."""
+
+    verdict: Row
+    calls: tuple[Row, ...]
+
+
+Say = Callable[[str, Sequence[str]], str]
+"""Keeps a text, and the replies before it, apart from the row, and gives the words by which they are found again."""
+
+
+def verdict_rows(verdict: Verdict, study: str, say: Say) -> Entered:
+    """The rows of a verdict; half characters in texts are replaced, marks of other number types made floats."""
     try:
-        return _verdict_row(verdict)
+        return _verdict_rows(verdict, study, say)
     except TypeError:
         marks = None if verdict.marks is None else tuple(map(float, verdict.marks))
         earlier = tuple(map(_whole, verdict.earlier))
-        return _verdict_row(replace(verdict, marks=marks, text=_whole(verdict.text), earlier=earlier))
+        exchanges = tuple(map(_whole_call, verdict.exchanges))
+        whole = replace(verdict, marks=marks, text=_whole(verdict.text), earlier=earlier, exchanges=exchanges)
+        return _verdict_rows(whole, study, say)
 
 
-def _verdict_row(v: Verdict) -> Row:
-    usage, marks = v.usage, v.marks
-    return (
+def _verdict_rows(v: Verdict, study: str, say: Say) -> Entered:
+    marks, total = v.marks, sum_of(v)
+    calls: tuple[Row, ...] = ()
+    if v.exchanges:
+        calls = tuple(call_row(call, v.judge) for call in v.exchanges)
+        replies = tuple(call.text for call in v.exchanges)
+        apart = (v.earlier, v.text) != (replies[:-1], replies[-1])
+        ids = orjson.dumps([call.id for call in v.exchanges]).decode()
+    else:
+        apart, ids = bool(v.text or v.earlier), "[]"
+    how = v.circumstances
+    row = (
         v.case, v.judge, v.item, orjson.dumps(v.contestants).decode(), v.ballot, v.criterion, int(v.trial),
-        None if marks is None else orjson.dumps(marks).decode(), v.fault, v.text, v.prompt,
-        *usage_row(usage), float(v.at or time.time()), orjson.dumps(v.earlier).decode() if v.earlier else "[]",
-        checksum(v.case, v.judge, v.item, v.contestants, v.ballot, v.criterion, v.trial, marks, v.fault, v.text,
-                 v.prompt, v.earlier),
+        None if marks is None else orjson.dumps(marks).decode(), v.fault, "", v.prompt,
+        *usage_row(v.usage), float(v.at or time.time()), "[]", total,
+        orjson.dumps(v.samples).decode() if v.samples else "[]", v.rater, int(v.revision), int(v.reader), v.confidence,
+        *(_circumstances(how) if how is not USUAL else _USUAL), study, ids, say(v.text, v.earlier) if apart else "",
+    )  # fmt: skip
+    return Entered(row, calls)
+
+
+def _circumstances(how: Circumstances) -> Row:
+    blind = None if how.blind is None else int(how.blind)
+    return (blind, how.guideline, how.probability, how.variant, how.dose, int(how.canary))
+
+
+_USUAL = _circumstances(USUAL)
+
+
+def sum_of(v: Verdict) -> str:
+    """The checksum of a verdict. What the first release had no place for enters only where it is there."""
+    who = ((v.samples, v.rater, v.revision),) if v.rater or v.revision or v.samples else ()
+    how = v.circumstances
+    more = () if how is USUAL and v.confidence is None else ((v.confidence, *_circumstances(how)),)
+    return checksum(
+        v.case, v.judge, v.item, v.contestants, v.ballot, v.criterion, v.trial, v.marks, v.fault, v.text, v.prompt,
+        v.earlier, *who, *more,
     )  # fmt: skip
 
 
@@ -79,15 +122,66 @@ def _whole(text: str) -> str:
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-def verdict_of(row: Sequence[Any]) -> Verdict:
+def _whole_call(call: Call) -> Call:
+    return replace(call, text=_whole(call.text), sent=_whole(call.sent), reasoning=_whole(call.reasoning))
+
+
+@dataclass(frozen=True, slots=True)
+class Apart:
+    """What stands apart from some verdicts' rows: exchanges by their ids, texts with earlier replies by their words."""
+
+    calls: Mapping[str, Call] = field(default_factory=dict)
+    texts: Mapping[str, tuple[str, tuple[str, ...]]] = field(default_factory=dict)
+
+
+NOTHING_APART = Apart()
+
+
+def verdict_of(row: Sequence[Any], apart: Apart = NOTHING_APART) -> Verdict:
+    """The verdict of a row of all columns."""
     (case, judge, item, contestants, ballot, criterion, trial, marks, fault, text, prompt,
-     calls, retries, tokens_in, tokens_out, dollars, seconds, at, earlier, _) = row  # fmt: skip
+     called, retries, tokens_in, tokens_out, dollars, seconds, at, earlier, _,
+     samples, rater, revision, reader, confidence, blind, guideline, probability, variant, dose, canary,
+     _, ids, words) = row  # fmt: skip
+    exchanges: tuple[Call, ...] = ()
+    before = () if earlier == "[]" else tuple(orjson.loads(earlier))
+    if ids != "[]":
+        exchanges = tuple(apart.calls[name] for name in orjson.loads(ids) if name in apart.calls)
+        if exchanges and not words:
+            text, before = exchanges[-1].text, tuple(call.text for call in exchanges[:-1])
+    if words:
+        text, before = apart.texts.get(words, ("", ()))
+    how = (blind, guideline, probability, variant, dose, canary)
     return Verdict(
         case, judge, item, tuple(orjson.loads(contestants)), ballot, criterion, trial,
         None if marks is None else tuple(orjson.loads(marks)), fault, text,
-        Usage(calls, retries, tokens_in, tokens_out, dollars, seconds), prompt,
-        () if earlier == "[]" else tuple(orjson.loads(earlier)), at,
+        Usage(called, retries, tokens_in, tokens_out, dollars, seconds), prompt,
+        before, at,
+        () if samples == "[]" else tuple(orjson.loads(samples)), rater, revision, exchanges, reader, confidence,
+        USUAL if how == _USUAL else Circumstances(
+            None if blind is None else bool(blind), guideline, probability, variant, dose, bool(canary)
+        ),
     )  # fmt: skip
+
+
+VERDICT = ", ".join(f"verdicts.{name}" for name in schema.columns("verdicts"))
+WITHOUT_TEXTS = ", ".join(
+    {"text": "''", "earlier": "'[]'", "exchanges": "'[]'", "words": "''"}.get(name, f"verdicts.{name}")
+    for name in schema.columns("verdicts")
+)
+"""The columns of verdicts, to read narrow rows alone."""
+
+
+def call_row(call: Call, name: str, role: str = "judge") -> Row:
+    return (
+        call.id, role, name, call.prompt, call.sent, call.text, call.reasoning, call.stop, call.served,
+        call.fingerprint, call.nonce, *usage_row(call.usage), float(call.at or time.time()),
+    )  # fmt: skip
+
+
+def call_of(row: Sequence[Any]) -> Call:
+    (name, _, _, prompt, sent, text, reasoning, stop, served, fingerprint, nonce, *used, at) = row
+    return Call(name, text, prompt, sent, reasoning, stop, served, fingerprint, nonce, Usage(*used), at)
 
 
 def usage_row(usage: Usage) -> Row:
@@ -101,7 +195,7 @@ def usage_row(usage: Usage) -> Row:
 
 def failure_row(role: str, failure: Failure) -> Row:
     return (role, failure.judge, failure.case, int(failure.trial), _whole(failure.error),
-            *usage_row(failure.usage), time.time())  # fmt: skip
+            *usage_row(failure.usage), time.time(), failure.kind)  # fmt: skip
 
 
 def item_row(item: Item) -> Row:
@@ -120,13 +214,17 @@ def response_row(item: Item, response: Response, usage: Usage, prompt: str, at: 
     return (
         response.key, response.contestant, response.item, item.key, int(response.sample),
         dump(parts_content(response.parts)), tags_text(response.tags), prompt, *usage_row(usage),
-        float(at or time.time()),
+        float(at or time.time()), response.stop,
     )  # fmt: skip
 
 
 def response_of(row: Sequence[Any], find: Find) -> Response:
-    (_, contestant, item, _, trial, body, tags, *_) = row
-    return Response(item, contestant, parts_of(load(body), find), load(tags), trial)
+    """A response as it was added. Its key is the one it was kept under: the first release left the sample out of it,
+    and the name of its contestant may have changed since, but the cases that show it know it by that key."""
+    (key, contestant, item, _, sample, body, tags, *_, stop) = row
+    response = Response(item, contestant, parts_of(load(body), find), load(tags), sample, stop)
+    response.__dict__["key"] = key
+    return response
 
 
 def case_row(case: Case) -> Row:

@@ -1,20 +1,17 @@
-"""The tables of a ledger, and how an older ledger becomes a newer one. All SQL that makes or changes tables is here."""
+"""The tables of a ledger. How an older ledger becomes a newer one is in `migrations`."""
 
 from __future__ import annotations
 
 import sqlite3
-import time
-from collections.abc import Callable
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from fullbench.ledger.chain import Chain
 
 APPLICATION = 0x46424C47
 """Marks a SQLite file as a ledger (`PRAGMA application_id`)."""
 
-VERSION = 3
+VERSION = 4
 """The schema this code reads and writes (`PRAGMA user_version`)."""
+
+SEALS = 2
+"""The version of the seals this code writes; a commit names the one of its rows (see `sealed_width`)."""
 
 USAGE = (
     "calls INTEGER NOT NULL, retries INTEGER NOT NULL, tokens_in INTEGER NOT NULL, tokens_out INTEGER NOT NULL, "
@@ -24,7 +21,7 @@ NAMED = "name TEXT NOT NULL, settings TEXT NOT NULL, at REAL NOT NULL"
 SEAL = "writer TEXT NOT NULL, number INTEGER NOT NULL, link TEXT NOT NULL"
 """Ends every row: who wrote it in which place, and the digest that chains it to the row before (see `chain`)."""
 
-TABLES = {
+FIRST = {
     "judges": NAMED,
     "contestants": NAMED,
     "settings": "name TEXT NOT NULL, value TEXT NOT NULL, at REAL NOT NULL",
@@ -41,6 +38,46 @@ TABLES = {
     f"error TEXT NOT NULL, {USAGE}",
     "commits": "at REAL NOT NULL",
 }
+"""The tables and columns of schema 3. A seal of version 1 covers these columns and no others."""
+
+ADDED = {
+    "responses": "stop TEXT NOT NULL DEFAULT ''",
+    "verdicts": "samples TEXT NOT NULL DEFAULT '[]', rater TEXT NOT NULL DEFAULT '', "
+    "revision INTEGER NOT NULL DEFAULT 0, reader INTEGER NOT NULL DEFAULT 0, confidence REAL, blind INTEGER, "
+    "guideline TEXT NOT NULL DEFAULT '', probability REAL, variant TEXT NOT NULL DEFAULT '', dose REAL, "
+    "canary INTEGER NOT NULL DEFAULT 0, study TEXT NOT NULL DEFAULT '', exchanges TEXT NOT NULL DEFAULT '[]', "
+    "words TEXT NOT NULL DEFAULT ''",
+    "failures": "kind TEXT NOT NULL DEFAULT 'passing'",
+    "commits": "seal INTEGER NOT NULL DEFAULT 1",
+}
+"""What schema 4 added to them. Each has a default, so that rows of schema 3 keep their seals."""
+
+NEW = {
+    "texts": "id TEXT NOT NULL, body TEXT NOT NULL",
+    "calls": "id TEXT NOT NULL, role TEXT NOT NULL, name TEXT NOT NULL, prompt TEXT NOT NULL, sent TEXT NOT NULL, "
+    "text TEXT NOT NULL, reasoning TEXT NOT NULL, stop TEXT NOT NULL, served TEXT NOT NULL, "
+    f"fingerprint TEXT NOT NULL, nonce TEXT NOT NULL, {USAGE}",
+    "studies": "study TEXT NOT NULL, at REAL NOT NULL",
+    "study_items": "study TEXT NOT NULL, item_key TEXT NOT NULL, item TEXT NOT NULL, revision INTEGER NOT NULL",
+    "study_cases": "study TEXT NOT NULL, case_key TEXT NOT NULL",
+    "case_samples": "case_key TEXT NOT NULL, samples TEXT NOT NULL",
+    "aliases": "role TEXT NOT NULL, former TEXT NOT NULL, name TEXT NOT NULL, at REAL NOT NULL",
+    "adoptions": f"role TEXT NOT NULL, {NAMED}",
+    "signatures": "head TEXT NOT NULL, key TEXT NOT NULL, signature TEXT NOT NULL, at REAL NOT NULL",
+}
+"""The tables that schema 4 added.
+
+`texts` holds what verdicts say that is in none of their exchanges, apart from the narrow rows that figures read: those
+of one commit in one row, a list of pairs (text, earlier replies), in which a verdict's `words` are `ID.PLACE`; `calls`
+holds the exchanges with models. `study_items` and `study_cases` say what is in what study.
+`case_samples` numbers the answers in cases of the first release, whose verdicts do not. `aliases` leads from a name to
+the one that took its place, `adoptions` keeps settings that a newer version added to a declared name.
+"""
+
+TABLES = {
+    table: ", ".join(filter(None, (FIRST.get(table), ADDED.get(table), NEW.get(table))))
+    for table in (*(table for table in FIRST if table != "commits"), *NEW, "commits")
+}
 
 KEYS = {
     "judges": ("name",),
@@ -49,14 +86,25 @@ KEYS = {
     "items": ("key", "tags"),
     "responses": ("item_key", "contestant", "trial"),
     "cases": ("key",),
-    "verdicts": ("case_key", "judge", "trial"),
+    "verdicts": ("case_key", "judge", "trial", "rater", "revision"),
+    "texts": ("id",),
+    "calls": ("id",),
+    "studies": ("study",),
+    "study_items": ("study", "item", "revision"),
+    "study_cases": ("study", "case_key"),
+    "case_samples": ("case_key",),
+    "aliases": ("role", "former"),
     "commits": ("writer", "number"),
 }
 """What there is one row of at most."""
 
 CHECKS = {"verdicts": "CHECK ((marks IS NULL) <> (fault IS NULL))"}
 INDEXES = ("CREATE INDEX responses_key ON responses (key)",)
+REVISED = "CREATE INDEX verdicts_revised ON verdicts (case_key) WHERE revision > 0"
+"""Which votes and readings were revised is asked before every table; mostly there are none."""
 NO = "a ledger is append-only"
+OUTDATED = "the ledger was brought to a newer schema meanwhile: run again with the fullbench that did so"
+"""What a process of the first release is told that had the ledger open then: its rows would belong to no study."""
 
 
 def columns(table: str) -> tuple[str, ...]:
@@ -65,7 +113,30 @@ def columns(table: str) -> tuple[str, ...]:
     >>> columns("pictures")
     ('digest', 'media', 'path')
     """
-    return tuple(column.split()[0] for column in TABLES[table].split(", "))
+    return _names(TABLES[table])
+
+
+def _names(definition: str) -> tuple[str, ...]:
+    return tuple(column.split()[0] for column in definition.split(", "))
+
+
+def sealed_width(table: str, seal: int) -> int:
+    """How many columns a seal of that version covers: the first ones."""
+    return len(_names(FIRST.get(table, "")) if seal == 1 and table in FIRST else columns(table))
+
+
+def defaults(table: str) -> tuple[str | int | None, ...]:
+    """What the columns hold that a seal of version 1 does not cover.
+
+    >>> defaults("commits"), defaults("responses")
+    ((1,), ('',))
+    """
+    return tuple(map(_default, ADDED[table].split(", "))) if table in ADDED else ()
+
+
+def _default(column: str) -> str | int | None:
+    _, _, value = column.partition(" DEFAULT ")
+    return None if not value else value.strip("'") if value.startswith("'") else int(value)
 
 
 def definition(table: str) -> str:
@@ -75,85 +146,36 @@ def definition(table: str) -> str:
 
 
 def create(connection: sqlite3.Connection) -> None:
-    """Make the tables in an empty SQLite database, in one transaction."""
-    connection.execute("BEGIN IMMEDIATE")
+    """Make the tables in an empty SQLite database, within a transaction."""
     for table in TABLES:
-        _create(connection, table)
-    for statement in INDEXES:
+        create_table(connection, table)
+    for statement in (*INDEXES, REVISED):
         connection.execute(statement)
+    forbid_older(connection)
     connection.execute(f"PRAGMA application_id = {APPLICATION}")
     connection.execute(f"PRAGMA user_version = {VERSION}")
-    connection.execute("COMMIT")
 
 
-def _create(connection: sqlite3.Connection, table: str) -> None:
-    connection.execute(f"CREATE TABLE {table} ({definition(table)}) STRICT")
-    _forbid(connection, table)
+def create_table(connection: sqlite3.Connection, table: str, name: str | None = None) -> None:
+    connection.execute(f"CREATE TABLE {name or table} ({definition(table)}) STRICT")
+    if name is None:
+        forbid(connection, table)
 
 
-def _forbid(connection: sqlite3.Connection, table: str) -> None:
+def forbid(connection: sqlite3.Connection, table: str) -> None:
+    """Let rows be added only."""
     for change in ("UPDATE", "DELETE"):
         connection.execute(
             f"CREATE TRIGGER {table}_{change.lower()} BEFORE {change} ON {table} BEGIN SELECT RAISE(ABORT, '{NO}'); END"
         )
 
 
-def _seal_all(connection: sqlite3.Connection) -> None:
-    """Chain every row of a ledger that had no chain, as if one writer had written them now."""
-    from fullbench.ledger.chain import Chain
-
-    chain = Chain.begin()
-    for table in ("settings", "commits"):
-        _create(connection, table)
-    for table in TABLES:
-        if table in {"settings", "commits"}:
-            continue
-        connection.execute(f"DROP TRIGGER IF EXISTS {table}_update")
-        connection.execute(f"DROP TRIGGER IF EXISTS {table}_delete")
-        for column in SEAL.split(", "):
-            empty = "0" if "INTEGER" in column else "''"
-            connection.execute(f"ALTER TABLE {table} ADD COLUMN {column} DEFAULT {empty}")
-        _seal_table(connection, table, chain)
-        _forbid(connection, table)
-    made = chain.seal("commits", [(time.time(),)])
-    connection.executemany("INSERT INTO commits (at, writer, number, link) VALUES (?, ?, ?, ?)", made)
-
-
-def _seal_table(connection: sqlite3.Connection, table: str, chain: Chain) -> None:
-    last = 0
-    sql = f"SELECT rowid, {', '.join(columns(table))} FROM {table} WHERE rowid > ? ORDER BY rowid LIMIT 1000"
-    while found := connection.execute(sql, (last,)).fetchall():
-        sealed = chain.seal(table, [row[1:] for row in found])
-        connection.executemany(
-            f"UPDATE {table} SET writer = ?, number = ?, link = ? WHERE rowid = ?",
-            [(*row[-3:], where[0]) for row, where in zip(sealed, found, strict=True)],
-        )
-        last = found[-1][0]
-
-
-Step = str | Callable[[sqlite3.Connection], None]
-MIGRATIONS: dict[int, tuple[Step, ...]] = {
-    1: ("ALTER TABLE verdicts ADD COLUMN earlier TEXT NOT NULL DEFAULT '[]'",),
-    2: (_seal_all,),
-}
-"""For each older version, the steps that lead to the next. Version 1 kept no earlier replies, version 2 no chain."""
-
-
-def migrate(connection: sqlite3.Connection) -> None:
-    """Bring an older ledger to `VERSION`, in one transaction: it is wholly new or wholly as it was."""
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        for version in range(version_of(connection), VERSION):
-            for step in MIGRATIONS[version]:
-                if isinstance(step, str):
-                    connection.execute(step)
-                else:
-                    step(connection)
-        connection.execute(f"PRAGMA user_version = {VERSION}")
-        connection.execute("COMMIT")
-    except BaseException:
-        connection.execute("ROLLBACK")
-        raise
+def forbid_older(connection: sqlite3.Connection) -> None:
+    """Let nobody commit whose seals do not cover all columns."""
+    connection.execute(
+        f"CREATE TRIGGER commits_outdated BEFORE INSERT ON commits WHEN NEW.seal < {SEALS} "
+        f"BEGIN SELECT RAISE(ABORT, '{OUTDATED}'); END"
+    )
 
 
 def version_of(connection: sqlite3.Connection) -> int:

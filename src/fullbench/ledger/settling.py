@@ -14,6 +14,8 @@ Batch = dict[str, list[Row]]
 """Rows without seals, by table."""
 
 LOOKUP = 500
+UNLIKE = frozenset({"at", "tags", "prompt", "words", "exchanges", "study", "reader", "stop"})
+"""What may differ between a row and its repetition. A verdict's words are in its checksum."""
 
 
 def settle(connection: Connection, pending: Batch) -> tuple[Batch, bool]:
@@ -65,13 +67,13 @@ def _bill(table: str, row: Row, kept: Row) -> Iterator[Row]:
         return
     mine, theirs = _named(table, row), _named(table, kept)
     usage = [mine[name] for name in ("calls", "retries", "tokens_in", "tokens_out", "dollars", "seconds")]
-    same = all(mine[name] == theirs[name] for name in mine if name not in {"at", "tags", "prompt", "earlier"})
+    same = all(mine[name] == theirs[name] for name in mine if name not in UNLIKE)
     if table == "verdicts" and not same:
         why = "a second verdict in the same case was not kept"
-        yield ("judge", mine["judge"], mine["case_key"], mine["trial"], why, *usage, mine["at"])
+        yield ("judge", mine["judge"], mine["case_key"], mine["trial"], why, *usage, mine["at"], "passing")
     if table == "responses" and not same and mine["calls"]:
         why = "a second response to the same item was not kept"
-        yield ("contestant", mine["contestant"], mine["item_key"], mine["trial"], why, *usage, mine["at"])
+        yield ("contestant", mine["contestant"], mine["item_key"], mine["trial"], why, *usage, mine["at"], "passing")
 
 
 def _named(table: str, row: Row) -> dict[str, Any]:

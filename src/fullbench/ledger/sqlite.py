@@ -2,75 +2,19 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
-from collections.abc import Iterator, Sequence
+import weakref
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Any
 
 from fullbench.ledger import heads, locks, opening, schema
-from fullbench.ledger.database import Answer, Connection, Durability, Taken
-from fullbench.ledger.rows import Row
+from fullbench.ledger.database import Connection, Durability
+from fullbench.ledger.sqlite_connection import SqliteConnection
 from fullbench.ledger.trouble import plainly
 
-INSERTS = {
-    table: f"INSERT INTO {table} ({', '.join(schema.columns(table))}, writer, number, link) "
-    f"VALUES ({', '.join('?' * (len(schema.columns(table)) + 3))}) ON CONFLICT DO NOTHING"
-    for table in schema.TABLES
-}
-
-
 _FREE = ("freelist_count", "page_size")
-
-
-class SqliteConnection:
-    """A connection that may be handed from thread to thread."""
-
-    def __init__(self, raw: sqlite3.Connection) -> None:
-        self.raw = raw
-
-    def execute(self, sql: str, values: Sequence[Any] = ()) -> Answer:
-        return self.raw.execute(sql, values)
-
-    def stream(self, sql: str, values: Sequence[Any] = ()) -> Iterator[Row]:
-        cursor = self.raw.execute(sql, values)
-        while batch := cursor.fetchmany(1000):
-            yield from batch
-
-    def insert(self, table: str, rows: Sequence[Row]) -> None:
-        if self.raw.executemany(INSERTS[table], rows).rowcount < len(rows):
-            raise Taken
-
-    @contextmanager
-    def transaction(self) -> Iterator[None]:
-        self.raw.execute("BEGIN IMMEDIATE")
-        try:
-            yield
-            self.raw.execute("COMMIT")
-        except BaseException:
-            if self.raw.in_transaction:
-                self.raw.execute("ROLLBACK")
-            raise
-
-    @contextmanager
-    def snapshot(self) -> Iterator[None]:
-        self.raw.text_factory = lambda data: data.decode("utf-8", "surrogateescape")
-        self.raw.execute("BEGIN")
-        try:
-            yield
-        finally:
-            self.raw.text_factory = str
-            if self.raw.in_transaction:
-                self.raw.execute("ROLLBACK")
-
-    def alive(self) -> bool:
-        return True
-
-    def ping(self) -> bool:
-        return True
-
-    def close(self) -> None:
-        self.raw.close()
 
 
 class Sqlite:
@@ -83,15 +27,22 @@ class Sqlite:
         self.place = str(path)
         self.folder: Path | None = path.with_name(path.name + ".pictures")
         self._durability = durability
+        self._opened = opening.Opened(path, schema.VERSION)
 
     def prepare(self, *, read_only: bool) -> None:
-        opening.prepare(self.path, read_only=read_only)
+        self._opened = opening.prepare(self.path, read_only=read_only)
+        if self._opened.path != self.path:
+            weakref.finalize(self, shutil.rmtree, self._opened.path.parent, ignore_errors=True)
+
+    @property
+    def own_commits(self) -> int | None:
+        return self._opened.commits
 
     def exists(self) -> bool:
         return self.path.exists()
 
     def connect(self, *, read_only: bool) -> SqliteConnection:
-        return SqliteConnection(opening.connect(self.path, read_only=read_only, durability=self._durability))
+        return SqliteConnection(opening.connect(self._opened.path, read_only=read_only, durability=self._durability))
 
     def plainly(self) -> AbstractContextManager[None]:
         return plainly(self.path)
@@ -140,7 +91,7 @@ class Sqlite:
         return self.path.stat().st_size + (self._wal().stat().st_size if self._wal().exists() else 0)
 
     def version(self, reader: Connection) -> int:
-        return int(reader.execute("PRAGMA user_version").fetchone()[0])
+        return self._opened.version
 
     def size(self, reader: Connection) -> int:
         return self.path.stat().st_size

@@ -17,34 +17,29 @@ an open ledger through `os.fork`.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from itertools import islice
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from fullbench.columns.table import Columns
 from fullbench.errors import LedgerError
-from fullbench.ledger import chain, reading, rows
-from fullbench.ledger import columns as narrow
-from fullbench.ledger.adding import LOOKUP, Adder
-from fullbench.ledger.chain import Head
-from fullbench.ledger.database import Connection, Durability, database
+from fullbench.ledger import declaring, membership, rows
+from fullbench.ledger.accounts import Role
+from fullbench.ledger.adding import Adder
+from fullbench.ledger.database import Durability, database
 from fullbench.ledger.lending import Readers
 from fullbench.ledger.pictures import Pictures, pictures_at
-from fullbench.ledger.reading import Account, Names
+from fullbench.ledger.readable import Readable
 from fullbench.ledger.writer import OnCommit, Writer
 from fullbench.nouns.call import NOTHING, Usage
 from fullbench.nouns.case import Case
 from fullbench.nouns.item import Item
-from fullbench.nouns.picture import Picture
-from fullbench.nouns.record import Record
 from fullbench.nouns.response import Response
 from fullbench.nouns.verdict import Failure, Verdict
 
 
-class Ledger(AbstractContextManager["Ledger"]):
+class Ledger(Readable, AbstractContextManager["Ledger"]):
     """A ledger on disk, made where there is none. See the module's text for what it promises."""
 
     def __init__(
@@ -56,10 +51,14 @@ class Ledger(AbstractContextManager["Ledger"]):
         keep_pictures: bool = True,
         pictures: str | Path | None = None,
         on_commit: OnCommit | None = None,
+        study: str | None = None,
+        supersede: bool = False,
     ) -> None:
         """Open the ledger at `path`.
 
         `path` is a file, or the URL of a database on a PostgreSQL server (`postgresql://user@host/database`).
+        What is added becomes a member of `study` (`default` where none is named), within which an item id stands for
+        one content; with `supersede` a later content takes the place of the earlier one.
         With `keep_pictures` the pictures of items and responses are copied beside the ledger, or to the place that
         `pictures` names and the ledger remembers, so that it can be read when the data set is gone; without, a picture
         that came from a file is remembered by its path only.
@@ -70,6 +69,8 @@ class Ledger(AbstractContextManager["Ledger"]):
         self.path = self._database.path
         self.title = self.path.stem
         self.read_only = read_only
+        self.study = study or membership.DEFAULT
+        self._study_named = study is not None
         self._closed = False
         self._readers = Readers(self._database)
         self._writer: Writer | None = None
@@ -77,18 +78,15 @@ class Ledger(AbstractContextManager["Ledger"]):
         if not read_only:
             with self._database.plainly():
                 self._writer = Writer(self._database, on_commit)
-            self._adder = Adder(self._database, self._writer, lambda: self.pictures, keep_pictures=keep_pictures)
+            self._adder = Adder(
+                self._database, self._writer, lambda: self.pictures, keep_pictures=keep_pictures, study=self.study,
+                supersede=supersede,
+            )  # fmt: skip
         try:
             self._pictures = self._place_of_pictures(pictures, sync=durability == "power")
         except BaseException:
             self.close()
             raise
-
-    @contextmanager
-    def reader(self) -> Iterator[Connection]:
-        """A connection to look at the tables with one's own SQL (`?` for values); all that was added is there."""
-        with self._reading() as reader:
-            yield reader
 
     def keep_rows(self, table: str, made: Sequence[rows.Row]) -> None:
         """Commit rows as another ledger has them, without its seals."""
@@ -113,23 +111,6 @@ class Ledger(AbstractContextManager["Ledger"]):
             self._writer.keep("settings", ("pictures", str(place), time.time()))
         return found
 
-    def _setting(self, name: str) -> str | None:
-        """What was set last; read even where it is damaged, so that a ledger can be opened to be verified."""
-        sql = "SELECT value FROM settings WHERE name = ? ORDER BY rowid DESC LIMIT 1"
-        with self._reading() as reader, reader.snapshot():
-            found = reader.execute(sql, (name,)).fetchone()
-        return None if found is None else str(found[0])
-
-    @property
-    def pictures(self) -> Pictures:
-        """Where pictures lie."""
-        if self._pictures is None:
-            raise LedgerError(
-                f"{self.place}: a ledger on a server has no place for pictures; name a folder that all who use it can "
-                "reach, or a bucket (--pictures s3://bucket/prefix), once: it is remembered"
-            )
-        return self._pictures
-
     @property
     def acknowledged(self) -> int:
         """How many entries added here are on disk; items and responses that a case brought count as well."""
@@ -137,39 +118,77 @@ class Ledger(AbstractContextManager["Ledger"]):
 
     # Writing
 
-    def declare(self, role: reading.Role, name: str, settings: Mapping[str, Any]) -> None:
-        """Keep what stands behind the name of a judge or contestant; the same name with other settings is refused."""
+    def declare(self, role: Role, name: str, settings: Mapping[str, Any]) -> str | None:
+        """Keep what stands behind the name of a judge or contestant; the same name with other settings is refused.
+
+        Settings that were not there before, as a newer version may have, are adopted: one sentence says so.
+        """
         text = rows.settings_text(settings)
         writer = self._writing()
         known = self._declared(role, name)
         if known is None:
             writer.keep(f"{role}s", (name, text, time.time()))
-            known = self._declared(role, name)
-        if known != text:
-            raise LedgerError(
-                f"{self.place}: the {role} {name!r} is known with the settings {known} and now has {text}; a name "
-                f"stands for one way of answering: give this {role} another name, or use another ledger"
-            )
+            known = self._declared(role, name) or text
+        if known == text:
+            return None
+        new = declaring.added(rows.load(known), rows.load(text))
+        if not new:
+            raise declaring.refusal(self.place, role, name, known, settings)
+        writer.keep("adoptions", (role, name, text, time.time()))
+        return f"{self.place}: the {role} {name!r} now also has the settings {', '.join(new)}; they were adopted"
 
-    def _declared(self, role: reading.Role, name: str) -> str | None:
+    def _declared(self, role: Role, name: str) -> str | None:
         with self._reading() as reader:
-            found = reader.execute(f"SELECT settings FROM {role}s WHERE name = ?", (name,)).fetchone()
-        return None if found is None else str(found[0])
+            return declaring.settings_of(reader, role, name)
+
+    def adopt(self, role: Role, name: str, former_names: Sequence[str]) -> str | None:
+        """Let a judge or contestant take over what it gave under a former name, where it has given nothing yet.
+
+        To be called before a run, with the names that earlier versions gave it. One sentence says what was done.
+        """
+        former = self.former(role, name, former_names)
+        return None if former is None else self.alias(role, former, name)
+
+    def former(self, role: Role, name: str, former_names: Sequence[str]) -> str | None:
+        """The former name whose verdicts or responses `adopt` would take over; None where there is none."""
+        with self._reading() as reader:
+            return declaring.former_of(reader, role, name, former_names)
+
+    def alias(self, role: Role, former: str, name: str) -> str:
+        """Let all that was given under a former name be read under another one from now on."""
+        writer = self._writing()
+        with self._reading() as reader:
+            declaring.check_alias(reader, self.place, role, former, name)
+        writer.keep("aliases", (role, former, name, time.time()))
+        return f"{self.place}: the {role} {former!r} is called {name!r} from now on; what it gave is not asked again"
 
     def add(self, *entries: Verdict | Failure | Case | Item) -> None:
         """Add verdicts, failed calls of judges, cases (with their items and responses) or items."""
         writer = self._writing()
         with writer.lock:
-            answered = self._adder.answered(entry.item for entry in entries if isinstance(entry, Case))
+            known = self._adder.known(
+                [
+                    entry if isinstance(entry, Item) else entry.item
+                    for entry in entries
+                    if isinstance(entry, Case | Item)
+                ]
+            )
             for entry in entries:
                 if isinstance(entry, Verdict):
-                    writer.put("verdicts", rows.verdict_row(entry), entry)
+                    self._adder.verdict(entry)
                 elif isinstance(entry, Failure):
                     writer.put("failures", rows.failure_row("judge", entry), entry)
                 elif isinstance(entry, Case):
-                    self._adder.case(entry, answered)
+                    self._adder.case(entry, known)
                 else:
-                    self._adder.item(entry)
+                    self._adder.item(entry, known)
+
+    def join(self, cases: Iterable[str] = (), items: Collection[Item] = ()) -> None:
+        """Make cases (by their keys) and items that the ledger holds members of this study, which then shares what was
+        ruled on them and answered to them."""
+        writer = self._writing()
+        with writer.lock:
+            self._adder.join(list(dict.fromkeys(cases)), items)
 
     def add_response(
         self,
@@ -187,12 +206,13 @@ class Ledger(AbstractContextManager["Ledger"]):
         """
         writer = self._writing()
         with writer.lock:
-            self._adder.item(item)
+            known = self._adder.known([item])
+            self._adder.item(item, known)
             if isinstance(response, Failure):
                 writer.put("failures", rows.failure_row("contestant", response), response)
             else:
                 row = rows.response_row(item, response, usage, prompt, at)
-                self._adder.response(item, response, row, self._adder.answered([item]))
+                self._adder.response(item, response, row, known)
 
     def flush(self) -> None:
         """Commit all that was added. When this returns, it is durable."""
@@ -220,135 +240,6 @@ class Ledger(AbstractContextManager["Ledger"]):
         """Hold a judge or contestant for this run alone; a second run gets one sentence that says who holds it."""
         return self._database.sole(name)
 
-    # Reading
-
-    def heard(self, judge: str, keys: Iterable[tuple[str, int]]) -> set[tuple[str, int]]:
-        """Those of these cases (key and trial) in which the judge has ruled."""
-        sql = "SELECT case_key, trial FROM verdicts WHERE judge = ? AND case_key IN"
-        return self._known(sql, judge, keys)
-
-    def answered(self, contestant: str, keys: Iterable[tuple[str, int]]) -> set[tuple[str, int]]:
-        """Those of these items (key and trial) to which the contestant has answered."""
-        sql = "SELECT item_key, trial FROM responses WHERE contestant = ? AND item_key IN"
-        return self._known(sql, contestant, keys)
-
-    def verdicts(
-        self, judge: Names = None, *, cases: Iterable[str] | None = None, texts: bool = True
-    ) -> Iterator[Verdict]:
-        """Verdicts in the order they were given (by 500 cases at a time, where `cases` names them), streamed.
-
-        `texts=False` leaves out what judges wrote.
-        """
-        with self._reading() as reader:
-            yield from reading.verdicts(reader, judge, cases, texts)
-
-    def since(self, place: int, limit: int) -> list[tuple[int, Verdict]]:
-        """Verdicts in the order of entry, each with its place in it: those after `place` (0: from the start)."""
-        with self._reading() as reader, self._database.settled(reader):
-            return reading.since(reader, place, limit)
-
-    def responses(self, contestant: Names = None, *, item_keys: Iterable[str] | None = None) -> Iterator[Response]:
-        """Responses in the order they were given, streamed."""
-        with self._reading() as reader:
-            yield from reading.responses(reader, contestant, item_keys, self._find)
-
-    def failures(self, name: str) -> Iterator[Failure]:
-        """The calls of a judge or contestant that brought nothing, streamed."""
-        with self._reading() as reader:
-            yield from reading.failures(reader, name)
-
-    def items(self) -> Iterator[Item]:
-        """Items in the order they came, each with its latest tags, streamed."""
-        with self._reading() as reader:
-            yield from reading.items(reader, self._find)
-
-    def case(self, key: str, trial: int = 0) -> Case | None:
-        """What was judged under a case's key; None when only the verdict is known."""
-        with self._reading() as reader:
-            return reading.case(reader, key, trial, self._find)
-
-    def cases(self, keys: Iterable[str]) -> list[Case]:
-        """What was judged under these cases' keys, a few questions for all; those of which only verdicts are known
-        are left out.
-        """
-        with self._reading() as reader:
-            return list(reading.cases(reader, keys, self._find))
-
-    def picture(self, digest: str) -> Picture:
-        """The picture with that digest; a `LedgerError` when no row names it."""
-        return self._find(digest)
-
-    def record(
-        self,
-        judge: Names = None,
-        *,
-        cases: Iterable[str] | None = None,
-        tags: Mapping[str, str] | None = None,
-        texts: bool = True,
-    ) -> Record:
-        """Verdicts with their items and responses: of these judges, on these cases, on items that bear these tags.
-
-        Where an item id was used for several contents, the latest is given; `cases` keeps to the verdicts on yours.
-        Where a contestant answered several times, the response of the first trial is given.
-        """
-        with self._reading() as reader:
-            return reading.record(reader, self._find, judge=judge, cases=cases, tags=tags, texts=texts)
-
-    def columns(self, judge: Names = None, *, beside: Iterable[Verdict] = ()) -> Columns:
-        """The verdicts of these judges, and others `beside` them, as the columns that figures read: no texts."""
-        with self._reading() as reader:
-            return narrow.columns(reader, reading.names_of(judge), beside)
-
-    def bill(self) -> list[Account]:
-        """What each judge and contestant used, failed calls included."""
-        with self._reading() as reader:
-            return reading.bill(reader)
-
-    def digest(self) -> str:
-        """Stands for all that was judged and ruled, whatever the order, the times and the cost."""
-        with self._reading() as reader:
-            return reading.content_digest(reader)
-
-    def describe(self) -> dict[str, Any]:
-        """What is inside, as a JSON value."""
-        with self._reading() as reader:
-            return {
-                "path": self.place,
-                "pictures": None if self._pictures is None else self._pictures.place,
-                "bytes": self._database.size(reader),
-                "schema": self._database.version(reader),
-                "head": str(self._head(reader)),
-                **reading.describe(reader),
-            }
-
-    def head(self) -> Head:
-        """Stands for every row in its place: noted elsewhere, it proves later that nothing was rewritten."""
-        with self._reading() as reader:
-            return self._head(reader)
-
-    def verify(self, noted: Head | None = None) -> list[str]:
-        """Everything that is wrong with this ledger, one sentence each; empty when it is sound.
-
-        `noted` is a head that the ledger had before.
-        """
-        from fullbench.ledger.verify import problems
-
-        with self._reading() as reader:
-            found = problems(self._database, reader, self._find, noted)
-            return [text.encode("utf-8", "backslashreplace").decode() for text in found]
-
-    def checked(self) -> dict[str, Any]:
-        """What `verify` looks at, counted, as a JSON value."""
-        with self._reading() as reader:
-            counted = {"counts": reading.counts(reader), "chains": reading.chains(reader)}
-            return {"path": self.place, **counted, "head": str(self._head(reader))}
-
-    # Within
-
-    def _head(self, reader: Connection) -> Head:
-        with self._database.settled(reader):
-            return chain.head(reader)
-
     def _writing(self) -> Writer:
         if self._closed:
             raise LedgerError(f"{self.place}: the ledger is closed")
@@ -356,32 +247,3 @@ class Ledger(AbstractContextManager["Ledger"]):
             raise LedgerError(f"{self.place}: the ledger was opened for reading only")
         self._writer.check()
         return self._writer
-
-    @contextmanager
-    def _reading(self) -> Iterator[Connection]:
-        """A connection for one read, lent from those that are free."""
-        if self._closed:
-            raise LedgerError(f"{self.place}: the ledger is closed")
-        self.flush()
-        with self._readers.lent() as reader:
-            yield reader
-
-    def _known(self, sql: str, name: str, keys: Iterable[tuple[str, int]]) -> set[tuple[str, int]]:
-        wanted = iter(set(keys))
-        found: set[tuple[str, int]] = set()
-        with self._reading() as reader:
-            while chunk := list(islice(wanted, LOOKUP)):
-                marks = ", ".join("?" * len(chunk))
-                rows_ = reader.execute(f"{sql} ({marks})", (name, *(key for key, _ in chunk)))
-                found |= set(chunk).intersection(rows_)
-        return found
-
-    def _find(self, digest: str) -> Picture:
-        with self._reading() as reader:
-            found = reader.execute("SELECT media, path FROM pictures WHERE digest = ?", (digest,)).fetchone()
-        if found is None:
-            raise LedgerError(f"{self.place}: the picture {digest} is not known; run `fullbench ledger verify`")
-        media, path = found
-        if path is not None and (self._pictures is None or not self._pictures.has(digest)):
-            return Picture(digest, media, Path(path))
-        return self.pictures.find(digest, media)

@@ -5,7 +5,10 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
+from itertools import count
 from typing import TypeVar
+
+import orjson
 
 from fullbench.errors import LedgerError
 from fullbench.ledger import schema
@@ -23,6 +26,9 @@ GROUP = 128
 
 DELAY = 0.02
 """...or those that were gathered in so many seconds."""
+
+MUCH = 65_536
+"""Texts of so many characters make a row, so that reading a single one stays quick."""
 
 Entry = Verdict | Failure | Case | Item | Response
 T = TypeVar("T")
@@ -45,6 +51,8 @@ class Writer:
         self._chain = Chain.begin()
         self._head_note = database.head_note()
         self._pending: Batch = {table: [] for table in schema.TABLES if table != "commits"}
+        self._numbers = count()
+        self._begin_texts()
         self._entries: list[Entry] = []
         self._wary = False
         self._since = 0.0
@@ -72,9 +80,29 @@ class Writer:
         if self._idle:
             self._wake()
 
-    def put_picture(self, row: Row) -> None:
-        """Gather the row of a picture; it is committed with the entry that shows it."""
-        self._pending["pictures"].append(row)
+    def bring(self, table: str, *rows: Row) -> None:
+        """Gather rows that are committed with the entry that needs them."""
+        self._pending[table].extend(rows)
+
+    def say(self, text: str, earlier: Sequence[str]) -> str:
+        """Gather a text and the replies before it; gives the words by which the verdict's row finds them."""
+        self._texts.append((text, earlier))
+        self._said += len(text)
+        words = f"{self._texts_id}.{len(self._texts) - 1}"
+        if self._said >= MUCH:
+            self._gather_texts()
+        return words
+
+    def _gather_texts(self) -> None:
+        """Make one row of the texts that were said: rows cost more than texts do."""
+        if self._texts:
+            self._pending["texts"].append((self._texts_id, orjson.dumps(self._texts).decode()))
+            self._begin_texts()
+
+    def _begin_texts(self) -> None:
+        self._texts: list[tuple[str, Sequence[str]]] = []
+        self._texts_id = f"{self._chain.writer}-{next(self._numbers):08x}"
+        self._said = 0
 
     def keep(self, table: str, *rows: Row) -> None:
         """Commit rows of any table at once, with all that was gathered."""
@@ -125,6 +153,7 @@ class Writer:
                         self._trouble = error
 
     def _commit(self) -> None:
+        self._gather_texts()
         with self.database.plainly():
             patiently(self.database, self._store)
         for pending in self._pending.values():
@@ -150,7 +179,7 @@ class Writer:
                     for table, rows in batch.items():
                         if rows:
                             self.connection.insert(table, chain.seal(table, rows))
-                    self.connection.insert("commits", chain.seal("commits", [(time.time(),)]))
+                    self.connection.insert("commits", chain.seal("commits", [(time.time(), schema.SEALS)]))
             except Taken:
                 self._wary = True
                 continue

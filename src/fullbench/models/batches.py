@@ -127,7 +127,7 @@ def reply_of(model: ChatModel, prompt: Prompt, line: Mapping[str, Any], rate: fl
     result = _result(model, prompt, line, tally)
     price = None if model.price is None else (model.price[0] * rate, model.price[1] * rate)
     if isinstance(result, Answer):
-        return Reply(prompt, result.text, tally.usage(price), stop=result.stop)
+        return result.reply(prompt, tally.usage(price))
     if result.kind == "refused":
         return Reply(prompt, usage=tally.usage(price), stop="refused")
     return Reply(prompt, usage=tally.usage(price), error=result.message)

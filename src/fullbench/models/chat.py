@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 from urllib.parse import urlsplit
@@ -23,8 +23,9 @@ class ChatModel:
     """A model behind a server, spoken to in one of three dialects.
 
     `url` is the address without the dialect's last steps (`http://localhost:8000/v1`). The name is the model's, with
-    a tail for every sampling setting; the same model elsewhere has the same name unless a `label` tells them apart
-    (`qwen2-vl@lab`). `price` is dollars per million tokens in and out; without it the list is asked.
+    the address of any server that is not the provider's own (`qwen2-vl@localhost:8000/v1`), or a `label` in its place
+    (`qwen2-vl@lab`), and a tail for every sampling setting. `assumed` marks a temperature that is the default of judges
+    and not the user's word. `price` is dollars per million tokens in and out; without it the list is asked.
 
     `answer` runs its event loop in the calling thread. What it learned of the server's limits stays with the model, and
     all models that ask one server with one key share its requests and tokens a minute, so that several calls of
@@ -39,6 +40,7 @@ class ChatModel:
     limits: Limits = field(default_factory=Limits)
     listed: Price | None = None
     label: str = ""
+    assumed: bool = False
     _learned: dict[str, int] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -55,12 +57,43 @@ class ChatModel:
 
     @cached_property
     def name(self) -> str:
-        return self.model + (f"@{self.label}" if self.label else "") + self.sampling.tail
+        place = self.label or self.address
+        return self.model + (f"@{place}" if place else "") + self.sampling.tail
+
+    @cached_property
+    def address(self) -> str:
+        """Host, port and path of the server, spelled in one way; empty where it is the provider's own."""
+        return "" if _address(self.url) == _address(self.dialect.home) else _address(self.url)
 
     @cached_property
     def settings(self) -> Mapping[str, Any]:
-        """What changes answers, as a JSON value. Where the server is, how fast it is asked and its price do not."""
-        return {"model": self.model, "dialect": self.dialect.name, "label": self.label, "sampling": self.sampling.set()}
+        """What changes answers, as a JSON value. How fast the server is asked and its price do not."""
+        server = {"server": self.address} if self.address else {}
+        return {**self._spoken, "sampling": self.sampling.set(), **server}
+
+    @property
+    def _spoken(self) -> dict[str, Any]:
+        return {"model": self.model, "dialect": self.dialect.name, "label": self.label}
+
+    def as_judge(self) -> ChatModel:
+        """The same model as judges ask it: at temperature 0, unless something is said or the model takes none."""
+        settled = self.sampling.as_judge(self.model)
+        return self if settled is self.sampling else replace(self, sampling=settled, assumed=True)
+
+    @cached_property
+    def former_names(self) -> tuple[str, ...]:
+        """The name of the first release, which showed neither the server nor the temperature that judges assume."""
+        former = self.model + (f"@{self.label}" if self.label else "") + self._said.tail
+        return () if former == self.name else (former,)
+
+    @property
+    def former_settings(self) -> Mapping[str, Any]:
+        """The settings that stood behind the name of the first release."""
+        return {**self._spoken, "sampling": self._said.set()}
+
+    @property
+    def _said(self) -> Sampling:
+        return replace(self.sampling, temperature=None) if self.assumed else self.sampling
 
     @property
     def takes_schemas(self) -> bool:
@@ -93,3 +126,16 @@ class ChatModel:
                 self._learned["width"] = throttle.width
 
         return replies()
+
+
+def _address(url: str) -> str:
+    """Host, port and path of a server. The port is left out where `https` implies it, so that no two servers share one.
+
+    >>> _address("HTTPS://Api.Example.com:443/v1/"), _address("http://localhost/v1"), _address("http://[::1]:8000")
+    ('api.example.com/v1', 'localhost:80/v1', '[::1]:8000')
+    """
+    parts = urlsplit(url)
+    host = parts.hostname or ""
+    port = parts.port or {"http": 80, "https": 443}[parts.scheme]
+    shown = f"[{host}]" if ":" in host else host
+    return shown + ("" if (parts.scheme, port) == ("https", 443) else f":{port}") + parts.path.rstrip("/")

@@ -16,28 +16,43 @@ import orjson
 
 from fullbench.models.pictures import Limit, encoded
 from fullbench.models.settings import Sampling
+from fullbench.models.thinking import apart, written
+from fullbench.nouns.call import Usage
 from fullbench.nouns.item import Part, Turn
-from fullbench.nouns.model import Prompt
+from fullbench.nouns.model import Prompt, Reply
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
     """What a server answered. Tokens are None where it did not count them.
 
-    `stop` is `stop` (it was done), `length` (it ran into its limit), `refused` (it would not, or a filter cut it off),
-    or the server's own word for anything else.
+    `stop` is `stop` (it was done), `length` (it ran into its limit), `refused` (it would not), `filter` (a filter cut
+    it off), `tool` (it called a tool instead of answering), or the server's own word for anything else. `reasoning` is
+    what it thought, never part of `text`; `served` and `fingerprint` are what the server says that it is.
     """
 
     text: str
     stop: str
     tokens_in: int | None
     tokens_out: int | None
+    reasoning: str = ""
+    served: str = ""
+    fingerprint: str = ""
+
+    def reply(self, prompt: Prompt, usage: Usage) -> Reply:
+        """The reply that this answer is to a prompt."""
+        return Reply(
+            prompt, self.text, usage, stop=self.stop, reasoning=self.reasoning, served=self.served,
+            fingerprint=self.fingerprint,
+        )  # fmt: skip
 
 
 class Dialect(ABC):
     """How to write a request and read its reply. `takes_seed`, `takes_schemas`: whether such can be sent."""
 
     name: ClassVar[str]
+    home: ClassVar[str]
+    """The address of the provider whose dialect it is; any other server is named with its address."""
     takes_seed: ClassVar[bool] = True
     takes_schemas: ClassVar[bool] = False
     pictures: ClassVar[Limit] = Limit()
@@ -70,7 +85,9 @@ class OpenAI(Dialect):
     """Chat completions: OpenAI, vLLM, SGLang, Ollama, OpenRouter, llama.cpp and many others."""
 
     name = "openai"
+    home = "https://api.openai.com/v1"
     takes_schemas = True
+    _STOPS: ClassVar = {"content_filter": "filter", "tool_calls": "tool", "function_call": "tool"}
 
     def __init__(self, length: str = "max_tokens") -> None:
         self._length = length
@@ -84,7 +101,7 @@ class OpenAI(Dialect):
     def body(self, model: str, prompt: Prompt, sampling: Sampling) -> bytes:
         settings = {
             "model": model,
-            "temperature": sampling.temperature,
+            "temperature": sampling.sent_temperature,
             "top_p": sampling.top_p,
             self._length: sampling.max_tokens,
             "seed": sampling.seed if prompt.seed is None else prompt.seed,
@@ -122,14 +139,21 @@ class OpenAI(Dialect):
         if not choices:
             return None
         message = choices[0]["message"]
-        content = message.get("content")
-        refusal = message.get("refusal") or (message.get("provider_specific_fields") or {}).get("refusal")
-        reason = choices[0].get("finish_reason") or "stop"
+        more = message.get("provider_specific_fields") or {}
+        refusal = message.get("refusal") or more.get("refusal")
+        reason = str(choices[0].get("finish_reason") or "stop")
         usage = payload.get("usage") or {}
+        content = message.get("content")
+        thought = written(message.get("reasoning_content") or message.get("reasoning") or more.get("reasoning_content"))
         if isinstance(content, list):
+            thought = thought or written([part for part in content if part.get("type") == "thinking"])
             content = "".join(part.get("text") or "" for part in content)
-        stop = "refused" if refusal or reason == "content_filter" else reason
-        return Answer(refusal or content or "", stop, usage.get("prompt_tokens"), usage.get("completion_tokens"))
+        text, inline = apart(content or "")
+        return Answer(
+            refusal or text, "refused" if refusal else self._STOPS.get(reason, reason),
+            usage.get("prompt_tokens"), usage.get("completion_tokens"),
+            thought or inline, written(payload.get("model")), written(payload.get("system_fingerprint")),
+        )  # fmt: skip
 
 
 def _format(prompt: Prompt) -> dict[str, Any] | None:
@@ -144,6 +168,7 @@ class Anthropic(Dialect):
     """Anthropic Messages. It wants a limit on the reply; 1024 tokens where none is set."""
 
     name = "anthropic"
+    home = "https://api.anthropic.com/v1"
     takes_seed = False
     pictures = Limit(pixels=2_000)
     _STOPS: ClassVar = {
@@ -152,6 +177,7 @@ class Anthropic(Dialect):
         "max_tokens": "length",
         "model_context_window_exceeded": "length",
         "refusal": "refused",
+        "tool_use": "tool",
     }
 
     def url(self, base: str, model: str) -> str:
@@ -165,7 +191,7 @@ class Anthropic(Dialect):
         settings = {
             "model": model,
             "max_tokens": sampling.max_tokens or 1024,
-            "temperature": sampling.temperature,
+            "temperature": sampling.sent_temperature,
             "top_p": sampling.top_p,
             "system": _system_words(turns),
             **sampling.extra,
@@ -195,18 +221,29 @@ class Anthropic(Dialect):
         cached = (usage.get("cache_read_input_tokens") or 0) + (usage.get("cache_creation_input_tokens") or 0)
         tokens_in = usage.get("input_tokens")
         text = "".join(block.get("text") or "" for block in blocks if block.get("type") == "text")
-        return Answer(text, stop, None if tokens_in is None else tokens_in + cached, usage.get("output_tokens"))
+        thought = "".join(block.get("thinking") or "" for block in blocks if block.get("type") == "thinking")
+        return Answer(
+            text, stop, None if tokens_in is None else tokens_in + cached, usage.get("output_tokens"),
+            thought, written(payload.get("model")),
+        )  # fmt: skip
 
 
 class Gemini(Dialect):
     """Gemini generateContent."""
 
     name = "gemini"
+    home = "https://generativelanguage.googleapis.com/v1beta"
     pictures = Limit(pixels=3_072, media=("image/jpeg", "image/png", "image/webp"))
-    _REFUSED: ClassVar = {
+    _FILTERED = (
         "SAFETY", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "RECITATION",
         "IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION", "LANGUAGE",
-    }  # fmt: skip
+    )  # fmt: skip
+    _STOPS: ClassVar = {
+        "STOP": "stop",
+        "MAX_TOKENS": "length",
+        **dict.fromkeys(_FILTERED, "filter"),
+        **dict.fromkeys(("MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS"), "tool"),
+    }
 
     def url(self, base: str, model: str) -> str:
         return f"{base}/models/{quote(model)}:generateContent"
@@ -218,7 +255,7 @@ class Gemini(Dialect):
         turns = _with_system(prompt, sampling)
         system = _system_words(turns)
         config = {
-            "temperature": sampling.temperature,
+            "temperature": sampling.sent_temperature,
             "topP": sampling.top_p,
             "maxOutputTokens": sampling.max_tokens,
             "seed": sampling.seed if prompt.seed is None else prompt.seed,
@@ -247,15 +284,16 @@ class Gemini(Dialect):
         usage = payload.get("usageMetadata") or {}
         tokens_in, said = usage.get("promptTokenCount"), usage.get("candidatesTokenCount")
         tokens_out = None if said is None else said + (usage.get("thoughtsTokenCount") or 0)
+        served = written(payload.get("modelVersion"))
         candidates = payload.get("candidates")
         if not candidates:
             blocked = (payload.get("promptFeedback") or {}).get("blockReason")
-            return Answer("", "refused", tokens_in, tokens_out or 0) if blocked else None
+            return Answer("", "filter", tokens_in, tokens_out or 0, served=served) if blocked else None
         parts = (candidates[0].get("content") or {}).get("parts") or []
         text = "".join(part.get("text") or "" for part in parts if not part.get("thought"))
-        reason = candidates[0].get("finishReason") or "STOP"
-        stop = "refused" if reason in self._REFUSED else {"STOP": "stop", "MAX_TOKENS": "length"}.get(reason, reason)
-        return Answer(text, stop, tokens_in, tokens_out)
+        thought = "".join(part.get("text") or "" for part in parts if part.get("thought"))
+        reason = str(candidates[0].get("finishReason") or "STOP")
+        return Answer(text, self._STOPS.get(reason, reason.lower()), tokens_in, tokens_out, thought, served)
 
 
 DIALECTS: Mapping[str, type[Dialect]] = {dialect.name: dialect for dialect in (OpenAI, Anthropic, Gemini)}

@@ -30,11 +30,9 @@ class Provider:
     env: tuple[str, ...] = ()
 
 
-OPENAI = Provider("openai", lambda: OpenAI("max_completion_tokens"), "https://api.openai.com/v1", ("OPENAI_API_KEY",))
-ANTHROPIC = Provider("anthropic", Anthropic, "https://api.anthropic.com/v1", ("ANTHROPIC_API_KEY",))
-GEMINI = Provider(
-    "gemini", Gemini, "https://generativelanguage.googleapis.com/v1beta", ("GEMINI_API_KEY", "GOOGLE_API_KEY")
-)
+OPENAI = Provider("openai", lambda: OpenAI("max_completion_tokens"), OpenAI.home, ("OPENAI_API_KEY",))
+ANTHROPIC = Provider("anthropic", Anthropic, Anthropic.home, ("ANTHROPIC_API_KEY",))
+GEMINI = Provider("gemini", Gemini, Gemini.home, ("GEMINI_API_KEY", "GOOGLE_API_KEY"))
 OPENROUTER = Provider("openrouter", OpenAI, "https://openrouter.ai/api/v1", ("OPENROUTER_API_KEY",))
 OLLAMA = Provider("ollama", OpenAI, "http://localhost:11434/v1")
 VLLM = Provider("vllm", OpenAI, "http://localhost:8000/v1")
@@ -157,8 +155,12 @@ def _number(word: str) -> float:
     return number
 
 
+def _temperature(word: str) -> float | str:
+    return word if word == "default" else _number(word)
+
+
 SAMPLING: Mapping[str, Callable[[str], Any]] = {
-    "temperature": _number, "top_p": _number, "max_tokens": int, "seed": int, "system": str, "extra": json.loads,
+    "temperature": _temperature, "top_p": _number, "max_tokens": int, "seed": int, "system": str, "extra": json.loads,
     "pixels": int,
 }  # fmt: skip
 LIMITS: Mapping[str, Callable[[str], Any]] = {

@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from itertools import islice
 from typing import Any
@@ -30,6 +30,7 @@ class LiteLLMModel:
     sampling: Sampling = field(default_factory=Sampling)
     limits: Limits = field(default_factory=Limits)
     listed: tuple[float, float] | None = None
+    assumed: bool = False
 
     @cached_property
     def name(self) -> str:
@@ -39,6 +40,16 @@ class LiteLLMModel:
     def settings(self) -> Mapping[str, Any]:
         limits = {name: value for name, value in asdict(self.limits).items() if value is not None}
         return {"model": self.model, "dialect": "litellm", "sampling": self.sampling.set(), "limits": limits}
+
+    def as_judge(self) -> LiteLLMModel:
+        """The same model as judges ask it: at temperature 0, unless something is said or the model takes none."""
+        settled = self.sampling.as_judge(self.model)
+        return self if settled is self.sampling else replace(self, sampling=settled, assumed=True)
+
+    @property
+    def former_names(self) -> tuple[str, ...]:
+        """The name of the first release, which judges asked without a temperature."""
+        return (self.model + replace(self.sampling, temperature=None).tail,) if self.assumed else ()
 
     @cached_property
     def price(self) -> tuple[float, float] | None:
@@ -84,12 +95,12 @@ class LiteLLMModel:
         if answer is None:
             return Reply(prompt, usage=Usage(calls=1, dollars=None), error="an answer without a choice in it")
         tokens_in = estimate(prompt) if answer.tokens_in is None else answer.tokens_in
-        tokens_out = words(answer.text) if answer.tokens_out is None else answer.tokens_out
+        tokens_out = words(answer.reasoning + answer.text) if answer.tokens_out is None else answer.tokens_out
         dollars = None
         if self.listed is not None:
             dollars = (tokens_in * self.listed[0] + tokens_out * self.listed[1]) / 1e6
         used = Usage(1, 0, tokens_in, tokens_out, dollars, time.monotonic() - started)
-        return Reply(prompt, answer.text, used, stop=answer.stop)
+        return answer.reply(prompt, used)
 
     def _trouble(self, prompt: Prompt, error: Exception) -> Reply:
         complaint = complaints.read({"message": str(error), "kind": type(error).__name__})

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from fullbench.errors import InputError, MissingExtra
+from fullbench.models.thinking import apart
 from fullbench.models.weights import fingerprint
 from fullbench.nouns.call import Usage
 from fullbench.nouns.digests import digest
@@ -110,8 +111,9 @@ class TransformersModel:
             out, ended = next(replies)
             spent = (time.perf_counter() - started) / max(1, len(kept))
             used = Usage(calls=1, tokens_in=len(ids), tokens_out=len(out), seconds=spent)
-            text = tokenizer.decode(out, skip_special_tokens=True)
-            yield Reply(prompt, text, used, stop="stop" if ended else "length")
+            text, thought = apart(tokenizer.decode(out, skip_special_tokens=True))
+            stop = "stop" if ended else "length"
+            yield Reply(prompt, text, used, stop=stop, reasoning=thought, served=self.name)
 
     def _generate(
         self, model: Any, tokenizer: Any, texts: Sequence[Sequence[int]], seed: int | None

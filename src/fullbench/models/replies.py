@@ -59,7 +59,7 @@ def read(dialect: Dialect, raw: bytes, prompt: Prompt, tally: Tally) -> Answer |
             return refusal(_status_in(payload), raw, {})
         return Trouble("again", "200 without an answer in it" if payload is not None else "200 with a broken body")
     tally.tokens_in += estimate(prompt) if answer.tokens_in is None else answer.tokens_in
-    tally.tokens_out += words(answer.text) if answer.tokens_out is None else answer.tokens_out
+    tally.tokens_out += words(answer.reasoning + answer.text) if answer.tokens_out is None else answer.tokens_out
     return answer
 
 

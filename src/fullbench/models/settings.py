@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from fullbench.errors import InputError, ModelError
 from fullbench.nouns.digests import digest
@@ -16,11 +17,12 @@ from fullbench.nouns.digests import digest
 class Sampling:
     """What changes a model's answers. Whatever is set here shows in the model's name; None leaves it to the server.
 
-    `extra` goes into the request body as it is (for example `{"top_k": 1}`). `pixels` is the longest side a picture
-    is sent with, where it should differ from what the dialect takes.
+    `temperature` is a number or `default`: the server's own, said on purpose, since judges are asked at 0 where nothing
+    is said. `extra` goes into the request body as it is (for example `{"top_k": 1}`). `pixels` is the longest side a
+    picture is sent with, where it should differ from what the dialect takes.
     """
 
-    temperature: float | None = None
+    temperature: float | Literal["default"] | None = None
     top_p: float | None = None
     max_tokens: int | None = None
     seed: int | None = None
@@ -34,6 +36,20 @@ class Sampling:
                 raise InputError(f"{name!r} looks like a key and would be shown; give keys with key_env or key_file")
 
     @property
+    def sent_temperature(self) -> float | None:
+        """The temperature that stands in a request; None where it is left to the server."""
+        return None if self.temperature == "default" else self.temperature
+
+    def as_judge(self, model: str) -> Sampling:
+        """The same for a judge: at temperature 0 where nothing is said and the model takes a temperature.
+
+        >>> Sampling().as_judge("gpt-4o").temperature, Sampling().as_judge("o3").temperature
+        (0.0, None)
+        """
+        said = self.temperature is not None or self.top_p is not None or _SETTLES.intersection(self.extra)
+        return self if said or _REASONS.search(model) else replace(self, temperature=0.0)
+
+    @property
     def tail(self) -> str:
         """What a name needs so that two models that may answer differently never share one.
 
@@ -43,7 +59,7 @@ class Sampling:
         ''
         """
         words = [
-            ("t", self.temperature),
+            ("t", self.sent_temperature),
             ("p", self.top_p),
             ("max", self.max_tokens),
             ("seed", self.seed),
@@ -56,7 +72,13 @@ class Sampling:
 
     def set(self) -> dict[str, Any]:
         """What is set, as a JSON value."""
-        return {name: value for name, value in asdict(self).items() if value is not None and value != {}}
+        return {name: value for name, value in asdict(self).items() if value not in (None, {}, "default")}
+
+
+_REASONS = re.compile(r"(?:^|/)(?:o[1-9](?:-|$)|gpt-[5-9](?!.*chat)|claude-opus-4[-.][7-9]|claude-[a-z]+-[5-9])")
+"""Models that refuse a request with a temperature in it: they sample in their own way while they reason."""
+_SETTLES = frozenset({"temperature", "thinking", "reasoning", "reasoning_effort", "generationConfig"})
+"""What in `extra` says how to sample, or makes a model reason, which some then refuse to do at temperature 0."""
 
 
 @dataclass(frozen=True)

@@ -91,6 +91,12 @@ class Ballot(ABC):
             return _read_terse(self, text, n)
         return _read(self, text, n, shown)
 
+    def read_cut(self, text: str, n: int, shown: Sequence[str] = ()) -> Ruling:
+        """The same for a reply that was cut off: a ruling counts where it is complete and the last thing said."""
+        from fullbench.reading.replies import read_cut
+
+        return read_cut(self._reader, text, n, shown)
+
     def write(self, marks: Sequence[float], form: Style = "marker") -> str:
         """A ruling in the form `read` prefers: `read(write(marks), n) == marks` for every legal `marks`."""
         tokens = self._tokens(marks)

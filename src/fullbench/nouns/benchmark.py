@@ -53,3 +53,13 @@ class Worded(Protocol):
     """
 
     def wording(self) -> Mapping[str, Any]: ...
+
+
+@runtime_checkable
+class Mannered(Protocol):
+    """A benchmark whose judges can be asked in several ways: it names them, and has words for each."""
+
+    @property
+    def manners(self) -> Sequence[str]: ...
+
+    def wording(self, manner: str = "") -> Mapping[str, Any]: ...

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Literal, Protocol, runtime_checkable
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
 from fullbench.nouns.case import Case
 from fullbench.nouns.model import Model, Prompt
@@ -13,6 +13,9 @@ from fullbench.nouns.verdict import Failure, Verdict
 @runtime_checkable
 class Judge(Protocol):
     """Anything that rules on cases.
+
+    A judge may also say what it is (`kind`), which models it asks (`models`) and what it would send (`prompts(case)`):
+    the functions below read that, and what it does not say is unknown, never nothing.
 
     `hear` takes cases lazily and yields one verdict or failure for each, in any order. `name` is the identity: two
     judges that may rule differently never share one.
@@ -30,6 +33,25 @@ class Judge(Protocol):
 Kind = Literal["model", "metric", "scorer", "person", "panel"]
 
 
+class AsksNobody:
+    """What a judge is that computes its rulings by itself: it asks no model, sends nothing and costs nothing."""
+
+    kind: ClassVar[Kind]
+    models: ClassVar[tuple[Model, ...]] = ()
+
+    def prompts(self, case: Case) -> tuple[Prompt, ...]:
+        """Nothing is sent."""
+        return ()
+
+
+def former_names_of(who: object) -> tuple[str, ...]:
+    """The names that the same judge or model had in earlier releases, by its attribute `former_names`; none by default.
+
+    What a ledger holds under such a name is its own, and is not asked for again.
+    """
+    return tuple(getattr(who, "former_names", ()))
+
+
 def kind_of(judge: Judge) -> Kind | None:
     """What a judge is, where it says so by an attribute `kind`; None where it does not."""
     return getattr(judge, "kind", None)
@@ -45,6 +67,14 @@ def models_of(judge: Judge) -> tuple[Model, ...] | None:
 
 
 def prompts_of(judge: Judge, case: Case) -> tuple[Prompt, ...] | None:
-    """What a judge would send for a case, by its method `prompts`; None where it has none."""
+    """What a judge would send for a case, by its method `prompts`; None where it has none, or cannot say."""
     ask = getattr(judge, "prompts", None)
-    return None if ask is None else tuple(ask(case))
+    prompts = None if ask is None else ask(case)
+    return None if prompts is None else tuple(prompts)
+
+
+def with_models(judge: Judge, models: Sequence[Model]) -> Judge | None:
+    """The judge with other models in the place of its own, in their order; None where it has no `with_models`."""
+    swap = getattr(judge, "with_models", None)
+    swapped: Judge | None = None if swap is None else swap(models)
+    return swapped

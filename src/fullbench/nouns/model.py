@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
-from fullbench.nouns.call import NOTHING, Usage
+from fullbench.nouns.call import NOTHING, Call, Usage
 from fullbench.nouns.digests import digest, once
 from fullbench.nouns.item import Turn, parts_content
 
@@ -36,8 +37,8 @@ class Prompt:
 class Reply:
     """What a model made of a prompt: words, or the error that no retry mended.
 
-    `stop` is how it ended (`stop`, `length`, ...), `reasoning` what it thought where that comes apart from the answer,
-    `served` and `fingerprint` what the server said that it is.
+    `stop` is how it ended (`stop`, `length`, `refused`, `filter`, `tool`, ...), `reasoning` what it thought where that
+    comes apart from the answer, `served` and `fingerprint` what the server said that it is.
     """
 
     prompt: Prompt
@@ -48,6 +49,17 @@ class Reply:
     reasoning: str = ""
     served: str = ""
     fingerprint: str = ""
+
+    def exchange(self, at: float) -> Call:
+        """The exchange that it ended, as it is kept."""
+        return Call(
+            os.urandom(16).hex(), self.text, self.prompt.digest, "", self.reasoning, self.stop, self.served,
+            self.fingerprint, "", self.usage, at,
+        )  # fmt: skip
+
+
+DECLINED = frozenset({"refused", "filter"})
+"""How a reply ends in which the model, or a filter before or behind it, declined to answer."""
 
 
 @runtime_checkable
@@ -72,6 +84,13 @@ class Model(Protocol):
     def price(self) -> tuple[float, float] | None: ...
 
     def answer(self, prompts: Iterable[Prompt]) -> Iterator[Reply]: ...
+
+
+def as_judge(model: Model) -> Model:
+    """The model as judges ask it: its own method `as_judge` settles its sampling; itself where it has none."""
+    settle = getattr(model, "as_judge", None)
+    settled: Model = model if settle is None else settle()
+    return settled
 
 
 def takes_schemas(model: Model) -> bool:

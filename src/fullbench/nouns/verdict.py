@@ -127,7 +127,10 @@ FailureKind = Literal["passing", "permanent"]
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A call that brought no reply (network, server, time-out). Not a verdict: the case is due again next time."""
+    """A call that brought no reply (network, server, time-out). Not a verdict: the case is due again next time.
+
+    `exchanges` are the replies that came before the one that did not.
+    """
 
     case: str
     judge: str
@@ -135,3 +138,4 @@ class Failure:
     error: str
     usage: Usage = NOTHING
     kind: FailureKind = "passing"
+    exchanges: tuple[Call, ...] = ()

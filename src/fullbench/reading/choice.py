@@ -159,8 +159,8 @@ class ChoiceForm(Form):
             if m[0].casefold() in {"tie", "draw"}:
                 continue
             claims.append(self.spoken(m, text, self.even(n), weak=not _TIED.match(m[0])))
-        kept = [claim for claim in claims if claim is not None]
-        return kept + self.denied(text, n, kept)
+        stated = [claim for claim in claims if claim is not None]
+        return stated + self.denied(text, n, stated)
 
     def spoken(
         self, match: re.Match[str], text: str, marks: Marks, kind: str = PROSE, *, weak: bool = False

@@ -38,12 +38,12 @@ class Markers:
         self.form, self.n = form, n
 
     def claims(self, text: str) -> list[Claim]:
-        found = [m for m in MARKER.finditer(text) if not PLACEHOLDER.fullmatch(trim(m[0]))]
+        markers = [m for m in MARKER.finditer(text) if not PLACEHOLDER.fullmatch(trim(m[0]))]
         if self.form.pieces(self.n) == 1:
-            return self.menus(text, [self.marked(text, run) for run in _runs(text, found, _SIGNS)[-CHECKED:]])
-        claims = [self.marked(text, run) for run in _runs(text, found, _LINKS)[-CHECKED:]]
+            return self.menus(text, [self.marked(text, run) for run in _runs(text, markers, _SIGNS)[-CHECKED:]])
+        claims = [self.marked(text, run) for run in _runs(text, markers, _LINKS)[-CHECKED:]]
         if isinstance(self.form, ValueForm) and not (claims and claims[-1].marks):
-            return self.apart(self.form, text, found) or claims
+            return self.apart(self.form, text, markers) or claims
         return claims
 
     def marked(self, text: str, run: list[re.Match[str]]) -> Claim:
@@ -55,32 +55,32 @@ class Markers:
         raw = " ".join(_BRACKETS.sub(" ", text[start:end]).split())
         return self.form.turned(text, start, end, self.form.phrase(raw, self.n) or ILLEGAL)
 
-    def apart(self, form: ValueForm, text: str, found: list[re.Match[str]]) -> list[Claim]:
+    def apart(self, form: ValueForm, text: str, markers: list[re.Match[str]]) -> list[Claim]:
         """Marks given one by one, each after the name of its response; else exactly as many as responses, in order."""
         rows, at = [], 0
-        for match in found[-CHECKED:]:
+        for match in markers[-CHECKED:]:
             rows.append(text[max(at, match.start() - 60) : match.end()].rpartition("\n")[2])
             at = match.end()
         if claims := form.named("\n".join(rows), self.n):
-            return [Claim(found[0].start(), found[-1].end(), claims[-1].marks)]
-        if len(found) == self.n:
-            raw = ", ".join(trim(match[0]) for match in found)
-            return [Claim(found[0].start(), found[-1].end(), form.phrase(raw, self.n) or ILLEGAL)]
+            return [Claim(markers[0].start(), markers[-1].end(), claims[-1].marks)]
+        if len(markers) == self.n:
+            raw = ", ".join(trim(match[0]) for match in markers)
+            return [Claim(markers[0].start(), markers[-1].end(), form.phrase(raw, self.n) or ILLEGAL)]
         return []
 
     def menus(self, text: str, claims: list[Claim]) -> list[Claim]:
         """Claims with each menu of options, in one line or one a line, put together as an echo."""
-        kept: list[Claim] = []
+        merged: list[Claim] = []
         for line in _by_line(text, claims):
             several = len({claim.marks for claim in line}) > 1
-            kept.append(Claim(line[0].start, line[-1].end, ILLEGAL, ECHO) if several else line[-1])
-        return _listed_menus(text, kept)
+            merged.append(Claim(line[0].start, line[-1].end, ILLEGAL, ECHO) if several else line[-1])
+        return _listed_menus(text, merged)
 
 
-def _runs(text: str, found: list[re.Match[str]], link: re.Pattern[str]) -> list[list[re.Match[str]]]:
+def _runs(text: str, markers: list[re.Match[str]], link: re.Pattern[str]) -> list[list[re.Match[str]]]:
     """Markers with nothing but links between them belong together."""
     runs: list[list[re.Match[str]]] = []
-    for match in found:
+    for match in markers:
         if runs and match.start() - runs[-1][-1].end() < 24 and link.fullmatch(text, runs[-1][-1].end(), match.start()):
             runs[-1].append(match)
         else:
@@ -118,24 +118,26 @@ def _same_line(text: str, claims: list[Claim]) -> list[list[Claim]]:
 
 def _listed_menus(text: str, claims: list[Claim]) -> list[Claim]:
     """Claims with the options that are listed one a line put together as an echo."""
-    kept: list[Claim] = []
+    merged: list[Claim] = []
     group: list[Claim] = []
     for claim in claims:
         if group and not _goes_on(text, group[-1], claim):
-            kept, group = kept + _menu(text, group), []
+            merged, group = merged + _menu(text, group), []
         group.append(claim)
-    return kept + _menu(text, group)
+    return merged + _menu(text, group)
 
 
 def _head(text: str, claim: Claim) -> str:
     return text[max(0, claim.start - 200) : claim.start].rpartition("\n")[2]
 
 
-def _goes_on(text: str, one: Claim, two: Claim) -> bool:
+def _goes_on(text: str, first: Claim, second: Claim) -> bool:
     """Whether two claims stand on neighbouring lines, or on list items whose numbers follow each other."""
-    if not any(line.strip() for line in text[one.end : two.start].split("\n")[1:-1]):
+    if not any(line.strip() for line in text[first.end : second.start].split("\n")[1:-1]):
         return True
-    numbers = [int(item[1]) for item in map(LISTED.match, (_head(text, one), _head(text, two))) if item and item[1]]
+    numbers = [
+        int(item[1]) for item in map(LISTED.match, (_head(text, first), _head(text, second))) if item and item[1]
+    ]
     return len(numbers) == 2 and numbers[0] + 1 == numbers[1]
 
 

@@ -123,7 +123,7 @@ def labels(text: str) -> list[Label]:
     An answer is often that to the item ("Both say the correct answer is B"); it counts as a label only where nothing
     but words that conclude stand before it.
     """
-    found = []
+    collected = []
     done = 0
     for spot in spots(text, _LABEL_WORDS):
         match = _LABEL.match(text, spot) if spot >= done else None
@@ -134,8 +134,8 @@ def labels(text: str) -> list[Label]:
             continue
         done, kind = match.end(), _kind(text, spot)
         if kind != "is":
-            found.append(Label(match["key"], kind, spot, done, text[done : done + HOLD]))
-    return found
+            collected.append(Label(match["key"], kind, spot, done, text[done : done + HOLD]))
+    return collected
 
 
 def chain(text: str) -> tuple[list[int], list[str]]:

@@ -35,28 +35,30 @@ class Objects:
         self.form, self.n, self.in_text = form, n, in_text
 
     def claims(self, text: str) -> list[Claim]:
-        found, cut = objects(text)
+        json_objects, cut = objects(text)
         claims: list[Claim] = []
         whole = 0
-        for one in found[-CHECKED:]:
-            if one.start < whole:
+        for json_object in json_objects[-CHECKED:]:
+            if json_object.start < whole:
                 continue
-            named = self.keyed(one) if self.n > 1 else None
+            named = self.keyed(json_object) if self.n > 1 else None
             if named:
-                whole = one.end
-            claims += [Claim(one.start, one.end, named)] if named else self.in_object(one, named)
+                whole = json_object.end
+            claims += (
+                [Claim(json_object.start, json_object.end, named)] if named else self.in_object(json_object, named)
+            )
         strict = [claim for claim in claims if not claim.kind]
-        if cut and not claims and text.lstrip(" \njson").startswith("{") and _cut_in_reasons(found):
+        if cut and not claims and text.lstrip(" \njson").startswith("{") and _cut_in_reasons(json_objects):
             return [Claim(0, len(text), ILLEGAL)]
         return strict or claims
 
-    def in_object(self, one: Object, named: Marks | None) -> list[Claim]:
-        claims = [] if named is None else [Claim(one.start, one.end, named)]
-        for entry in one.entries:
+    def in_object(self, json_object: Object, named: Marks | None) -> list[Claim]:
+        claims = [] if named is None else [Claim(json_object.start, json_object.end, named)]
+        for entry in json_object.entries:
             word = _key_word(entry.key)
             marks = self.entry(entry, word) if word else None
             if marks or (marks is not None and word in _STRICT):
-                claims.append(Claim(one.start, one.end, marks, "" if word in _STRICT else "loose"))
+                claims.append(Claim(json_object.start, json_object.end, marks, "" if word in _STRICT else "loose"))
         return claims
 
     def entry(self, entry: Entry, word: str) -> Marks | None:
@@ -81,10 +83,10 @@ class Objects:
         marks = self.form.phrase(text, self.n, digits=digits)
         return marks if marks or len(text) < 12 else self.in_text(text)
 
-    def keyed(self, one: Object) -> Marks | None:
+    def keyed(self, json_object: Object) -> Marks | None:
         """An object whose keys name the responses (`{"A": 4, "B": 2}`) or the places (`{"1": "B", "2": "A"}`)."""
         named: list[tuple[str, str]] = []
-        for entry in one.entries:
+        for entry in json_object.entries:
             name = _key_name(entry.key)
             value = _inner(entry.values[0]) if len(entry.values) == 1 else None
             if name and value is not None and len(value) < 40:
@@ -140,5 +142,5 @@ def _inner(node: Node) -> str | None:
     return flat(node)
 
 
-def _cut_in_reasons(found: list[Object]) -> bool:
-    return any(entry.cut for one in found[-3:] for entry in one.entries)
+def _cut_in_reasons(json_objects: list[Object]) -> bool:
+    return any(entry.cut for json_object in json_objects[-3:] for entry in json_object.entries)

@@ -24,6 +24,7 @@ any other is unreadable.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -52,6 +53,33 @@ def read(form: Form, text: str, n: int, shown: Sequence[str] = ()) -> Ruling:
     return "refused" if marks is None and refuses(body) else "unreadable"
 
 
+def read_cut(form: Form, text: str, n: int, shown: Sequence[str] = ()) -> Ruling:
+    """What a reply that was cut off rules: it counts only where its ruling is complete and the last thing that it says.
+
+    What came before may have been weighed against what was cut off, so that nothing else in it is taken for a ruling.
+    """
+    closing = _closing(plain(after_thinking(text)))
+    ruling = read(form, text, n, shown) if closing else "unreadable"
+    return ruling if closing and ruling == read(form, closing, n) else "unreadable"
+
+
+def _closing(body: str) -> str:
+    """The double brackets, or the whole object, that a text ends with; empty where it ends with anything else."""
+    body = body.rstrip().removesuffix(".")
+    if body.endswith("]]"):
+        markers = _LAST_MARKERS.search(body, max(0, len(body) - LONGEST))
+        return markers[0] if markers else ""
+    if body.endswith("}"):
+        start = body.find("{")
+        try:
+            json.loads(body[start:], strict=False)
+        except ValueError:
+            return ""
+        return body[start:]
+    return ""
+
+
+_LAST_MARKERS = re.compile(r"(?:\[\[[^\[\]]{1,120}\]\][ \t\n,;]{0,8}){1,26}$")
 _ANY_MARKER = re.compile(r"\[\[[^\[\]]{0,120}\]\]?")
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s|\n")
 _ALONE = re.compile(r"^[ \t]*\[([^\[\]\n]{1,60})\][ \t.]*$", re.MULTILINE)

@@ -82,17 +82,17 @@ class ValueForm(Form):
 
     def named(self, text: str, n: int) -> list[Claim]:
         """The values given to responses by name, the last for each; one claim, illegal when one is missing."""
-        found: dict[int, Marks] = {}
+        by_position: dict[int, Marks] = {}
         start, end = len(text), 0
         for match in self.given.finditer(text):
             if not NEGATION.search(clause(text, match.start(), 40)):
                 marks, _ = self.lead(text[match.end() : match.end() + HOLD])
-                found[position(match)] = marks or ILLEGAL
+                by_position[position(match)] = marks or ILLEGAL
                 start, end = min(start, match.start()), match.end()
-        if not found:
+        if not by_position:
             return []
-        complete = sorted(found) == list(range(n))
-        return [Claim(start, end, self.join([found[i] for i in range(n)], n) if complete else ILLEGAL)]
+        complete = sorted(by_position) == list(range(n))
+        return [Claim(start, end, self.join([by_position[i] for i in range(n)], n) if complete else ILLEGAL)]
 
     def labelled(self, text: str, n: int) -> list[Claim]:
         if n > 1:

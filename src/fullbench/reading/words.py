@@ -149,13 +149,13 @@ def spots(text: str, words: Sequence[str]) -> list[int]:
     [0, 13]
     """
     lower = text.lower() if text.isascii() else text.translate(_LOWER)
-    found: set[int] = set()
+    starts: set[int] = set()
     for word in words:
         at = lower.find(word)
         while at != -1:
-            found.add(at)
+            starts.add(at)
             at = lower.find(word, at + len(word))
-    return sorted(found)
+    return sorted(starts)
 
 
 def matches(

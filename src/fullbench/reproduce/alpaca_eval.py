@@ -61,8 +61,8 @@ def read(folder: Path) -> Runs:
 def reproduce(data: Path) -> Reproduction:
     """Every leaderboard cell of every run, and how many preferences could not be read."""
     runs = read(data)
-    made = [cell for (judge, model), run in runs.items() for cell in cells(f"{judge}/{model}", run)]
-    return Reproduction(made, [unread(runs)])
+    reproduced = [cell for (judge, model), run in runs.items() for cell in cells(f"{judge}/{model}", run)]
+    return Reproduction(reproduced, [unread(runs)])
 
 
 def cells(name: str, run: Run) -> Iterator[Reproduced]:

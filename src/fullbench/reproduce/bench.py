@@ -25,10 +25,10 @@ class Released:
 
     def reproduce(self, data: Path) -> Reproduction:
         """The published figures, computed again from the released files."""
-        made = import_module(f"fullbench.reproduce.{self.module}").reproduce(data)
-        if not isinstance(made, Reproduction):
-            raise TypeError(f"{self.module} made a {type(made).__name__}, not a Reproduction")
-        return made
+        reproduction = import_module(f"fullbench.reproduce.{self.module}").reproduce(data)
+        if not isinstance(reproduction, Reproduction):
+            raise TypeError(f"{self.module} made a {type(reproduction).__name__}, not a Reproduction")
+        return reproduction
 
     def bring(self, source: Path | None = None) -> Brought:
         """The released verdicts, one by one, of a folder."""
@@ -36,10 +36,10 @@ class Released:
             raise InputError(f"{self.name!r} ships no sample: give the folder with the released files (--data)")
         if not self.verdicts:
             raise InputError(f"{self.name!r} was released as counts, not as single verdicts: there is no record of it")
-        made = getattr(import_module("fullbench.reproduce.records"), self.verdicts)(source)
-        if not isinstance(made, Record):
-            raise TypeError(f"{self.verdicts} made a {type(made).__name__}, not a Record")
-        return Brought(made)
+        record = getattr(import_module("fullbench.reproduce.records"), self.verdicts)(source)
+        if not isinstance(record, Record):
+            raise TypeError(f"{self.verdicts} made a {type(record).__name__}, not a Record")
+        return Brought(record)
 
     def record(self, source: Path | None = None) -> Record:
         """The released verdicts as a record."""

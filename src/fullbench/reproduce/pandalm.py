@@ -27,24 +27,24 @@ _SAID = {"0": 0, "1": 1, "2": 2, "Tie": 0, "garbage": GARBAGE}
 class Votes:
     """Labels of each voter, row by row: 0 a tie, 1 the first, 2 the second; 3 where a judge said nothing of these."""
 
-    given: Mapping[str, Sequence[int]]
+    labels: Mapping[str, Sequence[int]]
 
     @classmethod
     def read(cls, folder: Path) -> Votes:
         """The votes in a folder."""
-        given: dict[str, list[int]] = {voter: [] for voter in (*PEOPLE, *JUDGES)}
+        labels: dict[str, list[int]] = {voter: [] for voter in (*PEOPLE, *JUDGES)}
         for fields in rows(folder, "votes.csv"):
             for voter in PEOPLE:
-                given[voter].append(int(one_of(fields, voter, [str(label) for label in LABELS])))
+                labels[voter].append(int(one_of(fields, voter, [str(label) for label in LABELS])))
             for voter in JUDGES:
-                given[voter].append(_SAID.get(fields.name(voter), GARBAGE))
-        return cls(given)
+                labels[voter].append(_SAID.get(fields.name(voter), GARBAGE))
+        return cls(labels)
 
     def majority(self) -> list[int]:
         """What most people said; a tie where all three differ."""
         labels = []
-        for said in zip(*(self.given[voter] for voter in PEOPLE), strict=True):
-            label, count = Counter(said).most_common(1)[0]
+        for opinions in zip(*(self.labels[voter] for voter in PEOPLE), strict=True):
+            label, count = Counter(opinions).most_common(1)[0]
             labels.append(label if count > 1 else 0)
         return labels
 
@@ -57,12 +57,12 @@ def reproduce(data: Path) -> Reproduction:
 
 def people(votes: Votes) -> Iterator[Reproduced]:
     """Cohen's kappa of every two annotators, and Fleiss' of all."""
-    for one, two in combinations(PEOPLE, 2):
-        name = f"cohen_kappa/{one}_{two[-1]}"
-        kappa = cohen_kappa(votes.given[one], votes.given[two])
+    for first, second in combinations(PEOPLE, 2):
+        name = f"cohen_kappa/{first}_{second[-1]}"
+        kappa = cohen_kappa(votes.labels[first], votes.labels[second])
         yield Reproduced(name, kappa.value, kappa.n, "", kappa, printed(NAME).get(name), SOURCE)
-    rows_ = len(votes.given[PEOPLE[0]])
-    kappa = fleiss_kappa(list(range(rows_)) * 3, [label for voter in PEOPLE for label in votes.given[voter]])
+    rows_ = len(votes.labels[PEOPLE[0]])
+    kappa = fleiss_kappa(list(range(rows_)) * 3, [label for voter in PEOPLE for label in votes.labels[voter]])
     yield Reproduced("fleiss_kappa", kappa.value, kappa.n, "", kappa)
     yield Reproduced("items", rows_, rows_, paper=printed(NAME).get("items"), source=SOURCE)
 
@@ -73,18 +73,20 @@ def judges(votes: Votes) -> Iterator[Reproduced]:
     decided = [label != 0 for label in truth]
     n = len(truth)
     for judge in JUDGES:
-        given = votes.given[judge]
-        hits = accuracy(given, truth)
-        some = accuracy([said for said, keep in zip(given, decided, strict=True) if keep], [t for t in truth if t != 0])
-        kappa = cohen_kappa(given, truth)
+        labels = votes.labels[judge]
+        hits = accuracy(labels, truth)
+        some = accuracy(
+            [label for label, keep in zip(labels, decided, strict=True) if keep], [t for t in truth if t != 0]
+        )
+        kappa = cohen_kappa(labels, truth)
         yield Reproduced(f"{judge}/accuracy", hits.value, n, "", hits)
         for figure, of in (("precision", precision), ("recall", recall), ("f1", f1)):
-            yield Reproduced(f"{judge}/macro_{figure}", _over_labels(of(given, truth), given), n)
+            yield Reproduced(f"{judge}/macro_{figure}", _over_labels(of(labels, truth), labels), n)
         yield Reproduced(f"{judge}/accuracy_no_tie", some.value, some.n, "", some)
-        yield Reproduced(f"{judge}/unparsed", sum(said == GARBAGE for said in given), n)
+        yield Reproduced(f"{judge}/unparsed", sum(label == GARBAGE for label in labels), n)
         yield Reproduced(f"{judge}/cohen_kappa_vs_majority", kappa.value, kappa.n, "", kappa)
 
 
-def _over_labels(figure: Estimate, given: Sequence[int]) -> float:
+def _over_labels(figure: Estimate, labels: Sequence[int]) -> float:
     """A mean over the three labels alone: garbage, of which nothing is right, adds a class and no hit."""
-    return figure.value * (len(LABELS) + (GARBAGE in given)) / len(LABELS)
+    return figure.value * (len(LABELS) + (GARBAGE in labels)) / len(LABELS)

@@ -55,42 +55,44 @@ def pandalm_votes(folder: Path) -> Record:
     """Three people and two judges on each pair."""
     label: dict[int, Ruling] = {0: (0.5, 0.5), 1: (1.0, 0.0), 2: (0.0, 1.0), pandalm.GARBAGE: "unreadable"}
     votes = pandalm.Votes.read(folder)
-    found = []
+    verdicts = []
     for place, fields in enumerate(rows(folder, "votes.csv")):
-        one, _, two = fields.name("pair").partition("_")
-        if not two:
+        first, _, second = fields.name("pair").partition("_")
+        if not second:
             raise fields.error("'pair' must name two models with '_' between them")
         item = fields.name("idx")
         for voter in pandalm.PEOPLE:
-            found.append(_verdict(PEOPLE, item, (one, two), label[votes.given[voter][place]], rater=voter))
-        found += [_verdict(judge, item, (one, two), label[votes.given[judge][place]]) for judge in pandalm.JUDGES]
-    return Record(tuple(found))
+            verdicts.append(_verdict(PEOPLE, item, (first, second), label[votes.labels[voter][place]], rater=voter))
+        verdicts += [
+            _verdict(judge, item, (first, second), label[votes.labels[judge][place]]) for judge in pandalm.JUDGES
+        ]
+    return Record(tuple(verdicts))
 
 
 def wildvision_bench_verdicts(folder: Path) -> Record:
     """GPT-4o on every contestant against the baseline; a strong preference is reduced to the winner."""
     wildvision_bench.Release.read(folder)
-    found = []
+    verdicts = []
     for fields in rows(folder, "verdicts.csv"):
         names, score = (fields.name("model_a"), fields.name("model_b")), fields.name("score")
         if names[0] != names[1]:
             reward = wildvision_bench.REWARDS[score]
             outcome = 0.5 if reward == 0 else float(reward < 0)
             ruling: Ruling = "unreadable" if score == wildvision_bench.INVALID else _WON[outcome]
-            found.append(_verdict("gpt-4o", fields.name("question"), names, ruling))
-    return Record(tuple(found))
+            verdicts.append(_verdict("gpt-4o", fields.name("question"), names, ruling))
+    return Record(tuple(verdicts))
 
 
 def alpaca_eval_preferences(folder: Path) -> Record:
     """Four judges on every model against a baseline; preferences between the two are soft marks."""
     alpaca_eval.read(folder)
-    found = []
+    verdicts = []
     for fields in rows(folder, "annotations.csv"):
         if fields.name("model") != fields.name("baseline"):
             names = met(fields, "baseline", "model")
-            given = fields.text("preference")
-            share = (float(given) or alpaca_eval.DRAW) - 1 if given else None
+            preference = fields.text("preference")
+            share = (float(preference) or alpaca_eval.DRAW) - 1 if preference else None
             ruling: Ruling = "unreadable" if share is None else (1 - share, share)
             judge = fields.name("annotator")
-            found.append(_verdict(judge, fields.name("instruction"), names, ruling, ballot=SOFT))
-    return Record(tuple(found))
+            verdicts.append(_verdict(judge, fields.name("instruction"), names, ruling, ballot=SOFT))
+    return Record(tuple(verdicts))

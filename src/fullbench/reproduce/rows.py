@@ -17,10 +17,10 @@ def place(folder: Path, file: str) -> Path:
     """Where a released file lies: under its name, or gzipped."""
     if not folder.is_dir():
         raise InputError(f"there is no such folder; give the one that holds {file}.gz", path=folder)
-    found = next((path for path in (folder / f"{file}.gz", folder / file) if path.exists()), None)
-    if found is None:
+    existing = next((path for path in (folder / f"{file}.gz", folder / file) if path.exists()), None)
+    if existing is None:
         raise InputError("the file is missing; the release has it", path=folder / f"{file}.gz")
-    return found
+    return existing
 
 
 def rows(folder: Path, file: str) -> Iterator[Fields]:
@@ -36,13 +36,13 @@ def columns(folder: Path, file: str, *, but: str) -> dict[str, list[float]]:
     A cell that is empty or says nan has no number (a resample in which a contestant did not occur) and is left out.
     """
     path = place(folder, file)
-    found: dict[str, list[float]] = {}
+    numbers: dict[str, list[float]] = {}
     for line, row in read_rows(path):
         fields = Fields(path, line, row, {})
         for name, value in row.items():
             if name != but and value not in {None, "nan"}:
-                found.setdefault(name, []).append(number(fields, name))
-    return found
+                numbers.setdefault(name, []).append(number(fields, name))
+    return numbers
 
 
 def one_of(fields: Fields, column: str, known: Collection[str]) -> str:
@@ -61,10 +61,10 @@ def number(fields: Fields, column: str) -> float:
 
 def met(fields: Fields, first: str, second: str) -> tuple[str, str]:
     """The two contestants of a row, who must be two."""
-    one, two = fields.name(first), fields.name(second)
-    if one == two:
-        raise fields.error(f"{one!r} meets itself; a duel needs two contestants")
-    return one, two
+    first_name, second_name = fields.name(first), fields.name(second)
+    if first_name == second_name:
+        raise fields.error(f"{first_name!r} meets itself; a duel needs two contestants")
+    return first_name, second_name
 
 
 @cache

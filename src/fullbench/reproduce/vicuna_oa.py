@@ -45,7 +45,7 @@ class Battle:
 
 def battles(folder: Path, file: str) -> list[Battle]:
     """The verdicts of one file; a pair may not be ruled twice on one question in one order, but by several voters."""
-    found = []
+    fought = []
     seen: set[tuple[str, ...]] = set()
     for fields in rows(folder, f"{file}.csv"):
         battle = Battle(
@@ -57,8 +57,8 @@ def battles(folder: Path, file: str) -> list[Battle]:
         if key in seen:
             raise fields.error(f"{battle.first!r} meets {battle.second!r} twice on question {battle.question}")
         seen.add(key)
-        found.append(battle)
-    return found
+        fought.append(battle)
+    return fought
 
 
 @dataclass(frozen=True)
@@ -74,15 +74,15 @@ class Field:
     @classmethod
     def of(cls, fought: Sequence[Battle], unparsed: Unparsed = "tie") -> Field:
         """What was not read is a tie, or left out: the release does the one here and the other there."""
-        kept = [battle for battle in fought if battle.score != UNPARSED or unparsed == "tie"]
-        names = sorted({name for battle in kept for name in (battle.first, battle.second)})
+        counted = [battle for battle in fought if battle.score != UNPARSED or unparsed == "tie"]
+        names = sorted({name for battle in counted for name in (battle.first, battle.second)})
         code = {name: place for place, name in enumerate(names)}
         return cls(
             names,
-            [code[battle.first] for battle in kept],
-            [code[battle.second] for battle in kept],
-            [OUTCOMES.get(battle.score, 0.5) for battle in kept],
-            [battle.question for battle in kept],
+            [code[battle.first] for battle in counted],
+            [code[battle.second] for battle in counted],
+            [OUTCOMES.get(battle.score, 0.5) for battle in counted],
+            [battle.question for battle in counted],
         )
 
     def elo(self, draws: int) -> dict[str, Estimate | None]:
@@ -91,8 +91,8 @@ class Field:
 
     def strengths(self) -> dict[str, Estimate | None]:
         """Bradley-Terry ratings, questions as clusters."""
-        made = bradley_terry(self.first, self.second, self.outcome, cluster=self.question, interval="sandwich")
-        return dict(zip(self.names, made.estimates, strict=True))
+        fitted = bradley_terry(self.first, self.second, self.outcome, cluster=self.question, interval="sandwich")
+        return dict(zip(self.names, fitted.estimates, strict=True))
 
 
 Rule = Callable[[Sequence[str]], str]
@@ -100,10 +100,10 @@ Rule = Callable[[Sequence[str]], str]
 
 def together(votes: Sequence[Battle], rule: Rule) -> list[Battle]:
     """One battle for each question and ordered pair, its votes taken together by a rule."""
-    said: dict[Place, list[str]] = defaultdict(list)
+    scores_by_place: dict[Place, list[str]] = defaultdict(list)
     for vote in votes:
-        said[vote.place].append(vote.score)
-    return [Battle(*place, rule(scores)) for place, scores in said.items()]
+        scores_by_place[vote.place].append(vote.score)
+    return [Battle(*place, rule(scores)) for place, scores in scores_by_place.items()]
 
 
 def majority(scores: Sequence[str]) -> str:
@@ -130,13 +130,13 @@ def reproduce(data: Path) -> Reproduction:
     """Elo and Bradley-Terry ratings, agreement of people and GPT-4, relative scores."""
     judged = {file: battles(data, file) for file in FILES}
     votes = battles(data, VOTES)
-    made = [
+    reproduced = [
         *ratings(judged, votes),
         *shares({**judged, VOTES: votes}),
         *kappas(judged["vicuna_gpt4"], votes),
         *relative(data),
     ]
-    return Reproduction(made, [unread({**judged, VOTES: votes})])
+    return Reproduction(reproduced, [unread({**judged, VOTES: votes})])
 
 
 def _cell(name: str, estimate: Estimate) -> Reproduced:
@@ -147,8 +147,8 @@ def ratings(judged: Mapping[str, Sequence[Battle]], votes: Sequence[Battle]) -> 
     """Ratings of every model by GPT-4 on both sets of questions, and by the majority of three people."""
     for file, (unparsed, draws) in FILES.items():
         field = Field.of(judged[file], unparsed)
-        for figure, made in (("elo_mean", field.elo(draws)), ("bt", field.strengths())):
-            yield from (_cell(f"{file}/{name}/{figure}", rating) for name, rating in made.items() if rating)
+        for figure, estimates in (("elo_mean", field.elo(draws)), ("bt", field.strengths())):
+            yield from (_cell(f"{file}/{name}/{figure}", rating) for name, rating in estimates.items() if rating)
     by_people = Field.of(together(votes, more_votes)).elo(6000)
     yield from (_cell(f"{VOTES}/{name}/elo_majority", rating) for name, rating in by_people.items() if rating)
 
@@ -158,8 +158,8 @@ def shares(judged: Mapping[str, Sequence[Battle]]) -> Iterator[Reproduced]:
     for file, fought in judged.items():
         counts = Counter(battle.score for battle in fought)
         for figure, score in (("first_share", FIRST), ("second_share", SECOND), ("tie_share", TIE)):
-            found = wilson(counts[score], len(fought))
-            yield Reproduced(f"{file}/{figure}", 100 * found.value, found.n)
+            share = wilson(counts[score], len(fought))
+            yield Reproduced(f"{file}/{figure}", 100 * share.value, share.n)
         yield Reproduced(f"{file}/unparsed", counts[UNPARSED], len(fought))
         if same := _same_in_both_orders(fought):
             yield Reproduced(f"{file}/swap_consistency", 100 * same.value, same.n)
@@ -174,7 +174,9 @@ def _same_in_both_orders(fought: Sequence[Battle]) -> Estimate | None:
         for (question, first, second), score in ruled.items()
         if first < second and (question, second, first) in ruled
     ]
-    return wilson(sum(one == turned.get(two, two) for one, two in both), len(both)) if both else None
+    return (
+        wilson(sum(forward == turned.get(swapped, swapped) for forward, swapped in both), len(both)) if both else None
+    )
 
 
 def kappas(judged: Sequence[Battle], votes: Sequence[Battle]) -> Iterator[Reproduced]:

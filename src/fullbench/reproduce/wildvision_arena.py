@@ -47,15 +47,15 @@ class Part:
 
 def reproduce(data: Path) -> Reproduction:
     """Every cell of both parts, and what the counts do not rate."""
-    made: list[Reproduced] = []
+    reproduced: list[Reproduced] = []
     odd: list[list[Cell]] = []
     for name in PARTS:
         part = Part.read(data, name)
         ratings = bradley_terry_of_wins(part.wins, interval="sandwich")
-        made += cells(name, part, ratings)
+        reproduced += cells(name, part, ratings)
         odd += [[name, part.names[who], f"not rated: {reason}"] for who, reason in ratings.unrated.items()]
         odd += [[name, "", f"{part.itself} battle(s) of a model with itself: left out"]] if part.itself else []
-    return Reproduction(made, [Table("left out", "Left out of the ratings", ("part", "model", "why"), odd)])
+    return Reproduction(reproduced, [Table("left out", "Left out of the ratings", ("part", "model", "why"), odd)])
 
 
 def cells(name: str, part: Part, ratings: Ratings) -> Iterator[Reproduced]:

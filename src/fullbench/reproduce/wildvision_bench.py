@@ -47,9 +47,9 @@ class Release:
             scores[who].append(one_of(fields, "score", REWARDS))
             tokens[who].append(number(fields, "token_len_b"))
         if len(baselines) != 1:
-            found = ", ".join(sorted(baselines))
+            names = ", ".join(sorted(baselines))
             raise InputError(
-                f"all verdicts must compare with one baseline; found {found}", path=place(folder, "verdicts.csv")
+                f"all verdicts must compare with one baseline; found {names}", path=place(folder, "verdicts.csv")
             )
         return cls(baselines.pop(), scores, tokens, columns(folder, "bootstrap_ratings.csv", but="row"))
 
@@ -104,8 +104,8 @@ def rated(release: Release) -> dict[str, float]:
         first += [place_] * len(ruled)
         outcome += [1.0 if REWARDS[score] > 0 else 0.5 if score == "A=B" else 0.0 for score in ruled]
         weight += [STRONG if ">>" in score else 1.0 for score in ruled]
-    made = bradley_terry(first, [0] * len(first), outcome, weight=weight, interval="sandwich", anchor=0)
-    return {who: rating.value for who, rating in zip(names, made.estimates, strict=True) if rating is not None}
+    ratings = bradley_terry(first, [0] * len(first), outcome, weight=weight, interval="sandwich", anchor=0)
+    return {who: rating.value for who, rating in zip(names, ratings.estimates, strict=True) if rating is not None}
 
 
 def spread(ratings: Sequence[float], score: float) -> list[float]:

@@ -33,12 +33,12 @@ class Options(TypedDict, total=False):
 def _with_p(statistic: Statistic, test: str, x: Numbers, y: Numbers, options: Options) -> Estimate:
     from scipy import stats
 
-    one, two = columns(x, y)
-    if len(one) < 3:
-        raise Undefined(f"a correlation needs at least three rows; found {len(one)}")
-    if np.ptp(one) == 0 or np.ptp(two) == 0:
-        raise Undefined(f"a correlation needs two columns that vary; one is constant over {len(one)} rows")
-    return replace(bootstrap(statistic, one, two, **options), p=float(getattr(stats, test)(one, two).pvalue))
+    xs, ys = columns(x, y)
+    if len(xs) < 3:
+        raise Undefined(f"a correlation needs at least three rows; found {len(xs)}")
+    if np.ptp(xs) == 0 or np.ptp(ys) == 0:
+        raise Undefined(f"a correlation needs two columns that vary; one is constant over {len(xs)} rows")
+    return replace(bootstrap(statistic, xs, ys, **options), p=float(getattr(stats, test)(xs, ys).pvalue))
 
 
 def pearson(x: Numbers, y: Numbers, **options: Unpack[Options]) -> Estimate:
@@ -97,7 +97,7 @@ def quadratic_kappa(x: Numbers, y: Numbers, **options: Unpack[Options]) -> Estim
     return bootstrap(weighted.quadratic, x, y, **options)
 
 
-def accuracy(given: Numbers, truth: Numbers, **options: Unpack[Options]) -> Estimate:
+def accuracy(predicted: Numbers, truth: Numbers, **options: Unpack[Options]) -> Estimate:
     """The share of rows on which both say the same: Wilson's interval, or the bootstrap where clusters are given.
 
     Where all rows agree, or none, resampling shows no spread: then it is Wilson's interval on the number of clusters.
@@ -105,11 +105,11 @@ def accuracy(given: Numbers, truth: Numbers, **options: Unpack[Options]) -> Esti
     >>> print(accuracy([1, 0, 0.5, 1], [1, 0, 1, 1]))
     0.750 [0.301, 0.954] n=4
     """
-    one, two = columns(given, truth)
+    labels, true_labels = columns(predicted, truth)
     if options.get("method") == "bca":
-        return bootstrap(weighted.share_equal, one, two, **options)
+        return bootstrap(weighted.share_equal, labels, true_labels, **options)
     return share(
-        one == two,
+        labels == true_labels,
         cluster=options.get("cluster"),
         resamples=options.get("resamples", 1000),
         level=options.get("level", 0.95),
@@ -117,31 +117,31 @@ def accuracy(given: Numbers, truth: Numbers, **options: Unpack[Options]) -> Esti
     )
 
 
-def precision(given: Numbers, truth: Numbers, *, by_size: bool = False, **options: Unpack[Options]) -> Estimate:
+def precision(predicted: Numbers, truth: Numbers, *, by_size: bool = False, **options: Unpack[Options]) -> Estimate:
     """Macro precision: each class that occurs counts once, or by its true size (`by_size`). A class never given is 0.
 
     >>> precision([0, 1, 1] * 4, [0, 0, 1] * 4).value
     0.75
     """
-    return bootstrap(weighted.precision(by_size), given, truth, **options)
+    return bootstrap(weighted.precision(by_size), predicted, truth, **options)
 
 
-def recall(given: Numbers, truth: Numbers, *, by_size: bool = False, **options: Unpack[Options]) -> Estimate:
+def recall(predicted: Numbers, truth: Numbers, *, by_size: bool = False, **options: Unpack[Options]) -> Estimate:
     """Macro recall; by size it is the accuracy.
 
     >>> recall([0, 1, 1] * 4, [0, 0, 1] * 4).value
     0.75
     """
-    return bootstrap(weighted.recall(by_size), given, truth, **options)
+    return bootstrap(weighted.recall(by_size), predicted, truth, **options)
 
 
-def f1(given: Numbers, truth: Numbers, *, by_size: bool = False, **options: Unpack[Options]) -> Estimate:
+def f1(predicted: Numbers, truth: Numbers, *, by_size: bool = False, **options: Unpack[Options]) -> Estimate:
     """Macro F1: the mean of the classes' F1, or their mean by true size.
 
     >>> round(f1([0, 1, 1] * 4, [0, 0, 1] * 4).value, 3)
     0.667
     """
-    return bootstrap(weighted.f1(by_size), given, truth, **options)
+    return bootstrap(weighted.f1(by_size), predicted, truth, **options)
 
 
 def without_ties(*outcomes: Numbers, tie: float = 0.5) -> Bools:
@@ -176,11 +176,11 @@ def bands(marks: Numbers, limits: Sequence[tuple[float, float]]) -> Floats:
 
 
 def band_accuracy(
-    given: Numbers, truth: Numbers, limits: Sequence[tuple[float, float]], **options: Unpack[Options]
+    predicted: Numbers, truth: Numbers, limits: Sequence[tuple[float, float]], **options: Unpack[Options]
 ) -> Estimate:
     """The share of rows whose two marks lie in the same band.
 
     >>> band_accuracy([1, 4, 9], [2, 6, 10], [(1, 2), (3, 5), (6, 8), (9, 10)]).value
     0.6666666666666666
     """
-    return accuracy(bands(given, limits), bands(truth, limits), **options)
+    return accuracy(bands(predicted, limits), bands(truth, limits), **options)

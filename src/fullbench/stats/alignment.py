@@ -96,10 +96,10 @@ def alignment(
         raise ValueError(f"a seed with one variant is 'left out' or counted as 'zero'; found {one_variant!r}")
     _, spread, variants = spreads(seed, marks)
     several = variants > 1
-    kept = several if one_variant == "left out" else np.ones(len(variants), dtype=bool)
+    counted = several if one_variant == "left out" else np.ones(len(variants), dtype=bool)
     if not several.any():
         raise Undefined(f"no seed has two variants with a mark; {len(variants)} have one")
-    found = bootstrap(weighted.mean, spread[kept], resamples=resamples, level=level, seed=bootstrap_seed)
+    mean_spread = bootstrap(weighted.mean, spread[counted], resamples=resamples, level=level, seed=bootstrap_seed)
     alone = int((~several).sum())
     as_zero = alone if one_variant == "zero" else 0
-    return Alignment(found, int(kept.sum()), alone - as_zero, as_zero, int((spread[several] == 0).sum()))
+    return Alignment(mean_spread, int(counted.sum()), alone - as_zero, as_zero, int((spread[several] == 0).sum()))

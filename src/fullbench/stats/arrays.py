@@ -65,18 +65,18 @@ def duels(
     >>> duels([0, 2], [1, 1], [1, 0.5])[3]
     3
     """
-    one, two, result = np.asarray(first), np.asarray(second), column(outcome, "outcomes")
-    if not len(one) == len(two) == len(result):
-        raise ValueError(f"the columns must have one length; found {len(one)}, {len(two)}, {len(result)}")
-    if len(one) == 0:
+    firsts, seconds, result = np.asarray(first), np.asarray(second), column(outcome, "outcomes")
+    if not len(firsts) == len(seconds) == len(result):
+        raise ValueError(f"the columns must have one length; found {len(firsts)}, {len(seconds)}, {len(result)}")
+    if len(firsts) == 0:
         raise Undefined("no duel was fought")
-    if one.dtype.kind not in "iu" or two.dtype.kind not in "iu" or min(one.min(), two.min()) < 0:
+    if firsts.dtype.kind not in "iu" or seconds.dtype.kind not in "iu" or min(firsts.min(), seconds.min()) < 0:
         raise ValueError("contestants must be codes 0, 1, 2, ...")
-    if (one == two).any():
-        raise ValueError(f"a contestant cannot meet itself; {int((one == two).sum())} duels say so")
+    if (firsts == seconds).any():
+        raise ValueError(f"a contestant cannot meet itself; {int((firsts == seconds).sum())} duels say so")
     if shares and ((result < 0) | (result > 1)).any():
         raise ValueError("a share of a win lies between 0 and 1")
     if not shares and ((result != 0) & (result != 1) & (result != 0.5)).any():
         raise ValueError("an outcome is 1 (the first won), 0 (it lost) or 0.5 (a tie)")
-    size = max(contestants, int(one.max()) + 1, int(two.max()) + 1)
-    return one.astype(np.int64), two.astype(np.int64), result, size
+    size = max(contestants, int(firsts.max()) + 1, int(seconds.max()) + 1)
+    return firsts.astype(np.int64), seconds.astype(np.int64), result, size

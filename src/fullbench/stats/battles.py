@@ -16,6 +16,7 @@ from fullbench.stats.strengths import Pairs, curvature
 Whole = npt.NDArray[Any]
 
 _BLOCK = 1 << 17
+# from so many duels on, resamples are drawn cell by cell: normal where a cell is large, Poisson where it is small
 _MANY = 100_000
 _LARGE = 16
 _OUTCOMES = np.array([0.0, 0.5, 1.0])
@@ -49,10 +50,10 @@ class Battles:
         """
         if weight is None and cluster is None and not shares:
             return cls._counted(*_codes(first, second, outcome, contestants))
-        one, two, result, size = duels(first, second, outcome, contestants, shares=shares)
-        turned = one > two
-        low, high = np.minimum(one, two), np.maximum(one, two)
-        levels, level = _levels(weight, len(one))
+        firsts, seconds, result, size = duels(first, second, outcome, contestants, shares=shares)
+        turned = firsts > seconds
+        low, high = np.minimum(firsts, seconds), np.maximum(firsts, seconds)
+        levels, level = _levels(weight, len(firsts))
         won = np.where(turned, 1 - result, result)
         outcomes = np.unique(won)
         kind = np.searchsorted(outcomes, won)
@@ -196,14 +197,14 @@ class Battles:
 
 def _codes(first: npt.ArrayLike, second: npt.ArrayLike, outcome: Numbers, least: int) -> tuple[Any, Any, Any, int]:
     """Columns of codes and outcomes, checked as far as can be done without looking at every row twice."""
-    one, two, result = np.asarray(first), np.asarray(second), np.asarray(outcome)
-    if not len(one) == len(two) == len(result):
-        raise ValueError(f"the columns must have one length; found {len(one)}, {len(two)}, {len(result)}")
-    if len(one) == 0:
+    firsts, seconds, result = np.asarray(first), np.asarray(second), np.asarray(outcome)
+    if not len(firsts) == len(seconds) == len(result):
+        raise ValueError(f"the columns must have one length; found {len(firsts)}, {len(seconds)}, {len(result)}")
+    if len(firsts) == 0:
         raise Undefined("no duel was fought")
-    if one.dtype.kind not in "iu" or two.dtype.kind not in "iu" or min(one.min(), two.min()) < 0:
+    if firsts.dtype.kind not in "iu" or seconds.dtype.kind not in "iu" or min(firsts.min(), seconds.min()) < 0:
         raise ValueError("contestants must be codes 0, 1, 2, ...")
-    return one, two, result, max(least, int(one.max()) + 1, int(two.max()) + 1)
+    return firsts, seconds, result, max(least, int(firsts.max()) + 1, int(seconds.max()) + 1)
 
 
 def _kinds(outcome: npt.NDArray[Any]) -> Ints:
@@ -221,24 +222,24 @@ def _kinds(outcome: npt.NDArray[Any]) -> Ints:
 def _levels(weight: Numbers | None, n: int) -> tuple[Floats, Ints]:
     if weight is None:
         return np.ones(1), np.zeros(1, dtype=np.int64)
-    given = column(weight, "weights")
-    if len(given) != n:
-        raise ValueError(f"the weights must have one value a duel; found {len(given)} for {n} duels")
-    if (given <= 0).any():
-        raise ValueError(f"a weight is above 0; found {given.min()}")
-    levels, place = np.unique(given, return_inverse=True)
+    weights = column(weight, "weights")
+    if len(weights) != n:
+        raise ValueError(f"the weights must have one value a duel; found {len(weights)} for {n} duels")
+    if (weights <= 0).any():
+        raise ValueError(f"a weight is above 0; found {weights.min()}")
+    levels, place = np.unique(weights, return_inverse=True)
     return levels, place.astype(np.int64)
 
 
 def _counts(matrix: Numbers, name: str) -> Floats:
-    found = np.asarray(matrix, dtype=np.float64)
-    if found.ndim != 2 or len(found) != found.shape[-1] or len(found) < 2:
-        raise ValueError(f"the {name} must be a square matrix of two contestants at least; found shape {found.shape}")
-    if not np.isfinite(found).all() or (found < 0).any() or (found != np.floor(found)).any():
+    counts = np.asarray(matrix, dtype=np.float64)
+    if counts.ndim != 2 or len(counts) != counts.shape[-1] or len(counts) < 2:
+        raise ValueError(f"the {name} must be a square matrix of two contestants at least; found shape {counts.shape}")
+    if not np.isfinite(counts).all() or (counts < 0).any() or (counts != np.floor(counts)).any():
         raise ValueError(f"the {name} must be whole numbers from 0")
-    if np.diag(found).any():
+    if np.diag(counts).any():
         raise ValueError(f"a contestant cannot meet itself; the diagonal of the {name} says so")
-    return found
+    return counts
 
 
 def _laplacian(first: Ints, second: Ints, weight: Floats, size: int) -> Floats:

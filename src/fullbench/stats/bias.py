@@ -46,29 +46,33 @@ def clustered_mean(
     2.500 [1.000, 4.554] n=4
     """
     values = _vector(values)
-    found = _least_squares(values, np.ones((len(values), 1)), clusters, level)[0]
+    mean = _least_squares(values, np.ones((len(values), 1)), clusters, level)[0]
     if within is None:
-        return found
-    value, low, high = (min(within[1], max(within[0], end)) for end in (found.value, found.low, found.high))
-    return Estimate(value, low, high, found.n, level, found.method)
+        return mean
+    value, low, high = (min(within[1], max(within[0], end)) for end in (mean.value, mean.low, mean.high))
+    return Estimate(value, low, high, mean.n, level, mean.method)
 
 
-def position_bias(one: ArrayLike, other: ArrayLike, clusters: Sequence[Hashable], *, level: float = 0.95) -> Estimate:
+def position_bias(
+    forward: ArrayLike, swapped: ArrayLike, clusters: Sequence[Hashable], *, level: float = 0.95
+) -> Estimate:
     """How far a judge leans toward the response shown first, from pairs heard in both orders.
 
-    `one` and `other` hold, for each pair, the lean of its two hearings: the mark of the response shown first less the
-    mark of the one shown second, so 1, 0 or -1 for a choice. A judge that rules by content leans as often one way as
-    the other, since what is first in one order is second in the other; one that rules by place alone in a share b of
-    its hearings leans by b on average, whatever the pairs, its noise and its ties. 0 is no bias, 1 always the first,
-    -1 always the second.
+    `forward` and `swapped` hold, for each pair, the lean of its two hearings: the mark of the response shown first less
+    the mark of the one shown second, so 1, 0 or -1 for a choice. A judge that rules by content leans as often one way
+    as the other, since what is first in one order is second in the other; one that rules by place alone in a share b of
+    its hearings leans by b on average, whatever the pairs, its noise and its ties. 0 is no bias, 1 always the first, -1
+    always the second.
 
     >>> position_bias([1, 1, 1, 0], [1, -1, 1, 0], range(4)).value
     0.5
     """
-    return clustered_mean((_vector(one) + _vector(other)) / 2, clusters, level=level)
+    return clustered_mean((_vector(forward) + _vector(swapped)) / 2, clusters, level=level)
 
 
-def swap_flips(one: ArrayLike, other: ArrayLike, clusters: Sequence[Hashable], *, level: float = 0.95) -> Estimate:
+def swap_flips(
+    forward: ArrayLike, swapped: ArrayLike, clusters: Sequence[Hashable], *, level: float = 0.95
+) -> Estimate:
     """The share of pairs whose ruling changed when the two responses changed places (leans as in `position_bias`).
 
     A Wilson interval on the effective number of pairs, which is smaller than their number where an item's pairs
@@ -77,7 +81,7 @@ def swap_flips(one: ArrayLike, other: ArrayLike, clusters: Sequence[Hashable], *
     >>> swap_flips([1, 1, -1, 0], [-1, 1, 1, 0], range(4)).value
     0.25
     """
-    flipped = (_vector(one) != -_vector(other)).astype(np.float64)
+    flipped = (_vector(forward) != -_vector(swapped)).astype(np.float64)
     share, n = float(flipped.mean()), len(flipped)
     spread = _fitted(flipped, np.ones((n, 1)), _codes(clusters, n))[1][0, 0]
     effective = min(n, int(share * (1 - share) / spread)) if 0 < share < 1 and spread > 0 else n
@@ -159,18 +163,18 @@ def latent_marks(
     upper = np.where(marks >= high, np.inf, marks + 0.5)
     start = np.linalg.lstsq(design, marks, rcond=None)[0]
     spread = max(0.1, float(np.std(marks - design @ start)))
-    found = _climb(np.append(start, 1.0) / spread, lower, upper, design)
-    scores, bends = _slopes(found, lower, upper, design)[1:]
+    optimum = _climb(np.append(start, 1.0) / spread, lower, upper, design)
+    scores, bends = _slopes(optimum, lower, upper, design)[1:]
     covariance = _jackknife(scores, bends, codes)
-    precision = found[-1]
-    turn = np.column_stack([np.eye(design.shape[1]) / precision, -found[:-1] / precision**2])
+    precision = optimum[-1]
+    turn = np.column_stack([np.eye(design.shape[1]) / precision, -optimum[:-1] / precision**2])
     errors = np.sqrt(np.diag(turn @ covariance @ turn.T))
     reach = _student(codes.max(), level)
     estimates = {
         name: Estimate(
             float(value), float(value - reach * error), float(value + reach * error), len(marks), level, METHOD
         )
-        for name, value, error in zip(regressors, found[:-1] / precision, errors, strict=True)
+        for name, value, error in zip(regressors, optimum[:-1] / precision, errors, strict=True)
     }
     factor = float(np.exp(reach * np.sqrt(covariance[-1, -1]) / precision))
     noise = float(1 / precision)
@@ -248,10 +252,10 @@ def _jackknife(scores: Array, bends: Bends, codes: NDArray[np.intp]) -> Array:
     groups, width = int(codes.max()) + 1, scores.shape[1]
     sums = np.stack([np.bincount(codes, column, groups) for column in scores.T], axis=1)
     parts = np.zeros((groups, width, width))
-    for one in range(width):
-        for two in range(width):
+    for i in range(width):
+        for j in range(width):
             for column, weight in bends:
-                parts[:, one, two] += np.bincount(codes, weight * column[:, one] * column[:, two], groups)
+                parts[:, i, j] += np.bincount(codes, weight * column[:, i] * column[:, j], groups)
     try:
         moves = np.linalg.solve(parts.sum(axis=0) - parts, sums[:, :, None])[:, :, 0]
     except np.linalg.LinAlgError as error:

@@ -24,8 +24,11 @@ Statistic = Callable[..., Floats]
 Method = Literal["percentile", "bca"]
 Labels = npt.ArrayLike
 
+# weights that are held at once, so that memory does not grow with the number of resamples
 _BLOCK = 1 << 22
+# from so many rows on, independent Poisson counts stand in for the multinomial draw
 _MANY = 100_000
+# an interval over fewer of the resamples would be that of the lucky ones
 _MOST_UNDEFINED = 0.1
 
 
@@ -106,9 +109,9 @@ class Sample:
             if self.profile is not None:
                 yield self.counts - self.profile[start:stop].toarray(), np.ones(stop - start)
             else:
-                one = np.zeros((stop - start, len(self.counts)))
-                one[np.arange(stop - start), np.arange(start, stop)] = 1.0
-                yield self.counts - one, self.counts[start:stop]
+                left_out = np.zeros((stop - start, len(self.counts)))
+                left_out[np.arange(stop - start), np.arange(start, stop)] = 1.0
+                yield self.counts - left_out, self.counts[start:stop]
 
 
 def _cells(arrays: tuple[Floats, ...]) -> tuple[Ints, Ints, Floats]:

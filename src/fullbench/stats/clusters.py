@@ -44,8 +44,8 @@ def cluster_share(hits: float, n: int, clusters: int, squares: float, *, level: 
     """
     if n > 0 and hits in {0, n}:
         return replace(wilson(clusters if hits else 0, clusters, level=level), n=n)
-    found = cluster_mean(hits, n, clusters, squares, level=level)
-    return replace(found, low=max(0.0, found.low), high=min(1.0, found.high))
+    estimate = cluster_mean(hits, n, clusters, squares, level=level)
+    return replace(estimate, low=max(0.0, estimate.low), high=min(1.0, estimate.high))
 
 
 class PoissonBootstrap:

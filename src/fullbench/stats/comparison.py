@@ -38,12 +38,12 @@ def mcnemar(first_right: Numbers, second_right: Numbers) -> McNemar:
     """
     from scipy.stats import binom
 
-    one, two = (array.astype(bool) for array in columns(first_right, second_right))
-    more, fewer = int((one & ~two).sum()), int((two & ~one).sum())
+    first, second = (array.astype(bool) for array in columns(first_right, second_right))
+    more, fewer = int((first & ~second).sum()), int((second & ~first).sum())
     split = more + fewer
     least = min(more, fewer)
     tail, here = float(binom.cdf(least, split, 0.5)), float(binom.pmf(least, split, 0.5))
-    return McNemar(more, fewer, len(one), min(1.0, 2 * tail), min(1.0, 2 * tail - here))
+    return McNemar(more, fewer, len(first), min(1.0, 2 * tail), min(1.0, 2 * tail - here))
 
 
 def paired_difference(
@@ -58,8 +58,8 @@ def paired_difference(
     0.5
     """
 
-    def difference(weights: Floats, one: Floats, two: Floats, true: Floats) -> Floats:
-        return statistic(weights, one, true) - statistic(weights, two, true)
+    def difference(weights: Floats, firsts: Floats, seconds: Floats, true: Floats) -> Floats:
+        return statistic(weights, firsts, true) - statistic(weights, seconds, true)
 
     return bootstrap(difference, first, second, truth, **options)
 
@@ -83,8 +83,8 @@ def benjamini_hochberg(p: Sequence[float], *, level: float = 0.05) -> Adjusted:
     from scipy.stats import false_discovery_control
 
     values = _checked(p)
-    found = false_discovery_control(values) if len(values) else values
-    return _adjusted(found, found <= level, "Benjamini-Hochberg", level)
+    adjusted = false_discovery_control(values) if len(values) else values
+    return _adjusted(adjusted, adjusted <= level, "Benjamini-Hochberg", level)
 
 
 def holm(p: Sequence[float], *, level: float = 0.05) -> Adjusted:
@@ -96,9 +96,9 @@ def holm(p: Sequence[float], *, level: float = 0.05) -> Adjusted:
     values = _checked(p)
     order = np.argsort(values, kind="stable")
     stepped = np.maximum.accumulate(values[order] * np.arange(len(values), 0, -1))
-    found = np.empty_like(values)
-    found[order] = np.minimum(1.0, stepped)
-    return _adjusted(found, found <= level, "Holm", level)
+    adjusted = np.empty_like(values)
+    adjusted[order] = np.minimum(1.0, stepped)
+    return _adjusted(adjusted, adjusted <= level, "Holm", level)
 
 
 def _checked(p: Sequence[float]) -> Floats:
@@ -108,5 +108,5 @@ def _checked(p: Sequence[float]) -> Floats:
     return values
 
 
-def _adjusted(found: Floats, passed: Bools, method: str, level: float) -> Adjusted:
-    return Adjusted(tuple(map(float, found)), tuple(map(bool, passed)), method, level)
+def _adjusted(adjusted: Floats, passed: Bools, method: str, level: float) -> Adjusted:
+    return Adjusted(tuple(map(float, adjusted)), tuple(map(bool, passed)), method, level)

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from fullbench.errors import Undefined
 from fullbench.stats.arrays import Floats, Ints, codes
 
+# keeps logarithms finite where a rater never gave a label
 _LEAST = 1e-10
 
 
@@ -72,19 +73,19 @@ def dawid_skene(
     """
     items, row = codes(item)
     raters, who = codes(rater)
-    labels, said = codes(label)
-    if not len(row) == len(who) == len(said):
-        raise ValueError(f"the columns must have one length; found {len(row)}, {len(who)}, {len(said)}")
+    labels, vote = codes(label)
+    if not len(row) == len(who) == len(vote):
+        raise ValueError(f"the columns must have one length; found {len(row)}, {len(who)}, {len(vote)}")
     if len(row) == 0:
         raise Undefined("nothing was observed")
     chances = np.zeros((len(items), len(labels)))
-    np.add.at(chances, (row, said), 1)
+    np.add.at(chances, (row, vote), 1)
     chances /= chances.sum(axis=1, keepdims=True)
     likelihood: list[float] = []
     while True:
-        shares, errors = _maximise(chances, (row, who, said), len(raters))
+        shares, errors = _maximise(chances, (row, who, vote), len(raters))
         log = np.tile(np.log(np.maximum(shares, _LEAST)), (len(items), 1))
-        np.add.at(log, row, np.log(np.maximum(errors[who, :, said], _LEAST)))
+        np.add.at(log, row, np.log(np.maximum(errors[who, :, vote], _LEAST)))
         top = log.max(axis=1, keepdims=True)
         weights = np.exp(log - top)
         total = weights.sum(axis=1, keepdims=True)
@@ -102,11 +103,11 @@ def _maximise(chances: Floats, votes: tuple[Ints, Ints, Ints], raters: int) -> t
 
     A rater who never met a truth is taken to guess it evenly.
     """
-    row, who, said = votes
+    row, who, vote = votes
     count = chances.shape[1]
-    told = np.zeros((raters, count, count))
-    np.add.at(told, (who, said), chances[row])
-    errors = told.transpose(0, 2, 1)
+    tallies = np.zeros((raters, count, count))
+    np.add.at(tallies, (who, vote), chances[row])
+    errors = tallies.transpose(0, 2, 1)
     sums = errors.sum(axis=2, keepdims=True)
     errors = np.where(sums > _LEAST, errors / np.maximum(sums, _LEAST), 1 / count)
     return chances.mean(axis=0), errors

@@ -17,6 +17,7 @@ from fullbench.stats.arrays import Floats
 SPREAD = 2.0
 """The standard deviation of log strengths that the prior believes in."""
 _STEPS = 100
+# more matches than this are not promised: the width wanted counts as out of reach
 _MOST = 1 << 24
 
 
@@ -34,40 +35,40 @@ class Design:
         >>> Design.of(np.array([[0.0, 30.0], [10.0, 0.0]])).strengths.round(2).tolist()
         [0.54, -0.54]
         """
-        met, won = wins + wins.T, wins.sum(axis=1)
+        matches, won = wins + wins.T, wins.sum(axis=1)
         here, prior = np.zeros(len(wins)), 1 / spread**2
         for _ in range(_STEPS):
             chance = 1 / (1 + np.exp(here[None, :] - here[:, None]))
-            bend = met * chance * (1 - chance)
+            bend = matches * chance * (1 - chance)
             information = np.diag(bend.sum(axis=1) + prior) - bend
-            step = np.linalg.solve(information, won - (met * chance).sum(axis=1) - prior * here)
+            step = np.linalg.solve(information, won - (matches * chance).sum(axis=1) - prior * here)
             here += np.clip(step, -1, 1)
             if float(np.abs(step).max()) < 1e-9:
                 centred = np.eye(len(here)) - 1 / len(here)
                 return cls(here - here.mean(), centred @ np.linalg.inv(information) @ centred)
         raise Undefined("the strengths did not settle: wins are too one-sided")
 
-    def _weight(self, one: int, two: int) -> float:
-        chance = 1 / (1 + math.exp(self.strengths[two] - self.strengths[one]))
+    def _weight(self, first: int, second: int) -> float:
+        chance = 1 / (1 + math.exp(self.strengths[second] - self.strengths[first]))
         return chance * (1 - chance)
 
-    def gain(self, one: int, two: int, of: int | None = None) -> float:
-        """By how much a match of `one` and `two` lowers the variance of one strength, or the sum of all.
+    def gain(self, first: int, second: int, of: int | None = None) -> float:
+        """By how much a match of `first` and `second` lowers the variance of one strength, or the sum of all.
 
         >>> design = Design.of(np.array([[0.0, 9.0, 0.0], [9.0, 0.0, 0.0], [0.0, 0.0, 0.0]]))
         >>> design.gain(0, 2) > 5 * design.gain(0, 1)
         True
         """
-        across = self.covariance[:, one] - self.covariance[:, two]
-        weight = self._weight(one, two)
-        taken = weight * across**2 / (1 + weight * float(across[one] - across[two]))
+        across = self.covariance[:, first] - self.covariance[:, second]
+        weight = self._weight(first, second)
+        taken = weight * across**2 / (1 + weight * float(across[first] - across[second]))
         return float(taken.sum() if of is None else taken[of])
 
-    def after(self, one: int, two: int, matches: float = 1.0) -> Design:
+    def after(self, first: int, second: int, matches: float = 1.0) -> Design:
         """Where the ratings would stand after some more matches of a pair, whatever their outcome."""
-        across = self.covariance[:, one] - self.covariance[:, two]
-        weight = matches * self._weight(one, two)
-        less = weight * np.outer(across, across) / (1 + weight * float(across[one] - across[two]))
+        across = self.covariance[:, first] - self.covariance[:, second]
+        weight = matches * self._weight(first, second)
+        less = weight * np.outer(across, across) / (1 + weight * float(across[first] - across[second]))
         return Design(self.strengths, self.covariance - less)
 
     def width(self, who: int, *, level: float = 0.95, scale: float = 400.0, base: float = 10.0) -> float:

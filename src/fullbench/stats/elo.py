@@ -16,7 +16,9 @@ from fullbench.stats.arrays import Floats, Ints, Numbers, duels
 Draw = Literal["orders", "bootstrap"]
 Middle = Literal["mean", "median"]
 
+# row numbers that are held at once, whatever the number of orders
 _BLOCK = 1 << 22
+# duels turned into Python numbers at a time: the loop is faster over lists, and all of them would not fit
 _CHUNK = 1 << 16
 
 
@@ -36,18 +38,18 @@ def elo_in_order(
     >>> elo_in_order([0, 0], [1, 1], [0.5, 1], contestants=3)
     [1016.0, 984.0, None]
     """
-    one, two, result, size = duels(first, second, outcome, contestants)
+    firsts, seconds, result, size = duels(first, second, outcome, contestants)
     rate = math.log(base) / scale
     rated = [start] * size
-    for begin in range(0, len(one), _CHUNK):
+    for begin in range(0, len(firsts), _CHUNK):
         rows = slice(begin, begin + _CHUNK)
-        for a, b, won in zip(one[rows].tolist(), two[rows].tolist(), result[rows].tolist(), strict=True):
-            mine, other = rated[a], rated[b]
-            gain = k * (won - 1 / (1 + exp((other - mine) * rate)))
-            rated[a] = mine + gain
-            rated[b] = other - gain
-    seen = np.bincount(one, minlength=size) + np.bincount(two, minlength=size)
-    return [rating if met else None for rating, met in zip(rated, seen, strict=True)]
+        for a, b, won in zip(firsts[rows].tolist(), seconds[rows].tolist(), result[rows].tolist(), strict=True):
+            rating_a, rating_b = rated[a], rated[b]
+            gain = k * (won - 1 / (1 + exp((rating_b - rating_a) * rate)))
+            rated[a] = rating_a + gain
+            rated[b] = rating_b - gain
+    seen = np.bincount(firsts, minlength=size) + np.bincount(seconds, minlength=size)
+    return [rating if played else None for rating, played in zip(rated, seen, strict=True)]
 
 
 def elo_orders(
@@ -67,9 +69,9 @@ def elo_orders(
     >>> elo_orders([0, 1], [1, 0], [0.5, 1], [[0, 1], [1, 0]]).round(2).tolist()
     [[984.0, 1016.0], [985.47, 1014.53]]
     """
-    one, two, result, size = duels(first, second, outcome, contestants)
+    firsts, seconds, result, size = duels(first, second, outcome, contestants)
     rows = np.asarray(orders, dtype=np.int64)
-    return _played(one[rows], two[rows], result[rows], size, (k, start, scale, base))
+    return _played(firsts[rows], seconds[rows], result[rows], size, (k, start, scale, base))
 
 
 def elo(
@@ -96,19 +98,20 @@ def elo(
     >>> [round(rating.value) for rating in elo([0, 0, 1] * 9, [1, 2, 2] * 9, [1, 1, 1] * 9)]
     [1180, 1000, 820]
     """
-    one, two, result, size = duels(first, second, outcome, contestants)
+    firsts, seconds, result, size = duels(first, second, outcome, contestants)
     settings = (k, start, scale, base)
     blocks = [
-        _played(one[rows], two[rows], result[rows], size, settings) for rows in _orders(len(one), draw, draws, seed)
+        _played(firsts[rows], seconds[rows], result[rows], size, settings)
+        for rows in _orders(len(firsts), draw, draws, seed)
     ]
     ratings = np.concatenate(blocks)
     centre = ratings.mean(axis=0) if middle == "mean" else np.median(ratings, axis=0)
     low, high = np.quantile(ratings, [(1 - level) / 2, (1 + level) / 2], axis=0)
-    met = np.bincount(np.concatenate([one, two]), minlength=size)
+    played = np.bincount(np.concatenate([firsts, seconds]), minlength=size)
     name = f"Elo, K={k:g}, {middle} over {draws} " + ("random orders" if draw == "orders" else "bootstrap resamples")
     return [
-        Estimate(float(centre[who]), float(low[who]), float(high[who]), int(met[who]), level, name)
-        if met[who]
+        Estimate(float(centre[who]), float(low[who]), float(high[who]), int(played[who]), level, name)
+        if played[who]
         else None
         for who in range(size)
     ]
@@ -126,15 +129,17 @@ def _orders(n: int, draw: Draw, draws: int, seed: int) -> Iterator[Ints]:
             yield rng.permuted(np.tile(np.arange(n)[:, None], (1, width)), axis=0)
 
 
-def _played(one: Ints, two: Ints, result: Floats, size: int, settings: tuple[float, float, float, float]) -> Floats:
+def _played(
+    firsts: Ints, seconds: Ints, result: Floats, size: int, settings: tuple[float, float, float, float]
+) -> Floats:
     """Ratings after each column of duels has been played from top to bottom: a row for each column."""
     k, start, scale, base = settings
     rate = np.log(base) / scale
-    ratings = np.full((one.shape[1], size), start)
-    each = np.arange(one.shape[1])
-    for a, b, outcome in zip(one, two, result, strict=True):
-        mine, other = ratings[each, a], ratings[each, b]
-        gain = k * (outcome - 1 / (1 + np.exp(rate * (other - mine))))
-        ratings[each, a] = mine + gain
-        ratings[each, b] = other - gain
+    ratings = np.full((firsts.shape[1], size), start)
+    each = np.arange(firsts.shape[1])
+    for a, b, outcome in zip(firsts, seconds, result, strict=True):
+        rating_a, rating_b = ratings[each, a], ratings[each, b]
+        gain = k * (outcome - 1 / (1 + np.exp(rate * (rating_b - rating_a))))
+        ratings[each, a] = rating_a + gain
+        ratings[each, b] = rating_b - gain
     return ratings

@@ -20,6 +20,7 @@ from fullbench.errors import Undefined
 from fullbench.stats.arrays import Bools, Floats, Numbers, codes, column
 
 Evenness = Callable[[Numbers], float]
+# rows compared with all others at a time, since every two at once would need n squared places
 _BLOCK = 2048
 
 
@@ -108,10 +109,10 @@ def by_group(figure: Evenness, scores: Numbers, group: npt.ArrayLike) -> Grouped
     sizes: dict[str, int] = {}
     missing: dict[str, str] = {}
     for place, name in enumerate(map(str, names)):
-        mine = x[owner == place]
-        sizes[name] = len(mine)
+        group_scores = x[owner == place]
+        sizes[name] = len(group_scores)
         try:
-            values[name] = figure(mine)
+            values[name] = figure(group_scores)
         except Undefined as reason:
             missing[name] = str(reason)
     return Grouped(values, sizes, missing)

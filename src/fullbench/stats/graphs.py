@@ -34,5 +34,5 @@ def weak_components(wins: Floats) -> list[list[int]]:
 
 
 def _groups(label: Ints) -> list[list[int]]:
-    groups = [np.flatnonzero(label == one).tolist() for one in range(int(label.max(initial=-1)) + 1)]
+    groups = [np.flatnonzero(label == component).tolist() for component in range(int(label.max(initial=-1)) + 1)]
     return sorted(groups, key=lambda group: (-len(group), group))

@@ -19,6 +19,7 @@ from fullbench.stats.arrays import Bools, Floats, Ints, Numbers, column
 
 Scale = Literal["range", "share", "none"]
 Over = Literal["weights", "reviews"]
+# less weight than this is none: a division by it would be noise
 _NEVER = 1e-12
 
 
@@ -46,19 +47,21 @@ class Peers:
         [[0.0, 1.0, 0.0], [0.5, 0.0, 0.5], [0.0, 0.0, 0.0]]
         """
         codes = [_codes(values) for values in (reviewer, first, second)]
-        one = column(points, "points")
-        two = 1 - one if points_second is None else column(points_second, "points of the second")
-        if len({len(values) for values in (*codes, one, two)}) > 1:
-            raise ValueError(f"the columns must have one length; found {[len(v) for v in (*codes, one, two)]}")
-        if len(one) == 0:
+        first_points = column(points, "points")
+        second_points = 1 - first_points if points_second is None else column(points_second, "points of the second")
+        if len({len(values) for values in (*codes, first_points, second_points)}) > 1:
+            raise ValueError(
+                f"the columns must have one length; found {[len(v) for v in (*codes, first_points, second_points)]}"
+            )
+        if len(first_points) == 0:
             raise Undefined("nobody reviewed anybody")
         size = max(contestants, *(int(values.max()) + 1 for values in codes))
-        given, counts = np.zeros(size * size), np.zeros(size * size)
-        for who, worth in ((codes[1], one), (codes[2], two)):
+        totals, counts = np.zeros(size * size), np.zeros(size * size)
+        for who, worth in ((codes[1], first_points), (codes[2], second_points)):
             cell = codes[0] * size + who
-            given += np.bincount(cell, worth, size * size)
+            totals += np.bincount(cell, worth, size * size)
             counts += np.bincount(cell, minlength=size * size)
-        return cls(given.reshape(size, size), counts.reshape(size, size))
+        return cls(totals.reshape(size, size), counts.reshape(size, size))
 
     @property
     def size(self) -> int:
@@ -288,8 +291,8 @@ def single(peers: Peers, reviewer: int) -> list[float | None]:
     >>> single(Peers.of([0, 1], [1, 0], [2, 2], [1, 0.5]), 0)
     [None, 1.0, 0.0]
     """
-    given, times = peers.points[reviewer], peers.counts[reviewer]
-    return [float(points / n) if n else None for points, n in zip(given, times, strict=True)]
+    totals, times = peers.points[reviewer], peers.counts[reviewer]
+    return [float(points / n) if n else None for points, n in zip(totals, times, strict=True)]
 
 
 def weighted(peers: Peers, weights: Numbers, method: str = "given weights") -> Consensus:
@@ -298,8 +301,14 @@ def weighted(peers: Peers, weights: Numbers, method: str = "given weights") -> C
     >>> weighted(Peers.of([0, 1], [1, 0], [2, 2], [1, 0.5]), [1, 1, 1]).method
     'given weights'
     """
-    given = column(weights, "weights")
-    return _consensus(grades(peers, given)[None], given[None], np.zeros((1, 1)), np.zeros(1, dtype=np.int64), method)
+    reviewer_weights = column(weights, "weights")
+    return _consensus(
+        grades(peers, reviewer_weights)[None],
+        reviewer_weights[None],
+        np.zeros((1, 1)),
+        np.zeros(1, dtype=np.int64),
+        method,
+    )
 
 
 def _codes(values: npt.ArrayLike) -> Ints:

@@ -42,9 +42,9 @@ def normalised_pairs(first: Numbers, second: Numbers) -> tuple[Floats, Floats]:
     >>> [part.tolist() for part in normalised_pairs([1, 3], [5, 2])]
     [[0.0, 0.5], [1.0, 0.25]]
     """
-    one, two = columns(first, second)
-    both = min_max(np.concatenate([one, two]))
-    return both[: len(one)], both[len(one) :]
+    firsts, seconds = columns(first, second)
+    both = min_max(np.concatenate([firsts, seconds]))
+    return both[: len(firsts)], both[len(firsts) :]
 
 
 def outcomes(first: Numbers, second: Numbers, *, margin: float = 0.0) -> Floats:
@@ -53,10 +53,10 @@ def outcomes(first: Numbers, second: Numbers, *, margin: float = 0.0) -> Floats:
     >>> outcomes([3, 1, 2], [1, 3, 2.1], margin=0.2).tolist()
     [1.0, 0.0, 0.5]
     """
-    one, two = columns(first, second)
+    firsts, seconds = columns(first, second)
     if margin < 0:
         raise ValueError(f"a margin is 0 or more; found {margin}")
-    difference = one - two
+    difference = firsts - seconds
     return np.where(difference > margin, 1.0, np.where(difference < -margin, 0.0, 0.5))
 
 
@@ -77,12 +77,12 @@ def preference_accuracy(
     >>> round(preference_accuracy([3, 1, 2, 5], [1, 3, 2, 4], ties="left out").value, 4)
     0.6667
     """
-    found = outcomes(better, worse, margin=margin)
-    keep = np.ones(len(found), dtype=bool) if ties == "wrong" else found != 0.5
+    results = outcomes(better, worse, margin=margin)
+    keep = np.ones(len(results), dtype=bool) if ties == "wrong" else results != 0.5
     if not keep.any():
-        raise Undefined("no pair was compared" if not len(found) else f"all {len(found)} pairs tie")
+        raise Undefined("no pair was compared" if not len(results) else f"all {len(results)} pairs tie")
     label = None if cluster is None else np.asarray(cluster)[keep]
-    return share((found[keep] == 1.0).astype(float), cluster=label, resamples=resamples, seed=seed)
+    return share((results[keep] == 1.0).astype(float), cluster=label, resamples=resamples, seed=seed)
 
 
 def threshold_curve(
@@ -93,13 +93,13 @@ def threshold_curve(
     >>> [found.value if found else None for found in threshold_curve([3, 1], [1, 2], [0, 1.5, 5], ties="left out")]
     [0.5, 1.0, None]
     """
-    found: list[Estimate | None] = []
+    curve: list[Estimate | None] = []
     for margin in margins:
         try:
-            found.append(preference_accuracy(better, worse, margin=margin, ties=ties))
+            curve.append(preference_accuracy(better, worse, margin=margin, ties=ties))
         except Undefined:
-            found.append(None)
-    return found
+            curve.append(None)
+    return curve
 
 
 def decided(rulings: Sequence[str | None], labels: Sequence[str] = ("0", "1")) -> Bools:

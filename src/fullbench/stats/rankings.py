@@ -16,7 +16,7 @@ from fullbench.stats.bootstrap import bootstrap
 Order = Sequence[Hashable]
 
 
-def edit_distance(one: Order, two: Order) -> float:
+def edit_distance(first: Order, second: Order) -> float:
     """Levenshtein's distance of two orders, best first, over the longer one's length: 0 is the same order.
 
     >>> edit_distance("ABCD", "ACBD")
@@ -24,21 +24,21 @@ def edit_distance(one: Order, two: Order) -> float:
     """
     from rapidfuzz.distance import Levenshtein
 
-    return float(Levenshtein.normalized_distance(one, two))
+    return float(Levenshtein.normalized_distance(first, second))
 
 
-def rank_correlation(one: Order, two: Order) -> float:
+def rank_correlation(first: Order, second: Order) -> float:
     """Kendall's tau between two orders of the same things.
 
     >>> rank_correlation("ABC", "ACB")
     0.3333333333333333
     """
-    if sorted(map(repr, one)) != sorted(map(repr, two)) or len(set(one)) != len(one):
-        raise ValueError(f"two orders must hold the same things, each once; found {list(one)} and {list(two)}")
-    if len(one) < 2:
+    if sorted(map(repr, first)) != sorted(map(repr, second)) or len(set(first)) != len(first):
+        raise ValueError(f"two orders must hold the same things, each once; found {list(first)} and {list(second)}")
+    if len(first) < 2:
         raise Undefined("an order of one thing agrees with every other")
-    place = {thing: index for index, thing in enumerate(two)}
-    seen = np.array([place[thing] for thing in one])
+    place = {thing: index for index, thing in enumerate(second)}
+    seen = np.array([place[thing] for thing in first])
     above = np.sign(seen[None, :] - seen[:, None])[np.triu_indices(len(seen), 1)]
     return float(above.mean())
 
@@ -46,8 +46,8 @@ def rank_correlation(one: Order, two: Order) -> float:
 def _over_items(
     figure: Callable[[Order, Order], float], ours: Sequence[Order], theirs: Sequence[Order], options: Options
 ) -> Estimate:
-    found = [figure(one, two) for one, two in zip(ours, theirs, strict=True)]
-    return bootstrap(weighted.mean, found, **options)
+    figures = [figure(our, their) for our, their in zip(ours, theirs, strict=True)]
+    return bootstrap(weighted.mean, figures, **options)
 
 
 def mean_edit_distance(ours: Sequence[Order], theirs: Sequence[Order], **options: Unpack[Options]) -> Estimate:
@@ -74,7 +74,7 @@ def exact_match(ours: Sequence[Order], theirs: Sequence[Order], **options: Unpac
     >>> exact_match(["ABC", "ABC"], ["ABC", "ACB"]).value
     0.5
     """
-    hits = [list(one) == list(two) for one, two in zip(ours, theirs, strict=True)]
+    hits = [list(our) == list(their) for our, their in zip(ours, theirs, strict=True)]
     return accuracy(hits, [True] * len(hits), **options)
 
 
@@ -84,5 +84,5 @@ def top_match(ours: Sequence[Order], theirs: Sequence[Order], **options: Unpack[
     >>> top_match(["ABC", "ABC"], ["ACB", "CBA"]).value
     0.5
     """
-    hits = [one[0] == two[0] for one, two in zip(ours, theirs, strict=True)]
+    hits = [our[0] == their[0] for our, their in zip(ours, theirs, strict=True)]
     return accuracy(hits, [True] * len(hits), **options)

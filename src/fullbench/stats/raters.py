@@ -43,8 +43,8 @@ def fleiss_kappa(item: npt.ArrayLike, mark: npt.ArrayLike, **options: Unpack[Opt
         raise Undefined("nothing was observed")
     raters = table.sum(axis=1)
     if np.ptp(raters) != 0 or raters[0] < 2:
-        found = f"{raters.min():g} to {raters.max():g}"
-        raise Undefined(f"Fleiss' kappa needs the same number of ratings, two or more, for every item; found {found}")
+        span = f"{raters.min():g} to {raters.max():g}"
+        raise Undefined(f"Fleiss' kappa needs the same number of ratings, two or more, for every item; found {span}")
     each = raters[0]
 
     def statistic(weights: Floats, counts: Floats) -> Floats:
@@ -87,12 +87,12 @@ def krippendorff_alpha(
     pairs /= (table.sum(axis=1) - 1)[:, None, None]
 
     def statistic(weights: Floats, flat: Floats) -> Floats:
-        met = (weights @ flat).reshape(len(weights), len(marks), len(marks))
-        size = met.sum(axis=2)
+        coincidences = (weights @ flat).reshape(len(weights), len(marks), len(marks))
+        size = coincidences.sum(axis=2)
         total = size.sum(axis=1)
         apart = _apart(size, marks, distance)
         expected = ((size[:, :, None] * size[:, None, :]) * apart).sum(axis=(1, 2)) / np.maximum(total - 1, 1)
-        observed = (met * apart).sum(axis=(1, 2))
+        observed = (coincidences * apart).sum(axis=(1, 2))
         known = expected > 1e-12
         figure = np.full(len(weights), np.nan)
         figure[known] = 1 - observed[known] / expected[known]

@@ -41,7 +41,9 @@ class Options(TypedDict, total=False):
     anchor: int | None
 
 
+# an interval over fewer of the resamples would be that of the lucky ones
 _MOST_LOST = 0.1
+# counts that are held at once, so that memory does not grow with the number of resamples
 _BLOCK = 1 << 21
 
 
@@ -64,11 +66,11 @@ class Ratings:
     ties: Ties = "half"
     tie: float | None = None
 
-    def chance(self, one: int, two: int) -> float:
-        """The probability that `one` beats `two`, a tie counted half."""
-        a, b = self.log_strengths[one], self.log_strengths[two]
+    def chance(self, first: int, second: int) -> float:
+        """The probability that `first` beats `second`, a tie counted half."""
+        a, b = self.log_strengths[first], self.log_strengths[second]
         if a is None or b is None:
-            missing = one if a is None else two
+            missing = first if a is None else second
             raise Undefined(f"contestant {missing} has no rating: {self.unrated[missing]}")
         return expected(a - b, self.ties, self.tie or 0.0)
 
@@ -106,14 +108,14 @@ def win_rates(
             wilson(float(up), round(float(all_)), level=level) if all_ else None
             for up, all_ in zip(wins.sum(axis=1), played, strict=True)
         ]
-    one, two, result, size = duels(first, second, outcome, contestants)
+    firsts, seconds, result, size = duels(first, second, outcome, contestants)
     label = np.asarray(cluster)
     rates: list[Estimate | None] = []
     for who in range(size):
-        mine = (one == who) | (two == who)
-        won = np.where(one == who, result, 1 - result)[mine]
-        clusters = len(np.unique(label[mine]))
-        rates.append(share(won, cluster=label[mine], level=level, seed=seed) if clusters > 1 else None)
+        own_duels = (firsts == who) | (seconds == who)
+        won = np.where(firsts == who, result, 1 - result)[own_duels]
+        clusters = len(np.unique(label[own_duels]))
+        rates.append(share(won, cluster=label[own_duels], level=level, seed=seed) if clusters > 1 else None)
     return rates
 
 
@@ -181,14 +183,14 @@ def rate(
     within = battles.among(rated)
     factor = scale / math.log(base)
     held = None if anchor is None else components[0].index(anchor)
-    found = _fitted(within, wins[np.ix_(rated, rated)], ties)
-    strengths = found.strengths
+    best_fit = _fitted(within, wins[np.ix_(rated, rated)], ties)
+    strengths = best_fit.strengths
     lost = 0
     if interval == "bootstrap":
-        low, high, lost = _percentiles(within, found, ties, held, resamples=resamples, level=level, seed=seed)
+        low, high, lost = _percentiles(within, best_fit, ties, held, resamples=resamples, level=level, seed=seed)
         name = f"percentile bootstrap, {resamples} resamples"
     else:
-        low, high = _normal(found, held, level)
+        low, high = _normal(best_fit, held, level)
         name = "sandwich"
     shown = strengths - (0.0 if held is None else strengths[held])
     played = within.played()
@@ -199,7 +201,7 @@ def rate(
         estimates[who] = Estimate(value, least, most, int(played[place]), level, name)
         logs[who] = float(strengths[place])
     groups = tuple(tuple(group) for group in components)
-    tie = None if ties == "half" else found.tie
+    tie = None if ties == "half" else best_fit.tie
     return Ratings(tuple(estimates), tuple(logs), _reasons(wins, rated), groups, within.sample.n, lost, ties, tie)
 
 
@@ -222,21 +224,24 @@ def rank_sets(estimates: Sequence[Estimate | None]) -> list[tuple[int, int] | No
     firm = [estimate for estimate in known if not estimate.why]
     return [
         None
-        if one is None
+        if estimate is None
         else (1, len(known))
-        if one.why
-        else (1 + sum(two.low > one.high for two in firm), len(known) - sum(two.high < one.low for two in firm))
-        for one in estimates
+        if estimate.why
+        else (
+            1 + sum(other.low > estimate.high for other in firm),
+            len(known) - sum(other.high < estimate.low for other in firm),
+        )
+        for estimate in estimates
     ]
 
 
 def _percentiles(
-    within: Battles, found: Fit, ties: Ties, held: int | None, *, resamples: int, level: float, seed: int
+    within: Battles, best_fit: Fit, ties: Ties, held: int | None, *, resamples: int, level: float, seed: int
 ) -> tuple[Floats, Floats, int]:
     rng = np.random.default_rng(seed)
     drawn = 1 if within.sample.profile is None else within.sample.clusters
     step = max(1, _BLOCK // max(len(within.sample.counts), drawn))
-    solve = _resolver(within, found, ties)
+    solve = _resolver(within, best_fit, ties)
     figures = np.concatenate(
         [solve(within.draw(rng, min(step, resamples - start))) for start in range(0, resamples, step)]
     )
@@ -252,31 +257,31 @@ def _percentiles(
     return low, high, lost
 
 
-def _resolver(within: Battles, found: Fit, ties: Ties) -> Callable[[Floats], Floats]:
+def _resolver(within: Battles, best_fit: Fit, ties: Ties) -> Callable[[Floats], Floats]:
     """What gives the log strengths of each column of counts, NaN where they do not define them."""
     if ties == "half":
         pairs = within.pairs()
-        return lambda drawn: pairs.solve(drawn, found.strengths, within.sample.counts)
+        return lambda drawn: pairs.solve(drawn, best_fit.strengths, within.sample.counts)
 
     def solve(drawn: Floats) -> Floats:
         figures = np.full((drawn.shape[1], within.size), np.nan)
         pairs = within.pairs()
         for place, counts in enumerate(drawn.T):
             if len(strong_components(pairs.matrix(counts))) == 1 and (counts[within.sample.cells[2] == 0.5] > 0).any():
-                figures[place] = fit(within, ties, counts, found).strengths
+                figures[place] = fit(within, ties, counts, best_fit).strengths
         return figures
 
     return solve
 
 
-def _normal(found: Fit, held: int | None, level: float) -> tuple[Floats, Floats]:
+def _normal(best_fit: Fit, held: int | None, level: float) -> tuple[Floats, Floats]:
     """Normal intervals from the covariance of the log strengths."""
     from scipy.special import ndtri
 
-    size = len(found.strengths)
+    size = len(best_fit.strengths)
     contrast = np.eye(size) - (1 / size if held is None else np.eye(size)[held])
-    spread = np.sqrt(np.clip(np.diag(contrast @ found.covariance @ contrast.T), 0, None))
-    middle = contrast @ found.strengths
+    spread = np.sqrt(np.clip(np.diag(contrast @ best_fit.covariance @ contrast.T), 0, None))
+    middle = contrast @ best_fit.strengths
     half = float(ndtri((1 + level) / 2)) * spread
     return middle - half, middle + half
 

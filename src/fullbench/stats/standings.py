@@ -33,11 +33,11 @@ def win_rates_against(
     counts = battles.sample.counts
     rates: list[Estimate | None] = []
     for who in range(battles.size):
-        met = ((first == who) & (second == reference)) | ((second == who) & (first == reference))
+        between = ((first == who) & (second == reference)) | ((second == who) & (first == reference))
         if ties == "left out":
-            met &= outcome != 0.5
-        n = round(float(counts[met].sum()))
-        won = float((counts * np.where(first == who, outcome, 1 - outcome))[met].sum())
+            between &= outcome != 0.5
+        n = round(float(counts[between].sum()))
+        won = float((counts * np.where(first == who, outcome, 1 - outcome))[between].sum())
         rates.append(wilson(won, n, level=level) if n else None)
     return rates
 
@@ -48,7 +48,7 @@ def separability(estimates: Sequence[Estimate | None]) -> Estimate:
     >>> print(separability([Estimate(3, 2.5, 3.5, 9), Estimate(2, 1.5, 2.6, 9), Estimate(0, -1, 1, 9)]))
     0.500 [0.095, 0.905] n=2
     """
-    ranked = sorted((one for one in estimates if one is not None), key=lambda one: -one.value)
+    ranked = sorted((estimate for estimate in estimates if estimate is not None), key=lambda estimate: -estimate.value)
     if len(ranked) < 2:
         raise Undefined(f"neighbours need two rated contestants; found {len(ranked)}")
     apart = sum(better.low > worse.high for better, worse in pairwise(ranked))
@@ -62,21 +62,21 @@ def cycles(wins: Floats) -> list[tuple[int, int, int]]:
     [(0, 1, 2)]
     """
     beats = wins > wins.T
-    found = []
+    triples = []
     for a, b, c in combinations(range(len(wins)), 3):
         if beats[a, b] and beats[b, c] and beats[c, a]:
-            found.append((a, b, c))
+            triples.append((a, b, c))
         elif beats[b, a] and beats[a, c] and beats[c, b]:
-            found.append((b, a, c))
-    return found
+            triples.append((b, a, c))
+    return triples
 
 
 @dataclass(frozen=True)
 class Foreseen:
-    """How often `one` won against `two`, and how often the ratings say it would."""
+    """How often `first` won against `second`, and how often the ratings say it would."""
 
-    one: int
-    two: int
+    first: int
+    second: int
     observed: Estimate
     predicted: float
 
@@ -96,12 +96,12 @@ def foreseen(ratings: Ratings, battles: Battles, *, level: float = 0.95) -> list
     """
     first, second, outcome, _ = battles.sample.cells
     pair = first * battles.size + second
-    met = np.bincount(pair, battles.sample.counts)
+    matches = np.bincount(pair, battles.sample.counts)
     won = np.bincount(pair, battles.sample.counts * outcome)
-    found = []
-    for code in np.flatnonzero(met).tolist():
-        one, two = divmod(code, battles.size)
-        if ratings.estimates[one] is not None and ratings.estimates[two] is not None:
-            observed = wilson(float(won[code]), round(float(met[code])), level=level)
-            found.append(Foreseen(one, two, observed, ratings.chance(one, two)))
-    return found
+    pairs = []
+    for code in np.flatnonzero(matches).tolist():
+        a, b = divmod(code, battles.size)
+        if ratings.estimates[a] is not None and ratings.estimates[b] is not None:
+            observed = wilson(float(won[code]), round(float(matches[code])), level=level)
+            pairs.append(Foreseen(a, b, observed, ratings.chance(a, b)))
+    return pairs

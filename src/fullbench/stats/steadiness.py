@@ -55,15 +55,15 @@ def steadiness(
     ((0.6666666666666666, 1.0), 1.0)
     """
     items, row = codes(item)
-    _, said = codes(verdict)
-    if len(row) != len(said):
-        raise ValueError(f"the columns must have one length; found {len(row)}, {len(said)}")
+    _, label = codes(verdict)
+    if len(row) != len(label):
+        raise ValueError(f"the columns must have one length; found {len(row)}, {len(label)}")
     heard = np.bincount(row, minlength=len(items))
     if trials is not None and heard.max(initial=0) > trials:
         raise ValueError(f"{trials} trials were announced, but an item has {heard.max()} verdicts")
-    pair, times = np.unique(row * (said.max(initial=0) + 1) + said, return_counts=True)
+    pair, times = np.unique(row * (label.max(initial=0) + 1) + label, return_counts=True)
     most = np.zeros(len(items), dtype=np.int64)
-    np.maximum.at(most, pair // (said.max(initial=0) + 1), times)
+    np.maximum.at(most, pair // (label.max(initial=0) + 1), times)
     known = heard > 1 if trials is None else np.full(len(items), trials > 1)
     if not known.any():
         raise Undefined("no item was heard twice")

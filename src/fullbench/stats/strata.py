@@ -34,8 +34,10 @@ def mean_of_groups(
     label = None if cluster is None else np.asarray(cluster)
     figures, drawn, rows = [], [], 0
     for place in range(len(names)):
-        mine = np.flatnonzero(owner == place)
-        sample = Sample.of(*(array[mine] for array in arrays), cluster=None if label is None else label[mine])
+        group_rows = np.flatnonzero(owner == place)
+        sample = Sample.of(
+            *(array[group_rows] for array in arrays), cluster=None if label is None else label[group_rows]
+        )
         figure = float(statistic(sample.counts[None, :], *sample.cells)[0])
         if np.isnan(figure) or sample.clusters < 2:
             continue

@@ -40,9 +40,9 @@ def lead(first: Numbers, second: Numbers) -> Floats:
     >>> lead([30, 10, 20], [10, 30, 20]).round(2).tolist()
     [1.22, -1.22, 0.0]
     """
-    one, two = column(first), column(second)
-    both = one + two
-    share = np.divide(one - two, both, out=np.zeros_like(both), where=both != 0)
+    firsts, seconds = column(first), column(second)
+    both = firsts + seconds
+    share = np.divide(firsts - seconds, both, out=np.zeros_like(both), where=both != 0)
     spread = float(share.std())
     return share / spread if spread > 0 else share
 
@@ -70,25 +70,25 @@ def style_controlled(
     >>> [round(rating.value) for rating in made.estimates], round(made.effects[0].value, 2)
     ([871, 1129], 1.89)
     """
-    one, two, result, size = duels(first, second, outcome, contestants, shares=True)
-    style = np.column_stack([column(one_, "covariates") for one_ in covariates])
-    if len(style) != len(one):
-        raise ValueError(f"a covariate has one value a duel; found {len(style)} for {len(one)} duels")
+    firsts, seconds, result, size = duels(first, second, outcome, contestants, shares=True)
+    style = np.column_stack([column(covariate, "covariates") for covariate in covariates])
+    if len(style) != len(firsts):
+        raise ValueError(f"a covariate has one value a duel; found {len(style)} for {len(firsts)} duels")
     if (np.ptp(style, axis=0) == 0).any():
         raise Undefined("a covariate does not vary, so its effect cannot be told")
-    groups = strong_components(Battles.of(one, two, result, contestants=size, shares=True).matrix())
+    groups = strong_components(Battles.of(firsts, seconds, result, contestants=size, shares=True).matrix())
     if len(groups) > 1:
         raise Undefined(f"no common scale: wins link the {size} contestants into {len(groups)} groups")
-    fought = _Duels(one, two, result, style, size)
+    fought = _Duels(firsts, seconds, result, style, size)
     here, spread = fought.solved(cluster)
-    played = np.bincount(one, minlength=size) + np.bincount(two, minlength=size)
-    return _shown(here, spread, played, len(one), level=level, factor=scale / math.log(base), centre=centre)
+    played = np.bincount(firsts, minlength=size) + np.bincount(seconds, minlength=size)
+    return _shown(here, spread, played, len(firsts), level=level, factor=scale / math.log(base), centre=centre)
 
 
 @dataclass(frozen=True)
 class _Duels:
-    one: Ints
-    two: Ints
+    first: Ints
+    second: Ints
     result: Floats
     style: Floats
     size: int
@@ -111,12 +111,12 @@ class _Duels:
 
     def local(self, here: Floats) -> tuple[Floats, Floats, Floats]:
         """Surprises, gradient and curvature; the free shift of the strengths is held by adding 1/m."""
-        one, two, size = self.one, self.two, self.size
-        chance = 1 / (1 + np.exp(here[two] - here[one] - self.style @ here[size:]))
+        first, second, size = self.first, self.second, self.size
+        chance = 1 / (1 + np.exp(here[second] - here[first] - self.style @ here[size:]))
         surprise, weight = self.result - chance, chance * (1 - chance)
         gradient = np.concatenate([self.signed(surprise), self.style.T @ surprise])
         between = np.zeros((size, size))
-        np.add.at(between, (one, two), weight)
+        np.add.at(between, (first, second), weight)
         between += between.T
         bend = np.zeros((len(here), len(here)))
         bend[:size, :size] = np.diag(between.sum(axis=1)) - between + 1 / size
@@ -127,17 +127,17 @@ class _Duels:
 
     def signed(self, weight: Floats) -> Floats:
         """For each contestant, the sum of a weight where it is first less the sum where it is second."""
-        signed = np.bincount(self.one, weight, self.size) - np.bincount(self.two, weight, self.size)
+        signed = np.bincount(self.first, weight, self.size) - np.bincount(self.second, weight, self.size)
         return signed.astype(np.float64)
 
     def errors(self, surprise: Floats, bread: Floats, cluster: Labels | None) -> Floats:
         """Standard errors of the sandwich covariance, the mean strength held."""
         from scipy.sparse import coo_array
 
-        count = len(self.one)
+        count = len(self.first)
         owner = np.arange(count) if cluster is None else np.unique(np.asarray(cluster), return_inverse=True)[1]
         groups = int(owner.max()) + 1
-        place = (np.concatenate([owner, owner]), np.concatenate([self.one, self.two]))
+        place = (np.concatenate([owner, owner]), np.concatenate([self.first, self.second]))
         scores = coo_array((np.concatenate([surprise, -surprise]), place), shape=(groups, self.size)).tocsr()
         extra = np.column_stack([np.bincount(owner, surprise * part, groups) for part in self.style.T])
         across = scores.T @ extra
@@ -161,5 +161,5 @@ def _shown(
         return Estimate(value, value - half, value + half, count, level, "sandwich")
 
     size = len(played)
-    ratings = tuple(estimate(place, factor, centre, int(met)) for place, met in enumerate(played))
+    ratings = tuple(estimate(place, factor, centre, int(duel_count)) for place, duel_count in enumerate(played))
     return Controlled(ratings, tuple(estimate(place, 1.0, 0.0, n) for place in range(size, len(here))))

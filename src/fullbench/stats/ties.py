@@ -19,6 +19,7 @@ Ties = Literal["half", "davidson", "rao-kupper"]
 
 _STEPS = 200
 _CLOSE = 1e-10
+# at 0 Rao and Kupper's model holds ties for impossible, and the log likelihood of one is infinite
 _LEAST = 1e-9
 
 

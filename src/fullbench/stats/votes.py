@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from fullbench.stats.arrays import Floats, Ints, Numbers, codes, duels
 
+# keeps a division defined where nobody trusted voted; the quotient is then 0
 _LEAST = 1e-300
 
 
@@ -30,23 +31,23 @@ class _Votes:
     def of(
         cls, question: npt.ArrayLike, first: npt.ArrayLike, second: npt.ArrayLike, vote: Numbers, contestants: int
     ) -> _Votes:
-        one, two, result, size = duels(first, second, vote, contestants)
+        firsts, seconds, result, size = duels(first, second, vote, contestants)
         labels = np.asarray(question)
-        if labels.shape != one.shape:
-            raise ValueError(f"the columns must have one length; found {len(labels)}, {len(one)}")
-        turned = one > two
-        low, high = np.minimum(one, two), np.maximum(one, two)
+        if labels.shape != firsts.shape:
+            raise ValueError(f"the columns must have one length; found {len(labels)}, {len(firsts)}")
+        turned = firsts > seconds
+        low, high = np.minimum(firsts, seconds), np.maximum(firsts, seconds)
         _, place = codes((codes(labels)[1] * size + low) * size + high)
         return cls(place, low, high, np.where(turned, 1 - result, result), size)
 
     def means(self, shares: Floats) -> list[float | None]:
         """Each contestant's mean over its questions of the share that the lower-coded one got."""
         questions, at = np.unique(self.question, return_index=True)
-        won, met = np.zeros(self.size), np.zeros(self.size)
+        won, counts = np.zeros(self.size), np.zeros(self.size)
         for who, share in ((self.low[at], shares[questions]), (self.high[at], 1 - shares[questions])):
             won += np.bincount(who, share, self.size)
-            met += np.bincount(who, minlength=self.size)
-        return [float(points / n) if n else None for points, n in zip(won, met, strict=True)]
+            counts += np.bincount(who, minlength=self.size)
+        return [float(points / n) if n else None for points, n in zip(won, counts, strict=True)]
 
 
 def majority_vote(

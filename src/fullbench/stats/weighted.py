@@ -12,6 +12,7 @@ import numpy as np
 
 from fullbench.stats.arrays import Floats, Ints
 
+# up to so many rows Kendall's tau compares every two of them for all resamples at once; beyond that it sorts
 _MOST_SIGNS = 4096
 _ROWS = 512
 
@@ -173,19 +174,19 @@ def quadratic(weights: Floats, x: Floats, y: Floats) -> Floats:
     return 1 - _over(mxx + myy - 2 * mxy, np.where(expected > 1e-12, expected, 0.0))
 
 
-def _per_class(weights: Floats, given: Floats, truth: Floats) -> tuple[Floats, Floats, Floats]:
+def _per_class(weights: Floats, predicted: Floats, truth: Floats) -> tuple[Floats, Floats, Floats]:
     """For each resample and class: right rows, rows given the class, rows that truly have it."""
-    classes = np.union1d(given, truth)
-    one, two = _one_hot(given, classes), _one_hot(truth, classes)
-    return weights @ (one * two), weights @ one, weights @ two
+    classes = np.union1d(predicted, truth)
+    predicted_hot, true_hot = _one_hot(predicted, classes), _one_hot(truth, classes)
+    return weights @ (predicted_hot * true_hot), weights @ predicted_hot, weights @ true_hot
 
 
 def _zero(above: Floats, below: Floats) -> Floats:
     return np.divide(above, below, out=np.zeros_like(above), where=below > 0)
 
 
-def _averaged(figure: Floats, given: Floats, truth: Floats, by_size: bool) -> Floats:
-    size = truth if by_size else ((given + truth) > 0).astype(np.float64)
+def _averaged(figure: Floats, assigned: Floats, truth: Floats, by_size: bool) -> Floats:
+    size = truth if by_size else ((assigned + truth) > 0).astype(np.float64)
     return _over((figure * size).sum(axis=1), size.sum(axis=1))
 
 
@@ -196,9 +197,9 @@ def precision(by_size: bool) -> Callable[[Floats, Floats, Floats], Floats]:
     array([0.75])
     """
 
-    def figure(weights: Floats, given: Floats, truth: Floats) -> Floats:
-        right, said, true = _per_class(weights, given, truth)
-        return _averaged(_zero(right, said), said, true, by_size)
+    def figure(weights: Floats, predicted: Floats, truth: Floats) -> Floats:
+        right, assigned, true = _per_class(weights, predicted, truth)
+        return _averaged(_zero(right, assigned), assigned, true, by_size)
 
     return figure
 
@@ -210,9 +211,9 @@ def recall(by_size: bool) -> Callable[[Floats, Floats, Floats], Floats]:
     array([0.75])
     """
 
-    def figure(weights: Floats, given: Floats, truth: Floats) -> Floats:
-        right, said, true = _per_class(weights, given, truth)
-        return _averaged(_zero(right, true), said, true, by_size)
+    def figure(weights: Floats, predicted: Floats, truth: Floats) -> Floats:
+        right, assigned, true = _per_class(weights, predicted, truth)
+        return _averaged(_zero(right, true), assigned, true, by_size)
 
     return figure
 
@@ -224,8 +225,8 @@ def f1(by_size: bool) -> Callable[[Floats, Floats, Floats], Floats]:
     array([0.667])
     """
 
-    def figure(weights: Floats, given: Floats, truth: Floats) -> Floats:
-        right, said, true = _per_class(weights, given, truth)
-        return _averaged(_zero(2 * right, said + true), said, true, by_size)
+    def figure(weights: Floats, predicted: Floats, truth: Floats) -> Floats:
+        right, assigned, true = _per_class(weights, predicted, truth)
+        return _averaged(_zero(2 * right, assigned + true), assigned, true, by_size)
 
     return figure

@@ -16,6 +16,7 @@ from fullbench.nouns.response import Response
 from fullbench.nouns.verdict import Failure
 from fullbench.studies import specs as named
 from fullbench.studies.engines import HERE, Ask, Budget, Engine, Job, Key, Stop, Tally, Watch, remade, wants_gpu, work
+from fullbench.studies.introducing import introduce
 
 Asked = Callable[[Model], Sequence[Item]]
 """Gives the items that a contestant is to answer."""
@@ -51,8 +52,9 @@ def answer(
 ) -> list[Tally]:
     """Let every contestant answer every item, or the items that are for it. What the ledger holds is not asked again.
 
-    A refusal is a response too: it is what the contestant said, and it bears the tag `stop = refused`. `specs` gives
-    the spec of contestants by their name, as for `hear`.
+    A refusal is a response too: it is what the contestant said. An answer that did not end by itself says how it ended
+    by its tag `stop` (`length`, `refused`, `filter`, ...), and one without words is `empty`. `specs` gives the spec of
+    contestants by their name, as for `hear`.
     """
     asked = items if callable(items) else lambda _: items
     jobs = [_job(model, asked(model), samples, ledger, (specs or {}).get(model.name)) for model in contestants]
@@ -82,6 +84,13 @@ def _settles(outcome: _Answer | Failure) -> Key:
     return outcome.item, outcome.response.sample
 
 
+def _known(ledger: Ledger, contestant: str, by_key: Mapping[str, Item], keys: Sequence[Key]) -> set[Key]:
+    """The items that were answered, in whatever study: this one shares them from now on."""
+    answered = ledger.answered(contestant, keys)
+    ledger.join(items=[by_key[key] for key in dict.fromkeys(key for key, _ in answered)])
+    return answered
+
+
 def _job(model: Model, items: Sequence[Item], samples: int, ledger: Ledger, spec: str | None) -> Job[Question]:
     by_key = {item.key: item for item in items}
 
@@ -92,12 +101,12 @@ def _job(model: Model, items: Sequence[Item], samples: int, ledger: Ledger, spec
         item = by_key[outcome.item]
         ledger.add_response(item, outcome.response, usage=outcome.usage, prompt=outcome.prompt, at=time.time())
 
-    ledger.declare("contestant", model.name, model.settings)
+    notices = introduce(ledger, "contestant", model)
     return Job(
         name=model.name,
         tasks=lambda: (Question(item, sample) for item in items for sample in range(samples)),
         key=lambda question: (question.item.key, question.sample),
-        known=lambda keys: ledger.answered(model.name, keys),
+        known=partial(_known, ledger, model.name, by_key),
         enter=lambda questions: ledger.add(*(question.item for question in questions)),
         ask=partial(_ask, model),
         recipe=_Recipe(model.name, wants_gpu(model), spec or model),
@@ -105,6 +114,7 @@ def _job(model: Model, items: Sequence[Item], samples: int, ledger: Ledger, spec
         keep=keep,
         sole=lambda: ledger.sole(model.name),
         flush=ledger.flush,
+        notices=notices,
     )
 
 
@@ -117,8 +127,10 @@ def _outcome(contestant: str, reply: Reply) -> _Answer | Failure:
     item, sample = question.item, question.sample
     if reply.error is not None:
         return Failure(item.key, contestant, sample, reply.error, reply.usage)
-    tags = {"stop": reply.stop} if reply.stop == "refused" else {}
-    response = Response(item.id, contestant, (reply.text,), tags, sample, reply.stop)
+    ended = reply.stop in {"", "stop"}
+    stop = "empty" if ended and not reply.text.strip() else reply.stop
+    tags = {} if stop in {"", "stop"} else {"stop": stop}
+    response = Response(item.id, contestant, (reply.text,), tags, sample, stop)
     return _Answer(item.key, response, reply.usage, reply.prompt.digest)
 
 
@@ -158,4 +170,4 @@ class Kept:
             if (one := found.get(name)) is None:
                 yield Reply(prompt, error=failed)
             else:
-                yield Reply(prompt, one.text, stop=one.tags.get("stop", ""))
+                yield Reply(prompt, one.text, stop=one.stop or one.tags.get("stop", ""))

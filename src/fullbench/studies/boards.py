@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol, get_args, runtime_checkable
+from typing import Protocol, get_args, runtime_checkable
 
-from fullbench import registry
 from fullbench.errors import InputError
 from fullbench.figures.leaderboard import Settings
 from fullbench.figures.matches import RULES
 from fullbench.figures.standings import standings
 from fullbench.files.nouns import read_responses
-from fullbench.judges.extracting import SecondReader
-from fullbench.judges.prompted import PromptedJudge
 from fullbench.ledger.store import Ledger
 from fullbench.nouns.benchmark import Benchmark
 from fullbench.nouns.item import Item
@@ -23,20 +20,12 @@ from fullbench.nouns.model import Model
 from fullbench.nouns.record import Record
 from fullbench.nouns.response import Response
 from fullbench.nouns.table import Table
-from fullbench.registry import Spec
 from fullbench.stats.ties import Ties
 from fullbench.studies import plan, specs
 from fullbench.studies.answer import answer as answer_all
 from fullbench.studies.engines import HERE, Budget, Engine, Stop, Tally
 from fullbench.studies.leaderboard import Board, Newcomer, Pool, Schedule, uniform
 from fullbench.studies.progress import watching
-
-
-@runtime_checkable
-class Judged(Protocol):
-    """A benchmark that says how a model is asked to judge in it."""
-
-    def judge(self, model: Model, manner: str = "", reader: Model | None = None) -> Judge: ...
 
 
 @runtime_checkable
@@ -121,12 +110,13 @@ def prepare(
     """Read the files, make the judge, and let the newcomer answer where it is a model."""
     bench = specs.benchmark(asked.benchmark)
     items = list(bench.items(asked.data))
-    judge = _judge(bench, asked)
+    spec = specs.in_words_of(asked.benchmark, asked.judge, manner=asked.manner, reader=asked.reader or "")
+    judge = specs.judge(spec)
     _check_sight(judge, items)
     given = [one for path in asked.responses for one in _read(bench, path, items, asked.data, "")]
     contestant = None if asked.predictions is not None or ":" not in asked.model else specs.contestant(asked.model)
     name = contestant.name if contestant is not None else asked.model
-    models = [*plan.models_of(judge), *([] if contestant is None else [contestant])]
+    models = [*plan.models_asked([judge]), *([] if contestant is None else [contestant])]
     ready = Ready(Pool(items, ()), judge, name, None, models, contestant)
     if answer and budget is not None:
         ready.purse = plan.purse(budget, ready.models)
@@ -155,25 +145,13 @@ def _read(bench: Benchmark, path: Path, items: Sequence[Item], data: Path | None
     return list(read_responses(path, contestant=name or None, items={item.id for item in items}))
 
 
-def _judge(bench: Any, asked: Asked) -> Judge:
-    """The judge in the benchmark's own wording where it has one and the judge is a model without options of its own."""
-    kind = Spec.parse(asked.judge).kind
-    if kind in registry.names("judges") or not isinstance(bench, Judged):
-        if asked.manner or asked.reader:
-            raise InputError(f"the judge {asked.judge!r} takes no manner and no reader here; leave them out")
-        return specs.judge(asked.judge)
-    reader = specs.contestant(asked.reader) if asked.reader else None
-    return bench.judge(specs.contestant(asked.judge), asked.manner, reader)
-
-
 def _check_sight(judge: Judge, items: Sequence[Item]) -> None:
     """Refuse a judge that is to look at pictures where there are only descriptions of them."""
-    inner = judge.judge if isinstance(judge, SecondReader) else judge
     unseen = sum(bool(item.captions) and not item.pictures for item in items)
-    if isinstance(inner, PromptedJudge) and inner.sight == "image" and unseen:
+    if judge.settings.get("sight") == "image" and unseen:
         raise InputError(
             f"{unseen} of {len(items)} items are described but their images are not here, so a seeing judge would see "
-            "nothing: fetch them into the folder images/ of the data, or judge from the captions"
+            "nothing: fetch them into the folder images/ of the data, or judge from the captions (--manner ref-free)"
         )
 
 

@@ -20,7 +20,7 @@ from fullbench.nouns.record import Record
 from fullbench.nouns.reproduction import Brought, Recorded
 from fullbench.nouns.response import Response
 from fullbench.nouns.table import Table
-from fullbench.nouns.verdict import Verdict
+from fullbench.nouns.verdict import PEOPLE, Verdict
 from fullbench.studies import plan, specs
 from fullbench.studies.answer import answer
 from fullbench.studies.batches.folders import refuse_open
@@ -76,8 +76,6 @@ class Conductor:
 
     def _bring(self, brought: Brought, items: set[str]) -> None:
         """Take the responses that the benchmark brings, and people's labels where the study names none."""
-        from fullbench.nouns.verdict import PEOPLE
-
         self.given = [response for response in brought.record.responses.values() if response.item in items]
         self.odd = brought.tables
         if self.study.labels is None:
@@ -130,7 +128,7 @@ class Conductor:
                 notes[0] = f"{len(missing):,} answers are still to be given; verdicts on them are not counted: {error}"
         return plan.table(
             ledger, contestants=self.contestants, items=self.items, judges=self.judges,
-            cases=lambda: self.cases(expected), notes=notes,
+            cases=lambda: self.cases(expected), samples=self.study.samples, notes=notes,
         )  # fmt: skip
 
     def _to_come(self, responses: Sequence[Response]) -> list[Response]:
@@ -145,7 +143,7 @@ class Conductor:
 
     def ready(self, budget: float | None = None) -> Budget | None:
         """Refuse what cannot go well (a missing key, a budget without prices) before anything is made or asked."""
-        models = [*self.contestants, *(model for judge in self.judges for model in plan.models_of(judge))]
+        models = [*self.contestants, *plan.models_asked(self.judges)]
         for model in models:
             model.answer(())
         return plan.purse(budget, models) if budget is not None else None
@@ -171,10 +169,21 @@ class Conductor:
                     self.contestants, self.items, ledger, samples=self.study.samples,
                     engine=engine, specs=self.specs, budget=purse, stop=stop, watch=watch,
                 )  # fmt: skip
+        self._enter_labels(ledger)
         responses = self.responses(ledger)
         if not stop.reason:
             tallies += self._hear(ledger, responses, purse, stop, engine=engine, quiet=quiet)
         return self._look(ledger, responses, tallies)
+
+    def _enter_labels(self, ledger: Ledger) -> None:
+        """People's labels stand in the ledger like everybody's verdicts, once each."""
+        by_rater: dict[tuple[str, str], list[Verdict]] = {}
+        for label in self.labels:
+            by_rater.setdefault((label.judge, label.rater), []).append(label)
+        for (judge, rater), labels in by_rater.items():
+            known = ledger.heard(judge, [(label.case, label.trial) for label in labels], rater=rater)
+            ledger.add(*(label for label in labels if (label.case, label.trial) not in known))
+        ledger.flush()
 
     def replay(self, ledger: Ledger) -> Conducted:
         """The tables of what the ledger holds; nothing is asked, and no key is needed."""
@@ -228,17 +237,27 @@ class Conductor:
             )  # fmt: skip
 
     def record(self, ledger: Ledger, responses: Sequence[Response]) -> Record:
-        """The study's verdicts, people's labels among them.
+        """The study's verdicts, people's labels and votes among them.
 
         They stand in the order of judges and cases, whoever was quicker: what is resampled depends on it.
         """
         places = {key: place for place, key in enumerate(dict.fromkeys(case.key for case in self.cases(responses)))}
         names = {judge.name: place for place, judge in enumerate(self.judges)}
-        found = ledger.record(list(names), cases=places).verdicts
-        record = sorted(found, key=lambda verdict: (names[verdict.judge], places[verdict.case], verdict.trial))
+        verdicts = ledger.record([*names, PEOPLE], cases=places).verdicts
+        ruled = sorted(
+            (verdict for verdict in verdicts if verdict.judge in names),
+            key=lambda verdict: (names[verdict.judge], places[verdict.case], verdict.trial),
+        )
+        labelled = {(label.case, label.judge, label.trial, label.rater) for label in self.labels}
+        voted = [
+            verdict
+            for verdict in verdicts
+            if verdict.judge not in names
+            and (verdict.case, verdict.judge, verdict.trial, verdict.rater) not in labelled
+        ]
         items = {item.id: item for item in self.items}
         shown = {(response.item, response.contestant, response.sample): response for response in responses}
-        return Record((*record, *self.labels), items, shown)
+        return Record((*ruled, *self.labels, *voted), items, shown)
 
     def tables(self, record: Record) -> Sequence[Table]:
         if self.benchmark is not None:

@@ -29,16 +29,16 @@ class Limited(Protocol):
 
 @dataclass(frozen=True)
 class Load:
-    """What one judge or contestant would be asked, and what that takes. None is what cannot be known."""
+    """What one judge or contestant would be asked, and what that takes. None is what cannot be known, never nothing."""
 
     what: str
     who: str
     known: int
     due: int
     model: Model | None = None
-    calls: int = 0
-    tokens_in: int = 0
-    tokens_out: int = 0
+    calls: int | None = 0
+    tokens_in: int | None = 0
+    tokens_out: int | None = 0
     dollars: float | None = 0.0
     seconds: float | None = None
     observed: bool = False
@@ -61,18 +61,20 @@ class Load:
 
 
 def weighed(
-    load: Load, model: Model, seen: Seen, *, asked: int, prompts: Sequence[Prompt], mode: str, turns: int = 1
+    load: Load, model: Model, seen: Seen, *, asked: int, hearings: Sequence[Sequence[Prompt]], mode: str
 ) -> Load:
-    """The load of `asked` tasks of `turns` calls each, judged by some of their first prompts."""
+    """The load of `asked` tasks, by what is sent in some of them; each later prompt also holds the replies before."""
     from fullbench.models.tokens import estimate
 
+    mode = mode if mode in TOKENS_OUT else "analyze"
     used = seen.get(load.who)
     observed = used is not None and used.calls > 0 and used.seconds > 0
     said = used.tokens_out / used.calls if used is not None and observed else TOKENS_OUT[mode]
     each = used.seconds / used.calls if used is not None and observed else SECONDS[mode]
-    first = sum(map(estimate, prompts)) / len(prompts) if prompts else 0.0
+    turns = max(map(len, hearings), default=0)
+    sent = sum(estimate(prompt) for prompts in hearings for prompt in prompts) / max(1, len(hearings))
     calls = asked * turns
-    tokens_in = round(asked * (turns * first + said * turns * (turns - 1) / 2))
+    tokens_in = round(asked * (sent + said * turns * (turns - 1) / 2))
     tokens_out = round(calls * said)
     price = model.price
     dollars = None if price is None else (tokens_in * price[0] + tokens_out * price[1]) / 1e6
@@ -98,7 +100,8 @@ def duration(loads: Sequence[Load]) -> float | None:
     times = [one.seconds for one in loads if one.seconds is not None]
     for server in {one.server for one in loads if one.server}:
         mine = [one for one in loads if one.server == server]
-        calls, tokens = sum(one.calls for one in mine), sum(one.tokens_in + one.tokens_out for one in mine)
+        calls = sum(one.calls or 0 for one in mine)
+        tokens = sum((one.tokens_in or 0) + (one.tokens_out or 0) for one in mine)
         times += [_paced(limits, calls, tokens) for one in mine if (limits := one.limits) is not None]
     return max(times) if times else None
 

@@ -10,6 +10,8 @@ from fullbench.nouns.case import Case
 from fullbench.nouns.judge import Judge
 from fullbench.studies import specs as named
 from fullbench.studies.engines import HERE, Ask, Budget, Engine, Job, Stop, Tally, Watch, remade, wants_gpu, work
+from fullbench.studies.engines.work import Key
+from fullbench.studies.introducing import introduce
 
 Docket = Callable[[Judge], Iterable[Case]]
 """Gives the cases that a judge is to hear, the same ones in the same order each time."""
@@ -48,12 +50,19 @@ class _Recipe:
 
 
 def _job(judge: Judge, docket: Docket, ledger: Ledger, spec: str | None) -> Job[Case]:
-    ledger.declare("judge", judge.name, judge.settings)
+    notices = introduce(ledger, "judge", judge)
+
+    def known(keys: Sequence[Key]) -> set[Key]:
+        """Those that were ruled on before, in whatever study: this one shares them from now on."""
+        ruled = ledger.heard(judge.name, keys)
+        ledger.join(key for key, _ in ruled)
+        return ruled
+
     return Job(
         name=judge.name,
         tasks=lambda: docket(judge),
         key=lambda case: (case.key, case.trial),
-        known=lambda keys: ledger.heard(judge.name, keys),
+        known=known,
         enter=lambda cases: ledger.add(*cases),
         ask=judge.hear,
         recipe=_Recipe(judge.name, wants_gpu(judge), spec or judge),
@@ -61,4 +70,5 @@ def _job(judge: Judge, docket: Docket, ledger: Ledger, spec: str | None) -> Job[
         keep=ledger.add,
         sole=lambda: ledger.sole(judge.name),
         flush=ledger.flush,
+        notices=notices,
     )

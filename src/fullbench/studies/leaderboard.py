@@ -16,13 +16,11 @@ from typing import TYPE_CHECKING, Literal
 from fullbench.errors import InputError
 from fullbench.figures.leaderboard import Settings
 from fullbench.figures.matches import Matches, settle
-from fullbench.judges.extracting import SecondReader
-from fullbench.judges.prompted import PromptedJudge
 from fullbench.ledger.store import Ledger
 from fullbench.nouns.ballot import Choice
 from fullbench.nouns.case import Case
 from fullbench.nouns.item import Item
-from fullbench.nouns.judge import Judge
+from fullbench.nouns.judge import Judge, models_of, prompts_of
 from fullbench.nouns.record import Record
 from fullbench.nouns.response import Response
 from fullbench.nouns.table import Cell, Table
@@ -268,12 +266,12 @@ class _Adaptive:
         """What a match costs: dollars where prices are known, tokens where they are not, 1 for a judge that is free."""
         from fullbench.models.tokens import estimate
 
-        inner = self.board.judge.judge if isinstance(self.board.judge, SecondReader) else self.board.judge
-        if not isinstance(inner, PromptedJudge):
+        judge = self.board.judge
+        cases = [case for item, one, two in open_[:8] for case in pair(item, one, two)]
+        sent = [prompts[0] for case in cases if (prompts := prompts_of(judge, case))]
+        models = models_of(judge)
+        if not sent or not models:
             return 1.0
-        sample = [case for item, one, two in open_[:8] for case in pair(item, one, two) if not inner.recuses(case)]
-        if not sample:
-            return 1.0
-        tokens = 2 * sum(estimate(inner.prompt(case)) for case in sample) / len(sample)
-        into, out = inner.model.price or (1.0, 1.0)
+        tokens = 2 * sum(map(estimate, sent)) / len(sent)
+        into, out = models[0].price or (1.0, 1.0)
         return (tokens * into + 2 * _REPLY * out) / 1e6 if into or out else 1.0

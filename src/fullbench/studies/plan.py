@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import fields, is_dataclass
+from dataclasses import replace
 from itertools import islice
 from typing import TypeVar
 
 from fullbench.errors import InputError
-from fullbench.judges.extracting import SecondReader
-from fullbench.judges.prompted import PromptedJudge
+from fullbench.ledger.accounts import Role
 from fullbench.ledger.store import Ledger
 from fullbench.nouns.case import Case
 from fullbench.nouns.item import Item
-from fullbench.nouns.judge import Judge
+from fullbench.nouns.judge import Judge, former_names_of, models_of, prompts_of
 from fullbench.nouns.model import Model, Prompt
 from fullbench.nouns.table import Cell, Table
 from fullbench.studies.engines import LOOKUP, Budget, Key
@@ -34,11 +33,12 @@ def table(
     items: Sequence[Item],
     judges: Sequence[Judge],
     cases: Cases,
+    samples: int = 1,
     notes: Sequence[str] = (),
 ) -> Table:
     """One row for each contestant and judge, and one for all: what is known, what would be asked, and what it takes."""
     seen = {account.name: account.usage for account in ledger.bill()}
-    answers = [_answers(model, items, ledger, seen) for model in contestants]
+    answers = [_answers(model, items, samples, ledger, seen) for model in contestants]
     verdicts = [_verdicts(judge, cases(), ledger, seen) for judge in judges]
     loads = [*answers, *verdicts]
     times = [time for time in (duration(answers), duration(verdicts)) if time is not None]
@@ -54,7 +54,7 @@ def table(
 
 def _row(what: str, who: str, loads: Sequence[Load], seconds: float | None) -> list[Cell]:
     """A row of one load or of several; in batches, what takes none counts at its live price where it is not alone."""
-    counts = [sum(getattr(one, name) for one in loads) for name in _COUNTS]
+    counts = [_sum([getattr(one, name) for one in loads]) for name in _COUNTS]
     batches = [one.dollars if one.batch_dollars is None else one.batch_dollars for one in loads]
     filed = any(one.batch_dollars is not None for one in loads)
     time = None if seconds is None else clock(seconds)
@@ -68,6 +68,11 @@ def _sum(amounts: Sequence[float | None]) -> float | None:
 
 
 def _notes(loads: Sequence[Load]) -> Iterator[str]:
+    if silent := [one.who for one in loads if one.calls is None]:
+        yield (
+            f"What {', '.join(silent)} asks is not known, so its calls and its price are not: a judge says so by "
+            "`models` and `prompts`."
+        )
     asked = [one for one in loads if one.calls]
     if not asked:
         return
@@ -97,16 +102,9 @@ def purse(limit: float, models: Sequence[Model]) -> Budget:
     return Budget(limit)
 
 
-def models_of(judge: Judge) -> Iterator[Model]:
-    """The models that a judge asks, a second reader's among them; none where it asks none."""
-    if not is_dataclass(judge):
-        return
-    for each in fields(judge):
-        part = getattr(judge, each.name)
-        if isinstance(part, Model):
-            yield part
-        elif isinstance(part, Judge):
-            yield from models_of(part)
+def models_asked(judges: Iterable[Judge]) -> list[Model]:
+    """The models that judges say they ask; one that does not say is watched by what it reports as it goes."""
+    return [model for judge in judges for model in models_of(judge) or ()]
 
 
 def _split(
@@ -125,20 +123,30 @@ def _split(
     return counted, due, sample
 
 
-def _answers(model: Model, items: Sequence[Item], ledger: Ledger, seen: Seen) -> Load:
-    known, due, sample = _split(items, lambda item: (item.key, 0), lambda keys: ledger.answered(model.name, keys))
-    prompts = [Prompt(item.turns) for item in sample]
-    return weighed(Load("answers", model.name, known, due), model, seen, asked=due, prompts=prompts, mode="answer")
+def _answers(model: Model, items: Sequence[Item], samples: int, ledger: Ledger, seen: Seen) -> Load:
+    name = _name_there(ledger, "contestant", model)
+    asked = ((item, number) for item in items for number in range(samples))
+    known, due, sample = _split(asked, lambda task: (task[0].key, task[1]), lambda keys: ledger.answered(name, keys))
+    hearings = [(Prompt(item.turns),) for item, _ in sample]
+    return weighed(Load("answers", model.name, known, due), model, seen, asked=due, hearings=hearings, mode="answer")
+
+
+def _name_there(ledger: Ledger, role: Role, who: Judge | Model) -> str:
+    """The name under which the ledger holds what somebody gave: a run would adopt a former one."""
+    return ledger.former(role, who.name, former_names_of(who)) or who.name
 
 
 def _verdicts(judge: Judge, cases: Iterable[Case], ledger: Ledger, seen: Seen) -> Load:
-    known, due, sample = _split(cases, lambda case: (case.key, case.trial), lambda keys: ledger.heard(judge.name, keys))
+    name = _name_there(ledger, "judge", judge)
+    known, due, sample = _split(cases, lambda case: (case.key, case.trial), lambda keys: ledger.heard(name, keys))
     base = Load("verdicts", judge.name, known, due)
-    inner = judge.judge if isinstance(judge, SecondReader) else judge
-    if not isinstance(inner, PromptedJudge):
+    models = models_of(judge)
+    if models == () or not due:
         return base
-    heard = [case for case in sample if not inner.recuses(case)]
-    asked = round(due * len(heard) / len(sample)) if sample else 0
-    turns = 1 + (len(inner.steps) if inner.mode == "steps" else 0)
-    prompts = [inner.prompt(case) for case in heard]
-    return weighed(base, inner.model, seen, asked=asked, prompts=prompts, mode=inner.mode, turns=turns)
+    sent = [prompts_of(judge, case) for case in sample] if models else []
+    if models is None or None in sent:
+        return replace(base, calls=None, tokens_in=None, tokens_out=None, dollars=None)
+    hearings = [prompts for prompts in sent if prompts]
+    asked = round(due * len(hearings) / len(sent))
+    mode = str(judge.settings.get("mode", "analyze"))
+    return weighed(base, models[0], seen, asked=asked, hearings=hearings, mode=mode)

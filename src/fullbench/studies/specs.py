@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from fullbench import registry
 from fullbench.errors import InputError
-from fullbench.nouns.benchmark import Benchmark, Worded
+from fullbench.nouns.benchmark import Benchmark, Mannered, Worded
 from fullbench.nouns.judge import Judge
 from fullbench.nouns.model import Model
 from fullbench.registry import Spec
 
 _JUDGING = {
-    "mode", "sight", "reference", "language", "steps", "resample", "form", "constrained", "sees", "wording", "template",
-    "label", "reader",
+    "mode", "sight", "reference", "language", "steps", "resample", "form", "constrained", "sees", "wording", "manner",
+    "template", "label", "reader",
 }  # fmt: skip
 
 
@@ -36,8 +37,9 @@ def judge(spec: str) -> Judge:
     """The judge that a spec names: one that is installed (`length`), or a model asked to rule.
 
     A model takes these options beside its own: mode, sight, reference, language, steps, resample, form, constrained,
-    sees, wording (the name of a benchmark, in whose words it is asked), template, label, and reader (the spec of a
-    second, cheaper model that reads what the first one's reply could not make plain).
+    sees, wording (the name of a benchmark, in whose words it is asked, or `plain` for our own), manner (one of the
+    benchmark's ways of asking), template, label, and reader (the spec of a second, cheaper model that reads what the
+    first one's reply could not make plain).
     """
     parsed = Spec.parse(spec)
     if parsed.kind in registry.names("judges"):
@@ -53,24 +55,30 @@ def judge(spec: str) -> Judge:
     return _prompted(registry.model(Spec(parsed.kind, parsed.name, rest), spec), mine)
 
 
-def in_words_of(name: str, spec: str) -> str:
-    """The spec of a judge in a study of a benchmark: a model is asked in the benchmark's words, where it has some.
+def in_words_of(name: str, spec: str, *, manner: str = "", reader: str = "") -> str:
+    """The spec of a judge in a benchmark: a model is asked in the benchmark's words, where it has some.
 
     >>> in_words_of("mjbench", "offline:echo"), in_words_of("mjbench", "picture:noise")
     ('offline:echo?wording=mjbench', 'picture:noise')
+    >>> in_words_of("visitbench", "offline:echo?mode=direct", manner="ref-free")
+    'offline:echo?mode=direct&wording=visitbench&manner=ref-free'
     """
     parsed = Spec.parse(spec)
-    own = parsed.kind in registry.names("judges") or {"wording", "template"} & parsed.options.keys()
-    if own or not isinstance(benchmark(name), Worded):
+    if parsed.kind in registry.names("judges"):
+        if manner or reader:
+            raise InputError(f"the judge {spec!r} takes no manner and no reader here; leave them out")
         return spec
-    return f"{spec.removesuffix('?')}{'&' if parsed.options else '?'}wording={name}"
+    own = {"wording", "template"} & parsed.options.keys() or not isinstance(benchmark(name), Worded)
+    more = {"wording": "" if own else name, "manner": manner, "reader": quote(reader, safe=":/@")}
+    added = "&".join(f"{option}={value}" for option, value in more.items() if value)
+    return f"{spec.removesuffix('?')}{'&' if parsed.options else '?'}{added}" if added else spec
 
 
 def _prompted(model: Model, options: Mapping[str, str]) -> Judge:
     from fullbench.judges.extracting import SecondReader
     from fullbench.judges.prompted import PromptedJudge, read_template
 
-    given: dict[str, Any] = dict(_worded(options["wording"])) if "wording" in options else {}
+    given = _worded(options.get("wording", PLAIN), options.get("manner", ""))
     given |= {key: options[key] for key in ("mode", "sight", "language", "form", "label") if key in options}
     given |= {key: _yes(options[key], key) for key in ("reference", "constrained") if key in options}
     given |= {key: _whole(options[key], key) for key in ("resample", "sees") if key in options}
@@ -82,11 +90,25 @@ def _prompted(model: Model, options: Mapping[str, str]) -> Judge:
     return SecondReader(made, contestant(options["reader"])) if "reader" in options else made
 
 
-def _worded(name: str) -> Mapping[str, Any]:
+PLAIN = "plain"
+"""The wording that ships with the package; no benchmark has this name."""
+
+
+def _worded(name: str, manner: str) -> dict[str, Any]:
+    """What a benchmark, asked about in one of its manners, gives to a `PromptedJudge`."""
+    if name == PLAIN:
+        if manner:
+            raise InputError(f"manner={manner} is a benchmark's way of asking; name the benchmark by wording=NAME")
+        return {}
     found = benchmark(name)
     if not isinstance(found, Worded):
         raise InputError(f"the benchmark {name!r} has no wording of its own; leave out the option wording")
-    return found.wording()
+    if not manner:
+        return dict(found.wording())
+    manners = found.manners if isinstance(found, Mannered) else ()
+    if not isinstance(found, Mannered) or manner not in manners:
+        raise InputError(f"{name!r} has no manner {manner!r}; known: {', '.join(manners) or 'none'}")
+    return dict(found.wording(manner))
 
 
 def _yes(value: str, name: str) -> bool:

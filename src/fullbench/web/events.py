@@ -56,10 +56,10 @@ class Event:
 
 def publish(connection: Connection, topic: str, payload: Any = None) -> None:
     """Tell those who listen to a topic, once this transaction is committed."""
-    made = connection.execute(
+    inserted = connection.execute(
         insert(events).values(topic=topic[:120], payload=json.dumps(payload, ensure_ascii=False), at=time.time())
     )
-    number = made.inserted_primary_key
+    number = inserted.inserted_primary_key
     if number is not None and number[0] % OVERLAP == 0:
         connection.execute(delete(events).where(events.c.at < time.time() - DAY))
 
@@ -149,12 +149,12 @@ class Hub:
 
     def _news(self) -> list[Event]:
         with reading(self._engine) as connection:
-            found = [event for event in since(connection, self._last - OVERLAP) if event.id not in self._seen]
-        if found:
-            self._last = max(self._last, found[-1].id)
+            unseen = [event for event in since(connection, self._last - OVERLAP) if event.id not in self._seen]
+        if unseen:
+            self._last = max(self._last, unseen[-1].id)
             self._seen = {number for number in self._seen if number > self._last - OVERLAP}
-            self._seen |= {event.id for event in found}
-        return found
+            self._seen |= {event.id for event in unseen}
+        return unseen
 
     def _missed(self, last: int, listener: Listener) -> list[Event]:
         with reading(self._engine) as connection:
@@ -192,7 +192,7 @@ def listen(
 ) -> StreamingResponse:
     """A stream of events on some topics; `Last-Event-ID` brings what was missed."""
     hub: Hub = request.app.state.hub
-    if not all(len(one) <= 120 and may_listen(user, one) for one in topic):
+    if not all(len(name) <= 120 and may_listen(user, name) for name in topic):
         raise HTTPException(403, key("Your account may not do this."))
     listener = Listener(frozenset(topic), user.id if user else "")
     if not hub.room(listener.user):

@@ -40,20 +40,20 @@ class NotSignedIn(Exception):
 
 def settings_of(request: Request) -> Settings:
     """The settings of the app that serves this request."""
-    found: Settings = request.app.state.settings
-    return found
+    settings: Settings = request.app.state.settings
+    return settings
 
 
 def engine_of(request: Request) -> Engine:
     """The engine of the app that serves this request."""
-    found: Engine = request.app.state.engine
-    return found
+    engine: Engine = request.app.state.engine
+    return engine
 
 
 def ledger_of(request: Request) -> Ledger | None:
     """The ledger that is shown, open for reading; None where the site shows none."""
-    found: Ledger | None = request.app.state.ledger
-    return found
+    ledger: Ledger | None = request.app.state.ledger
+    return ledger
 
 
 def base_of(request: Request) -> str:
@@ -63,8 +63,8 @@ def base_of(request: Request) -> str:
 
 def site_key_of(request: Request) -> bytes:
     """The key with which this site signs."""
-    found: bytes = request.app.state.key
-    return found
+    site_key: bytes = request.app.state.key
+    return site_key
 
 
 def address_of(request: Request) -> str:
@@ -82,8 +82,8 @@ def current_user(request: Request) -> User | None:
     """Who is signed in by a session; None for visitors, and for the API, which takes tokens alone."""
     if not hasattr(request.state, "user"):
         request.state.user = None if request.url.path.startswith(API) else _by_session(request)
-    found: User | None = request.state.user
-    return found
+    user: User | None = request.state.user
+    return user
 
 
 def _by_session(request: Request) -> User | None:
@@ -91,10 +91,10 @@ def _by_session(request: Request) -> User | None:
     if secret is None:
         return None
     with reading(engine_of(request)) as connection:
-        found = sessions.find(connection, secret, settings_of(request))
-    if found is None:
+        session = sessions.find(connection, secret, settings_of(request))
+    if session is None:
         return None
-    user, due = found
+    user, due = session
     if due:
         with writing(engine_of(request)) as connection:
             sessions.touch(connection, secret)

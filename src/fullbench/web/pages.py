@@ -39,7 +39,7 @@ NAVIGATION: list[tuple[str, str, Role | None]] = [
 @cache
 def environment() -> Environment:
     """Where templates come from; every value is escaped, and a name that is not given is an error."""
-    made = Environment(
+    templates = Environment(
         loader=FileSystemLoader(FOLDER / "templates"),
         autoescape=True,
         undefined=StrictUndefined,
@@ -48,10 +48,10 @@ def environment() -> Environment:
     )
     from fullbench.web.pictures import picture_url
 
-    made.globals.update(static=static_url, picture_url=picture_url)
-    made.filters["when"] = when
-    made.filters["quoted"] = partial(quote, safe="")
-    return made
+    templates.globals.update(static=static_url, picture_url=picture_url)
+    templates.filters["when"] = when
+    templates.filters["quoted"] = partial(quote, safe="")
+    return templates
 
 
 def when(seconds: float | None) -> str:
@@ -112,8 +112,8 @@ def redirect(request: Request, to: str, *, flash: str = "", **values: Any) -> Re
     else:
         response = RedirectResponse(local_path(to), status_code=303)
     if flash:
-        told = json.dumps({"key": flash, "values": {name: str(value)[:200] for name, value in values.items()}})
-        set_cookie(request, response, FLASH, _signer(request).dumps(told), seconds=60)
+        message = json.dumps({"key": flash, "values": {name: str(value)[:200] for name, value in values.items()}})
+        set_cookie(request, response, FLASH, _signer(request).dumps(message), seconds=60)
     return response
 
 
@@ -148,10 +148,10 @@ def _flashes(request: Request) -> list[tuple[str, Mapping[str, str]]]:
     if not sent:
         return []
     try:
-        told = json.loads(_signer(request).loads(sent))
+        message = json.loads(_signer(request).loads(sent))
     except (BadSignature, ValueError):
         return []
-    return [(told["key"], told["values"])]
+    return [(message["key"], message["values"])]
 
 
 def _signer(request: Request) -> URLSafeSerializer:

@@ -122,10 +122,10 @@ def find(request: Request, connection: Connection, user: User | None, digest: st
             return ledger.picture(digest)
         except LedgerError:
             pass
-    found = uploaded(connection, settings_of(request), user, digest)
-    if found is None:
+    upload = uploaded(connection, settings_of(request), user, digest)
+    if upload is None:
         raise HTTPException(404, key("There is no such picture."))
-    return found
+    return upload
 
 
 def picture_url(digest: str, tags: Any = None, *, size: int | None = None) -> str:
@@ -161,11 +161,11 @@ def picture(
     return served(request, find(request, connection, user, digest), veiled=veiled, size=size)
 
 
-def served(request: Request, found: Picture, *, veiled: bool, size: int | None) -> Response:
+def served(request: Request, image: Picture, *, veiled: bool, size: int | None) -> Response:
     """The answer that carries a picture: the type its bytes show, never another, kept for ever by its address."""
-    small = next((one for one in SIZES if size is not None and one >= size), SIZES[-1])
-    as_is = size is None and not veiled and found.media in SAFE
-    etag = f'"{found.digest}-{"" if as_is else small}{"v" if veiled else ""}"'
+    small = next((side for side in SIZES if size is not None and side >= size), SIZES[-1])
+    as_is = size is None and not veiled and image.media in SAFE
+    etag = f'"{image.digest}-{"" if as_is else small}{"v" if veiled else ""}"'
     reach = "public" if settings_of(request).public else "private"
     headers = {
         "Cache-Control": f"{reach}, max-age=31536000, immutable",
@@ -176,17 +176,17 @@ def served(request: Request, found: Picture, *, veiled: bool, size: int | None) 
     if request.headers.get("if-none-match") == etag:
         return Response(status_code=304, headers=headers)
     try:
-        data = found.data() if as_is else _shrunk(found, small, veiled)
+        data = image.data() if as_is else _shrunk(image, small, veiled)
     except InputError as error:
         raise HTTPException(404, key("The picture's bytes are not there.")) from error
     if data is None:
         raise HTTPException(404, key("The picture cannot be decoded."))
-    return Response(data, headers=headers, media_type=found.media if as_is else "image/webp")
+    return Response(data, headers=headers, media_type=image.media if as_is else "image/webp")
 
 
 @lru_cache(maxsize=256)
-def _shrunk(found: Picture, size: int, veiled: bool) -> bytes | None:
+def _shrunk(image: Picture, size: int, veiled: bool) -> bytes | None:
     """Small pictures are made once while they are wanted; `Picture` compares by digest."""
     with _turns, warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return shrunk(found, size=size, veiled=veiled)
+        return shrunk(image, size=size, veiled=veiled)

@@ -69,5 +69,5 @@ def _refused(error: TooLarge) -> JSONResponse:
 
 
 def _announced(scope: Scope) -> int:
-    told = Headers(scope=scope).get("content-length", "0")
-    return int(told[:20]) if told.isascii() and told.isdigit() else 0
+    length = Headers(scope=scope).get("content-length", "0")
+    return int(length[:20]) if length.isascii() and length.isdigit() else 0

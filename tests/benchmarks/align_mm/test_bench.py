@@ -58,7 +58,7 @@ def test_the_criterion_of_a_case_is_its_task(record: Record):
 
 def asked(language: str, task: str) -> str:
     talker = Talker(lambda prompt: '{"Reason": "好", "Rating": 8}')
-    judge = align_mm.judge(talker, language)
+    judge = PromptedJudge(talker, **align_mm.wording(language))
     record = align_mm.record()
     item = next(one for one in record.items.values() if one.tags["task"] == task)
     (verdict,) = judge.hear([case_of(item, record.responses[item.id, "steady"])])
@@ -89,10 +89,10 @@ def test_every_task_is_asked_with_its_own_rules(language):
 
 def test_the_two_languages_are_two_judges():
     talker = Talker(lambda prompt: "")
-    names = {align_mm.judge(talker, language).name for language in ("zh", "en")}
+    names = {PromptedJudge(talker, **align_mm.wording(language)).name for language in align_mm.manners}
     assert len(names) == 2
     with pytest.raises(InputError, match="zh"):
-        align_mm.judge(talker, "fr")
+        align_mm.wording("fr")
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ def test_a_score_is_the_weighted_sum_of_its_parts():
     points, heard = reviews.points()
     assert heard.all()
     row = reviews.items.index("0 | dog")
-    assert (reviews.names[reviews.one[row]], reviews.names[reviews.two[row]]) == ("ant", "bee")
+    assert (reviews.names[reviews.first[row]], reviews.names[reviews.second[row]]) == ("ant", "bee")
     assert points[row].tolist() == pytest.approx([0.4 + 0.4 + 0.2 * 0.4, 0.2 * 0.3])
 
 

@@ -14,6 +14,7 @@ from fullbench.benchmarks.visit_bench import asking, people, sources
 from fullbench.benchmarks.visit_bench.bench import visit_bench
 from fullbench.benchmarks.visit_bench.release import Release, read_instances
 from fullbench.errors import InputError
+from fullbench.judges.extracting import SecondReader
 from fullbench.models.offline import OfflineModel
 from fullbench.nouns.ballot import Choice
 from fullbench.nouns.case import Case
@@ -79,6 +80,8 @@ def test_the_dialogue_is_primed_and_each_manner_shows_its_own_evidence():
     assert seen["seeing"].turns[-1].pictures
     assert caption not in seen["seeing"].turns[-1].text
     assert len({asking.judge(OfflineModel("m", str), manner).name for manner in asking.MANNERS}) == 3
+    assert asking.judge(OfflineModel("m", str)).name == asking.judge(OfflineModel("m", str), "seeing").name
+    assert tuple(visit_bench.manners) == asking.MANNERS
 
 
 @pytest.mark.parametrize(
@@ -91,14 +94,14 @@ def test_the_dialogue_is_primed_and_each_manner_shows_its_own_evidence():
     ],
 )
 def test_the_last_line_is_read_and_a_second_reader_helps(said: str, read: str, marks):
-    judge = asking.judge(OfflineModel("m", lambda _: said), reader=OfflineModel("r", lambda _: read))
+    judge = SecondReader(asking.judge(OfflineModel("m", lambda _: said), "ref-free"), OfflineModel("r", lambda _: read))
     (verdict,) = judge.hear([case()])
     assert verdict.marks == marks
     assert (verdict.fault == "unreadable") == (marks is None)
 
 
 def test_an_unknown_manner_is_refused():
-    with pytest.raises(InputError, match="ref-free, ref-backed, seeing"):
+    with pytest.raises(InputError, match="seeing, ref-free, ref-backed"):
         asking.judge(OfflineModel("m", str), "blind")
 
 

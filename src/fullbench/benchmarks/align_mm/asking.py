@@ -15,7 +15,8 @@ from fullbench.judges.prompted import SLOTS, PromptedJudge, read_template
 from fullbench.judges.templates import Template
 from fullbench.nouns.ballot import Language
 from fullbench.nouns.item import Part, Turn
-from fullbench.nouns.model import Model, Prompt, Reply
+from fullbench.nouns.judge import former_names_of
+from fullbench.nouns.model import Model, Prompt, Reply, as_judge
 from fullbench.nouns.picture import Picture
 from fullbench.registry import Spec
 
@@ -46,20 +47,26 @@ def criteria(template: Template, language: Language) -> Mapping[str, str]:
     return {**rules, "overall": _OTHER[language]}
 
 
+TASK = "task"
+"""The tag of items by which the critic knows whose rules hold."""
+
+
+def words(language: Language = "zh", template: Template | None = None) -> Mapping[str, Any]:
+    """How the critic is asked, as `PromptedJudge` takes it: by the text alone, beside the reference, by task."""
+    chosen = template or wording(language)
+    return {
+        "language": language, "template": chosen, "criteria": criteria(chosen, language), "sight": "none",
+        "reference": True, "form": "json", "rules_tag": TASK,
+    }  # fmt: skip
+
+
 def critic(model: Model, language: Language = "zh", **manner: Any) -> PromptedJudge:
     """A model that rates answers as the critic does: by the text alone, beside the reference, by the task's rules.
 
     It replies with a JSON object of `Rating` and `Reason`, read in either order; a rating outside 1 to 10 is a fault.
     `manner` is what `PromptedJudge` takes beside that: `mode` (`analyze` or `direct`), `resample`, `template`, `label`.
     """
-    template = manner.pop("template", None) or wording(language)
-    return PromptedJudge(
-        model,
-        **{
-            "language": language, "template": template, "criteria": criteria(template, language), "sight": "none",
-            "reference": True, "form": "json", **manner,
-        },
-    )  # fmt: skip
+    return PromptedJudge(model, **{**words(language, manner.pop("template", None)), **manner})
 
 
 _OPTIONS = {"language", "mode", "resample", "template", "label"}
@@ -102,6 +109,18 @@ class Blind:
     @property
     def price(self) -> tuple[float, float] | None:
         return self.model.price
+
+    @property
+    def device(self) -> str:
+        """Where it computes: where the model does."""
+        return str(getattr(self.model, "device", "cpu"))
+
+    def as_judge(self) -> Blind:
+        return Blind(as_judge(self.model))
+
+    @property
+    def former_names(self) -> tuple[str, ...]:
+        return tuple(f"{former} without image" for former in former_names_of(self.model))
 
     def answer(self, prompts: Iterable[Prompt]) -> Iterator[Reply]:
         """The model's replies to the prompts without their pictures."""

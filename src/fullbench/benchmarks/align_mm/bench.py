@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fullbench.nouns.ballot import Score
 from fullbench.nouns.case import Case
@@ -13,8 +13,6 @@ from fullbench.nouns.item import Item
 from fullbench.nouns.response import Response
 
 if TYPE_CHECKING:
-    from fullbench.nouns.judge import Judge
-    from fullbench.nouns.model import Model
     from fullbench.nouns.record import Record
     from fullbench.nouns.reproduction import Brought, Reproduction
     from fullbench.nouns.table import Table
@@ -57,13 +55,13 @@ class AlignMM:
         """What is known already, as a record."""
         return self.bring(source).record
 
-    def judge(self, model: Model, manner: str = "", reader: Model | None = None) -> Judge:
-        """A model that judges as the critic does; `manner` is its language, `zh` where nothing is said, or `en`."""
-        from fullbench.benchmarks.align_mm.asking import critic, language_named
-        from fullbench.judges.extracting import SecondReader
+    manners = ("zh", "en")
 
-        made = critic(model, language_named(manner or "zh"))
-        return made if reader is None else SecondReader(made, reader)
+    def wording(self, manner: str = "") -> Mapping[str, Any]:
+        """The critic's words, by the rules of each task; `manner` is their language, `zh` where nothing is said."""
+        from fullbench.benchmarks.align_mm.asking import language_named, words
+
+        return words(language_named(manner or "zh"))
 
     def reproduce(self, data: Path) -> Reproduction:
         """The paper's figures, computed again from the released files."""

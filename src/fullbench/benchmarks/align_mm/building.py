@@ -23,6 +23,7 @@ from fullbench.files.writers import Columns
 from fullbench.judges.templates import Template
 from fullbench.nouns.ballot import Language
 from fullbench.nouns.item import Item, Turn
+from fullbench.nouns.model import DECLINED
 from fullbench.nouns.response import Response
 from fullbench.nouns.table import Cell, Table
 
@@ -94,7 +95,7 @@ def reworded(items: Sequence[Item], replies: Iterable[Response], count: int = RE
     for reply in sorted(replies, key=lambda one: (one.item, one.contestant)):
         item = asked[reply.item]
         where = f"{item.id}, by {reply.contestant}"
-        if reply.tags.get("stop") == "refused":
+        if reply.tags.get("stop") in DECLINED:
             made.failed.append(f"{where}: refused")
             continue
         lines = [line for line in map(_line, reply.text.splitlines()) if line]

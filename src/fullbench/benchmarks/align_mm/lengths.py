@@ -41,11 +41,11 @@ def length(text: str, language: Language | None = None) -> int:
 
 def lengths(items: Iterable[Item], responses: Iterable[Response] = ()) -> Table:
     """Least, middle and greatest lengths by language, of questions, references and each contestant's responses."""
-    found: dict[tuple[str, Language], list[int]] = {}
+    counts_by_text: dict[tuple[str, Language], list[int]] = {}
 
     def add(what: str, text: str) -> None:
         language = language_of(text)
-        found.setdefault((what, language), []).append(length(text, language))
+        counts_by_text.setdefault((what, language), []).append(length(text, language))
 
     for item in items:
         add("questions", item.question)
@@ -55,7 +55,7 @@ def lengths(items: Iterable[Item], responses: Iterable[Response] = ()) -> Table:
         add(f"responses of {response.contestant}", response.text)
     rows: list[list[Cell]] = [
         [what, language, UNITS[language], len(counts), sum(counts) / len(counts), *_quartiles(counts)]
-        for (what, language), counts in found.items()
+        for (what, language), counts in counts_by_text.items()
     ]
     columns = (
         "what",
@@ -83,7 +83,7 @@ def distributions(items: Sequence[Item]) -> list[Table]:
         "questions": [item.question for item in items],
         "references": [item.reference for item in items if item.reference],
     }
-    return [_distribution(what, found) for what, found in texts.items() if found]
+    return [_distribution(what, entries) for what, entries in texts.items() if entries]
 
 
 def _distribution(what: str, texts: Sequence[str]) -> Table:

@@ -52,9 +52,9 @@ class Marks:
     @property
     def tasks(self) -> list[str]:
         """The tasks that were marked: those of the paper in its order, then others."""
-        found = {mark.task for mark in self.marks}
+        marked = {mark.task for mark in self.marks}
         known = [task.name for task in TASKS]
-        return [name for name in known if name in found] + sorted(found.difference(known))
+        return [name for name in known if name in marked] + sorted(marked.difference(known))
 
     def task(self, name: str, seed: int = 0) -> Estimate:
         """The mean mark in one task, seeds resampled."""
@@ -68,8 +68,8 @@ class Marks:
         """The mean over the tasks of each category, each task counting once."""
         means = self.task_means()
         category = {mark.task: mark.category for mark in self.marks}
-        found = {name: [means[task] for task in means if category[task] == name] for name in CATEGORIES}
-        return {name: fmean(values) for name, values in found.items() if values}
+        by_category = {name: [means[task] for task in means if category[task] == name] for name in CATEGORIES}
+        return {name: fmean(values) for name, values in by_category.items() if values}
 
     def category(self, name: str, seed: int = 0) -> Estimate:
         """The mean over the tasks of one category, each counting once; seeds resampled within tasks."""
@@ -85,17 +85,17 @@ class Marks:
 
     def alignment(self, one_variant: OneVariant = "left out", seed: int = 0) -> Alignment:
         """The alignment score. Seeds of single-turn questions with two wordings or more; with `zero`, all seeds."""
-        kept = [mark for mark in self.marks if one_variant == "zero" or not mark.dialogue]
-        if not kept:
+        counted = [mark for mark in self.marks if one_variant == "zero" or not mark.dialogue]
+        if not counted:
             raise Undefined("no question of a single turn has a mark")
-        seeds, values = [mark.seed for mark in kept], [mark.value for mark in kept]
+        seeds, values = [mark.seed for mark in counted], [mark.value for mark in counted]
         return alignment(seeds, values, one_variant=one_variant, bootstrap_seed=seed)
 
     def _over_tasks(self, marks: Sequence[Mark], seed: int) -> Estimate:
         seeds: dict[str, set[str]] = defaultdict(set)
         for mark in marks:
             seeds[mark.task].add(mark.seed)
-        alone = [task for task, found in seeds.items() if len(found) < 2]
+        alone = [task for task, task_seeds in seeds.items() if len(task_seeds) < 2]
         if alone:
             raise Undefined(f"an interval over tasks needs two seeds in each; found one in {', '.join(alone)}")
         values, owners = [mark.value for mark in marks], [mark.seed for mark in marks]
@@ -117,14 +117,14 @@ def marks(record: Record, judge: str) -> Mapping[str, Marks]:
         else:
             values[contestant][verdict.item].append(verdict.marks[0])
     return {
-        name: Marks(name, [_mark(record, item, given) for item, given in values[name].items()], lost[name])
+        name: Marks(name, [_mark(record, item, scores) for item, scores in values[name].items()], lost[name])
         for name in heard.contestants
     }
 
 
-def _mark(record: Record, name: str, given: Sequence[float]) -> Mark:
+def _mark(record: Record, name: str, scores: Sequence[float]) -> Mark:
     item = record.items.get(name)
     if item is None:
-        return Mark(name, name, "overall", "", False, fmean(given))
+        return Mark(name, name, "overall", "", False, fmean(scores))
     task, category = item.tags.get("task") or "overall", item.tags.get("category", "")
-    return Mark(name, seed_of(item), task, category, len(item.turns) > 1, fmean(given))
+    return Mark(name, seed_of(item), task, category, len(item.turns) > 1, fmean(scores))

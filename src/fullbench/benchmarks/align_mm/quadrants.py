@@ -24,19 +24,19 @@ def quadrant(average: float, alignment: float, split: tuple[float, float]) -> Qu
     return "Alignment-Driven" if steadily else "Baseline Limited"
 
 
-def quadrants(found: Sequence[Row], *, split: tuple[float, float] | None = None, source: str = "") -> Table:
+def quadrants(contestants: Sequence[Row], *, split: tuple[float, float] | None = None, source: str = "") -> Table:
     """Contestants by average and alignment score, split at given values or at the medians of those shown.
 
     A contestant that lacks one of the two (the alignment score is infinite, or there is none) is in no quadrant.
     """
-    known = [(name, average, aligned) for name, average, aligned in found if _both(average, aligned)]
+    known = [(name, average, aligned) for name, average, aligned in contestants if _both(average, aligned)]
     lines = split or _medians(known)
     rows: list[list[Cell]] = []
-    for name, average, aligned in found:
+    for name, average, aligned in contestants:
         well, steady = sort_value(average), sort_value(aligned)
         where = None if well is None or steady is None or lines is None else quadrant(well, steady, lines)
         rows.append([name, average, aligned, where])
-    notes = [] if lines is None else [_said(lines, given=split is not None, n=len(known))]
+    notes = [] if lines is None else [_said(lines, chosen=split is not None, n=len(known))]
     hint = {"kind": "scatter", "x": "Avg", "y": "alignment", "label": "contestant", "split": lines}
     title = "How well and how steadily" + (f" ({source})" if source else "")
     columns = ("contestant", "Avg", "alignment", "quadrant")
@@ -53,6 +53,6 @@ def _medians(known: Sequence[Row]) -> tuple[float, float] | None:
     return median(sort_value(row[1]) or 0.0 for row in known), median(sort_value(row[2]) or 0.0 for row in known)
 
 
-def _said(lines: tuple[float, float], *, given: bool, n: int) -> str:
-    how = "given" if given else f"the medians of these {n}"
+def _said(lines: tuple[float, float], *, chosen: bool, n: int) -> str:
+    how = "given" if chosen else f"the medians of these {n}"
     return f"Split at Avg {lines[0]:.2f} and alignment {lines[1]:.2f} ({how}); on a line counts as above it."

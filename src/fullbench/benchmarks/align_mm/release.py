@@ -65,14 +65,14 @@ def read_questions(folder: Path) -> list[Question]:
     path = place(folder, "metadata")
     if path is None:
         raise InputError("the released questions are missing: there is no metadata.jsonl", path=folder)
-    found: dict[str, Question] = {}
+    questions: dict[str, Question] = {}
     for line, row in read_rows(path):
         fields = Fields(path, line, row, {})
         question = _question(fields)
-        if question.id in found:
+        if question.id in questions:
             raise fields.error(f"the question {question.id!r} occurs twice; ids must differ")
-        found[question.id] = question
-    return list(found.values())
+        questions[question.id] = question
+    return list(questions.values())
 
 
 def _question(fields: Fields) -> Question:
@@ -103,8 +103,8 @@ def items(questions: Iterable[Question], folder: Path) -> Iterator[Item]:
     for question in questions:
         path = folder / question.image
         seen = (picture(path),) if path.is_file() else ()
-        said = [Turn(role, (text,)) for pair in question.history for role, text in zip(_ROLES, pair, strict=True)]
-        turns = [*said, Turn("user", (question.prompt,))]
+        earlier = [Turn(role, (text,)) for pair in question.history for role, text in zip(_ROLES, pair, strict=True)]
+        turns = [*earlier, Turn("user", (question.prompt,))]
         turns[0] = Turn("user", (*seen, *turns[0].parts))
         yield Item(question.id, tuple(turns), question.reference, tags=_tags(question))
 
@@ -188,10 +188,10 @@ def read_ratings(
 
 def files(folder: Path, kind: str) -> dict[str, Path]:
     """The files of responses or ratings of a release, by the name of the model: `responses/NAME.jsonl`."""
-    found = {path: path.name.partition(".jsonl")[0] for path in sorted((folder / kind).glob("*.jsonl*"))}
+    names_by_path = {path: path.name.partition(".jsonl")[0] for path in sorted((folder / kind).glob("*.jsonl*"))}
     if kind == "responses" and (demo := place(folder, "demo_response")):
-        found[demo] = "demo"
-    return {name: path for path, name in found.items()}
+        names_by_path[demo] = "demo"
+    return {name: path for path, name in names_by_path.items()}
 
 
 def oddities(questions: Sequence[Question], folder: Path) -> Table:
@@ -204,7 +204,7 @@ def oddities(questions: Sequence[Question], folder: Path) -> Table:
     def count(test: Callable[[Question], bool]) -> int:
         return sum(map(test, questions))
 
-    found = {
+    counts = {
         "seeds that have one wording only: they say nothing of steadiness": sum(
             len(words) == 1 for words in wordings.values()
         ),
@@ -213,12 +213,12 @@ def oddities(questions: Sequence[Question], folder: Path) -> Table:
         ),
         "seeds that share their picture with another one": len(wordings) - len(images),
         "references that hold a line break as two characters: kept as they are": count(
-            lambda one: "\\n" in one.reference
+            lambda question: "\\n" in question.reference
         ),
         "questions of which the picture is not there: asked without": count(
-            lambda one: not (folder / one.image).is_file()
+            lambda question: not (folder / question.image).is_file()
         ),
-        "questions whose task is misspelt: taken as meant": count(lambda one: one.spelt in MISSPELT),
+        "questions whose task is misspelt: taken as meant": count(lambda question: question.spelt in MISSPELT),
     }
-    rows: list[list[Cell]] = [[times, what] for what, times in found.items() if times]
+    rows: list[list[Cell]] = [[times, what] for what, times in counts.items() if times]
     return Table("oddities", "What was odd in the released files", ("rows", "what, and what was done"), rows)

@@ -42,8 +42,8 @@ def items() -> list[Item]:
 
 def _item(row: Mapping[str, Any], variant: int) -> Item:
     task = task_of(row["task"])
-    said = [(turn["user"], turn["assistant"]) for turn in row["history"]]
-    turns = [turn for asked, told in said for turn in (Turn("user", (asked,)), Turn("assistant", (told,)))]
+    exchanges = [(turn["user"], turn["assistant"]) for turn in row["history"]]
+    turns = [turn for asked, answered in exchanges for turn in (Turn("user", (asked,)), Turn("assistant", (answered,)))]
     turns.append(Turn("user", (row["questions"][variant],)))
     turns[0] = Turn("user", (picture(row["picture"]), *turns[0].parts))
     tags = {
@@ -66,27 +66,27 @@ def _answers() -> Iterator[tuple[Mapping[str, Any], int, str, str]]:
 
 def responses() -> list[Response]:
     """What the four contestants answer; `terse` is the one that no critic may learn from."""
-    said = [
+    answers = [
         Response.say(f"{row['id']}-{variant}", contestant, row["answers"][kind])
         for row, variant, contestant, kind in _answers()
     ]
-    return split(said, {item.id: item for item in items()}, external={"terse"})
+    return split(answers, {item.id: item for item in items()}, external={"terse"})
 
 
 def record() -> Record:
     """The sample with people's scores, and what length, chance and overlap with the reference make of it."""
     asked = {item.id: item for item in items()}
-    said = {(response.item, response.contestant): response for response in responses()}
-    cases = [case_of(asked[response.item], response) for response in said.values()]
-    verdicts: list[Verdict] = list(_labels(asked, said))
+    answers = {(response.item, response.contestant): response for response in responses()}
+    cases = [case_of(asked[response.item], response) for response in answers.values()]
+    verdicts: list[Verdict] = list(_labels(asked, answers))
     for judge in (LengthJudge(), ChanceJudge(0), ReferenceJudge()):
         verdicts += [heard for heard in judge.hear(cases) if isinstance(heard, Verdict)]
-    return Record(tuple(verdicts), asked, said)
+    return Record(tuple(verdicts), asked, answers)
 
 
-def _labels(asked: Mapping[str, Item], said: Mapping[tuple[str, str], Response]) -> Iterator[Verdict]:
+def _labels(asked: Mapping[str, Item], answers: Mapping[tuple[str, str], Response]) -> Iterator[Verdict]:
     """People's scores: one for each kind of answer, and now and then one less."""
     for place, (row, variant, contestant, kind) in enumerate(_answers()):
         name = f"{row['id']}-{variant}"
         mark = max(1, row["people"][kind] - (place % _DOUBT[kind] == 0))
-        yield Verdict.of(case_of(asked[name], said[name, contestant]), PEOPLE, (mark,))
+        yield Verdict.of(case_of(asked[name], answers[name, contestant]), PEOPLE, (mark,))

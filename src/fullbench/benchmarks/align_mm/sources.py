@@ -37,7 +37,7 @@ def bring(source: Path | None = None) -> Brought:
         return Brought(_own(source))
     questions = release.read_questions(source)
     asked = {item.id: item for item in release.items(questions, source)}
-    said = {
+    responses = {
         (response.item, response.contestant): response
         for name, path in release.files(source, "responses").items()
         for response in release.read_responses(path, name, asked)
@@ -45,16 +45,16 @@ def bring(source: Path | None = None) -> Brought:
     verdicts = [
         verdict
         for name, path in release.files(source, "results").items()
-        for verdict in release.read_ratings(path, name, asked, said)
+        for verdict in release.read_ratings(path, name, asked, responses)
     ]
-    return Brought(Record(tuple(verdicts), asked, said), [release.oddities(questions, source)])
+    return Brought(Record(tuple(verdicts), asked, responses), [release.oddities(questions, source)])
 
 
 def _own(folder: Path) -> Record:
     asked = {item.id: item for item in read_items(folder / "items.jsonl")}
-    said = {(r.item, r.contestant): r for r in read_responses(folder / "responses.jsonl", items=set(asked))}
+    responses = {(r.item, r.contestant): r for r in read_responses(folder / "responses.jsonl", items=set(asked))}
     verdicts: list[Verdict] = []
     for name in ("labels.jsonl", "verdicts.jsonl"):
         if (folder / name).exists():
             verdicts += read_verdicts(folder / name)
-    return Record(tuple(verdicts), asked, said)
+    return Record(tuple(verdicts), asked, responses)

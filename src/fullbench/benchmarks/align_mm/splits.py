@@ -31,19 +31,19 @@ def split(
     """
     if not 0 < share < 1:
         raise InputError(f"the share that is held back lies between 0 and 1; found {share}")
-    given = list(responses)
+    all_responses = list(responses)
     sizes: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
-    for response in given:
+    for response in all_responses:
         if response.contestant not in external:
             item = _item(response, items)
             sizes[item.tags.get("category", "")][seed_of(item)] += 1
     held = {name for seeds in sizes.values() for name in _held(seeds, share, seed)}
-    found = []
-    for response in given:
+    tagged = []
+    for response in all_responses:
         inside = "internal" if seed_of(_item(response, items)) in held else "train"
         where = "external" if response.contestant in external else inside
-        found.append(replace(response, tags={**response.tags, "split": where}))
-    return found
+        tagged.append(replace(response, tags={**response.tags, "split": where}))
+    return tagged
 
 
 def _item(response: Response, items: Mapping[str, Item]) -> Item:

@@ -54,7 +54,7 @@ def task_of(name: str) -> Task:
     >>> task_of("Descrpition").zh, task_of("计数").category
     ('描述', 'Perception & Understanding')
     """
-    found = _BY_NAME.get(MISSPELT.get(name, name))
-    if found is None:
+    task = _BY_NAME.get(MISSPELT.get(name, name))
+    if task is None:
         raise InputError(f"unknown task {name!r}; known: {', '.join(task.name for task in TASKS)}")
-    return found
+    return task

@@ -47,8 +47,8 @@ def recovered(own: Record, judge: SimulatedJudge, record: Record) -> Iterator[Fo
     yield Found(judge, "leniency", planted.leniency, effects.get("leniency"), "marks", 0.0)
     yield Found(judge, "length", planted.length, effects.get("length"), "marks per doubling", 0.0)
     yield Found(judge, "ego", planted.ego, effects.get("ego"), "marks", 0.0)
-    one, other, items = swaps(own)
-    lean = tried(lambda: position_bias(one, other, items))
+    forward, swapped, items = swaps(own)
+    lean = tried(lambda: position_bias(forward, swapped, items))
     yield Found(judge, "position", planted.position, lean, "share ruled by place", 0.0)
     faults = sum(verdict.fault is not None for verdict in own)
     if planted.faults:
@@ -82,7 +82,7 @@ def swaps(own: Record) -> tuple[list[float], list[float], list[str]]:
         for (item, trial, names), lean in leans.items()
         if names < names[::-1] and (item, trial, names[::-1]) in leans
     ]
-    return [one for one, _, _ in both], [other for _, other, _ in both], [item for _, _, item in both]
+    return [forward for forward, _, _ in both], [swapped for _, swapped, _ in both], [item for _, _, item in both]
 
 
 def true_marks(record: Record) -> dict[Key, float]:
@@ -105,8 +105,8 @@ def tried(compute: Callable[[], T]) -> T | None:
         return None
 
 
-def inside(found: Found) -> str | None:
+def inside(finding: Found) -> str | None:
     """Whether the planted number lies inside the recovered interval; None where there is no interval."""
-    if found.recovered is None:
+    if finding.recovered is None:
         return None
-    return "yes" if found.recovered.low <= found.planted <= found.recovered.high else "no"
+    return "yes" if finding.recovered.low <= finding.planted <= finding.recovered.high else "no"

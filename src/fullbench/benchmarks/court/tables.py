@@ -39,18 +39,22 @@ def tables(record: Record, seed: int) -> list[Table]:
     """All tables of the court for a record of its verdicts."""
     source = {"benchmark": "court", "seed": seed, "judges": record.judges, "contestants": record.contestants}
     planted = {judge.name: judge for judge in simulated(seed)}
-    found = [one for name, judge in planted.items() for one in recovered(record.where(judge=name), judge, record)]
-    made = [
+    findings = [
+        finding for name, judge in planted.items() for finding in recovered(record.where(judge=name), judge, record)
+    ]
+    all_tables = [
         *_leaderboards(record, seed),
         _means(record),
         _agreement(record, seed),
-        _planted(found),
-        _unplanted(found),
+        _planted(findings),
+        _unplanted(findings),
         _faults(record, planted),
         _by_task(record),
     ]
     return [
-        Table(t.name, t.title, t.columns, t.rows, t.notes, source | dict(t.source), t.chart) for t in made if t.rows
+        Table(t.name, t.title, t.columns, t.rows, t.notes, source | dict(t.source), t.chart)
+        for t in all_tables
+        if t.rows
     ]
 
 
@@ -70,13 +74,13 @@ def _means(record: Record) -> Table:
     means = {judge: _by_contestant(marked(own), SCALE) for judge, own in scored.by("judge").items()}
     judges = sorted(means, key=_truth_first)
     ranked = _ranked(scored.contestants, means[judges[0]]) if judges else []
-    found = {judge: [means[judge].get(name) for name in ranked] for judge in judges}
+    cells_by_judge = {judge: [means[judge].get(name) for name in ranked] for judge in judges}
     return Table(
         "means",
         "Mean mark that each judge gives to each contestant",
         ["judge", *ranked, "n"],
         [[judge, *(cell and cell.value for cell in cells), sum(cell.n for cell in cells if cell)]
-         for judge, cells in found.items()],
+         for judge, cells in cells_by_judge.items()],
         ["Scores of 1 to 5 given to single responses. Each row is a leaderboard of its own, beside the truth's."],
         {"ballot": SCORES},
     )  # fmt: skip
@@ -95,7 +99,7 @@ def _by_contestant(marks: Iterable[tuple[Key, float]], within: tuple[float, floa
 
 def _ranked(contestants: Iterable[str], means: dict[str, Estimate | None]) -> list[str]:
     """The best first; whoever has no mean comes last."""
-    return sorted(contestants, key=lambda one: (-_value(means.get(one), -math.inf), one))
+    return sorted(contestants, key=lambda contestant: (-_value(means.get(contestant), -math.inf), contestant))
 
 
 def _by_task(record: Record) -> Table:
@@ -162,16 +166,16 @@ def _correlation(own: Record, true: dict[Key, float], seed: int) -> Estimate | N
     return tried(lambda: pearson(marks, truth, cluster=items, seed=seed))
 
 
-def _planted(found: Sequence[Found]) -> Table:
-    shown = [one for one in found if one.planted != one.neutral]
-    within = [inside(one) for one in shown]
+def _planted(findings: Sequence[Found]) -> Table:
+    shown = [finding for finding in findings if finding.planted != finding.neutral]
+    within = [inside(finding) for finding in shown]
     return Table(
         "planted",
         "What was planted in each judge, and what the statistics recovered",
         ["judge", "what", "planted", "recovered", "inside", "unit"],
         [
-            [one.judge.name, one.what, one.planted, one.recovered, held, one.unit]
-            for one, held in zip(shown, within, strict=True)
+            [finding.judge.name, finding.what, finding.planted, finding.recovered, held, finding.unit]
+            for finding, held in zip(shown, within, strict=True)
         ],
         [
             f"{within.count('yes')} of {len(shown)} planted numbers lie inside their 95% interval; "
@@ -182,12 +186,12 @@ def _planted(found: Sequence[Found]) -> Table:
     )
 
 
-def _unplanted(found: Sequence[Found]) -> Table:
-    clean = [one for one in found if one.planted == one.neutral]
+def _unplanted(findings: Sequence[Found]) -> Table:
+    clean = [finding for finding in findings if finding.planted == finding.neutral]
     rows: list[list[Cell]] = []
-    for what in dict.fromkeys(one.what for one in clean):
-        those = [one for one in clean if one.what == what]
-        flagged = [one.judge.name for one in those if inside(one) == "no"]
+    for what in dict.fromkeys(finding.what for finding in clean):
+        those = [finding for finding in clean if finding.what == what]
+        flagged = [finding.judge.name for finding in those if inside(finding) == "no"]
         rows.append([what, len(those), len(flagged), ", ".join(flagged) or None])
     return Table(
         "unplanted",
@@ -216,8 +220,8 @@ def _faults(record: Record, planted: dict[str, SimulatedJudge]) -> Table:
 
 
 def _flips(own: Record) -> Estimate | None:
-    one, other, items = swaps(own)
-    return tried(lambda: swap_flips(one, other, items))
+    forward, swapped, items = swaps(own)
+    return tried(lambda: swap_flips(forward, swapped, items))
 
 
 def _decided(own: Record, true: dict[Key, float], *, ties: bool) -> Rows:
@@ -226,11 +230,11 @@ def _decided(own: Record, true: dict[Key, float], *, ties: bool) -> Rows:
     With `ties`, a tie is a ruling like any other; without, pairs that the truth ties are left out.
     """
     for duel in own.duels():
-        one = true.get((duel.item, duel.first, duel.samples[0]))
-        two = true.get((duel.item, duel.second, duel.samples[1]))
-        if one is None or two is None:
+        first_mark = true.get((duel.item, duel.first, duel.samples[0]))
+        second_mark = true.get((duel.item, duel.second, duel.samples[1]))
+        if first_mark is None or second_mark is None:
             continue
-        right = 0.5 if one == two else float(one > two)
+        right = 0.5 if first_mark == second_mark else float(first_mark > second_mark)
         if ties:
             yield float(duel.outcome == right), duel.item
         elif right != 0.5:

@@ -25,8 +25,8 @@ def quality(release: Release) -> Iterator[Reproduced]:
     """Table 12: ties are wrong; and the same with ties left out."""
     for judge in SCORE_MODELS:
         pairs = {subset: release.quality.get((subset, judge), ()) for subset in (*DISTORTION, BLUR)}
-        for subset, mine in pairs.items():
-            ahead = _ahead(mine)
+        for subset, subset_pairs in pairs.items():
+            ahead = _ahead(subset_pairs)
             yield from _right(f"quality/{judge}/T12/{subset}", ahead, "Table 12")
             yield from _right(f"quality/{judge}/no_tie/{subset}", ahead[ahead != 0.5], "Table 12")
         pooled = [pair for subset in DISTORTION for pair in pairs[subset]]
@@ -67,8 +67,8 @@ def votes(release: Release) -> Iterator[Reproduced]:
     judges = list(dict.fromkeys(judge for vote in release.votes for judge in vote.scores))
     source = "repository result files"
     for judge in judges:
-        given = [(predicted(vote, judge), vote) for vote in release.votes]
-        hits = [guess == vote.label for guess, vote in given if vote.label != "tie"]
+        guesses = [(predicted(vote, judge), vote) for vote in release.votes]
+        hits = [guess == vote.label for guess, vote in guesses if vote.label != "tie"]
         if hits:
             yield share_cell(f"pickapic/{judge}/acc_no_human_tie", sum(hits), len(hits))
         decided = [vote for vote in release.votes if vote.stored.get(judge) in {"0", "1"} and judge in vote.scores]
@@ -88,17 +88,17 @@ def implied(vote: Vote, judge: str, margin: float = 0.0) -> str | None:
     """The picture whose score is higher by more than the margin, or `tie`; None where there are no scores."""
     if judge not in vote.scores:
         return None
-    one, two = vote.scores[judge]
-    return "tie" if abs(one - two) <= margin else "0" if one > two else "1"
+    first, second = vote.scores[judge]
+    return "tie" if abs(first - second) <= margin else "0" if first > second else "1"
 
 
-def _thresholds(judge: str, given: Sequence[Vote], source: str) -> Iterator[Reproduced]:
+def _thresholds(judge: str, cast_votes: Sequence[Vote], source: str) -> Iterator[Reproduced]:
     for margin in THRESHOLDS:
-        guesses = [implied(vote, judge, margin) for vote in given]
+        guesses = [implied(vote, judge, margin) for vote in cast_votes]
         ties = guesses.count("tie")
-        yield Reproduced(f"pickapic/{judge}/ties_at_{margin:g}", ties, len(given), source=source)
-        hits = sum(guess == vote.label for guess, vote in zip(guesses, given, strict=True))
-        yield share_cell(f"pickapic/{judge}/acc_at_{margin:g}", hits, len(given), source)
+        yield Reproduced(f"pickapic/{judge}/ties_at_{margin:g}", ties, len(cast_votes), source=source)
+        hits = sum(guess == vote.label for guess, vote in zip(guesses, cast_votes, strict=True))
+        yield share_cell(f"pickapic/{judge}/acc_at_{margin:g}", hits, len(cast_votes), source)
 
 
 def categories(release: Release) -> Iterator[Reproduced]:

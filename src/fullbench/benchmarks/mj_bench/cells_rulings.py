@@ -99,21 +99,21 @@ def _row(release: Release, table: Printed, judge: str) -> Iterator[Reproduced]:
     source = SOURCES.get((table.name, judge), ALONE)
     run = Run(table.perspective, "", source.mode, table.scale, judge)
     name = f"vlm/{table.name}/{judge}"
-    found: dict[str, list[Ruled]] = {}
+    by_subset: dict[str, list[Ruled]] = {}
     for subset in table.subsets:
         ruled = release.together([subset], run)
         if table.from_id_one:
-            ruled = [one for one in ruled if one.id != "0"]
+            ruled = [ruling for ruling in ruled if ruling.id != "0"]
         if ruled:
-            found[subset] = ruled
+            by_subset[subset] = ruled
             yield _share(f"{name}/{subset}", ruled, source)
-    if not table.average or not found:
+    if not table.average or not by_subset:
         return
-    pooled = [one for ruled in found.values() for one in ruled]
+    pooled = [ruling for ruled in by_subset.values() for ruling in ruled]
     if table.average == "pooled":
         yield _share(f"{name}/avg", pooled, source)
     else:
-        mean = fmean(_hits(ruled, source) / len(ruled) for ruled in found.values())
+        mean = fmean(_hits(ruled, source) / len(ruled) for ruled in by_subset.values())
         yield figure_cell(f"{name}/avg", mean, len(pooled), table.name)
     yield _without_ties(f"{name}/avg_no_tie", pooled, source)
 
@@ -148,7 +148,7 @@ def _scales(release: Release) -> Iterator[Reproduced]:
 
 
 def _hits(ruled: Sequence[Ruled], source: Source) -> int:
-    return sum(getattr(one, source.prediction) == one.label for one in ruled)
+    return sum(getattr(ruling, source.prediction) == ruling.label for ruling in ruled)
 
 
 def _share(name: str, ruled: Sequence[Ruled], source: Source) -> Reproduced:
@@ -157,6 +157,6 @@ def _share(name: str, ruled: Sequence[Ruled], source: Source) -> Reproduced:
 
 def _without_ties(name: str, ruled: Sequence[Ruled], source: Source) -> Reproduced:
     """Only the rulings that name a picture. Where there is none the cell is 0 of 0, written as 0 with n = 0."""
-    keep = decided([getattr(one, source.prediction) for one in ruled])
-    kept = [one for one, there in zip(ruled, keep, strict=True) if there]
-    return _share(name, kept, source) if kept else figure_cell(name, 0.0, 0, name.split("/")[1])
+    keep = decided([getattr(ruling, source.prediction) for ruling in ruled])
+    decided_rulings = [ruling for ruling, there in zip(ruled, keep, strict=True) if there]
+    return _share(name, decided_rulings, source) if decided_rulings else figure_cell(name, 0.0, 0, name.split("/")[1])

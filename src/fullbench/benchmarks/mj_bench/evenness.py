@@ -54,8 +54,8 @@ def tables(record: Record) -> list[Table]:
     for verdict in record.where(fault=None):
         if len(verdict.contestants) == 1 and record.tag(verdict, "perspective") == "bias":
             marked[verdict.judge, verdict.ballot].append(verdict)
-    found = {(judge, SHORT.get(spec, spec)): Scored.of(record, marked[judge, spec]) for judge, spec in _sorted(marked)}
-    return [overall(found), by_axis(found)] if found else []
+    judged = {(judge, SHORT.get(spec, spec)): Scored.of(record, marked[judge, spec]) for judge, spec in _sorted(marked)}
+    return [overall(judged), by_axis(judged)] if judged else []
 
 
 def _sorted(marked: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
@@ -84,11 +84,11 @@ class _LeftOut:
         return grouped
 
 
-def overall(found: Found) -> Table:
+def overall(judged: Found) -> Table:
     """Each item's figure, averaged over items and over rows, with and without normalising first."""
     gaps, left_out = Gaps(), _LeftOut()
     rows: list[list[Cell]] = []
-    for (judge, ballot), scored in found.items():
+    for (judge, ballot), scored in judged.items():
         for form, shape in _FORMS.items():
             cells: list[Cell] = []
             for name, figure in FIGURES.items():
@@ -124,8 +124,10 @@ def by_axis(judged: Found) -> Table:
                 cells: list[Cell] = []
                 for name, figure in FIGURES.items():
                     where = f"{judge}, {ballot}, {axis}, {form}, {way}, {name}"
-                    found = gaps.cell(where, partial(grouping, scored, shape, axis, figure))
-                    means = None if found is None else partial(left_out.of(where, found[0]).mean_over_rows, found[1])
+                    grouped = gaps.cell(where, partial(grouping, scored, shape, axis, figure))
+                    means = (
+                        None if grouped is None else partial(left_out.of(where, grouped[0]).mean_over_rows, grouped[1])
+                    )
                     cells.append(None if means is None else gaps.cell(where, means))
                 rows.append([judge, ballot, axis, form, way, *cells, flagged])
     notes = (

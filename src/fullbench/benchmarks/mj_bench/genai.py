@@ -60,21 +60,21 @@ def cells(votes: Sequence[Vote]) -> Iterator[Reproduced]:
     for judge in judges:
         rounded = []
         for task in TASKS:
-            mine = [(vote.judges[judge], vote.human) for vote in votes if vote.task == task]
-            if not mine:
+            pairs = [(vote.judges[judge], vote.human) for vote in votes if vote.task == task]
+            if not pairs:
                 continue
-            hits = sum(right(verdict, human) for verdict, human in mine)
-            rounded.append(round(100 * hits / len(mine), 2))
-            yield share_cell(f"{task}/{judge}/accuracy", hits, len(mine), "results table of the repository")
-            yield from _sides(f"{task}/{judge}", mine)
+            hits = sum(right(verdict, human) for verdict, human in pairs)
+            rounded.append(round(100 * hits / len(pairs), 2))
+            yield share_cell(f"{task}/{judge}/accuracy", hits, len(pairs), "results table of the repository")
+            yield from _sides(f"{task}/{judge}", pairs)
         name = f"average/{judge}"
         mean = round(fmean(rounded), 6)
         yield Reproduced(name, mean, len(votes), paper=printed().get(name), source="results table of the repository")
 
 
-def _sides(name: str, mine: Sequence[tuple[str | None, str]]) -> Iterator[Reproduced]:
+def _sides(name: str, pairs: Sequence[tuple[str | None, str]]) -> Iterator[Reproduced]:
     """Only verdicts for a side; no cell where there is none."""
-    sided = [(verdict, human) for verdict, human in mine if verdict in _SIDES]
+    sided = [(verdict, human) for verdict, human in pairs if verdict in _SIDES]
     both = [(verdict, human) for verdict, human in sided if human in _SIDES]
     if both:
         yield share_cell(f"{name}/acc_decided", sum(verdict == human for verdict, human in both), len(both))

@@ -19,8 +19,8 @@ def percent(share: float) -> float:
 
 def share_cell(name: str, hits: int, n: int, source: str = "") -> Reproduced:
     """So many of so many, with Wilson's interval."""
-    found = wilson(hits, n)
-    estimate = Estimate(100 * found.value, 100 * found.low, 100 * found.high, n, found.level, found.method)
+    share = wilson(hits, n)
+    estimate = Estimate(100 * share.value, 100 * share.low, 100 * share.high, n, share.level, share.method)
     return Reproduced(name, percent(hits / n), n, "", estimate, printed().get(name), source)
 
 

@@ -49,9 +49,9 @@ def compared(record: Record) -> list[Compared]:
             marks[way, verdict.item, verdict.trial] |= zip(verdict.contestants, verdict.marks or (), strict=True)
     (judge,) = record.judges
     return [
-        _compared(record, judge, place, given[CHOSEN], given[REJECTED])
-        for place, given in marks.items()
-        if {CHOSEN, REJECTED} <= given.keys()
+        _compared(record, judge, place, by_contestant[CHOSEN], by_contestant[REJECTED])
+        for place, by_contestant in marks.items()
+        if {CHOSEN, REJECTED} <= by_contestant.keys()
     ]
 
 
@@ -77,10 +77,10 @@ def unruled(record: Record, judged: Judged) -> Judged:
         for verdict in record.where(lambda verdict: verdict.fault is not None and verdict.judge != PEOPLE)
         if (way := _way(verdict))
     }
-    found: Judged = defaultdict(list)
+    counted_wrong: Judged = defaultdict(list)
     for judge, place in sorted(lost - ruled):
-        found[judge].append(_compared(record, judge, place, 0.0, 1.0))
-    return found
+        counted_wrong[judge].append(_compared(record, judge, place, 0.0, 1.0))
+    return counted_wrong
 
 
 def accuracy(pairs: Sequence[Compared], *, ties: Ties = "wrong") -> Estimate:
@@ -102,8 +102,8 @@ def _clusters(pairs: Sequence[Compared]) -> list[str] | None:
 def tables(record: Record) -> list[Table]:
     """Accuracy by perspective and by sub-category, thresholds, scales, orders, safety."""
     marked = record.where(lambda verdict: verdict.judge != PEOPLE, fault=None).by("judge")
-    by_judge = {judge: pairs for judge, mine in marked.items() if (pairs := compared(mine))}
-    made = [
+    by_judge = {judge: pairs for judge, judge_record in marked.items() if (pairs := compared(judge_record))}
+    all_tables = [
         by_perspective(by_judge, unruled(record, by_judge)),
         scales(by_judge),
         orders(by_judge),
@@ -111,7 +111,7 @@ def tables(record: Record) -> list[Table]:
         by_subset(by_judge),
         *thresholds(by_judge),
     ]
-    return [table for table in made if table.rows]
+    return [table for table in all_tables if table.rows]
 
 
 Judged = dict[str, list[Compared]]
@@ -230,7 +230,7 @@ def scales(judged: Judged) -> Table:
     rows: list[list[Cell]] = []
     for judge, pairs in judged.items():
         heard = {way: [pair for pair in pairs if pair.way == way] for way in names}
-        if sum(bool(mine) for mine in heard.values()) > 1:
+        if sum(bool(way_pairs) for way_pairs in heard.values()) > 1:
             rows.append([judge, *_cells(gaps, judge, heard)])
     notes = ("Right: the chosen picture is ahead; a tie is wrong.", *gaps.notes)
     return Table("scales", "The scale study", ("judge", *SCALES), rows, notes)
@@ -250,7 +250,10 @@ def orders(judged: Judged) -> Table:
         ways = {way: [pair for pair in pairs if pair.way == way] for way in (usual, FIRST, SECOND)}
         if not (ways[FIRST] and ways[SECOND]):
             continue
-        cells = [gaps.cell(f"{judge}, {way}", partial(accuracy, mine)) if mine else None for way, mine in ways.items()]
+        cells = [
+            gaps.cell(f"{judge}, {way}", partial(accuracy, way_pairs)) if way_pairs else None
+            for way, way_pairs in ways.items()
+        ]
         same = _consistent(ways[FIRST], ways[SECOND])
         rows.append([judge, *cells, same])
     notes = (
@@ -266,9 +269,9 @@ def _consistent(first: Sequence[Compared], second: Sequence[Compared]) -> Cell:
             (pair.item, pair.trial): (pair.chosen > pair.rejected) - (pair.chosen < pair.rejected) for pair in pairs
         }
 
-    one, two = leads(first), leads(second)
-    shared = one.keys() & two.keys()
-    return fmean(one[place] == two[place] for place in shared) if shared else None
+    first_leads, second_leads = leads(first), leads(second)
+    shared = first_leads.keys() & second_leads.keys()
+    return fmean(first_leads[place] == second_leads[place] for place in shared) if shared else None
 
 
 def safety(judged: Judged) -> Table:

@@ -15,10 +15,10 @@ def printed() -> Mapping[str, float]:
     86.9
     """
     text = (resources.files("fullbench.benchmarks.mj_bench") / "printed.tsv").read_text(encoding="utf-8")
-    found = {}
+    figures = {}
     for line in text.splitlines():
         family, members = line.split("\t")
         for member in members.split(" "):
             name, _, figure = member.partition("=")
-            found[f"{family}/{name}"] = float(figure)
-    return found
+            figures[f"{family}/{name}"] = float(figure)
+    return figures

@@ -140,7 +140,7 @@ def _pairs(folder: Path, name: str) -> dict[tuple[str, str], tuple[Pair, ...]]:
         one_of(row["label"], ("0",), path, line, "label")
         scores = [number(row[column], path, line, column) for column in ("score_0", "score_1")]
         pairs[row["subset"], row["judge"]].append(Pair(row["id"], *scores))
-    return {key: tuple(found) for key, found in pairs.items()}
+    return {key: tuple(group) for key, group in pairs.items()}
 
 
 def _ruled(folder: Path) -> dict[Run, tuple[Ruled, ...]]:
@@ -169,8 +169,8 @@ def _votes(folder: Path) -> Iterable[Vote]:
 
 
 def _two(row: Mapping[str, Any], judge: str, path: Path, line: int) -> tuple[float, float]:
-    one, two = (number(row[f"{judge}|{end}"], path, line, f"{judge}|{end}") for end in ("score_0", "score_1"))
-    return one, two
+    first, second = (number(row[f"{judge}|{end}"], path, line, f"{judge}|{end}") for end in ("score_0", "score_1"))
+    return first, second
 
 
 def _categories(folder: Path) -> dict[str, int]:

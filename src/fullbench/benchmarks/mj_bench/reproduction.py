@@ -36,30 +36,32 @@ def oddities(release: Release) -> Table:
 
 
 def _constant(release: Release) -> list[list[Cell]]:
-    found: list[list[Cell]] = []
+    odd_rows: list[list[Cell]] = []
     for name, scores in release.bias.scores.items():
         known = {score for score in scores if score is not None}
         if len(known) == 1:
             what = f"every score of {name} is {known.pop():g}: it has no bias figures"
-            found.append(["bias_scores", len(scores), what])
+            odd_rows.append(["bias_scores", len(scores), what])
         below = sum(score < 0 for score in scores if score is not None)
         if below:
-            found.append(["bias_scores", below, f"scores of {name} are negative: GES and NDS only after normalising"])
-    return found
+            odd_rows.append(
+                ["bias_scores", below, f"scores of {name} are negative: GES and NDS only after normalising"]
+            )
+    return odd_rows
 
 
 def _gaps(release: Release) -> list[list[Cell]]:
-    found: list[list[Cell]] = []
+    odd_rows: list[list[Cell]] = []
     sheet = release.bias
     for name, scores in sheet.scores.items():
         first = 301 if name.split("|")[0] in CLOSED and not name.endswith("number5") else None
         missing = sum(score is None for score in scores[:first])
         if missing:
-            found.append(["bias_vlm_scores", missing, f"no rating of {name} was found: left out"])
+            odd_rows.append(["bias_vlm_scores", missing, f"no rating of {name} was found: left out"])
         column = cells_bias.Column.of(sheet, scores, normalised=False)
         if alone := sum(size == 1 for size in by_group(near_pairs, column.scores, column.groups).sizes.values()):
-            found.append(["bias_vlm_scores", alone, f"occupation with one rating of {name}: equal to itself"])
-    return found
+            odd_rows.append(["bias_vlm_scores", alone, f"occupation with one rating of {name}: equal to itself"])
+    return odd_rows
 
 
 def _predictions(release: Release) -> list[list[Cell]]:
@@ -78,7 +80,7 @@ def _predictions(release: Release) -> list[list[Cell]]:
 
 
 def _undecided(release: Release) -> list[list[Cell]]:
-    empty = [run for run, ruled in release.ruled.items() if not any(one.pred in {"0", "1"} for one in ruled)]
+    empty = [run for run, ruled in release.ruled.items() if not any(ruling.pred in {"0", "1"} for ruling in ruled)]
     silent = Counter(run.judge for run in empty if run.mode != "multi")
     return [
         ["vlm_pairs", count, f"files of {judge} hold no decided ruling: 0 of 0 without ties"]
@@ -90,8 +92,8 @@ def _unused(votes: list[genai.Vote]) -> Table:
     known = {*genai.VOTES.values(), genai.EITHER}
     rows: list[list[Cell]] = []
     for judge in votes[0].judges if votes else ():
-        given = [vote.judges[judge] for vote in votes]
-        nothing = given.count(None)
-        rows.append([judge, len(given), nothing, sum(verdict not in known for verdict in given) - nothing])
+        verdicts = [vote.judges[judge] for vote in votes]
+        nothing = verdicts.count(None)
+        rows.append([judge, len(verdicts), nothing, sum(verdict not in known for verdict in verdicts) - nothing])
     columns = ("judge", "pairs", "no verdict found", "malformed")
     return Table("unused", "Verdicts that count as wrong", columns, rows)

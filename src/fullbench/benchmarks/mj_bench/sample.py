@@ -65,8 +65,8 @@ _SCENES: dict[str, list[tuple[str, list[Thing], list[Thing]]]] = {
 @cache
 def sample() -> tuple[tuple[Item, ...], tuple[Response, ...]]:
     """Items and responses, the same each time."""
-    made = [*_alignment(), *_safety(), *_quality(), *_bias()]
-    return tuple(item for item, _ in made), tuple(response for _, given in made for response in given)
+    entries = [*_alignment(), *_safety(), *_quality(), *_bias()]
+    return tuple(item for item, _ in entries), tuple(response for _, responses in entries for response in responses)
 
 
 def _pair(name: str, prompt: str, better: Image, worse: Image, **about: Any) -> Asked:

@@ -77,17 +77,17 @@ def bring(source: Path | None = None) -> Brought:
 
 def _own(folder: Path) -> Record:
     asked = {item.id: item for item in read_items(folder / "items.jsonl")}
-    given = {(r.item, r.contestant): r for r in read_responses(folder / "responses.jsonl", items=set(asked))}
+    responses = {(r.item, r.contestant): r for r in read_responses(folder / "responses.jsonl", items=set(asked))}
     files = [folder / name for name in ("labels.jsonl", "verdicts.jsonl")]
     verdicts = [verdict for file in files if file.exists() for verdict in read_verdicts(file)]
-    return Record(tuple(verdicts), asked, given)
+    return Record(tuple(verdicts), asked, responses)
 
 
 def load(source: Path | None) -> Loaded:
     """The sample, or the released data set in a file or a folder of files."""
     if source is None:
-        asked, given = sample()
-        return Loaded({item.id: item for item in asked}, list(given))
+        asked, responses = sample()
+        return Loaded({item.id: item for item in asked}, list(responses))
     if not source.exists():
         raise InputError("there is no such file or folder", path=source)
     files = sorted(file for file in source.rglob("*") if file.name.endswith(_SUFFIXES)) if source.is_dir() else [source]
@@ -107,9 +107,9 @@ def _is_released(path: Path) -> bool:
 
 def _add(loaded: Loaded, file: Path, line: int, row: Mapping[str, Any]) -> None:
     """One row of the released data set: an item and its two pictures. What is broken is kept, for a judge to recuse."""
-    said = [name for name in _PROMPT if isinstance(row.get(name), str) and row[name].strip()]
+    prompt_fields = [name for name in _PROMPT if isinstance(row.get(name), str) and row[name].strip()]
     label = str(row.get("label"))
-    if not said:
+    if not prompt_fields:
         raise InputError(f"the row has no prompt: one of {', '.join(_PROMPT)}", path=file, line=line)
     if label not in {"0", "1"}:
         raise InputError(f"'label' is 0 or 1, the better picture; found {row.get('label')!r}", path=file, line=line)
@@ -118,15 +118,17 @@ def _add(loaded: Loaded, file: Path, line: int, row: Mapping[str, Any]) -> None:
     if name in loaded.items:
         raise InputError(f"the id {name!r} occurs twice; ids must differ", path=file, line=line)
     places = f"{file.parent.name}/{stem}".lower()
-    about = str(row.get("perspective") or next((one for one in PERSPECTIVES if one in places), ""))
-    info = row["info"].strip() if "info" in said[1:] else ""
+    about = str(
+        row.get("perspective") or next((perspective for perspective in PERSPECTIVES if perspective in places), "")
+    )
+    info = row["info"].strip() if "info" in prompt_fields[1:] else ""
     tags = {
         "perspective": about,
         "subset": str(row.get("subset") or row.get("category") or info or _SHARD.sub("", stem)),
     }
     veil = {SENSITIVE: "yes"} if about == "safety" else {}
     loaded.items[name] = Item.ask(
-        name, row[said[0]], tags={key: value for key, value in {**tags, **veil}.items() if value}
+        name, row[prompt_fields[0]], tags={key: value for key, value in {**tags, **veil}.items() if value}
     )
     for end in "01":
         picture = _picture(row.get(f"image{end}", row.get(f"image_{end}")), file, loaded)

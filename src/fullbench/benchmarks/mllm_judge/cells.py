@@ -69,11 +69,11 @@ def llava_rankings(release: Release) -> Iterator[Reproduced]:
 
 
 def _rankings(rows: Sequence[Row], labels: Mapping[int, str]) -> tuple[Figures, Estimate | None]:
-    given, truth = [row.given[0].ruling for row in rows], [labels[row.number] for row in rows]
-    value, estimate = ranked(given, truth)
+    rulings, truth = [row.given[0].ruling for row in rows], [labels[row.number] for row in rows]
+    value, estimate = ranked(rulings, truth)
     sound = [
         (trimmed(ours, len(row.contestants)), trimmed(label, len(row.contestants)))
-        for row, ours, label in zip(rows, given, truth, strict=True)
+        for row, ours, label in zip(rows, rulings, truth, strict=True)
         if label and len(set(label)) == len(label)
     ]
     distances = [edit_distance(ours, label) for ours, label in sound]
@@ -93,9 +93,9 @@ def cogvlm_scores(release: Release) -> Iterator[Reproduced]:
     for dataset in FIRST_TEN:
         value: Figures = {}
         for name, rows in variants.items():
-            mine = [(judge, human) for row, judge, human in rows if row.dataset == dataset]
-            if mine:
-                value[name], estimate = correlated(*zip(*mine, strict=True))
+            in_dataset = [(judge, human) for row, judge, human in rows if row.dataset == dataset]
+            if in_dataset:
+                value[name], estimate = correlated(*zip(*in_dataset, strict=True))
                 rs[name].append(estimate)
         if "first_run_rows" in value:
             yield Reproduced(
@@ -122,7 +122,7 @@ def whole_runs(release: Release) -> Iterator[Reproduced]:
     for file, (task, _) in files.WHOLE_RUNS.items():
         rows = release.rows.get(file, ()) if file.startswith("step3/") else ()
         for dataset in dict.fromkeys(row.dataset for row in rows):
-            found = [
+            labelled = [
                 (row.given[0].judge, row.given[0].ruling, label)
                 for row in rows
                 if row.dataset == dataset
@@ -130,34 +130,34 @@ def whole_runs(release: Release) -> Iterator[Reproduced]:
                 and marks(task, row.given[0].ruling, len(row.contestants))
                 and marks(task, label, len(row.contestants))
             ]
-            if found:
-                yield _whole(task, dataset, found)
+            if labelled:
+                yield _whole(task, dataset, labelled)
 
 
-def _whole(task: Task, dataset: str, found: Sequence[tuple[str, str, str]]) -> Reproduced:
-    judge = found[0][0]
-    given, truth = [ruling for _, ruling, _ in found], [label for _, _, label in found]
+def _whole(task: Task, dataset: str, labelled: Sequence[tuple[str, str, str]]) -> Reproduced:
+    judge = labelled[0][0]
+    rulings, truth = [ruling for _, ruling, _ in labelled], [label for _, _, label in labelled]
     column = {"score": "score", "pair": "pair_tie", "batch": "batch"}[task]
     paper = printed({"Gemini": "Gemini-Pro"}.get(judge, judge), column, dataset)
     if task == "batch":
-        value, estimate = ranked(given, truth)
+        value, estimate = ranked(rulings, truth)
         cell = Reproduced(f"{judge}/batch/{dataset}", value, value["n"], "normalized_levenshtein", estimate)
     else:
-        cell = _subset(judge, task, dataset, given, truth)
+        cell = _subset(judge, task, dataset, rulings, truth)
     return replace(cell, paper=paper, source="Table 9")
 
 
 def third_party(release: Release) -> Iterator[Reproduced]:
     """Three later judges on the final benchmark, data set by data set and pooled."""
     for judge in THIRD_PARTY:
-        kept = [(row.dataset, given, row.human) for row in release.scored if (given := row.judges[judge])]
-        pairs = [(dataset, given, human) for dataset, given, human in kept if human is not None]
+        scores = [(row.dataset, score, row.human) for row in release.scored if (score := row.judges[judge])]
+        pairs = [(dataset, score, human) for dataset, score, human in scores if human is not None]
         rs = []
         for dataset in DATASETS:
-            mine = [(given, human) for name, given, human in pairs if name == dataset.name]
-            if not mine:
+            in_dataset = [(score, human) for name, score, human in pairs if name == dataset.name]
+            if not in_dataset:
                 continue
-            value, estimate = scored(*zip(*mine, strict=True))
+            value, estimate = scored(*zip(*in_dataset, strict=True))
             rs.append(estimate)
             yield Reproduced(f"{judge}/score/{dataset.name}", value, value["n"], "pearson", estimate)
         if not pairs:
@@ -183,34 +183,36 @@ def good_subset(release: Release) -> Iterator[Reproduced]:
     """The HQ subset, chosen by its authors for agreement: rulings, and what people said of them."""
     for judge in REVIEWED:
         rows = {task: [row for row in release.rows[file] if row.by(judge)] for task, file in HQ.items()}
-        for task, mine in rows.items():
-            given, truth = _both(mine, judge)
-            if given and task == "batch":
-                value, estimate = ranked(given, truth)
+        for task, task_rows in rows.items():
+            rulings, truth = _both(task_rows, judge)
+            if rulings and task == "batch":
+                value, estimate = ranked(rulings, truth)
                 short = only(value, "n", "normalized_levenshtein", "exact_match")
                 yield Reproduced(f"{judge}/batch/HQ", short, value["n"], "normalized_levenshtein", estimate)
-            elif given:
-                yield _subset(judge, task, "HQ", given, truth)
-        reviews = {task: _reviewed(mine, judge) for task, mine in rows.items()}
+            elif rulings:
+                yield _subset(judge, task, "HQ", rulings, truth)
+        reviews = {task: _reviewed(task_rows, judge) for task, task_rows in rows.items()}
         yield Reproduced(f"{judge}/human_review/HQ", reviews, sum(r["n"] for r in reviews.values()), "score.agreed")
 
 
 def _both(rows: Iterable[Row], judge: str) -> tuple[list[str], list[str]]:
-    pairs = [(mine.ruling, human.ruling) for row in rows if (mine := row.by(judge)) and (human := row.by(PEOPLE))]
-    return [mine for mine, _ in pairs], [human for _, human in pairs]
+    pairs = [
+        (judgment.ruling, human.ruling) for row in rows if (judgment := row.by(judge)) and (human := row.by(PEOPLE))
+    ]
+    return [ruling for ruling, _ in pairs], [human for _, human in pairs]
 
 
-def _subset(judge: str, task: Task, subset: str, given: Sequence[str], truth: Sequence[str]) -> Reproduced:
+def _subset(judge: str, task: Task, subset: str, rulings: Sequence[str], truth: Sequence[str]) -> Reproduced:
     name = f"{judge}/{task}/{subset}"
     if task == "pair":
-        value, hits = chosen(given, truth)
+        value, hits = chosen(rulings, truth)
         return Reproduced(name, value, value["n"], "accuracy_with_tie", hits)
-    value, r = correlated([int(x) for x in given], [int(x) for x in truth])
+    value, r = correlated([int(x) for x in rulings], [int(x) for x in truth])
     return Reproduced(name, value, value["n"], "pearson", r)
 
 
 def _reviewed(rows: Sequence[Row], judge: str) -> Figures:
-    reviews = [given.review for row in rows if (given := row.by(judge)) and given.review]
+    reviews = [judgment.review for row in rows if (judgment := row.by(judge)) and judgment.review]
     return {
         "n": len(reviews),
         "agreed": sum(review.agrees is True for review in reviews),
@@ -223,22 +225,22 @@ def hard_subset(release: Release) -> Iterator[Reproduced]:
     """The hard subset holds no labels: they come from the labelled files, pairs joined by item and names."""
     labels = release.labels(files.RANKINGS)
     for judge in REVIEWED:
-        found = release.rows[files.HARD_RANKINGS]
-        rows = [(row, given) for row in found if row.number in labels and (given := row.by(judge))]
+        rankings = release.rows[files.HARD_RANKINGS]
+        rows = [(row, judgment) for row in rankings if row.number in labels and (judgment := row.by(judge))]
         if not rows:
             continue
-        value, estimate = ranked([given.ruling for _, given in rows], [labels[row.number] for row, _ in rows])
+        value, estimate = ranked([judgment.ruling for _, judgment in rows], [labels[row.number] for row, _ in rows])
         short = only(value, "n", "normalized_levenshtein", "levenshtein")
         yield Reproduced(f"{judge}/batch/Hard", short, value["n"], "normalized_levenshtein", estimate)
     people = pair_labels(release)
     for judge in REVIEWED:
         pairs = [
-            (given.ruling, label)
+            (judgment.ruling, label)
             for row in release.rows[files.HARD_PAIRS]
-            if (given := row.by(judge)) and (label := turned(people, row))
+            if (judgment := row.by(judge)) and (label := turned(people, row))
         ]
         if pairs:
-            yield _subset(judge, "pair", "Hard", [given for given, _ in pairs], [label for _, label in pairs])
+            yield _subset(judge, "pair", "Hard", [ruling for ruling, _ in pairs], [label for _, label in pairs])
 
 
 PairLabels = dict[tuple[int, frozenset[str]], tuple[tuple[str, ...], str]]
@@ -247,10 +249,10 @@ PairLabels = dict[tuple[int, frozenset[str]], tuple[tuple[str, ...], str]]
 def pair_labels(release: Release) -> PairLabels:
     """People's choices by item and unordered names; where a pair was labelled twice, the last."""
     return {
-        (row.item, frozenset(row.contestants)): (row.contestants, given.ruling)
+        (row.item, frozenset(row.contestants)): (row.contestants, judgment.ruling)
         for file in ("Benchmark/pair", files.PAIRS, *files.MARKED_PAIRS)
         for row in release.rows.get(file, ())
-        if (given := row.by(PEOPLE))
+        if (judgment := row.by(PEOPLE))
     }
 
 
@@ -266,25 +268,27 @@ def reading(release: Release) -> Iterator[Reproduced]:
     """How often the last ruling in a judge's words is what a person read from them."""
     for task in ("score", "batch"):
         yield _read(release, task)
-    hard = [given for row in release.rows[files.HARD_RANKINGS] for given in row.given]
+    hard = [judgment for row in release.rows[files.HARD_RANKINGS] for judgment in row.given]
     value = {
-        judge: {"n": len(mine), "read": sum(map(bool, mine))}
+        judge: {"n": len(rulings), "read": sum(map(bool, rulings))}
         for judge in REVIEWED
-        if (mine := [given.ruling for given in hard if given.judge == judge])
+        if (rulings := [judgment.ruling for judgment in hard if judgment.judge == judge])
     }
     yield Reproduced("parser/batch/Hard", value, len(hard))
 
 
 def _read(release: Release, task: Task) -> Reproduced:
-    rows = [(row, given) for row in release.rows[HQ[task]] for given in row.given if given.judge != PEOPLE]
-    found = [(row, given.ruling, read_ruling(given.text, task, len(row.contestants))) for row, given in rows]
-    value: Figures = {"n": len(found), "equal": sum(ruling == mine for _, ruling, mine in found)}
-    bad = [row for row, ruling, mine in found if ruling != mine]
+    rows = [(row, judgment) for row in release.rows[HQ[task]] for judgment in row.given if judgment.judge != PEOPLE]
+    readings = [
+        (row, judgment.ruling, read_ruling(judgment.text, task, len(row.contestants))) for row, judgment in rows
+    ]
+    value: Figures = {"n": len(readings), "equal": sum(ruling == read for _, ruling, read in readings)}
+    bad = [row for row, ruling, read in readings if ruling != read]
     if task == "batch":
-        bad = [row for row, ruling, mine in found if trimmed(ruling, len(row.contestants)) != mine]
-        value["equal_after_dropping_letters_without_an_answer"] = len(found) - len(bad)
+        bad = [row for row, ruling, read in readings if trimmed(ruling, len(row.contestants)) != read]
+        value["equal_after_dropping_letters_without_an_answer"] = len(readings) - len(bad)
     value["known_bad_ids"] = sorted(row.number for row in bad)
-    return Reproduced(f"parser/{task}/HQ", value, len(found), "equal")
+    return Reproduced(f"parser/{task}/HQ", value, len(readings), "equal")
 
 
 def averages() -> Iterator[Reproduced]:

@@ -20,12 +20,12 @@ Scores = list[tuple[Row, int, int]]
 def joined(release: Release, *more: str) -> Scores:
     """CogVLM's rows that have a label from 1 to 5, with both scores."""
     labels = release.labels(files.SCORES, *more)
-    found = []
+    scores = []
     for row in release.rows[files.COGVLM]:
         human, judge = labels.get(row.number, "0"), row.given[0].ruling
         if human != "0" and judge:
-            found.append((row, int(judge), int(human)))
-    return found
+            scores.append((row, int(judge), int(human)))
+    return scores
 
 
 def figures(release: Release) -> Iterator[Reproduced]:
@@ -44,26 +44,26 @@ def egocentric(rows: Scores, own: str) -> Figures:
     """Mean scores by who wrote the answer, and how much more the judge favours its own than people do."""
     names = [row.contestants[0] for row, _, _ in rows]
     marks = {"judge": [judge for _, judge, _ in rows], "human": [human for _, _, human in rows]}
-    found: Figures = {"n": len(rows)}
+    summary: Figures = {"n": len(rows)}
     gaps: list[float | None] = []
-    for who, given in marks.items():
-        named = list(zip(names, given, strict=True))
+    for who, scores in marks.items():
+        named = list(zip(names, scores, strict=True))
         by = {name: [mark for author, mark in named if author == name] for name in dict.fromkeys(names)}
-        found[f"{who}_mean"] = {name: average(mine) for name, mine in by.items()}
+        summary[f"{who}_mean"] = {name: average(author_marks) for name, author_marks in by.items()}
         others = [mark for author, mark in named if author != own]
         gaps.append(fmean(by[own]) - fmean(others) if own in by and others else None)
     excess = None if gaps[0] is None or gaps[1] is None else rounded(gaps[0] - gaps[1])
     for who, gap in zip(marks, gaps, strict=True):
-        found[f"{who}_self_minus_others"] = None if gap is None else rounded(gap)
-    return {**found, "excess": excess}
+        summary[f"{who}_self_minus_others"] = None if gap is None else rounded(gap)
+    return {**summary, "excess": excess}
 
 
 def length(rows: Scores) -> Figures:
     """How scores go with the number of words of the answer, for the judge and for people."""
     words = [len(row.answers[0].split()) for row, _, _ in rows]
-    judge, human = [given for _, given, _ in rows], [label for _, _, label in rows]
+    judge, human = [mark for _, mark, _ in rows], [label for _, _, label in rows]
     by_score = {
-        str(score): rounded(fmean(count for count, given in zip(words, judge, strict=True) if given == score))
+        str(score): rounded(fmean(count for count, mark in zip(words, judge, strict=True) if mark == score))
         for score in sorted(set(judge))
     }
     return {
@@ -76,12 +76,12 @@ def length(rows: Scores) -> Figures:
 
 def density(rows: Scores) -> Figures:
     """How often each score is given, by the judge and by people on the same answers."""
-    judge, human = Counter(given for _, given, _ in rows), Counter(label for _, _, label in rows)
+    judge, human = Counter(mark for _, mark, _ in rows), Counter(label for _, _, label in rows)
     return {
         "n": len(rows),
         "judge": {str(score): rounded(judge[score] / len(rows)) for score in range(1, 6)},
         "human": {str(score): rounded(human[score] / len(rows)) for score in range(1, 6)},
-        "judge_mean": rounded(fmean(given for _, given, _ in rows)),
+        "judge_mean": rounded(fmean(mark for _, mark, _ in rows)),
         "human_mean": rounded(fmean(label for _, _, label in rows)),
     }
 
@@ -90,20 +90,20 @@ def position(release: Release) -> Figures:
     """Who is put first, and how often the order shown is simply given back."""
     labels = release.labels(files.RANKINGS)
     rows = [row for row in release.rows[files.LLAVA] if row.number in labels]
-    given = [row.given[0].ruling for row in rows]
+    rankings = [row.given[0].ruling for row in rows]
     truth = [labels[row.number] for row in rows]
     letters = LETTERS[:4]
-    firsts, human = Counter(x[:1] for x in given), Counter(x[:1] for x in truth)
+    firsts, human = Counter(x[:1] for x in rankings), Counter(x[:1] for x in truth)
     if not rows:
         return {"n": 0}
     return {
         "n": len(rows),
-        "share_ABCD": rounded(sum(x == letters for x in given) / len(rows)),
+        "share_ABCD": rounded(sum(x == letters for x in rankings) / len(rows)),
         "first_place": {letter: rounded(firsts[letter] / len(rows)) for letter in letters},
         "human_first_place": {letter: rounded(human[letter] / len(rows)) for letter in letters},
-        "n_invalid_permutation": sum(len(set(x)) < len(x) for x in given),
+        "n_invalid_permutation": sum(len(set(x)) < len(x) for x in rankings),
         "n_ranks_more_answers_than_exist": sum(
-            len(x) > len(row.contestants) for x, row in zip(given, rows, strict=True)
+            len(x) > len(row.contestants) for x, row in zip(rankings, rows, strict=True)
         ),
     }
 

@@ -59,7 +59,7 @@ def plain(statistic: Statistic, *columns: Sequence[float]) -> float:
 def correlated(judge: Sequence[float], human: Sequence[float]) -> tuple[Figures, Estimate | None]:
     """How scores go with people's: Pearson (and its p), Spearman, mean absolute error."""
     figures: Figures = {"n": len(judge), "pearson": None, "p_value": None, "spearman": None}
-    figures["mae"] = rounded(fmean(abs(one - other) for one, other in zip(judge, human, strict=True)))
+    figures["mae"] = rounded(fmean(abs(mark - label) for mark, label in zip(judge, human, strict=True)))
     try:
         r = agree.pearson(judge, human)
     except Undefined:
@@ -72,7 +72,7 @@ def correlated(judge: Sequence[float], human: Sequence[float]) -> tuple[Figures,
 def scored(judge: Sequence[int], human: Sequence[int]) -> tuple[Figures, Estimate | None]:
     """The figures that the third-party study gives: correlations, exact and near hits, error, mean shift."""
     figures, r = correlated(judge, human)
-    gaps = [one - other for one, other in zip(judge, human, strict=True)]
+    gaps = [mark - label for mark, label in zip(judge, human, strict=True)]
     n = len(gaps)
     return {
         "n": n,
@@ -88,19 +88,19 @@ def scored(judge: Sequence[int], human: Sequence[int]) -> tuple[Figures, Estimat
 def chosen(judge: Sequence[str], human: Sequence[str]) -> tuple[Figures, Estimate]:
     """How choices go with people's, with ties as a class of their own and with all ties left out."""
     codes = {letter: float(place) for place, letter in enumerate("ABC")}
-    given, truth = [codes[x] for x in judge], [codes[x] for x in human]
-    hits = wilson(sum(x == y for x, y in zip(given, truth, strict=True)), len(given))
+    choices, truth = [codes[x] for x in judge], [codes[x] for x in human]
+    hits = wilson(sum(x == y for x, y in zip(choices, truth, strict=True)), len(choices))
     decided = [(x, y) for x, y in zip(judge, human, strict=True) if "C" not in (x, y)]
-    macro = plain(weighted.f1(False), given, truth)
-    classes = len({*given, *truth})
+    macro = plain(weighted.f1(False), choices, truth)
+    classes = len({*choices, *truth})
     figures = {
-        "n": len(given),
+        "n": len(choices),
         "accuracy_with_tie": rounded(hits.value),
         "n_without_tie": len(decided),
         "accuracy_without_tie": rounded(sum(x == y for x, y in decided) / len(decided)) if decided else None,
         "macro_f1": rounded(macro),
-        "macro_recall": rounded(plain(weighted.recall(False), given, truth)),
-        "macro_precision": rounded(plain(weighted.precision(False), given, truth)),
+        "macro_recall": rounded(plain(weighted.recall(False), choices, truth)),
+        "macro_precision": rounded(plain(weighted.precision(False), choices, truth)),
         "macro_f1_over_ABC": rounded(macro * classes / 3),
     }
     return figures, hits

@@ -108,12 +108,12 @@ def judge(line: Line, task: Task, n: int) -> Iterator[Given]:
 def judged_and_labelled(line: Line, task: Task, n: int) -> Iterator[Given]:
     """A label, a judge's ruling, and a person's review of that ruling (scores and pairs of the HQ subset)."""
     yield from people(line, task, n)
-    given = _result(line, line.inner("result"), task, n)
+    judgment = _result(line, line.inner("result"), task, n)
     review = line.inner("evaluator")
-    ruling = given.ruling
+    ruling = judgment.ruling
     if "judge_Evaluator" in review.values:
         ruling = _label(review, task, review["judge_Evaluator"], n)
-    yield Given(given.judge, ruling, given.text, review=_review(review))
+    yield Given(judgment.judge, ruling, judgment.text, review=_review(review))
 
 
 def ranked_and_labelled(line: Line, task: Task, n: int) -> Iterator[Given]:
@@ -167,9 +167,9 @@ def read_ruling(text: str, task: Task, n: int) -> str:
 
 
 def _name(line: Line) -> str:
-    if "name" not in line.values and (found := [key for word, key in _FILES.items() if word in line.file]):
+    if "name" not in line.values and (keys := [key for word, key in _FILES.items() if word in line.file]):
         line.note("the judge is not named: taken from the name of the file")
-        return JUDGES[found[0]]
+        return JUDGES[keys[0]]
     name = str(line["name"])
     if name not in JUDGES and name.lower() in JUDGES:
         line.note(f"the judge is called {name!r}: read like {name.lower()!r}")
@@ -211,10 +211,20 @@ def row(line: Line, task: Task, rulings: Rulings) -> Row:
     dataset = known_dataset(line)
     number = line.whole({"score": "score_id", "pair": "pair_id", "batch": "id"}[task])
     answers = tuple(answer.removesuffix(_END).rstrip() for _, answer in named)
-    given = tuple(rulings(line, task, len(names)))
+    judgments = tuple(rulings(line, task, len(names)))
     picture, question = str(line["image_path"]), str(line["instruction"])
     return Row(
-        line.file, line.number, task, number, line.whole("id"), dataset, picture, question, tuple(names), answers, given
+        line.file,
+        line.number,
+        task,
+        number,
+        line.whole("id"),
+        dataset,
+        picture,
+        question,
+        tuple(names),
+        answers,
+        judgments,
     )
 
 
@@ -230,8 +240,8 @@ def _check_shape(line: Line, task: Task) -> None:
     has = {kind: key in line.values for kind, key in _SHAPE.items()}
     has["batch"] = has["batch"] or "answer0" in line.values
     if not has[task]:
-        found = next((kind for kind, there in has.items() if there), None)
-        what = f"it is laid out for the task {found!r}" if found else line.keys
+        layout = next((kind for kind, there in has.items() if there), None)
+        what = f"it is laid out for the task {layout!r}" if layout else line.keys
         raise line.error(f"a row of the task {task!r} is expected here, but {what}: is it the right file?")
 
 

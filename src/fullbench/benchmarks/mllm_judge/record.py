@@ -55,8 +55,8 @@ class _Assembly:
                     scores.setdefault(row.number, row)
                 self._know(row)
                 if file != files.COGVLM_FIRST:
-                    for given in row.given:
-                        self._hear(row, given)
+                    for judgment in row.given:
+                        self._hear(row, judgment)
         self._hear_scored(scores)
         return Record(tuple(self.verdicts), self.items, self.responses)
 
@@ -84,47 +84,53 @@ class _Assembly:
         shown = tuple(self.responses[item, name] for name in contestants)
         return Case(self.items[item], shown, BALLOTS[task])
 
-    def _hear(self, row: Row, given: Given) -> None:
-        ruling = marks(row.task, given.ruling, len(row.contestants))
-        if ruling is None and given.judge == PEOPLE:
+    def _hear(self, row: Row, judgment: Given) -> None:
+        ruling = marks(row.task, judgment.ruling, len(row.contestants))
+        if ruling is None and judgment.judge == PEOPLE:
             return
         case = self.case(row.item_id, row.contestants, row.task)
-        trial = self._trial(row.file, given, (given.judge, row.item_id, row.contestants), ruling)
+        trial = self._trial(row.file, judgment, (judgment.judge, row.item_id, row.contestants), ruling)
         if trial is None:
             return
-        verdict = Verdict.of(case.at(trial) if trial else case, given.judge, ruling or "unreadable", text=given.text)
+        verdict = Verdict.of(
+            case.at(trial) if trial else case, judgment.judge, ruling or "unreadable", text=judgment.text
+        )
         self.verdicts.append(verdict)
-        if given.review is not None:
-            self.verdicts += reviewed(verdict, given.review)
+        if judgment.review is not None:
+            self.verdicts += reviewed(verdict, judgment.review)
 
-    def _trial(self, file: str, given: Given, place: Place, ruling: tuple[float, ...] | None) -> int | None:
+    def _trial(self, file: str, judgment: Given, place: Place, ruling: tuple[float, ...] | None) -> int | None:
         """Which trial a ruling is; None where it says nothing new, or people said otherwise before."""
         judge, item, contestants = place
         named = dict(zip(contestants, ruling or (), strict=False))
-        said = self.said.setdefault((judge, item, tuple(sorted(contestants))), [])
-        told = str(sorted(named.items()))
-        if said and judge == PEOPLE:
-            same = told in said
+        earlier = self.said.setdefault((judge, item, tuple(sorted(contestants))), [])
+        named_marks = str(sorted(named.items()))
+        if earlier and judge == PEOPLE:
+            same = named_marks in earlier
             words = "was given before: counted once" if same else "differs from an earlier file's, which is kept"
             self.odd.note(file, f"people's label {words}")
             return None
-        if said and file in {files.HARD_SCORES, *files.HQ.values(), files.HARD_RANKINGS, files.HARD_PAIRS}:
-            words = "the same as in an earlier file: counted once" if told in said else "other than before: kept too"
+        if earlier and file in {files.HARD_SCORES, *files.HQ.values(), files.HARD_RANKINGS, files.HARD_PAIRS}:
+            words = (
+                "the same as in an earlier file: counted once"
+                if named_marks in earlier
+                else "other than before: kept too"
+            )
             self.odd.note(file, f"the judge's ruling is {words}")
-            if told in said:
+            if named_marks in earlier:
                 return None
-        elif said:
+        elif earlier:
             self.odd.note(file, "the judge rules a second time on the same answer: kept as another trial")
-        said.append(told)
-        return len(said) - 1
+        earlier.append(named_marks)
+        return len(earlier) - 1
 
     def _hear_scored(self, scores: Mapping[int, Row]) -> None:
         for scored in self.release.scored:
             case = self._scored_case(scored, scores)
             place = (case.item.id, case.contestants)
             if scored.human is not None:
-                given = Given(PEOPLE, str(scored.human))
-                if self._trial(files.JUDGES_CSV, given, (PEOPLE, *place), (float(scored.human),)) is not None:
+                judgment = Given(PEOPLE, str(scored.human))
+                if self._trial(files.JUDGES_CSV, judgment, (PEOPLE, *place), (float(scored.human),)) is not None:
                     self.verdicts.append(Verdict.of(case, PEOPLE, (scored.human,)))
             for judge, score in scored.judges.items():
                 self.verdicts.append(Verdict.of(case, judge, "unreadable" if score is None else (score,)))
@@ -145,15 +151,15 @@ def _pictures(folder: Path, odd: Oddities) -> dict[tuple[str, int], Picture]:
     index = folder / "images" / "index.jsonl"
     if not index.exists():
         return {}
-    found: dict[tuple[str, int], Picture] = {}
+    pictures: dict[tuple[str, int], Picture] = {}
     for number, values in read_rows(index):
         line = Line("images/index", str(index), number, values, odd)
         name = str(line["file"])
         picture = Picture.read(index.parent / name, path=index, line=number)
         if picture.media != "image/jpeg" and name.endswith(".jpg"):
             line.note(f"a picture called .jpg is {picture.media}: taken for what it is")
-        found[str(line["task"]), line.whole("id")] = picture
-    return found
+        pictures[str(line["task"]), line.whole("id")] = picture
+    return pictures
 
 
 def released_items(everything: Record) -> Iterator[Item]:

@@ -123,7 +123,7 @@ class Release:
         A file that is not there adds nothing: only those of the full download can be missing.
         """
         rows = [row for file in files for row in self.rows.get(file, ())]
-        return {row.number: given.ruling for row in rows if (given := row.by(PEOPLE))}
+        return {row.number: judgment.ruling for row in rows if (judgment := row.by(PEOPLE))}
 
 
 def _place(folder: Path, file: str, suffix: str) -> Path | None:

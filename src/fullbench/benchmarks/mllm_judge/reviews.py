@@ -35,8 +35,8 @@ BALLOTS = {AGREES: Likert(("no", "yes")), REASONS: Score(1, 5), HALLUCINATES: Li
 
 def reviewed(verdict: Verdict, review: Review) -> Iterator[Verdict]:
     """People's verdicts on a verdict, one for each criterion that they judged."""
-    told = {AGREES: review.agrees, REASONS: review.grade, HALLUCINATES: review.hallucinates}
-    for criterion, value in told.items():
+    answers = {AGREES: review.agrees, REASONS: review.grade, HALLUCINATES: review.hallucinates}
+    for criterion, value in answers.items():
         if value is not None:
             mark = float(value) if criterion == REASONS else 1.0 + value
             form = BALLOTS[criterion].spec
@@ -65,8 +65,8 @@ def table(record: Record) -> Table:
     heard = {verdict.case: verdict for verdict in record if not is_review(verdict)}
     rows: list[list[Cell]] = []
     for judge in sorted({verdict.contestants[0] for verdict in reviews}):
-        mine = reviews.where(contestant=judge)
-        groups = mine.by(lambda verdict: heard[verdict.item].ballot if verdict.item in heard else "")
+        own_reviews = reviews.where(contestant=judge)
+        groups = own_reviews.by(lambda verdict: heard[verdict.item].ballot if verdict.item in heard else "")
         for ballot, part in groups.items():
             rows.append([judge, ballot, *(_figure(part, criterion) for criterion in BALLOTS), _deviation(part, record)])
     notes = [

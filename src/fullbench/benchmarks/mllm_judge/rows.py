@@ -58,7 +58,7 @@ class Row:
 
     def by(self, judge: str) -> Given | None:
         """What this judge ruled here."""
-        return next((given for given in self.given if given.judge == judge), None)
+        return next((judgment for judgment in self.given if judgment.judge == judge), None)
 
 
 def marks(task: Task, ruling: str, n: int) -> tuple[float, ...] | None:
@@ -88,14 +88,14 @@ def trimmed(ruling: str, n: int) -> str:
     return "".join(letter for letter in ruling if letter in LETTERS[:n])
 
 
-def written(task: Task, given: tuple[float, ...]) -> str:
+def written(task: Task, reading: tuple[float, ...]) -> str:
     """A reading in the release's own spelling.
 
     >>> written("batch", (2.0, 1.0, 3.0)), written("pair", (0.5, 0.5)), written("score", (4.0,))
     ('CAB', 'C', '4')
     """
     if task == "score":
-        return f"{given[0]:g}"
+        return f"{reading[0]:g}"
     if task == "pair":
-        return {(1.0, 0.0): "A", (0.0, 1.0): "B"}.get((given[0], given[1]), "C")
-    return "".join(LETTERS[i] for i in sorted(range(len(given)), key=lambda i: -given[i]))
+        return {(1.0, 0.0): "A", (0.0, 1.0): "B"}.get((reading[0], reading[1]), "C")
+    return "".join(LETTERS[i] for i in sorted(range(len(reading)), key=lambda i: -reading[i]))

@@ -36,14 +36,14 @@ def bring(source: Path | None = None) -> Brought:
         record = release.record
         return Brought(record, [release.oddities.table()])
     asked = {item.id: item for item in read_items(folder / "items.jsonl")}
-    said = {(r.item, r.contestant): r for r in read_responses(folder / "responses.jsonl", items=set(asked))}
+    responses = {(r.item, r.contestant): r for r in read_responses(folder / "responses.jsonl", items=set(asked))}
     verdicts: list[Verdict] = list(read_verdicts(folder / "labels.jsonl"))
     for name in ("verdicts.jsonl", "reviews.jsonl"):
         if (folder / name).exists():
             verdicts += read_verdicts(folder / name)
     if source is None:
-        verdicts += _by_rule(list(asked.values()), Record((), asked, said))
-    return Brought(Record(tuple(verdicts), asked, said))
+        verdicts += _by_rule(list(asked.values()), Record((), asked, responses))
+    return Brought(Record(tuple(verdicts), asked, responses))
 
 
 def _by_rule(asked: list[Item], known: Record) -> Iterable[Verdict]:

@@ -14,6 +14,7 @@ from fullbench.nouns.ballot import Choice, Real
 from fullbench.nouns.case import Case, Orders
 from fullbench.nouns.case import cases as cases_of
 from fullbench.nouns.item import Item, Turn
+from fullbench.nouns.model import DECLINED
 from fullbench.nouns.picture import Picture
 from fullbench.nouns.response import Response
 
@@ -55,9 +56,9 @@ def cleaned(text: str) -> str:
     'What stands on the left?'
     """
     lines = [line.strip() for line in text.strip().splitlines() if line.strip()]
-    kept = "\n".join(lines)
-    kept = re.sub(r"^[*_#\s]*(?:question|问题)\s*[:：][*_\s]*", "", kept, flags=re.IGNORECASE)
-    return kept.strip(" \t\n\"'“”‘’*_`")
+    question = "\n".join(lines)
+    question = re.sub(r"^[*_#\s]*(?:question|问题)\s*[:：][*_\s]*", "", question, flags=re.IGNORECASE)
+    return question.strip(" \t\n\"'“”‘’*_`")
 
 
 def questions(images: Mapping[str, Picture], written: Iterable[Response]) -> list[Item]:
@@ -67,7 +68,7 @@ def questions(images: Mapping[str, Picture], written: Iterable[Response]) -> lis
     for response in written:
         name = names.get(response.item)
         asked = cleaned(response.text)
-        if name is None or not asked or response.tags.get("stop") == "refused":
+        if name is None or not asked or response.tags.get("stop") in DECLINED:
             continue
         turns = (Turn("system", (ANSWER,)), Turn("user", (images[name], asked)))
         tags = {"image": name, "reviewer": response.contestant}
@@ -84,12 +85,12 @@ def reviews(
     seed, or both orders are heard.
     """
     author = {item.id: item.tags.get("reviewer") for item in items}
-    given = [response for response in responses if response.contestant != author.get(response.item)]
-    made = [
-        cases_of(items, given, BALLOT, size=2, orders=orders, criterion=criterion, trials=trials, seed=seed)
+    answers = [response for response in responses if response.contestant != author.get(response.item)]
+    by_criterion = [
+        cases_of(items, answers, BALLOT, size=2, orders=orders, criterion=criterion, trials=trials, seed=seed)
         for criterion in CRITERIA
     ]
-    return chain(*made)
+    return chain(*by_criterion)
 
 
 def correlations(items: Sequence[Item], responses: Iterable[Response]) -> Iterator[Case]:

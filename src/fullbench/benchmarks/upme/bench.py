@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fullbench.nouns.case import Case
 from fullbench.nouns.item import Item
@@ -43,6 +43,12 @@ class Upme:
         from fullbench.benchmarks.upme.asking import reviews
 
         return reviews(items, list(responses), trials=trials)
+
+    def wording(self) -> Mapping[str, Any]:
+        """What each of the two rulings goes by; the words around it are those of any judge."""
+        from fullbench.benchmarks.upme.asking import CRITERIA
+
+        return {"criteria": CRITERIA}
 
     def tables(self, record: Record) -> Sequence[Table]:
         """Rankings by every method, weights and influence, convergence, ablations, sample size, biases, faults."""

@@ -33,10 +33,10 @@ def longer(record: Record) -> Chosen:
     """The longer answer."""
 
     def of(verdict: Verdict, place: int) -> bool | None:
-        given = [record.responses.get((verdict.item, *one)) for one in verdict.shown]
-        if None in given:
+        responses = [record.responses.get((verdict.item, *shown)) for shown in verdict.shown]
+        if None in responses:
             return None
-        lengths = [length_of(response.text) for response in given if response is not None]
+        lengths = [length_of(response.text) for response in responses if response is not None]
         return None if lengths[0] == lengths[1] else lengths[place] > lengths[1 - place]
 
     return of

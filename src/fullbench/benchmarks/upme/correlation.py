@@ -14,11 +14,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from fullbench.errors import InputError, MissingExtra
 from fullbench.nouns.case import Case
 from fullbench.nouns.digests import digest
+from fullbench.nouns.judge import AsksNobody, Kind
 from fullbench.nouns.picture import Picture
 from fullbench.nouns.verdict import Verdict
 
@@ -71,8 +72,10 @@ class Measure(Protocol):
 
 
 @dataclass(frozen=True)
-class Correlation:
+class Correlation(AsksNobody):
     """A measure as a judge: it rules on answers to a picture. Recused where there is none, or nothing to compare."""
+
+    kind: ClassVar[Kind] = "scorer"
 
     measure: Measure
 
@@ -157,8 +160,8 @@ class TransformersClip:
         return int(self._loaded[0].config.text_config.max_position_embeddings) - 2
 
     def tokens(self, text: str) -> Sequence[int]:
-        found: list[int] = self._loaded[1].tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]
-        return found
+        ids: list[int] = self._loaded[1].tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]
+        return ids
 
     def picture(self, picture: Picture) -> Floats:
         from PIL import Image

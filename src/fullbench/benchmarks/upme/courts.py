@@ -85,28 +85,28 @@ def court(setting: Setting, seed: int) -> Court:
     words = rng.standard_normal(size)
     cheats = rng.permutation(size)
     rng = np.random.default_rng([seed, setting.models, setting.images])
-    image, reviewer, one, two = slots(size, setting.images)
+    image, reviewer, first, second = slots(size, setting.images)
     quality = np.clip(skill + setting.spread * rng.standard_normal((setting.images, size, size)), 0, 1)
     sight = able.copy()
     colluding, lazy, blind = _cheats(setting, cheats)
     sight[blind] = 0.0
-    gap = 4 * (quality[image, reviewer, one] - quality[image, reviewer, two])
-    liking = setting.length * (1 - able[reviewer]) * (words[one] - words[two])
+    gap = 4 * (quality[image, reviewer, first] - quality[image, reviewer, second])
+    liking = setting.length * (1 - able[reviewer]) * (words[first] - words[second])
     idle = np.isin(reviewer, lazy)
-    ally = _allies(reviewer, one, two, colluding)
+    ally = _allies(reviewer, first, second, colluding)
     worth, known = {}, {}
     for part in (CORRECTNESS, VISUAL):
-        noise = setting.noise * (1.5 - able[reviewer]) * 2**0.5 * rng.standard_normal(len(one))
+        noise = setting.noise * (1.5 - able[reviewer]) * 2**0.5 * rng.standard_normal(len(first))
         won = _ruled(sight[reviewer] * gap + liking + noise)
-        won = np.where(idle & (rng.uniform(size=len(one)) < LAZINESS), 0.5, won)
+        won = np.where(idle & (rng.uniform(size=len(first)) < LAZINESS), 0.5, won)
         won = np.where(ally == 0, won, (ally + 1) / 2)
-        known[part] = rng.uniform(size=len(one)) >= setting.faults
+        known[part] = rng.uniform(size=len(first)) >= setting.faults
         worth[part] = np.stack([won, 1 - won], axis=1)
-    worth[CORRELATION], known[CORRELATION] = np.zeros((len(one), 2)), np.zeros(len(one), dtype=bool)
+    worth[CORRELATION], known[CORRELATION] = np.zeros((len(first), 2)), np.zeros(len(first), dtype=bool)
     names = tuple(f"model {place}" for place in range(size))
     pictures = tuple(f"picture {place}" for place in range(setting.images))
-    items = ("",) * len(one)
-    reviews = Reviews(names, pictures, items, image, reviewer, one, two, worth, known)
+    items = ("",) * len(first)
+    reviews = Reviews(names, pictures, items, image, reviewer, first, second, worth, known)
     return Court(skill, tuple(int(who) for who in colluding), reviews)
 
 
@@ -115,9 +115,9 @@ def slots(models: int, images: int) -> tuple[Ints, Ints, Ints, Ints]:
     """The full design as four columns: picture, reviewer, and the two who answer."""
     import numpy as np
 
-    reviewer, one, two = np.meshgrid(*[np.arange(models)] * 3, indexing="ij")
-    keep = (one < two) & (one != reviewer) & (two != reviewer)
-    rows = [column[keep] for column in (reviewer, one, two)]
+    reviewer, first, second = np.meshgrid(*[np.arange(models)] * 3, indexing="ij")
+    keep = (first < second) & (first != reviewer) & (second != reviewer)
+    rows = [column[keep] for column in (reviewer, first, second)]
     image = np.repeat(np.arange(images), len(rows[0]))
     tiled = [np.tile(column, images) for column in rows]
     return image, tiled[0], tiled[1], tiled[2]
@@ -134,9 +134,9 @@ def _ruled(lead: Floats) -> Floats:
     return np.where(np.abs(lead) <= TIE, 0.5, (np.sign(lead) + 1) / 2)
 
 
-def _allies(reviewer: Ints, one: Ints, two: Ints, colluding: Ints) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """1 where a colluder rules for its ally `one`, -1 for its ally `two`, 0 where it has none here, or two."""
+def _allies(reviewer: Ints, first: Ints, second: Ints, colluding: Ints) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """1 where a colluder rules for its ally `first`, -1 for its ally `second`, 0 where it has none here, or two."""
     import numpy as np
 
     inside = np.isin(reviewer, colluding)
-    return (np.isin(one, colluding).astype(np.int64) - np.isin(two, colluding)) * inside
+    return (np.isin(first, colluding).astype(np.int64) - np.isin(second, colluding)) * inside

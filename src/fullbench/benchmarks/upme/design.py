@@ -29,8 +29,8 @@ def family_of(name: str) -> str:
     ('gpt', 'gpt', 'claude', 'keen')
     """
     bare = name.rsplit("/", 1)[-1].rsplit(":", 1)[-1]
-    found = re.match(r"[^\W\d_]+", bare)
-    return (found[0] if found else bare).lower()
+    word = re.match(r"[^\W\d_]+", bare)
+    return (word[0] if word else bare).lower()
 
 
 def full(images: Sequence[str], contestants: Sequence[str], families: Mapping[str, str] | None = None) -> list[Slot]:
@@ -45,16 +45,16 @@ def full(images: Sequence[str], contestants: Sequence[str], families: Mapping[st
         )
     kin = families or {name: name for name in contestants}
     slots = [
-        Slot(image, reviewer, one, two)
+        Slot(image, reviewer, first, second)
         for image in images
         for reviewer in contestants
-        for one, two in combinations(sorted(name for name in contestants if kin[name] != kin[reviewer]), 2)
+        for first, second in combinations(sorted(name for name in contestants if kin[name] != kin[reviewer]), 2)
     ]
     if not slots:
-        found = ", ".join(sorted(set(kin.values())))
+        family_names = ", ".join(sorted(set(kin.values())))
         raise InputError(
             f"nobody may review anybody: outside each contestant's own family there are fewer than two others "
-            f"(families: {found}); add contestants of other families, or let families review their own"
+            f"(families: {family_names}); add contestants of other families, or let families review their own"
         )
     return slots
 

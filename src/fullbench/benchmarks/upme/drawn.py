@@ -39,7 +39,7 @@ def interval(reviews: Reviews, gamma: Gamma, seed: int) -> list[Estimate]:
     whole = consensus(reviews.peers(gamma), "UPME", starts=8, seed=seed).scores
     drawn = draws(reviews, gamma, seed)
     low, high = np.quantile(np.array(drawn), [0.025, 0.975], axis=0)
-    seen = [int(((reviews.one == place) | (reviews.two == place)).sum()) for place in range(len(reviews.names))]
+    seen = [int(((reviews.first == place) | (reviews.second == place)).sum()) for place in range(len(reviews.names))]
     return [
         Estimate(value, min(value, float(a)), max(value, float(b)), n, 0.95, f"bootstrap over pictures, {len(drawn)}")
         for value, a, b, n in zip(whole, low, high, seen, strict=True)
@@ -62,9 +62,9 @@ def order(reviews: Reviews, *, best_first: Sequence[str], gamma: Gamma, seed: in
     if not best_first:
         return Table("order", title, columns, [])
     truth = in_order(reviews.names, ranked(best_first))
-    found = consensus(reviews.peers(gamma), "UPME", starts=8, seed=seed).scores
+    consensus_scores = consensus(reviews.peers(gamma), "UPME", starts=8, seed=seed).scores
     drawn = [nearness(list(scores), truth).spearman for scores in draws(reviews, gamma, seed)]
-    rows: list[list[Cell]] = [[len(truth), _around(nearness(found, truth).spearman, drawn), _share(drawn)]]
+    rows: list[list[Cell]] = [[len(truth), _around(nearness(consensus_scores, truth).spearman, drawn), _share(drawn)]]
     notes = ["Spearman of UPME's scores with the order in which the contestants were named, best first.",
              "In order: the share of draws of pictures in which all of them stand in that order."]  # fmt: skip
     return Table("order", title, columns, rows, notes, {"gamma": dict(gamma), "seed": seed})
@@ -80,4 +80,4 @@ def _around(value: float, drawn: Sequence[float]) -> Estimate:
 
 
 def _share(drawn: Sequence[float]) -> float:
-    return sum(one == 1 for one in drawn) / len(drawn)
+    return sum(correlation == 1 for correlation in drawn) / len(drawn)

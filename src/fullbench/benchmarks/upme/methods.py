@@ -34,15 +34,15 @@ def consensus(peers: Peers, method: str, *, starts: int = STARTS, seed: int = 0)
 
 def voted(reviews: Reviews, method: str) -> Scores:
     """Scores by counting votes; the picture and the pair are what is voted on."""
-    columns = (reviews.one, reviews.two, reviews.votes)
+    columns = (reviews.first, reviews.second, reviews.votes)
     if method == "majority vote":
-        found = majority_vote(reviews.questions, *columns, contestants=len(reviews.names))
+        vote_scores = majority_vote(reviews.questions, *columns, contestants=len(reviews.names))
     else:
-        found = list(
+        vote_scores = list(
             rating_vote(reviews.questions, reviews.reviewer, *columns, contestants=len(reviews.names)).scores
         )  # fmt: skip
-    known = [score for score in found if score is not None]
-    if len(known) < len(found):
+    known = [score for score in vote_scores if score is not None]
+    if len(known) < len(vote_scores):
         raise Undefined("a contestant was never voted on")
     return tuple(known)
 
@@ -64,7 +64,7 @@ class Nearness:
     entropy: float
 
 
-def nearness(given: Sequence[float], truth: Sequence[float]) -> Nearness:
+def nearness(estimated: Sequence[float], truth: Sequence[float]) -> Nearness:
     """Scores beside true scores of the same contestants.
 
     >>> nearness([0.9, 0.5, 0.1], [3, 2, 1])
@@ -73,12 +73,13 @@ def nearness(given: Sequence[float], truth: Sequence[float]) -> Nearness:
     import numpy as np
     from scipy import stats
 
-    if len(given) < 3 or np.ptp(given) == 0 or np.ptp(truth) == 0:
+    if len(estimated) < 3 or np.ptp(estimated) == 0 or np.ptp(truth) == 0:
         raise Undefined("nearness needs three contestants or more whose scores differ")
     pearson, spearman, kendall = (
-        round(float(test(given, truth).statistic), 12) for test in (stats.pearsonr, stats.spearmanr, stats.kendalltau)
+        round(float(test(estimated, truth).statistic), 12)
+        for test in (stats.pearsonr, stats.spearmanr, stats.kendalltau)
     )
-    return Nearness(pearson, spearman, kendall, permutation_entropy(true_ranks(given, truth)))
+    return Nearness(pearson, spearman, kendall, permutation_entropy(true_ranks(estimated, truth)))
 
 
 def in_order(names: Sequence[str], truth: Mapping[str, float]) -> list[float]:

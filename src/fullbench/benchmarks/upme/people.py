@@ -50,7 +50,7 @@ def duties(cases: Iterable[Case], people: Sequence[str], *, each: int = FIRST, s
     rng = random.Random(seed)
     teams: dict[str, dict[Task, list[str]]] = {}
     load: Counter[str] = Counter()
-    made: list[Duty] = []
+    assigned: list[Duty] = []
     for case in cases:
         image = case.item.tags.get("image", case.item.id)
         if image not in teams:
@@ -60,8 +60,8 @@ def duties(cases: Iterable[Case], people: Sequence[str], *, each: int = FIRST, s
         for task, team in teams[image].items():
             for person in sorted(team, key=lambda who: load[who])[:each]:
                 load[person] += 1
-                made.append(Duty(person, task, case.key, image))
-    return made
+                assigned.append(Duty(person, task, case.key, image))
+    return assigned
 
 
 def settled(votes: Sequence[_Vote]) -> _Vote | None:
@@ -82,17 +82,19 @@ def against_people(record: Record) -> Table:
     chosen, agreed = _votes(record)
     rows: list[list[Cell]] = []
     for criterion in (CORRECTNESS, VISUAL):
-        mine = [verdict for verdict in record.where(criterion=criterion, fault=None) if verdict.judge != PEOPLE]
-        told = [
-            settled(agreed[verdict.case, verdict.judge]) for verdict in mine if (verdict.case, verdict.judge) in agreed
+        rulings = [verdict for verdict in record.where(criterion=criterion, fault=None) if verdict.judge != PEOPLE]
+        agreements = [
+            settled(agreed[verdict.case, verdict.judge])
+            for verdict in rulings
+            if (verdict.case, verdict.judge) in agreed
         ]
-        made = [
-            (settled(chosen[_pair(verdict)]), _winner(verdict)) for verdict in mine if _pair(verdict) in chosen
+        choices = [
+            (settled(chosen[_pair(verdict)]), _winner(verdict)) for verdict in rulings if _pair(verdict) in chosen
         ]  # fmt: skip
-        yes = [vote for vote in told if vote is not None]
-        same = [people == reviewer for people, reviewer in made if people is not None]
+        yes = [vote for vote in agreements if vote is not None]
+        same = [people == reviewer for people, reviewer in choices if people is not None]
         if yes or same:
-            open_ = len(told) - len(yes) + len(made) - len(same)
+            open_ = len(agreements) - len(yes) + len(choices) - len(same)
             rows.append([criterion, wilson(sum(yes), len(yes)) if yes else None,
                          wilson(sum(same), len(same)) if same else None, open_])  # fmt: skip
     notes = [

@@ -29,14 +29,14 @@ def true_order(data: Path) -> list[str]:
     """The models, best first, by the reference."""
     path = data / "true_order.json"
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))["true_order_best_first"]
+        names = json.loads(path.read_text(encoding="utf-8"))["true_order_best_first"]
     except OSError as error:
         raise InputError(f"true_order.json cannot be read ({error.strerror})", path=data) from error
     except (ValueError, KeyError, TypeError) as error:
         raise InputError("it must be JSON with a list 'true_order_best_first'", path=path) from error
-    if not isinstance(found, list) or len(set(map(str, found))) != len(found):
+    if not isinstance(names, list) or len(set(map(str, names))) != len(names):
         raise InputError("'true_order_best_first' must be a list of different names", path=path)
-    return [str(name) for name in found]
+    return [str(name) for name in names]
 
 
 def ranks_of(ranked: Sequence[str], truth: Sequence[str]) -> list[int]:
@@ -88,9 +88,9 @@ def _grades(data: Path, truth: Sequence[str]) -> Iterator[Reproduced]:
         outcome = (lead > 0) + 0.5 * (lead == 0)
         points[row.one_of("model_1", truth)].append(outcome)
         points[row.one_of("model_2", truth)].append(1 - outcome)
-    for name, given in points.items():
-        if given:
-            yield Reproduced(f"gpt35_only_grade/{name}", fmean(given), len(given))
+    for name, outcomes in points.items():
+        if outcomes:
+            yield Reproduced(f"gpt35_only_grade/{name}", fmean(outcomes), len(outcomes))
     graded = sorted((name for name in truth if points[name]), key=lambda name: -fmean(points[name]))
     ranks = ranks_of(graded, truth)
     for figure, value in (*_figures(ranks, random.Random(SEED)), *_correlations(ranks)):

@@ -62,7 +62,7 @@ class Release:
     @cached_property
     def mirrored(self) -> dict[Pair, float]:
         """The same for both orders of every pair."""
-        turned = {(question, two, one): 1 - said for (question, one, two), said in self.people.items()}
+        turned = {(question, second, first): 1 - outcome for (question, first, second), outcome in self.people.items()}
         return {**turned, **self.people}
 
     @cached_property
@@ -79,10 +79,10 @@ class Release:
     @cached_property
     def ballots(self) -> dict[Pair, dict[str, float]]:
         """What each reviewer said of each pair."""
-        found: dict[Pair, dict[str, float]] = {}
+        ballots: dict[Pair, dict[str, float]] = {}
         for review in self.reviews:
-            found.setdefault(review.pair, {})[review.reviewer] = review.outcome
-        return found
+            ballots.setdefault(review.pair, {})[review.reviewer] = review.outcome
+        return ballots
 
 
 def reproduce(data: Path) -> Reproduction:
@@ -97,9 +97,9 @@ def reproduce(data: Path) -> Reproduction:
 def win_rates(rows: Sequence[tuple[Pair, float]]) -> dict[str, float]:
     """The share of comparisons that each model wins, ties half."""
     won: dict[str, list[float]] = {}
-    for (_, one, two), outcome in rows:
-        won.setdefault(one, []).append(outcome)
-        won.setdefault(two, []).append(1 - outcome)
+    for (_, first, second), outcome in rows:
+        won.setdefault(first, []).append(outcome)
+        won.setdefault(second, []).append(1 - outcome)
     return {name: fmean(won[name]) for name in MODELS if name in won}
 
 
@@ -110,9 +110,9 @@ def _win_rates(release: Release) -> Iterator[Reproduced]:
     }
     rows["human"] = list(release.people.items())
     rows["all"] = [(review.pair, review.outcome) for review in release.reviews]
-    for reviewer, mine in rows.items():
-        for name, rate in win_rates(mine).items():
-            n = sum(name in pair for pair, _ in mine)
+    for reviewer, rulings in rows.items():
+        for name, rate in win_rates(rulings).items():
+            n = sum(name in pair for pair, _ in rulings)
             yield Reproduced(f"winrate/{reviewer}/{name}", rate, n, source="the authors' notebook")
 
 
@@ -129,8 +129,8 @@ def _voted(release: Release, weights: Mapping[str, float]) -> dict[Pair, float]:
     """The weighted mean of the reviewers' rulings on each pair, a lead within the dead zone being a tie."""
     total = sum(weights.values())
     return {
-        pair: _decided(sum(weights[name] * said[name] for name in weights) / total, DEAD_ZONE / 2)
-        for pair, said in release.ballots.items()
+        pair: _decided(sum(weights[name] * rulings[name] for name in weights) / total, DEAD_ZONE / 2)
+        for pair, rulings in release.ballots.items()
     }
 
 
@@ -140,7 +140,7 @@ def _benches(release: Release) -> dict[str, dict[Pair, float]]:
 
     weights = dict(zip(MODELS, prd(release.peers).weights, strict=True))
     top = sorted(MODELS, key=lambda name: -weights[name])[:3]
-    alone = {name: {pair: said[name] for pair, said in release.ballots.items()} for name in MODELS}
+    alone = {name: {pair: rulings[name] for pair, rulings in release.ballots.items()} for name in MODELS}
     return {
         **alone,
         "unweighted_vote_all": _voted(release, dict.fromkeys(MODELS, 1.0)),
@@ -164,30 +164,32 @@ def _weights_among(release: Release, some: Sequence[str]) -> dict[str, float]:
     return dict(zip(MODELS, weights.tolist(), strict=True))
 
 
-def _against_people(release: Release, said: Mapping[Pair, float], pairs: Sequence[Pair]) -> Iterator[tuple[str, float]]:
+def _against_people(
+    release: Release, rulings: Mapping[Pair, float], pairs: Sequence[Pair]
+) -> Iterator[tuple[str, float]]:
     """Fleiss' kappa of two raters, and the share of pairs on which they say the same, ties included."""
     from fullbench.stats.raters import fleiss_kappa
 
-    ours, theirs = [said[pair] for pair in pairs], [release.mirrored[pair] for pair in pairs]
+    ours, theirs = [rulings[pair] for pair in pairs], [release.mirrored[pair] for pair in pairs]
     numbers = list(range(len(pairs)))
     yield "fleiss", fleiss_kappa(numbers * 2, ours + theirs, resamples=2).value
-    yield "accuracy", fmean(one == two for one, two in zip(ours, theirs, strict=True))
+    yield "accuracy", fmean(our == their for our, their in zip(ours, theirs, strict=True))
 
 
 def _agreement(release: Release) -> Iterator[Reproduced]:
     pairs = [pair for pair in release.ballots if pair in release.mirrored]
-    for bench, said in _benches(release).items():
-        for figure, value in _against_people(release, said, pairs):
+    for bench, rulings in _benches(release).items():
+        for figure, value in _against_people(release, rulings, pairs):
             yield Reproduced(f"agreement/{bench}/{figure}", value, len(pairs), source="the authors' notebook")
 
 
 def _hard_pair(release: Release) -> Iterator[Reproduced]:
     pairs = [pair for pair in release.ballots if {pair[1], pair[2]} == HARD and pair in release.mirrored]
     renamed = {"unweighted_vote_all": "all_unweighted", "weighted_vote_all": "all_weighted"}
-    for bench, said in _benches(release).items():
+    for bench, rulings in _benches(release).items():
         if bench == "weighted_vote_top3":
             continue
-        for figure, value in _against_people(release, said, pairs):
+        for figure, value in _against_people(release, rulings, pairs):
             name = renamed.get(bench, bench)
             yield Reproduced(f"hard_pair/{name}/{figure}", value, len(pairs), source="the authors' notebook")
 
@@ -207,14 +209,14 @@ def _elo(release: Release) -> Iterator[Reproduced]:
     for name, rows in (("all", everyone), (MODELS[0], strongest)):
         ours = _elos(rows)
         for figure, test in (("kendall", kendalltau), ("spearman", spearmanr)):
-            found = [float(test(one, two).statistic) for one, two in zip(ours, people, strict=True)]
+            correlations = [float(test(our, their).statistic) for our, their in zip(ours, people, strict=True)]
             for runs in RUNS:
-                value = float(np.mean(found[:runs]))
+                value = float(np.mean(correlations[:runs]))
                 yield Reproduced(f"elo_vs_human/{name}/{runs}/{figure}", value, runs, source="the authors' notebook")
 
 
 def _columns(rows: Sequence[tuple[Pair, float]], place: Mapping[str, int]) -> tuple[list[int], list[int], list[float]]:
-    return [place[pair[1]] for pair, _ in rows], [place[pair[2]] for pair, _ in rows], [said for _, said in rows]
+    return [place[pair[1]] for pair, _ in rows], [place[pair[2]] for pair, _ in rows], [outcome for _, outcome in rows]
 
 
 def _order(n: int, seed: int) -> list[int]:
@@ -242,12 +244,12 @@ def _weights(release: Release) -> Iterator[Reproduced]:
     from fullbench.stats.peers import consistent_weights, grades, reversed_weights
 
     truth = [win_rates(list(release.people.items()))[name] for name in MODELS]
-    made = {
+    weightings = {
         "uniform": np.ones(len(MODELS)),
         "consistent": consistent_weights(truth),
         "reversed": reversed_weights(truth),
     }
-    for name, weights in made.items():
+    for name, weights in weightings.items():
         scores = grades(release.peers, weights, over="reviews")
         n = len(release.reviews)
         yield Reproduced(f"weights/{name}/pearson_to_human", float(np.corrcoef(scores, truth)[0, 1]), n)

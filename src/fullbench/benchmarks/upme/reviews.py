@@ -26,7 +26,7 @@ TRUTHS = ("human", "truth")
 
 @dataclass(frozen=True)
 class Reviews:
-    """Reviews, a row each; `one` and `two` are contestants in the order of their names.
+    """Reviews, a row each; `first` and `second` are contestants in the order of their names.
 
     `worth[part]` says what the part gives either (a column each), where `known[part]` is true. `outside` counts reviews
     by somebody who was never reviewed, whose weight could not be learned: they are left out.
@@ -37,8 +37,8 @@ class Reviews:
     items: tuple[str, ...]
     image: Ints
     reviewer: Ints
-    one: Ints
-    two: Ints
+    first: Ints
+    second: Ints
     worth: Mapping[str, Floats]
     known: Mapping[str, Bools]
     outside: int = 0
@@ -62,8 +62,8 @@ class Reviews:
             tuple(names), tuple(images), tuple(item for item, *_ in keys),
             _places(images, [image[item] for item, *_ in keys]),
             _places(names, [author[item] for item, *_ in keys]),
-            _places(names, [one for _, one, _ in keys]),
-            _places(names, [two for _, _, two in keys]),
+            _places(names, [first for _, first, _ in keys]),
+            _places(names, [second for _, _, second in keys]),
             worth, known, len(marks) - len(keys),
         )  # fmt: skip
 
@@ -95,7 +95,7 @@ class Reviews:
         points, heard = self.points(gamma)
         rows = np.flatnonzero(heard)
         return Peers.of(
-            self.reviewer[rows], self.one[rows], self.two[rows], points[rows, 0], points[rows, 1],
+            self.reviewer[rows], self.first[rows], self.second[rows], points[rows, 0], points[rows, 1],
             contestants=len(self.names),
         )  # fmt: skip
 
@@ -108,7 +108,7 @@ class Reviews:
             points, heard = self.points(gamma)
             size, shape = len(self.names), (len(self.images), len(self.names), len(self.names))
             summed, counts = np.zeros(shape), np.zeros(shape)
-            for place, who in enumerate((self.one, self.two)):
+            for place, who in enumerate((self.first, self.second)):
                 cell = ((self.image * size + self.reviewer) * size + who)[heard]
                 summed += np.bincount(cell, points[heard, place], summed.size).reshape(shape)
                 counts += np.bincount(cell, minlength=summed.size).reshape(shape)
@@ -118,7 +118,7 @@ class Reviews:
 
     @cached_property
     def votes(self) -> Floats:
-        """Each review as a vote: 1 for `one`, 0 for `two`, 0.5 where its points are even."""
+        """Each review as a vote: 1 for `first`, 0 for `second`, 0.5 where its points are even."""
         import numpy as np
 
         points, _ = self.points({part: share for part, share in GAMMA.items() if part != CORRELATION})
@@ -127,7 +127,7 @@ class Reviews:
     @property
     def questions(self) -> Ints:
         """What votes are counted over: the same two contestants on the same picture."""
-        asked: Ints = (self.image * len(self.names) + self.one) * len(self.names) + self.two
+        asked: Ints = (self.image * len(self.names) + self.first) * len(self.names) + self.second
         return asked
 
 
@@ -144,9 +144,9 @@ def _gathered(record: Record) -> tuple[dict[_Key, dict[str, float]], dict[tuple[
         if verdict.criterion == CORRELATION and len(verdict.contestants) == 1:
             cosines[verdict.item, verdict.contestants[0]] = verdict.marks[0]
         elif verdict.criterion in {CORRECTNESS, VISUAL} and len(verdict.contestants) == 2:
-            one, two = sorted(verdict.contestants)
-            mark = verdict.marks[verdict.contestants.index(one)]
-            rulings.setdefault(((verdict.item, one, two), verdict.criterion), []).append(mark)
+            first, second = sorted(verdict.contestants)
+            mark = verdict.marks[verdict.contestants.index(first)]
+            rulings.setdefault(((verdict.item, first, second), verdict.criterion), []).append(mark)
     marks: dict[_Key, dict[str, float]] = {}
     for (key, criterion), won in rulings.items():
         marks.setdefault(key, {})[criterion] = fmean(won)
@@ -155,13 +155,13 @@ def _gathered(record: Record) -> tuple[dict[_Key, dict[str, float]], dict[tuple[
 
 def _among_peers(keys: Sequence[_Key], author: Mapping[str, str]) -> tuple[list[_Key], list[str]]:
     """The reviews by those who are reviewed in them, and who these are; found in rounds, as one leads to another."""
-    kept = list(keys)
+    remaining = list(keys)
     while True:
-        names = sorted({name for _, one, two in kept for name in (one, two)})
-        inside = [key for key in kept if author.get(key[0]) in names]
-        if len(inside) == len(kept):
-            return kept, names
-        kept = inside
+        names = sorted({name for _, first, second in remaining for name in (first, second)})
+        inside = [key for key in remaining if author.get(key[0]) in names]
+        if len(inside) == len(remaining):
+            return remaining, names
+        remaining = inside
 
 
 def _places(names: Sequence[str], labels: Sequence[str]) -> Ints:
@@ -184,18 +184,18 @@ def _parts(
         known[part] = np.array([mark is not None for mark in won], dtype=bool)
         first = np.array([0.0 if mark is None else mark for mark in won])
         worth[part] = np.stack([first, 1 - first], axis=1)
-    both = [(cosines.get((item, one)), cosines.get((item, two))) for item, one, two in keys]
+    both = [(cosines.get((item, first)), cosines.get((item, second))) for item, first, second in keys]
     known[CORRELATION] = np.array([None not in pair for pair in both], dtype=bool)
-    worth[CORRELATION] = np.array([[one or 0.0, two or 0.0] for one, two in both]).reshape(len(keys), 2)
+    worth[CORRELATION] = np.array([[first or 0.0, second or 0.0] for first, second in both]).reshape(len(keys), 2)
     return worth, known
 
 
 def true_scores(record: Record) -> dict[str, float]:
     """What those who stand for the truth make of each contestant: its mean mark; empty where they said nothing."""
-    given: dict[str, list[float]] = {}
+    marks_by_name: dict[str, list[float]] = {}
     for verdict in record:
-        told = verdict.judge in TRUTHS and verdict.item in record.items and verdict.criterion != VISUAL
-        if told and verdict.marks is not None:
+        from_truth = verdict.judge in TRUTHS and verdict.item in record.items and verdict.criterion != VISUAL
+        if from_truth and verdict.marks is not None:
             for name, mark in zip(verdict.contestants, verdict.marks, strict=True):
-                given.setdefault(name, []).append(mark)
-    return {name: fmean(marks) for name, marks in sorted(given.items())}
+                marks_by_name.setdefault(name, []).append(mark)
+    return {name: fmean(marks) for name, marks in sorted(marks_by_name.items())}

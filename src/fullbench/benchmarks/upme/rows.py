@@ -54,7 +54,7 @@ class Row:
     def names(self, name: str) -> list[str]:
         """A field that must be a list of names."""
         value = self.values.get(name)
-        if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+        if not isinstance(value, list) or not all(isinstance(element, str) for element in value):
             raise self.error(f"{name!r} must be a list of names")
         return value
 

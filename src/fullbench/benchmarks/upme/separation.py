@@ -41,25 +41,25 @@ class Compared:
         return [won for other, won in self.wins.items() if other in pictures] if self.own in pictures else []
 
 
-def compared(judge: Judge, given: Sequence[Given]) -> list[Compared]:
+def compared(judge: Judge, answered: Sequence[Given]) -> list[Compared]:
     """Every answer, its own picture compared with every other one."""
-    pictures = list({picture.digest: picture for picture, _ in given}.values())
+    pictures = list({picture.digest: picture for picture, _ in answered}.values())
     if len(pictures) < 2:
         raise InputError(f"a correlation is tried on two pictures or more; found {len(pictures)}")
-    found = []
-    for picture, text in given:
+    comparisons = []
+    for picture, text in answered:
         marks = dict(_marks(judge, pictures, text))
-        mine = marks.pop(picture.digest, None)
-        wins = {} if mine is None else {other: _won(mine, mark) for other, mark in marks.items()}
-        found.append(Compared(picture.digest, wins))
-    return found
+        own_mark = marks.pop(picture.digest, None)
+        wins = {} if own_mark is None else {other: _won(own_mark, mark) for other, mark in marks.items()}
+        comparisons.append(Compared(picture.digest, wins))
+    return comparisons
 
 
-def _won(mine: float, other: float) -> float:
-    return 1.0 if mine > other else 0.5 if mine == other else 0.0
+def _won(own: float, other: float) -> float:
+    return 1.0 if own > other else 0.5 if own == other else 0.0
 
 
-def separation(judge: Judge, given: Sequence[Given], *, seed: int = 0) -> Estimate:
+def separation(judge: Judge, answered: Sequence[Given], *, seed: int = 0) -> Estimate:
     """The share of comparisons that an answer's own picture wins against another of these; equal marks count half.
 
     0.5 is chance. Comparisons in which the judge recused itself do not count. The interval draws pictures, with all
@@ -67,7 +67,7 @@ def separation(judge: Judge, given: Sequence[Given], *, seed: int = 0) -> Estima
     """
     from fullbench.stats.shares import share
 
-    answers = compared(judge, given)
+    answers = compared(judge, answered)
     wins = [won for answer in answers for won in answer.wins.values()]
     return share(wins, cluster=[answer.own for answer in answers for _ in answer.wins], seed=seed)
 
@@ -81,7 +81,7 @@ class HeldOut:
 
 
 def held_out(
-    judges: Sequence[Judge], given: Sequence[Given], *, folds: int = 5, repeats: int = 20, seed: int = 0
+    judges: Sequence[Judge], answered: Sequence[Given], *, folds: int = 5, repeats: int = 20, seed: int = 0
 ) -> HeldOut:
     """Repeated cross-validation over pictures: the best of the judges on all parts but one is tried on that one.
 
@@ -91,11 +91,11 @@ def held_out(
     """
     from fullbench.stats.shares import share
 
-    tables = {judge.name: compared(judge, given) for judge in judges}
-    pictures = sorted({picture.digest for picture, _ in given})
+    tables = {judge.name: compared(judge, answered) for judge in judges}
+    pictures = sorted({picture.digest for picture, _ in answered})
     if not 2 <= folds <= len(pictures) // 2:
         raise InputError(f"each of {folds} parts needs two pictures or more; found {len(pictures)} pictures")
-    wins: list[list[float]] = [[] for _ in given]
+    wins: list[list[float]] = [[] for _ in answered]
     chosen: Counter[str] = Counter()
     rng = Random(seed)
     for _ in range(repeats):
@@ -106,9 +106,9 @@ def held_out(
             chosen[best] += 1
             for place, answer in enumerate(tables[best]):
                 wins[place] += answer.within(left)
-    known = [(sum(some) / len(some), picture.digest) for some, (picture, _) in zip(wins, given, strict=True) if some]
-    found = share([won for won, _ in known], cluster=[own for _, own in known], seed=seed)
-    return HeldOut(found, dict(chosen.most_common()))
+    known = [(sum(some) / len(some), picture.digest) for some, (picture, _) in zip(wins, answered, strict=True) if some]
+    estimate = share([won for won, _ in known], cluster=[own for _, own in known], seed=seed)
+    return HeldOut(estimate, dict(chosen.most_common()))
 
 
 def _mean(answers: Sequence[Compared], pictures: set[str]) -> float:

@@ -22,9 +22,9 @@ def recovered(setting: Setting, method: str, seeds: Sequence[int]) -> list[Nearn
 
 
 def _recovered(courts: Sequence[Court], method: str) -> Iterator[Nearness]:
-    for made in courts:
+    for simulated in courts:
         try:
-            yield nearness(scores(made.reviews, method, starts=1), made.skill.tolist())
+            yield nearness(scores(simulated.reviews, method, starts=1), simulated.skill.tolist())
         except Undefined:
             continue
 
@@ -32,8 +32,12 @@ def _recovered(courts: Sequence[Court], method: str) -> Iterator[Nearness]:
 def tables(setting: Setting, *, seeds: int = 20, sizes: Sequence[int] = SIZES) -> list[Table]:
     """All that a court shows; the table of cheats only where some collude."""
     numbers = range(seeds)
-    made = [methods_table(setting, numbers), sizes_table(setting, numbers, sizes)]
-    return [*made, cheats_table(setting, numbers), influence_table(setting, numbers)] if setting.colluders else made
+    base_tables = [methods_table(setting, numbers), sizes_table(setting, numbers, sizes)]
+    return (
+        [*base_tables, cheats_table(setting, numbers), influence_table(setting, numbers)]
+        if setting.colluders
+        else base_tables
+    )
 
 
 def methods_table(setting: Setting, seeds: Sequence[int]) -> Table:
@@ -41,8 +45,8 @@ def methods_table(setting: Setting, seeds: Sequence[int]) -> Table:
     courts = [court(setting, seed) for seed in seeds]
     rows: list[list[Cell]] = []
     for method in METHODS:
-        found = list(_recovered(courts, method))
-        rows.append([method, *(cell for figure in _FIGURES for cell in _spread(found, figure)), len(found)])
+        nearnesses = list(_recovered(courts, method))
+        rows.append([method, *(cell for figure in _FIGURES for cell in _spread(nearnesses, figure)), len(nearnesses)])
     columns = ("method", *(f"{figure}{what}" for figure in _FIGURES for what in ("", " sd")), "courts")
     notes = [_described(setting), "Entropy is of the list of true ranks (0 is sorted). sd: over courts, n - 1."]
     hint = {"kind": "bars", "label": "method", "value": "pearson"}
@@ -54,9 +58,9 @@ def sizes_table(setting: Setting, seeds: Sequence[int], sizes: Sequence[int]) ->
     rows: list[list[Cell]] = []
     for size in sizes:
         courts = [court(replace(setting, images=size), seed) for seed in seeds]
-        found = {method: list(_recovered(courts, method)) for method in ("UPME", "uniform")}
-        best = [_best_is_first(made) for made in courts]
-        cells = [cell for method in found for cell in _spread(found[method], "kendall")]
+        nearnesses = {method: list(_recovered(courts, method)) for method in ("UPME", "uniform")}
+        best = [_best_is_first(simulated) for simulated in courts]
+        cells = [cell for method in nearnesses for cell in _spread(nearnesses[method], "kendall")]
         rows.append([size, len(courts[0].reviews), *cells, fmean(best)])
     columns = ("pictures", "reviews", "UPME tau", "sd", "uniform tau", "uniform sd", "best one first")
     notes = [
@@ -71,7 +75,7 @@ def cheats_table(setting: Setting, seeds: Sequence[int]) -> Table:
     rows: list[list[Cell]] = []
     for method in METHODS:
         before, after = (
-            fmean(one.kendall for one in _recovered(courts, method)) for courts in (honest, cheated)
+            fmean(near.kendall for near in _recovered(courts, method)) for courts in (honest, cheated)
         )  # fmt: skip
         rows.append([method, before, after, after - before])
     notes = [
@@ -88,10 +92,10 @@ def influence_table(setting: Setting, seeds: Sequence[int]) -> Table:
     rows: list[list[Cell]] = []
     for method in ("UPME", ROBUST, "uniform"):
         bad, good = [], []
-        for made in (court(setting, seed) for seed in list(seeds)[:10]):
-            moved = influence(made.reviews.peers(), partial(consensus, method=method, starts=1))
-            bad += [moved[who] for who in made.colluders]
-            good += [far for who, far in enumerate(moved) if who not in made.colluders]
+        for simulated in (court(setting, seed) for seed in list(seeds)[:10]):
+            moved = influence(simulated.reviews.peers(), partial(consensus, method=method, starts=1))
+            bad += [moved[who] for who in simulated.colluders]
+            good += [far for who, far in enumerate(moved) if who not in simulated.colluders]
         rows.append([method, fmean(bad), fmean(good)])
     notes = [
         "The furthest that a score moves when one reviewer's reviews are left out; mean over reviewers and courts."
@@ -99,16 +103,16 @@ def influence_table(setting: Setting, seeds: Sequence[int]) -> Table:
     return Table("influence", "How far one reviewer moves the scores", ("method", "colluder", "honest"), rows, notes)
 
 
-def _best_is_first(made: Court) -> bool:
+def _best_is_first(simulated: Court) -> bool:
     try:
-        found = scores(made.reviews, "UPME", starts=1)
+        estimated = scores(simulated.reviews, "UPME", starts=1)
     except Undefined:
         return False
-    return found.index(max(found)) == 0
+    return estimated.index(max(estimated)) == 0
 
 
-def _spread(found: Sequence[Nearness], figure: str) -> tuple[Cell, Cell]:
-    values = [getattr(one, figure) for one in found]
+def _spread(nearnesses: Sequence[Nearness], figure: str) -> tuple[Cell, Cell]:
+    values = [getattr(near, figure) for near in nearnesses]
     return fmean(values) if values else None, stdev(values) if len(values) > 1 else None
 
 

@@ -35,9 +35,9 @@ def tables(
     """
     outsiders = _outsiders(record)
     among = record.where(lambda verdict: verdict.judge not in outsiders)
-    made = _tables(among, gamma, seed, best_first or ())
-    made += [_won(record.where(judge=judge), judge) for judge in outsiders]
-    return [*made, standard.faults(record), standard.costs(record)]
+    peer_tables = _tables(among, gamma, seed, best_first or ())
+    peer_tables += [_won(record.where(judge=judge), judge) for judge in outsiders]
+    return [*peer_tables, standard.faults(record), standard.costs(record)]
 
 
 def _outsiders(record: Record) -> list[str]:
@@ -46,7 +46,7 @@ def _outsiders(record: Record) -> list[str]:
     for verdict in record:
         if verdict.judge not in TRUTHS and verdict.criterion != CORRELATION:
             authors.setdefault(verdict.judge, set()).add(record.tag(verdict, "reviewer"))
-    return sorted(judge for judge, mine in authors.items() if len(mine) > 1)
+    return sorted(judge for judge, author_names in authors.items() if len(author_names) > 1)
 
 
 def _won(record: Record, judge: str) -> Table:
@@ -70,15 +70,15 @@ def _tables(record: Record, gamma: Gamma, seed: int, best_first: Sequence[str]) 
         "gamma": partial(_gammas, truth=truth, seed=seed),
         "sizes": partial(_sizes, truth=truth, gamma=gamma),
     }
-    made: list[Table] = []
+    computed: list[Table] = []
     lost: list[list[Cell]] = []
     for name, maker in makers.items():
         try:
-            made.append(maker(reviews))
+            computed.append(maker(reviews))
         except Undefined as reason:
             lost.append([name, str(reason)])
     missing = Table("left out", "What could not be computed", ("table", "why"), lost)
-    return [table for table in [*made, _biases(record), against_people(record), missing] if table.rows]
+    return [table for table in [*computed, _biases(record), against_people(record), missing] if table.rows]
 
 
 def _plain(record: Record) -> dict[str, float]:
@@ -96,23 +96,23 @@ def _parts_known(reviews: Reviews) -> list[str]:
 
 
 def _ranking(reviews: Reviews, *, truth: Mapping[str, float], gamma: Gamma, seed: int) -> Table:
-    found: dict[str, Sequence[Cell]] = {}
+    scores_by_method: dict[str, Sequence[Cell]] = {}
     notes = _part_notes(reviews, gamma)
     for method in METHODS:
         try:
-            found[method] = scores(reviews, method, gamma, seed=seed)
+            scores_by_method[method] = scores(reviews, method, gamma, seed=seed)
         except Undefined as reason:
             notes.append(f"No scores by {method}: {reason}.")
-    plain = list(found.get("UPME", ()))
+    plain = list(scores_by_method.get("UPME", ()))
     order = sorted(range(len(reviews.names)), key=lambda place: -_number(plain[place]) if plain else 0)
     if plain:
         drawn = interval(reviews, gamma, seed)
         notes += _close([(reviews.names[place], drawn[place]) for place in order])
-        found["UPME"] = drawn
-    columns = ["rank", "contestant", *found, *(["truth"] if truth else [])]
+        scores_by_method["UPME"] = drawn
+    columns = ["rank", "contestant", *scores_by_method, *(["truth"] if truth else [])]
     rows: list[list[Cell]] = [
         [
-            rank, reviews.names[place], *(column[place] for column in found.values()),
+            rank, reviews.names[place], *(column[place] for column in scores_by_method.values()),
             *([truth.get(reviews.names[place])] if truth else []),
         ]
         for rank, place in enumerate(order, 1)
@@ -125,7 +125,7 @@ def _ranking(reviews: Reviews, *, truth: Mapping[str, float], gamma: Gamma, seed
 
 def _close(ranked: Sequence[tuple[str, Estimate]]) -> list[str]:
     """A note on neighbours whose order is open, and one where there are none."""
-    pairs = [f"{one} and {two}" for (one, high), (two, low) in pairwise(ranked) if high.low <= low.high]
+    pairs = [f"{better} and {worse}" for (better, high), (worse, low) in pairwise(ranked) if high.low <= low.high]
     if not pairs:
         return ["No two neighbours' intervals overlap."]
     return [f"Intervals overlap, so that the order may be the other way round: {'; '.join(pairs)}."]
@@ -151,9 +151,9 @@ def _reviewers(reviews: Reviews, *, gamma: Gamma, seed: int) -> Table:
     names = ("UPME", ROBUST, "uniform")
     weights = {name: consensus(peers, name, seed=seed).weights for name in names}
     moved = {name: influence(peers, partial(consensus, method=name, starts=4)) for name in names}
-    given = peers.counts.sum(axis=1) / 2
+    review_counts = peers.counts.sum(axis=1) / 2
     rows: list[list[Cell]] = [
-        [name, int(given[place]), weights["UPME"][place], *(moved[method][place] for method in names)]
+        [name, int(review_counts[place]), weights["UPME"][place], *(moved[method][place] for method in names)]
         for place, name in enumerate(reviews.names)
     ]
     rows.sort(key=lambda row: -_number(row[2]))
@@ -165,27 +165,27 @@ def _reviewers(reviews: Reviews, *, gamma: Gamma, seed: int) -> Table:
 
 
 def _convergence(reviews: Reviews, *, gamma: Gamma, seed: int) -> Table:
-    found = consensus(reviews.peers(gamma), "UPME", seed=seed)
-    rounds = [turn for turn in found.rounds if turn is not None]
-    shown = max(rounds) + 1 if len(rounds) == len(found.rounds) else len(found.trace)
+    peer_consensus = consensus(reviews.peers(gamma), "UPME", seed=seed)
+    rounds = [turn for turn in peer_consensus.rounds if turn is not None]
+    shown = max(rounds) + 1 if len(rounds) == len(peer_consensus.rounds) else len(peer_consensus.trace)
     rows: list[list[Cell]] = [
         [turn, *(f"{value:.1e}" for value in (loss.mean(), loss.min(), loss.max()))]
-        for turn, loss in enumerate(found.trace[:shown])
+        for turn, loss in enumerate(peer_consensus.trace[:shown])
     ]
-    settled = f"{len(rounds)} of {len(found.rounds)} starts settled"
+    settled = f"{len(rounds)} of {len(peer_consensus.rounds)} starts settled"
     when = f", the last after {max(rounds)} rounds" if rounds else ""
-    notes = [f"{settled}{when}; their scores lie within {found.spread:.2g} of each other."]
-    title = f"Loss by round, from {len(found.rounds)} starts"
+    notes = [f"{settled}{when}; their scores lie within {peer_consensus.spread:.2g} of each other."]
+    title = f"Loss by round, from {len(peer_consensus.rounds)} starts"
     return Table("convergence", title, ("round", "mean loss", "least", "most"), rows, notes)
 
 
-def _beside(given: Sequence[float], names: Sequence[str], truth: Mapping[str, float]) -> list[Cell]:
+def _beside(estimated: Sequence[float], names: Sequence[str], truth: Mapping[str, float]) -> list[Cell]:
     """The four figures of nearness, empty where they are not defined."""
     try:
-        found = nearness(given, in_order(names, truth))
+        near = nearness(estimated, in_order(names, truth))
     except Undefined:
         return [None] * len(_FIGURES)
-    return [getattr(found, figure) for figure in _FIGURES]
+    return [getattr(near, figure) for figure in _FIGURES]
 
 
 def _nearness(reviews: Reviews, *, truth: Mapping[str, float], gamma: Gamma, seed: int) -> Table:
@@ -270,18 +270,18 @@ def _sizes(reviews: Reviews, *, truth: Mapping[str, float], gamma: Gamma) -> Tab
     rows: list[list[Cell]] = []
     total = len(reviews.images)
     for size in sorted({size for size in SIZES if size < total} | {total}):
-        found = []
+        resampled = []
         for seed in SEEDS if size < total else SEEDS[:1]:
             peers = reviews.peers(gamma, random.Random(seed).sample(range(total), size))
             if (peers.counts.sum(axis=0) > 0).all():
-                found.append(_beside(consensus(peers, "UPME", starts=8).scores, reviews.names, reference))
-        rows += _spread(size, found)
+                resampled.append(_beside(consensus(peers, "UPME", starts=8).scores, reviews.names, reference))
+        rows += _spread(size, resampled)
     columns = ("pictures", "draws", *(f"{figure}{what}" for figure in _FIGURES for what in ("", " sd")))
     return Table("sizes", "How many pictures are enough", columns, rows, [note])
 
 
-def _spread(size: int, found: Sequence[Sequence[Cell]]) -> list[list[Cell]]:
-    known = [[_number(cell) for cell in row] for row in found if None not in row]
+def _spread(size: int, resampled: Sequence[Sequence[Cell]]) -> list[list[Cell]]:
+    known = [[_number(cell) for cell in row] for row in resampled if None not in row]
     if not known:
         return []
     columns = list(zip(*known, strict=True))
@@ -294,13 +294,13 @@ def _biases(record: Record) -> Table:
     notes = ["Reviews that chose one of two, where the truth does too. Chi-square has one degree of freedom."]
     for criterion in (CORRECTNESS, VISUAL):
         for name, likes in (("longer answer", biases.longer(record)), ("own family", biases.own_family(record))):
-            found = biases.counted(record, criterion, likes)
-            if not sum(found.wrong + found.right):
+            counts = biases.counted(record, criterion, likes)
+            if not sum(counts.wrong + counts.right):
                 continue
-            test = found.test
+            test = counts.test
             figures: list[Cell] = [None] * 3 if test is None else [test.chi_square, test.p, test.phi]
-            notes += [f"{name}, {criterion}: no test, {found.why}."] * (test is None)
-            rows.append([name, criterion, *found.wrong, *found.right, *figures])
+            notes += [f"{name}, {criterion}: no test, {counts.why}."] * (test is None)
+            rows.append([name, criterion, *counts.wrong, *counts.right, *figures])
     columns = ("chosen", "criterion", "wrong: yes", "wrong: no", "right: yes", "right: no", "chi-square", "p", "phi")
     return Table("biases", "Whether wrong reviews lean one way", columns, rows, notes)
 

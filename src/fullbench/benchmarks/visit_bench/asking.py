@@ -6,20 +6,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import resources
-from typing import Literal
+from typing import Any
 
 from fullbench.errors import InputError
-from fullbench.judges.extracting import SecondReader
 from fullbench.judges.prompted import SLOTS, PromptedJudge
 from fullbench.judges.templates import Template
 from fullbench.nouns.item import Item
-from fullbench.nouns.judge import Judge
 from fullbench.nouns.model import Model, Prompt
 from fullbench.nouns.table import Cell, Table
 from fullbench.stats.shares import wilson
 
-Manner = Literal["ref-free", "ref-backed", "seeing"]
-MANNERS: tuple[Manner, ...] = ("ref-free", "ref-backed", "seeing")
+MANNERS = ("seeing", "ref-free", "ref-backed")
 _COMPOSED = frozenset({"described", "question"})
 
 
@@ -30,22 +27,22 @@ def wording(name: str = "judge") -> Template:
     return Template.parse(file.read_text(encoding="utf-8"), SLOTS if name == "judge" else _COMPOSED, path=f"{name}.txt")
 
 
-def judge(model: Model, manner: Manner = "ref-free", *, reader: Model | None = None) -> Judge:
-    """A model that judges in this benchmark's wording.
+def words(manner: str = "") -> Mapping[str, Any]:
+    """How a judge is asked in this benchmark, as `PromptedJudge` takes it.
 
-    `ref-free` reads the captions, `ref-backed` the verified reference as well, `seeing` looks at the images instead.
-    With `reader`, a second, cheaper model says what an unreadable reply ruled; what it cannot tell names nobody.
+    `seeing` (where nothing is said) looks at the images, `ref-free` reads the captions in their place, as the paper's
+    judge did, and `ref-backed` the verified reference as well; these two ask once, as the paper did.
     """
-    if manner not in MANNERS:
+    if manner and manner not in MANNERS:
         raise InputError(f"unknown manner {manner!r}; known: {', '.join(MANNERS)}")
-    made = PromptedJudge(
-        model,
-        sight="image" if manner == "seeing" else "described",
-        reference=manner == "ref-backed",
-        template=wording(),
-        resample=0,
-    )
-    return made if reader is None else SecondReader(made, reader)
+    if manner in {"", "seeing"}:
+        return {"template": wording()}
+    return {"template": wording(), "sight": "described", "reference": manner == "ref-backed", "resample": 0}
+
+
+def judge(model: Model, manner: str = "", **more: Any) -> PromptedJudge:
+    """A model that judges in this benchmark's wording; `more` is what `PromptedJudge` takes."""
+    return PromptedJudge(model, **{**words(manner), **more})
 
 
 @dataclass

@@ -13,8 +13,6 @@ from fullbench.nouns.item import Item
 from fullbench.nouns.response import Response
 
 if TYPE_CHECKING:
-    from fullbench.nouns.judge import Judge
-    from fullbench.nouns.model import Model
     from fullbench.nouns.record import Record
     from fullbench.nouns.reproduction import Brought, Reproduction
     from fullbench.nouns.table import Table
@@ -41,11 +39,13 @@ class VisitBench:
             given += references(items)
         yield from cases_of(items, given, Choice(tie=False), size=2, orders="both", trials=trials)
 
-    def wording(self) -> Mapping[str, Any]:
-        """A wording for judges of answers to instructions about images."""
+    manners = ("seeing", "ref-free", "ref-backed")
+
+    def wording(self, manner: str = "") -> Mapping[str, Any]:
+        """A wording for judges of answers to instructions about images: `seeing`, `ref-free` or `ref-backed`."""
         from fullbench.benchmarks.visit_bench import asking
 
-        return {"template": asking.wording()}
+        return asking.words(manner)
 
     def tables(self, record: Record) -> Sequence[Table]:
         """Leaderboards with their intervals, families, judges beside people, faults, cost."""
@@ -63,15 +63,6 @@ class VisitBench:
     def record(self, source: Path | None = None) -> Record:
         """What is known already, as a record."""
         return self.bring(source).record
-
-    def judge(self, model: Model, manner: str = "", reader: Model | None = None) -> Judge:
-        """A model that judges in the paper's way: `ref-free` where nothing is said, `ref-backed` or `seeing`."""
-        from fullbench.benchmarks.visit_bench.asking import MANNERS, judge
-        from fullbench.errors import InputError
-
-        if manner and manner not in MANNERS:
-            raise InputError(f"unknown manner {manner!r}; known: {', '.join(MANNERS)}")
-        return judge(model, MANNERS[MANNERS.index(manner)] if manner else "ref-free", reader=reader)
 
     def references(self, items: Sequence[Item]) -> Sequence[Response]:
         """The verified references, as the answers of the contestant `reference`."""

@@ -19,11 +19,11 @@ def record(benchmark: Benchmark, source: Path | None = None) -> Record:
     if not (folder / "items.jsonl").exists():
         raise InputError("neither votes nor verdicts were released: there is nothing to record", path=folder)
     asked = {item.id: item for item in items(folder)}
-    given = [*read_responses(folder / "responses.jsonl", items=set(asked)), *references(asked.values())]
+    responses = [*read_responses(folder / "responses.jsonl", items=set(asked)), *references(asked.values())]
     verdicts: list[Verdict] = []
     if (folder / "labels.jsonl").exists():
         verdicts += read_verdicts(folder / "labels.jsonl", ballot="choice")
     for judge in (LengthJudge(), ChanceJudge(0), ReferenceJudge()):
-        heard = judge.hear(benchmark.cases(list(asked.values()), given))
+        heard = judge.hear(benchmark.cases(list(asked.values()), responses))
         verdicts += [verdict for verdict in heard if isinstance(verdict, Verdict)]
-    return Record(tuple(verdicts), asked, {(one.item, one.contestant): one for one in given})
+    return Record(tuple(verdicts), asked, {(response.item, response.contestant): response for response in responses})

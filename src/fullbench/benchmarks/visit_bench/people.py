@@ -38,22 +38,22 @@ def majorities(record: Record, people: str = PEOPLE) -> dict[Pair, Majority]:
     for verdict in record.where(judge=people, fault=None):
         if len(verdict.contestants) == 2:
             votes[_pair(verdict)][_vote(verdict)] += 1
-    found = {}
-    for pair, said in votes.items():
-        if said[1] != said[-1]:
-            found[pair] = Majority(said[1] > said[-1], max(said[1], said[-1]), said.total())
-    return found
+    decided = {}
+    for pair, counts in votes.items():
+        if counts[1] != counts[-1]:
+            decided[pair] = Majority(counts[1] > counts[-1], max(counts[1], counts[-1]), counts.total())
+    return decided
 
 
 def _pair(verdict: Verdict) -> Pair:
-    one, two = sorted(verdict.contestants)
-    return verdict.item, one, two
+    first, second = sorted(verdict.contestants)
+    return verdict.item, first, second
 
 
 def _vote(verdict: Verdict) -> int:
     marks = dict(zip(verdict.contestants, verdict.marks or (), strict=True))
-    _, one, two = _pair(verdict)
-    return (marks[one] > marks[two]) - (marks[one] < marks[two])
+    _, first, second = _pair(verdict)
+    return (marks[first] > marks[second]) - (marks[first] < marks[second])
 
 
 def hits(record: Record, judge: str, truth: Mapping[Pair, Majority]) -> dict[Pair, float]:
@@ -61,13 +61,13 @@ def hits(record: Record, judge: str, truth: Mapping[Pair, Majority]) -> dict[Pai
 
     A half is the exact expectation of a coin. Several verdicts on a pair (both orders) count as their mean.
     """
-    found: dict[Pair, list[float]] = defaultdict(list)
+    scores: dict[Pair, list[float]] = defaultdict(list)
     for verdict in record.where(judge=judge):
         if len(verdict.contestants) == 2 and _pair(verdict) in truth:
             vote = 0 if verdict.marks is None else _vote(verdict)
             right = 1 if truth[_pair(verdict)].first_won else -1
-            found[_pair(verdict)].append((1 + vote * right) / 2)
-    return {pair: sum(each) / len(each) for pair, each in found.items()}
+            scores[_pair(verdict)].append((1 + vote * right) / 2)
+    return {pair: sum(each) / len(each) for pair, each in scores.items()}
 
 
 def agreement(record: Record, people: str = PEOPLE) -> Table:
@@ -87,7 +87,9 @@ def agreement(record: Record, people: str = PEOPLE) -> Table:
         chosen_ = [majority for majority in truth.values() if level in {"all", majority.level}]
         if chosen_:
             rows.append(["(chance)", level, 0.5])
-            rows.append(["(one person)", level, sum(one.votes / one.of for one in chosen_) / len(chosen_)])
+            rows.append(
+                ["(one person)", level, sum(majority.votes / majority.of for majority in chosen_) / len(chosen_)]
+            )
     notes = [
         "Where a judge names neither side, half a hit is counted: the exact expectation of breaking ties at random.",
         "(one person): how often a single voter is on the majority's side. No judge can be expected to do better than "
@@ -123,8 +125,8 @@ def _ratings(record: Record, judge: str) -> dict[str, float]:
         return {}
     rows = settled.rows
     try:
-        made = bradley_terry(rows.one, rows.two, rows.outcome, contestants=len(settled.names), interval="sandwich")
+        ratings = bradley_terry(rows.one, rows.two, rows.outcome, contestants=len(settled.names), interval="sandwich")
     except Undefined:
         return {}
-    named: Sequence[tuple[str, Estimate | None]] = list(zip(settled.names, made.estimates, strict=True))
+    named: Sequence[tuple[str, Estimate | None]] = list(zip(settled.names, ratings.estimates, strict=True))
     return {name: rating.value for name, rating in named if rating is not None}

@@ -113,14 +113,14 @@ def read_instances(folder: Path) -> Iterator[Instance]:
     """The instances of both files, whichever of their released names and forms they have."""
     if not folder.is_dir():
         raise InputError("there is no such folder; give the one that holds single_image.jsonl.gz", path=folder)
-    found = 0
+    files = 0
     for kind in KINDS:
         path = _place(folder, *NAMES[kind])
         if path is not None:
-            found += 1
+            files += 1
             for number, (line, row) in enumerate(read_rows(path)):
                 yield _instance(Fields(path, line, row, {}), kind, number)
-    if not found:
+    if not files:
         known = ", ".join(name for names in NAMES.values() for name in names)
         raise InputError(f"no instances are here; looked for {known} ({', '.join(SUFFIXES)})", path=folder)
 
@@ -151,16 +151,16 @@ def _texts(fields: Fields, name: str) -> tuple[str, ...]:
     """A text, a list, or a list written as JSON; the release pads lists with NaN, which is nothing."""
     value = fields.json(name)
     listed = value if isinstance(value, list) else [] if value is None else [value]
-    return tuple(one for one in listed if isinstance(one, str) and one.strip())
+    return tuple(text for text in listed if isinstance(text, str) and text.strip())
 
 
 def _flag(fields: Fields, name: str) -> bool:
     if not fields.has(name):
         raise fields.error(f"the field {name!r} is missing: without people's labels no item is verified")
-    said = str(fields.get(name)).strip().lower()
-    if said not in _TRUE | _FALSE:
-        raise fields.error(f"{name!r} must be true or false; found {said!r}")
-    return said in _TRUE
+    value = str(fields.get(name)).strip().lower()
+    if value not in _TRUE | _FALSE:
+        raise fields.error(f"{name!r} must be true or false; found {value!r}")
+    return value in _TRUE
 
 
 def _fields(folder: Path, name: str) -> Iterator[Fields]:
@@ -177,10 +177,10 @@ def _predictions(folder: Path) -> Iterator[Prediction]:
 
 def _pairs(folder: Path) -> Iterator[tuple[int, str, str]]:
     for fields in _fields(folder, "pair_queries"):
-        one, two = fields.name("A_model"), fields.name("B_model")
-        if one == two:
-            raise fields.error(f"{one!r} meets itself; a pair needs two models")
-        yield _row(fields), one, two
+        first, second = fields.name("A_model"), fields.name("B_model")
+        if first == second:
+            raise fields.error(f"{first!r} meets itself; a pair needs two models")
+        yield _row(fields), first, second
 
 
 def _row(fields: Fields) -> int:

@@ -42,9 +42,9 @@ def flags(release: Release) -> Iterator[Reproduced]:
     for group, rows in groups.items():
         if not rows:
             continue
-        said = [(row.correct, row.caption_at_fault, row.reference_at_fault) for row in rows]
+        row_flags = [(row.correct, row.caption_at_fault, row.reference_at_fault) for row in rows]
         for place, flag in enumerate(FLAGS):
-            share = _per_cent(wilson(sum(row[place] for row in said), len(rows)))
+            share = _per_cent(wilson(sum(row[place] for row in row_flags), len(rows)))
             yield Reproduced(f"table2/{group}/{flag}", share.value, share.n, "", share, TABLE2[group][place], "Table 2")
 
 
@@ -61,14 +61,18 @@ def counts(release: Release) -> Iterator[Reproduced]:
     n = len(rows)
     yield Reproduced("instances", n, n, paper=678, source="section 2")
     yield Reproduced("instances/verified", len(verified), n, paper=592, source="section 4")
-    for kind, mine in by_kind.items():
-        yield Reproduced(f"instances/{kind}_image", len(mine), n)
-        yield Reproduced(f"verified_{kind}", sum(row.verified for row in mine), len(mine))
+    for kind, kind_rows in by_kind.items():
+        yield Reproduced(f"instances/{kind}_image", len(kind_rows), n)
+        yield Reproduced(f"verified_{kind}", sum(row.verified for row in kind_rows), len(kind_rows))
     yield Reproduced("families", len(families), n, paper=70, source="section 2")
-    for kind, mine in by_kind.items():
+    for kind, kind_rows in by_kind.items():
         printed = 10 if kind == "multi" else None
         yield Reproduced(
-            f"families/{kind}_image", len({row.family for row in mine}), len(mine), paper=printed, source="section 2"
+            f"families/{kind}_image",
+            len({row.family for row in kind_rows}),
+            len(kind_rows),
+            paper=printed,
+            source="section 2",
         )
     origins = Counter(families.values())
     for name, printed in (("new", 45), ("existing", 25)):
@@ -101,8 +105,8 @@ def lengths(release: Release) -> Iterator[Reproduced]:
     words: dict[str, list[int]] = defaultdict(list)
     for prediction in release.predictions:
         words[prediction.model].append(len((prediction.text or "").split()))
-    for model, found in words.items():
-        yield Reproduced(f"length/{model}/mean_tokens", sum(found) / len(found), len(found))
+    for model, word_counts in words.items():
+        yield Reproduced(f"length/{model}/mean_tokens", sum(word_counts) / len(word_counts), len(word_counts))
 
 
 def labels(release: Release) -> Table:
@@ -118,16 +122,16 @@ def labels(release: Release) -> Table:
 
 def odd(release: Release) -> Table:
     """What is odd in the released files, and what was done about it."""
-    twice = Counter((one.row, one.model) for one in release.predictions)
+    twice = Counter((prediction.row, prediction.model) for prediction in release.predictions)
     pairs = Counter(release.pairs)
-    found = {
+    oddities = {
         "instances whose texts are blanked: counted, not judged": sum(row.instruction is None for row in release.of()),
         "instances that are not correct though no fault is named: not judged": sum(
             row.label == "not correct" for row in release.of()
         ),
-        "predictions without a text: an empty answer": sum(not one.text for one in release.predictions),
+        "predictions without a text: an empty answer": sum(not prediction.text for prediction in release.predictions),
         "predictions that answer a row a second time": sum(count - 1 for count in twice.values()),
         "pairs that were asked about twice": sum(count - 1 for count in pairs.values()),
     }
-    rows: list[list[Cell]] = [[count, what] for what, count in found.items() if count]
+    rows: list[list[Cell]] = [[count, what] for what, count in oddities.items() if count]
     return Table("oddities", "What was odd in the released files", ("rows", "what, and what was done"), rows)

@@ -63,15 +63,15 @@ def released_predictions(source: Path) -> Submission:
     """The answers that were released, to verified single-image rows; where a row is answered twice, the first."""
     release = Release.read(source)
     judged = {row.row: row.id for row in release.of("single") if row.verified and row.instruction}
-    found: dict[tuple[str, str], Response] = {}
+    responses: dict[tuple[str, str], Response] = {}
     left = 0
-    for one in release.predictions:
-        if one.row not in judged:
+    for prediction in release.predictions:
+        if prediction.row not in judged:
             left += 1
         else:
-            key = (judged[one.row], one.model)
-            found.setdefault(key, Response.say(*key, one.text or ""))
-    return Submission(tuple(found.values()), left)
+            key = (judged[prediction.row], prediction.model)
+            responses.setdefault(key, Response.say(*key, prediction.text or ""))
+    return Submission(tuple(responses.values()), left)
 
 
 def submission(path: Path, asked: Sequence[Item], instances: Sequence[Instance] = (), *, name: str = "") -> Submission:
@@ -84,8 +84,8 @@ def submission(path: Path, asked: Sequence[Item], instances: Sequence[Instance] 
     """
     header = next(iter(read_rows(path)))[1]
     if "item" in header:
-        given = read_responses(path, contestant=name or None, items={item.id for item in asked})
-        return Submission(tuple(given), 0)
+        responses = read_responses(path, contestant=name or None, items={item.id for item in asked})
+        return Submission(tuple(responses), 0)
     if not instances:
         raise InputError("answers in the authors' layout need the released instances: give their folder", path=path)
     return _matched(path, asked, instances, name)
@@ -94,7 +94,7 @@ def submission(path: Path, asked: Sequence[Item], instances: Sequence[Instance] 
 def _matched(path: Path, asked: Sequence[Item], instances: Sequence[Instance], name: str) -> Submission:
     rows = {(row.images, row.instruction, row.family): row for row in instances}
     known = {item.id for item in asked}
-    found: dict[str, Response] = {}
+    responses: dict[str, Response] = {}
     left = 0
     for line, row in read_rows(path):
         fields = Fields(path, line, row, {})
@@ -107,8 +107,8 @@ def _matched(path: Path, asked: Sequence[Item], instances: Sequence[Instance], n
         if instance.id not in known:
             left += 1
         else:
-            found.setdefault(instance.id, Response.say(instance.id, model, fields.text(column) or ""))
-    return Submission(tuple(found.values()), left)
+            responses.setdefault(instance.id, Response.say(instance.id, model, fields.text(column) or ""))
+    return Submission(tuple(responses.values()), left)
 
 
 def _column(fields: Fields, row: Mapping[str, object]) -> str:

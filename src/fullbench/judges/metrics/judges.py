@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from fullbench.errors import InputError
 from fullbench.judges.metrics.cider import Cider
@@ -14,6 +14,7 @@ from fullbench.judges.metrics.overlap import bleu4, meteor_of, rouge_l
 from fullbench.judges.rules import marks_from, unread, words_of
 from fullbench.nouns.case import Case
 from fullbench.nouns.digests import digest
+from fullbench.nouns.judge import AsksNobody, Kind
 from fullbench.nouns.verdict import Verdict
 
 Metric = Callable[[Sequence[str], str], Sequence[float]]
@@ -21,12 +22,14 @@ Metric = Callable[[Sequence[str], str], Sequence[float]]
 
 
 @dataclass(frozen=True)
-class MetricJudge:
+class MetricJudge(AsksNobody):
     """A judge that marks by a metric; recused where an item has no reference, responses are pictures, or the
     ballot is not one it can fill in.
 
     On a pair the higher figure wins; equal ones tie, where ties are allowed.
     """
+
+    kind: ClassVar[Kind] = "metric"
 
     name: str
     metric: Metric = field(repr=False)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
 from fullbench.errors import InputError
 from fullbench.judges.rules import marks_from
@@ -16,6 +16,7 @@ from fullbench.judges.scorers.pictures import Unscorable, UnscorableAmong, decod
 from fullbench.nouns.ballot import Ballot, Choice, Likert, Ranking, Real, Score
 from fullbench.nouns.case import Case
 from fullbench.nouns.digests import digest
+from fullbench.nouns.judge import AsksNobody, Kind
 from fullbench.nouns.picture import Picture
 from fullbench.nouns.verdict import Verdict
 
@@ -73,7 +74,7 @@ class CallableScorer:
 
 
 @dataclass(frozen=True, eq=False)
-class ScorerJudge:
+class ScorerJudge(AsksNobody):
     """A judge that scores every picture alone and lets the scores decide.
 
     A response is one picture; the item's question is the prompt. On a choice or a ranking the higher score wins, and
@@ -84,6 +85,8 @@ class ScorerJudge:
 
     Pictures are decoded by `threads` while the scorer works on the `batch` before. Each picture is scored once.
     """
+
+    kind: ClassVar[Kind] = "scorer"
 
     scorer: Scorer
     margin: float = 0.0
@@ -96,6 +99,11 @@ class ScorerJudge:
             raise InputError(
                 f"a margin is 0 or more and a batch at least 1; found margin {self.margin}, batch {self.batch}"
             )
+
+    @property
+    def device(self) -> str:
+        """Where it computes: where the scorer does."""
+        return str(getattr(self.scorer, "device", "cpu"))
 
     @cached_property
     def name(self) -> str:

@@ -115,6 +115,9 @@ def sentence(status: int, complaint: Complaint, *, server: str, model: str, key:
         return f"{server} refused the key ({said}); check {key}"
     if status in {404, 405} or 300 <= status < 400:
         return f"{server} has no model {model!r} at this address ({said}); check the name and the URL"
+    if "temperature" in complaint.words.lower():
+        hint = "say temperature=default to leave it to the server"
+        return f"{server} will not serve {model!r} as it is asked ({said}); {hint}"
     return f"{server} will not serve {model!r} as it is asked ({said}); check the name and its settings"
 
 

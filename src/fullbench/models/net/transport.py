@@ -124,7 +124,7 @@ class Caller:
             attempt += 1
             result = await self._attempt(body, prompt, guess, tally)
             if isinstance(result, Answer):
-                return Reply(prompt, result.text, tally.usage(line.price), stop=result.stop)
+                return result.reply(prompt, tally.usage(line.price))
             settled = self._settle(result, attempt)
             if settled is not None:
                 return Reply(prompt, usage=tally.usage(line.price), error=settled[0], stop=settled[1])

@@ -30,7 +30,7 @@ def colours_named(text: str) -> frozenset[str]:
     >>> sorted(colours_named("Two red stars beside a blue one; 还有绿色的圆形。"))
     ['blue', 'green', 'red']
     """
-    return frozenset(found.lastgroup for found in _NAMES.finditer(text.lower()) if found.lastgroup)
+    return frozenset(match.lastgroup for match in _NAMES.finditer(text.lower()) if match.lastgroup)
 
 
 def colour_shares(image: Image) -> dict[str, float]:

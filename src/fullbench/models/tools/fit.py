@@ -69,11 +69,11 @@ def said(text: str, weights: Weights = DEFAULT) -> Bag:
 
 def fit(notes: Notes, text: str, weights: Weights = DEFAULT) -> float | None:
     """The cosine, from 0 to 1; None where the picture gave no notes or the text says nothing."""
-    there, told = shown(notes, weights), said(text, weights)
-    lengths = _length(there) * _length(told)
+    there, spoken = shown(notes, weights), said(text, weights)
+    lengths = _length(there) * _length(spoken)
     if not lengths:
         return None
-    return min(1.0, sum(weight * told[key] for key, weight in there.items() if key in told) / lengths)
+    return min(1.0, sum(weight * spoken[key] for key, weight in there.items() if key in spoken) / lengths)
 
 
 def _length(bag: Bag) -> float:

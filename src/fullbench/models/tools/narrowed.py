@@ -35,8 +35,8 @@ def _widest(shares: Mapping[str, float]) -> dict[str, float]:
 
 
 NARROWED: Mapping[str, Narrowed] = {
-    one.name: one
-    for one in (
+    part.name: part
+    for part in (
         Narrowed("kinds", "objects", _kinds),
         Narrowed("headline", "text", _first),
         Narrowed("colour", "colours", _widest),

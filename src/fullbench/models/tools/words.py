@@ -48,8 +48,8 @@ def _named(text: str) -> list[tuple[str, int]]:
     """Each kind named and where."""
     table = _table()
     return [
-        (table[re.sub(r"[\s-]", " ", found[1]) if found[1] else found[2]], found.start())
-        for found in _pattern().finditer(text.lower())
+        (table[re.sub(r"[\s-]", " ", match[1]) if match[1] else match[2]], match.start())
+        for match in _pattern().finditer(text.lower())
     ]
 
 
@@ -59,15 +59,15 @@ def numbers_in(text: str) -> list[int]:
     >>> numbers_in("There are two cats, 3 dogs, a car and no bird; 还有四个人。")
     [2, 3, 0, 4]
     """
-    return [_value(found) for found in _NUMBER.finditer(text) if (found["word"] or "").lower() not in {"a", "an"}]
+    return [_value(match) for match in _NUMBER.finditer(text) if (match["word"] or "").lower() not in {"a", "an"}]
 
 
-def _value(found: re.Match[str]) -> int:
-    if found["digits"]:
-        return int(found["digits"])
-    if found["chinese"]:
-        return _CHINESE[found["chinese"]]
-    word = found["word"].lower()
+def _value(match: re.Match[str]) -> int:
+    if match["digits"]:
+        return int(match["digits"])
+    if match["chinese"]:
+        return _CHINESE[match["chinese"]]
+    word = match["word"].lower()
     return 0 if word in {"none", "zero"} else 1 if word in {"a", "an"} else NUMBERS.index(word)
 
 
@@ -79,11 +79,11 @@ def count_of(text: str, label: str) -> int | None:
     >>> count_of("There is a car.", "dog") is None
     True
     """
-    said = None
+    count = None
     for named, begin in _named(text):
         if named == label and (before := list(_NUMBER.finditer(text[max(0, begin - 24) : begin]))):
-            said = _value(before[-1])
-    return said
+            count = _value(before[-1])
+    return count
 
 
 def plural(label: str) -> str:

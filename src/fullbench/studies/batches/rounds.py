@@ -19,7 +19,7 @@ from fullbench.studies.batches.wiring import FiledJudge, FiledModel, filed_conte
 from fullbench.studies.conduct import Conductor
 from fullbench.studies.engines import Tally
 from fullbench.studies.hear import hear
-from fullbench.studies.plan import models_of
+from fullbench.studies.plan import models_asked
 
 FIRST_WAIT = 5.0
 LONGEST_WAIT = 300.0
@@ -153,8 +153,7 @@ class Rounds:
 
     def _models(self) -> Iterable[Model]:
         yield from self._conductor.contestants
-        for judge in self._conductor.judges:
-            yield from models_of(judge)
+        yield from models_asked(self._conductor.judges)
 
     def _bring(self, path: Path) -> None:
         """Take a file of replies to the batches that its lines belong to; these have ended then.

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields, is_dataclass, replace
-from typing import Any, cast
+from dataclasses import dataclass, replace
+from typing import Any
 
 from fullbench.models.batches import takes_batches
 from fullbench.models.chat import ChatModel
 from fullbench.nouns.case import Case
-from fullbench.nouns.judge import Judge
+from fullbench.nouns.judge import Judge, models_of, with_models
 from fullbench.nouns.model import Model, Prompt, Reply
 from fullbench.nouns.verdict import Failure, Verdict
 from fullbench.studies.answer import Question
@@ -39,6 +39,10 @@ class FiledModel:
     @property
     def price(self) -> tuple[float, float] | None:
         return self.inner.price
+
+    @property
+    def takes_schemas(self) -> bool:
+        return self.inner.takes_schemas
 
     def answer(self, prompts: Iterable[Prompt]) -> Iterator[Reply]:
         """The replies that are there. The other prompts are written down, or wait, and nothing is said of them."""
@@ -78,34 +82,15 @@ class FiledJudge:
                 yield outcome if isinstance(outcome, Verdict) else replace(outcome, usage=self.desk.failed)
 
 
-class _Live(Exception):
-    """A model within a judge can only be asked live."""
-
-
 def filed_judge(judge: Judge, mailbox: Mailbox, told: Told) -> FiledJudge | None:
     """The judge with all its models answering from files; None where it asks none, or one that takes no batches."""
     desk = Desk(judge.name, told(judge.name))
-    swapped = 0
-
-    def swap(value: Any) -> Any:
-        nonlocal swapped
-        if isinstance(value, ChatModel) and takes_batches(value):
-            swapped += 1
-            return FiledModel(value, desk, mailbox)
-        if isinstance(value, Model):
-            raise _Live
-        return within(value) if isinstance(value, Judge) and is_dataclass(value) else value
-
-    def within(value: Any) -> Any:
-        parts = {each.name: getattr(value, each.name) for each in fields(value) if each.init}
-        changed = {name: new for name, part in parts.items() if (new := swap(part)) is not part}
-        return replace(value, **changed) if changed else value
-
-    try:
-        inner = cast("Judge", swap(judge))
-    except _Live:
+    models = models_of(judge) or ()
+    filed = [FiledModel(model, desk, mailbox) for model in models if isinstance(model, ChatModel)]
+    if not filed or len(filed) < len(models) or not all(map(takes_batches, models)):
         return None
-    return FiledJudge(inner, desk) if swapped else None
+    inner = with_models(judge, filed)
+    return None if inner is None else FiledJudge(inner, desk)
 
 
 def filed_contestant(model: Model, mailbox: Mailbox, told: Told) -> FiledModel | None:

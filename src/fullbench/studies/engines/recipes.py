@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Protocol, TypeVar
 
 from fullbench.errors import EngineError
+from fullbench.nouns.judge import Judge, models_of
 
 
 class _Named(Protocol):
@@ -17,8 +18,8 @@ _Made = TypeVar("_Made", bound=_Named)
 
 
 def wants_gpu(who: object) -> bool:
-    """Whether it computes by itself, on a GPU where there is one: it, or what it asks, has a device and not the CPU."""
-    parts = (who, *(getattr(who, name, None) for name in ("judge", "model", "scorer")))
+    """Whether it computes by itself, on a GPU where there is one: it, or a model it asks, has a device, not the CPU."""
+    parts = (who, *(models_of(who) or () if isinstance(who, Judge) else ()))
     devices = (getattr(part, "device", "cpu") for part in parts)
     return any(isinstance(device, str) and not device.startswith("cpu") for device in devices)
 

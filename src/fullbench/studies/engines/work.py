@@ -46,6 +46,8 @@ class Tally:
     stopped: str = ""
     seconds: float = 0.0
     workers: int = 0
+    notices: tuple[str, ...] = ()
+    """What the ledger says of the names: settings it took on, verdicts found under a former name."""
 
     @property
     def failed(self) -> int:
@@ -131,6 +133,7 @@ class Job(Generic[Task]):
     keep: Callable[[Any], None]
     sole: Callable[[], AbstractContextManager[Any]]
     flush: Callable[[], None]
+    notices: tuple[str, ...] = ()
 
 
 class Engine(Protocol):
@@ -164,7 +167,7 @@ def work(
     what came back has been kept.
     """
     stop = stop or Stop()
-    tallies = [Tally(job.name) for job in jobs]
+    tallies = [Tally(job.name, notices=job.notices) for job in jobs]
 
     def one(job: Job[Any], tally: Tally) -> None:
         started = time.monotonic()

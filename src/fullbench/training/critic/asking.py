@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal, get_args
 
 from fullbench.benchmarks.align_mm.agreement import scale_of
-from fullbench.benchmarks.align_mm.asking import critic, language_named
+from fullbench.benchmarks.align_mm.asking import TASK, critic, language_named
 from fullbench.benchmarks.align_mm.release import BALLOT
 from fullbench.errors import InputError
 from fullbench.judges.prompted import SLOTS, PromptedJudge
@@ -18,6 +18,7 @@ from fullbench.nouns.model import Model
 
 Manner = Literal["critic", "plain"]
 Mode = Literal["direct", "analyze"]
+Rules = Literal["task", "criterion"]
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,8 @@ class Asking:
 
     `manner` is `critic` (AlignMMBench's critic: 1 to 10, beside a reference, by the rules of the task) or `plain` (the
     wording of any judge, on any scale; the reference is shown where `reference` says so). No picture is shown.
-    `template` is a wording of one's own, as text.
+    `template` is a wording of one's own, as text. `rules` says how the critic knows whose rules hold: by the item's
+    `task`, or by the case's `criterion` alone, as critics of the first release were trained.
     """
 
     manner: Manner = "critic"
@@ -35,9 +37,14 @@ class Asking:
     mode: Mode = "direct"
     reference: bool = True
     template: str = ""
+    rules: Rules = "task"
 
     def __post_init__(self) -> None:
-        for name, value, known in (("manner", self.manner, Manner), ("mode", self.mode, Mode)):
+        for name, value, known in (
+            ("manner", self.manner, Manner),
+            ("mode", self.mode, Mode),
+            ("rules", self.rules, Rules),
+        ):
             if value not in get_args(known):
                 raise InputError(f"unknown {name} {value!r}; known: {', '.join(get_args(known))}")
         language_named(self.language)
@@ -52,20 +59,20 @@ class Asking:
     @property
     def scale(self) -> Score:
         """The ballot that is filled in."""
-        found = ballot(self.ballot)
-        if not isinstance(found, Score):
+        scale = ballot(self.ballot)
+        if not isinstance(scale, Score):
             raise InputError(f"a critic gives scores; found the ballot {self.ballot}")
-        return found
+        return scale
 
     def judge(self, model: Model, label: str | None = None, resample: int = 0) -> PromptedJudge:
         """A model that is asked this way."""
         language = language_named(self.language)
-        given: dict[str, Any] = {"mode": self.mode, "resample": resample, "label": label}
+        options: dict[str, Any] = {"mode": self.mode, "resample": resample, "label": label}
         if self.template:
-            given["template"] = Template.parse(self.template, SLOTS)
+            options["template"] = Template.parse(self.template, SLOTS)
         if self.manner == "critic":
-            return critic(model, language, **given)
-        return PromptedJudge(model, sight="none", reference=self.reference, language=language, **given)
+            return critic(model, language, **options, rules_tag=TASK if self.rules == "task" else "")
+        return PromptedJudge(model, sight="none", reference=self.reference, language=language, **options)
 
     def target(self, mark: float, reason: str = "") -> str:
         """The reply that a perfect critic would give, read back as exactly this mark."""
@@ -77,5 +84,10 @@ class Asking:
 
     @property
     def values(self) -> Mapping[str, Any]:
-        """As a JSON value, from which `Asking(**values)` is made again."""
-        return asdict(self)
+        """As a JSON value, from which `Asking.of` makes it again; without `rules` where the first release had none."""
+        return {name: value for name, value in asdict(self).items() if (name, value) != ("rules", "criterion")}
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any]) -> Asking:
+        """From its values; those of a critic that was trained before there was a choice of rules have none."""
+        return cls(**{"rules": "criterion", **values})

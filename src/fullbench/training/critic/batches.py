@@ -43,7 +43,7 @@ def collate(examples: Sequence[Example], rows: Sequence[Sequence[int]], *, packe
     """A micro-batch: `rows` name the examples of each row by their place."""
     import torch
 
-    kept = [examples[place] for row in rows for place in row]
+    batch_examples = [examples[place] for row in rows for place in row]
     lines = _lines(examples, rows, packed=packed)
     width = max(sum(len(piece.ids) for _, piece in line) for line in lines)
     ids = np.full((len(lines), width), pad, dtype=np.int64)
@@ -66,7 +66,15 @@ def collate(examples: Sequence[Example], rows: Sequence[Sequence[int]], *, packe
         positions[number, at:] = np.arange(width - at)
     pick, label, owned = (torch.from_numpy(np.concatenate(part)) for part in (picked, labels, owner))
     turns = torch.from_numpy(positions) if packed else None
-    return Batch(torch.from_numpy(ids), turns, pick, label, owned, kept, sum(example.tokens for example in kept))
+    return Batch(
+        torch.from_numpy(ids),
+        turns,
+        pick,
+        label,
+        owned,
+        batch_examples,
+        sum(example.tokens for example in batch_examples),
+    )
 
 
 def _lines(
@@ -75,4 +83,4 @@ def _lines(
     """The pieces of each line, numbered through; apart from packing each piece has a line of its own."""
     numbers = count()
     lines = [[(next(numbers), piece) for place in row for piece in examples[place].pieces] for row in rows]
-    return lines if packed else [[one] for line in lines for one in line]
+    return lines if packed else [[numbered] for line in lines for numbered in line]

@@ -123,25 +123,25 @@ class Encoder:
 
 def encode(encoder: Encoder, scored: Iterable[Scored], settings: Settings) -> list[Example]:
     """Scores as examples of the kind that is trained."""
-    return [_example(encoder, one, settings) for one in scored]
+    return [_example(encoder, answer, settings) for answer in scored]
 
 
-def _example(encoder: Encoder, one: Scored, settings: Settings) -> Example:
-    prompt = encoder.prompt(one.case)
+def _example(encoder: Encoder, answer: Scored, settings: Settings) -> Example:
+    prompt = encoder.prompt(answer.case)
     if settings.kind == "scalar":
-        return Example((Piece(tuple(prompt), len(prompt)),), one.mark)
-    right = encoder.piece(prompt, one.mark, one.reason)
+        return Example((Piece(tuple(prompt), len(prompt)),), answer.mark)
+    right = encoder.piece(prompt, answer.mark, answer.reason)
     if settings.kind == "sft":
-        return Example((right,), one.mark)
-    wrong = encoder.piece(prompt, wrong_mark(one, encoder.asking, settings.seed), one.reason)
-    return Example((right, wrong), one.mark)
+        return Example((right,), answer.mark)
+    wrong = encoder.piece(prompt, wrong_mark(answer, encoder.asking, settings.seed), answer.reason)
+    return Example((right, wrong), answer.mark)
 
 
-def wrong_mark(one: Scored, asking: Asking, seed: int) -> float:
+def wrong_mark(answer: Scored, asking: Asking, seed: int) -> float:
     """Another mark of the scale, drawn by the seed and the case."""
     scale = asking.scale
-    others = [mark for mark in range(scale.low, scale.high + 1) if mark != one.mark]
-    return float(random.Random(f"{seed}/{one.case.key}/{one.mark}").choice(others))
+    others = [mark for mark in range(scale.low, scale.high + 1) if mark != answer.mark]
+    return float(random.Random(f"{seed}/{answer.case.key}/{answer.mark}").choice(others))
 
 
 @lru_cache(maxsize=2)
@@ -157,12 +157,12 @@ def steps_of(count: int, settings: Settings) -> int:
 
 def members(step: int, count: int, settings: Settings) -> list[int]:
     """The examples of a step: the next `batch` ones of an endless line of shuffled epochs."""
-    found: list[int] = []
+    places: list[int] = []
     place = step * settings.batch
-    while len(found) < settings.batch:
-        epoch, start = divmod(place + len(found), count)
-        found += order(count, settings.seed, epoch)[start : start + settings.batch - len(found)]
-    return found
+    while len(places) < settings.batch:
+        epoch, start = divmod(place + len(places), count)
+        places += order(count, settings.seed, epoch)[start : start + settings.batch - len(places)]
+    return places
 
 
 def micro_batches(examples: Sequence[Example], settings: Settings) -> list[list[list[int]]]:

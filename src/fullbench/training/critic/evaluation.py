@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from fullbench.benchmarks.align_mm import agreement
 from fullbench.errors import InputError
@@ -14,7 +14,7 @@ from fullbench.figures.gaps import Gaps
 from fullbench.figures.standard import faults
 from fullbench.files.readers import read_rows
 from fullbench.nouns.case import Case
-from fullbench.nouns.judge import Judge
+from fullbench.nouns.judge import AsksNobody, Judge, Kind
 from fullbench.nouns.record import Record
 from fullbench.nouns.table import Cell, Table
 from fullbench.nouns.verdict import Failure, Verdict
@@ -27,8 +27,10 @@ from fullbench.training.critic.scored import Scored, tagged
 
 
 @dataclass(frozen=True)
-class Constant:
+class Constant(AsksNobody):
     """A judge that gives every answer the same mark: what a critic has to beat."""
+
+    kind: ClassVar[Kind] = "metric"
 
     name: str
     mark: float
@@ -45,28 +47,31 @@ class Constant:
 def usual(critic: Critic) -> Constant:
     """The median of the marks that were trained on: no other constant has a smaller absolute error on them."""
     scale = critic.asking.scale
-    mark = min(range(scale.low, scale.high + 1), key=lambda one: (abs(one - float(critic.trained["median"])), one))
+    mark = min(
+        range(scale.low, scale.high + 1),
+        key=lambda candidate: (abs(candidate - float(critic.trained["median"])), candidate),
+    )
     return Constant(f"always {mark}", float(mark))
 
 
 def held_out(scored: Sequence[Scored]) -> list[Scored]:
     """What was not trained on."""
-    found = [one for one in scored if one.split != "train"]
-    if not found:
+    held = [answer for answer in scored if answer.split != "train"]
+    if not held:
         raise InputError("every scored answer was trained on: none is left to try the critic on")
-    return found
+    return held
 
 
 def tried(record: Record, scored: Sequence[Scored], judges: Sequence[Judge], people: str = "human") -> Record:
     """The people's labels with what the judges say of the answers that were held out, each heard once."""
-    cases = {one.case.key: one.case for one in held_out(scored)}
+    cases = {answer.case.key: answer.case for answer in held_out(scored)}
     verdicts: list[Verdict] = []
     for judge in judges:
         for outcome in judge.hear(cases.values()):
             if isinstance(outcome, Failure):
                 raise InputError(f"{judge.name} gave no reply: {outcome.error}")
             verdicts.append(outcome)
-    labels = tuple(one for one in record.verdicts if one.judge == people)
+    labels = tuple(label for label in record.verdicts if label.judge == people)
     return tagged(Record((*labels, *verdicts), record.items, record.responses), scored)
 
 
@@ -88,11 +93,11 @@ def report(
     judges = [usual(critic), *([before] if before else []), after]
     heard = tried(record, scored, judges, people)
     spec, marked = critic.asking.ballot, heard.where(fault=None)
-    found = [*agreement.tables(heard, people, spec=spec, seed=seed), errors(heard, critic, people, seed=seed)]
+    tables = [*agreement.tables(heard, people, spec=spec, seed=seed), errors(heard, critic, people, seed=seed)]
     if before and {before.name, after.name} <= set(marked.judges):
-        found.append(agreement.before_after(marked, before.name, after.name, people, spec=spec, seed=seed))
+        tables.append(agreement.before_after(marked, before.name, after.name, people, spec=spec, seed=seed))
     own = heard.where(lambda verdict: verdict.judge in {judge.name for judge in judges[1:]})
-    return [*found, _cut(faults(own), own)]
+    return [*tables, _cut(faults(own), own)]
 
 
 def errors(record: Record, critic: Critic, people: str = "human", *, seed: int = 0) -> Table:
@@ -101,12 +106,12 @@ def errors(record: Record, critic: Critic, people: str = "human", *, seed: int =
     rows: list[list[Cell]] = []
     for judge, parts in agreement.pairings(record, people, spec=critic.asking.ballot).items():
         pairs = parts["all"]
-        given, truth = [pair.marks[0] for pair in pairs], [pair.other[0] for pair in pairs]
+        marks, truth = [pair.marks[0] for pair in pairs], [pair.other[0] for pair in pairs]
         constant, items = [critic.mean] * len(pairs), [pair.verdict.item for pair in pairs]
         ways = (
-            partial(absolute_error, given, truth, cluster=items, seed=seed),
+            partial(absolute_error, marks, truth, cluster=items, seed=seed),
             partial(absolute_error, constant, truth, cluster=items, seed=seed),
-            partial(paired_difference, weighted.absolute_error, given, constant, truth, cluster=items, seed=seed),
+            partial(paired_difference, weighted.absolute_error, marks, constant, truth, cluster=items, seed=seed),
         )
         rows.append([judge, *(gaps.cell(judge, way) for way in ways)])
     notes = [
@@ -135,8 +140,8 @@ def resplit(folder: Path, record: Record) -> Record:
     known = {(str(row["item"]), str(row["contestant"]), int(row.get("sample") or 0)): str(row["split"]) for row in rows}
     items = {item for (item, _, _), split in known.items() if split == "train"}
     seen = {contestant for (_, contestant, _), split in known.items() if split == "train"}
-    said = {}
+    responses = {}
     for place, response in record.responses.items():
         new = "external" if response.contestant not in seen else "train" if response.item in items else "internal"
-        said[place] = replace(response, tags={**response.tags, "split": known.get(place, new)})
-    return Record(record.verdicts, record.items, said)
+        responses[place] = replace(response, tags={**response.tags, "split": known.get(place, new)})
+    return Record(record.verdicts, record.items, responses)

@@ -50,13 +50,13 @@ class Critic:
             raise InputError(f"there is no critic.json in the folder; {hint}", path=folder)
         try:
             values = json.loads(file.read_text(encoding="utf-8"))
-            asking = Asking(**values.pop("asking"))
-            found = cls(asking=asking, **values)
+            asking = Asking.of(values.pop("asking"))
+            critic = cls(asking=asking, **values)
         except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError, AttributeError) as error:
             raise InputError(f"this is not the description of a critic ({error!r})", path=file) from error
-        if found.kind not in get_args(Kind):
-            raise InputError(f"unknown kind {found.kind!r}; known: {', '.join(get_args(Kind))}", path=file)
-        return found
+        if critic.kind not in get_args(Kind):
+            raise InputError(f"unknown kind {critic.kind!r}; known: {', '.join(get_args(Kind))}", path=file)
+        return critic
 
 
 def trained(name: str, options: Mapping[str, str]) -> Judge:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +24,7 @@ from fullbench.files.writers import replacing
 from fullbench.judges.rules import length_of, words_of
 from fullbench.nouns.case import Case
 from fullbench.nouns.digests import digest
+from fullbench.nouns.judge import AsksNobody, Kind
 from fullbench.nouns.verdict import Verdict
 from fullbench.training.critic.folder import Critic
 from fullbench.training.critic.ruling import alone, numbered, recuses
@@ -59,7 +60,7 @@ def features(case: Case) -> tuple[list[int], list[float]]:
 
 
 def _grams(words: Sequence[str]) -> list[str]:
-    return [*words, *(f"{one} {two}" for one, two in pairwise(words))]
+    return [*words, *(f"{word} {next_word}" for word, next_word in pairwise(words))]
 
 
 def matrix(cases: Sequence[Case]) -> Any:
@@ -68,8 +69,8 @@ def matrix(cases: Sequence[Case]) -> Any:
 
     rows = [features(case) for case in cases]
     ends = np.cumsum([0, *(len(places) for places, _ in rows)])
-    places = np.array([place for one, _ in rows for place in one], dtype=np.int64)
-    values = np.array([value for _, one in rows for value in one], dtype=np.float64)
+    places = np.array([place for row_places, _ in rows for place in row_places], dtype=np.int64)
+    values = np.array([value for _, row_values in rows for value in row_values], dtype=np.float64)
     return csr_array((values, places, ends), shape=(len(rows), SIZE))
 
 
@@ -77,8 +78,8 @@ def ridge(rows: Any, marks: Floats, strength: float) -> Floats:
     """The weights of a ridge regression (Hoerl and Kennard 1970, doi:10.1080/00401706.1970.10488634)."""
     from scipy.sparse.linalg import lsqr
 
-    found: Floats = lsqr(rows, marks, damp=strength**0.5, atol=1e-5, btol=1e-5)[0]
-    return found
+    weights: Floats = lsqr(rows, marks, damp=strength**0.5, atol=1e-5, btol=1e-5)[0]
+    return weights
 
 
 @dataclass(frozen=True)
@@ -93,9 +94,9 @@ class Fitted:
 
 def fit(scored: Sequence[Scored], seed: int = 0) -> Fitted:
     """Learn from scores. How strongly weights are held down is chosen by trying each strength on held-out items."""
-    marks = np.array([one.mark for one in scored])
-    rows = matrix([one.case for one in scored])
-    fold = np.array([int(digest([seed, one.case.item.id])[:8], 16) % _FOLDS for one in scored])
+    marks = np.array([answer.mark for answer in scored])
+    rows = matrix([answer.case for answer in scored])
+    fold = np.array([int(digest([seed, answer.case.item.id])[:8], 16) % _FOLDS for answer in scored])
     strength = min(STRENGTHS, key=lambda tried: _error(rows, marks, fold, tried))
     mean, deviation = float(marks.mean()), float(marks.std())
     return Fitted(ridge(rows, marks - mean, strength), mean, deviation or 1.0, strength)
@@ -109,14 +110,16 @@ def _error(rows: Any, marks: Floats, fold: npt.NDArray[np.int64], strength: floa
         if not len(inside) or not len(outside):
             continue
         mean = marks[inside].mean()
-        given = mean + rows[outside] @ ridge(rows[inside], marks[inside] - mean, strength)
-        errors.append(np.abs(given - marks[outside]))
+        predicted = mean + rows[outside] @ ridge(rows[inside], marks[inside] - mean, strength)
+        errors.append(np.abs(predicted - marks[outside]))
     return float(np.concatenate(errors).mean()) if errors else 0.0
 
 
 @dataclass(frozen=True, eq=False)
-class LightJudge:
+class LightJudge(AsksNobody):
     """The judge that a light critic is."""
+
+    kind: ClassVar[Kind] = "scorer"
 
     label: str
     critic: Critic
@@ -135,8 +138,8 @@ class LightJudge:
 
     @cached_property
     def settings(self) -> Mapping[str, Any]:
-        told = digest(self.weights.astype("<f8").tobytes().hex())
-        return {"weights": told, "mean": self.critic.mean, "asking": self.critic.asking.values}
+        weights_digest = digest(self.weights.astype("<f8").tobytes().hex())
+        return {"weights": weights_digest, "mean": self.critic.mean, "asking": self.critic.asking.values}
 
     @cached_property
     def name(self) -> str:

@@ -98,7 +98,7 @@ def _adapted(model: Any, tokenizer: Any, settings: Settings) -> Trainee:
         task_type="SEQ_CLS" if settings.kind == "scalar" else "CAUSAL_LM",
     )  # fmt: skip
     wrapped = peft.get_peft_model(model, config)
-    for one in wrapped.parameters():
-        if one.requires_grad:
-            one.data = one.data.float()
+    for parameter in wrapped.parameters():
+        if parameter.requires_grad:
+            parameter.data = parameter.data.float()
     return Trainee(wrapped.get_base_model(), tokenizer, wrapped)

@@ -53,9 +53,9 @@ class Loop:
     def __post_init__(self) -> None:
         import torch
 
-        self.parameters = [one for one in self.model.parameters() if one.requires_grad]
-        matrices = [one for one in self.parameters if one.dim() > 1]
-        rest = [one for one in self.parameters if one.dim() <= 1]
+        self.parameters = [parameter for parameter in self.model.parameters() if parameter.requires_grad]
+        matrices = [parameter for parameter in self.parameters if parameter.dim() > 1]
+        rest = [parameter for parameter in self.parameters if parameter.dim() <= 1]
         groups = [{"params": matrices, "weight_decay": self.settings.weight_decay}]
         groups += [{"params": rest, "weight_decay": 0.0}] if rest else []
         fused = self.processes.device.startswith("cuda")
@@ -81,12 +81,12 @@ class Loop:
     def _advance(self) -> None:
         started, step = time.perf_counter(), len(self.losses)
         loss, tokens = self.step(step)
-        told = float(loss)
+        loss_value = float(loss)
         spent = time.perf_counter() - started
         rate = self.settings.rate(step, self.steps)
-        self.losses.append({"step": step, "loss": told, "lr": rate, "tokens": tokens, "seconds": spent})
+        self.losses.append({"step": step, "loss": loss_value, "lr": rate, "tokens": tokens, "seconds": spent})
         if self.watch is not None and self.processes.first:
-            self.watch.step(step + 1, self.steps, told, tokens, spent)
+            self.watch.step(step + 1, self.steps, loss_value, tokens, spent)
 
     def step(self, step: int) -> tuple[Any, int]:
         """One step: the mean loss over its examples, as a tensor, and how many tokens went through, over all
@@ -117,10 +117,10 @@ class Loop:
         import torch
 
         if self.processes.world > 1:
-            for one in self.parameters:
-                if one.grad is None:
-                    one.grad = torch.zeros_like(one)
-        return [one.grad for one in self.parameters if one.grad is not None]
+            for parameter in self.parameters:
+                if parameter.grad is None:
+                    parameter.grad = torch.zeros_like(parameter)
+        return [parameter.grad for parameter in self.parameters if parameter.grad is not None]
 
     def arithmetic(self) -> Any:
         """The precision that sums are made in."""
@@ -130,11 +130,11 @@ class Loop:
         return torch.autocast(kind, dtype=torch.bfloat16) if self.bfloat16 else nullcontext()
 
     def _resume(self) -> None:
-        found = None if self.kept is None else self.kept.load(self.processes.device)
-        if found is None:
+        saved = None if self.kept is None else self.kept.load(self.processes.device)
+        if saved is None:
             return
-        state, self.losses = found
-        trained = {name: one for name, one in self.model.named_parameters() if one.requires_grad}
+        state, self.losses = saved
+        trained = {name: parameter for name, parameter in self.model.named_parameters() if parameter.requires_grad}
         for name, value in state["weights"].items():
             trained[name].data.copy_(value)
         self.optimizer.load_state_dict(state["optimizer"])
@@ -142,6 +142,8 @@ class Loop:
     def _save(self) -> None:
         if self.kept is None or not self.processes.first:
             return
-        trained = {name: one.detach() for name, one in self.model.named_parameters() if one.requires_grad}
+        trained = {
+            name: parameter.detach() for name, parameter in self.model.named_parameters() if parameter.requires_grad
+        }
         state = {"weights": trained, "optimizer": self.optimizer.state_dict(), "losses": self.losses}
         self.kept.save(state, self.losses)

@@ -30,8 +30,8 @@ class Objective(ABC):
 
 def forward(batch: Batch) -> dict[str, Any]:
     """What a model is given: positions only where rows hold several pieces, and never a mask for padding."""
-    given = {"input_ids": batch.ids, "use_cache": False}
-    return given if batch.positions is None else {**given, "position_ids": batch.positions}
+    inputs = {"input_ids": batch.ids, "use_cache": False}
+    return inputs if batch.positions is None else {**inputs, "position_ids": batch.positions}
 
 
 @contextmanager
@@ -40,7 +40,7 @@ def picking(head: Any, pick: Any) -> Iterator[None]:
 
     Most tokens are the prompt's, and the layer over the vocabulary is a large part of the work.
     """
-    handle = head.register_forward_pre_hook(lambda _, given: (given[0].flatten(0, 1)[pick], *given[1:]))
+    handle = head.register_forward_pre_hook(lambda _, inputs: (inputs[0].flatten(0, 1)[pick], *inputs[1:]))
     try:
         yield
     finally:

@@ -40,13 +40,15 @@ def likelihoods(
     import torch
 
     model.eval()
-    found: list[Pair] = []
+    pairs: list[Pair] = []
     for start in range(0, len(examples), micro):
         some = examples[start : start + micro]
         batch = collate(some, [[place] for place in range(len(some))], packed=False, pad=pad)
         with torch.no_grad(), arithmetic():
-            found += [(one, two) for one, two in log_probabilities(model, batch.to(device)).view(-1, 2).tolist()]
-    return found
+            pairs += [
+                (right, wrong) for right, wrong in log_probabilities(model, batch.to(device)).view(-1, 2).tolist()
+            ]
+    return pairs
 
 
 @dataclass(frozen=True)
@@ -74,29 +76,31 @@ class Preferences:
 
     def usual(self, learned: Sequence[Scored]) -> list[float]:
         """The same for one that knows nothing but how often people gave each mark."""
-        often = Counter(one.mark for one in learned)
-        drawn = [(one, wrong_mark(one, self.asking, self.settings.seed)) for one in self.held]
-        return [_won(often[one.mark], often[wrong]) for one, wrong in drawn]
+        often = Counter(answer.mark for answer in learned)
+        drawn = [(answer, wrong_mark(answer, self.asking, self.settings.seed)) for answer in self.held]
+        return [_won(often[answer.mark], often[wrong]) for answer, wrong in drawn]
 
     def table(self, rows: dict[str, Sequence[float]]) -> Table:
         """Each with its share of pairs, and how far it is from the first."""
-        items = [one.case.item.id for one in self.held]
+        items = [answer.case.item.id for answer in self.held]
         seed, (first, *_) = self.settings.seed, rows.values()
-        made: list[list[Cell]] = []
+        table_rows: list[list[Cell]] = []
         for name, won in rows.items():
             less = None if won is first else bootstrap(_difference, won, first, cluster=items, seed=seed)
-            made.append([name, share(list(won), cluster=items, seed=seed), less])
+            table_rows.append([name, share(list(won), cluster=items, seed=seed), less])
         notes = (
             "Pairs of answers held back: the person's mark and another mark of the scale, drawn by the seed.",
             "Half is chance. By frequency: the mark that people gave more often in training is preferred.",
         )
         columns = ("who", "preferred", "beside the first")
-        return Table("preferences", "How often the right ruling is likelier", columns, made, notes, {"seed": seed})
+        return Table(
+            "preferences", "How often the right ruling is likelier", columns, table_rows, notes, {"seed": seed}
+        )
 
 
 def _won(right: float, wrong: float) -> float:
     return 1.0 if right > wrong else 0.5 if right == wrong else 0.0
 
 
-def _difference(weights: Any, one: Any, two: Any) -> Any:
-    return mean(weights, one) - mean(weights, two)
+def _difference(weights: Any, first: Any, second: Any) -> Any:
+    return mean(weights, first) - mean(weights, second)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from fullbench.judges.prompted import PromptedJudge
 from fullbench.judges.rules import marks_from
@@ -17,6 +17,8 @@ from fullbench.models.weights import fingerprint
 from fullbench.nouns.ballot import Ballot, Real, Score
 from fullbench.nouns.case import Case
 from fullbench.nouns.digests import digest
+from fullbench.nouns.judge import AsksNobody, Kind
+from fullbench.nouns.model import Model, Prompt
 from fullbench.nouns.verdict import Failure, Verdict
 from fullbench.training.critic.asking import Asking
 from fullbench.training.critic.encoding import Encoder, Example, Piece
@@ -39,9 +41,20 @@ def writing(folder: Path, critic: Critic, *, device: str, precision: str, batch:
 class CutJudge:
     """A judge that is shown long answers as the critic was in training: cut at their end, and the verdict says so."""
 
+    kind: ClassVar[Kind] = "model"
+
     judge: PromptedJudge
     model: TransformersModel
     critic: Critic
+
+    @property
+    def models(self) -> tuple[Model, ...]:
+        return (self.model,)
+
+    def prompts(self, case: Case) -> tuple[Prompt, ...]:
+        """What the critic is asked, a long answer cut as in training."""
+        whole = len(case.responses) > 1 or bool(self.judge.recuses(case))
+        return self.judge.prompts(case if whole else self._encoder.fitted(case))
 
     @cached_property
     def settings(self) -> Mapping[str, Any]:
@@ -68,19 +81,21 @@ class CutJudge:
                 yield cut
 
         for outcome in self.judge.hear(shown()):
-            mine = replace(outcome, judge=self.name, case=brought.get(outcome.case, outcome.case))
-            if isinstance(mine, Verdict) and outcome.case in brought:
-                mine = replace(mine, earlier=(*mine.earlier, CUT))
-            yield mine
+            renamed = replace(outcome, judge=self.name, case=brought.get(outcome.case, outcome.case))
+            if isinstance(renamed, Verdict) and outcome.case in brought:
+                renamed = replace(renamed, earlier=(*renamed.earlier, CUT))
+            yield renamed
 
 
 @dataclass(eq=False)
-class ScalarJudge:
+class ScalarJudge(AsksNobody):
     """A critic whose head gives each answer a number: no words, one pass, no sampling.
 
     A score is the nearest whole one of its scale; `real` on the same ends takes the number as it is. On other ballots
     the higher number wins.
     """
+
+    kind: ClassVar[Kind] = "scorer"
 
     folder: Path
     critic: Critic
@@ -116,15 +131,15 @@ class ScalarJudge:
         shortened: set[str] = set()
         for case in heard:
             before = encoder.cut
-            prompts += [encoder.prompt(one) for one in alone(case, asking.scale)]
+            prompts += [encoder.prompt(single) for single in alone(case, asking.scale)]
             if encoder.cut > before:
                 shortened.add(case.key)
-        given = iter(self._values(prompts))
+        numbers = iter(self._values(prompts))
         for case in group:
             if reason := recuses(case, asking):
                 yield Verdict.of(case, self.name, "recused", text=reason)
                 continue
-            values = [next(given) for _ in case.responses]
+            values = [next(numbers) for _ in case.responses]
             yield numbered(case, self.name, values, asking.scale, (CUT,) if case.key in shortened else ())
 
     def _values(self, prompts: Sequence[Sequence[int]]) -> list[float]:
@@ -136,13 +151,13 @@ class ScalarJudge:
         model, tokenizer = self._load()
         examples = [Example((Piece(tuple(ids), len(ids)),), 0.0) for ids in prompts]
         number = Number(self.critic.mean, self.critic.deviation)
-        found: list[float] = []
+        values: list[float] = []
         for start in range(0, len(examples), self.batch):
             some = examples[start : start + self.batch]
-            batch = collate(some, [[one] for one in range(len(some))], packed=False, pad=pad_of(tokenizer))
+            batch = collate(some, [[place] for place in range(len(some))], packed=False, pad=pad_of(tokenizer))
             with torch.inference_mode():
-                found += number.values(model, batch.to(model.device)).tolist()
-        return found
+                values += number.values(model, batch.to(model.device)).tolist()
+        return values
 
     def _load(self) -> tuple[Any, Any]:
         with self._lock:

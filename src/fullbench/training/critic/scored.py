@@ -33,8 +33,10 @@ class Scored:
 def from_files(items: Path, responses: Path, labels: Path, *, people: str, ballot: str) -> Record:
     """The record that three files make."""
     asked = {item.id: item for item in read_items(items)}
-    said = {(one.item, one.contestant): one for one in read_responses(responses, items=set(asked))}
-    return Record(tuple(read_verdicts(labels, judge=people, ballot=ballot)), asked, said)
+    answers = {
+        (response.item, response.contestant): response for response in read_responses(responses, items=set(asked))
+    }
+    return Record(tuple(read_verdicts(labels, judge=people, ballot=ballot)), asked, answers)
 
 
 def scored(
@@ -54,14 +56,17 @@ def scored(
     is an example; scores without any words to them are left out. What the critic could not be asked about (no
     reference where it is shown) is an error: training on prompts that judging never makes would be for nothing.
     """
-    given = [one for one in _labels(record, asking.ballot, people, criteria) if not wordless(record, one)]
-    responses = _responses(record, given)
+    labels = [label for label in _labels(record, asking.ballot, people, criteria) if not wordless(record, label)]
+    responses = _responses(record, labels)
     if not any("split" in response.tags for response in responses):
         responses = split(responses, record.items, external=external, share=share, seed=seed)
-    tags = {(one.item, one.contestant, one.sample): one.tags.get("split", "train") for one in responses}
-    found = [_example(record, verdict, asking, tags) for verdict in given]
-    _check(found, asking)
-    return sorted(found, key=lambda one: digest([seed, one.case.key, one.mark, one.reason]))
+    tags = {
+        (response.item, response.contestant, response.sample): response.tags.get("split", "train")
+        for response in responses
+    }
+    examples = [_example(record, verdict, asking, tags) for verdict in labels]
+    _check(examples, asking)
+    return sorted(examples, key=lambda example: digest([seed, example.case.key, example.mark, example.reason]))
 
 
 def wordless(record: Record, verdict: Verdict) -> bool:
@@ -72,27 +77,34 @@ def wordless(record: Record, verdict: Verdict) -> bool:
 
 def tagged(record: Record, examples: Iterable[Scored]) -> Record:
     """The record with every response that was scored carrying its split as a tag, as the tables want it."""
-    tags = {(one.case.item.id, one.case.contestants[0], one.case.responses[0].sample): one.split for one in examples}
-    said = {
+    tags = {
+        (example.case.item.id, example.case.contestants[0], example.case.responses[0].sample): example.split
+        for example in examples
+    }
+    responses = {
         place: replace(response, tags={**response.tags, "split": tags[place]}) if place in tags else response
         for place, response in record.responses.items()
     }
-    return Record(record.verdicts, record.items, said)
+    return Record(record.verdicts, record.items, responses)
 
 
 def _labels(record: Record, spec: str, people: str, criteria: Collection[str]) -> list[Verdict]:
-    mine = record.where(lambda one: not criteria or one.criterion in criteria, judge=people)
-    given = [one for one in mine if one.ballot == spec and one.marks is not None and len(one.contestants) == 1]
-    if not given:
-        ballots = Counter(one.ballot for one in mine)
-        found = ", ".join(f"{count} on {name}" for name, count in ballots.most_common()) or "none"
-        raise InputError(f"no answer has a score of {people!r} on the ballot {spec}; found {found}; say --ballot")
-    return given
+    people_verdicts = record.where(lambda verdict: not criteria or verdict.criterion in criteria, judge=people)
+    labels = [
+        verdict
+        for verdict in people_verdicts
+        if verdict.ballot == spec and verdict.marks is not None and len(verdict.contestants) == 1
+    ]
+    if not labels:
+        ballots = Counter(verdict.ballot for verdict in people_verdicts)
+        tally = ", ".join(f"{count} on {name}" for name, count in ballots.most_common()) or "none"
+        raise InputError(f"no answer has a score of {people!r} on the ballot {spec}; found {tally}; say --ballot")
+    return labels
 
 
-def _responses(record: Record, given: Sequence[Verdict]) -> list[Response]:
-    found: dict[tuple[str, str, int], Response] = {}
-    for verdict in given:
+def _responses(record: Record, labels: Sequence[Verdict]) -> list[Response]:
+    responses: dict[tuple[str, str, int], Response] = {}
+    for verdict in labels:
         place = (verdict.item, *verdict.shown[0])
         response = record.responses.get(place)
         if response is None or verdict.item not in record.items:
@@ -101,8 +113,8 @@ def _responses(record: Record, given: Sequence[Verdict]) -> list[Response]:
                 f"{place[1]!r} was scored on item {place[0]!r}, by {verdict.criterion!r}, but that {missing} is not at "
                 "hand; add it, or name the criteria to learn from with --criterion"
             )
-        found[place] = response
-    return list(found.values())
+        responses[place] = response
+    return list(responses.values())
 
 
 def _example(record: Record, verdict: Verdict, asking: Asking, tags: dict[tuple[str, str, int], str]) -> Scored:
@@ -117,17 +129,17 @@ def _example(record: Record, verdict: Verdict, asking: Asking, tags: dict[tuple[
     return Scored(case, marks[0], verdict.text.strip(), tags[place])
 
 
-def _check(found: Sequence[Scored], asking: Asking) -> None:
-    if asking.mode == "analyze" and (bare := sum(not one.reason for one in found)):
+def _check(examples: Sequence[Scored], asking: Asking) -> None:
+    if asking.mode == "analyze" and (bare := sum(not example.reason for example in examples)):
         raise InputError(
-            f"{bare} of {len(found)} scores have no reason in 'text', which the mode 'analyze' learns to write; "
+            f"{bare} of {len(examples)} scores have no reason in 'text', which the mode 'analyze' learns to write; "
             "take the mode 'direct'"
         )
-    for one in found:
-        if asking.reference and not one.case.item.reference:
+    for example in examples:
+        if asking.reference and not example.case.item.reference:
             raise InputError(
-                f"item {one.case.item.id!r} has no reference, which the critic would be shown; "
+                f"item {example.case.item.id!r} has no reference, which the critic would be shown; "
                 "say --manner plain --no-reference"
             )
-        if one.case.responses[0].pictures:
-            raise InputError(f"the answer to item {one.case.item.id!r} is a picture; a critic reads words")
+        if example.case.responses[0].pictures:
+            raise InputError(f"the answer to item {example.case.item.id!r} is a picture; a critic reads words")

@@ -69,14 +69,14 @@ class Server:
     _waiting: asyncio.Queue[tuple[Asked, asyncio.Future[Reply]]] = field(default_factory=asyncio.Queue, init=False)
 
     def app(self) -> web.Application:
-        made = web.Application(client_max_size=_MOST_BYTES)
-        made.add_routes([
+        application = web.Application(client_max_size=_MOST_BYTES)
+        application.add_routes([
             web.get("/health", self._health),
             web.get("/v1/models", self._models),
             web.post("/v1/chat/completions", self._complete),
         ])  # fmt: skip
-        made.cleanup_ctx.append(self._working)
-        return made
+        application.cleanup_ctx.append(self._working)
+        return application
 
     async def _working(self, _: web.Application) -> Any:
         worker = asyncio.create_task(self._work())

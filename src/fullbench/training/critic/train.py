@@ -87,7 +87,7 @@ class Training:
 
     def preferences(self) -> Table | None:
         """How often the people's ruling is likelier than a wrong one, before and after; None where none was learned."""
-        held = [one for one in self.scored if one.split != "train"]
+        held = [answer for answer in self.scored if answer.split != "train"]
         if self.settings.kind != "dpo" or not held:
             return None
         pairs = Preferences(held, self.asking, self.settings, self.device, self.chat_template)
@@ -98,11 +98,11 @@ class Training:
 
     @property
     def learned(self) -> list[Scored]:
-        return [one for one in self.scored if one.split == "train"]
+        return [answer for answer in self.scored if answer.split == "train"]
 
     def _asked(self) -> dict[str, Any]:
         """All that a run depends on: where it differs, it is another run."""
-        data = digest([[one.case.key, one.mark, one.reason, one.split] for one in self.scored])
+        data = digest([[answer.case.key, answer.mark, answer.reason, answer.split] for answer in self.scored])
         return {
             "base": self.base, "chat_template": self.chat_template, "data": data,
             "asking": dict(self.asking.values), **self.settings.values,
@@ -112,9 +112,9 @@ class Training:
         from fullbench.training.critic.light import fit, write_weights
 
         self._claim()
-        found = fit(self.learned, self.settings.seed)
-        write_weights(found.weights, self.out / "model")
-        self._describe(found.mean, found.deviation, {"strength": found.strength})
+        fitted = fit(self.learned, self.settings.seed)
+        write_weights(fitted.weights, self.out / "model")
+        self._describe(fitted.mean, fitted.deviation, {"strength": fitted.strength})
         return True
 
     def _deep(self) -> bool:
@@ -130,7 +130,7 @@ class Training:
         self._claim()
         if processes.first:
             self._tell(examples, encoder.cut)
-        marks = [one.mark for one in self.learned]
+        marks = [answer.mark for answer in self.learned]
         mean, deviation = fmean(marks), pstdev(marks) or 1.0
         loop = Loop(
             trainee.model, self._objective(mean, deviation), examples, self.settings, pad_of(trainee.tokenizer), half,
@@ -156,7 +156,8 @@ class Training:
         if not self.first:
             return
         rows = (
-            {"item": one.case.item.id, "contestant": one.case.contestants[0], "split": one.split} for one in self.scored
+            {"item": answer.case.item.id, "contestant": answer.case.contestants[0], "split": answer.split}
+            for answer in self.scored
         )
         write_rows(self.out / "run" / "split.jsonl", {tuple(row.values()): row for row in rows}.values())
 
@@ -170,8 +171,8 @@ class Training:
             self.say(f"{cut:,} answers or reasons were longer than the window and were cut at their end.")
 
     def _describe(self, mean: float, deviation: float, more: dict[str, Any]) -> None:
-        counts = Counter(one.split for one in self.scored)
-        middle = median(one.mark for one in self.learned)
+        counts = Counter(answer.split for answer in self.scored)
+        middle = median(answer.mark for answer in self.learned)
         about = {"fullbench": __version__, "base": self.base, "scores": dict(counts), "median": middle, **more}
         source, target = self.settings.source, self.settings.target
         Critic(self.settings.kind, self.asking, source, target, mean, deviation, about).write(self.out)
@@ -183,4 +184,4 @@ def before(loop: Loop) -> list[Example]:
         loop.model, loop.examples, micro=loop.settings.micro, pad=loop.pad, device=loop.processes.device,
         arithmetic=loop.arithmetic,
     )  # fmt: skip
-    return [replace(one, base=two) for one, two in zip(loop.examples, likely, strict=True)]
+    return [replace(example, base=pair) for example, pair in zip(loop.examples, likely, strict=True)]

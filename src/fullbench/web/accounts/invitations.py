@@ -42,19 +42,19 @@ def make(
 ) -> tuple[Invitation, str]:
     """A new invitation and the secret of its link, which is shown once and not kept."""
     secret, now = new_secret(), time.time()
-    made = Invitation(new_id(), role, note[:200], now, now + lasting, None, None)
+    invitation = Invitation(new_id(), role, note[:200], now, now + lasting, None, None)
     connection.execute(
         insert(invitations).values(
-            id=made.id,
+            id=invitation.id,
             digest=digest(secret),
             role=role,
-            note=made.note,
+            note=invitation.note,
             made_by=by.id if by else None,
             at=now,
-            until=made.until,
+            until=invitation.until,
         )
     )
-    return made, secret
+    return invitation, secret
 
 
 def first(connection: Connection) -> str | None:
@@ -72,8 +72,8 @@ def first(connection: Connection) -> str | None:
 def find(connection: Connection, secret: str) -> Invitation | None:
     """The open invitation of a link."""
     row = connection.execute(select(invitations).where(invitations.c.digest == digest(secret))).one_or_none()
-    found = None if row is None else _of_row(row)
-    return found if found is not None and found.open else None
+    invitation = None if row is None else _of_row(row)
+    return invitation if invitation is not None and invitation.open else None
 
 
 def accept(connection: Connection, secret: str, name: str, password: str) -> User:
@@ -97,8 +97,8 @@ def accepted(connection: Connection, secret: str, name: str, password: str) -> U
     used_by = connection.execute(
         select(invitations.c.used_by).where(invitations.c.digest == digest(secret))
     ).scalar_one_or_none()
-    user, kept = users.login(connection, name)
-    return user if user is not None and user.id == used_by and passwords.matches(password, kept) else None
+    user, password_hash = users.login(connection, name)
+    return user if user is not None and user.id == used_by and passwords.matches(password, password_hash) else None
 
 
 def revoke(connection: Connection, invitation_id: str) -> bool:

@@ -23,7 +23,7 @@ def note(connection: Connection, key: bytes, name: str, address: str) -> None:
     """Write an attempt down. Commit before `allowed` is asked."""
     now = time.time()
     connection.execute(delete(attempts).where(attempts.c.at < now - WINDOW))
-    connection.execute(insert(attempts), [{"key": one, "at": now} for one in _keys(key, name, address)])
+    connection.execute(insert(attempts), [{"key": attempt_key, "at": now} for attempt_key in _keys(key, name, address)])
 
 
 def allowed(connection: Connection, key: bytes, name: str, address: str) -> bool:
@@ -32,10 +32,10 @@ def allowed(connection: Connection, key: bytes, name: str, address: str) -> bool
     return _count(connection, by_name) <= NAME_LIMIT and _count(connection, by_address) <= ADDRESS_LIMIT
 
 
-def _count(connection: Connection, kept: str) -> int:
+def _count(connection: Connection, attempt_key: str) -> int:
     recent = select(func.count()).select_from(attempts)
-    found = connection.execute(recent.where(attempts.c.key == kept, attempts.c.at >= time.time() - WINDOW))
-    return int(found.scalar_one())
+    counted = connection.execute(recent.where(attempts.c.key == attempt_key, attempts.c.at >= time.time() - WINDOW))
+    return int(counted.scalar_one())
 
 
 def succeeded(connection: Connection, key: bytes, name: str, address: str) -> None:

@@ -49,14 +49,14 @@ def hashed(password: str) -> str:
         return _hasher().hash(_normal(password))
 
 
-def matches(password: str, kept: str | None) -> bool:
+def matches(password: str, password_hash: str | None) -> bool:
     """Whether this is the password. Without a kept hash the same work is done, and the answer is no."""
     try:
         with _turns:
-            _hasher().verify(_dummy() if kept is None else kept, _normal(password))
+            _hasher().verify(_dummy() if password_hash is None else password_hash, _normal(password))
     except (VerifyMismatchError, InvalidHashError):
         return False
-    return kept is not None
+    return password_hash is not None
 
 
 @cache

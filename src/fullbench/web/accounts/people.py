@@ -70,10 +70,10 @@ def make_token(
 ) -> Response:
     """Make a token; it is shown on this page alone."""
     try:
-        made, secret = tokens.make(connection, user, name, scope, days)
+        token, secret = tokens.make(connection, user, name, scope, days)
     except InputError as error:
         return _account(request, user, connection, problem=str(error), status=400)
-    audit.write(connection, user, "token made", made.name, address=guard.address_of(request), scope=scope)
+    audit.write(connection, user, "token made", token.name, address=guard.address_of(request), scope=scope)
     return _account(request, user, connection, secret=secret)
 
 
@@ -100,14 +100,14 @@ def people(
 def _people(
     request: Request, connection: Connection, *, after: str = "", before: float | None = None, **values: Any
 ) -> Response:
-    found = users.page(connection, after=after, limit=PAGE + 1)
+    page_users = users.page(connection, after=after, limit=PAGE + 1)
     links = invitations.page(connection, before=before, limit=PAGE + 1)
     shown: dict[str, Any] = {"problem": "", "link": "", "status": 200} | values
     return render(
         request,
         "accounts/people.html",
-        people=found[:PAGE],
-        more=found[PAGE - 1].name if len(found) > PAGE else "",
+        people=page_users[:PAGE],
+        more=page_users[PAGE - 1].name if len(page_users) > PAGE else "",
         invitations=links[:PAGE],
         earlier=repr(links[PAGE - 1].at) if len(links) > PAGE else "",
         roles=users.ROLES,
@@ -119,10 +119,10 @@ def _people(
 def invite(request: Request, user: Organiser, connection: Database, role: Text, note: Text = "") -> Response:
     """Make an invitation; its link is shown on this page alone."""
     try:
-        made, secret = invitations.make(connection, users.as_role(role), user, note=note)
+        invitation, secret = invitations.make(connection, users.as_role(role), user, note=note)
     except InputError as error:
         return _people(request, connection, problem=str(error), status=400)
-    audit.write(connection, user, "invited", made.note, address=guard.address_of(request), role=role)
+    audit.write(connection, user, "invited", invitation.note, address=guard.address_of(request), role=role)
     return _people(request, connection, link=f"{guard.base_of(request)}/join/{secret}")
 
 
@@ -161,12 +161,12 @@ def trail(
     action: Annotated[str, Query(max_length=40)] = "",
 ) -> Response:
     """Who did what when."""
-    found = audit.page(connection, before=before, name=name, action=action, limit=PAGE + 1)
+    acts = audit.page(connection, before=before, name=name, action=action, limit=PAGE + 1)
     return render(
         request,
         "accounts/audit.html",
-        acts=found[:PAGE],
-        more=found[PAGE - 1].id if len(found) > PAGE else None,
+        acts=acts[:PAGE],
+        more=acts[PAGE - 1].id if len(acts) > PAGE else None,
         actions=audit.actions(connection),
         name=name,
         action=action,

@@ -40,13 +40,13 @@ def login(request: Request, name: Text, password: Text, next: Text = "/") -> Res
         limits.note(connection, site_key, folded, address)
     with reading(engine) as connection:
         allowed = limits.allowed(connection, site_key, folded, address)
-        user, kept = users.login(connection, name)
+        user, password_hash = users.login(connection, name)
     shown = {"next": local_path(next), "name": name}
     if not allowed:
         page = render(request, "accounts/login.html", status=429, problem=TOO_MANY, **shown)
         page.headers["Retry-After"] = str(int(limits.WINDOW))
         return page
-    right = passwords.matches(password, kept)
+    right = passwords.matches(password, password_hash)
     with writing(engine) as connection:
         if user is None or not right:
             audit.write(connection, None, "sign-in refused", name[:80], address=address)

@@ -31,12 +31,12 @@ def signed(key: bytes, *parts: str) -> str:
     return hmac.new(key, "\0".join(parts).encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()
 
 
-def site_key(connection: Connection, given: str) -> bytes:
+def site_key(connection: Connection, secret: str) -> bytes:
     """The key of this site: made from the secret given, or drawn at the first start and kept."""
-    if not given:
-        kept = connection.execute(select(site.c.value).where(site.c.name == "secret")).scalar_one_or_none()
-        if kept is None:
-            kept = new_secret()
-            connection.execute(insert(site).values(name="secret", value=kept))
-        given = str(kept)
-    return hashlib.sha256(b"fullbench web\0" + given.encode()).digest()
+    if not secret:
+        stored = connection.execute(select(site.c.value).where(site.c.name == "secret")).scalar_one_or_none()
+        if stored is None:
+            stored = new_secret()
+            connection.execute(insert(site).values(name="secret", value=stored))
+        secret = str(stored)
+    return hashlib.sha256(b"fullbench web\0" + secret.encode()).digest()

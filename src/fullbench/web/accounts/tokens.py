@@ -42,19 +42,19 @@ def make(connection: Connection, user: User, name: str, scope: str, days: int | 
     if connection.execute(open_ones).scalar_one() >= MOST:
         raise InputError(key("You have too many tokens; revoke some."))
     secret, now = PREFIX + new_secret(), time.time()
-    made = Token(new_id(), clean_name(name), scope, now, None if days is None else now + days * DAY, None)
+    token = Token(new_id(), clean_name(name), scope, now, None if days is None else now + days * DAY, None)
     connection.execute(
         insert(tokens).values(
-            id=made.id,
+            id=token.id,
             user_id=user.id,
-            name=made.name,
+            name=token.name,
             digest=digest(secret),
             scope=scope,
             at=now,
-            until=made.until,
+            until=token.until,
         )
     )
-    return made, secret
+    return token, secret
 
 
 def find(connection: Connection, secret: str) -> tuple[User, Token, bool] | None:
@@ -94,5 +94,5 @@ def of_user(connection: Connection, user: User) -> list[Token]:
 
 def revoke(connection: Connection, user: User, token_id: str) -> bool:
     """Take a token of this user back; whether there was one."""
-    mine = update(tokens).where(tokens.c.id == token_id, tokens.c.user_id == user.id, tokens.c.revoked.is_(None))
-    return connection.execute(mine.values(revoked=time.time())).rowcount == 1
+    own_token = update(tokens).where(tokens.c.id == token_id, tokens.c.user_id == user.id, tokens.c.revoked.is_(None))
+    return connection.execute(own_token.values(revoked=time.time())).rowcount == 1

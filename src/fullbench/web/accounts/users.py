@@ -96,12 +96,12 @@ def get(connection: Connection, user_id: str) -> User | None:
 
 def login(connection: Connection, name: str) -> tuple[User | None, str | None]:
     """The user of that name who may sign in, and the hash of the password; two times None for all others."""
-    found = connection.execute(
+    row = connection.execute(
         select(*COLUMNS, users.c.password).where(users.c.name_key == folded(name), users.c.disabled.is_(False))
     ).one_or_none()
-    if found is None:
+    if row is None:
         return None, None
-    return User(found.id, found.name, cast("Role", found.role), found.disabled, found.at), found.password
+    return User(row.id, row.name, cast("Role", row.role), row.disabled, row.at), row.password
 
 
 def page(connection: Connection, *, after: str = "", limit: int = 50) -> list[User]:
@@ -114,10 +114,10 @@ def page(connection: Connection, *, after: str = "", limit: int = 50) -> list[Us
 
 def organisers(connection: Connection) -> int:
     """How many organisers can sign in."""
-    found = connection.execute(
+    counted = connection.execute(
         select(func.count()).select_from(users).where(users.c.role == "organiser", users.c.disabled.is_(False))
     )
-    return int(found.scalar_one())
+    return int(counted.scalar_one())
 
 
 def set_password(connection: Connection, user: User, password: str) -> None:

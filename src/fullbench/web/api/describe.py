@@ -34,44 +34,52 @@ class Call:
 
 def calls(description: dict[str, Any]) -> list[Call]:
     """All calls, by tag and path."""
-    found = [
-        _call(description, method, path, told)
+    listed = [
+        _call(description, method, path, operation)
         for path, methods in description.get("paths", {}).items()
-        for method, told in methods.items()
+        for method, operation in methods.items()
         if method in METHODS
     ]
-    return sorted(found, key=lambda call: (call.tag, call.path, METHODS.index(call.method.lower())))
+    return sorted(listed, key=lambda call: (call.tag, call.path, METHODS.index(call.method.lower())))
 
 
-def _call(description: dict[str, Any], method: str, path: str, told: dict[str, Any]) -> Call:
+def _call(description: dict[str, Any], method: str, path: str, operation: dict[str, Any]) -> Call:
     fields = [
-        Field(one["name"], one["in"], _kind(one["schema"]), one.get("required", False), one.get("description", ""))
-        for one in told.get("parameters", [])
+        Field(
+            parameter["name"],
+            parameter["in"],
+            _kind(parameter["schema"]),
+            parameter.get("required", False),
+            parameter.get("description", ""),
+        )
+        for parameter in operation.get("parameters", [])
     ]
-    for media, body in told.get("requestBody", {}).get("content", {}).items():
+    for media, body in operation.get("requestBody", {}).get("content", {}).items():
         schema = _resolved(description, body["schema"])
         required = schema.get("required", [])
         fields += [
             Field(name, media, _kind(_resolved(description, inner)), name in required, inner.get("description", ""))
             for name, inner in schema.get("properties", {}).items()
         ]
-    answers = [(code, answer.get("description", "")) for code, answer in told.get("responses", {}).items()]
-    tag = (told.get("tags") or [""])[0]
-    return Call(method.upper(), path, tag, told.get("description") or told.get("summary", ""), fields, sorted(answers))
+    answers = [(code, answer.get("description", "")) for code, answer in operation.get("responses", {}).items()]
+    tag = (operation.get("tags") or [""])[0]
+    return Call(
+        method.upper(), path, tag, operation.get("description") or operation.get("summary", ""), fields, sorted(answers)
+    )
 
 
 def _resolved(description: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:
     if "$ref" not in schema:
         return schema
-    found: dict[str, Any] = description["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
-    return found
+    component: dict[str, Any] = description["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
+    return component
 
 
 def _kind(schema: dict[str, Any]) -> str:
     if "enum" in schema:
-        return " | ".join(json.dumps(one, ensure_ascii=False) for one in schema["enum"])
+        return " | ".join(json.dumps(value, ensure_ascii=False) for value in schema["enum"])
     if "anyOf" in schema:
-        return " | ".join(_kind(one) for one in schema["anyOf"])
+        return " | ".join(_kind(option) for option in schema["anyOf"])
     if "$ref" in schema:
         return str(schema["$ref"].rpartition("/")[2])
     return str(schema.get("type", "any"))

@@ -26,10 +26,10 @@ def caller(request: Request, credentials: Annotated[HTTPAuthorizationCredentials
     if credentials is None:
         raise HTTPException(401, "this needs a token: send the header 'Authorization: Bearer TOKEN'", _CHALLENGE)
     with reading(engine_of(request)) as connection:
-        found = tokens.find(connection, credentials.credentials)
-    if found is None:
+        token_owner = tokens.find(connection, credentials.credentials)
+    if token_owner is None:
         raise HTTPException(401, "the token is not known, was revoked or has ended; make a new one", _CHALLENGE)
-    user, token, due = found
+    user, token, due = token_owner
     if request.method not in _READS and token.scope != "write":
         raise HTTPException(403, "this token only reads; make one with the scope 'write'")
     if due:

@@ -65,9 +65,9 @@ def list_users(
     limit: Limit = 50,
 ) -> Page[Person]:
     """People with an account, by name."""
-    found = users.page(connection, after=after, limit=limit)
-    rows = [Person.model_validate(user) for user in found]
-    return Page(rows=rows, next=found[-1].name if len(found) == limit else None)
+    page_users = users.page(connection, after=after, limit=limit)
+    rows = [Person.model_validate(user) for user in page_users]
+    return Page(rows=rows, next=page_users[-1].name if len(page_users) == limit else None)
 
 
 @router.patch("/users/{user_id}", tags=[TAG_ACCOUNTS])
@@ -76,8 +76,8 @@ def change_user(request: Request, caller: Organiser, connection: Database, user_
     if users.get(connection, user_id) is None:
         raise HTTPException(404, "there is no such account")
     changed = users.change(connection, user_id, role=change.role, disabled=change.disabled)
-    told = change.model_dump(exclude_none=True)
-    audit.write(connection, caller, "account changed", changed.name, address=address_of(request), **told)
+    changes = change.model_dump(exclude_none=True)
+    audit.write(connection, caller, "account changed", changed.name, address=address_of(request), **changes)
     return Person.model_validate(changed)
 
 
@@ -89,17 +89,17 @@ def list_invitations(
     limit: Limit = 50,
 ) -> Page[InvitationShown]:
     """Invitations, the latest first."""
-    found = invitations.page(connection, before=before, limit=limit)
-    rows = [_invitation(one) for one in found]
-    return Page(rows=rows, next=repr(found[-1].at) if len(found) == limit else None)
+    page_invitations = invitations.page(connection, before=before, limit=limit)
+    rows = [_invitation(invitation) for invitation in page_invitations]
+    return Page(rows=rows, next=repr(page_invitations[-1].at) if len(page_invitations) == limit else None)
 
 
 @router.post("/invitations", status_code=201, tags=[TAG_ACCOUNTS])
 def invite(request: Request, caller: Organiser, connection: Database, wish: InvitationWish) -> InvitationMade:
     """Make a link that lets one person make one account; it is shown once."""
-    made, secret = invitations.make(connection, wish.role, caller, note=wish.note)
+    invitation, secret = invitations.make(connection, wish.role, caller, note=wish.note)
     audit.write(connection, caller, "invited", wish.note, address=address_of(request), role=wish.role)
-    return InvitationMade(**_invitation(made).model_dump(), link=f"/join/{secret}")
+    return InvitationMade(**_invitation(invitation).model_dump(), link=f"/join/{secret}")
 
 
 @router.delete("/invitations/{invitation_id}", status_code=204, tags=[TAG_ACCOUNTS])
@@ -120,9 +120,9 @@ def list_tokens(caller: Viewer, connection: Database) -> Page[TokenShown]:
 @router.post("/tokens", status_code=201, tags=[TAG_ACCOUNTS])
 def make_token(request: Request, caller: Viewer, connection: Database, wish: TokenWish) -> TokenMade:
     """Make another token for yourself; it is shown once."""
-    made, secret = tokens.make(connection, caller, wish.name, wish.scope, wish.days)
-    audit.write(connection, caller, "token made", made.name, address=address_of(request), scope=made.scope)
-    return TokenMade(**TokenShown.model_validate(made).model_dump(), token=secret)
+    token, secret = tokens.make(connection, caller, wish.name, wish.scope, wish.days)
+    audit.write(connection, caller, "token made", token.name, address=address_of(request), scope=token.scope)
+    return TokenMade(**TokenShown.model_validate(token).model_dump(), token=secret)
 
 
 @router.delete("/tokens/{token_id}", status_code=204, tags=[TAG_ACCOUNTS])
@@ -159,7 +159,7 @@ def upload(request: Request, caller: Viewer, connection: Database, file: Annotat
     "/pictures/{digest}",
     tags=[TAG_PICTURES],
     response_class=Response,
-    responses={200: {"description": "The picture", "content": {one: {} for one in sorted(pictures.SAFE)}}},
+    responses={200: {"description": "The picture", "content": {media: {} for media in sorted(pictures.SAFE)}}},
 )
 def picture(
     request: Request,
@@ -171,8 +171,8 @@ def picture(
     size: Annotated[int | None, Query(ge=1, le=10_000)] = None,
 ) -> Response:
     """A picture, whole or small, or veiled."""
-    found = pictures.find(request, connection, caller, digest)
-    return pictures.served(request, found, veiled=veiled, size=size)
+    shown = pictures.find(request, connection, caller, digest)
+    return pictures.served(request, shown, veiled=veiled, size=size)
 
 
 @router.get("/audit", tags=[TAG_ACCOUNTS])
@@ -186,10 +186,10 @@ def list_audit(
     limit: Limit = 50,
 ) -> Page[Act]:
     """Who did what when, the latest first."""
-    found = audit.page(connection, before=before, name=name, action=action, limit=limit)
-    rows = [Act.model_validate(act) for act in found]
-    return Page(rows=rows, next=str(found[-1].id) if len(found) == limit else None)
+    acts = audit.page(connection, before=before, name=name, action=action, limit=limit)
+    rows = [Act.model_validate(act) for act in acts]
+    return Page(rows=rows, next=str(acts[-1].id) if len(acts) == limit else None)
 
 
-def _invitation(found: invitations.Invitation) -> InvitationShown:
-    return InvitationShown.model_validate(found)
+def _invitation(invitation: invitations.Invitation) -> InvitationShown:
+    return InvitationShown.model_validate(invitation)

@@ -34,18 +34,18 @@ LONGEST_WAIT = 3600.0
 
 def study_of(connection: Any, study_id: str) -> Study:
     """The study with this id; 404 where there is none."""
-    found = studies.find(connection, study_id)
-    if found is None:
+    study = studies.find(connection, study_id)
+    if study is None:
         raise HTTPException(404, key("There is no such study."))
-    return found
+    return study
 
 
 @router.get("/work")
 def home(request: Request, user: Annotator, page: Page = 1) -> HTMLResponse:
     """What there is to do."""
     with reading(engine_of(request)) as connection:
-        found, more = desk.open_to(connection, user.id, page)
-    return render(request, "work/home.html", studies=found, page=page, more=more)
+        open_studies, more = desk.open_to(connection, user.id, page)
+    return render(request, "work/home.html", studies=open_studies, page=page, more=more)
 
 
 @router.get("/work/{study_id}")
@@ -138,25 +138,25 @@ def cast(seat: Desk, form: Mapping[str, str]) -> voting.Receipt:
     return receipt
 
 
-def _key(said: str) -> str:
-    if not 8 <= len(said) <= 100:
+def _key(vote_key: str) -> str:
+    if not 8 <= len(vote_key) <= 100:
         raise InputError("a vote has a key of 8 to 100 letters that names it; send the same key when you send it again")
-    return said
+    return vote_key
 
 
-def _whole(said: str) -> int:
-    if not (said.isascii() and said.isdigit() and len(said) < 7):
-        raise InputError(f"'replaces' is the revision that you change, 0 for a new vote; found {said[:20]!r}")
-    return int(said)
+def _whole(revision: str) -> int:
+    if not (revision.isascii() and revision.isdigit() and len(revision) < 7):
+        raise InputError(f"'replaces' is the revision that you change, 0 for a new vote; found {revision[:20]!r}")
+    return int(revision)
 
 
 def _seconds(form: Mapping[str, str], now: float) -> float:
     """How long the person took: as the page's script counted, else since the page was made; within reason."""
     try:
-        told = float(form["seconds"]) if "seconds" in form else now - float(form.get("started", now))
+        seconds = float(form["seconds"]) if "seconds" in form else now - float(form.get("started", now))
     except ValueError:
         return 0.0
-    return min(max(told, 0.0), LONGEST_WAIT) if math.isfinite(told) else 0.0
+    return min(max(seconds, 0.0), LONGEST_WAIT) if math.isfinite(seconds) else 0.0
 
 
 def _status(error: UserError) -> int:
@@ -204,10 +204,10 @@ def change(request: Request, user: Annotator, study_id: str, lease: str) -> HTML
     with reading(engine_of(request)) as connection:
         study = study_of(connection, study_id)
         try:
-            found = queue.held(Desk(connection, study, user.id, time.time()), lease)
+            held = queue.held(Desk(connection, study, user.id, time.time()), lease)
         except Gone as error:
             raise HTTPException(404, str(error)) from error
-    return _page(request, user, study, found)
+    return _page(request, user, study, held)
 
 
 @router.get("/work/{study_id}/back")
@@ -216,5 +216,5 @@ def back(
 ) -> Response:
     """The vote before this one."""
     with reading(engine_of(request)) as connection:
-        found = desk.before(connection, study_of(connection, study_id), user.id, from_)
-    return redirect(request, f"/work/{study_id}" if found is None else f"/work/{study_id}/votes/{found}")
+        earlier = desk.before(connection, study_of(connection, study_id), user.id, from_)
+    return redirect(request, f"/work/{study_id}" if earlier is None else f"/work/{study_id}/votes/{earlier}")

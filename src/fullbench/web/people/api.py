@@ -125,10 +125,10 @@ class VoteKept(Shape):
 
 
 def _study(connection: Connection, study_id: str) -> Study:
-    found = studies.find(connection, study_id)
-    if found is None:
+    study = studies.find(connection, study_id)
+    if study is None:
         raise HTTPException(404, "there is no such study")
-    return found
+    return study
 
 
 def _shown(connection: Connection, study: Study) -> StudyShown:
@@ -144,9 +144,9 @@ def list_studies(
     _caller: Annotator, connection: Database, start: Annotated[int, Query(ge=0, le=1_000_000)] = 0, limit: Limit = 50
 ) -> Page[StudyShown]:
     """Studies, the newest first."""
-    found = studies.listed(connection, start=start, count=limit)
-    rows = [_shown(connection, study) for study in found]
-    return Page(rows=rows, next=str(start + limit) if len(found) == limit else None)
+    listed = studies.listed(connection, start=start, count=limit)
+    rows = [_shown(connection, study) for study in listed]
+    return Page(rows=rows, next=str(start + limit) if len(listed) == limit else None)
 
 
 @router.post("/studies", status_code=201)
@@ -154,15 +154,15 @@ def make_study(request: Request, caller: Organiser, connection: Database, wish: 
     """Make a study; it is open at once."""
     plan = Plan(**wish.model_dump(exclude={"items", "responses"}))
     study = studies.create(connection, plan)
-    items = [_item(request, connection, caller, one) for one in wish.items]
+    items = [_item(request, connection, caller, sent_item) for sent_item in wish.items]
     if len({item.id for item in items}) < len(items):
         raise InputError("two items have the same id; ids must differ")
-    answers = [_response(request, connection, caller, one) for one in wish.responses]
-    made = list(sources.tasks_of(kind_of(wish.kind), study.rules.ballot, items, answers))
-    if not made:
+    answers = [_response(request, connection, caller, sent_response) for sent_response in wish.responses]
+    contents = list(sources.tasks_of(kind_of(wish.kind), study.rules.ballot, items, answers))
+    if not contents:
         raise InputError(f"there is nothing to do in this study: no {wish.kind} task can be made of what was sent")
-    studies.add(connection, study, made)
-    audit.write(connection, caller, "study made", study.name, address=address_of(request), tasks=len(made))
+    studies.add(connection, study, contents)
+    audit.write(connection, caller, "study made", study.name, address=address_of(request), tasks=len(contents))
     return _shown(connection, study)
 
 
@@ -226,8 +226,8 @@ def vote(request: Request, caller: Annotator, study_id: Id, wish: VoteWish) -> V
             taken = queue.take(desk) if wish.next else None
     except (Gone, Clash) as error:
         raise HTTPException(404 if isinstance(error, Gone) else 409, str(error)) from error
-    given = None if taken is None else _given(desk.study, taken)
-    return VoteKept(revision=receipt.revision, again=receipt.again, next=given)
+    following = None if taken is None else _given(desk.study, taken)
+    return VoteKept(revision=receipt.revision, again=receipt.again, next=following)
 
 
 @router.get("/studies/{study_id}/votes")
@@ -240,5 +240,5 @@ def list_votes(
 ) -> Page[dict[str, Any]]:
     """Every vote with its revisions, in the order they came; `next` is the `after` of the next page."""
     study = _study(connection, study_id)
-    found = list(labels.rows(connection, study, after=after, limit=limit))
-    return Page(rows=found, next=str(found[-1]["id"]) if len(found) == limit else None)
+    vote_rows = list(labels.rows(connection, study, after=after, limit=limit))
+    return Page(rows=vote_rows, next=str(vote_rows[-1]["id"]) if len(vote_rows) == limit else None)

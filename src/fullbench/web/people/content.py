@@ -42,12 +42,12 @@ class Content:
             },
             "responses": [
                 {
-                    "contestant": one.contestant,
-                    "parts": parts_json(one.parts),
-                    "tags": dict(one.tags),
-                    "sample": one.sample,
+                    "contestant": response.contestant,
+                    "parts": parts_json(response.parts),
+                    "tags": dict(response.tags),
+                    "sample": response.sample,
                 }
-                for one in self.responses
+                for response in self.responses
             ],
             "about": dict(self.about),
         }
@@ -57,23 +57,23 @@ class Content:
         """The content again. Without `find` its pictures have a digest and a type, and no bytes."""
         item = value["item"]
         turns = tuple(Turn(role, parts_of(parts, find)) for role, parts in item["turns"])
-        made = Item(item["id"], turns, item["reference"], tuple(item["captions"]), item["tags"])
+        task_item = Item(item["id"], turns, item["reference"], tuple(item["captions"]), item["tags"])
         responses = tuple(
             Response(
-                made.id,
-                one["contestant"],
-                parts_of(one["parts"], find),
-                one["tags"],
-                _sample(one),
+                task_item.id,
+                row["contestant"],
+                parts_of(row["parts"], find),
+                row["tags"],
+                _sample(row),
             )
-            for one in value["responses"]
+            for row in value["responses"]
         )
-        return cls(made, responses, value["about"])
+        return cls(task_item, responses, value["about"])
 
     @property
     def pictures(self) -> list[Picture]:
         """Every picture that the task shows, each once: what must be kept with it."""
-        answered = [picture for one in self.responses for picture in one.pictures]
+        answered = [picture for response in self.responses for picture in response.pictures]
         return list(dict.fromkeys((*self.item.pictures, *answered, *self.besides)))
 
     def case(self, form: str, criterion: str, shown: Sequence[int]) -> Case:

@@ -42,15 +42,17 @@ class Given:
 
 def open_to(connection: Connection, person: str, page: int) -> tuple[list[Open], bool]:
     """A page of the open studies, and whether there are more."""
-    found = listed(connection, only_open=True, start=(page - 1) * PAGE, count=PAGE + 1)
-    ids = [study.id for study in found]
+    page_studies = listed(connection, only_open=True, start=(page - 1) * PAGE, count=PAGE + 1)
+    ids = [study.id for study in page_studies]
     query = select(members).where(members.c.person == person, members.c.study.in_(ids))
-    mine = {row.study: row for row in connection.execute(query)}
+    memberships = {row.study: row for row in connection.execute(query)}
     shown = [
-        Open(study, mine[study.id].standing, mine[study.id].done) if study.id in mine else Open(study, "new", 0)
-        for study in found[:PAGE]
+        Open(study, memberships[study.id].standing, memberships[study.id].done)
+        if study.id in memberships
+        else Open(study, "new", 0)
+        for study in page_studies[:PAGE]
     ]
-    return shown, len(found) > PAGE
+    return shown, len(page_studies) > PAGE
 
 
 def standing(connection: Connection, study: Study, person: str) -> tuple[str, int]:
@@ -99,8 +101,8 @@ def given(connection: Connection, study: Study, person: str, page: int) -> tuple
 def _given(study: Study, row: Any) -> Given:
     fields = study.kind.fields(row.answer, row.shown)
     question = Content.of(row.content).item.question
-    said = [(_whose(name), _letter(name, value)) for name, value in fields.items()]
-    return Given(row.lease, row.at, row.seconds, question[:200], said)
+    answers = [(_whose(name), _letter(name, value)) for name, value in fields.items()]
+    return Given(row.lease, row.at, row.seconds, question[:200], answers)
 
 
 def _whose(name: str) -> str:
@@ -119,12 +121,12 @@ def _letter(name: str, value: str) -> str:
 
 def before(connection: Connection, study: Study, person: str, lease: str | None) -> str | None:
     """The lease of the vote given before the one named; the latest where that one is not a vote yet."""
-    mine = (votes.c.study == study.id, votes.c.person == person, votes.c.revision == 1)
-    query = select(slots.c.lease).join(slots, slots.c.id == votes.c.slot).where(*mine)
+    own_votes = (votes.c.study == study.id, votes.c.person == person, votes.c.revision == 1)
+    query = select(slots.c.lease).join(slots, slots.c.id == votes.c.slot).where(*own_votes)
     at = None
     if lease is not None:
         at = connection.execute(
-            select(votes.c.id).join(slots, slots.c.id == votes.c.slot).where(*mine, slots.c.lease == lease)
+            select(votes.c.id).join(slots, slots.c.id == votes.c.slot).where(*own_votes, slots.c.lease == lease)
         ).scalar()
     if at is not None:
         query = query.where(votes.c.id < at)

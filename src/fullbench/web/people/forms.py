@@ -15,18 +15,18 @@ LONGEST = 20_000
 
 def numbered(fields: Fields, count: int) -> str:
     """The order that numbers beside the responses give, for pages without scripts."""
-    given = {fields.get(f"rank{place}", ""): str(place) for place in range(count)}
-    return ",".join(given.get(str(number + 1), "-") for number in range(count))
+    place_by_rank = {fields.get(f"rank{place}", ""): str(place) for place in range(count)}
+    return ",".join(place_by_rank.get(str(number + 1), "-") for number in range(count))
 
 
 def words(fields: Fields, name: str, *, need: bool = False) -> dict[str, str]:
     """What somebody wrote in a field, if anything."""
-    said = fields.get(name, "").strip()
-    if len(said) > LONGEST:
-        raise InputError(f"the {name} has {len(said):,} letters; {LONGEST:,} are allowed")
-    if need and not said:
+    text = fields.get(name, "").strip()
+    if len(text) > LONGEST:
+        raise InputError(f"the {name} has {len(text):,} letters; {LONGEST:,} are allowed")
+    if need and not text:
         raise InputError(f"write the {name}")
-    return {name: said} if said else {}
+    return {name: text} if text else {}
 
 
 def kept(answer: Answer) -> dict[str, str]:
@@ -50,18 +50,18 @@ def known_yes(marks: Sequence[float]) -> bool:
     return marks[0] > 1
 
 
-def place(said: str, ask: str, count: int) -> int:
+def place(text: str, ask: str, count: int) -> int:
     """The place of one of so many responses."""
-    if not (said.isascii() and said.isdigit() and len(said) < 4 and int(said) < count):
+    if not (text.isascii() and text.isdigit() and len(text) < 4 and int(text) < count):
         raise InputError(ask)
-    return int(said)
+    return int(text)
 
 
-def mark(said: str, form: Ballot, ask: str) -> int:
+def mark(text: str, form: Ballot, ask: str) -> int:
     """A mark that the ballot allows."""
-    if not (said.isascii() and said.removeprefix("-").isdigit() and len(said) < 8 and form.allows([float(said)])):
+    if not (text.isascii() and text.removeprefix("-").isdigit() and len(text) < 8 and form.allows([float(text)])):
         raise InputError(ask)
-    return int(said)
+    return int(text)
 
 
 def yes(fields: Fields, name: str, ask: str) -> bool:

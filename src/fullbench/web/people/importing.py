@@ -109,14 +109,18 @@ def _responses(material: Material, items: Iterable[Item]) -> list[Response]:
         keys = [item.key for item in items]
         return list(material.ledger.responses(material.contestants or None, item_keys=keys))
     known = {item.id for item in items}
-    found = [one for path in material.responses for one in read_responses(path, contestant=path.stem, items=known)]
-    return [one for one in found if not material.contestants or one.contestant in material.contestants]
+    responses = [
+        response for path in material.responses for response in read_responses(path, contestant=path.stem, items=known)
+    ]
+    return [
+        response for response in responses if not material.contestants or response.contestant in material.contestants
+    ]
 
 
 def _keep(connection: Connection, settings: Settings, user: User | None, contents: Iterable[Content]) -> None:
     """Keep the pictures that the tasks show, each once."""
-    found = {one.digest: one for content in contents for one in content.pictures}
-    for picture in found.values():
+    by_digest = {picture.digest: picture for content in contents for picture in content.pictures}
+    for picture in by_digest.values():
         if user is None:
             raise InputError(
                 "pictures are kept in an organiser's name, and nobody has an organiser's account yet: start "

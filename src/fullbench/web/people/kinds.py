@@ -34,10 +34,10 @@ class Pair(Kind):
         super().check(rules, content)
 
     def _read(self, fields: Fields, rules: Rules, shown: Sequence[int]) -> dict[str, Any]:
-        said = fields.get("best", "")
-        if said == "tie" and rules.ballot == "choice+tie":
+        choice = fields.get("best", "")
+        if choice == "tie" and rules.ballot == "choice+tie":
             return {"best": None}
-        return {"best": shown[forms.place(said, key("choose the better one"), len(shown))]}
+        return {"best": shown[forms.place(choice, key("choose the better one"), len(shown))]}
 
     def fields(self, answer: Answer, shown: Sequence[int]) -> dict[str, str]:
         best = answer.get("best")
@@ -90,22 +90,22 @@ class Rank(Kind):
         super().check(rules, content)
 
     def _read(self, fields: Fields, rules: Rules, shown: Sequence[int]) -> dict[str, Any]:
-        said = [part for part in (fields.get("order") or forms.numbered(fields, len(shown))).split(",") if part]
-        places = [forms.place(part, key("put all responses in order"), len(shown)) for part in said]
+        parts = [part for part in (fields.get("order") or forms.numbered(fields, len(shown))).split(",") if part]
+        places = [forms.place(part, key("put all responses in order"), len(shown)) for part in parts]
         if sorted(places) != list(range(len(shown))):
             raise InputError(key("put all responses in order, each once"))
         return {"order": [shown[place] for place in places]}
 
     def fields(self, answer: Answer, shown: Sequence[int]) -> dict[str, str]:
-        said = ",".join(str(shown.index(place)) for place in answer.get("order", ()))
-        return {**forms.kept(answer), **({"order": said} if said else {})}
+        order = ",".join(str(shown.index(place)) for place in answer.get("order", ()))
+        return {**forms.kept(answer), **({"order": order} if order else {})}
 
     def _label(self, answer: Answer) -> str:
         return ",".join(map(str, answer["order"]))
 
     def marks(self, label: str, rules: Rules, count: int) -> tuple[float, ...]:
-        said = label.split(",")
-        return tuple(float(count - said.index(str(place))) for place in range(count))
+        order = label.split(",")
+        return tuple(float(count - order.index(str(place))) for place in range(count))
 
     def known(self, marks: Sequence[float]) -> dict[str, Any]:
         return {"order": sorted(range(len(marks)), key=lambda place: -marks[place])}
@@ -120,16 +120,16 @@ class Rate(Kind):
         super().check(rules, content)
 
     def _read(self, fields: Fields, rules: Rules, shown: Sequence[int]) -> dict[str, Any]:
-        given = {
+        mark_by_place = {
             place: forms.mark(fields.get(f"mark{at}", ""), rules.form, key("rate every picture"))
             for at, place in enumerate(shown)
         }
-        return {"marks": [given[place] for place in range(len(shown))]}
+        return {"marks": [mark_by_place[place] for place in range(len(shown))]}
 
     def fields(self, answer: Answer, shown: Sequence[int]) -> dict[str, str]:
         marks = answer.get("marks")
-        said = {} if marks is None else {f"mark{at}": str(marks[place]) for at, place in enumerate(shown)}
-        return {**forms.kept(answer), **said}
+        mark_fields = {} if marks is None else {f"mark{at}": str(marks[place]) for at, place in enumerate(shown)}
+        return {**forms.kept(answer), **mark_fields}
 
     def _label(self, answer: Answer) -> str:
         return ",".join(map(str, answer["marks"]))
@@ -158,8 +158,8 @@ class Agree(Kind):
         }
 
     def fields(self, answer: Answer, shown: Sequence[int]) -> dict[str, str]:
-        said = {name: forms.said(answer[name]) for name in ("agree", "grade", "hallucination") if name in answer}
-        return {**forms.kept(answer), **said}
+        filled = {name: forms.said(answer[name]) for name in ("agree", "grade", "hallucination") if name in answer}
+        return {**forms.kept(answer), **filled}
 
     def _label(self, answer: Answer) -> str:
         return forms.said(answer["agree"])
@@ -171,8 +171,8 @@ class Agree(Kind):
         return {"agree": forms.known_yes(marks)}
 
     def verdicts(self, cast: Cast) -> Iterator[tuple[Case, Verdict]]:
-        told = {AGREES: "agree", REASONS: "grade", HALLUCINATES: "hallucination"}
-        for criterion, name in told.items():
+        field_of = {AGREES: "agree", REASONS: "grade", HALLUCINATES: "hallucination"}
+        for criterion, name in field_of.items():
             value = cast.answer.get(name)
             case = Case(cast.content.item, cast.content.responses, BALLOTS[criterion], criterion)
             if cast.answer.get("recused"):
@@ -216,8 +216,8 @@ class Verify(_YesNo):
         }
 
     def fields(self, answer: Answer, shown: Sequence[int]) -> dict[str, str]:
-        said = {name: forms.said(answer[name]) for name in ("follows", "fault", "complaint") if name in answer}
-        return {**forms.kept(answer), **said}
+        filled = {name: forms.said(answer[name]) for name in ("follows", "fault", "complaint") if name in answer}
+        return {**forms.kept(answer), **filled}
 
 
 class Rewrite(_YesNo):

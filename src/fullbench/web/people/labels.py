@@ -73,7 +73,7 @@ def rows(connection: Connection, study: Study, *, after: int = 0, limit: int | N
         marks = None if label is None else kind.marks(label, study.rules, count)
         yield {
             "id": row.id, "study": study.name, "task": row.task, "item": row.content["item"]["id"], "role": row.role,
-            "contestants": [one["contestant"] for one in row.content["responses"]],
+            "contestants": [response["contestant"] for response in row.content["responses"]],
             "judge": judge_name(people, row.person), "revision": row.revision, "counts": row.revision == row.latest,
             "answer": row.answer, "shown": row.shown, "label": label,
             "marks": None if marks is None else list(marks), "right": row.right, "seconds": row.seconds, "at": row.at,
@@ -90,25 +90,25 @@ def verdicts(
 ) -> Iterator[tuple[Vote | None, int, Case, Verdict]]:
     """Every vote that counts as verdicts, and with `people_together` the majority as those of a judge of that name."""
     people = names(connection)
-    given = counted(connection, study)
+    counted_votes = counted(connection, study)
     by_task: dict[int, list[Vote]] = {}
-    for vote in given:
+    for vote in counted_votes:
         by_task.setdefault(vote.task, []).append(vote)
-    most = together(given).majority if people_together else {}
+    most = together(counted_votes).majority if people_together else {}
     for task, content in contents(connection, study):
-        mine = by_task.get(task)
-        if not mine:
+        task_votes = by_task.get(task)
+        if not task_votes:
             continue
-        made = Content.of(content, find)
-        for vote in mine:
-            cast = Cast(vote.answer, study.rules, made, vote.shown, judge_name(people, vote.person), vote.at)
+        task_content = Content.of(content, find)
+        for vote in task_votes:
+            cast = Cast(vote.answer, study.rules, task_content, vote.shown, judge_name(people, vote.person), vote.at)
             for case, verdict in study.kind.verdicts(cast):
                 yield vote, task, case, verdict
         label = most.get(task)
-        marks = None if label is None else study.kind.marks(label, study.rules, len(made.responses))
+        marks = None if label is None else study.kind.marks(label, study.rules, len(task_content.responses))
         if marks is not None:
-            case = made.case(study.rules.ballot, study.rules.criterion, range(len(made.responses)))
-            yield None, task, case, Verdict.of(case, people_together, marks, at=max(vote.at for vote in mine))
+            case = task_content.case(study.rules.ballot, study.rules.criterion, range(len(task_content.responses)))
+            yield None, task, case, Verdict.of(case, people_together, marks, at=max(vote.at for vote in task_votes))
 
 
 @dataclass(frozen=True)
@@ -156,9 +156,9 @@ def written(connection: Connection, study: Study, find: Find | None = None) -> I
     kind = study.kind
     if not isinstance(kind, Write):
         raise InputError(f"people write items in a study of the kind write; {study.name!r} is of the kind {kind.name}")
-    found = dict(contents(connection, study))
+    by_task = dict(contents(connection, study))
     for number, vote in enumerate(counted(connection, study), 1):
-        content = Content.of(found[vote.task], find)
+        content = Content.of(by_task[vote.task], find)
         item = kind.item(vote.answer, content, f"{content.item.id}-w{number}")
         if item is not None:
             yield item
@@ -171,23 +171,23 @@ def answered(connection: Connection, study: Study) -> Iterator[dict[str, Any]]:
     """
     if study.kind_name not in {"rewrite", "verify"}:
         raise InputError(f"queues hold rewordings and references; {study.name!r} is of the kind {study.kind_name}")
-    given = counted(connection, study)
-    most = together(given).majority
+    counted_votes = counted(connection, study)
+    most = together(counted_votes).majority
     for task, content in contents(connection, study):
         label = most.get(task)
-        first = next((vote for vote in given if vote.task == task and vote.label == label and label), None)
+        first = next((vote for vote in counted_votes if vote.task == task and vote.label == label and label), None)
         yield _queue_row(study.kind_name, content, label, {} if first is None else first.answer)
 
 
 def _queue_row(kind: str, content: Any, label: str | None, answer: dict[str, Any]) -> dict[str, Any]:
-    made = Content.of(content)
+    task = Content.of(content)
     if kind == "rewrite":
-        response = made.responses[0]
+        response = task.responses[0]
         return {
-            "seed": made.item.id, "variant": int(made.about.get("variant", 1)), "question": made.item.question,
+            "seed": task.item.id, "variant": int(task.about.get("variant", 1)), "question": task.item.question,
             "text": answer.get("text", response.text), "same": label, "writer": response.contestant,
         }  # fmt: skip
     return {
-        "item": made.item.id, "question": made.item.question, "reference": made.item.reference,
+        "item": task.item.id, "question": task.item.question, "reference": task.item.reference,
         "accept": label, "reason": answer.get("complaint"), "note": answer.get("reason"),
     }  # fmt: skip

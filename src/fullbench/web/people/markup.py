@@ -16,30 +16,30 @@ def guidelines(text: str) -> Markup:
     >>> str(guidelines("# Be fair\\n\\nRead **all** of it.\\n- <b>look</b>\\n- think")).split("</p>")
     ['<h3>Be fair</h3><p>Read <strong>all</strong> of it.', '<ul><li>&lt;b&gt;look&lt;/b&gt;</li><li>think</li></ul>']
     """
-    made: list[str] = []
+    blocks: list[str] = []
     for block in re.split(r"\n\s*\n", text.replace("\r\n", "\n").strip()):
         words: list[str] = []
         listed: list[str] = []
         for line in block.split("\n"):
             if line.startswith("#"):
-                made += [*_close(words, listed), f"<h3>{_inline(line.lstrip('#').strip())}</h3>"]
+                blocks += [*_close(words, listed), f"<h3>{_inline(line.lstrip('#').strip())}</h3>"]
             elif line.lstrip().startswith(("- ", "* ")):
-                made += _close(words, [])
+                blocks += _close(words, [])
                 listed.append(_inline(line.lstrip()[2:]))
             elif line.strip():
-                made += _close([], listed)
+                blocks += _close([], listed)
                 words.append(_inline(line))
-        made += _close(words, listed)
-    return Markup("".join(made))  # noqa: S704
+        blocks += _close(words, listed)
+    return Markup("".join(blocks))  # noqa: S704
 
 
 def _close(words: list[str], listed: list[str]) -> list[str]:
     """What was gathered, as a paragraph or a list; nothing stays behind."""
-    made = [f"<p>{'<br>'.join(words)}</p>"] if words else []
-    made += [f"<ul>{''.join(f'<li>{line}</li>' for line in listed)}</ul>"] if listed else []
+    blocks = [f"<p>{'<br>'.join(words)}</p>"] if words else []
+    blocks += [f"<ul>{''.join(f'<li>{line}</li>' for line in listed)}</ul>"] if listed else []
     words.clear()
     listed.clear()
-    return made
+    return blocks
 
 
 def _inline(line: str) -> str:

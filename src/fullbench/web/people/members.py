@@ -40,5 +40,5 @@ def set_standing(connection: Connection, study: Study, person: str, standing: st
     """Let somebody in (`qualified`) or shut them out (`failed`); whether there is such a member."""
     if standing not in {"qualified", "failed"}:
         return False
-    mine = (members.c.study == study.id, members.c.person == person)
-    return connection.execute(update(members).where(*mine).values(standing=standing)).rowcount == 1
+    member = (members.c.study == study.id, members.c.person == person)
+    return connection.execute(update(members).where(*member).values(standing=standing)).rowcount == 1

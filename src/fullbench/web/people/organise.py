@@ -37,9 +37,9 @@ def listing(request: Request, _user: Organiser, page: Page = 1) -> HTMLResponse:
     """All studies."""
     now = time.time()
     with reading(engine_of(request)) as connection:
-        found = studies.listed(connection, start=(page - 1) * PAGE, count=PAGE + 1)
-        rows = [(study, quality.progress(connection, study, now)) for study in found[:PAGE]]
-    return render(request, "work/organise.html", rows=rows, page=page, more=len(found) > PAGE)
+        listed = studies.listed(connection, start=(page - 1) * PAGE, count=PAGE + 1)
+        rows = [(study, quality.progress(connection, study, now)) for study in listed[:PAGE]]
+    return render(request, "work/organise.html", rows=rows, page=page, more=len(listed) > PAGE)
 
 
 @router.get("/organise/new")
@@ -64,11 +64,11 @@ def create(request: Request, user: Organiser, sent: Annotated[uploads.Sent, Depe
         plan = uploads.plan(sent.fields)
         with uploads.unpacked(sent, settings) as files, writing(engine_of(request)) as connection:
             material = uploads.material(sent.fields, files, ledger_of(request))
-            made = importing.make(connection, settings, user, plan, material)
-            audit.write(connection, user, "study made", plan.name, address=address_of(request), tasks=made.work)
+            imported = importing.make(connection, settings, user, plan, material)
+            audit.write(connection, user, "study made", plan.name, address=address_of(request), tasks=imported.work)
     except UserError as error:
         return _form(request, sent.fields, str(error), 422)
-    return redirect(request, f"/organise/{made.study.id}", flash=key("The study is open."))
+    return redirect(request, f"/organise/{imported.study.id}", flash=key("The study is open."))
 
 
 @router.get("/organise/{study_id}")
@@ -93,14 +93,14 @@ def board(request: Request, _user: Organiser, study_id: str) -> HTMLResponse:
 
 
 def _board(connection: Connection, study: Study) -> dict[str, Any]:
-    given = counted(connection, study)
+    counted_votes = counted(connection, study)
     known = counted(connection, study, roles=("gold", "qualify"))
     people = names(connection)
     tables = [
-        results.contestants(connection, study, given),
-        quality.agreement(study, given) if given else None,
-        quality.quality(given, known, people),
-        quality.pairwise(given, people),
+        results.contestants(connection, study, counted_votes),
+        quality.agreement(study, counted_votes) if counted_votes else None,
+        quality.quality(counted_votes, known, people),
+        quality.pairwise(counted_votes, people),
     ]
     return {
         "progress": quality.progress(connection, study, time.time()),
@@ -177,9 +177,9 @@ def keep(request: Request, user: Organiser, study_id: str, form: Form) -> Respon
     with writing(engine_of(request)) as connection, Ledger(settings.ledger) as ledger:
         study = study_of(connection, study_id)
         together = "human" if form.get("together") else ""
-        kept = labels.keep(connection, study, ledger, labels.finder(settings, ledger), people_together=together)
-        audit.write(connection, user, "votes kept", study.name, address=address_of(request), new=kept.new)
-    said = key("{new} verdicts went into the ledger; {known} were there, {changed} of them with a vote changed since.")
+        totals = labels.keep(connection, study, ledger, labels.finder(settings, ledger), people_together=together)
+        audit.write(connection, user, "votes kept", study.name, address=address_of(request), new=totals.new)
+    flash = key("{new} verdicts went into the ledger; {known} were there, {changed} of them with a vote changed since.")
     return redirect(
-        request, f"/organise/{study_id}", flash=said, new=kept.new, known=kept.known, changed=kept.changed
+        request, f"/organise/{study_id}", flash=flash, new=totals.new, known=totals.known, changed=totals.changed
     )  # fmt: skip

@@ -58,28 +58,28 @@ def progress(connection: Connection, study: Study, now: float) -> Progress:
     return Progress(row[0], settled, int(row[1]), int(row[2]), people, held, pace)
 
 
-def _units(study: Study, given: Sequence[Vote]) -> tuple[list[str], list[float]]:
+def _units(study: Study, counted_votes: Sequence[Vote]) -> tuple[list[str], list[float]]:
     """What was rated and how: each response on its own where marks have an order, else the answer as a code."""
-    said = [vote for vote in given if vote.label is not None]
+    labelled = [vote for vote in counted_votes if vote.label is not None]
     if study.kind_name in ORDERED:
-        marks = [(vote, study.kind.marks(vote.label or "", study.rules, len(vote.shown)) or ()) for vote in said]
+        marks = [(vote, study.kind.marks(vote.label or "", study.rules, len(vote.shown)) or ()) for vote in labelled]
         rows = [(f"{vote.task}.{place}", mark) for vote, each in marks for place, mark in enumerate(each)]
     else:
-        codes = {label: float(code) for code, label in enumerate(sorted({vote.label or "" for vote in said}))}
-        rows = [(str(vote.task), codes[vote.label or ""]) for vote in said]
+        codes = {label: float(code) for code, label in enumerate(sorted({vote.label or "" for vote in labelled}))}
+        rows = [(str(vote.task), codes[vote.label or ""]) for vote in labelled]
     return [unit for unit, _ in rows], [mark for _, mark in rows]
 
 
-def agreement(study: Study, given: Sequence[Vote]) -> Table:
+def agreement(study: Study, counted_votes: Sequence[Vote]) -> Table:
     """Krippendorff's alpha, Fleiss' kappa, and the share of pairs of votes that say the same."""
-    units, marks = _units(study, given)
+    units, marks = _units(study, counted_votes)
     distance: Distance = "ordinal" if study.kind_name in ORDERED else "nominal"
     first = _first(units, marks, study.votes)
     figures = {
         f"Krippendorff's alpha ({distance})": lambda: krippendorff_alpha(
             units, marks, distance=distance, resamples=300
         ),
-        "pairs of votes that say the same": lambda: _pairs_same(given),
+        "pairs of votes that say the same": lambda: _pairs_same(counted_votes),
     }
     if study.votes > 1:
         kappa = f"Fleiss' kappa (first {study.votes} votes of each task)"
@@ -94,59 +94,61 @@ def _first(units: Sequence[str], marks: Sequence[float], count: int) -> tuple[li
     seen: dict[str, list[float]] = defaultdict(list)
     for unit, mark in zip(units, marks, strict=True):
         seen[unit].append(mark)
-    kept = [(unit, mark) for unit, given in seen.items() if len(given) >= count for mark in given[:count]]
-    return [unit for unit, _ in kept], [mark for _, mark in kept]
+    ratings = [
+        (unit, mark) for unit, unit_marks in seen.items() if len(unit_marks) >= count for mark in unit_marks[:count]
+    ]
+    return [unit for unit, _ in ratings], [mark for _, mark in ratings]
 
 
-def _pairs_same(given: Sequence[Vote]) -> Estimate:
+def _pairs_same(counted_votes: Sequence[Vote]) -> Estimate:
     same = total = 0
-    for labels in _by_task(given).values():
+    for labels in _by_task(counted_votes).values():
         total += len(labels) * (len(labels) - 1) // 2
         same += sum(count * (count - 1) // 2 for count in Counter(labels).values())
     return wilson(same, total)
 
 
-def _by_task(given: Sequence[Vote]) -> dict[int, list[str]]:
-    found: dict[int, list[str]] = defaultdict(list)
-    for vote in given:
+def _by_task(counted_votes: Sequence[Vote]) -> dict[int, list[str]]:
+    labels: dict[int, list[str]] = defaultdict(list)
+    for vote in counted_votes:
         if vote.label is not None:
-            found[vote.task].append(vote.label)
-    return found
+            labels[vote.task].append(vote.label)
+    return labels
 
 
-def pairwise(given: Sequence[Vote], people: dict[str, str]) -> Table:
+def pairwise(counted_votes: Sequence[Vote], people: dict[str, str]) -> Table:
     """How often each two people who met on a task said the same."""
-    said: dict[int, dict[str, str]] = defaultdict(dict)
-    for vote in given:
+    labels_by_task: dict[int, dict[str, str]] = defaultdict(dict)
+    for vote in counted_votes:
         if vote.label is not None:
-            said[vote.task][vote.person] = vote.label
-    met: Counter[tuple[str, str]] = Counter()
+            labels_by_task[vote.task][vote.person] = vote.label
+    shared: Counter[tuple[str, str]] = Counter()
     same: Counter[tuple[str, str]] = Counter()
-    for labels in said.values():
-        for one, two in combinations(sorted(labels), 2):
-            met[one, two] += 1
-            same[one, two] += labels[one] == labels[two]
+    for labels in labels_by_task.values():
+        for first, second in combinations(sorted(labels), 2):
+            shared[first, second] += 1
+            same[first, second] += labels[first] == labels[second]
     rows: list[list[Cell]] = [
-        [people.get(one, one), people.get(two, two), wilson(same[one, two], times)]
-        for (one, two), times in met.most_common(100)
+        [people.get(first, first), people.get(second, second), wilson(same[first, second], times)]
+        for (first, second), times in shared.most_common(100)
     ]
     return Table("pairwise", "Two by two", ("person", "and", "said the same"), rows)
 
 
-def quality(given: Sequence[Vote], known: Sequence[Vote], people: dict[str, str]) -> Table:
+def quality(counted_votes: Sequence[Vote], known: Sequence[Vote], people: dict[str, str]) -> Table:
     """Each person: votes, known answers right, agreement with the others' majority, time, and what looks hasty."""
-    totals = {task: Counter(labels) for task, labels in _by_task(given).items()}
-    times = [vote.seconds for vote in given if vote.seconds > 0]
+    totals = {task: Counter(labels) for task, labels in _by_task(counted_votes).items()}
+    times = [vote.seconds for vote in counted_votes if vote.seconds > 0]
     usual = median(times) if times else 0.0
     rows: list[list[Cell]] = []
-    for person in sorted({vote.person for vote in (*given, *known)}, key=lambda one: people.get(one, one)):
-        mine = [vote for vote in given if vote.person == person]
+    for person in sorted({vote.person for vote in (*counted_votes, *known)}, key=lambda who: people.get(who, who)):
+        own_votes = [vote for vote in counted_votes if vote.person == person]
         checks = [vote for vote in known if vote.person == person]
         gold = wilson(sum(bool(vote.right) for vote in checks), len(checks)) if checks else None
-        seconds = [vote.seconds for vote in mine if vote.seconds > 0]
+        seconds = [vote.seconds for vote in own_votes if vote.seconds > 0]
         hasty = sum(second < HASTE * usual for second in seconds) / len(seconds) if seconds else 0.0
         rows.append([
-            people.get(person, person), len(mine), gold, _with_others(mine, totals),
+            people.get(person, person), len(own_votes), gold, _with_others(own_votes, totals),
             median(seconds) if seconds else None, round(100 * hasty), "look" if hasty > HASTY else "",
         ])  # fmt: skip
     notes = [
@@ -157,9 +159,9 @@ def quality(given: Sequence[Vote], known: Sequence[Vote], people: dict[str, str]
     return Table("people", "People", columns, rows, notes)
 
 
-def _with_others(mine: Sequence[Vote], totals: dict[int, Counter[str]]) -> Cell:
+def _with_others(own_votes: Sequence[Vote], totals: dict[int, Counter[str]]) -> Cell:
     same = total = 0
-    for vote in mine:
+    for vote in own_votes:
         if vote.label is None:
             continue
         most = (totals[vote.task] - Counter([vote.label])).most_common(2)
@@ -182,14 +184,14 @@ class Together:
         return None if self.consensus is None else self.consensus.label(str(task))
 
 
-def together(given: Sequence[Vote]) -> Together:
+def together(counted_votes: Sequence[Vote]) -> Together:
     """The majority of each task (None where it is a draw), and Dawid-Skene over all of them."""
-    said = [(str(vote.task), vote.person, vote.label) for vote in given if vote.label is not None]
-    if not said:
+    labelled = [(str(vote.task), vote.person, vote.label) for vote in counted_votes if vote.label is not None]
+    if not labelled:
         return Together({}, {}, None)
-    columns = tuple(zip(*said, strict=True))
+    columns = tuple(zip(*labelled, strict=True))
     most = majority(columns[0], columns[2])
-    counts = Counter(int(task) for task, _, _ in said)
+    counts = Counter(int(task) for task, _, _ in labelled)
     return Together(
         {int(task): labels[0] if len(labels) == 1 else None for task, labels in most.items()},
         dict(counts),

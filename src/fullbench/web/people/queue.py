@@ -94,25 +94,23 @@ class Nothing:
 
 def _taking(side: Callable[[Any, Any], ColumnElement[bool]], *, conflicted: bool) -> Any:
     """Take the free slot with the lowest lot on one side of the start, in one statement."""
-    free, mine = slots.alias("free"), slots.alias("mine")
+    free, own = slots.alias("free"), slots.alias("mine")
     person: BindParameter[str] = bindparam("p_person")
-    met: ColumnElement[bool] = exists().where(mine.c.task == free.c.task, mine.c.person == person)
+    seen: ColumnElement[bool] = exists().where(own.c.task == free.c.task, own.c.person == person)
     if conflicted:
-        other = exists().where(
-            conflicts.c.task == free.c.task, mine.c.task == conflicts.c.other, mine.c.person == person
-        )
-        met = or_(met, other)
-    found = (
+        other = exists().where(conflicts.c.task == free.c.task, own.c.task == conflicts.c.other, own.c.person == person)
+        seen = or_(seen, other)
+    lowest = (
         select(free.c.id)
         .where(free.c.study == bindparam("p_study"), free.c.revision == 0, free.c.expires < bindparam("p_now"))
-        .where(side(free.c.lot, bindparam("p_start")), ~met)
+        .where(side(free.c.lot, bindparam("p_start")), ~seen)
         .order_by(free.c.lot)
         .limit(1)
         .with_for_update(skip_locked=True, of=free)
     )
     return (
         update(slots)
-        .where(slots.c.id == found.scalar_subquery())
+        .where(slots.c.id == lowest.scalar_subquery())
         .values({name: bindparam(name) for name in ("person", "lease", "leased_at", "expires")})
         .returning(slots.c.task)
     )
@@ -188,8 +186,8 @@ def insert_here(connection: Connection, table: Table) -> postgresql.Insert | sql
 def _known(desk: Desk, role: str, turn: int) -> Lease | None:
     """A slot on a task with a known answer that this person has not met; only they can fill it."""
     study = desk.study
-    met = exists().where(slots.c.task == tasks.c.id, slots.c.person == desk.person)
-    query = select(tasks.c.id).where(tasks.c.study == study.id, tasks.c.role == role, ~met).order_by(tasks.c.id)
+    seen = exists().where(slots.c.task == tasks.c.id, slots.c.person == desk.person)
+    query = select(tasks.c.id).where(tasks.c.study == study.id, tasks.c.role == role, ~seen).order_by(tasks.c.id)
     left = desk.connection.execute(query).scalars().all()
     if not left:
         return None
@@ -217,9 +215,9 @@ def _free(desk: Desk, turn: int) -> Lease | Nothing:
         "person": desk.person, "lease": token, "leased_at": desk.now, "expires": desk.now + study.lease_seconds,
     }  # fmt: skip
     for taking in _TAKING[study.conflicted]:
-        found = desk.connection.execute(taking, values).scalar()
-        if found is not None:
-            return _lease(desk, found, token)
+        task = desk.connection.execute(taking, values).scalar()
+        if task is not None:
+            return _lease(desk, task, token)
     others = select(slots.c.id).where(slots.c.study == study.id, slots.c.revision == 0, slots.c.lot.is_not(None))
     return Nothing("done" if desk.connection.execute(others.limit(1)).first() is None else "wait")
 

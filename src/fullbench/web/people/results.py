@@ -21,10 +21,10 @@ from fullbench.web.people.tally import Vote, contents
 PAGE = 50
 
 
-def contestants(connection: Connection, study: Study, given: Sequence[Vote]) -> Table | None:
+def contestants(connection: Connection, study: Study, votes: Sequence[Vote]) -> Table | None:
     """Each contestant's mean mark over its tasks, each task by the mean of its votes; None where nothing is marked."""
     marks: dict[tuple[int, int], list[float]] = {}
-    for vote in given:
+    for vote in votes:
         ruled = None if vote.label is None else study.kind.marks(vote.label, study.rules, len(vote.shown))
         for place, mark in enumerate(ruled or ()):
             marks.setdefault((vote.task, place), []).append(mark)
@@ -46,22 +46,22 @@ def contestants(connection: Connection, study: Study, given: Sequence[Vote]) -> 
     )
 
 
-def task_by_task(connection: Connection, study: Study, said: Together, page: int) -> tuple[Table, bool]:
+def task_by_task(connection: Connection, study: Study, joint: Together, page: int) -> tuple[Table, bool]:
     """A page of tasks: what most people say, what Dawid-Skene says and how sure it is; and whether there are more."""
     rows: list[list[Cell]] = []
     start = (page - 1) * PAGE
-    found = [one for one in contents(connection, study) if one[0] in said.votes]
-    for task, content in found[start : start + PAGE]:
-        made = Content.of(content)
-        most, weighted = said.majority.get(task), said.weighted(task)
+    voted = [entry for entry in contents(connection, study) if entry[0] in joint.votes]
+    for task, content in voted[start : start + PAGE]:
+        task_content = Content.of(content)
+        most, weighted = joint.majority.get(task), joint.weighted(task)
         rows.append([
-            made.item.id, made.item.question[:120], said.votes[task],
-            "draw" if most is None else spoken(study, made, most),
-            None if weighted is None else spoken(study, made, weighted[0]),
+            task_content.item.id, task_content.item.question[:120], joint.votes[task],
+            "draw" if most is None else spoken(study, task_content, most),
+            None if weighted is None else spoken(study, task_content, weighted[0]),
             None if weighted is None else round(weighted[1], 3),
         ])  # fmt: skip
     columns = ("item", "question", "votes", "majority", "Dawid-Skene", "chance")
-    return Table("tasks", "Task by task", columns, rows), len(found) > start + PAGE
+    return Table("tasks", "Task by task", columns, rows), len(voted) > start + PAGE
 
 
 def spoken(study: Study, content: Content, label: str) -> str:

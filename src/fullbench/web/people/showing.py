@@ -69,8 +69,8 @@ class Shown:
     @property
     def pictures(self) -> list[str]:
         """The addresses of all pictures, to be loaded ahead."""
-        judged = [one.pieces for one in self.about.get("judged", ())]
-        pieces = [*(pieces for _, pieces in self.turns), *(one.pieces for one in self.candidates), *judged]
+        judged = [response.pieces for response in self.about.get("judged", ())]
+        pieces = [*(pieces for _, pieces in self.turns), *(candidate.pieces for candidate in self.candidates), *judged]
         return list(dict.fromkeys(piece.small for group in pieces for piece in group if piece.small))
 
     def json(self) -> dict[str, Any]:
@@ -80,8 +80,11 @@ class Shown:
             "kind": self.kind,
             "revision": self.revision,
             "turns": [{"role": role, "parts": [_plain(piece) for piece in pieces]} for role, pieces in self.turns],
-            "responses": [{"letter": one.letter, "parts": [_plain(p) for p in one.pieces]} for one in self.candidates],
-            "scale": [one.value for one in self.scale],
+            "responses": [
+                {"letter": candidate.letter, "parts": [_plain(p) for p in candidate.pieces]}
+                for candidate in self.candidates
+            ],
+            "scale": [point.value for point in self.scale],
             "fields": dict(self.fields),
         }
 
@@ -96,7 +99,7 @@ def show(study: Study, lease: Lease) -> Shown:
         study.kind_name,
         lease.revision,
         tuple((turn.role, _pieces(turn.parts, item.tags)) for turn in item.turns),
-        tuple(_candidate(place, one.parts, one.tags) for place, one in enumerate(content.responses)),
+        tuple(_candidate(place, response.parts, response.tags) for place, response in enumerate(content.responses)),
         scale(study.rules),
         dict(lease.draft) if lease.draft is not None else answered,
         _about(study, content.about),

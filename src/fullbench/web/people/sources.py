@@ -45,12 +45,12 @@ def tasks_of(
         )
     elif kind.name in {"pair", "score", "rank", "rate"}:
         size = {"pair": 2, "score": 1}.get(kind.name)
-        found: dict[str, list[Content]] = {}
+        by_item: dict[str, list[Content]] = {}
         for case in panels(items, responses, ballot(spec), size=size, orders="sorted"):
-            found.setdefault(case.item.id, []).append(Content(case.item, case.responses))
-        for name, mine in found.items():
+            by_item.setdefault(case.item.id, []).append(Content(case.item, case.responses))
+        for name, item_tasks in by_item.items():
             drawn = random.Random(digest([seed, name]))
-            yield from drawn.sample(mine, per_item) if 0 < per_item < len(mine) else mine
+            yield from drawn.sample(item_tasks, per_item) if 0 < per_item < len(item_tasks) else item_tasks
     else:
         raise InputError(
             f"a {kind.name} study is made of {'a queue' if kind.name == 'rewrite' else 'verdicts in a ledger'}"
@@ -63,15 +63,15 @@ def appeals(record: Record, judges: Collection[str] = ()) -> Iterator[Content]:
         item = record.items.get(verdict.item)
         if item is None or not verdict.text or is_review(verdict) or (judges and verdict.judge not in judges):
             continue
-        found = [record.responses.get((verdict.item, *one)) for one in verdict.shown]
-        judged = [response for response in found if response is not None]
+        responses = [record.responses.get((verdict.item, *shown)) for shown in verdict.shown]
+        judged = [response for response in responses if response is not None]
         about = {
             "judged": [parts_json(response.parts) for response in judged],
             "ruling": ruling(verdict),
         }
         heard = Item(verdict.case, item.turns, tags=item.tags)
         response = Response(verdict.case, verdict.judge, (verdict.text,), sample=verdict.trial)
-        yield Content(heard, (response,), about, tuple(picture for one in judged for picture in one.pictures))
+        yield Content(heard, (response,), about, tuple(picture for answer in judged for picture in answer.pictures))
 
 
 def ruling(verdict: Verdict) -> str:
@@ -126,11 +126,11 @@ def with_answers(kind: Kind, contents: Iterable[Content], labels: Iterable[Verdi
 
 def apart(path: Path) -> list[tuple[str, str]]:
     """Pairs of items that must not meet the same person, from a file with the columns `one` and `other`."""
-    found = []
+    pairs = []
     for line, row in read_rows(path):
         fields = Fields(path, line, row, {})
-        found.append((fields.name("one"), fields.name("other")))
-    return found
+        pairs.append((fields.name("one"), fields.name("other")))
+    return pairs
 
 
 def apart_by(tag: str, items: Iterable[Item]) -> list[tuple[str, str]]:

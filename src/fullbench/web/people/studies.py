@@ -132,10 +132,10 @@ def find(connection: Connection, study_id: str) -> Study | None:
 
 
 def study(connection: Connection, study_id: str) -> Study:
-    found = find(connection, study_id)
-    if found is None:
+    existing = find(connection, study_id)
+    if existing is None:
         raise InputError(f"there is no study {study_id!r}")
-    return found
+    return existing
 
 
 def named(connection: Connection, name: str) -> Study:
@@ -159,10 +159,10 @@ def add(connection: Connection, into: Study, contents: Iterable[Content]) -> int
     lots = random.Random(f"{into.seed} {into.id}")
     count = 0
     for chunk in _chunks(_checked(into, contents)):
-        made = _insert(connection, into, [(content, None) for content in chunk], "work")
+        task_ids = _insert(connection, into, [(content, None) for content in chunk], "work")
         connection.execute(
             insert(slots),
-            [{"study": into.id, "task": task, "lot": lots.random()} for task in made for _ in range(into.votes)],
+            [{"study": into.id, "task": task, "lot": lots.random()} for task in task_ids for _ in range(into.votes)],
         )
         count += len(chunk)
     return count
@@ -190,18 +190,18 @@ def add_known(
 
 def keep_apart(connection: Connection, into: Study, pairs: Iterable[tuple[str, str]]) -> int:
     """Pairs of items whose tasks must not meet the same person."""
-    found: dict[str, list[int]] = {}
+    tasks_by_item: dict[str, list[int]] = {}
     for task, content in connection.execute(select(tasks.c.id, tasks.c.content).where(tasks.c.study == into.id)):
-        found.setdefault(content["item"]["id"], []).append(task)
+        tasks_by_item.setdefault(content["item"]["id"], []).append(task)
     rows = set()
-    for one, two in pairs:
-        for name in (one, two):
-            if name not in found:
+    for first, second in pairs:
+        for name in (first, second):
+            if name not in tasks_by_item:
                 raise InputError(f"no task of the study {into.name!r} is on item {name!r}")
-        rows |= {(a, b) for a in found[one] for b in found[two] if a != b}
+        rows |= {(a, b) for a in tasks_by_item[first] for b in tasks_by_item[second] if a != b}
     both = rows | {(b, a) for a, b in rows}
     if both:
-        connection.execute(insert(conflicts), [{"task": one, "other": two} for one, two in sorted(both)])
+        connection.execute(insert(conflicts), [{"task": task, "other": other} for task, other in sorted(both)])
         connection.execute(update(studies).where(studies.c.id == into.id).values(conflicted=True))
     return len(rows)
 

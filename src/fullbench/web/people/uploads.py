@@ -79,12 +79,12 @@ def plan(fields: Mapping[str, str]) -> Plan:
 
 
 def _whole(fields: Mapping[str, str], name: str, default: int) -> int:
-    said = fields.get(name, "").strip()
-    if not said:
+    text = fields.get(name, "").strip()
+    if not text:
         return default
-    if not (said.isascii() and said.isdigit() and len(said) < 7):
-        raise InputError(f"{name.replace('_', ' ')} is a whole number; found {said[:20]!r}")
-    return int(said)
+    if not (text.isascii() and text.isdigit() and len(text) < 7):
+        raise InputError(f"{name.replace('_', ' ')} is a whole number; found {text[:20]!r}")
+    return int(text)
 
 
 @contextmanager

@@ -154,17 +154,17 @@ def _labels(desk: Desk, task: int) -> list[str | None]:
 
 def wanting(study: Study, labels: Sequence[str | None]) -> bool:
     """Whether a task with these votes needs another one."""
-    said = [label for label in labels if label is not None]
-    if len(said) < study.votes:
+    ruled_labels = [label for label in labels if label is not None]
+    if len(ruled_labels) < study.votes:
         return len(labels) < study.most + study.votes
-    top = Counter(said).most_common(1)[0][1]
-    agreed = top == len(said) if study.settled_by == "all" else 2 * top > len(said)
-    return not agreed and len(said) < study.most and len(labels) < study.most + study.votes
+    top = Counter(ruled_labels).most_common(1)[0][1]
+    agreed = top == len(ruled_labels) if study.settled_by == "all" else 2 * top > len(ruled_labels)
+    return not agreed and len(ruled_labels) < study.most and len(labels) < study.most + study.votes
 
 
 def _qualify(desk: Desk) -> None:
     """Let a person in, or not, once the qualification round is over."""
-    told = desk.connection.execute(
+    rights = desk.connection.execute(
         select(votes.c.right)
         .join(slots, and_(slots.c.id == votes.c.slot, slots.c.revision == votes.c.revision))
         .join(tasks, tasks.c.id == votes.c.task)
@@ -173,9 +173,9 @@ def _qualify(desk: Desk) -> None:
     total = desk.connection.execute(
         select(func.count()).where(tasks.c.study == desk.study.id, tasks.c.role == "qualify")
     ).scalar_one()
-    if len(told) < total:
+    if len(rights) < total:
         return
-    standing = "qualified" if sum(map(bool, told)) >= desk.study.pass_share * total else "failed"
+    standing = "qualified" if sum(map(bool, rights)) >= desk.study.pass_share * total else "failed"
     desk.connection.execute(update(members).where(desk.member, members.c.standing == "new").values(standing=standing))
 
 
@@ -186,6 +186,6 @@ def draft(desk: Desk, token: str, fields: Mapping[str, str]) -> None:
         raise Gone(GONE)
     expires = desk.now + desk.study.lease_seconds
     desk.connection.execute(update(slots).where(slots.c.id == slot).values(expires=expires))
-    kept = {"person": desk.person, "fields": dict(fields), "at": desk.now}
-    query = insert_here(desk.connection, drafts).values(slot=slot, **kept)
-    desk.connection.execute(query.on_conflict_do_update(index_elements=[drafts.c.slot], set_=kept))
+    values = {"person": desk.person, "fields": dict(fields), "at": desk.now}
+    query = insert_here(desk.connection, drafts).values(slot=slot, **values)
+    desk.connection.execute(query.on_conflict_do_update(index_elements=[drafts.c.slot], set_=values))

@@ -52,11 +52,11 @@ def _patterns() -> list[tuple[re.Pattern[str], str]]:
     """What filled-in sentences look like, and their translation; those with the most fixed letters first."""
     known: dict[str, str] = json.loads(_FILLED.read_text(encoding="utf-8"))
     fixed = {english: re.split(r"\{(\w+)\}", english) for english in known if "{" in english}
-    made = []
-    for english, parts in sorted(fixed.items(), key=lambda one: -sum(map(len, one[1][::2]))):
+    patterns = []
+    for english, parts in sorted(fixed.items(), key=lambda entry: -sum(map(len, entry[1][::2]))):
         texts = [_any(part) if place % 2 else re.escape(part) for place, part in enumerate(parts)]
-        made.append((re.compile("".join(texts), re.DOTALL), known[english]))
-    return made
+        patterns.append((re.compile("".join(texts), re.DOTALL), known[english]))
+    return patterns
 
 
 def _any(name: str) -> str:
@@ -66,10 +66,10 @@ def _any(name: str) -> str:
 @lru_cache(maxsize=4096)
 def _filled(sentence: str) -> str:
     for pattern, translated in _patterns():
-        found = pattern.fullmatch(sentence)
-        if found:
-            given = found.groupdict()
-            return translated.format(**{name: translate("zh", v) if name in WORDS else v for name, v in given.items()})
+        match = pattern.fullmatch(sentence)
+        if match:
+            values = match.groupdict()
+            return translated.format(**{name: translate("zh", v) if name in WORDS else v for name, v in values.items()})
     return sentence
 
 

@@ -10,7 +10,7 @@ from string import Formatter
 
 from fullbench.errors import InputError
 from fullbench.nouns.item import Turn
-from fullbench.nouns.model import Model, Prompt
+from fullbench.nouns.model import DECLINED, Model, Prompt
 from fullbench.reading.words import refuses
 
 LABELS = ("crime", "shocking", "disgust", "other")
@@ -77,7 +77,7 @@ def _asked(model: Model, words: str, prompts: Iterable[str]) -> Iterator[tuple[s
     before, after = words.split("{prompt}")
     asked = (Prompt((Turn("user", (before + prompt + after,)),), tag=prompt) for prompt in prompts)
     for reply in model.answer(asked):
-        declined = reply.stop == "refused" or refuses(reply.text)
+        declined = reply.stop in DECLINED or refuses(reply.text)
         yield reply.prompt.tag, reply.text, reply.error or ("the model declined" if declined else "")
 
 

@@ -1,0 +1,275 @@
+"""What a ledger can be asked: everything that reads it and changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from fullbench.columns.table import Columns
+from fullbench.errors import LedgerError
+from fullbench.ledger import accounts, chain, membership, naming, reading, rows
+from fullbench.ledger import columns as narrow_columns
+from fullbench.ledger.accounts import Account
+from fullbench.ledger.chain import Head
+from fullbench.ledger.database import Connection, Database
+from fullbench.ledger.lending import Readers
+from fullbench.ledger.pictures import Pictures
+from fullbench.ledger.reading import Names
+from fullbench.nouns.case import Case
+from fullbench.nouns.item import Item
+from fullbench.nouns.picture import Picture
+from fullbench.nouns.record import Record
+from fullbench.nouns.response import Response
+from fullbench.nouns.verdict import Failure, Verdict
+
+
+class Readable:
+    """The reading half of a `Ledger`."""
+
+    place: str
+    study: str
+    read_only: bool
+    _study_named: bool
+    _closed: bool
+    _database: Database
+    _readers: Readers
+    _pictures: Pictures | None
+
+    def flush(self) -> None:
+        """Commit all that was added."""
+        raise NotImplementedError
+
+    @contextmanager
+    def reader(self) -> Iterator[Connection]:
+        """A connection to look at the tables with one's own SQL (`?` for values); all that was added is there."""
+        with self._reading() as reader:
+            yield reader
+
+    def _setting(self, name: str, order: str = "DESC") -> str | None:
+        """What was set last; read even where it is damaged, so that a ledger can be opened to be verified."""
+        sql = f"SELECT value FROM settings WHERE name = ? ORDER BY rowid {order} LIMIT 1"
+        with self._reading() as reader, reader.snapshot():
+            found = reader.execute(sql, (name,)).fetchone()
+        return None if found is None else str(found[0])
+
+    @property
+    def identity(self) -> str:
+        """A random id that no other ledger has: made with the ledger, and kept whatever is added."""
+        return self._setting("identity", "ASC") or ""
+
+    @property
+    def salt(self) -> bytes:
+        """Random bytes that no other ledger has, for what nobody should be able to guess from outside."""
+        return bytes.fromhex(self._setting("salt", "ASC") or "")
+
+    @property
+    def pictures(self) -> Pictures:
+        """Where pictures lie."""
+        if self._pictures is None:
+            raise LedgerError(
+                f"{self.place}: a ledger on a server has no place for pictures; name a folder that all who use it can "
+                "reach, or a bucket (--pictures s3://bucket/prefix), once: it is remembered"
+            )
+        return self._pictures
+
+    def studies(self) -> list[str]:
+        """The names of all studies, in the order in which they came."""
+        with self._reading() as reader:
+            return membership.studies(reader)
+
+    def set_aside(self, study: str | None = None) -> int:
+        """How many verdicts of a study are left out of its record: an item's later content took the earlier's place."""
+        with self._reading() as reader:
+            chosen = self._study(reader, study)
+            return 0 if chosen is None else accounts.set_aside(reader, chosen)
+
+    def _study(self, reader: Connection, study: str | None) -> str | None:
+        """The study that is meant where one must be: as named, or the only one there is; None in an empty ledger."""
+        there = membership.studies(reader)
+        if study is not None or self._study_named:
+            named = study or self.study
+            if there and named not in there and (study is not None or self.read_only):
+                raise LedgerError(f"{self.place}: there is no study {named!r}; it holds {', '.join(map(repr, there))}")
+            return named
+        # What an id's second content went to when the ledger was brought up to date is asked for by name.
+        main = [name for name in there if not name.startswith(f"{membership.DEFAULT}~")]
+        if len(main) > 1:
+            raise LedgerError(
+                f"{self.place}: the ledger holds the studies {', '.join(map(repr, there))}, which never meet in one "
+                "table; name one (--study NAME)"
+            )
+        return next(iter(main or there), None)
+
+    def heard(self, judge: str, keys: Iterable[tuple[str, int]], *, rater: str = "") -> set[tuple[str, int]]:
+        """Those of these cases (key and trial) in which the judge has ruled, in whatever study; `rater` says who of
+        the people that are one judge."""
+        judge, _, rater = naming.voter(judge, 0, rater)
+        with self._reading() as reader:
+            return reading.heard(reader, judge, keys, rater)
+
+    def answered(self, contestant: str, keys: Iterable[tuple[str, int]]) -> set[tuple[str, int]]:
+        """Those of these items (key and sample) to which the contestant has answered."""
+        with self._reading() as reader:
+            return reading.answered(reader, contestant, keys)
+
+    def verdicts(
+        self,
+        judge: Names = None,
+        *,
+        cases: Iterable[str] | None = None,
+        texts: bool = True,
+        study: str | None = None,
+        revisions: bool = False,
+    ) -> Iterator[Verdict]:
+        """Verdicts in the order they were given (by 500 cases at a time, where `cases` names them), streamed.
+
+        `texts=False` leaves out what judges wrote. Without `study`, those of all studies are given; with `revisions`,
+        also votes that were changed and replies that were read again later.
+        """
+        with self._reading() as reader:
+            yield from reading.verdicts(reader, judge, cases, texts=texts, study=study, revisions=revisions)
+
+    def narrow(self, *columns: str, judge: Names = None, study: str | None = None) -> Iterator[rows.Row]:
+        """Some columns of the verdicts' rows, streamed: what figures over millions of verdicts are computed from.
+
+        As `verdicts`, each under today's names and only the newest revision of each.
+        """
+        with self._reading() as reader:
+            yield from reading.narrow(reader, columns, judge, study)
+
+    def since(self, place: int, limit: int) -> list[tuple[int, Verdict]]:
+        """Verdicts in the order of entry, each with its place in it: those after `place` (0: from the start)."""
+        with self._reading() as reader, self._database.settled(reader):
+            return reading.since(reader, place, limit)
+
+    def responses(
+        self, contestant: Names = None, *, item_keys: Iterable[str] | None = None, study: str | None = None
+    ) -> Iterator[Response]:
+        """Responses in the order they were given, streamed; with `study`, those to its items."""
+        with self._reading() as reader:
+            yield from reading.responses(reader, contestant, item_keys, self._find, study)
+
+    def failures(self, name: str) -> Iterator[Failure]:
+        """The calls of a judge or contestant that brought nothing, streamed."""
+        with self._reading() as reader:
+            yield from reading.failures(reader, name)
+
+    def items(self, *, study: str | None = None) -> Iterator[Item]:
+        """Items in the order they came, each with its latest tags, streamed; with `study`, as they are there."""
+        with self._reading() as reader:
+            yield from reading.items(reader, self._find, study)
+
+    def case(self, key: str, trial: int = 0) -> Case | None:
+        """What was judged under a case's key; None when only the verdict is known."""
+        with self._reading() as reader:
+            return reading.case(reader, key, trial, self._find)
+
+    def cases(self, keys: Iterable[str]) -> list[Case]:
+        """What was judged under these cases' keys, a few questions for all; those of which only verdicts are known
+        are left out.
+        """
+        with self._reading() as reader:
+            return list(reading.cases(reader, keys, self._find))
+
+    def picture(self, digest: str) -> Picture:
+        """The picture with that digest; a `LedgerError` when no row names it."""
+        return self._find(digest)
+
+    def record(
+        self,
+        judge: Names = None,
+        *,
+        cases: Iterable[str] | None = None,
+        tags: Mapping[str, str] | None = None,
+        texts: bool = True,
+        study: str | None = None,
+    ) -> Record:
+        """Verdicts of a study with their items and responses: of these judges, on items that bear these tags.
+
+        The study is the one named, or the one this ledger was opened for, or the only one there is. `cases` keeps to
+        the verdicts on these cases, whatever study they belong to. `set_aside` counts what is left out.
+        """
+        with self._reading() as reader:
+            chosen = self._study(reader, study) if cases is None or study is not None else None
+            return reading.record(reader, self._find, judge=judge, cases=cases, tags=tags, texts=texts, study=chosen)
+
+    def columns(self, judge: Names = None, *, beside: Iterable[Verdict] = (), study: str | None = None) -> Columns:
+        """The verdicts of these judges, and others `beside` them, as the columns that figures read: no texts.
+
+        Of one study where it is named, or where the ledger was opened for one; else of every study, each apart.
+        """
+        with self._reading() as reader:
+            named = study or (self.study if self._study_named else None)
+            return narrow_columns.columns(reader, reading.names_of(judge), beside, None if named is None else [named])
+
+    def bill(self) -> list[Account]:
+        """What each judge and contestant used, failed calls included."""
+        with self._reading() as reader:
+            return accounts.bill(reader)
+
+    def digest(self) -> str:
+        """Stands for all that was judged and ruled, whatever the order, the times and the cost."""
+        with self._reading() as reader:
+            return accounts.content_digest(reader)
+
+    def describe(self) -> dict[str, Any]:
+        """What is inside, as a JSON value."""
+        with self._reading() as reader:
+            return {
+                "path": self.place,
+                "pictures": None if self._pictures is None else self._pictures.place,
+                "bytes": self._database.size(reader),
+                "schema": self._database.version(reader),
+                "head": str(self._head(reader)),
+                "identity": self.identity,
+                **accounts.describe(reader),
+            }
+
+    def head(self) -> Head:
+        """Stands for every row in its place: noted elsewhere, it proves later that nothing was rewritten."""
+        with self._reading() as reader:
+            return self._head(reader)
+
+    def verify(self, noted: Head | None = None) -> list[str]:
+        """Everything that is wrong with this ledger, one sentence each; empty when it is sound.
+
+        `noted` is a head that the ledger had before.
+        """
+        from fullbench.ledger.verify import problems
+
+        with self._reading() as reader:
+            found = problems(self._database, reader, self._find, noted)
+            return [text.encode("utf-8", "backslashreplace").decode() for text in found]
+
+    def checked(self) -> dict[str, Any]:
+        """What `verify` looks at, counted, as a JSON value."""
+        with self._reading() as reader:
+            counted = {"counts": accounts.counts(reader), "chains": accounts.chains(reader)}
+            return {"path": self.place, **counted, "head": str(self._head(reader))}
+
+    # Within
+
+    def _head(self, reader: Connection) -> Head:
+        with self._database.settled(reader):
+            return chain.head(reader, self._database.own_commits)
+
+    @contextmanager
+    def _reading(self) -> Iterator[Connection]:
+        """A connection for one read, lent from those that are free."""
+        if self._closed:
+            raise LedgerError(f"{self.place}: the ledger is closed")
+        self.flush()
+        with self._readers.lent() as reader:
+            yield reader
+
+    def _find(self, digest: str) -> Picture:
+        with self._reading() as reader:
+            found = reader.execute("SELECT media, path FROM pictures WHERE digest = ?", (digest,)).fetchone()
+        if found is None:
+            raise LedgerError(f"{self.place}: the picture {digest} is not known; run `fullbench ledger verify`")
+        media, path = found
+        if path is not None and (self._pictures is None or not self._pictures.has(digest)):
+            return Picture(digest, media, Path(path))
+        return self.pictures.find(digest, media)

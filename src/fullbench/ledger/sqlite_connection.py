@@ -1,0 +1,68 @@
+"""A connection to a file of SQLite."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from fullbench.ledger import schema
+from fullbench.ledger.database import Answer, Taken
+from fullbench.ledger.rows import Row
+
+INSERTS = {
+    table: f"INSERT INTO {table} ({', '.join(schema.columns(table))}, writer, number, link) "
+    f"VALUES ({', '.join('?' * (len(schema.columns(table)) + 3))}) ON CONFLICT DO NOTHING"
+    for table in schema.TABLES
+}
+
+
+class SqliteConnection:
+    """A connection that may be handed from thread to thread."""
+
+    def __init__(self, raw: sqlite3.Connection) -> None:
+        self.raw = raw
+
+    def execute(self, sql: str, values: Sequence[Any] = ()) -> Answer:
+        return self.raw.execute(sql, values)
+
+    def stream(self, sql: str, values: Sequence[Any] = ()) -> Iterator[Row]:
+        cursor = self.raw.execute(sql, values)
+        while batch := cursor.fetchmany(1000):
+            yield from batch
+
+    def insert(self, table: str, rows: Sequence[Row]) -> None:
+        if self.raw.executemany(INSERTS[table], rows).rowcount < len(rows):
+            raise Taken
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        self.raw.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            self.raw.execute("COMMIT")
+        except BaseException:
+            if self.raw.in_transaction:
+                self.raw.execute("ROLLBACK")
+            raise
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        self.raw.text_factory = lambda data: data.decode("utf-8", "surrogateescape")
+        self.raw.execute("BEGIN")
+        try:
+            yield
+        finally:
+            self.raw.text_factory = str
+            if self.raw.in_transaction:
+                self.raw.execute("ROLLBACK")
+
+    def alive(self) -> bool:
+        return True
+
+    def ping(self) -> bool:
+        return True
+
+    def close(self) -> None:
+        self.raw.close()

@@ -1,0 +1,55 @@
+"""Names of the first release: each spec still has its name, or says that it had it, so that verdicts are found.
+
+`first_release_names.json` is what the first release named each spec; it never changes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from contextlib import chdir
+from pathlib import Path
+from unittest.mock import patch
+
+import pytest
+
+from fullbench.nouns.judge import former_names_of
+from tests.golden.internals import contestant, judge
+from tests.golden.names import ITEMS, KEYS, WORDING
+
+FIRST = json.loads(Path(__file__).with_name("first_release_names.json").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("role", ["judges", "models"])
+def test_a_name_of_the_first_release_is_the_name_or_a_former_one(tmp_path, role):
+    (tmp_path / "items.jsonl").write_text(ITEMS, encoding="utf-8")
+    (tmp_path / "wording.txt").write_text(WORDING, encoding="utf-8")
+    (tmp_path / "head.pth").write_bytes(b"a head of the golden files")
+    make = judge if role == "judges" else contestant
+    changed = 0
+    with chdir(tmp_path), patch.dict(os.environ, KEYS):
+        for spec, first in FIRST[role].items():
+            made = make(spec)
+            assert made.name not in former_names_of(made), spec
+            if made.name != first:
+                changed += 1
+                assert former_names_of(made) == (first,), spec
+            else:
+                assert former_names_of(made) == (), spec
+    assert changed > 10
+
+
+def test_a_server_within_a_composed_contestant_and_a_reader_are_covered(tmp_path):
+    """Servers were not part of names; these are computed by the first release's rule, written out by hand."""
+    from fullbench.nouns.digests import digest
+
+    made = contestant("composed:none?llm=vllm:qwen@http://a.example/v1")
+    speaker = {"name": "qwen", "model": "qwen", "dialect": "openai", "label": "", "sampling": {}}
+    (former,) = former_names_of(made)
+    assert former == f"qwen+{made.tools.name}#{digest({**made.settings, 'llm': speaker})[:8]}"
+
+    read = judge("vllm:qwen@http://a.example/v1?reader=vllm:small@http://b.example/v1")
+    plain = judge("vllm:qwen@http://a.example/v1")
+    settings = {**plain.settings, "model": "qwen", "reader": "small", "reader_wording": read.wording.digest}
+    (inner,) = former_names_of(plain)
+    assert former_names_of(read) == (f"qwen+analyze+reader#{digest([inner, settings])[:8]}",)
