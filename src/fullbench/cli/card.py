@@ -7,12 +7,13 @@ from typing import Annotated
 
 import typer
 
-from fullbench.cli.common import DEFAULT_LEDGER, JsonOption, LedgerOption, say, show
+from fullbench.cli.common import DEFAULT_LEDGER, JsonOption, LedgerOption, StudyOption, say, show
 
 
 def card(
     judge: Annotated[str, typer.Argument(help="The judge's name, as tables and `fullbench ledger show` give it.")],
     ledger: LedgerOption = DEFAULT_LEDGER,
+    study: StudyOption = None,
     labels: Annotated[Path | None, typer.Option(help="People's verdicts to compare with.")] = None,
     benchmark: Annotated[str | None, typer.Option(help="Take the verdicts a benchmark brings, not a ledger's.")] = None,
     data: Annotated[Path | None, typer.Option(help="The benchmark's released data; its sample where left out.")] = None,
@@ -49,8 +50,8 @@ def card(
         for table in brought.tables:
             say(f"{table.title}: {len(table.rows)} kinds of things; `fullbench export` and `reproduce` list them.")
     else:
-        with Ledger(ledger, read_only=True) as book:
-            record, columns = book.record(), book.columns([judge], beside=voted)
+        with Ledger(ledger, read_only=True, study=study) as book:
+            record, columns = book.record(), book.columns([judge], beside=voted, study=book.one_study())
     record = Record((*record.verdicts, *voted), record.items, record.responses).ordered()
     made = judge_card(record, judge, people=people, tags=tags or (), own=own or (), columns=columns, seed=seed)
     if out is not None:

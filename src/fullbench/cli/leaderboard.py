@@ -16,6 +16,7 @@ from fullbench.cli.common import (
     LedgerOption,
     PicturesOption,
     QuietOption,
+    StudyOption,
     asking_from,
     closing,
     say,
@@ -107,6 +108,7 @@ def add(
 @leaderboard_app.command("show")
 def show_board(
     ledger: LedgerOption = DEFAULT_LEDGER,
+    study: StudyOption = None,
     judge: Annotated[str | None, typer.Option(help="Whose leaderboard, by the judge's full name.")] = None,
     rule: RuleOption = "mean",
     ties: TiesOption = "half",
@@ -126,10 +128,11 @@ def show_board(
     from fullbench.ledger.store import Ledger
     from fullbench.studies import boards
 
-    with Ledger(ledger, read_only=True) as book:
+    with Ledger(ledger, read_only=True, study=study) as book:
         record = book.record([judge] if judge else None)
         who = one_judge(record.judges, judge)
-        tables = boards.tables(record, who, boards.settings(rule, ties, seed, reference), tag)
+        chosen = boards.settings(rule, ties, seed, reference)
+        tables = boards.tables(record, who, chosen, tag, columns=book.columns([who], study=book.one_study()))
         if out is not None and out.suffix in {".html", ".htm"}:
             boards.page(record, tables, out, book.digest())
             say(f"The page: {out}")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fullbench.cli.common import DEFAULT_LEDGER, JsonOption, PicturesOption, QuietOption, bar
+from fullbench.cli.common import DEFAULT_LEDGER, JsonOption, PicturesOption, QuietOption, StudyOption, bar
 from fullbench.cli.common import show as show_tables
 from fullbench.errors import InputError
 from fullbench.files.writers import Columns
@@ -111,6 +111,7 @@ def tables(
             envvar="FULLBENCH_LEDGER", help="A ledger (file or URL), or verdicts in Parquet: a file or a folder."
         ),
     ] = DEFAULT_LEDGER,
+    study: StudyOption = None,
     out: Annotated[Path | None, typer.Option(help="A file: .md, .csv, .json, .txt or .html.")] = None,
     seed: Annotated[int, typer.Option(help="For the resamples of the agreement with people.")] = 0,
     as_json: JsonOption = False,
@@ -126,10 +127,10 @@ def tables(
     path = Path(source)
     bill: list[Account] = []
     if path.suffix == ".parquet" or path.is_dir():
-        columns, place = columns_of_parquet(path), source
+        columns, place = columns_of_parquet(path).of(study=study), source
     else:
         with _open(source) as opened:
-            columns, bill, place = opened.columns(), opened.bill(), opened.place
+            columns, bill, place = opened.columns(study=study), opened.bill(), opened.place
     if not len(columns):
         raise InputError(f"{place}: there is no verdict in it")
     made = [*standard.tables(columns, seed=seed), between(columns), _answers(bill)]

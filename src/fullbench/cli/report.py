@@ -8,12 +8,13 @@ from typing import Annotated
 
 import typer
 
-from fullbench.cli.common import DEFAULT_LEDGER, JsonOption, LedgerOption, say, show
+from fullbench.cli.common import DEFAULT_LEDGER, JsonOption, LedgerOption, StudyOption, say, show
 from fullbench.nouns.table import Table
 
 
 def report(
     ledger: LedgerOption = DEFAULT_LEDGER,
+    study: StudyOption = None,
     judges: Annotated[list[str] | None, typer.Option("--judge", help="Only these judges. Again for more.")] = None,
     benchmark: Annotated[str | None, typer.Option(help="Show the tables of this benchmark.")] = None,
     out: Annotated[
@@ -50,7 +51,7 @@ def report(
 
     voted = [] if labels is None else list(read_verdicts(labels))
     paged = out if out is not None and out.suffix in {".html", ".htm"} else None
-    with Ledger(ledger, read_only=True) as book:
+    with Ledger(ledger, read_only=True, study=study) as book:
         columns = book.columns(judges or None, beside=voted)
         if len(columns) == len(voted):
             raise InputError("the ledger holds no verdict of these judges", path=book.place)
