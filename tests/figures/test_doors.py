@@ -38,7 +38,7 @@ def ledger_of(path: Path, seed: int, study: str | None = None) -> list[Verdict]:
     given = []
     with Ledger(path, study=study) as ledger:
         for number in range(draw.randint(1, 7)):
-            item = Item.ask(f"i{number}", f"question {number}")
+            item = Item.ask(f"i{number}", f"question {number} of {seed}")
             said = [
                 Response.say(item.id, name, f"{name} {sample}", sample=sample)
                 for name in names for sample in range(samples[name]) if draw.random() < 0.95
