@@ -14,8 +14,8 @@ from itertools import product
 from pathlib import Path
 
 from fullbench.benchmarks.mllm_judge.release import Release
-from fullbench.benchmarks.upme.correlation import Correlation
 from fullbench.benchmarks.upme.separation import Given, held_out, separation
+from fullbench.judges.correlation import Correlation
 from fullbench.models.tools.fit import Weights
 from fullbench.models.tools.measures import ToolMeasure
 from fullbench.models.tools.toolbox import Toolbox

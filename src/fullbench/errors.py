@@ -7,7 +7,8 @@
     │   ├── LedgerError            a ledger that cannot be opened, read or written
     │   ├── EngineError            a cluster that cannot be joined, or that has no room for a worker
     │   └── ModelError             a model that will not serve us: key refused, unknown name, no server
-    └── BudgetSpent                the money set aside is used up; what was done is kept
+    ├── Undefined                  a figure that these numbers do not define; a ValueError too
+    └── Unscorable                 a picture that no score model can look at; a ValueError too
 
 A reply that could not be fetched is none of these: it is a `Failure`, data beside verdicts (see `nouns.case`).
 """
@@ -74,11 +75,11 @@ class ModelError(UserError):
     """A model that will not serve us whatever we ask: key refused, unknown name, no server."""
 
 
-class BudgetSpent(FullbenchError):
-    """The money set aside is used up. What was done before is kept."""
+class Unscorable(FullbenchError, ValueError):
+    """A picture that cannot be scored; the sentence says why. The judge recuses itself from its cases."""
 
 
-class Undefined(ValueError):
+class Undefined(FullbenchError, ValueError):
     """A figure that these numbers do not define: nothing observed, a constant column, too few clusters.
 
     Every statistic of this package either returns finite numbers or raises this, with one sentence that says why. No

@@ -92,3 +92,10 @@ def turned(data: bytes) -> bool:
             return image.getexif().get(ORIENTATION, 1) in range(2, 9)
     except (OSError, SyntaxError, ValueError, Image.DecompressionBombError):
         return False
+
+
+def encoded(image: Image) -> bytes:
+    """A picture as PNG, the same bytes each time."""
+    out = BytesIO()
+    image.save(out, "PNG")
+    return out.getvalue()

@@ -1,17 +1,7 @@
-"""Plugins: benchmarks, judges and models found by entry points. Ours enter by the same door.
+"""What enters by the doors, made into what it stands for: specs into models, plugins into benchmarks.
 
-A package offers them in its `pyproject.toml`:
-
-    [project.entry-points."fullbench.benchmarks"]
-    my_paper = "my_package:benchmark"        # a Benchmark
-
-    [project.entry-points."fullbench.judges"]
-    my_judge = "my_package:make_judge"       # (name, options) -> Judge
-
-    [project.entry-points."fullbench.models"]
-    my_server = "my_package:make_model"      # (name, options) -> Model
-
-On the command line and in a study, a judge or a model is named by a spec: `KIND[:NAME][?OPTION=VALUE&...]`.
+On the command line and in a study, a judge or a model is named by a spec: `KIND[:NAME][?OPTION=VALUE&...]`. The doors
+themselves are in `nouns.doors`.
 """
 
 from __future__ import annotations
@@ -19,20 +9,29 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
-from functools import cache
 from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any
 from urllib.parse import parse_qsl
 
 from fullbench.errors import InputError
+from fullbench.nouns.benchmark import HOOKS, Benchmark
+from fullbench.nouns.doors import DOORS, Kind, load, names
+from fullbench.nouns.model import Model
 
-if TYPE_CHECKING:
-    from fullbench.nouns.model import Model
-
-Kind = Literal["benchmarks", "judges", "models"]
+__all__ = [
+    "DOORS",
+    "Kind",
+    "Spec",
+    "adapted",
+    "benchmark",
+    "function",
+    "inner_model",
+    "judging",
+    "load",
+    "model",
+    "names",
+]
 
 
 @dataclass(frozen=True)
@@ -72,39 +71,45 @@ class Spec:
         return cls(kind.strip(), name.strip(), options)
 
 
-@cache
-def _found(kind: Kind) -> dict[str, EntryPoint]:
-    return {entry.name: entry for entry in entry_points(group=f"fullbench.{kind}")}
+def judging() -> list[str]:
+    """Every name that stands for a judge as it is: judges, and metrics, which are judges too."""
+    return sorted({*names("judges"), *names("metrics")})
 
 
-def names(kind: Kind) -> list[str]:
-    """What is installed of a kind, sorted."""
-    return sorted(_found(kind))
+def benchmark(name: str) -> Benchmark:
+    """The benchmark of that name; one of the first release, an object with the hooks as methods, is adapted."""
+    return adapted(load("benchmarks", name), name)
 
 
-def load(kind: Kind, name: str) -> Any:
-    """The plugin of that name. A plugin that does not load is an error that says so, never a silent gap."""
-    found = _found(kind)
-    if name not in found:
-        near = get_close_matches(name, found, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise InputError(f"there is no {kind[:-1]} {name!r}{hint} Installed: {', '.join(names(kind)) or 'none'}")
-    entry = found[name]
-    try:
-        return entry.load()
-    except (ImportError, AttributeError) as error:
-        package = entry.dist.name if entry.dist else "an unknown package"
-        raise InputError(f"the {kind[:-1]} {name!r} of {package} does not load: {error}") from error
+def adapted(plugin: object, name: str = "") -> Benchmark:
+    """A benchmark as it is, or made from the object that was one in the first release: its methods are the hooks."""
+    if isinstance(plugin, Benchmark):
+        return plugin
+    always = ("name", "paper", "items", "cases", "tables")
+    lacking = [part for part in always if not hasattr(plugin, part)]
+    released_only = any(callable(getattr(plugin, hook, None)) for hook in ("reproduce", "bring"))
+    if lacking and not (released_only and not {"name", "paper"} & set(lacking)):
+        named = repr(name) if name else type(plugin).__name__
+        raise InputError(f"the plugin {named} is no benchmark: it lacks {', '.join(lacking)}")
+    parts = {part: getattr(plugin, part) for part in always if part not in lacking}
+    hooks = {hook: getattr(plugin, hook) for hook in HOOKS if callable(getattr(plugin, hook, None))}
+    return Benchmark(**parts, **hooks, manners=tuple(getattr(plugin, "manners", ())))
 
 
 def model(spec: Spec, named: str) -> Model:
     """The model that a spec stands for; `named` is what the user wrote, for the sentence where it is none."""
-    from fullbench.nouns.model import Model
-
     found = load("models", spec.kind)(spec.name, spec.options)
     if not isinstance(found, Model):
         raise InputError(f"the plugin of {named!r} made no model: it lacks one of name, settings, price, answer")
     return found
+
+
+def inner_model(what: str, name: str, options: Mapping[str, str]) -> Model:
+    """The model that a judge or a model is made of: `name` is what stands after `what:`, such as openai:gpt-4o."""
+    if not name:
+        raise InputError(f"{what!r} is made of a model: write {what}:KIND:NAME, such as {what}:openai:gpt-4o")
+    spec = Spec.parse(name)
+    return model(Spec(spec.kind, spec.name, options), name)
 
 
 def function(named: str, *, form: str = "MODULE:FUNCTION") -> Callable[..., Any]:

@@ -10,11 +10,11 @@ import pytest
 from PIL import Image
 
 from fullbench import Ledger
-from fullbench.benchmarks.mj_bench.making.pictures import verify
-from fullbench.benchmarks.mj_bench.making.prompts import sanitise
 from fullbench.files.nouns import read_items, read_responses
 from fullbench.nouns.model import Prompt, Reply
 from fullbench.studies.answer import Kept
+from fullbench.studies.making.pictures import verify
+from fullbench.studies.making.prompts import sanitise
 from tests.cli.test_judge import cli  # noqa: F401
 from tests.judges.scorers.making import encoded, texture
 from tests.making import Talker, words

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from fullbench.benchmarks.court.benchmark import Court
+from fullbench.benchmarks.court.benchmark import court_of
 from fullbench.cli.new import new_benchmark
 from fullbench.errors import InputError
 from fullbench.testing import check_benchmark
@@ -41,18 +42,18 @@ def test_nothing_is_overwritten(tmp_path):
 
 
 def test_our_own_benchmark_keeps_the_same_promises(tmp_path):
-    check_benchmark(Court(size=8), tmp_path)
-
-
-class Forgetful(Court):
-    """Gives other cases each time."""
-
-    def cases(self, items, responses, *, trials=1):
-        found = list(super().cases(items, responses, trials=trials))
-        Forgetful.calls = getattr(Forgetful, "calls", 0) + 1
-        return iter(found[: len(found) - Forgetful.calls])
+    check_benchmark(court_of(size=8), tmp_path)
 
 
 def test_a_benchmark_that_breaks_its_promise_is_caught(tmp_path: Path):
+    court = court_of(size=4)
+    calls = []
+
+    def fewer_each_time(items, responses, *, trials=1):
+        found = list(court.cases(items, responses, trials=trials))
+        calls.append(trials)
+        return iter(found[: len(found) - len(calls)])
+
+    forgetful = replace(court, cases=fewer_each_time)
     with pytest.raises(AssertionError, match="the same ones in the same order"):
-        check_benchmark(Forgetful(size=4), tmp_path)
+        check_benchmark(forgetful, tmp_path)

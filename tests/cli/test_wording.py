@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from fullbench import Case, Item, Response
-from fullbench.benchmarks.align_mm.asking import wording
 from fullbench.benchmarks.visit_bench.bench import visit_bench
 from fullbench.files.nouns import write_items, write_responses
+from fullbench.judges.critic import wording
 from fullbench.ledger.store import Ledger
 from fullbench.models.chat import ChatModel
 from fullbench.nouns.ballot import ballot

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fullbench.benchmarks.court.benchmark import Court
+from fullbench.benchmarks.court.benchmark import court_of
 from fullbench.court.sample import sample
 from fullbench.nouns.model import Prompt
 from fullbench.nouns.record import Record
@@ -27,13 +27,13 @@ def known():
 def answered(known):
     """What every contestant says to the two hundred."""
     items = [one.item for one in known]
-    return {model.label: answers(model, items) for model in Court().contestants()}
+    return {model.label: answers(model, items) for model in court_of().contestants()}
 
 
 @pytest.fixture(scope="session")
 def heard(answered):
     """The default court: its items, cases and record."""
-    court = Court()
+    court = court_of()
     items = court.items()
     responses = [
         Response.say(item.id, model.name, answered[model.label][item.id])

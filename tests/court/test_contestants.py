@@ -15,10 +15,10 @@ from fullbench.court.eyes import Sight, look
 from fullbench.court.quality import quality
 from fullbench.court.scenes import Scene, Thing
 from fullbench.court.words import COLOURS, SHAPES
-from fullbench.judges.rules import length_of
 from fullbench.nouns.item import Item
 from fullbench.nouns.model import Model, Prompt
 from fullbench.nouns.picture import Picture
+from fullbench.nouns.text import length_of
 from tests.court.conftest import answers
 
 KEEN = Contestant("keen", Sight())

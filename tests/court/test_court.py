@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from scipy import stats
 
-from fullbench.benchmarks.court.benchmark import Court, court
+from fullbench.benchmarks.court.benchmark import court, court_of
 from fullbench.court.judges import FAVOURITE, simulated
 from fullbench.errors import InputError
 from fullbench.figures.leaderboard import tables as leaderboards
@@ -35,7 +35,7 @@ def cell(table, **where):
 
 def test_it_is_a_benchmark_like_any_other():
     assert isinstance(court, Benchmark)
-    assert [item.key for item in court.items()] == [item.key for item in Court().items()]
+    assert [item.key for item in court.items()] == [item.key for item in court_of().items()]
     with pytest.raises(InputError, match="leave the source out"):
         court.items(Path("somewhere"))
 

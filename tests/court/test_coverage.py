@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 
 import pytest
 
-from fullbench.benchmarks.court.benchmark import Court
+from fullbench.benchmarks.court.benchmark import court_of
 from fullbench.benchmarks.court.recovered import SCORES, inside, recovered
 from fullbench.court.judges import simulated
 from fullbench.court.sample import sample
@@ -25,7 +25,7 @@ BIASES = {"sight", "leniency", "length", "ego", "position", "faults"}
 @pytest.fixture(scope="module")
 def found():
     """Every planted number of every judge in every court: the pictures stay, the judges are drawn anew."""
-    court = Court()
+    court = court_of()
     items = court.items()
     truth = TruthJudge(sample(court.seed, court.size))
     said = [

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fullbench.court.quality import quality
-from fullbench.court.questions import TASKS, Kind, Query, ask, say, solve, understand
+from fullbench.court.queries import Kind, Query
+from fullbench.court.questions import TASKS, ask, say, solve, understand
 from fullbench.court.scenes import Bar, Scene, Thing
 from fullbench.court.words import COLOURS, SHAPES
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fullbench.court.quality import quality
-from fullbench.court.questions import Kind, Query
+from fullbench.court.queries import Kind, Query
 from fullbench.court.truth import TruthJudge
 from fullbench.nouns.ballot import Choice, Ranking, Score
 from fullbench.nouns.case import Case

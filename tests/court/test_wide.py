@@ -10,7 +10,8 @@ import pytest
 from fullbench.benchmarks.court.benchmark import court, court_wide
 from fullbench.court.more import AGAIN, TASKS
 from fullbench.court.quality import quality
-from fullbench.court.questions import Kind, Query, ask, say, solve, understand
+from fullbench.court.queries import Kind, Query
+from fullbench.court.questions import ask, say, solve, understand
 from fullbench.court.sample import sample
 from fullbench.court.scenes import Scene, Thing
 from fullbench.nouns.model import Prompt

@@ -10,14 +10,13 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from fullbench.errors import InputError
-from fullbench.judges.metrics.judges import bleu
+from fullbench.judges.metrics.judges import bleu, judge_by
 from fullbench.judges.rules import (
     ChanceJudge,
     LengthJudge,
     ReferenceJudge,
     chance,
     length,
-    length_of,
     marks_from,
     reference,
 )
@@ -27,6 +26,7 @@ from fullbench.nouns.item import Item
 from fullbench.nouns.judge import Judge
 from fullbench.nouns.picture import Picture
 from fullbench.nouns.response import Response
+from fullbench.nouns.text import length_of
 
 BALLOTS = [
     Score(1, 5), Score(0, 100), Real(0, 10), Real(0.1, 0.3), Likert(("poor", "fair", "good")),
@@ -108,7 +108,7 @@ def test_judges_of_words_recuse_themselves_from_pictures_and_chance_does_not():
     item = Item.ask("q", "a lake", reference="a lake")
     shown = [Response("q", name, (Picture.as_given(name.encode(), name.encode()),)) for name in ("one", "two")]
     drawn = Case(item, tuple(shown), Choice())
-    for judge in (LengthJudge(), ReferenceJudge(), bleu()):
+    for judge in (LengthJudge(), ReferenceJudge(), judge_by("bleu", bleu)):
         [verdict] = judge.hear([drawn])
         assert (verdict.fault, verdict.text) == ("recused", "the responses are pictures, and this judge reads words")
     assert rule(ChanceJudge(), drawn) != [None]

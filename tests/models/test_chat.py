@@ -14,7 +14,7 @@ from contextlib import closing
 
 import pytest
 
-from fullbench.errors import BudgetSpent, InputError, ModelError
+from fullbench.errors import InputError, ModelError
 from fullbench.models.chat import ChatModel
 from fullbench.models.dialects import Anthropic, Gemini, OpenAI
 from fullbench.models.settings import Key, Limits, Sampling
@@ -279,11 +279,11 @@ def test_so_many_a_minute(server, limits):
 def test_a_source_that_gives_up_loses_nothing_that_was_asked():
     def prompts():
         yield from map(ask, range(8))
-        raise BudgetSpent("the budget is spent")
+        raise InputError("the budget is spent")
 
     with FakeServer(latency=0.05) as server:
         replies = []
-        with pytest.raises(BudgetSpent):
+        with pytest.raises(InputError, match="the budget is spent"):
             replies.extend(ChatModel("x", server.url, limits=Limits(concurrency=16)).answer(prompts()))
     assert len(replies) == 8
 

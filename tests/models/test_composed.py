@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from fullbench.benchmarks.upme.asking import BALLOT, CORRECTNESS, CRITERIA, VISUAL, WRITE
 from fullbench.errors import InputError
+from fullbench.judges.peer_review.asking import BALLOT, CORRECTNESS, CRITERIA, VISUAL, WRITE
 from fullbench.judges.prompted import PromptedJudge
 from fullbench.models import rules
 from fullbench.models.composed import Composed, composed

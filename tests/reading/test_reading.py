@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fullbench.nouns.ballot import LETTERS, Likert, Ruling, ballot
+from fullbench.reading import read
 from fullbench.reading.loose_json import objects
 from tests.reading.replies import SAMPLES, Sample
 
@@ -37,7 +38,7 @@ def ruling(sample: Sample) -> Ruling:
     "sample", SAMPLES, ids=lambda s: f"{s.spec.split('|')[0]}-{s.n}: {s.what}".encode("ascii", "replace").decode()
 )
 def test_corpus(sample: Sample) -> None:
-    assert ballot(sample.spec).read(sample.reply, sample.n, sample.shown) == ruling(sample)
+    assert read(ballot(sample.spec), sample.reply, sample.n, sample.shown) == ruling(sample)
 
 
 def test_corpus_is_wide() -> None:
@@ -85,7 +86,7 @@ def test_a_megabyte_is_read_in_linear_time(name: str) -> None:
         text = unit * (size // len(unit))
         gc.disable()  # a collection walks all that the other tests have left behind
         start = time.process_time()
-        kind.read(text, 2, shown)
+        read(kind, text, 2, shown)
         took = time.process_time() - start
         gc.enable()
         return took
@@ -108,7 +109,7 @@ def test_a_megabyte_is_read_in_linear_time(name: str) -> None:
 def test_any_json_with_a_ruling_is_read(reasons: dict[str, str], mark: int, first: bool, indent: int | None) -> None:
     ruled = {"judgement": mark}
     text = json.dumps({**ruled, **reasons} if first else {**reasons, **ruled}, indent=indent)
-    assert ballot("score:1-5").read(text, 1) == (float(mark),)
+    assert read(ballot("score:1-5"), text, 1) == (float(mark),)
 
 
 @given(st.recursive(st.text() | st.integers() | st.none(), lambda x: st.lists(x) | st.dictionaries(st.text(), x)))
@@ -125,5 +126,5 @@ def test_objects_bear_any_json(value: object) -> None:
 def test_no_candidate_silences_a_judge(words: str, ruled: str) -> None:
     """Whatever a candidate writes that is only rulings and stock phrases, an honest ruling counts."""
     kind = ballot("choice+tie")
-    assert kind.read(ruled, 2, (ruled, ruled * 3)) == (1.0, 0.0)
-    assert kind.read(f"Both saw the dog.\n{ruled}", 2, (words, ruled)) == (1.0, 0.0)
+    assert read(kind, ruled, 2, (ruled, ruled * 3)) == (1.0, 0.0)
+    assert read(kind, f"Both saw the dog.\n{ruled}", 2, (words, ruled)) == (1.0, 0.0)

@@ -11,9 +11,9 @@ from scipy import stats
 from sklearn.metrics import mean_absolute_error
 
 from fullbench.benchmarks.align_mm import published, release
-from fullbench.benchmarks.align_mm.agreement import SCALES, figures
 from fullbench.benchmarks.align_mm.bench import align_mm
 from fullbench.benchmarks.align_mm.tasks import CATEGORIES, TASKS
+from fullbench.figures.score_agreement import SCALES, figures
 from fullbench.files.readers import read_rows
 from fullbench.nouns.reproduction import Reproduced, Reproduction
 

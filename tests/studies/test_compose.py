@@ -11,11 +11,11 @@ import pytest
 from PIL import Image, ImageDraw
 
 from fullbench import Item, Ledger, Picture, Response, Turn
-from fullbench.benchmarks.align_mm import building
-from fullbench.benchmarks.align_mm.building import REASONS, REFERENCE_COLUMNS, REWRITE_COLUMNS
 from fullbench.errors import InputError
 from fullbench.files.nouns import read_items, write_items, write_rows
+from fullbench.studies import rewording as building
 from fullbench.studies.compose import ALIKE, SAME, alike, read_pictures, rewrite
+from fullbench.studies.rewording import REASONS, REFERENCE_COLUMNS, REWRITE_COLUMNS
 from tests.cli.test_judge import cli  # noqa: F401
 from tests.making import Talker, png, words
 

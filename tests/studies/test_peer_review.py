@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from fullbench.benchmarks.upme.asking import CORRECTNESS, VISUAL
 from fullbench.court.contestants import contestants
 from fullbench.court.sample import sample
 from fullbench.court.truth import PictureTruth
 from fullbench.errors import InputError
+from fullbench.judges.peer_review.asking import CORRECTNESS, VISUAL
 from fullbench.ledger.store import Ledger
 from fullbench.models.offline import OfflineModel
 from fullbench.nouns.model import Reply

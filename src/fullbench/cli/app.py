@@ -6,31 +6,28 @@ from typing import Annotated
 
 import typer
 
-from fullbench.cli import (
-    answer,
-    batch,
-    building,
-    card,
-    compose,
-    critic,
-    demo,
-    export,
-    judge,
-    leaderboard,
-    ledger,
-    listing,
-    new,
-    peer_review,
-    people,
-    plan,
-    replay,
-    report,
-    reproduce,
-    rerank,
-    run,
-    serve,
-    simulate,
-)
+from fullbench.cli.answer import answer
+from fullbench.cli.batch import batch_app
+from fullbench.cli.building import blur, distort, grid, group, sanitise
+from fullbench.cli.card import card
+from fullbench.cli.compose import compose_app
+from fullbench.cli.critic import critic_app
+from fullbench.cli.demo import demo
+from fullbench.cli.export import export
+from fullbench.cli.judge import judge
+from fullbench.cli.leaderboard import leaderboard_app
+from fullbench.cli.ledger import ledger_app
+from fullbench.cli.listing import listing
+from fullbench.cli.new import new_app
+from fullbench.cli.people import people_app
+from fullbench.cli.plan import plan
+from fullbench.cli.plugins import enter
+from fullbench.cli.replay import replay
+from fullbench.cli.report import report
+from fullbench.cli.reproduce import reproduce
+from fullbench.cli.rerank import rerank
+from fullbench.cli.run import run
+from fullbench.cli.serve import serve
 
 
 def leave(code: object, **_: object) -> None:
@@ -58,7 +55,7 @@ def root(
 ) -> None:
     """Judge multimodal models, and judge the judges."""
     if version:
-        from fullbench import __version__
+        from fullbench.version import __version__
 
         typer.echo(__version__)
         raise typer.Exit
@@ -66,27 +63,26 @@ def root(
         typer.echo(context.get_help())
 
 
-app.command("demo")(demo.demo)
-app.command("judge")(judge.judge)
-app.command("answer")(answer.answer)
-app.command("run")(run.run)
-app.command("replay")(replay.replay)
-app.command("plan")(plan.plan)
-app.command("peer-review")(peer_review.peer_review)
-app.command("simulate")(simulate.simulate)
-app.command("report")(report.report)
-app.command("card")(card.card)
-app.command("reproduce")(reproduce.reproduce)
-app.command("export")(export.export)
-app.command("rerank")(rerank.rerank)
-app.command("serve")(serve.serve)
-app.command("list")(listing.listing)
-app.add_typer(batch.batch_app, name="batch")
-for _building in (building.blur, building.distort, building.grid, building.group, building.sanitise):
-    compose.compose_app.command(_building.__name__)(_building)
-app.add_typer(compose.compose_app, name="compose")
-app.add_typer(critic.critic_app, name="critic")
-app.add_typer(leaderboard.leaderboard_app, name="leaderboard")
-app.add_typer(ledger.ledger_app, name="ledger")
-app.add_typer(new.new_app, name="new")
-app.add_typer(people.people_app, name="people")
+app.command("demo")(demo)
+app.command("judge")(judge)
+app.command("answer")(answer)
+app.command("run")(run)
+app.command("replay")(replay)
+app.command("plan")(plan)
+enter(app)
+app.command("report")(report)
+app.command("card")(card)
+app.command("reproduce")(reproduce)
+app.command("export")(export)
+app.command("rerank")(rerank)
+app.command("serve")(serve)
+app.command("list")(listing)
+app.add_typer(batch_app, name="batch")
+for _building in (blur, distort, grid, group, sanitise):
+    compose_app.command(_building.__name__)(_building)
+app.add_typer(compose_app, name="compose")
+app.add_typer(critic_app, name="critic")
+app.add_typer(leaderboard_app, name="leaderboard")
+app.add_typer(ledger_app, name="ledger")
+app.add_typer(new_app, name="new")
+app.add_typer(people_app, name="people")

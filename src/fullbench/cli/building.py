@@ -103,7 +103,7 @@ def grid(
 
         fullbench compose grid "a {age} {gender} nurse" --axis age=young,old --axis gender=woman,man --out nurses.csv
     """
-    from fullbench.benchmarks.mj_bench.making.prompts import grid as combined
+    from fullbench.court.making.grids import grid as combined
     from fullbench.errors import InputError
     from fullbench.files.writers import write_rows
 
@@ -151,13 +151,13 @@ def sanitise(
 
         fullbench compose sanitise unsafe.csv --model openai:gpt-4o --out pairs.csv
     """
-    from fullbench.benchmarks.mj_bench.making.prompts import sanitise as rewritten
     from fullbench.errors import InputError
     from fullbench.files.readers import read_rows
     from fullbench.files.writers import write_rows
     from fullbench.ledger.store import Ledger
     from fullbench.studies import plan, specs
     from fullbench.studies.answer import Kept
+    from fullbench.studies.making.prompts import sanitise as rewritten
 
     asked = []
     for line, row in read_rows(prompts):

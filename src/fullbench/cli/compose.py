@@ -70,12 +70,12 @@ def rewrite(
 
         fullbench compose rewrite --items seeds.jsonl --model openai:gpt-4o --out rewordings.csv
     """
-    from fullbench.benchmarks.align_mm.asking import language_named
-    from fullbench.benchmarks.align_mm.building import REWRITE_COLUMNS
     from fullbench.files.nouns import read_items, write_rows
     from fullbench.ledger.store import Ledger
+    from fullbench.nouns.text import language_named
     from fullbench.studies import plan, specs
     from fullbench.studies.compose import rewrite as reword
+    from fullbench.studies.rewording import REWRITE_COLUMNS
 
     made = [specs.contestant(spec) for spec in models]
     asked = list(read_items(items))
@@ -106,9 +106,9 @@ def references(items: ItemsOption, out: QueueOption) -> None:
 
         fullbench compose references --items seeds.jsonl --out references.csv
     """
-    from fullbench.benchmarks.align_mm.building import REFERENCE_COLUMNS
-    from fullbench.benchmarks.align_mm.building import references as queue
     from fullbench.files.nouns import read_items, write_rows
+    from fullbench.studies.rewording import REFERENCE_COLUMNS
+    from fullbench.studies.rewording import references as queue
 
     count = write_rows(out, queue(read_items(items)), REFERENCE_COLUMNS)
     say(f"Written: {out} ({count} references that wait: fill in 'accept' with yes or no, and the reason where no)")
@@ -129,9 +129,9 @@ def accept(
         fullbench compose accept --items seeds.jsonl --references references.csv --rewrites rewordings.csv \\
             --out items.jsonl
     """
-    from fullbench.benchmarks.align_mm.building import confirm, review
     from fullbench.errors import InputError
     from fullbench.files.nouns import read_items, write_items
+    from fullbench.studies.rewording import confirm, review
 
     if rewrites is None and reviews is None:
         raise InputError("there is nothing to accept: give --rewrites, --references or both")

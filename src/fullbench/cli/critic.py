@@ -200,7 +200,7 @@ def evaluate(
         fullbench critic eval my-critic --items items.jsonl --responses answers.jsonl --labels scores.jsonl
     """
     from fullbench.training.critic import evaluation
-    from fullbench.training.critic.folder import Critic
+    from fullbench.training.critic.description import Critic
     from fullbench.training.critic.scored import scored
 
     critic = Critic.read(folder)

@@ -31,6 +31,9 @@ def export(
     ] = 200_000,
     language: Annotated[str, typer.Option(help="For `site`: en or zh.")] = "en",
     charts: Annotated[bool, typer.Option(help="For `site`: draw charts.")] = True,
+    options: Annotated[
+        list[str] | None, typer.Option("--option", help="For an exporter of a plugin: NAME=VALUE. Again for more.")
+    ] = None,
 ) -> None:
     """Write a benchmark's items, responses, labels and verdicts as files, with a study that runs them.
 
@@ -56,6 +59,11 @@ def export(
     if name == "dpo":
         _dpo(out, judge, ledger, margin, unveiled)
         return
+    from fullbench.nouns.doors import names
+
+    if name in names("exporters"):
+        _plugin(name, out, ledger, options or [])
+        return
     from fullbench.errors import InputError
     from fullbench.figures import subsets
     from fullbench.studies.export import export as write
@@ -73,6 +81,19 @@ def export(
     show(brought.tables, as_json=False)
     say(f"Written to {out}: {', '.join(f'{count:,} {what}' for what, count in counts.items())}.")
     say(f"Next: fullbench run {out / 'study.toml'}")
+
+
+def _plugin(name: str, out: Path, ledger: str, options: list[str]) -> None:
+    from fullbench.errors import InputError
+    from fullbench.ledger.store import Ledger
+    from fullbench.nouns.doors import load
+
+    wrong = [option for option in options if "=" not in option]
+    if wrong:
+        raise InputError(f"an option is NAME=VALUE; found {wrong[0]!r}")
+    with Ledger(ledger, read_only=True) as book:
+        counts = load("exporters", name)(book.record(), out, dict(option.split("=", 1) for option in options))
+    say(f"Written: {out} ({', '.join(f'{count:,} {what}' for what, count in counts.items())})")
 
 
 def _dpo(out: Path, judge: str | None, ledger: str, margin: float, unveiled: bool) -> None:

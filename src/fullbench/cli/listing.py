@@ -8,20 +8,19 @@ from fullbench.cli.common import JsonOption
 
 
 def listing(as_json: JsonOption = False) -> None:
-    """List the benchmarks, judges and models that are installed, plugins included.
+    """List what is installed behind each door: benchmarks, judges, models and the rest, plugins included.
 
     Examples:
 
         fullbench list --json
     """
-    from fullbench import registry
+    from fullbench.nouns.doors import DOORS, names
 
-    kinds: tuple[registry.Kind, ...] = ("benchmarks", "judges", "models")
-    found = {kind: registry.names(kind) for kind in kinds}
+    installed = {door.kind: names(door.kind) for door in DOORS}
     if as_json:
         import json
 
-        typer.echo(json.dumps(found, indent=2))
+        typer.echo(json.dumps(installed, indent=2))
         return
-    for kind, names in found.items():
-        typer.echo(f"{kind}: {', '.join(names) or 'none'}")
+    for kind, entries in installed.items():
+        typer.echo(f"{kind}: {', '.join(entries) or 'none'}")

@@ -121,12 +121,12 @@ def _reviewing(
 ) -> PeerReview:
     from typing import get_args
 
-    from fullbench.benchmarks.upme.design import family_of
     from fullbench.court.contestants import contestants as court
     from fullbench.court.sample import sample
     from fullbench.court.truth import PictureTruth
     from fullbench.errors import InputError
     from fullbench.judges.prompted import Mode
+    from fullbench.nouns.model import family_of
     from fullbench.studies import specs
     from fullbench.studies.peer_review import PeerReview, Pictures
 
@@ -159,8 +159,8 @@ def _specs(contestants: list[str] | None) -> list[str]:
 
 
 def _gamma(text: str) -> dict[str, float]:
-    from fullbench.benchmarks.upme.reviews import PARTS
     from fullbench.errors import InputError
+    from fullbench.figures.peers.reviews import PARTS
 
     try:
         numbers = [float(word) for word in text.split(",")]

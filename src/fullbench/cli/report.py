@@ -14,7 +14,6 @@ from fullbench.nouns.table import Table
 
 def report(
     ledger: LedgerOption = DEFAULT_LEDGER,
-    study: StudyOption = None,
     judges: Annotated[list[str] | None, typer.Option("--judge", help="Only these judges. Again for more.")] = None,
     benchmark: Annotated[str | None, typer.Option(help="Show the tables of this benchmark.")] = None,
     out: Annotated[
@@ -22,6 +21,7 @@ def report(
         typer.Option(help="A file: .html is a page with charts and cases; .md, .csv, .json, .txt the tables."),
     ] = None,
     labels: Annotated[Path | None, typer.Option(help="People's verdicts, to be shown among the judges'.")] = None,
+    study: StudyOption = None,
     settle: Annotated[
         bool, typer.Option("--settle", help="Show each judge that left doubts once more, with people's marks there.")
     ] = False,
@@ -51,14 +51,14 @@ def report(
 
     voted = [] if labels is None else list(read_verdicts(labels))
     paged = out if out is not None and out.suffix in {".html", ".htm"} else None
-    with Ledger(ledger, read_only=True, study=study) as book:
-        columns = book.columns(judges or None, beside=voted)
+    with Ledger(ledger, read_only=True) as book:
+        columns = book.columns(judges or None, beside=voted, study=study)
         if len(columns) == len(voted):
             raise InputError("the ledger holds no verdict of these judges", path=book.place)
         record = Record(())
         # Texts are read only where somebody will see them, or a benchmark has tables of its own.
         if benchmark or settle or paged:
-            found = book.record(judges or None)
+            found = book.record(judges or None, study=study)
             record = Record((*found.verdicts, *voted), found.items, found.responses)
             record = settled(record).ordered() if settle else record.ordered()
         if settle:

@@ -29,13 +29,12 @@ def reproduce(
     """
     import json
 
-    from fullbench import registry
     from fullbench.errors import InputError
     from fullbench.files.writers import replacing
-    from fullbench.nouns.reproduction import Reproducible
+    from fullbench.registry import benchmark as benchmark_named
 
-    benchmark = registry.load("benchmarks", name)
-    if not isinstance(benchmark, Reproducible):
+    benchmark = benchmark_named(name)
+    if benchmark.reproduce is None:
         raise InputError(f"the benchmark {name!r} reproduces no published figures: it has no 'reproduce'")
     made = benchmark.reproduce(data)
     written = json.dumps({"cells": [cell.cell for cell in made.cells]}, ensure_ascii=False, indent=1) + "\n"

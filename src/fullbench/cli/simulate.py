@@ -35,9 +35,9 @@ def simulate(
 
         fullbench simulate --related 0 --sizes 10,25
     """
-    from fullbench.benchmarks.upme.courts import Setting
-    from fullbench.benchmarks.upme.simulation import tables
     from fullbench.errors import InputError
+    from fullbench.studies.simulation.courts import Setting
+    from fullbench.studies.simulation.tables import tables
 
     numbers = [word.strip() for word in sizes.split(",")]
     if not all(word.isdecimal() and int(word) > 0 for word in numbers):

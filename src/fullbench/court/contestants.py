@@ -16,7 +16,8 @@ from typing import Any, Literal
 from fullbench.court import peers
 from fullbench.court.eyes import Sight, look
 from fullbench.court.more import AGAIN
-from fullbench.court.questions import Answer, Query, say, solve, understand
+from fullbench.court.queries import Answer, Query
+from fullbench.court.questions import say, solve, understand
 from fullbench.court.scenes import Scene, changed_scene, chart_scene, text_scene, things_scene
 from fullbench.errors import InputError
 from fullbench.models.fences import wants_a_question

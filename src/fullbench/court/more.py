@@ -9,14 +9,10 @@ from __future__ import annotations
 import random
 import re
 from collections import Counter
-from typing import TYPE_CHECKING
 
+from fullbench.court.queries import Answer, Kind, Query, Task
 from fullbench.court.scenes import Scene
-from fullbench.court.words import colours_in, noun_of, numbers_in, shapes_in
-
-if TYPE_CHECKING:
-    from fullbench.court.questions import Answer, Query, Task
-    from fullbench.court.words import Language
+from fullbench.court.words import Language, colours_in, noun_of, numbers_in, shapes_in
 
 TASKS = ("text", "difference", "problem")
 AGAIN = {
@@ -97,8 +93,6 @@ def _letters(right: str, word: str) -> float:
 
 def problem(language: Language, scene: Scene, rng: random.Random) -> Query | None:
     """A sum over two kinds of things that are there, with whole prices."""
-    from fullbench.court.questions import Kind, Query
-
     kinds = sorted(Counter(scene.groups()))
     if len(kinds) < 2:
         return None

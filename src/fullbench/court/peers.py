@@ -9,7 +9,8 @@ import random
 from dataclasses import dataclass
 
 from fullbench.court.quality import quality
-from fullbench.court.questions import Query, Task, ask, invent, understand
+from fullbench.court.queries import Query, Task
+from fullbench.court.questions import ask, invent, understand
 from fullbench.court.scenes import Scene, things_scene
 from fullbench.court.words import colours_in, shapes_in
 from fullbench.models import fences as hearings

@@ -11,7 +11,8 @@ from collections import Counter
 from collections.abc import Iterable
 
 from fullbench.court import more
-from fullbench.court.questions import Query, solve
+from fullbench.court.queries import Query
+from fullbench.court.questions import solve
 from fullbench.court.scenes import LABELS, Scene
 from fullbench.court.words import Colour, Shape, colours_in, groups_in, numbers_in
 

@@ -8,18 +8,16 @@ from __future__ import annotations
 
 import random
 import re
-from dataclasses import dataclass
-from typing import Literal, NamedTuple, get_args
+from typing import get_args
 
 from fullbench.court import more
+from fullbench.court.queries import Answer, Kind, Query, Task
 from fullbench.court.scenes import LABELS, TOP, Scene, Thing
 from fullbench.court.words import (
     COLOUR_ZH,
     COLOURS,
     SHAPES,
-    Colour,
     Language,
-    Shape,
     colours_in,
     count_of,
     listed,
@@ -27,35 +25,9 @@ from fullbench.court.words import (
     shapes_in,
 )
 
-Task = Literal[
-    "count", "colour", "position", "comparison", "existence", "chart", "description", "text", "difference", "problem"
-]
 TASKS: tuple[Task, ...] = get_args(Task)[:7]
 """The tasks of the court; the wide court has those of `more` as well."""
-Group = tuple[int, Colour, Shape]
-Answer = str | int | tuple[Group, ...]
 LANGUAGES: tuple[Language, ...] = get_args(Language)
-
-
-class Kind(NamedTuple):
-    """A kind of thing; None stands for any."""
-
-    colour: Colour | None = None
-    shape: Shape | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Query:
-    """What a question means.
-
-    `detail` is `across` or `down` for a position, `largest` or empty for a colour, a bar's label (empty for the
-    tallest) for a chart, and two prices for a problem.
-    """
-
-    task: Task
-    language: Language
-    kinds: tuple[Kind, ...] = ()
-    detail: str = ""
 
 
 _ASK: dict[tuple[str, str, Language], str] = {

@@ -10,7 +10,8 @@ from typing import get_args
 
 from fullbench.court import more
 from fullbench.court.drawing import draw
-from fullbench.court.questions import LANGUAGES, TASKS, Answer, Query, Task, ask, invent, say, solve
+from fullbench.court.queries import Answer, Query, Task
+from fullbench.court.questions import LANGUAGES, TASKS, ask, invent, say, solve
 from fullbench.court.scenes import Scene, changed_scene, chart_scene, text_scene, things_scene
 from fullbench.nouns.item import Item, Turn
 from fullbench.nouns.picture import Picture

@@ -29,12 +29,14 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from fullbench.errors import InputError
-from fullbench.judges.rules import length_of, marks_from
+from fullbench.judges.rules import marks_from
 from fullbench.nouns.ballot import Choice, Ranking
 from fullbench.nouns.case import Case
 from fullbench.nouns.digests import digest
 from fullbench.nouns.judge import AsksNobody
+from fullbench.nouns.text import length_of
 from fullbench.nouns.verdict import Verdict
+from fullbench.reading import read
 
 Truth = Callable[[Case], Sequence[float] | None]
 """The true quality of each response of a case, 0 to 1, in the order shown; None when it is not known."""
@@ -138,7 +140,7 @@ class SimulatedJudge(AsksNobody):
                 continue
             text = self._reply(case, marks, rng)
             shown = [response.text for response in case.responses]
-            yield Verdict.of(case, self.name, case.ballot.read(text, len(shown), shown), text=text)
+            yield Verdict.of(case, self.name, read(case.ballot, text, len(shown), shown), text=text)
 
     def felt(self, case: Case, rng: random.Random) -> list[float] | None:
         """The mark felt for each response, by the module's formula; None when the truth is not known."""

@@ -14,7 +14,7 @@ from typing import cast
 import numpy as np
 
 from fullbench.columns.builder import columns_of
-from fullbench.columns.table import STUDY, Columns, Family
+from fullbench.columns.table import Columns, Family
 from fullbench.errors import Undefined
 from fullbench.figures import clustered
 from fullbench.figures.matches import SAID, Matches, Rule, settle
@@ -57,10 +57,12 @@ class Key:
     family: Family
     orders: Rule = "mean"
     votes: str = "each"
+    studies: int = 1
+    """How many studies are shown together; a title names its study where there are several."""
 
     def on(self) -> str:
-        """Study and criterion in words, where they are not the usual ones."""
-        study = "" if self.study == STUDY else f" in {self.study}"
+        """Study and criterion in words, where a reader could take them for others."""
+        study = f" in {self.study}" if self.studies > 1 else ""
         return study + ("" if self.criterion == OVERALL else f" on {self.criterion}")
 
 
@@ -132,9 +134,10 @@ def boards(verdicts: Columns | Record, settings: Settings | None = None) -> Iter
     """A board for every study, judge, criterion and family of ballots that has a ruling."""
     chosen = settings or Settings()
     columns = columns_of(verdicts) if isinstance(verdicts, Record) else verdicts
+    studies = len(columns.names["study"])
     for (study, judge, criterion, family), part in columns.by("study", "judge", "criterion", "family"):
         if (part.fault < 0).any():
-            key = Key(study, judge, criterion, cast("Family", family), chosen.rule)
+            key = Key(study, judge, criterion, cast("Family", family), chosen.rule, studies=studies)
             yield board(part, key, chosen)
 
 

@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 
 from fullbench.columns.builder import columns_of
-from fullbench.columns.table import STUDY, Columns
+from fullbench.columns.table import Columns
 from fullbench.figures import leaderboard, repeats
 from fullbench.figures.judging import FIGURES, RULES, Agreement, agreements, meet
 from fullbench.figures.leaderboard import OVERALL
@@ -51,12 +51,13 @@ Part = Literal["study", "criterion"]
 
 
 def _split(columns: Columns) -> list[Part]:
-    """What rows must name beside the judge: the study and the criterion where there is more than the usual one."""
-    usual: dict[Part, str] = {"study": STUDY, "criterion": OVERALL}
-    return [
-        part for part, name in usual.items()
-        if [columns.names[part][code] for code in np.unique(getattr(columns, part))] not in ([], [name])
-    ]  # fmt: skip
+    """What rows must name beside the judge: the study where there are several, a criterion that is not the usual."""
+    criteria = [columns.names["criterion"][code] for code in np.unique(columns.criterion)]
+    several: dict[Part, bool] = {
+        "study": len(np.unique(columns.study)) > 1,
+        "criterion": criteria not in ([], [OVERALL]),
+    }
+    return [part for part, named in several.items() if named]
 
 
 def _by_judge(columns: Columns, *, together: bool = False) -> tuple[list[str], Iterator[tuple[list[Cell], Columns]]]:
@@ -70,8 +71,9 @@ def agreement(verdicts: Verdicts, other: str, *, seed: int = 0) -> list[Table]:
     """How far each judge agrees with another one, for scores, pairs and rankings, criterion by criterion."""
     columns = _columns(verdicts)
     made = []
+    several = len(np.unique(columns.study)) > 1
     for (study, criterion), part in columns.by("study", "criterion"):
-        place = ("" if study == STUDY else f" in {study}") + ("" if criterion == OVERALL else f" on {criterion}")
+        place = (f" in {study}" if several else "") + ("" if criterion == OVERALL else f" on {criterion}")
         record = beside(part, other)
         met = meet(record, other)
         found = [entry for judge in met.judges for entry in agreements(met, judge, seed=seed)]

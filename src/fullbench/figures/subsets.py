@@ -6,13 +6,12 @@ from typing import Literal, get_args
 
 from fullbench.errors import InputError
 from fullbench.figures.judging import FIGURES, meet, order, winner
+from fullbench.nouns.criteria import HALLUCINATES
 from fullbench.nouns.record import Pairing, Record
 from fullbench.nouns.verdict import PEOPLE
 from fullbench.stats.rankings import rank_correlation
 
 Subset = Literal["hq", "hard"]
-HALLUCINATES = "hallucinates"
-"""The criterion under which people say that a ruling's reasons see what is not there."""
 
 
 def agrees(kind: str, pairing: Pairing) -> bool:

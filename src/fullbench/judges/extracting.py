@@ -16,6 +16,7 @@ from fullbench.nouns.digests import digest
 from fullbench.nouns.judge import Judge, Kind, former_names_of, kind_of, models_of, prompts_of, with_models
 from fullbench.nouns.model import Model, Prompt, Reply, as_judge
 from fullbench.nouns.verdict import Failure, Verdict
+from fullbench.reading import read
 
 SLOTS = frozenset({"ruling", "reply"})
 _AT_ONCE = 64
@@ -108,8 +109,8 @@ class SecondReader:
         if reply.error is not None:
             error = f"second reader: {reply.error}"
             return Failure(verdict.case, self.name, verdict.trial, error, usage, exchanges=verdict.exchanges)
-        form, n = ballot(verdict.ballot), len(verdict.contestants)
-        ruling = form.read_cut(reply.text, n) if reply.stop == "length" else form.read(reply.text, n)
+        cut = reply.stop == "length"
+        ruling = read(ballot(verdict.ballot), reply.text, len(verdict.contestants), cut=cut)
         texts, exchanges = (*verdict.earlier, verdict.text), (*verdict.exchanges, reply.exchange(time.time()))
         if isinstance(ruling, str):
             return replace(verdict, usage=usage, earlier=(*verdict.earlier, reply.text), exchanges=exchanges)

@@ -24,6 +24,7 @@ from fullbench.nouns.judge import Kind, former_names_of
 from fullbench.nouns.model import DECLINED, Model, Prompt, Reply, as_judge, takes_schemas
 from fullbench.nouns.picture import UNKNOWN, Picture
 from fullbench.nouns.verdict import Failure, Fault, Verdict
+from fullbench.reading import read
 from fullbench.reading.schemas import ruling_schema
 
 Mode = Literal["direct", "analyze", "steps"]
@@ -292,8 +293,8 @@ class PromptedJudge:
     def _read(self, case: Case, reply: Reply) -> tuple[float, ...] | Fault:
         if reply.stop in DECLINED:
             return "refused"
-        read = case.ballot.read_cut if reply.stop == "length" else case.ballot.read
-        return read(reply.text, len(case.responses), [response.text for response in case.responses])
+        shown = [response.text for response in case.responses]
+        return read(case.ballot, reply.text, len(case.responses), shown, cut=reply.stop == "length")
 
     def _context(self, case: Case) -> tuple[Turn, ...]:
         """What is known before any response is shown."""

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 import random
-import re
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -17,23 +16,8 @@ from fullbench.errors import InputError
 from fullbench.nouns.ballot import Ballot, Choice, Likert, Ranking, Real, Score
 from fullbench.nouns.case import Case
 from fullbench.nouns.judge import AsksNobody
+from fullbench.nouns.text import length_of, words_of
 from fullbench.nouns.verdict import Verdict
-
-_WORD = re.compile(r"[\u3400-\u9fff]|[^\W\u3400-\u9fff]+")
-
-
-def words_of(text: str) -> list[str]:
-    """The words of a text in lower case; every Chinese character is a word of its own.
-
-    >>> words_of("Three red circles"), words_of("三个圆形")
-    (['three', 'red', 'circles'], ['三', '个', '圆', '形'])
-    """
-    return _WORD.findall(text.lower())
-
-
-def length_of(text: str) -> int:
-    """How long a text is: its words, at least 1, so that it has a logarithm."""
-    return max(1, len(words_of(text)))
 
 
 def marks_from(

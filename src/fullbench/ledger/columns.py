@@ -7,20 +7,21 @@ from typing import Any
 
 import orjson
 
-from fullbench.columns.builder import KIND, REAL, WHOLE, Builder, Kind, verdict_rows
+from fullbench.columns.builder import KIND, ROW, Builder, Kind, verdict_rows
 from fullbench.columns.table import Columns, Due
 from fullbench.ledger import membership, reading, rows
 from fullbench.ledger.database import Connection
 from fullbench.ledger.naming import Naming
+from fullbench.ledger.rows import Row
 from fullbench.nouns.verdict import PEOPLE, Verdict
 
 APART = "\x1f"
-"""Stands between the parts of a kind that the database puts together."""
+"""Stands between the parts of a kind; no name may hold it, for it is a control character."""
 
-_NUMBERS = (*WHOLE, *REAL)
-_STORED = (*KIND[1:], "item", "case_key", "marks", *_NUMBERS)
-Reasons = dict[tuple[Any, ...], str]
-"""What judges said that recused themselves, by case, judge, trial and rater."""
+_STORED = {name: f"verdicts.{'case_key' if name == 'case' else name}" for name in (*KIND, *ROW)}
+_NARROW = tuple(name for name in (*KIND, *ROW) if name not in {"study", "kind", "reason"})
+_MAPPED = f"(substr(verdicts.judge, 1, {len(PEOPLE)}) = '{PEOPLE}' OR coalesce(verdicts.fault, '') = 'recused')"
+"""Rows that need a second look even where all names are today's: people's spellings, and reasons in another table."""
 
 
 def columns(
@@ -33,65 +34,56 @@ def columns(
 
     A verdict that two studies share is a row in each. Beside them stands how many cases of each are due.
     """
-    every = membership.studies(reader)
-    chosen = every if studies is None else list(studies)
+    chosen = membership.studies(reader) if studies is None else list(studies)
     builder = Builder(_kind, lambda marks: orjson.loads(marks) if isinstance(marks, str) else marks)
     builder.extend(verdict_rows(beside, chosen[0]) if len(chosen) == 1 else verdict_rows(beside))
     due: list[Due] = []
     for study in chosen:
-        builder.extend(_rows(reader, judges, study, alone=every == [study]))
+        plain = reading.as_stored(reader, study)
+        if plain:
+            builder.extend(_plain(reader, judges, study))
+        mapped = reading.narrow(reader, _names(_NARROW), judges, study, also=_MAPPED if plain else "")
+        builder.extend(_rows(mapped, study, _recusals(reader, judges, study)))
         due += _due(reader, judges, study)
     return builder.finish(due)
 
 
-def _rows(reader: Connection, judges: tuple[str, ...] | None, study: str, *, alone: bool) -> Iterator[tuple[Any, ...]]:
-    """The rows of a study: as the database puts them together where names are today's, else one by one."""
-    reasons = _recusals(reader, judges, study)
-    # The only study of a ledger holds every verdict, so nothing needs to be looked up.
-    asked = None if alone and not membership.superseded(reader, study) else study
-    people = f"substr(verdicts.judge, 1, {len(PEOPLE)}) = '{PEOPLE}'"
-    quick = reading.as_stored(reader, study)
-    if quick:
-        yield from _together(reader, judges, study, asked=asked, only=f"NOT {people}", reasons=reasons)
-    for row in reading.narrow(reader, _STORED, judges, asked, only=people if quick else ""):
-        judge, criterion, ballot, rater, fault, contestants, samples, item, case, marks, *numbers = row
-        kind = (study, judge, criterion, ballot, rater, fault, contestants, samples)
-        reason = reasons.get((case, judge, numbers[0], rater), "") if reasons else ""
-        yield (kind, item, case, marks, reason, *numbers)
+def _names(names: Sequence[str]) -> tuple[str, ...]:
+    return tuple(_STORED[name].removeprefix("verdicts.") for name in names)
 
 
-def _together(
-    reader: Connection, judges: tuple[str, ...] | None, study: str, *, asked: str | None, only: str, reasons: Reasons
-) -> Iterator[tuple[Any, ...]]:
-    """What many rows share comes as one text: the database makes it faster than Python would."""
-    shared = ["?", *(f"coalesce(verdicts.{name}, '')" for name in KIND[1:])]
-    parts = (
-        f" || '{APART}' || ".join(shared),
-        *(f"verdicts.{name}" for name in ("item", "case_key", "marks")),
-        "CASE WHEN verdicts.fault = 'recused' THEN verdicts.judge END",
-        *(f"verdicts.{name}" for name in _NUMBERS),
-    )
-    where, values = reading.chosen(reader, judges, asked, only)
-    stream = reader.stream(f"SELECT {', '.join(parts)} FROM verdicts{where}", (study, *values))
-    if not reasons:
-        yield from stream
-        return
-    for kind, item, case, marks, judge, trial, *rest in stream:
-        reason = "" if judge is None else reasons.get((case, judge, trial, ""), "")
-        yield (kind, item, case, marks, reason, trial, *rest)
+def _plain(reader: Connection, judges: tuple[str, ...] | None, study: str) -> Iterator[Row]:
+    """Rows as they are stored. What many share comes as one text: the database makes it faster than Python would."""
+    named = _STORED | {"study": f"'{study.replace(chr(39), chr(39) * 2)}'", "fault": "coalesce(verdicts.fault, '')"}
+    named |= {"kind": f" || '{APART}' || ".join(named[name] for name in KIND), "reason": "''"}
+    where, values = membership.condition(study)
+    by, names = Naming.read(reader).judge_condition(judges)
+    clauses = " AND ".join(clause for clause in (by, where, f"NOT {_MAPPED}") if clause)
+    sql = f"SELECT {', '.join(named[name] for name in ROW)} FROM verdicts WHERE {clauses}"
+    return reader.stream(sql, (*names, *values))
 
 
-def _kind(kind: str | tuple[Any, ...]) -> Kind:
-    """The parts of a kind, whoever put it together."""
-    study, judge, criterion, ballot, rater, fault, contestants, samples = (
-        kind.split(APART) if isinstance(kind, str) else kind
-    )
-    shown = orjson.loads(contestants) if isinstance(contestants, str) else contestants
-    numbers = (orjson.loads(samples) if samples else ()) if isinstance(samples, str) else samples
-    return study, judge, criterion, ballot, rater, fault or None, shown, numbers
+def _kind(kind: str | Kind) -> Kind:
+    if not isinstance(kind, str):
+        return kind
+    study, judge, criterion, ballot, rater, fault, contestants, samples = kind.split(APART)
+    return (
+        study, judge, criterion, ballot, rater, fault or None, orjson.loads(contestants), orjson.loads(samples),
+    )  # fmt: skip
 
 
-def _recusals(reader: Connection, judges: tuple[str, ...] | None, study: str) -> Reasons:
+def _rows(stored: Iterable[Row], study: str, reasons: dict[tuple[Any, ...], str]) -> Iterator[tuple[Any, ...]]:
+    """Rows under today's names, with what stands elsewhere: the study, and why a judge recused itself."""
+    for row in stored:
+        value = dict(zip(_NARROW, row, strict=True))
+        contestants, samples = (tuple(orjson.loads(value[name])) for name in ("contestants", "samples"))
+        known = {"study": study, "contestants": contestants, "samples": samples if any(samples) else ()}
+        reason = reasons.get((value["case"], value["judge"], value["trial"], value["rater"]), "")
+        value |= known | {"kind": tuple((value | known)[name] for name in KIND), "reason": reason}
+        yield tuple(value[name] for name in ROW)
+
+
+def _recusals(reader: Connection, judges: tuple[str, ...] | None, study: str) -> dict[tuple[Any, ...], str]:
     """What judges that recused themselves said, by case, judge, trial and rater; mostly there are none."""
     naming = Naming.read(reader)
     where, values = membership.condition(study)

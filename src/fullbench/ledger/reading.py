@@ -54,24 +54,18 @@ def verdicts(
 
 
 def as_stored(reader: Connection, study: str | None = None) -> bool:
-    """Whether verdicts of models stand in their rows as they count today: under today's names, never revised."""
+    """Whether the verdicts of a study stand under today's names, but for people's, and none was revised."""
     naming = Naming.read(reader)
-    older = study is not None and membership.superseded(reader, study)
-    return naming.plain and not _revised(reader, naming) and not older
-
-
-def chosen(reader: Connection, judge: Names, study: str | None, only: str = "") -> tuple[str, Row]:
-    """The WHERE clause of some judges' verdicts in a study, with its values."""
-    narrowed = [Naming.read(reader).judge_condition(names_of(judge)), membership.condition(study), (only, ())]
-    return next(_conditions(narrowed, "verdicts.case_key", None))
+    superseded = study is not None and bool(membership.superseded(reader, study))
+    return naming.plain and not superseded and not _revised(reader, naming)
 
 
 def narrow(
-    reader: Connection, columns: Sequence[str], judge: Names = None, study: str | None = None, *, only: str = ""
+    reader: Connection, columns: Sequence[str], judge: Names = None, study: str | None = None, *, also: str = ""
 ) -> Iterator[Row]:
     """Rows of some narrow columns of verdicts, as they were entered but under today's names, newest revisions only.
 
-    `only` is a further condition on the rows.
+    `also` is one more condition, in SQL.
     """
     naming = Naming.read(reader)
     later = _revised(reader, naming)
@@ -79,11 +73,11 @@ def narrow(
     wanted = (*columns, *_VOTE)
     listed = ", ".join(f"verdicts.{name}" for name in wanted)
     width, judged = len(columns), len(columns) + _VOTE.index("judge")
-    unchanged = naming.plain and not later and not older
-    narrowed = [naming.judge_condition(names_of(judge)), membership.condition(study), (only, ())]
+    as_stored = naming.plain and not later and not older
+    narrowed = [naming.judge_condition(names_of(judge)), membership.condition(study), (also, ())]
     for condition, values in _conditions(narrowed, "verdicts.case_key", None):
         for row in reader.stream(f"SELECT {listed} FROM verdicts{condition} ORDER BY verdicts.rowid", values):
-            if unchanged and not row[judged].startswith(PEOPLE):
+            if as_stored and not row[judged].startswith(PEOPLE):
                 yield row[:width]
                 continue
             case, revision, who, trial, rater, contestants, samples = row[width:]

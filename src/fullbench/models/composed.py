@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from fullbench import registry
 from fullbench.errors import InputError
 from fullbench.models import rules
 from fullbench.models.fences import hearing_in, wants_a_question
@@ -27,6 +26,7 @@ from fullbench.nouns.judge import former_names_of
 from fullbench.nouns.model import Model, Prompt, Reply, as_judge, takes_schemas
 from fullbench.nouns.picture import Picture
 from fullbench.registry import Spec
+from fullbench.registry import model as model_of
 
 FRAME = "(You cannot see the picture. This is what was noted by somebody who looked at it:\n{notes})\n"
 BLANK = "(You cannot see the picture, and nothing was noted about it.)\n"
@@ -145,4 +145,4 @@ def composed(name: str, options: Mapping[str, str]) -> Composed:
             raise InputError(f"'composed:{name}' goes by rules and takes no {next(iter(rest))!r}; name an llm=SPEC")
         return Composed(tools)
     spec = Spec.parse(speaker)
-    return Composed(tools, registry.model(Spec(spec.kind, spec.name, {**spec.options, **rest}), speaker))
+    return Composed(tools, model_of(Spec(spec.kind, spec.name, {**spec.options, **rest}), speaker))

@@ -8,13 +8,11 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any, Literal
+from functools import lru_cache
+from typing import Any, Literal, Protocol
 
 from fullbench.errors import InputError
-
-if TYPE_CHECKING:
-    from fullbench.reading.marks import Form
+from fullbench.nouns import doors
 
 Language = Literal["en", "zh"]
 Style = Literal["marker", "json", "bare"]
@@ -23,20 +21,21 @@ Ruling = tuple[float, ...] | Literal["refused", "unreadable"]
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
-_TERSE = 10
 REASONS = '"analysis": "...", '
 
 
-def _read(form: Ballot, text: str, n: int, shown: Sequence[str]) -> Ruling:
-    from fullbench.reading.replies import read  # late: its patterns take long to compile, and only judges need them
+class Reader(Protocol):
+    """What reads a reply on a ballot; see `reading.read`."""
 
-    return read(form._reader, text, n, shown)  # noqa: SLF001
+    def __call__(self, ballot: Ballot, text: str, n: int, shown: Sequence[str] = ()) -> Ruling: ...
 
 
-@lru_cache(maxsize=4096)
-def _read_terse(form: Ballot, text: str, n: int) -> Ruling:
-    """A reply that is a marker and no more: too short to quote anybody, and the same one comes by the thousand."""
-    return _read(form, text, n, ())
+_READERS: list[Reader] = []
+
+
+def read_with(reader: Reader) -> None:
+    """Name what `Ballot.read` reads with. The reading room calls this: the nouns do not know that room."""
+    _READERS[:] = [reader]
 
 
 class Ballot(ABC):
@@ -66,10 +65,6 @@ class Ballot(ABC):
         """Whether these marks are legal on this ballot."""
 
     @abstractmethod
-    def _form(self) -> Form:
-        """What rulings on this ballot look like."""
-
-    @abstractmethod
     def _tokens(self, marks: Sequence[float]) -> list[str]:
         """The marks as they are written, one for each pair of brackets."""
 
@@ -77,25 +72,11 @@ class Ballot(ABC):
     def values(self, n: int) -> tuple[Mapping[str, Any], int]:
         """What may be written for n responses: the JSON schema of one value, and how many there are."""
 
-    @cached_property
-    def _reader(self) -> Form:
-        return self._form()
-
     def read(self, text: str, n: int, shown: Sequence[str] = ()) -> Ruling:
-        """The marks that the last complete, legal ruling in `text` gives, else the fault.
-
-        `shown` holds the candidates' own words: a ruling that only quotes them does not count. The rule stands in
-        `reading.replies`, what is a quotation in `reading.quotes`.
-        """
-        if len(text) <= _TERSE and text.startswith("[["):
-            return _read_terse(self, text, n)
-        return _read(self, text, n, shown)
-
-    def read_cut(self, text: str, n: int, shown: Sequence[str] = ()) -> Ruling:
-        """The same for a reply that was cut off: a ruling counts where it is complete and the last thing said."""
-        from fullbench.reading.replies import read_cut
-
-        return read_cut(self._reader, text, n, shown)
+        """What `fullbench.reading.read` reads from a reply; for plugins and notebooks, which have it at hand."""
+        if not _READERS:
+            raise InputError("nothing reads replies yet: import fullbench.reading first, or call its read()")
+        return _READERS[0](self, text, n, shown)
 
     def write(self, marks: Sequence[float], form: Style = "marker") -> str:
         """A ruling in the form `read` prefers: `read(write(marks), n) == marks` for every legal `marks`."""
@@ -163,11 +144,6 @@ class Score(Ballot):
     def allows(self, marks: Sequence[float]) -> bool:
         return bool(marks) and all(self.low <= mark <= self.high and float(mark).is_integer() for mark in marks)
 
-    def _form(self) -> Form:
-        from fullbench.reading.values import NumberForm
-
-        return NumberForm(self.low, self.high, whole=True)
-
     def _tokens(self, marks: Sequence[float]) -> list[str]:
         return [str(int(mark)) for mark in marks]
 
@@ -203,11 +179,6 @@ class Real(Ballot):
 
     def allows(self, marks: Sequence[float]) -> bool:
         return bool(marks) and all(self.low <= mark <= self.high for mark in marks)
-
-    def _form(self) -> Form:
-        from fullbench.reading.values import NumberForm
-
-        return NumberForm(self.low, self.high, whole=False)
 
     def _tokens(self, marks: Sequence[float]) -> list[str]:
         return [_digits(mark) for mark in marks]
@@ -248,11 +219,6 @@ class Likert(Ballot):
     def allows(self, marks: Sequence[float]) -> bool:
         return bool(marks) and all(float(mark).is_integer() and 1 <= mark <= len(self.words) for mark in marks)
 
-    def _form(self) -> Form:
-        from fullbench.reading.values import WordForm
-
-        return WordForm(self.words)
-
     def _tokens(self, marks: Sequence[float]) -> list[str]:
         return [self.words[int(mark) - 1] for mark in marks]
 
@@ -288,11 +254,6 @@ class Choice(Ballot):
         n = len(marks)
         return sorted(marks) == [0.0] * (n - 1) + [1.0] or (self.tie and n > 1 and all(mark == 1 / n for mark in marks))
 
-    def _form(self) -> Form:
-        from fullbench.reading.choice import ChoiceForm
-
-        return ChoiceForm(self.tie)
-
     def _tokens(self, marks: Sequence[float]) -> list[str]:
         best = [letter for letter, mark in zip(LETTERS, marks, strict=False) if mark == max(marks)]
         return [best[0] if len(best) == 1 else LETTERS[len(marks)]]
@@ -322,11 +283,6 @@ class Ranking(Ballot):
     def allows(self, marks: Sequence[float]) -> bool:
         return len(marks) > 1 and sorted(marks) == [float(i + 1) for i in range(len(marks))]
 
-    def _form(self) -> Form:
-        from fullbench.reading.order import RankingForm
-
-        return RankingForm()
-
     def _tokens(self, marks: Sequence[float]) -> list[str]:
         return [LETTERS[i] for i in sorted(range(len(marks)), key=lambda i: -marks[i])]
 
@@ -344,6 +300,7 @@ def _digits(value: float) -> str:
     return str(int(value)) if float(value).is_integer() else repr(float(value))
 
 
+@lru_cache(maxsize=256)
 def ballot(spec: str) -> Ballot:
     """The ballot that a spec names.
 
@@ -355,17 +312,64 @@ def ballot(spec: str) -> Ballot:
     True
     """
     kind, _, rest = spec.partition(":")
-    if kind == "score" and (match := re.fullmatch(r"(-?\d+)-(-?\d+)", rest)):
+    if kind not in doors.installed("ballots"):
+        raise _unknown(spec)
+    made = doors.load("ballots", kind)(rest)
+    if not isinstance(made, Ballot):
+        raise InputError(f"the plugin of the ballot {spec!r} made no Ballot; found {type(made).__name__}")
+    return made
+
+
+def score_of(rest: str) -> Score:
+    """The ballot that `score:LOW-HIGH` names."""
+    if match := re.fullmatch(r"(-?\d+)-(-?\d+)", rest):
         return Score(int(match[1]), int(match[2]))
-    if kind == "real" and (match := re.fullmatch(r"(-?\d+(?:\.\d+)?)-(-?\d+(?:\.\d+)?)", rest)):
+    raise _unknown("score", rest)
+
+
+def real_of(rest: str) -> Real:
+    """The ballot that `real:LOW-HIGH` names."""
+    if match := re.fullmatch(r"(-?\d+(?:\.\d+)?)-(-?\d+(?:\.\d+)?)", rest):
         return Real(float(match[1]), float(match[2]))
-    if kind == "likert" and rest:
+    raise _unknown("real", rest)
+
+
+def likert_of(rest: str) -> Likert:
+    """The ballot that `likert:WORD|WORD|...` names."""
+    if rest:
         return Likert(tuple(rest.split("|")))
-    if spec in {"choice", "choice+tie"}:
-        return Choice(tie=spec.endswith("tie"))
-    if spec == "ranking":
-        return Ranking()
-    raise InputError(
-        f"unknown ballot {spec!r}; known: score:LOW-HIGH, real:LOW-HIGH, likert:WORD|WORD|..., "
-        "choice, choice+tie, ranking"
-    )
+    raise _unknown("likert", rest)
+
+
+def choice_of(rest: str) -> Choice:
+    """The ballot that `choice` names: no tie is allowed."""
+    if rest:
+        raise _unknown("choice", rest)
+    return Choice(tie=False)
+
+
+def choice_with_tie_of(rest: str) -> Choice:
+    """The ballot that `choice+tie` names."""
+    if rest:
+        raise _unknown("choice+tie", rest)
+    return Choice(tie=True)
+
+
+def ranking_of(rest: str) -> Ranking:
+    """The ballot that `ranking` names."""
+    if rest:
+        raise _unknown("ranking", rest)
+    return Ranking()
+
+
+_OWN = {
+    "score": "score:LOW-HIGH", "real": "real:LOW-HIGH", "likert": "likert:WORD|WORD|...", "choice": "choice",
+    "choice+tie": "choice+tie", "ranking": "ranking",
+}  # fmt: skip
+
+
+def _unknown(kind: str, rest: str = "") -> InputError:
+    more = [name for name in doors.names("ballots") if name not in _OWN]
+    spec = f"{kind}:{rest}" if rest else kind
+    known = ", ".join([*_OWN.values(), *more])
+    return InputError(f"unknown ballot {spec!r}; known: {known}")

@@ -1,65 +1,133 @@
-"""A benchmark: a paper, as five answers."""
+"""A benchmark: a paper, as one object with every hook in one place."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol
 
+from fullbench.errors import InputError
 from fullbench.nouns.case import Case
 from fullbench.nouns.item import Item
 from fullbench.nouns.judge import Judge
 from fullbench.nouns.model import Model
 from fullbench.nouns.record import Record
+from fullbench.nouns.reproduction import Brought, Reproduction
 from fullbench.nouns.response import Response
 from fullbench.nouns.table import Table
+from fullbench.nouns.verdict import Verdict
 
 
-@runtime_checkable
-class Benchmark(Protocol):
-    """What it is called, which paper it follows, what is asked, what is heard, and what is shown.
+class Items(Protocol):
+    """What is asked: the sample that ships with the package where no source is given, else the data in the source."""
 
-    `items(None)` gives the sample that ships with the package and runs offline; a folder gives the released data.
-    `cases` must give the same cases for the same input, in the same order. `tables` is pure.
+    def __call__(self, source: Path | None = None, /) -> Iterable[Item]: ...
+
+
+class Cases(Protocol):
+    """What is judged: the same cases for the same input, in the same order, each time."""
+
+    def __call__(
+        self, items: Sequence[Item], responses: Iterable[Response], /, *, trials: int = 1
+    ) -> Iterator[Case]: ...
+
+
+class Labels(Protocol):
+    """People's verdicts on responses to the items, one for each person who judged."""
+
+    def __call__(self, source: Path | None = None, /) -> Iterable[Verdict]: ...
+
+
+class Bring(Protocol):
+    """What is known already: items, responses and verdicts of a source, or of the sample."""
+
+    def __call__(self, source: Path | None = None, /) -> Brought: ...
+
+
+class Submission(Protocol):
+    """The answers of a predictions file in the paper's own layout, said to be those of `name`."""
+
+    def __call__(self, path: Path, items: Sequence[Item], data: Path | None, name: str, /) -> Sequence[Response]: ...
+
+
+def no_items(_: Path | None = None, /) -> Iterable[Item]:
+    """The items of a benchmark whose questions were never released."""
+    raise InputError("this benchmark has no items: its questions were not released, so nothing can be asked anew")
+
+
+def no_cases(_: Sequence[Item], __: Iterable[Response], /, *, trials: int = 1) -> Iterator[Case]:  # noqa: ARG001
+    """The cases of a benchmark whose questions were never released."""
+    raise InputError("this benchmark has no cases: its questions were not released, so nothing can be judged anew")
+
+
+def no_tables(_: Record, /) -> Sequence[Table]:
+    """The tables of a benchmark that has no items."""
+    return []
+
+
+@dataclass(frozen=True, kw_only=True)
+class Benchmark:
+    """What it is called, which paper it follows, what is asked, what is judged and what is shown; and what else it has.
+
+    The first five are every benchmark's; the others are hooks, None where it has none.
     """
 
-    @property
-    def name(self) -> str: ...
+    name: str
+    paper: str
+    items: Items = no_items
+    cases: Cases = no_cases
+    tables: Callable[[Record], Sequence[Table]] = no_tables
+    """Pure: the same record gives the same tables, and nothing is asked, read or written."""
+
+    wording: Callable[..., Mapping[str, Any]] | None = None
+    """Words of its own for models that judge: what a `PromptedJudge` takes besides the model. A study of the benchmark
+    asks in them, unless a judge's spec says otherwise; elsewhere the option `wording=NAME` does. It takes one of
+    the `manners` where there are some."""
+    manners: Sequence[str] = ()
+    """The paper's ways of asking a judge, for each of which there are words; the first where none is named."""
+    labels: Labels | None = None
+    contestants: Callable[[], Sequence[Model]] | None = None
+    """Models of its own that answer, for a study that names none."""
+    judges: Callable[[], Sequence[Judge]] | None = None
+    """Judges of its own, for a study that names none."""
+    references: Callable[[Sequence[Item]], Sequence[Response]] | None = None
+    """References that play along as a contestant."""
+    submission: Submission | None = None
+    tasks: Mapping[str, str] | None = None
+    """Kinds of tasks in which people do the paper's work: the kind's name, as the door `tasks` knows it, and what it
+    is for."""
+    commands: Mapping[str, str] | None = None
+    """Commands that came with it: the command's name, as the door `commands` knows it, and what it is for."""
+    bring: Bring | None = None
+    """Verdicts that it brings: people's, and those of judges whose runs were released."""
+    reproduce: Callable[[Path], Reproduction] | None = None
+    """Published figures, computed again from the data that the authors released."""
 
     @property
-    def paper(self) -> str: ...
-
-    def items(self, source: Path | None = None) -> Iterable[Item]: ...
-
-    def cases(self, items: Sequence[Item], responses: Iterable[Response], *, trials: int = 1) -> Iterator[Case]: ...
-
-    def tables(self, record: Record) -> Sequence[Table]: ...
-
-
-@runtime_checkable
-class Staffed(Protocol):
-    """A benchmark that brings contestants and judges of its own, for a study that names none."""
-
-    def contestants(self) -> Sequence[Model]: ...
-
-    def judges(self) -> Sequence[Judge]: ...
-
-
-@runtime_checkable
-class Worded(Protocol):
-    """A benchmark that has words of its own for models that judge: what a `PromptedJudge` takes besides the model.
-
-    A study of the benchmark asks in these words, unless a judge's spec says otherwise; elsewhere `wording=NAME` does.
-    """
-
-    def wording(self) -> Mapping[str, Any]: ...
-
-
-@runtime_checkable
-class Mannered(Protocol):
-    """A benchmark whose judges can be asked in several ways: it names them, and has words for each."""
+    def asks(self) -> bool:
+        """Whether anything can be asked and judged: not where only results were released."""
+        return self.items is not no_items
 
     @property
-    def manners(self) -> Sequence[str]: ...
+    def hooks(self) -> list[str]:
+        """The names of the hooks that are set."""
+        return [hook for hook in HOOKS if getattr(self, hook) is not None]
 
-    def wording(self, manner: str = "") -> Mapping[str, Any]: ...
+    def record(self, source: Path | None = None) -> Record:
+        """What it brings, as a record."""
+        return self.brought(source).record
+
+    def brought(self, source: Path | None = None) -> Brought:
+        """What it brings, with people's labels; an error where it brings nothing."""
+        if self.bring is None:
+            raise InputError(f"the benchmark {self.name!r} brings no verdicts of its own: it has no 'bring'")
+        brought = self.bring(source)
+        if self.labels is None:
+            return brought
+        record = brought.record
+        return replace(brought, record=replace(record, verdicts=(*record.verdicts, *self.labels(source))))
+
+
+HOOKS = tuple(field.name for field in fields(Benchmark) if field.default is None)
+"""The hooks that a benchmark may have besides what every benchmark has."""

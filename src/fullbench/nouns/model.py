@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
@@ -96,3 +97,14 @@ def as_judge(model: Model) -> Model:
 def takes_schemas(model: Model) -> bool:
     """Whether replies of a model can be held to a JSON schema: it says so by an attribute of that name."""
     return bool(getattr(model, "takes_schemas", False))
+
+
+def family_of(name: str) -> str:
+    """The family a model's name shows: its first word, after the provider's.
+
+    >>> family_of("gpt-4o-mini"), family_of("openai/gpt-4o"), family_of("Claude-3.5-sonnet"), family_of("court/keen")
+    ('gpt', 'gpt', 'claude', 'keen')
+    """
+    bare = name.rsplit("/", 1)[-1].rsplit(":", 1)[-1]
+    found = re.match(r"[^\W\d_]+", bare)
+    return (found[0] if found else bare).lower()

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 from fullbench.nouns.record import Record
 from fullbench.nouns.table import EstimateLike, Table
@@ -49,29 +48,9 @@ class Reproduction:
     tables: Sequence[Table] = ()
 
 
-@runtime_checkable
-class Reproducible(Protocol):
-    """A benchmark whose published figures can be computed again from the data its authors released."""
-
-    @property
-    def name(self) -> str: ...
-
-    def reproduce(self, data: Path) -> Reproduction: ...
-
-
 @dataclass(frozen=True)
 class Brought:
     """What a benchmark brings: items, responses and verdicts, and tables that say what was odd in their files."""
 
     record: Record
     tables: Sequence[Table] = ()
-
-
-@runtime_checkable
-class Recorded(Protocol):
-    """A benchmark that brings verdicts: people's, and those of judges whose runs were released."""
-
-    @property
-    def name(self) -> str: ...
-
-    def bring(self, source: Path | None = None) -> Brought: ...

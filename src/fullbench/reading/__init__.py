@@ -1,1 +1,94 @@
-"""How a judge's reply becomes marks."""
+"""How a reply becomes marks: `read(ballot, text, n, shown)`. The rule stands in `reading.replies`.
+
+A ballot of a plugin says what rulings on it look like by registering its form:
+
+    @form_of.register(MyBallot)
+    def _(ballot: MyBallot) -> Form: ...
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache, singledispatch
+from typing import TYPE_CHECKING
+
+from fullbench.nouns.ballot import Ballot, Choice, Likert, Ranking, Real, Ruling, Score, read_with
+
+if TYPE_CHECKING:
+    from fullbench.reading.marks import Form
+
+_TERSE = 10
+
+
+def read(ballot: Ballot, text: str, n: int, shown: Sequence[str] = (), *, cut: bool = False) -> Ruling:
+    """The marks that the last complete, legal ruling in `text` gives for `n` responses, else the fault.
+
+    `shown` holds the candidates' own words: a ruling that only quotes them does not count. What is a quotation is said
+    in `reading.quotes`. In a reply that was `cut` off, a ruling counts where it is complete and the last thing said.
+    """
+    if cut:
+        from fullbench.reading.replies import ruling_of_cut
+
+        return ruling_of_cut(_form(ballot), text, n, shown)
+    if len(text) <= _TERSE and text.startswith("[["):
+        return _read_terse(ballot, text, n)
+    return _read(ballot, text, n, shown)
+
+
+@lru_cache(maxsize=4096)
+def _read_terse(ballot: Ballot, text: str, n: int) -> Ruling:
+    """A reply that is a marker and no more: too short to quote anybody, and the same one comes by the thousand."""
+    return _read(ballot, text, n, ())
+
+
+def _read(ballot: Ballot, text: str, n: int, shown: Sequence[str]) -> Ruling:
+    from fullbench.reading.replies import ruling  # late: its patterns take long to compile, and only judges need them
+
+    return ruling(_form(ballot), text, n, shown)
+
+
+@singledispatch
+def form_of(ballot: Ballot) -> Form:
+    """What rulings on a ballot look like, by the ballot's type."""
+    raise TypeError(f"nobody says how rulings on {ballot.spec!r} look; register its form with reading.form_of")
+
+
+_form = lru_cache(maxsize=256)(form_of)  # ballots are few and frozen, and a form is asked for with every reply
+
+
+@form_of.register(Score)
+def _(ballot: Score) -> Form:
+    from fullbench.reading.values import NumberForm
+
+    return NumberForm(ballot.low, ballot.high, whole=True)
+
+
+@form_of.register(Real)
+def _(ballot: Real) -> Form:
+    from fullbench.reading.values import NumberForm
+
+    return NumberForm(ballot.low, ballot.high, whole=False)
+
+
+@form_of.register(Likert)
+def _(ballot: Likert) -> Form:
+    from fullbench.reading.values import WordForm
+
+    return WordForm(ballot.words)
+
+
+@form_of.register(Choice)
+def _(ballot: Choice) -> Form:
+    from fullbench.reading.choice import ChoiceForm
+
+    return ChoiceForm(ballot.tie)
+
+
+@form_of.register(Ranking)
+def _(_: Ranking) -> Form:
+    from fullbench.reading.order import RankingForm
+
+    return RankingForm()
+
+
+read_with(read)

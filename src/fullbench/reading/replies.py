@@ -13,7 +13,7 @@ legal only then. So a last ruling that is out of range, a range ("3-4"), hedged 
 reply unreadable: an earlier mention in the reasoning is never taken in its place, nor a less explicit one elsewhere.
 Only three things are looked through: a placeholder (`[[rating]]`) is no ruling; a menu of the options that is merely
 repeated voids what stands before it, and what follows it may rule; and what only quotes a candidate (see
-`reading_quotes`) does not count.
+`reading.quotes`) does not count.
 
 Where several labelled rulings differ, those labelled final, overall or not at all go before those that name a
 criterion; two criteria alone, or two sentences that contradict each other, are no ruling. Thinking (`<think>`) is not
@@ -27,21 +27,18 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from fullbench.nouns.ballot import Ruling
 from fullbench.reading.markers import LISTED, MARKER, Markers
 from fullbench.reading.marks import CHECKED, ECHO, ILLEGAL, PROSE, Claim, Form, Marks
 from fullbench.reading.objects import Objects
 from fullbench.reading.quotes import Quotes
 from fullbench.reading.words import after_thinking, plain, refuses
 
-if TYPE_CHECKING:
-    from fullbench.nouns.ballot import Ruling
-
 LONGEST = 50_000
 
 
-def read(form: Form, text: str, n: int, shown: Sequence[str] = ()) -> Ruling:
+def ruling(form: Form, text: str, n: int, shown: Sequence[str] = ()) -> Ruling:
     """What a reply rules on `n` responses, one mark for each in the order shown, or why it does not.
 
     `shown` holds the candidates' own words; see the module for the rule.
@@ -53,14 +50,14 @@ def read(form: Form, text: str, n: int, shown: Sequence[str] = ()) -> Ruling:
     return "refused" if marks is None and refuses(body) else "unreadable"
 
 
-def read_cut(form: Form, text: str, n: int, shown: Sequence[str] = ()) -> Ruling:
+def ruling_of_cut(form: Form, text: str, n: int, shown: Sequence[str] = ()) -> Ruling:
     """What a reply that was cut off rules: it counts only where its ruling is complete and the last thing that it says.
 
     What came before may have been weighed against what was cut off, so that nothing else in it is taken for a ruling.
     """
     closing = _closing(plain(after_thinking(text)))
-    ruling = read(form, text, n, shown) if closing else "unreadable"
-    return ruling if closing and ruling == read(form, closing, n) else "unreadable"
+    ruled = ruling(form, text, n, shown) if closing else "unreadable"
+    return ruled if closing and ruled == ruling(form, closing, n) else "unreadable"
 
 
 def _closing(body: str) -> str:

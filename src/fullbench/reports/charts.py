@@ -30,8 +30,9 @@ from fullbench.errors import InputError, MissingExtra
 from fullbench.nouns.digests import digest
 from fullbench.nouns.table import Table
 from fullbench.reports.cells import plain
-from fullbench.reports.drawing import GRID, INK, KINDS, MUTED, Spec
+from fullbench.reports.drawing import KINDS, Spec
 from fullbench.reports.files import write_file
+from fullbench.reports.palette import GRID, INK, MUTED
 
 SCHEMA = "https://vega.github.io/schema/vega-lite/v5.json"
 PAPER = "#ffffff"

@@ -11,9 +11,10 @@ from typing import Any
 from fullbench.errors import InputError
 from fullbench.nouns.table import Cell, EstimateLike, Table, sort_value
 from fullbench.reports.cells import plain
+from fullbench.reports.palette import ACCENT, INK, MUTED
+from fullbench.reports.radar import radar
 
 WIDTH = 480
-INK, MUTED, GRID, ACCENT = "#1b2430", "#5a6675", "#dde2e8", "#2457c5"
 Spec = dict[str, Any]
 
 
@@ -262,8 +263,6 @@ def _histogram(table: Table, hint: Mapping[str, Any]) -> tuple[Spec, str]:
 
 
 def _radar(table: Table, hint: Mapping[str, Any]) -> tuple[Spec, str]:
-    from fullbench.reports.radar import radar
-
     axes = list(hint["axes"])
     names = [plain(str(name)) for name in _column(table, hint["label"])]
     figures = [[sort_value(cell) for cell in _column(table, axis)] for axis in axes]

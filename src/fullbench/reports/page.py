@@ -15,7 +15,6 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fullbench import pixels
 from fullbench.errors import MissingExtra
 from fullbench.nouns.call import Usage
 from fullbench.nouns.item import SENSITIVE, Item
@@ -23,10 +22,12 @@ from fullbench.nouns.picture import Picture
 from fullbench.nouns.response import Response
 from fullbench.nouns.table import EstimateLike, Table, sort_value
 from fullbench.nouns.verdict import Verdict
+from fullbench.pixels import eight_bits, transparent, upright
+from fullbench.pixels import veiled as under_a_veil
 from fullbench.reports import charts
 from fullbench.reports.cells import decimals, is_fault, notes, numeric, show
 from fullbench.reports.charts import Chart
-from fullbench.reports.drawing import GRID, INK, MUTED
+from fullbench.reports.palette import GRID, INK, MUTED
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -152,11 +153,11 @@ def shrunk(picture: Picture, *, size: int, veiled: bool = False) -> bytes | None
     try:
         with Image.open(io.BytesIO(picture.data())) as image:
             image.draft("RGB", (size, size))
-            seen = pixels.eight_bits(pixels.upright(image))
-            small = seen.convert("RGBA" if pixels.transparent(seen) else "RGB")
+            seen = eight_bits(upright(image))
+            small = seen.convert("RGBA" if transparent(seen) else "RGB")
             small.thumbnail((size, size))
             if veiled:
-                small = pixels.veiled(small)
+                small = under_a_veil(small)
     except (OSError, SyntaxError, ValueError, EOFError, Image.DecompressionBombError):
         return None
     out = io.BytesIO()

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from fullbench.reports.drawing import GRID, MUTED
+from fullbench.reports.palette import GRID, MUTED
 
 _RINGS = 4
 _BARE = {"type": "quantitative", "title": None, "axis": None, "scale": {"domain": [-1.4, 1.4]}}

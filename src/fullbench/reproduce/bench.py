@@ -5,60 +5,48 @@ Their questions and answers were not released with them, so nothing can be asked
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 
 from fullbench.errors import InputError
+from fullbench.nouns.benchmark import Benchmark
 from fullbench.nouns.record import Record
 from fullbench.nouns.reproduction import Brought, Reproduction
 
 
-@dataclass(frozen=True)
-class Released:
+def released(name: str, paper: str, module: str, verdicts: str = "") -> Benchmark:
     """Verdicts that were released, and what they let us compute again."""
 
-    name: str
-    paper: str
-    module: str
-    verdicts: str = ""
-
-    def reproduce(self, data: Path) -> Reproduction:
+    def reproduce(data: Path) -> Reproduction:
         """The published figures, computed again from the released files."""
-        reproduction = import_module(f"fullbench.reproduce.{self.module}").reproduce(data)
-        if not isinstance(reproduction, Reproduction):
-            raise TypeError(f"{self.module} made a {type(reproduction).__name__}, not a Reproduction")
-        return reproduction
+        made: Reproduction = import_module(f"fullbench.reproduce.{module}").reproduce(data)
+        return made
 
-    def bring(self, source: Path | None = None) -> Brought:
+    def bring(source: Path | None = None) -> Brought:
         """The released verdicts, one by one, of a folder."""
         if source is None:
-            raise InputError(f"{self.name!r} ships no sample: give the folder with the released files (--data)")
-        if not self.verdicts:
-            raise InputError(f"{self.name!r} was released as counts, not as single verdicts: there is no record of it")
-        record = getattr(import_module("fullbench.reproduce.records"), self.verdicts)(source)
-        if not isinstance(record, Record):
-            raise TypeError(f"{self.verdicts} made a {type(record).__name__}, not a Record")
+            raise InputError(f"{name!r} ships no sample: give the folder with the released files (--data)")
+        if not verdicts:
+            raise InputError(f"{name!r} was released as counts, not as single verdicts: there is no record of it")
+        record: Record = getattr(import_module("fullbench.reproduce.records"), verdicts)(source)
         return Brought(record)
 
-    def record(self, source: Path | None = None) -> Record:
-        """The released verdicts as a record."""
-        return self.bring(source).record
+    return Benchmark(name=name, paper=paper, bring=bring, reproduce=reproduce)
 
 
-wildvision_bench = Released(
+wildvision_bench = released(
     "wildvision_bench",
     "Lu et al., WildVision, NeurIPS 2024, arXiv:2406.11069",
     "wildvision_bench",
     "wildvision_bench_verdicts",
 )
-wildvision_arena = Released(
+wildvision_arena = released(
     "wildvision_arena", "Lu et al., WildVision, NeurIPS 2024, arXiv:2406.11069", "wildvision_arena"
 )
-vicuna_oa_battles = Released(
+vicuna_oa_battles = released(
     "vicuna_oa_battles", "Dettmers et al., QLoRA, NeurIPS 2023, arXiv:2305.14314", "vicuna_oa", "vicuna_oa_battles"
 )
-alpaca_eval = Released(
+alpaca_eval = released(
     "alpaca_eval", "Dubois et al., AlpacaEval, COLM 2024, arXiv:2404.04475", "alpaca_eval", "alpaca_eval_preferences"
 )
-pandalm = Released("pandalm", "Wang et al., PandaLM, ICLR 2024, arXiv:2306.05087", "pandalm", "pandalm_votes")
+pandalm = released("pandalm", "Wang et al., PandaLM, ICLR 2024, arXiv:2306.05087", "pandalm", "pandalm_votes")

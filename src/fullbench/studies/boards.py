@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Protocol, get_args, runtime_checkable
+from typing import get_args
 
 from fullbench.columns.table import Columns
 from fullbench.errors import InputError
@@ -27,20 +27,6 @@ from fullbench.studies.answer import answer as answer_all
 from fullbench.studies.engines import HERE, Budget, Engine, Stop, Tally
 from fullbench.studies.leaderboard import Board, Newcomer, Pool, Schedule, uniform
 from fullbench.studies.progress import watching
-
-
-@runtime_checkable
-class Referenced(Protocol):
-    """A benchmark whose references play along as a contestant."""
-
-    def references(self, items: Sequence[Item]) -> Sequence[Response]: ...
-
-
-@runtime_checkable
-class Submitted(Protocol):
-    """A benchmark that reads predictions in a layout of its own."""
-
-    def submission(self, path: Path, items: Sequence[Item], data: Path | None, name: str) -> Sequence[Response]: ...
 
 
 @dataclass(frozen=True)
@@ -131,7 +117,7 @@ def prepare(
         given += _read(bench, asked.predictions, items, asked.data, name)
     kept = ledger.responses(None, item_keys=[item.key for item in items])
     said = {(one.item, one.contestant): one for one in kept}
-    if isinstance(bench, Referenced):
+    if bench.references is not None:
         references = list(bench.references(items))
         given += references
         ready.reference = references[0].contestant if references else None
@@ -141,7 +127,7 @@ def prepare(
 
 
 def _read(bench: Benchmark, path: Path, items: Sequence[Item], data: Path | None, name: str) -> list[Response]:
-    if isinstance(bench, Submitted):
+    if bench.submission is not None:
         return list(bench.submission(path, items, data, name))
     return list(read_responses(path, contestant=name or None, items={item.id for item in items}))
 

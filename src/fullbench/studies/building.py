@@ -7,17 +7,18 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
-from fullbench import registry
-from fullbench.benchmarks.mj_bench.making.blur import defocus, motion
-from fullbench.benchmarks.mj_bench.making.masks import Region, distort
-from fullbench.benchmarks.mj_bench.making.pairs import Asked, pair, people, record
-from fullbench.benchmarks.mj_bench.making.pictures import Made, encoded, keep
-from fullbench.benchmarks.mj_bench.making.prompts import Shown
-from fullbench.errors import InputError
+from fullbench.court.making.blur import defocus, motion
+from fullbench.court.making.grids import Shown
+from fullbench.court.making.masks import Region, distort
+from fullbench.court.making.pairs import Asked, pair, people, record
+from fullbench.errors import InputError, Unscorable
 from fullbench.files.readers import read_rows
-from fullbench.judges.scorers.pictures import Unscorable, decode
+from fullbench.judges.scorers.pictures import decode
 from fullbench.nouns.picture import Picture
+from fullbench.pixels import encoded
+from fullbench.registry import function
 from fullbench.studies.export import export
+from fullbench.studies.making.pictures import Made, keep
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -62,7 +63,7 @@ def painted(region: str, inpainter: str, what: str, subset: str) -> Change:
         raise InputError(
             f"a region is LEFT,TOP,RIGHT,BOTTOM in shares, such as 0.2,0.2,0.6,0.6; found {region!r}"
         ) from error
-    box, paint = Region(left, top, right, bottom), registry.function(inpainter)
+    box, paint = Region(left, top, right, bottom), function(inpainter)
     how = f"region {region} painted anew by {inpainter}" + (f": {what}" if what else "")
     return Change("painted", subset, how, lambda image: distort(image, box, paint, what))
 

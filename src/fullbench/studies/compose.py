@@ -6,20 +6,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from fullbench.benchmarks.align_mm import building
-from fullbench.benchmarks.align_mm.building import Reworded
-from fullbench.benchmarks.mj_bench.making.pictures import NEAR, fingerprint, near
-from fullbench.errors import InputError
-from fullbench.judges.scorers.pictures import Unscorable, decode
+from fullbench.errors import InputError, Unscorable
+from fullbench.judges.scorers.pictures import decode
 from fullbench.ledger.store import Ledger
 from fullbench.nouns.ballot import Language
 from fullbench.nouns.item import Item
 from fullbench.nouns.model import Model
 from fullbench.nouns.picture import SUFFIXES, Picture
 from fullbench.nouns.table import Cell, Table
+from fullbench.studies import rewording
 from fullbench.studies.answer import answer
 from fullbench.studies.engines import HERE, Budget, Engine, Stop, Tally
+from fullbench.studies.making.pictures import NEAR, fingerprint, near
 from fullbench.studies.progress import watching
+from fullbench.studies.rewording import Reworded
 
 SAME = "the same file"
 ALIKE = "nearly the same picture"
@@ -76,7 +76,7 @@ def rewrite(
     items: Sequence[Item],
     ledger: Ledger,
     *,
-    count: int = building.REWRITES,
+    count: int = rewording.REWRITES,
     language: Language | None = None,
     engine: Engine = HERE,
     specs: Mapping[str, str] | None = None,
@@ -86,11 +86,11 @@ def rewrite(
 ) -> Rewritten:
     """Let models reword the question of every single-turn item; what the ledger holds already is not asked again.
 
-    What comes back waits for people: see `building.confirm`. `engine` and `specs` are as for `answer`.
+    What comes back waits for people: see `rewording.confirm`. `engine` and `specs` are as for `answer`.
     """
-    asked = building.requests(items, count, language)
+    asked = rewording.requests(items, count, language)
     names = [model.name for model in models]
     with watching("rewordings", names, len(asked), quiet=quiet) as watch:
         tallies = answer(models, asked, ledger, engine=engine, specs=specs, budget=budget, stop=stop, watch=watch)
     replies = list(ledger.responses(names, item_keys=[item.key for item in asked])) if asked else []
-    return Rewritten(building.reworded(items, replies, count), tallies)
+    return Rewritten(rewording.reworded(items, replies, count), tallies)

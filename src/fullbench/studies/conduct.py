@@ -11,13 +11,13 @@ from fullbench.errors import InputError, UserError
 from fullbench.files.nouns import read_items, read_responses, read_verdicts
 from fullbench.ledger.store import Ledger
 from fullbench.nouns.ballot import ballot
-from fullbench.nouns.benchmark import Benchmark, Staffed
+from fullbench.nouns.benchmark import Benchmark
 from fullbench.nouns.case import Case
 from fullbench.nouns.item import Item
 from fullbench.nouns.judge import Judge
 from fullbench.nouns.model import Model
 from fullbench.nouns.record import Record
-from fullbench.nouns.reproduction import Brought, Recorded
+from fullbench.nouns.reproduction import Brought
 from fullbench.nouns.response import Response
 from fullbench.nouns.table import Table
 from fullbench.nouns.verdict import PEOPLE, Verdict
@@ -58,8 +58,9 @@ class Conductor:
         judging = {judge.name: spec for judge, spec in zip(self.judges, worded, strict=True)}
         answering = {model.name: spec for model, spec in zip(self.contestants, study.contestants, strict=True)}
         self.specs: dict[str, str] = {**judging, **answering}
-        if isinstance(self.benchmark, Staffed):
+        if self.benchmark is not None and self.benchmark.judges is not None:
             self.judges = self.judges or list(self.benchmark.judges())
+        if self.benchmark is not None and self.benchmark.contestants is not None:
             self.contestants = self.contestants or list(self.benchmark.contestants())
         if not self.judges:
             raise InputError("a study names at least one judge", path=study.path)
@@ -71,8 +72,11 @@ class Conductor:
         form = study.ballots[0] if len(study.ballots) == 1 else None
         self.labels: list[Verdict] = list(read_verdicts(study.labels, ballot=form)) if study.labels else []
         self.odd: Sequence[Table] = ()
-        if not (study.responses or self.contestants) and isinstance(self.benchmark, Recorded):
-            self._bring(self.benchmark.bring(study.data), ids)
+        if self.benchmark is not None and self.benchmark.labels is not None and study.labels is None:
+            self.labels = [label for label in self.benchmark.labels(study.data) if label.item in ids]
+        answered = bool(study.responses or self.contestants)
+        if self.benchmark is not None and self.benchmark.bring is not None and not answered:
+            self._bring(self.benchmark.brought(study.data), ids)
 
     def _bring(self, brought: Brought, items: set[str]) -> None:
         """Take the responses that the benchmark brings, and people's labels where the study names none."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -55,6 +55,17 @@ def export_dpo(
     found = list(preferences(record, judge, margin=margin))
     kept = [pair for pair in found if unveiled or not any(_sensitive(shown) for shown in pair)]
     return write_rows(out, _rows(kept, out)), len(found) - len(kept)
+
+
+def exporter(record: Record, out: Path, options: Mapping[str, str]) -> dict[str, int]:
+    """The exporter `dpo`; its options are judge, margin and unveiled (yes or no)."""
+    if "judge" not in options:
+        raise InputError("whose preferences? Say --judge NAME, as `fullbench ledger show` lists it")
+    unveiled = options.get("unveiled") == "yes"
+    count, veiled = export_dpo(
+        record, options["judge"], out, margin=float(options.get("margin", 0.0)), unveiled=unveiled
+    )
+    return {"pairs": count, "sensitive pairs left out": veiled}
 
 
 def _sensitive(shown: Item | Response) -> bool:

@@ -10,13 +10,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from fullbench.benchmarks.upme import asking, design
-from fullbench.benchmarks.upme.reviews import GAMMA, Gamma
 from fullbench.errors import InputError
+from fullbench.figures.peers.reviews import GAMMA, Gamma
+from fullbench.judges.peer_review import asking, design
 from fullbench.judges.prompted import Mode, PromptedJudge
 from fullbench.ledger.store import Ledger
 from fullbench.nouns.call import Usage
 from fullbench.nouns.case import Case, Orders
+from fullbench.nouns.criteria import CORRECTNESS
 from fullbench.nouns.item import Item
 from fullbench.nouns.judge import Judge
 from fullbench.nouns.model import Model, takes_schemas
@@ -228,7 +229,7 @@ class PeerReview:
         if judge is self.correlation:
             yield from asking.correlations(items, responses)
         elif judge is self.truth:
-            yield from (case for case in self.cases(items, responses) if case.criterion == asking.CORRECTNESS)
+            yield from (case for case in self.cases(items, responses) if case.criterion == CORRECTNESS)
         else:
             owner = {self.judge(model).name: model.name for model in self.contestants}[judge.name]
             yield from self.cases([item for item in items if item.tags["reviewer"] == owner], responses)
@@ -262,7 +263,7 @@ class PeerReview:
 
     def tables(self, record: Record) -> list[Table]:
         """Rankings, reviewers, convergence, ablations; nothing where no review was kept yet."""
-        from fullbench.benchmarks.upme.tables import tables
+        from fullbench.figures.peers.tables import tables
 
         known = self.names if self.best_first else None
         return tables(record, gamma=self.gamma, seed=self.seed, best_first=known) if len(record) else []

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fullbench import registry
-from fullbench.errors import InputError
-from fullbench.nouns.reproduction import Brought, Recorded
+from fullbench.nouns.reproduction import Brought
+from fullbench.registry import benchmark as benchmark_named
 
 
 def recorded(name: str, data: Path | None = None) -> Brought:
     """What a benchmark brings: of its released data, or of the sample that ships with it."""
-    found = registry.load("benchmarks", name)
-    if not isinstance(found, Recorded):
-        raise InputError(f"the benchmark {name!r} brings no verdicts of its own: it has no 'bring'")
-    return found.bring(data)
+    return benchmark_named(name).brought(data)

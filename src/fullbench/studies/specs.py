@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from fullbench import registry
 from fullbench.errors import InputError
-from fullbench.nouns.benchmark import Benchmark, Mannered, Worded
+from fullbench.nouns.benchmark import Benchmark
 from fullbench.nouns.judge import Judge
 from fullbench.nouns.model import Model
-from fullbench.registry import Spec
+from fullbench.registry import Spec, judging, load, names
+from fullbench.registry import benchmark as benchmark_named
+from fullbench.registry import model as model_of
 
 _JUDGING = {
     "mode", "sight", "reference", "language", "steps", "resample", "form", "constrained", "sees", "wording", "manner",
@@ -22,15 +23,15 @@ _JUDGING = {
 
 def benchmark(name: str) -> Benchmark:
     """The benchmark of that name."""
-    found = registry.load("benchmarks", name)
-    if not isinstance(found, Benchmark):
-        raise InputError(f"the plugin {name!r} is no benchmark: it lacks one of name, paper, items, cases, tables")
+    found = benchmark_named(name)
+    if not found.asks:
+        raise InputError(f"the benchmark {name!r} has no items: its questions were not released; nothing can be asked")
     return found
 
 
 def contestant(spec: str) -> Model:
     """The model that a spec such as `openai:gpt-4o?temperature=0` names."""
-    return registry.model(Spec.parse(spec), spec)
+    return model_of(Spec.parse(spec), spec)
 
 
 def judge(spec: str) -> Judge:
@@ -42,17 +43,21 @@ def judge(spec: str) -> Judge:
     first one's reply could not make plain).
     """
     parsed = Spec.parse(spec)
-    if parsed.kind in registry.names("judges"):
-        found = registry.load("judges", parsed.kind)(parsed.name, parsed.options)
+    if parsed.kind in names("judges"):
+        found = load("judges", parsed.kind)(parsed.name, parsed.options)
         if not isinstance(found, Judge):
             raise InputError(f"the plugin {parsed.kind!r} made no judge: it lacks one of name, settings, hear")
         return found
-    if parsed.kind not in registry.names("models"):
-        known = sorted({*registry.names("judges"), *registry.names("models")})
+    if parsed.kind in names("metrics"):
+        from fullbench.judges.metrics.judges import judge_by
+
+        return judge_by(parsed.kind, load("metrics", parsed.kind), parsed.name, parsed.options)
+    if parsed.kind not in names("models"):
+        known = sorted({*judging(), *names("models")})
         raise InputError(f"there is no judge or model {parsed.kind!r} (in {spec!r}). Installed: {', '.join(known)}")
     mine = {key: value for key, value in parsed.options.items() if key in _JUDGING}
     rest = {key: value for key, value in parsed.options.items() if key not in _JUDGING}
-    return _prompted(registry.model(Spec(parsed.kind, parsed.name, rest), spec), mine)
+    return _prompted(model_of(Spec(parsed.kind, parsed.name, rest), spec), mine)
 
 
 def in_words_of(name: str, spec: str, *, manner: str = "", reader: str = "") -> str:
@@ -64,11 +69,11 @@ def in_words_of(name: str, spec: str, *, manner: str = "", reader: str = "") -> 
     'offline:echo?mode=direct&wording=visitbench&manner=ref-free'
     """
     parsed = Spec.parse(spec)
-    if parsed.kind in registry.names("judges"):
+    if parsed.kind in judging():
         if manner or reader:
             raise InputError(f"the judge {spec!r} takes no manner and no reader here; leave them out")
         return spec
-    own = {"wording", "template"} & parsed.options.keys() or not isinstance(benchmark(name), Worded)
+    own = {"wording", "template"} & parsed.options.keys() or benchmark(name).wording is None
     more = {"wording": "" if own else name, "manner": manner, "reader": quote(reader, safe=":/@")}
     added = "&".join(f"{option}={value}" for option, value in more.items() if value)
     return f"{spec.removesuffix('?')}{'&' if parsed.options else '?'}{added}" if added else spec
@@ -101,13 +106,12 @@ def _worded(name: str, manner: str) -> dict[str, Any]:
             raise InputError(f"manner={manner} is a benchmark's way of asking; name the benchmark by wording=NAME")
         return {}
     found = benchmark(name)
-    if not isinstance(found, Worded):
+    if found.wording is None:
         raise InputError(f"the benchmark {name!r} has no wording of its own; leave out the option wording")
     if not manner:
         return dict(found.wording())
-    manners = found.manners if isinstance(found, Mannered) else ()
-    if not isinstance(found, Mannered) or manner not in manners:
-        raise InputError(f"{name!r} has no manner {manner!r}; known: {', '.join(manners) or 'none'}")
+    if manner not in found.manners:
+        raise InputError(f"{name!r} has no manner {manner!r}; known: {', '.join(found.manners) or 'none'}")
     return dict(found.wording(manner))
 
 

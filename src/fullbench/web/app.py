@@ -13,9 +13,9 @@ from starlette.responses import Response
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
-from fullbench import __version__
 from fullbench.ledger.store import Ledger
 from fullbench.reports.page import SORTING
+from fullbench.version import __version__
 from fullbench.web import events, guard, health, pictures, trouble
 from fullbench.web.accounts import people
 from fullbench.web.accounts import routes as accounts

@@ -7,7 +7,7 @@ from fastapi.responses import JSONResponse
 from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
 
-from fullbench import __version__
+from fullbench.version import __version__
 from fullbench.web import guard
 from fullbench.web.database import reading
 

@@ -10,16 +10,20 @@ from pathlib import Path
 import pytest
 
 from fullbench import Case, Item, Likert, Picture, Prompt, Record, Response, Score, Turn, Verdict
-from fullbench.benchmarks.align_mm import agreement, asking, sample
-from fullbench.benchmarks.align_mm.agreement import SCALES, before_after, figures, scale_of
+from fullbench.benchmarks.align_mm import sample
 from fullbench.benchmarks.align_mm.bench import align_mm
 from fullbench.benchmarks.align_mm.lengths import distributions, lengths
 from fullbench.benchmarks.align_mm.marks import marks
 from fullbench.benchmarks.align_mm.quadrants import quadrants
 from fullbench.benchmarks.align_mm.release import case_of
-from fullbench.benchmarks.align_mm.splits import split
 from fullbench.benchmarks.align_mm.tasks import CATEGORIES, TASKS
 from fullbench.errors import InputError
+from fullbench.figures import score_agreement as agreement
+from fullbench.figures.score_agreement import SCALES, before_after, figures, scale_of
+from fullbench.figures.splits import split
+from fullbench.judges import critic as asking
+from fullbench.judges.prompted import PromptedJudge
+from fullbench.models.blind import Blind
 from fullbench.reports.charts import chart, svg
 from fullbench.reports.tables import render
 from fullbench.studies import specs
@@ -76,7 +80,7 @@ def asked(language: str, task: str) -> str:
 @pytest.mark.parametrize("language", ["zh", "en"])
 def test_every_task_is_asked_with_its_own_rules(language):
     template = asking.wording(language)
-    rules = {task.name: template.block(task.rules) for task in TASKS}
+    rules = {task.name: template.block(asking.RULES[task.name]) for task in TASKS}
     assert len(set(rules.values())) == 12
     for task in TASKS:
         said = asked(language, task.name)
@@ -144,7 +148,7 @@ def test_critic_and_control_are_named_on_the_command_line():
 
 def test_a_wording_of_ones_own_needs_the_rules_of_every_task(tmp_path):
     path = tmp_path / "mine.txt"
-    shipped = (Path(asking.__file__).parent / "prompts" / "en.txt").read_text(encoding="utf-8")
+    shipped = (Path(asking.__file__).parent / "prompts" / "critic_en.txt").read_text(encoding="utf-8")
     path.write_text(shipped.replace("You grade answers", "Grade the answers"), encoding="utf-8")
     spec = f"critic:offline:echo?language=en&template={path}"
     assert specs.judge(spec).name != specs.judge("critic:offline:echo?language=en").name
@@ -168,7 +172,7 @@ def test_other_ballots_in_the_record_do_no_harm(record):
 def test_the_control_sees_no_picture():
     talker = Talker(lambda prompt: "?")
     turns = (Turn("user", (Picture.of(png()),)), Turn("assistant", ("ok",)), Turn("user", (Picture.of(png()), "now?")))
-    (reply,) = asking.Blind(talker).answer([Prompt(turns, tag="mine")])
+    (reply,) = Blind(talker).answer([Prompt(turns, tag="mine")])
     assert reply.prompt.tag == "mine"
     assert [turn.text for turn in talker.asked[0].turns] == ["", "ok", "now?"]
     assert not any(turn.pictures for turn in talker.asked[0].turns)

@@ -6,7 +6,8 @@ import pytest
 
 from fullbench.benchmarks.mj_bench import asking, sources
 from fullbench.benchmarks.mj_bench.bench import genai_bench, mj_bench, mj_bench_scales
-from fullbench.benchmarks.mj_bench.names import CHOSEN, PERSPECTIVES, REJECTED, SCALE_BALLOTS
+from fullbench.benchmarks.mj_bench.names import SCALE_BALLOTS
+from fullbench.court.making.pairs import CHOSEN, PERSPECTIVES, REJECTED
 from fullbench.judges.scorers.classical import measure
 from fullbench.judges.scorers.scorer import CallableScorer, ScorerJudge
 from fullbench.models.offline import OfflineModel

@@ -10,22 +10,22 @@ import pytest
 from PIL import Image, ImageEnhance
 from scipy import ndimage
 
-from fullbench.benchmarks.mj_bench.making.blur import convolved, defocus, disk, line, motion
-from fullbench.benchmarks.mj_bench.making.masks import Region, distort, mask
-from fullbench.benchmarks.mj_bench.making.pairs import pair, people, record
-from fullbench.benchmarks.mj_bench.making.pictures import (
+from fullbench.court.making.blur import convolved, defocus, disk, line, motion
+from fullbench.court.making.grids import grid
+from fullbench.court.making.masks import Region, distort, mask
+from fullbench.court.making.pairs import pair, people, record
+from fullbench.errors import InputError
+from fullbench.models.offline import OfflineModel
+from fullbench.nouns.picture import Picture
+from fullbench.pixels import encoded, veiled
+from fullbench.studies.making.pictures import (
     Made,
-    encoded,
     fingerprint,
     keep,
     near_duplicates,
     verify,
 )
-from fullbench.benchmarks.mj_bench.making.prompts import grid, sanitise
-from fullbench.errors import InputError
-from fullbench.models.offline import OfflineModel
-from fullbench.nouns.picture import Picture
-from fullbench.pixels import veiled
+from fullbench.studies.making.prompts import sanitise
 from tests.judges.scorers.making import texture
 
 

@@ -11,7 +11,7 @@ from fullbench.benchmarks.mllm_judge import release as files
 from fullbench.benchmarks.mllm_judge import reviews
 from fullbench.benchmarks.mllm_judge.bench import mllm_judge
 from fullbench.benchmarks.mllm_judge.cells import cells
-from fullbench.benchmarks.mllm_judge.record import released_items
+from fullbench.benchmarks.mllm_judge.record import assemble, released_items
 from fullbench.benchmarks.mllm_judge.release import THIRD_PARTY, Release
 from fullbench.benchmarks.mllm_judge.rows import marks, trimmed, written
 from fullbench.figures.judging import by_tag, meet, order
@@ -28,7 +28,7 @@ def release() -> Release:
 
 @pytest.fixture(scope="module")
 def record(release: Release) -> Record:
-    return release.record
+    return assemble(release)
 
 
 @needs_data

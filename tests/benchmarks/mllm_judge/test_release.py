@@ -17,6 +17,7 @@ from fullbench.benchmarks.mllm_judge.bench import mllm_judge
 from fullbench.benchmarks.mllm_judge.cells import cells
 from fullbench.benchmarks.mllm_judge.layouts import Line
 from fullbench.benchmarks.mllm_judge.oddities import Oddities
+from fullbench.benchmarks.mllm_judge.record import assemble
 from fullbench.benchmarks.mllm_judge.release import FILES, Release
 from fullbench.errors import InputError
 from tests.making import png
@@ -232,7 +233,7 @@ def test_a_picture_is_what_its_bytes_say(copy: Path):
     (copy / "image").mkdir()
     (copy / "image" / "100.jpg").write_bytes(png())
     release = Release.read(copy)
-    found = release.record.items["score-100"]
+    found = assemble(release).items["score-100"]
     assert [picture.media for picture in found.pictures] == ["image/png"]
     assert release.oddities.counts["image", "a picture called .jpg is image/png: taken for what it is"] == 1
 

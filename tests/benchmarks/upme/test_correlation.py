@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fullbench.benchmarks.upme.asking import correlations
-from fullbench.benchmarks.upme.correlation import ClipMeasure, Correlation, clip, windows
 from fullbench.court.sample import sample
 from fullbench.errors import InputError
+from fullbench.judges.correlation import ClipMeasure, Correlation, clip, windows
+from fullbench.judges.peer_review.asking import correlations
 from fullbench.models.tools.colours import colour_shares, colours_named
 from fullbench.models.tools.toolbox import opened
 from fullbench.nouns.item import Item

@@ -7,16 +7,16 @@ from statistics import fmean
 import numpy as np
 import pytest
 
-from fullbench.benchmarks.upme import courts
-from fullbench.benchmarks.upme.courts import Setting, court, slots
-from fullbench.benchmarks.upme.methods import ROBUST
-from fullbench.benchmarks.upme.simulation import cheats_table, recovered, tables
 from fullbench.court.simulated import Planted, SimulatedJudge
 from fullbench.errors import InputError
+from fullbench.figures.peers.methods import ROBUST
 from fullbench.nouns.ballot import Choice
 from fullbench.nouns.case import Case
 from fullbench.nouns.item import Item
 from fullbench.nouns.response import Response
+from fullbench.studies.simulation import courts
+from fullbench.studies.simulation.courts import Setting, court, slots
+from fullbench.studies.simulation.tables import cheats_table, recovered, tables
 
 SEEDS = range(200)
 

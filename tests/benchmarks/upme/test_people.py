@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fullbench.benchmarks.upme.asking import BALLOT, CORRECTNESS, reviews
-from fullbench.benchmarks.upme.people import against_people, duties, settled
 from fullbench.errors import InputError
+from fullbench.figures.peers.people import against_people, duties, settled
+from fullbench.judges.peer_review.asking import BALLOT, CORRECTNESS, reviews
 from fullbench.nouns.case import Case
 from fullbench.nouns.item import Item
 from fullbench.nouns.record import Record

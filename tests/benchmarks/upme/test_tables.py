@@ -7,7 +7,12 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from fullbench.benchmarks.upme.asking import (
+from fullbench.errors import InputError
+from fullbench.figures.peers.biases import counted, longer, own_family
+from fullbench.figures.peers.drawn import interval
+from fullbench.figures.peers.reviews import GAMMA, Reviews, true_scores
+from fullbench.figures.peers.tables import tables
+from fullbench.judges.peer_review.asking import (
     BALLOT,
     CORRECTNESS,
     CORRELATION,
@@ -16,11 +21,6 @@ from fullbench.benchmarks.upme.asking import (
     questions,
     writing,
 )
-from fullbench.benchmarks.upme.biases import counted, longer, own_family
-from fullbench.benchmarks.upme.drawn import interval
-from fullbench.benchmarks.upme.reviews import GAMMA, Reviews, true_scores
-from fullbench.benchmarks.upme.tables import tables
-from fullbench.errors import InputError
 from fullbench.nouns.case import Case
 from fullbench.nouns.item import Item
 from fullbench.nouns.picture import Picture

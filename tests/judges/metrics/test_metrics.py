@@ -14,7 +14,7 @@ from sacrebleu.metrics import BLEU
 from fullbench.errors import InputError
 from fullbench.judges.metrics.cider import Cider
 from fullbench.judges.metrics.embedded import Spelling, bert_score
-from fullbench.judges.metrics.judges import bertscore, bleu, cider, cider_over, meteor, rouge
+from fullbench.judges.metrics.judges import bertscore, bleu, cider, cider_over, judge_by, meteor, rouge
 from fullbench.judges.metrics.overlap import bleu4, meteor_of, rouge_l
 from fullbench.nouns.ballot import Choice, Likert, Score
 from fullbench.nouns.case import Case
@@ -114,7 +114,11 @@ def heard(made, ballot, *texts, reference="three red circles"):
 REFERENCES = ["three red circles", "a blue square", "三个红色圆形"]
 
 
-@pytest.mark.parametrize("made", [bleu(), rouge(), meteor(), bertscore(), cider_over(REFERENCES)], ids=lambda j: j.name)
+@pytest.mark.parametrize(
+    "made",
+    [judge_by("bleu", bleu), judge_by("rouge", rouge), judge_by("meteor", meteor), bertscore(), cider_over(REFERENCES)],
+    ids=lambda j: j.name,
+)
 def test_a_metric_prefers_what_is_nearer_to_the_reference_in_both_languages(made):
     assert heard(made, Choice(), "two dogs", "three red circles here").marks == (0.0, 1.0)
     assert heard(made, Choice(), "三个红色圆形", "两只狗", reference="三个红色圆形").marks == (1.0, 0.0)
@@ -125,7 +129,8 @@ def test_a_metric_prefers_what_is_nearer_to_the_reference_in_both_languages(made
 
 
 def test_metrics_are_judges_by_name(tmp_path):
-    assert {"bleu", "rouge", "meteor", "cider", "bertscore"} <= set(names("judges"))
+    assert {"bleu", "rouge", "meteor"} <= set(names("metrics"))
+    assert {"cider", "bertscore"} <= set(names("judges"))
     items = tmp_path / "items.jsonl"
     items.write_text(
         '{"id": "a", "question": "?", "reference": "x y"}\n{"id": "b", "question": "?", "reference": "z"}\n'

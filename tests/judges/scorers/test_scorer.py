@@ -12,8 +12,8 @@ import pytest
 from PIL import Image
 
 from fullbench import Choice, Item, Likert, Picture, Ranking, Real, Response, Score, Verdict
-from fullbench.errors import InputError
-from fullbench.judges.scorers.pictures import Unscorable, decode
+from fullbench.errors import InputError, Unscorable
+from fullbench.judges.scorers.pictures import decode
 from fullbench.judges.scorers.scorer import CallableScorer, ScorerJudge
 from fullbench.nouns.case import panels
 from fullbench.nouns.judge import Judge

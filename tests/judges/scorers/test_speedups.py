@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from fullbench import Picture, Real
-from fullbench.errors import InputError
+from fullbench.errors import InputError, Unscorable
 from fullbench.judges.scorers import running
 from fullbench.judges.scorers.fused import fuse
 from fullbench.judges.scorers.hub import ContrastScorer
-from fullbench.judges.scorers.pictures import Unscorable, decode
+from fullbench.judges.scorers.pictures import decode
 from fullbench.judges.scorers.recipe import Recipe
 from fullbench.judges.scorers.scorer import ScorerJudge
 from tests.judges.scorers import models

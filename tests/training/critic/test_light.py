@@ -112,7 +112,7 @@ def test_the_weights_are_those_of_scikit_learns_ridge():
 
 
 def test_names_follow_the_weights():
-    from fullbench.training.critic.folder import Critic
+    from fullbench.training.critic.description import Critic
 
     critic = Critic("light", Asking("plain", "score:1-5", "en"), 1, 1, 3.0, 1.0)
     one, two = np.zeros(light.SIZE), np.zeros(light.SIZE)

@@ -279,7 +279,7 @@ def test_a_long_answer_is_cut_and_counted_never_silently(base):
 
 
 def test_the_judge_says_when_it_cut_an_answer(base, tmp_path):
-    from fullbench.training.critic.folder import Critic
+    from fullbench.training.critic.description import Critic
     from fullbench.training.critic.ruling import CUT
 
     made = tmp_path / "c"

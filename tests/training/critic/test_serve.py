@@ -17,7 +17,7 @@ from fullbench import Case, Item, Response, Score
 from fullbench.models.local import TransformersModel
 from fullbench.studies.specs import judge as judge_of
 from fullbench.training.critic.asking import Asking
-from fullbench.training.critic.folder import Critic
+from fullbench.training.critic.description import Critic
 from tests.training.critic import tiny
 
 pytestmark = pytest.mark.slow

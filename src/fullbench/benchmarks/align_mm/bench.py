@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fullbench.nouns.ballot import Score
+from fullbench.nouns.benchmark import Benchmark
 from fullbench.nouns.case import Case
 from fullbench.nouns.case import cases as cases_of
 from fullbench.nouns.item import Item
@@ -18,56 +19,62 @@ if TYPE_CHECKING:
     from fullbench.nouns.table import Table
 
 
-class AlignMM:
-    """AlignMMBench: answers rated from 1 to 10 by the rules of their task, over several wordings of each question."""
+def items(source: Path | None = None) -> Iterable[Item]:
+    """The sample, a file of items, or the questions of the released data."""
+    from fullbench.benchmarks.align_mm import sources
 
-    name = "alignmmbench"
-    paper = "Wu et al., AlignMMBench, arXiv:2406.09295"
-
-    def items(self, source: Path | None = None) -> Iterable[Item]:
-        """The sample, a file of items, or the questions of the released data."""
-        from fullbench.benchmarks.align_mm import sources
-
-        return sources.items(source)
-
-    def cases(self, items: Sequence[Item], responses: Iterable[Response], *, trials: int = 1) -> Iterator[Case]:
-        """Every response rated on its own. The criterion is the task, since each task has rules of its own."""
-        given = list(responses)
-        by_task: dict[str, list[Item]] = {}
-        for item in items:
-            by_task.setdefault(item.tags.get("task") or "overall", []).append(item)
-        for task, asked in by_task.items():
-            yield from cases_of(asked, given, Score(1, 10), criterion=task, trials=trials)
-
-    def tables(self, record: Record) -> Sequence[Table]:
-        """Tasks, categories, averages, alignment, quadrants, lengths; critics beside people; faults, cost."""
-        from fullbench.benchmarks.align_mm.tables import tables
-
-        return tables(record)
-
-    def bring(self, source: Path | None = None) -> Brought:
-        """What is known already: the released files and what was odd in them, or the sample judged by simple rules."""
-        from fullbench.benchmarks.align_mm import sources
-
-        return sources.bring(source)
-
-    def record(self, source: Path | None = None) -> Record:
-        """What is known already, as a record."""
-        return self.bring(source).record
-
-    manners = ("zh", "en")
-
-    def wording(self, manner: str = "") -> Mapping[str, Any]:
-        """The critic's words, by the rules of each task; `manner` is their language, `zh` where nothing is said."""
-        from fullbench.benchmarks.align_mm.asking import language_named, words
-
-        return words(language_named(manner or "zh"))
-
-    def reproduce(self, data: Path) -> Reproduction:
-        """The paper's figures, computed again from the released files."""
-        from fullbench.benchmarks.align_mm.reproduction import reproduce
-
-        return reproduce(data)
+    return sources.items(source)
 
 
-align_mm = AlignMM()
+def cases(items: Sequence[Item], responses: Iterable[Response], *, trials: int = 1) -> Iterator[Case]:
+    """Every response rated on its own. The criterion is the task, since each task has rules of its own."""
+    given = list(responses)
+    by_task: dict[str, list[Item]] = {}
+    for item in items:
+        by_task.setdefault(item.tags.get("task") or "overall", []).append(item)
+    for task, asked in by_task.items():
+        yield from cases_of(asked, given, Score(1, 10), criterion=task, trials=trials)
+
+
+def tables(record: Record) -> Sequence[Table]:
+    """Tasks, categories, averages, alignment, quadrants, lengths; critics beside people; faults, cost."""
+    from fullbench.benchmarks.align_mm.tables import tables
+
+    return tables(record)
+
+
+def bring(source: Path | None = None) -> Brought:
+    """What is known already: the released files and what was odd in them, or the sample judged by simple rules."""
+    from fullbench.benchmarks.align_mm import sources
+
+    return sources.bring(source)
+
+
+def wording(manner: str = "") -> Mapping[str, Any]:
+    """The critic's words, by the rules of each task; `manner` is their language, `zh` where nothing is said."""
+    from fullbench.judges.critic import words
+    from fullbench.nouns.text import language_named
+
+    return words(language_named(manner or "zh"))
+
+
+def reproduce(data: Path) -> Reproduction:
+    """The paper's figures, computed again from the released files."""
+    from fullbench.benchmarks.align_mm.reproduction import reproduce
+
+    return reproduce(data)
+
+
+align_mm = Benchmark(
+    name="alignmmbench",
+    paper="Wu et al., AlignMMBench, arXiv:2406.09295",
+    items=items,
+    cases=cases,
+    tables=tables,
+    wording=wording,
+    manners=("zh", "en"),
+    bring=bring,
+    reproduce=reproduce,
+    tasks={"verify": "whether a reference can be accepted", "rewrite": "whether a rewording asks the same"},
+)
+"""AlignMMBench: answers rated from 1 to 10 by the rules of their task, over several wordings of each question."""

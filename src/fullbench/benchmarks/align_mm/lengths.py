@@ -2,30 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal
 
+from fullbench.nouns.ballot import Language
 from fullbench.nouns.item import Item
 from fullbench.nouns.response import Response
 from fullbench.nouns.table import Cell, Table
+from fullbench.nouns.text import language_of
 
-Language = Literal["zh", "en"]
 UNITS: Mapping[Language, str] = {"zh": "characters", "en": "words"}
 _BINS = 12
-_HAN = re.compile(r"[\u3400-\u9fff]")
-_WORD = re.compile(r"[^\W\d_]+")
-
-
-def language_of(text: str) -> Language:
-    """The language that a text is mostly in: Chinese where it has at least as many Han characters as other words.
-
-    >>> language_of("图中有几个苹果？"), language_of("How many apples?"), language_of("请把 Hello 译成中文")
-    ('zh', 'en', 'zh')
-    """
-    han = len(_HAN.findall(text))
-    others = len(_WORD.findall(_HAN.sub(" ", text)))
-    return "zh" if han and han >= others else "en"
 
 
 def length(text: str, language: Language | None = None) -> int:

@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
 
-from fullbench.benchmarks.align_mm.release import BALLOT, seed_of
+from fullbench.benchmarks.align_mm.release import BALLOT
 from fullbench.benchmarks.align_mm.tasks import CATEGORIES, TASKS, Category
 from fullbench.errors import Undefined
+from fullbench.figures.splits import seed_of
 from fullbench.nouns.estimate import Estimate
 from fullbench.nouns.record import Record
 from fullbench.nouns.verdict import Verdict

@@ -123,11 +123,6 @@ def _tags(question: Question) -> dict[str, str]:
     }
 
 
-def seed_of(item: Item) -> str:
-    """The seed that an item is a wording of: its tag `seed`, else itself."""
-    return item.tags.get("seed") or item.id
-
-
 def case_of(item: Item, response: Response, trial: int = 0) -> Case:
     """The case in which a response is rated from 1 to 10 by the rules of its task."""
     return Case(item, (response,), BALLOT, item.tags.get("task") or "overall", trial)

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from functools import partial
 from statistics import fmean
 
-from fullbench.benchmarks.align_mm import agreement
 from fullbench.benchmarks.align_mm.lengths import distributions, lengths
 from fullbench.benchmarks.align_mm.marks import Marks, by_task, marks
 from fullbench.benchmarks.align_mm.quadrants import quadrants
 from fullbench.benchmarks.align_mm.tasks import CATEGORIES, TASKS
 from fullbench.figures import repeats, standard
+from fullbench.figures import score_agreement as agreement
 from fullbench.figures.gaps import Gaps
 from fullbench.nouns.estimate import Estimate
 from fullbench.nouns.record import Record

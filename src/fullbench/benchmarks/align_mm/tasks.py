@@ -19,29 +19,28 @@ CATEGORIES: Mapping[Category, str] = {
 
 @dataclass(frozen=True)
 class Task:
-    """What kind of question is asked; `rules` names the block of the wording with what holds for this kind."""
+    """What kind of question is asked."""
 
     name: str
     zh: str
     category: Category
-    rules: str
 
 
 _PERCEPTION, _REASONING, _DIALOGUE = CATEGORIES
 TASKS: tuple[Task, ...] = (
-    Task("Description", "描述", _PERCEPTION, "rules_description"),
-    Task("Recognition", "识别", _PERCEPTION, "rules_recognition"),
-    Task("Counting", "计数", _PERCEPTION, "rules_counting"),
-    Task("OCR", "文字识别", _PERCEPTION, "rules_ocr"),
-    Task("Meme", "梗图", _PERCEPTION, "rules_meme"),
-    Task("Knowledge", "知识", _PERCEPTION, "rules_knowledge"),
-    Task("Reasoning", "推理", _REASONING, "rules_reasoning"),
-    Task("Chart", "图表", _REASONING, "rules_chart"),
-    Task("Problem", "解题", _REASONING, "rules_problem"),
-    Task("Comparison", "对比", _REASONING, "rules_comparison"),
-    Task("Writing", "写作", _REASONING, "rules_writing"),
-    Task("Coherence", "连贯", _DIALOGUE, "rules_dialogue"),
-    Task("Incoherence", "纠错", _DIALOGUE, "rules_dialogue"),
+    Task("Description", "描述", _PERCEPTION),
+    Task("Recognition", "识别", _PERCEPTION),
+    Task("Counting", "计数", _PERCEPTION),
+    Task("OCR", "文字识别", _PERCEPTION),
+    Task("Meme", "梗图", _PERCEPTION),
+    Task("Knowledge", "知识", _PERCEPTION),
+    Task("Reasoning", "推理", _REASONING),
+    Task("Chart", "图表", _REASONING),
+    Task("Problem", "解题", _REASONING),
+    Task("Comparison", "对比", _REASONING),
+    Task("Writing", "写作", _REASONING),
+    Task("Coherence", "连贯", _DIALOGUE),
+    Task("Incoherence", "纠错", _DIALOGUE),
 )
 MISSPELT: Mapping[str, str] = {"Descrpition": "Description"}
 """How the released evaluator spells a task, and what the released questions call it."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from fullbench.errors import InputError
 from fullbench.nouns.ballot import Choice, Ranking, Score
+from fullbench.nouns.benchmark import Benchmark, Cases
 from fullbench.nouns.case import Case
 from fullbench.nouns.case import cases as cases_of
 from fullbench.nouns.item import Item
@@ -26,69 +26,79 @@ RANKED = 4
 """How many responses a ranking shows."""
 
 
-@dataclass(frozen=True)
-class Court:
+def court_of(seed: int = 7, size: int = 60, *, wide: bool = False, name: str = "court") -> Benchmark:
     """Pictures with known truth, contestants that look at them, and judges whose faults are known.
 
     `seed` settles pictures, questions and every judge's draws; `size` is the number of items. A `wide` court has more
     kinds of questions: letters to read, two pictures to compare, sums, dialogues.
     """
 
-    seed: int = 7
-    size: int = 60
-    wide: bool = False
-    name: str = "court"
-    paper: ClassVar[str] = "none: an instrument of fullbench's own, with planted truth"
-
-    def items(self, source: Path | None = None) -> list[Item]:
+    def items(source: Path | None = None) -> list[Item]:
         """The items, made afresh from the seed; there is nothing to read from a folder."""
         from fullbench.court.sample import sample
 
         if source is not None:
             raise InputError("the court makes its own pictures; leave the source out", path=source)
-        return [known.item for known in sample(self.seed, self.size, wide=self.wide)]
+        return [known.item for known in sample(seed, size, wide=wide)]
 
-    def contestants(self) -> Sequence[Model]:
-        """The models that answer, the ablest first."""
-        from fullbench.court.contestants import contestants
-
-        return contestants()
-
-    def judges(self) -> Sequence[Judge]:
-        """The bench: the truth, the simulated judges and the baselines."""
+    def judges() -> Sequence[Judge]:
+        """The truth, the simulated judges and the baselines."""
         from fullbench.court.judges import judges
 
-        return judges(self.seed, self.size, wide=self.wide)
+        return judges(seed, size, wide=wide)
 
-    def cases(self, items: Sequence[Item], responses: Iterable[Response], *, trials: int = 1) -> Iterator[Case]:
-        """Every response scored alone, every pair in both orders, and for each item one ranking of four, both ways.
-
-        Which four, and in which order, is drawn by the item's name: a place belongs to no contestant.
-        """
-        given = list(responses)
-        scores = cases_of(items, given, Score(1, 5), trials=trials)
-        pairs = cases_of(items, given, Choice(tie=True), size=2, orders="both", trials=trials)
-        return chain(scores, pairs, self._rankings(items, given, trials))
-
-    def _rankings(self, items: Sequence[Item], responses: Sequence[Response], trials: int) -> Iterator[Case]:
-        shown: dict[str, list[Response]] = {}
-        for response in sorted(responses, key=lambda r: (r.contestant, r.sample)):
-            shown.setdefault(response.item, []).append(response)
-        for item in items:
-            given = shown.get(item.id, [])
-            if len(given) < RANKED:
-                continue
-            four = tuple(random.Random(f"{self.seed}/{item.id}").sample(given, RANKED))
-            for order in (four, four[::-1]):
-                for trial in range(trials):
-                    yield Case(item, order, Ranking(), trial=trial)
-
-    def tables(self, record: Record) -> list[Table]:
+    def tables(record: Record) -> list[Table]:
         """Leaderboards, contestants by task, agreement with the truth, planted against recovered, faults."""
         from fullbench.benchmarks.court.tables import tables
 
-        return tables(record, self.seed)
+        return tables(record, seed)
+
+    return Benchmark(
+        name=name,
+        paper="none: an instrument of fullbench's own, with planted truth",
+        items=items,
+        cases=_cases(seed),
+        tables=tables,
+        contestants=_contestants,
+        judges=judges,
+    )
 
 
-court = Court()
-court_wide = Court(size=66, wide=True, name="court-wide")
+def _contestants() -> Sequence[Model]:
+    """The models that answer, the ablest first."""
+    from fullbench.court.contestants import contestants
+
+    return contestants()
+
+
+def _cases(seed: int) -> Cases:
+    """Every response scored alone, every pair in both orders, and for each item one ranking of four, both ways.
+
+    Which four, and in which order, is drawn by the item's name: a place belongs to no contestant.
+    """
+
+    def cases(items: Sequence[Item], responses: Iterable[Response], *, trials: int = 1) -> Iterator[Case]:
+        given = list(responses)
+        scores = cases_of(items, given, Score(1, 5), trials=trials)
+        pairs = cases_of(items, given, Choice(tie=True), size=2, orders="both", trials=trials)
+        return chain(scores, pairs, _rankings(seed, items, given, trials))
+
+    return cases
+
+
+def _rankings(seed: int, items: Sequence[Item], responses: Sequence[Response], trials: int) -> Iterator[Case]:
+    shown: dict[str, list[Response]] = {}
+    for response in sorted(responses, key=lambda r: (r.contestant, r.sample)):
+        shown.setdefault(response.item, []).append(response)
+    for item in items:
+        answers = shown.get(item.id, [])
+        if len(answers) < RANKED:
+            continue
+        four = tuple(random.Random(f"{seed}/{item.id}").sample(answers, RANKED))
+        for order in (four, four[::-1]):
+            for trial in range(trials):
+                yield Case(item, order, Ranking(), trial=trial)
+
+
+court = court_of()
+court_wide = court_of(size=66, wide=True, name="court-wide")

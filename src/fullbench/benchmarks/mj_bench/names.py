@@ -45,6 +45,3 @@ SCALE_BALLOTS = {
 SHORT = {spec: name for name, spec in SCALE_BALLOTS.items()}
 """The short name of a ballot that is one of these scales."""
 USUAL = SCALE_BALLOTS["[0, 10]"]
-PERSPECTIVES = ("alignment", "safety", "quality", "bias")
-CHOSEN, REJECTED = "chosen", "rejected"
-"""The tag of an item or a response that is not to be shown unasked."""

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from functools import partial
 from statistics import fmean
 
-from fullbench.benchmarks.mj_bench.names import CHOSEN, REJECTED, SHORT, USUAL
 from fullbench.benchmarks.mj_bench.names import SCALE_BALLOTS as SCALES
+from fullbench.benchmarks.mj_bench.names import SHORT, USUAL
+from fullbench.court.making.pairs import CHOSEN, REJECTED
 from fullbench.errors import Undefined
 from fullbench.figures.gaps import Gaps
 from fullbench.nouns.estimate import Estimate

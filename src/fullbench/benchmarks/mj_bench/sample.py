@@ -12,13 +12,13 @@ from functools import cache
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from fullbench.benchmarks.mj_bench.making.blur import defocus, motion
-from fullbench.benchmarks.mj_bench.making.masks import Region, distort
-from fullbench.benchmarks.mj_bench.making.pairs import Asked, pair, people
-from fullbench.benchmarks.mj_bench.making.pictures import encoded
-from fullbench.benchmarks.mj_bench.making.prompts import grid
+from fullbench.court.making.blur import defocus, motion
+from fullbench.court.making.grids import grid
+from fullbench.court.making.masks import Region, distort
+from fullbench.court.making.pairs import Asked, pair, people
 from fullbench.nouns.item import Item
 from fullbench.nouns.response import Response
+from fullbench.pixels import encoded
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -15,13 +15,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from fullbench.benchmarks.mj_bench.making.pairs import labels
-from fullbench.benchmarks.mj_bench.names import CHOSEN, PERSPECTIVES, REJECTED
 from fullbench.benchmarks.mj_bench.sample import sample
+from fullbench.court.making.pairs import CHOSEN, PERSPECTIVES, REJECTED, labels
 from fullbench.errors import InputError
 from fullbench.files.nouns import read_items, read_responses, read_rows, read_verdicts
 from fullbench.judges.scorers.classical import MEASURES, measure
 from fullbench.judges.scorers.scorer import ScorerJudge
+from fullbench.nouns.benchmark import Cases
 from fullbench.nouns.item import SENSITIVE, Item
 from fullbench.nouns.picture import UNKNOWN, Picture
 from fullbench.nouns.record import Record
@@ -58,7 +58,7 @@ def items(source: Path | None = None) -> Iterable[Item]:
     return load(source).items.values()
 
 
-def bring(source: Path | None = None) -> Brought:
+def bring(source: Path | None, cases: Cases) -> Brought:
     """Items, pictures and labels as a record; the sample is also judged, by the measures that need no weights."""
     if source is not None and (source / "items.jsonl").exists():
         return Brought(_own(source))
@@ -66,10 +66,8 @@ def bring(source: Path | None = None) -> Brought:
     known = {(response.item, response.contestant): response for response in loaded.responses}
     verdicts = list(loaded.labels())
     if source is None:
-        from fullbench.benchmarks.mj_bench.bench import mj_bench
-
         for name in MEASURES:
-            verdicts += ScorerJudge(measure(name)).hear(mj_bench.cases(list(loaded.items.values()), loaded.responses))
+            verdicts += ScorerJudge(measure(name)).hear(cases(list(loaded.items.values()), loaded.responses))
     rows: list[list[Cell]] = [[what, count] for what, count in sorted(loaded.odd.items())]
     odd = [Table("oddities", "What was odd in the data", ("what", "rows"), rows)] if rows else []
     return Brought(Record(tuple(verdicts), loaded.items, known), odd)

@@ -17,6 +17,7 @@ from fullbench.benchmarks.mllm_judge.oddities import Oddities
 from fullbench.benchmarks.mllm_judge.rows import BALLOTS, Given, Review, Row, Task, marks, written
 from fullbench.errors import InputError
 from fullbench.nouns.verdict import PEOPLE
+from fullbench.reading import read
 
 HUMAN_KEYS = ("human_answer", "Human_answer", "human")
 JUDGES = {"gpt4": "GPT-4V", "gemini": "Gemini", "llava": "LLaVA-1.5-13b", "cogvlm": "CogVLM"}
@@ -162,7 +163,7 @@ def _result(line: Line, result: Line, task: Task, n: int) -> Given:
 
 def read_ruling(text: str, task: Task, n: int) -> str:
     """The last ruling in a judge's words, in the release's spelling; nothing where there is none."""
-    ruling = BALLOTS[task].read(text, n)
+    ruling = read(BALLOTS[task], text, n)
     return "" if isinstance(ruling, str) else written(task, ruling)
 
 

@@ -26,10 +26,11 @@ UNKNOWN = "unknown"
 Place = tuple[str, str, tuple[str, ...]]
 
 
+@lru_cache(maxsize=1)
 def assemble(release: Release) -> Record:
     """Everything the release says, once. What is said twice or differently is counted in the release's oddities.
 
-    `Release.record` calls this once; calling it again would count again.
+    It is made once for a release: made again, it would count again.
     """
     return _Assembly(release).record()
 

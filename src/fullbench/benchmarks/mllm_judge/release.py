@@ -6,7 +6,6 @@ import gzip
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 
 from fullbench.benchmarks.mllm_judge import layouts
@@ -15,7 +14,6 @@ from fullbench.benchmarks.mllm_judge.oddities import Oddities
 from fullbench.benchmarks.mllm_judge.rows import Row, Task
 from fullbench.errors import InputError
 from fullbench.files.nouns import read_rows
-from fullbench.nouns.record import Record
 from fullbench.nouns.verdict import PEOPLE
 
 MARKERS = (1, 3, 4, 5)
@@ -83,7 +81,7 @@ class Scored:
     judges: Mapping[str, int | None]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Release:
     """Everything the released files hold, line by line, and what was odd in them."""
 
@@ -109,13 +107,6 @@ class Release:
         _compare_releases(rows, odd)
         _count_unlabelled(rows, odd)
         return cls(folder, rows, tuple(_scored(folder, odd)), _instructions(folder, rows, odd), odd)
-
-    @cached_property
-    def record(self) -> Record:
-        """All of it as one record, made once: what it leaves out is counted among the oddities."""
-        from fullbench.benchmarks.mllm_judge.record import assemble
-
-        return assemble(self)
 
     def labels(self, *files: str) -> dict[int, str]:
         """People's rulings of some files by the authors' number of the row; where a number comes twice, the last.

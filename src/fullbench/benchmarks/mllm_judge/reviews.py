@@ -11,9 +11,8 @@ from statistics import fmean
 
 from fullbench.benchmarks.mllm_judge.rows import Review
 from fullbench.errors import Undefined
-from fullbench.figures.subsets import HALLUCINATES
-from fullbench.nouns.ballot import Likert, Score
 from fullbench.nouns.case import Case
+from fullbench.nouns.criteria import AGREES, HALLUCINATES, REASONS, REVIEW_BALLOTS, is_review
 from fullbench.nouns.digests import digest
 from fullbench.nouns.estimate import Estimate
 from fullbench.nouns.item import Item
@@ -24,13 +23,11 @@ from fullbench.stats.bootstrap import bootstrap
 from fullbench.stats.shares import wilson
 from fullbench.stats.weighted import mean
 
-AGREES, REASONS = "agrees", "reasons"
 CRITERIA = {
     AGREES: "whether the ruling is the one that a careful person would give",
     REASONS: "how sound and how complete the reasons given for the ruling are",
     HALLUCINATES: "whether the reasons tell of something that the picture does not show",
 }
-BALLOTS = {AGREES: Likert(("no", "yes")), REASONS: Score(1, 5), HALLUCINATES: Likert(("no", "yes"))}
 
 
 def reviewed(verdict: Verdict, review: Review) -> Iterator[Verdict]:
@@ -39,7 +36,7 @@ def reviewed(verdict: Verdict, review: Review) -> Iterator[Verdict]:
     for criterion, value in answers.items():
         if value is not None:
             mark = float(value) if criterion == REASONS else 1.0 + value
-            form = BALLOTS[criterion].spec
+            form = REVIEW_BALLOTS[criterion].spec
             case = digest(["review", verdict.case, verdict.judge, verdict.trial, criterion])
             yield Verdict(case, PEOPLE, verdict.case, (verdict.judge,), form, criterion, verdict.trial, (mark,))
 
@@ -50,13 +47,8 @@ def appeals(record: Record) -> Iterator[Case]:
     for response in record.appeal():
         if response.item in asked:
             item = Item(response.item, asked[response.item].turns, tags=asked[response.item].tags)
-            for criterion, form in BALLOTS.items():
+            for criterion, form in REVIEW_BALLOTS.items():
                 yield Case(item, (response,), form, criterion, response.sample)
-
-
-def is_review(verdict: Verdict) -> bool:
-    """Whether a verdict is on another verdict."""
-    return verdict.criterion in BALLOTS
 
 
 def table(record: Record) -> Table:
@@ -68,7 +60,9 @@ def table(record: Record) -> Table:
         own_reviews = reviews.where(contestant=judge)
         groups = own_reviews.by(lambda verdict: heard[verdict.item].ballot if verdict.item in heard else "")
         for ballot, part in groups.items():
-            rows.append([judge, ballot, *(_figure(part, criterion) for criterion in BALLOTS), _deviation(part, record)])
+            rows.append(
+                [judge, ballot, *(_figure(part, criterion) for criterion in REVIEW_BALLOTS), _deviation(part, record)]
+            )
     notes = [
         "Agreement, hallucination: the share of reviews that say yes, by majority where several people reviewed.",
         "Deviation: how far the grades of one item's rulings lie from their mean, on average (items with two or more).",

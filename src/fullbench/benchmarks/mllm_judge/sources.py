@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from fullbench.benchmarks.mllm_judge.record import released_items
+from fullbench.benchmarks.mllm_judge.record import assemble, released_items
 from fullbench.benchmarks.mllm_judge.release import Release
 from fullbench.files.nouns import own_items, read_items, read_responses, read_verdicts
 from fullbench.judges.rules import ChanceJudge, LengthJudge, ReferenceJudge
+from fullbench.nouns.benchmark import Cases
 from fullbench.nouns.item import Item
 from fullbench.nouns.record import Record
 from fullbench.nouns.reproduction import Brought
@@ -21,19 +22,19 @@ def items(source: Path | None = None) -> Iterable[Item]:
     """Items of the sample, of a file, of a folder with `items.jsonl`, or of the release."""
     if source is None:
         return read_items(SAMPLE / "items.jsonl")
-    return own_items(source) or released_items(Release.read(source).record)
+    return own_items(source) or released_items(assemble(Release.read(source)))
 
 
-def bring(source: Path | None = None) -> Brought:
+def bring(source: Path | None, cases: Cases) -> Brought:
     """Everything known about a source: of the release what it holds, of the sample what simple rules make of it.
 
     A folder in our own layout holds `items.jsonl`, `responses.jsonl` and `labels.jsonl`; `verdicts.jsonl` where judges
-    were heard, and `reviews.jsonl` where people reviewed these verdicts.
+    were heard, and `reviews.jsonl` where people reviewed these verdicts. `cases` says what of the sample is judged.
     """
     folder = source or SAMPLE
     if not (folder / "items.jsonl").exists():
         release = Release.read(folder)
-        record = release.record
+        record = assemble(release)
         return Brought(record, [release.oddities.table()])
     asked = {item.id: item for item in read_items(folder / "items.jsonl")}
     responses = {(r.item, r.contestant): r for r in read_responses(folder / "responses.jsonl", items=set(asked))}
@@ -42,14 +43,12 @@ def bring(source: Path | None = None) -> Brought:
         if (folder / name).exists():
             verdicts += read_verdicts(folder / name)
     if source is None:
-        verdicts += _by_rule(list(asked.values()), Record((), asked, responses))
+        verdicts += _by_rule(list(asked.values()), Record((), asked, responses), cases)
     return Brought(Record(tuple(verdicts), asked, responses))
 
 
-def _by_rule(asked: list[Item], known: Record) -> Iterable[Verdict]:
-    from fullbench.benchmarks.mllm_judge.bench import mllm_judge
-
+def _by_rule(asked: list[Item], known: Record, cases: Cases) -> Iterable[Verdict]:
     for judge in (LengthJudge(), ChanceJudge(0), ReferenceJudge()):
-        for heard in judge.hear(mllm_judge.cases(asked, known.responses.values(), trials=2)):
+        for heard in judge.hear(cases(asked, known.responses.values(), trials=2)):
             if isinstance(heard, Verdict):
                 yield heard

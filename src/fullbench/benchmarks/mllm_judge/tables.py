@@ -6,6 +6,7 @@ from collections.abc import Collection
 
 from fullbench.benchmarks.mllm_judge import reviews
 from fullbench.figures import judging, probes, repeats, standard
+from fullbench.nouns.criteria import is_review
 from fullbench.nouns.record import Record
 from fullbench.nouns.table import Table
 from fullbench.nouns.verdict import PEOPLE
@@ -30,7 +31,7 @@ def family(judge: str, contestants: Collection[str]) -> set[str]:
 
 def tables(record: Record) -> list[Table]:
     """All tables that the record has something for."""
-    heard = record.where(lambda verdict: not reviews.is_review(verdict))
+    heard = record.where(lambda verdict: not is_review(verdict))
     made: list[Table] = []
     if PEOPLE in heard.judges:
         met = judging.meet(heard)

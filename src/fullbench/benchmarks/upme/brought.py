@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from fullbench.benchmarks.upme import asking, pico, prd
-from fullbench.benchmarks.upme.asking import BALLOT
+from fullbench.benchmarks.upme import pico, prd
 from fullbench.benchmarks.upme.rows import rows_of
 from fullbench.benchmarks.upme.sample import IMAGES, SEED, contestants, sample
 from fullbench.errors import InputError
+from fullbench.judges.peer_review import asking
+from fullbench.judges.peer_review.asking import BALLOT
 from fullbench.judges.prompted import PromptedJudge
+from fullbench.nouns.criteria import CORRECTNESS
 from fullbench.nouns.digests import digest
 from fullbench.nouns.model import Prompt
 from fullbench.nouns.record import Record
@@ -46,7 +48,7 @@ def reviewed_sample() -> Record:
         mine = [item for item in items if item.tags["reviewer"] == model.name]
         heard = judge.hear(asking.reviews(mine, responses))
         verdicts += [verdict for verdict in heard if isinstance(verdict, Verdict)]
-    known = [case for case in asking.reviews(items, responses) if case.criterion == asking.CORRECTNESS]
+    known = [case for case in asking.reviews(items, responses) if case.criterion == CORRECTNESS]
     verdicts += PictureTruth(court(SEED, IMAGES)).hear(known)
     shown = {(response.item, response.contestant): response for response in responses}
     return Record(tuple(verdicts), {item.id: item for item in items}, shown)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fullbench.benchmarks.upme.asking import questions, writing
+from fullbench.judges.peer_review.asking import questions, writing
 from fullbench.nouns.item import Item
 from fullbench.nouns.model import Model, Prompt
 from fullbench.nouns.picture import Picture

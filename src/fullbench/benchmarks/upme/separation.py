@@ -12,9 +12,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 
-from fullbench.benchmarks.upme.asking import CORRELATION, COSINE
 from fullbench.errors import InputError, Undefined
+from fullbench.judges.peer_review.asking import COSINE
 from fullbench.nouns.case import Case
+from fullbench.nouns.criteria import CORRELATION
 from fullbench.nouns.estimate import Estimate
 from fullbench.nouns.item import Item
 from fullbench.nouns.judge import Judge

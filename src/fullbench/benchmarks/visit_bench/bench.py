@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fullbench.nouns.ballot import Choice
+from fullbench.nouns.benchmark import Benchmark
 from fullbench.nouns.case import Case
 from fullbench.nouns.case import cases as cases_of
 from fullbench.nouns.item import Item
@@ -18,71 +19,79 @@ if TYPE_CHECKING:
     from fullbench.nouns.table import Table
 
 
-class VisitBench:
-    """VisIT-Bench: pairs of answers to real-world instructions about images."""
+def items(source: Path | None = None) -> Iterable[Item]:
+    """The sample, a file of items, or the verified items of the released data."""
+    from fullbench.benchmarks.visit_bench import sources
 
-    name = "visitbench"
-    paper = "Bitton et al., VisIT-Bench, NeurIPS 2023, arXiv:2308.06595"
-
-    def items(self, source: Path | None = None) -> Iterable[Item]:
-        """The sample, a file of items, or the verified items of the released data."""
-        from fullbench.benchmarks.visit_bench import sources
-
-        return sources.items(source)
-
-    def cases(self, items: Sequence[Item], responses: Iterable[Response], *, trials: int = 1) -> Iterator[Case]:
-        """Every two answers to an item, the verified reference among them, in both orders."""
-        from fullbench.benchmarks.visit_bench.sources import REFERENCE, references
-
-        given = list(responses)
-        if not any(response.contestant == REFERENCE for response in given):
-            given += references(items)
-        yield from cases_of(items, given, Choice(tie=False), size=2, orders="both", trials=trials)
-
-    manners = ("seeing", "ref-free", "ref-backed")
-
-    def wording(self, manner: str = "") -> Mapping[str, Any]:
-        """A wording for judges of answers to instructions about images: `seeing`, `ref-free` or `ref-backed`."""
-        from fullbench.benchmarks.visit_bench import asking
-
-        return asking.words(manner)
-
-    def tables(self, record: Record) -> Sequence[Table]:
-        """Leaderboards with their intervals, families, judges beside people, faults, cost."""
-        from fullbench.benchmarks.visit_bench.tables import tables
-
-        return tables(record)
-
-    def bring(self, source: Path | None = None) -> Brought:
-        """What is known already: the sample, or a folder in our own layout, judged by simple rules beside people."""
-        from fullbench.benchmarks.visit_bench.known import record
-        from fullbench.nouns.reproduction import Brought
-
-        return Brought(record(self, source))
-
-    def record(self, source: Path | None = None) -> Record:
-        """What is known already, as a record."""
-        return self.bring(source).record
-
-    def references(self, items: Sequence[Item]) -> Sequence[Response]:
-        """The verified references, as the answers of the contestant `reference`."""
-        from fullbench.benchmarks.visit_bench.sources import references
-
-        return list(references(items))
-
-    def submission(self, path: Path, items: Sequence[Item], data: Path | None, name: str) -> Sequence[Response]:
-        """The answers of a predictions file, in our own layout or in that of the paper's authors."""
-        from fullbench.benchmarks.visit_bench.release import read_instances
-        from fullbench.benchmarks.visit_bench.sources import submission
-
-        instances = list(read_instances(data)) if data is not None and data.is_dir() else []
-        return submission(path, items, instances, name=name).responses
-
-    def reproduce(self, data: Path) -> Reproduction:
-        """The paper's figures, computed again from the released files."""
-        from fullbench.benchmarks.visit_bench.reproduction import reproduce
-
-        return reproduce(data)
+    return sources.items(source)
 
 
-visit_bench = VisitBench()
+def cases(items: Sequence[Item], responses: Iterable[Response], *, trials: int = 1) -> Iterator[Case]:
+    """Every two answers to an item, the verified reference among them, in both orders."""
+    from fullbench.benchmarks.visit_bench.sources import REFERENCE, references
+
+    given = list(responses)
+    if not any(response.contestant == REFERENCE for response in given):
+        given += references(items)
+    yield from cases_of(items, given, Choice(tie=False), size=2, orders="both", trials=trials)
+
+
+def wording(manner: str = "") -> Mapping[str, Any]:
+    """A wording for judges of answers to instructions about images: `seeing`, `ref-free` or `ref-backed`."""
+    from fullbench.benchmarks.visit_bench import asking
+
+    return asking.words(manner)
+
+
+def tables(record: Record) -> Sequence[Table]:
+    """Leaderboards with their intervals, families, judges beside people, faults, cost."""
+    from fullbench.benchmarks.visit_bench.tables import tables
+
+    return tables(record)
+
+
+def bring(source: Path | None = None) -> Brought:
+    """What is known already: the sample, or a folder in our own layout, judged by simple rules beside people."""
+    from fullbench.benchmarks.visit_bench.known import record
+    from fullbench.nouns.reproduction import Brought
+
+    return Brought(record(cases, source))
+
+
+def references(items: Sequence[Item]) -> Sequence[Response]:
+    """The verified references, as the answers of the contestant `reference`."""
+    from fullbench.benchmarks.visit_bench.sources import references
+
+    return list(references(items))
+
+
+def submission(path: Path, items: Sequence[Item], data: Path | None, name: str) -> Sequence[Response]:
+    """The answers of a predictions file, in our own layout or in that of the paper's authors."""
+    from fullbench.benchmarks.visit_bench.release import read_instances
+    from fullbench.benchmarks.visit_bench.sources import submission
+
+    instances = list(read_instances(data)) if data is not None and data.is_dir() else []
+    return submission(path, items, instances, name=name).responses
+
+
+def reproduce(data: Path) -> Reproduction:
+    """The paper's figures, computed again from the released files."""
+    from fullbench.benchmarks.visit_bench.reproduction import reproduce
+
+    return reproduce(data)
+
+
+visit_bench = Benchmark(
+    name="visitbench",
+    paper="Bitton et al., VisIT-Bench, NeurIPS 2023, arXiv:2308.06595",
+    items=items,
+    cases=cases,
+    tables=tables,
+    wording=wording,
+    manners=("seeing", "ref-free", "ref-backed"),
+    references=references,
+    submission=submission,
+    bring=bring,
+    reproduce=reproduce,
+)
+"""VisIT-Bench: pairs of answers to real-world instructions about images."""

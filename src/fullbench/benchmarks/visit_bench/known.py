@@ -8,12 +8,12 @@ from fullbench.benchmarks.visit_bench.sources import SAMPLE, items, references
 from fullbench.errors import InputError
 from fullbench.files.nouns import read_responses, read_verdicts
 from fullbench.judges.rules import ChanceJudge, LengthJudge, ReferenceJudge
-from fullbench.nouns.benchmark import Benchmark
+from fullbench.nouns.benchmark import Cases
 from fullbench.nouns.record import Record
 from fullbench.nouns.verdict import Verdict
 
 
-def record(benchmark: Benchmark, source: Path | None = None) -> Record:
+def record(cases: Cases, source: Path | None = None) -> Record:
     """A folder holds `items.jsonl`, `responses.jsonl`, and `labels.jsonl` where people voted."""
     folder = source or SAMPLE
     if not (folder / "items.jsonl").exists():
@@ -24,6 +24,6 @@ def record(benchmark: Benchmark, source: Path | None = None) -> Record:
     if (folder / "labels.jsonl").exists():
         verdicts += read_verdicts(folder / "labels.jsonl", ballot="choice")
     for judge in (LengthJudge(), ChanceJudge(0), ReferenceJudge()):
-        heard = judge.hear(benchmark.cases(list(asked.values()), responses))
+        heard = judge.hear(cases(list(asked.values()), responses))
         verdicts += [verdict for verdict in heard if isinstance(verdict, Verdict)]
     return Record(tuple(verdicts), asked, {(response.item, response.contestant): response for response in responses})

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Protocol
 
-from fullbench.judges.rules import words_of
+from fullbench.nouns.text import words_of
 
 if TYPE_CHECKING:
     import numpy as np

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -11,10 +12,11 @@ from fullbench.errors import InputError
 from fullbench.judges.metrics.cider import Cider
 from fullbench.judges.metrics.embedded import Encoder, Spelling, cached, compared
 from fullbench.judges.metrics.overlap import bleu4, meteor_of, rouge_l
-from fullbench.judges.rules import marks_from, unread, words_of
+from fullbench.judges.rules import marks_from, unread
 from fullbench.nouns.case import Case
 from fullbench.nouns.digests import digest
 from fullbench.nouns.judge import AsksNobody, Kind
+from fullbench.nouns.text import words_of
 from fullbench.nouns.verdict import Verdict
 
 Metric = Callable[[Sequence[str], str], Sequence[float]]
@@ -47,30 +49,33 @@ class MetricJudge(AsksNobody):
             yield Verdict.of(case, self.name, "recused" if marks is None else marks, text=text)
 
 
-def _by_words(figure: Callable[[Sequence[str], Sequence[str]], float]) -> Metric:
-    def metric(texts: Sequence[str], reference: str) -> list[float]:
-        wanted = words_of(reference)
-        return [figure(words_of(text), wanted) for text in texts]
-
-    return metric
-
-
-def bleu(rest: str = "", options: Mapping[str, str] | None = None) -> MetricJudge:
-    """The judge that `bleu` names: sentence BLEU-4."""
-    _plain("bleu", rest, options, ())
-    return MetricJudge("bleu", _by_words(bleu4), {"metric": "BLEU-4, exponential smoothing"})
+def judge_by(name: str, metric: Metric, rest: str = "", options: Mapping[str, str] | None = None) -> MetricJudge:
+    """The judge that a metric of that name is; the first line of its docstring says what it is."""
+    _plain(name, rest, options, ())
+    about = (metric.__doc__ or name).strip().splitlines()[0].rstrip(".")
+    return MetricJudge(name, metric, {"metric": about})
 
 
-def rouge(rest: str = "", options: Mapping[str, str] | None = None) -> MetricJudge:
-    """The judge that `rouge` names: ROUGE-L, F1."""
-    _plain("rouge", rest, options, ())
-    return MetricJudge("rouge", _by_words(rouge_l), {"metric": "ROUGE-L, F1"})
+def _by_words(
+    figure: Callable[[Sequence[str], Sequence[str]], float], texts: Sequence[str], reference: str
+) -> list[float]:
+    wanted = words_of(reference)
+    return [figure(words_of(text), wanted) for text in texts]
 
 
-def meteor(rest: str = "", options: Mapping[str, str] | None = None) -> MetricJudge:
-    """The judge that `meteor` names: METEOR on equal words."""
-    _plain("meteor", rest, options, ())
-    return MetricJudge("meteor", _by_words(meteor_of), {"metric": "METEOR, equal words"})
+def bleu(texts: Sequence[str], reference: str) -> list[float]:
+    """BLEU-4, exponential smoothing."""
+    return _by_words(bleu4, texts, reference)
+
+
+def rouge(texts: Sequence[str], reference: str) -> list[float]:
+    """ROUGE-L, F1."""
+    return _by_words(rouge_l, texts, reference)
+
+
+def meteor(texts: Sequence[str], reference: str) -> list[float]:
+    """METEOR, equal words."""
+    return _by_words(meteor_of, texts, reference)
 
 
 def cider(rest: str = "", options: Mapping[str, str] | None = None) -> MetricJudge:
@@ -91,7 +96,9 @@ def cider_over(references: Iterable[str]) -> MetricJudge:
     def figure(words: Sequence[str], reference: Sequence[str]) -> float:
         return metric.score(words, [reference]) / 10
 
-    return MetricJudge(f"cider#{digest(texts)[:8]}", _by_words(figure), {"metric": "CIDEr-D", "references": len(texts)})
+    return MetricJudge(
+        f"cider#{digest(texts)[:8]}", partial(_by_words, figure), {"metric": "CIDEr-D", "references": len(texts)}
+    )
 
 
 def bertscore(rest: str = "", options: Mapping[str, str] | None = None) -> MetricJudge:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 
-from fullbench import registry
 from fullbench.errors import InputError
 from fullbench.judges.scorers.classical import number
 from fullbench.judges.scorers.hub import KINDS
 from fullbench.judges.scorers.openclip import OpenClipScorer
 from fullbench.judges.scorers.scorer import CallableScorer, Scorer, ScorerJudge, Span
+from fullbench.registry import function as function_named
 
 _MODEL = ("processor", "head", "revision", "device", "precision", "decoder")
 _JUDGE = ("margin", "batch", "threads", "span")
@@ -71,7 +71,7 @@ def function(rest: str, options: Mapping[str, str]) -> ScorerJudge:
     The module may lie in the folder in which the command is typed.
     """
     _known(options, _JUDGE)
-    found = registry.function(rest, form="scorer:MODULE:FUNCTION")
+    found = function_named(rest, form="scorer:MODULE:FUNCTION")
     span = _span(options)
     return _judged(CallableScorer(rest, found, span, {"function": rest, "span": span}), options)
 

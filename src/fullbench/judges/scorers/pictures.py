@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from io import BytesIO
 from typing import TYPE_CHECKING
 
-from fullbench.errors import InputError
+from fullbench.errors import InputError, Unscorable
 from fullbench.nouns.picture import Picture, media_type
 from fullbench.pixels import flat, turn
 
@@ -15,10 +15,6 @@ if TYPE_CHECKING:
 
 PIXELS = 64_000_000
 """The most pixels that are decoded; a file that claims more is a mistake or an attack."""
-
-
-class Unscorable(ValueError):
-    """A picture that cannot be scored; the sentence says why. The judge recuses itself from its cases."""
 
 
 class UnscorableAmong(ValueError):

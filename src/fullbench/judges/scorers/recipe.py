@@ -12,7 +12,8 @@ from functools import lru_cache
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
-from fullbench.judges.scorers.pictures import PIXELS, Unscorable
+from fullbench.errors import Unscorable
+from fullbench.judges.scorers.pictures import PIXELS
 from fullbench.nouns.picture import Picture
 
 if TYPE_CHECKING:

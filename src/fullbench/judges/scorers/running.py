@@ -18,9 +18,9 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from fullbench.errors import InputError, MissingExtra
+from fullbench.errors import InputError, MissingExtra, Unscorable
 from fullbench.judges.scorers.fused import fuse
-from fullbench.judges.scorers.pictures import Unscorable, UnscorableAmong, decode
+from fullbench.judges.scorers.pictures import UnscorableAmong, decode
 from fullbench.judges.scorers.recipe import Recipe, available, fine, pixels, plain_jpeg
 from fullbench.judges.scorers.scorer import Span
 from fullbench.models.weights import fingerprint

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
-from fullbench.errors import InputError
+from fullbench.errors import InputError, Unscorable
 from fullbench.judges.rules import marks_from
-from fullbench.judges.scorers.pictures import Unscorable, UnscorableAmong, decode
+from fullbench.judges.scorers.pictures import UnscorableAmong, decode
 from fullbench.nouns.ballot import Ballot, Choice, Likert, Ranking, Real, Score
 from fullbench.nouns.case import Case
 from fullbench.nouns.digests import digest

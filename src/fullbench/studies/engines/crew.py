@@ -15,13 +15,13 @@ from pathlib import Path
 from types import ModuleType, TracebackType
 from typing import Any, Self
 
-import fullbench
 from fullbench.errors import EngineError, FullbenchError, InputError
 from fullbench.nouns.picture import Picture
 from fullbench.nouns.verdict import Failure
 from fullbench.studies.engines.office import Branch
 from fullbench.studies.engines.work import Job, Key, Recipe, Stop, Tally
 from fullbench.studies.engines.worker import Turn, Worker
+from fullbench.version import __version__
 
 CPUS = 0.1
 LOOK_AROUND = 1.0
@@ -39,8 +39,8 @@ class Remote(Worker):
         import ray
 
         node = ray.get_runtime_context().get_node_id()
-        if version != fullbench.__version__:
-            found = f"fullbench {fullbench.__version__}, the run was started with {version}"
+        if version != __version__:
+            found = f"fullbench {__version__}, the run was started with {version}"
             return node, Turn(error=EngineError(f"a worker has {found}; install the same version on all machines"))
         return node, self.begin()
 
@@ -292,7 +292,7 @@ class Crew:
         name = f"{desk.run}/{uuid.uuid4().hex}"
         branch = Branch(name, Telephone(desk.office))
         actor = self._ray.remote(Remote).options(**options).remote(self._contract.recipe, branch)
-        self._hands.append(_Hand(name, actor, place, actor.hello.remote(fullbench.__version__)))
+        self._hands.append(_Hand(name, actor, place, actor.hello.remote(__version__)))
 
 
 _END = object()

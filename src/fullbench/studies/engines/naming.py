@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager, nullcontext
 from urllib.parse import parse_qsl
 
 from fullbench.errors import InputError
+from fullbench.nouns import doors
 from fullbench.studies.engines.work import HERE, Engine
 
 _OPTIONS = {"min": 1, "max": 1_000}
@@ -15,18 +16,33 @@ def engine(spec: str) -> AbstractContextManager[Engine]:
     """The engine that a spec names, to be entered for as long as a run takes.
 
     `here` is this machine. `ray` starts Ray on this machine; `ray:auto`, `ray:HOST:PORT` and `ray://HOST:PORT` join a
-    cluster. `?min=2&max=8` says how many workers each judge or contestant gets.
+    cluster. `?min=2&max=8` says how many workers each judge or contestant gets. Others enter by the door `engines`.
     """
     head, _, query = spec.partition("?")
     kind, _, address = head.partition(":")
-    if kind == "here" and not address and not query:
-        return nullcontext(HERE)
-    if kind != "ray":
-        raise InputError(f"there is no engine {spec!r}; known: here, ray, ray:auto, ray:HOST:PORT, ray://HOST:PORT")
+    if kind not in doors.installed("engines"):
+        others = [name for name in doors.names("engines") if name not in {"here", "ray"}]
+        known = ", ".join(["here", "ray", "ray:auto", "ray:HOST:PORT", "ray://HOST:PORT", *others])
+        raise InputError(f"there is no engine {spec!r}; known: {known}")
+    opened: AbstractContextManager[Engine] = doors.load("engines", kind)(address, query)
+    return opened
+
+
+def here(address: str, query: str) -> AbstractContextManager[Engine]:
+    """This machine."""
+    if address or query:
+        named = f"here:{address}" if address else f"here?{query}"
+        raise InputError(f"there is no engine {named!r}; the engine 'here' takes no address and no options")
+    return nullcontext(HERE)
+
+
+def ray(address: str, query: str) -> AbstractContextManager[Engine]:
+    """Ray, on this machine or a cluster."""
     from fullbench.studies.engines.cluster import Cluster
 
-    least, most = _size(query, spec)
-    return Cluster(f"ray:{address}" if address.startswith("//") else address, least, most).opened()
+    named = f"ray:{address}" if address else "ray"
+    least, most = _size(query, f"{named}?{query}")
+    return Cluster(named if address.startswith("//") else address, least, most).opened()
 
 
 def _size(query: str, spec: str) -> tuple[int, int]:

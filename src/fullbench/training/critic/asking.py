@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, get_args
 
-from fullbench.benchmarks.align_mm.agreement import scale_of
-from fullbench.benchmarks.align_mm.asking import TASK, critic, language_named
-from fullbench.benchmarks.align_mm.release import BALLOT
 from fullbench.errors import InputError
+from fullbench.figures.score_agreement import SCALE, scale_of
+from fullbench.judges.critic import TASK, critic
 from fullbench.judges.prompted import SLOTS, PromptedJudge
 from fullbench.judges.templates import Template
 from fullbench.nouns.ballot import Score, ballot
 from fullbench.nouns.model import Model
+from fullbench.nouns.text import language_named
 
 Manner = Literal["critic", "plain"]
 Mode = Literal["direct", "analyze"]
@@ -32,7 +32,7 @@ class Asking:
     """
 
     manner: Manner = "critic"
-    ballot: str = BALLOT.spec
+    ballot: str = SCALE.spec
     language: str = "zh"
     mode: Mode = "direct"
     reference: bool = True
@@ -49,9 +49,9 @@ class Asking:
                 raise InputError(f"unknown {name} {value!r}; known: {', '.join(get_args(known))}")
         language_named(self.language)
         scale_of(self.ballot)
-        if self.manner == "critic" and self.ballot != BALLOT.spec:
+        if self.manner == "critic" and self.ballot != SCALE.spec:
             raise InputError(
-                f"the manner 'critic' scores on {BALLOT.spec}; found {self.ballot}; take the manner 'plain'"
+                f"the manner 'critic' scores on {SCALE.spec}; found {self.ballot}; take the manner 'plain'"
             )
         if self.manner == "critic" and not self.reference:
             raise InputError("the manner 'critic' shows the reference; take the manner 'plain' to go without")

@@ -8,8 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
-from fullbench.benchmarks.align_mm import agreement
 from fullbench.errors import InputError
+from fullbench.figures import score_agreement as agreement
 from fullbench.figures.gaps import Gaps
 from fullbench.figures.standard import faults
 from fullbench.files.readers import read_rows
@@ -21,7 +21,8 @@ from fullbench.nouns.verdict import Failure, Verdict
 from fullbench.stats import weighted
 from fullbench.stats.agreement import absolute_error
 from fullbench.stats.comparison import paired_difference
-from fullbench.training.critic.folder import Critic, judge_in
+from fullbench.training.critic.description import Critic
+from fullbench.training.critic.folder import judge_in
 from fullbench.training.critic.ruling import CUT
 from fullbench.training.critic.scored import Scored, tagged
 

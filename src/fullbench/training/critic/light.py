@@ -21,12 +21,12 @@ import numpy.typing as npt
 
 from fullbench.errors import InputError
 from fullbench.files.writers import replacing
-from fullbench.judges.rules import length_of, words_of
 from fullbench.nouns.case import Case
 from fullbench.nouns.digests import digest
 from fullbench.nouns.judge import AsksNobody, Kind
+from fullbench.nouns.text import length_of, words_of
 from fullbench.nouns.verdict import Verdict
-from fullbench.training.critic.folder import Critic
+from fullbench.training.critic.description import Critic
 from fullbench.training.critic.ruling import alone, numbered, recuses
 from fullbench.training.critic.scored import Scored
 

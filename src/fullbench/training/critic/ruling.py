@@ -21,8 +21,8 @@ from fullbench.nouns.judge import AsksNobody, Kind
 from fullbench.nouns.model import Model, Prompt
 from fullbench.nouns.verdict import Failure, Verdict
 from fullbench.training.critic.asking import Asking
+from fullbench.training.critic.description import Critic
 from fullbench.training.critic.encoding import Encoder, Example, Piece
-from fullbench.training.critic.folder import Critic
 
 CUT = "the answer was cut to fit the window"
 

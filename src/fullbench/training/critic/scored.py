@@ -7,8 +7,8 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from fullbench.benchmarks.align_mm.splits import INTERNAL, split
 from fullbench.errors import InputError
+from fullbench.figures.splits import INTERNAL, split
 from fullbench.files.nouns import read_items, read_responses, read_verdicts
 from fullbench.nouns.case import Case
 from fullbench.nouns.digests import digest

@@ -19,7 +19,7 @@ from fullbench.errors import InputError, UserError
 from fullbench.models.local import TransformersModel
 from fullbench.nouns.item import ROLES, Turn
 from fullbench.nouns.model import Prompt, Reply
-from fullbench.training.critic.folder import Critic
+from fullbench.training.critic.description import Critic
 
 _AT_ONCE = 16
 _MOST_BYTES = 8 << 20

@@ -10,7 +10,6 @@ from pathlib import Path
 from statistics import fmean, median, pstdev
 from typing import Any
 
-from fullbench import __version__
 from fullbench.errors import InputError
 from fullbench.files.writers import write_rows
 from fullbench.models.local import TransformersModel, pad_of
@@ -19,8 +18,8 @@ from fullbench.nouns.judge import Judge
 from fullbench.nouns.table import Table
 from fullbench.training.critic.asking import Asking
 from fullbench.training.critic.checkpoints import Kept
+from fullbench.training.critic.description import Critic
 from fullbench.training.critic.encoding import Encoder, Example, encode, steps_of
-from fullbench.training.critic.folder import Critic
 from fullbench.training.critic.loop import Loop, Watch, never
 from fullbench.training.critic.objectives import Number, Objective, Preference, Words
 from fullbench.training.critic.preferences import Preferences, likelihoods
@@ -28,6 +27,7 @@ from fullbench.training.critic.processes import Processes
 from fullbench.training.critic.ruling import CutJudge
 from fullbench.training.critic.scored import Scored
 from fullbench.training.critic.settings import Settings
+from fullbench.version import __version__
 
 Say = Callable[[str], None]
 BRIEF = 256

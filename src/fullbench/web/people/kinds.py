@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Any, ClassVar
 
-from fullbench.benchmarks.align_mm.building import REASONS as COMPLAINTS
-from fullbench.benchmarks.mllm_judge.reviews import AGREES, BALLOTS, REASONS
 from fullbench.errors import InputError
-from fullbench.figures.subsets import HALLUCINATES
+from fullbench.nouns import doors
 from fullbench.nouns.ballot import Choice, Likert, Ranking, Score
 from fullbench.nouns.case import Case
+from fullbench.nouns.criteria import AGREES, HALLUCINATES, REASONS, REVIEW_BALLOTS
 from fullbench.nouns.item import Item
 from fullbench.nouns.verdict import Verdict
+from fullbench.studies.rewording import REASONS as COMPLAINTS
 from fullbench.web.people import forms
 from fullbench.web.people.content import Content
 from fullbench.web.people.forms import Answer, Fields
@@ -144,7 +145,7 @@ class Rate(Kind):
 class Agree(Kind):
     """A judge's ruling and its reasons, judged in turn: three verdicts on one text."""
 
-    name, title, ballot = "agree", key("Judge the judge"), BALLOTS[AGREES].spec
+    name, title, ballot = "agree", key("Judge the judge"), REVIEW_BALLOTS[AGREES].spec
 
     def check(self, rules: Rules, content: Content) -> None:
         if len(content.responses) != 1:
@@ -153,7 +154,7 @@ class Agree(Kind):
     def _read(self, fields: Fields, rules: Rules, shown: Sequence[int]) -> dict[str, Any]:
         return {
             "agree": forms.yes(fields, "agree", key("do you agree with the ruling?")),
-            "grade": forms.mark(fields.get("grade", ""), BALLOTS[REASONS], key("grade the reasons")),
+            "grade": forms.mark(fields.get("grade", ""), REVIEW_BALLOTS[REASONS], key("grade the reasons")),
             "hallucination": forms.yes(fields, "hallucination", key("does it tell of something that is not there?")),
         }
 
@@ -174,7 +175,7 @@ class Agree(Kind):
         field_of = {AGREES: "agree", REASONS: "grade", HALLUCINATES: "hallucination"}
         for criterion, name in field_of.items():
             value = cast.answer.get(name)
-            case = Case(cast.content.item, cast.content.responses, BALLOTS[criterion], criterion)
+            case = Case(cast.content.item, cast.content.responses, REVIEW_BALLOTS[criterion], criterion)
             if cast.answer.get("recused"):
                 yield case, cast.verdict(case, "recused")
             elif value is not None:
@@ -265,12 +266,25 @@ class Write(Kind):
         return replace(content.item, id=name, turns=(*content.item.turns[:-1], turn), captions=captions)
 
 
-KINDS: dict[str, Kind] = {
-    kind.name: kind for kind in (Pair(), Grade(), Rank(), Agree(), Rate(), Verify(), Write(), Rewrite())
-}
+@cache
+def kinds() -> Mapping[str, Kind]:
+    """Every kind of task behind the door `tasks` by name: ours in the order that they are shown in, then plugins'."""
+    names = [*(name for name in _ORDER if name in doors.installed("tasks")), *doors.names("tasks")]
+    return {name: _made(name) for name in dict.fromkeys(names)}
+
+
+_ORDER = ("pair", "score", "rank", "agree", "rate", "verify", "write", "rewrite")
+
+
+def _made(name: str) -> Kind:
+    kind = doors.load("tasks", name)
+    made: object = kind() if isinstance(kind, type) else kind
+    if not isinstance(made, Kind) or made.name != name:
+        raise InputError(f"the plugin {name!r} of the door tasks is no Kind of that name; found {made!r}")
+    return made
 
 
 def kind_of(name: str) -> Kind:
-    if name not in KINDS:
-        raise InputError(f"unknown kind of task {name!r}; known: {', '.join(KINDS)}")
-    return KINDS[name]
+    if name not in kinds():
+        raise InputError(f"unknown kind of task {name!r}; known: {', '.join(kinds())}")
+    return kinds()[name]

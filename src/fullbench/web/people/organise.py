@@ -21,7 +21,7 @@ from fullbench.web.guard import Organiser, address_of, engine_of, ledger_of, set
 from fullbench.web.pages import redirect, render
 from fullbench.web.people import importing, labels, live, members, quality, results, studies, uploads
 from fullbench.web.people.annotate import Form, Page, study_of
-from fullbench.web.people.kinds import KINDS
+from fullbench.web.people.kinds import kinds
 from fullbench.web.people.markup import guidelines
 from fullbench.web.people.studies import Study
 from fullbench.web.people.tally import counted, names
@@ -51,7 +51,7 @@ def new(request: Request, _user: Organiser) -> HTMLResponse:
 def _form(request: Request, values: dict[str, str], problem: str = "", status: int = 200) -> HTMLResponse:
     ledger = ledger_of(request)
     return render(
-        request, "work/new.html", status=status, kinds=KINDS.values(), values=values, problem=problem,
+        request, "work/new.html", status=status, kinds=kinds().values(), values=values, problem=problem,
         ledger=None if ledger is None else Path(str(settings_of(request).ledger)).name,
     )  # fmt: skip
 

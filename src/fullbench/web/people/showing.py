@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fullbench.benchmarks.align_mm.building import REASONS as COMPLAINTS
 from fullbench.nouns.ballot import LETTERS, Likert, Score, ballot
 from fullbench.nouns.item import Part, parts_text
+from fullbench.studies.rewording import REASONS as COMPLAINTS
 from fullbench.web.people.content import parts_of
 from fullbench.web.people.kind import Rules
 from fullbench.web.people.kinds import FAULTY, Write

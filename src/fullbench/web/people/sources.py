@@ -13,12 +13,12 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from fullbench.benchmarks.mllm_judge.reviews import is_review
 from fullbench.errors import InputError
 from fullbench.files.fields import Fields
 from fullbench.files.nouns import read_rows
 from fullbench.nouns.ballot import ballot
 from fullbench.nouns.case import panels
+from fullbench.nouns.criteria import is_review
 from fullbench.nouns.digests import digest
 from fullbench.nouns.item import Item
 from fullbench.nouns.record import Record

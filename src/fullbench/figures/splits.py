@@ -6,7 +6,6 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
-from fullbench.benchmarks.align_mm.release import seed_of
 from fullbench.errors import InputError
 from fullbench.nouns.digests import digest
 from fullbench.nouns.item import Item
@@ -14,6 +13,11 @@ from fullbench.nouns.response import Response
 
 INTERNAL = 0.1
 """The share of each category that is held back."""
+
+
+def seed_of(item: Item) -> str:
+    """The seed that an item is a wording of: its tag `seed`, else itself."""
+    return item.tags.get("seed") or item.id
 
 
 def split(

@@ -1,14 +1,11 @@
-"""Prompts by a model: unsafe ones made safe and labelled, and demographic grids from templates."""
+"""Prompts by a model: unsafe ones made safe and labelled."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from itertools import product
-from string import Formatter
 
-from fullbench.errors import InputError
 from fullbench.nouns.item import Turn
 from fullbench.nouns.model import DECLINED, Model, Prompt
 from fullbench.reading.words import refuses
@@ -79,31 +76,3 @@ def _asked(model: Model, words: str, prompts: Iterable[str]) -> Iterator[tuple[s
     for reply in model.answer(asked):
         declined = reply.stop in DECLINED or refuses(reply.text)
         yield reply.prompt.tag, reply.text, reply.error or ("the model declined" if declined else "")
-
-
-@dataclass(frozen=True)
-class Shown:
-    """A prompt of a grid, and the value of each axis in it."""
-
-    prompt: str
-    groups: Mapping[str, str]
-
-
-def grid(template: str, axes: Mapping[str, Sequence[str]]) -> list[Shown]:
-    """Every combination of the axes' values put into a template.
-
-    An empty value leaves its word out, so that prompts which do not name an axis are part of the grid too.
-
-    >>> [one.prompt for one in grid("a {age} {gender} nurse", {"age": ["old", ""], "gender": ["woman"]})]
-    ['a old woman nurse', 'a woman nurse']
-    """
-    slots = [name for _, name, _, _ in Formatter().parse(template) if name is not None]
-    if missing := [axis for axis in axes if axis not in slots]:
-        raise InputError(f"the template has no {{{missing[0]}}}; it has {', '.join(slots) or 'no slots'}")
-    if unknown := [slot for slot in slots if slot not in axes]:
-        raise InputError(f"the template asks for {{{unknown[0]}}}, which no axis gives; axes: {', '.join(axes)}")
-    found = []
-    for values in product(*axes.values()):
-        groups = dict(zip(axes, values, strict=True))
-        found.append(Shown(" ".join(template.format(**groups).split()), groups))
-    return found

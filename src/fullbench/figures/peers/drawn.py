@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from fullbench.benchmarks.upme.methods import consensus, in_order, nearness
-from fullbench.benchmarks.upme.reviews import Gamma, Reviews
 from fullbench.errors import Undefined
+from fullbench.figures.peers.methods import consensus, in_order, nearness
+from fullbench.figures.peers.reviews import Gamma, Reviews
 from fullbench.nouns.estimate import Estimate
 from fullbench.nouns.table import Cell, Table
 

@@ -7,10 +7,10 @@ from dataclasses import replace
 from functools import partial
 from statistics import fmean, stdev
 
-from fullbench.benchmarks.upme.courts import Court, Setting, court
-from fullbench.benchmarks.upme.methods import METHODS, ROBUST, Nearness, consensus, nearness, scores
 from fullbench.errors import Undefined
+from fullbench.figures.peers.methods import METHODS, ROBUST, Nearness, consensus, nearness, scores
 from fullbench.nouns.table import Cell, Table
+from fullbench.studies.simulation.courts import Court, Setting, court
 
 SIZES = (5, 10, 25, 50, 100)
 _FIGURES = ("pearson", "spearman", "kendall", "entropy")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from fullbench.benchmarks.upme.design import family_of
-from fullbench.benchmarks.upme.reviews import TRUTHS
-from fullbench.judges.rules import length_of
+from fullbench.figures.peers.reviews import TRUTHS
+from fullbench.nouns.model import family_of
 from fullbench.nouns.record import Record
+from fullbench.nouns.text import length_of
 from fullbench.nouns.verdict import Verdict
 from fullbench.stats.association import Association, association
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -20,17 +19,6 @@ class Slot:
     reviewer: str
     one: str
     two: str
-
-
-def family_of(name: str) -> str:
-    """The family a model's name shows: its first word, after the provider's.
-
-    >>> family_of("gpt-4o-mini"), family_of("openai/gpt-4o"), family_of("Claude-3.5-sonnet"), family_of("court/keen")
-    ('gpt', 'gpt', 'claude', 'keen')
-    """
-    bare = name.rsplit("/", 1)[-1].rsplit(":", 1)[-1]
-    word = re.match(r"[^\W\d_]+", bare)
-    return (word[0] if word else bare).lower()
 
 
 def full(images: Sequence[str], contestants: Sequence[str], families: Mapping[str, str] | None = None) -> list[Slot]:

@@ -15,7 +15,6 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, Literal
 
-from fullbench.benchmarks.align_mm.lengths import language_of
 from fullbench.errors import InputError
 from fullbench.files.fields import Fields
 from fullbench.files.readers import read_rows
@@ -26,6 +25,7 @@ from fullbench.nouns.item import Item, Turn
 from fullbench.nouns.model import DECLINED
 from fullbench.nouns.response import Response
 from fullbench.nouns.table import Cell, Table
+from fullbench.nouns.text import language_of
 
 REWRITES = 5
 Reason = Literal["factual error", "does not follow", "incomplete", "common-sense mistake"]
@@ -50,7 +50,7 @@ _QUOTES = "\"'“”‘’「」"
 @cache
 def wording(language: Language) -> Template:
     """How a model is asked to reword a question."""
-    file = resources.files("fullbench.benchmarks.align_mm") / "prompts" / f"rewrite_{language}.txt"
+    file = resources.files("fullbench.studies") / "prompts" / f"rewrite_{language}.txt"
     return Template.parse(file.read_text(encoding="utf-8"), {"question", "count"}, path=file.name)
 
 

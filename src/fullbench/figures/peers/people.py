@@ -17,9 +17,9 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
-from fullbench.benchmarks.upme.asking import CORRECTNESS, VISUAL
 from fullbench.errors import InputError
 from fullbench.nouns.case import Case
+from fullbench.nouns.criteria import CORRECTNESS, VISUAL
 from fullbench.nouns.record import Record
 from fullbench.nouns.table import Cell, Table
 from fullbench.nouns.verdict import PEOPLE, Verdict

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from fullbench.benchmarks.align_mm.release import BALLOT
 from fullbench.errors import InputError
 from fullbench.figures.gaps import Gaps
 from fullbench.figures.judging import meet
@@ -42,6 +41,8 @@ SCALES: Mapping[tuple[int, int], Scale] = {
     ),
 }
 """The paper's bands from 1 to 10, and those into which a score from 1 to 5 falls when it is doubled."""
+SCALE = Score(1, 10)
+"""The scale where none is named: that of AlignMMBench's critic."""
 FIGURES = ("e", "r", "ρ", "τ", "f", "s")
 
 
@@ -80,7 +81,7 @@ def figures(
     }
 
 
-def pairings(record: Record, people: str = PEOPLE, *, spec: str = BALLOT.spec) -> dict[str, dict[str, list[Pairing]]]:
+def pairings(record: Record, people: str = PEOPLE, *, spec: str = SCALE.spec) -> dict[str, dict[str, list[Pairing]]]:
     """Every judge's scores on one ballot beside people's, by judge and split.
 
     `all` has those of every split but training.
@@ -106,7 +107,7 @@ def split_of(record: Record, pairing: Pairing) -> str:
     return "" if response is None else response.tags.get("split", "")
 
 
-def tables(record: Record, people: str = PEOPLE, *, spec: str = BALLOT.spec, seed: int = 0) -> list[Table]:
+def tables(record: Record, people: str = PEOPLE, *, spec: str = SCALE.spec, seed: int = 0) -> list[Table]:
     """The six figures of every judge on one ballot, in each split."""
     gaps = Gaps()
     rows: list[list[Cell]] = []
@@ -134,7 +135,7 @@ def _of(pairs: Sequence[Pairing], seed: int) -> Mapping[str, Callable[[], Estima
 
 
 def before_after(
-    record: Record, before: str, after: str, people: str = PEOPLE, *, spec: str = BALLOT.spec, seed: int = 0
+    record: Record, before: str, after: str, people: str = PEOPLE, *, spec: str = SCALE.spec, seed: int = 0
 ) -> Table:
     """The six figures of two judges on the same responses, and what changed from one to the other."""
     found = pairings(record, people, spec=spec)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from fullbench.benchmarks.upme.reviews import GAMMA, Gamma, Reviews
 from fullbench.errors import Undefined
+from fullbench.figures.peers.reviews import GAMMA, Gamma, Reviews
 from fullbench.stats import peers as learning
 from fullbench.stats.orders import permutation_entropy, true_ranks
 from fullbench.stats.peers import Consensus, Peers

@@ -7,14 +7,14 @@ from functools import partial
 from itertools import combinations, pairwise
 from statistics import fmean, stdev
 
-from fullbench.benchmarks.upme import biases
-from fullbench.benchmarks.upme.asking import CORRECTNESS, CORRELATION, VISUAL
-from fullbench.benchmarks.upme.drawn import interval, order, ranked
-from fullbench.benchmarks.upme.methods import METHODS, ROBUST, consensus, in_order, nearness, scores
-from fullbench.benchmarks.upme.people import against_people
-from fullbench.benchmarks.upme.reviews import GAMMA, PARTS, TRUTHS, Gamma, Reviews, true_scores
 from fullbench.errors import Undefined
 from fullbench.figures import standard
+from fullbench.figures.peers import biases
+from fullbench.figures.peers.drawn import interval, order, ranked
+from fullbench.figures.peers.methods import METHODS, ROBUST, consensus, in_order, nearness, scores
+from fullbench.figures.peers.people import against_people
+from fullbench.figures.peers.reviews import GAMMA, PARTS, TRUTHS, Gamma, Reviews, true_scores
+from fullbench.nouns.criteria import CORRECTNESS, CORRELATION, VISUAL
 from fullbench.nouns.estimate import Estimate
 from fullbench.nouns.record import Record
 from fullbench.nouns.table import Cell, Table

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +15,7 @@ from fullbench.files.writers import replacing, write_rows
 from fullbench.judges.scorers.pictures import decode
 from fullbench.nouns.item import SENSITIVE
 from fullbench.nouns.picture import Picture
-from fullbench.pixels import veiled
+from fullbench.pixels import encoded, veiled
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -66,13 +65,6 @@ class Made:
     source: str = ""
     how: str = ""
     sensitive: bool = False
-
-
-def encoded(image: Image) -> bytes:
-    """A picture as PNG, the same bytes each time."""
-    out = BytesIO()
-    image.save(out, "PNG")
-    return out.getvalue()
 
 
 def keep(made: Iterable[Made], folder: Path, *, unveiled: bool = False) -> list[dict[str, Any]]:

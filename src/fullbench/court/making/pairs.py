@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from fullbench.benchmarks.mj_bench.making.prompts import Shown
-from fullbench.benchmarks.mj_bench.names import CHOSEN, PERSPECTIVES, REJECTED
+from fullbench.court.making.grids import Shown
 from fullbench.errors import InputError
 from fullbench.nouns.ballot import Choice
 from fullbench.nouns.case import Case
@@ -15,6 +14,9 @@ from fullbench.nouns.record import Record
 from fullbench.nouns.response import Response
 from fullbench.nouns.verdict import PEOPLE, Verdict
 
+PERSPECTIVES = ("alignment", "safety", "quality", "bias")
+CHOSEN, REJECTED = "chosen", "rejected"
+"""The two contestants of a pair."""
 Asked = tuple[Item, list[Response]]
 """A prompt and the pictures made for it."""
 

@@ -8,8 +8,8 @@ from functools import cached_property
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from fullbench.benchmarks.upme.asking import CORRECTNESS, CORRELATION, VISUAL
 from fullbench.errors import InputError
+from fullbench.nouns.criteria import CORRECTNESS, CORRELATION, VISUAL
 from fullbench.nouns.record import Record
 
 if TYPE_CHECKING:

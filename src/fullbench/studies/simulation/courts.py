@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from fullbench.benchmarks.upme.asking import CORRECTNESS, CORRELATION, VISUAL
-from fullbench.benchmarks.upme.reviews import Reviews
 from fullbench.errors import InputError
+from fullbench.figures.peers.reviews import Reviews
+from fullbench.nouns.criteria import CORRECTNESS, CORRELATION, VISUAL
 
 if TYPE_CHECKING:
     import numpy as np

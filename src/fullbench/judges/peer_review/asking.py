@@ -13,6 +13,7 @@ from itertools import chain
 from fullbench.nouns.ballot import Choice, Real
 from fullbench.nouns.case import Case, Orders
 from fullbench.nouns.case import cases as cases_of
+from fullbench.nouns.criteria import CORRECTNESS, CORRELATION, VISUAL
 from fullbench.nouns.item import Item, Turn
 from fullbench.nouns.model import DECLINED
 from fullbench.nouns.picture import Picture
@@ -26,9 +27,6 @@ ANSWER = (
     "Answer the question about the picture. Say first what matters in the picture, then how it leads to the answer, "
     "step by step, and end with the answer itself in one plain sentence."
 )
-CORRECTNESS = "correctness"
-VISUAL = "visual"
-CORRELATION = "correlation"
 CRITERIA: Mapping[str, str] = {
     CORRECTNESS: (
         "which answer is right about the picture, and nothing else. If just one of them is right it wins, however it "

@@ -3,38 +3,56 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
+from fullbench.errors import UserError
 from fullbench.nouns.benchmark import Benchmark
 from fullbench.nouns.case import Case
-from fullbench.nouns.digests import digest
 from fullbench.nouns.item import Item
 from fullbench.nouns.response import Response
-from fullbench.nouns.verdict import Failure, Verdict
+from fullbench.registry import adapted
+from fullbench.testing.hooks import CHECKS, Checked, CountingJudge
 
 
-def check_benchmark(benchmark: Benchmark, folder: Path, *, source: Path | None = None, limit: int = 20) -> None:
+def check_benchmark(
+    benchmark: object, folder: Path, *, source: Path | None = None, data: Path | None = None, limit: int = 20
+) -> None:
     """Prove that a benchmark keeps its promises, on its first `limit` items, in an empty folder.
 
     It has a name and a paper; its items have unique ids and can be given twice the same; its cases are reproducible,
     differ from each other and speak of its items; a run keeps one verdict for each case; a second run asks nothing;
-    tables can be made from the record, and again the same.
+    tables can be made from the record, and again the same, and leave the record as it was. Then every hook that is set
+    is called, and must give what the hook is for. `source` is where items, labels and verdicts come from, the sample
+    where it is left out; `data` is the released data from which figures are reproduced. Without `data`, `reproduce` is
+    called on an empty folder: it must say what is missing, or do without.
     """
+    checked = adapted(benchmark)
+    assert checked.name, "a benchmark has a name"
+    assert checked.paper, "a benchmark names its paper"
+    assert checked.asks or checked.hooks, "a benchmark asks something, or brings or reproduces what others asked"
+    items: list[Item] = []
+    cases: list[Case] = []
+    if checked.asks:
+        items = list(checked.items(source))
+        _check_items(items, list(checked.items(source)))
+        cases = _check_run(checked, items[:limit], folder)
+    place = Checked(checked, items, cases, folder, source, data)
+    for hook in checked.hooks:
+        with _blamed(hook):
+            CHECKS[hook](place)
+
+
+def _check_run(benchmark: Benchmark, items: list[Item], folder: Path) -> list[Case]:
+    """Judge the cases twice: each is asked once, each has its verdict, and tables are made of them."""
     from fullbench.ledger.store import Ledger
     from fullbench.studies.hear import hear
 
-    assert isinstance(benchmark, Benchmark), "it lacks one of name, paper, items, cases, tables"
-    assert benchmark.name, "a benchmark has a name"
-    assert benchmark.paper, "a benchmark names its paper"
-    items = list(benchmark.items(source))
-    _check_items(items, list(benchmark.items(source)))
-    items = items[:limit]
     responses = [_respond(item, name) for item in items for name in ("brief", "lengthy", "odd", "plain")]
     cases = list(benchmark.cases(items, responses))
     _check_cases(cases, list(benchmark.cases(items, responses)))
-    counting = _Counting()
+    counting = CountingJudge()
     with Ledger(folder / "check.ledger") as ledger:
         for expected in (len(cases), 0):
             counting.heard = 0
@@ -43,9 +61,23 @@ def check_benchmark(benchmark: Benchmark, folder: Path, *, source: Path | None =
             assert tally.done == expected
         record = ledger.record()
         assert len(record) == len(cases), f"{len(cases)} cases, but {len(record)} verdicts in the ledger"
+        before = record.digest()
         tables = list(benchmark.tables(record))
         assert tables, "a benchmark shows at least one table"
         assert tables == list(benchmark.tables(record)), "the same record must give the same tables"
+        assert record.digest() == before, "tables must leave the record as it was"
+    return cases
+
+
+@contextmanager
+def _blamed(hook: str) -> Iterator[None]:
+    """Say which hook it was that failed, whatever it failed with."""
+    try:
+        yield
+    except AssertionError as error:
+        raise AssertionError(f"the hook {hook!r}: {error}") from error
+    except (UserError, LookupError, TypeError, ValueError, AttributeError, OSError) as error:
+        raise AssertionError(f"the hook {hook!r} fails: {error!r}") from error
 
 
 def _check_items(items: list[Item], again: list[Item]) -> None:
@@ -71,34 +103,3 @@ def _respond(item: Item, name: str) -> Response:
         "plain": item.reference or "No.",
     }
     return Response.say(item.id, name, words[name])
-
-
-class _Counting:
-    """A judge that rules by lot, the same each time, and counts what it hears."""
-
-    name = "counting"
-    settings: Mapping[str, Any] = {}
-
-    def __init__(self) -> None:
-        self.heard = 0
-
-    def hear(self, cases: Iterable[Case]) -> Iterator[Verdict | Failure]:
-        for case in cases:
-            self.heard += 1
-            order = sorted(range(len(case.responses)), key=lambda i: digest([case.key, i]))
-            for text in _texts(case, order):
-                ruling = case.ballot.read(text, len(case.responses))
-                if not isinstance(ruling, str):
-                    yield Verdict.of(case, self.name, ruling, text=text)
-                    break
-            else:
-                yield Verdict.of(case, self.name, "recused")
-
-
-def _texts(case: Case, order: list[int]) -> Iterator[str]:
-    """Rulings in one form after another, until the ballot takes one."""
-    marks = [float(order.index(i) + 1) for i in range(len(order))]
-    winner = [float(mark == max(marks)) for mark in marks]
-    for guess in (marks, winner):
-        if case.ballot.allows(guess):
-            yield case.ballot.write(guess)

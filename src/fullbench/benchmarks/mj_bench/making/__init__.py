@@ -1,1 +1,0 @@
-"""Building pictures to judge: blurs, masks, prompts, demographic grids, duplicates, manifests."""

@@ -1,0 +1,32 @@
+"""Commands that enter by the door `commands`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NoReturn
+
+import typer
+
+from fullbench.errors import InputError
+from fullbench.nouns import doors
+
+
+def enter(app: typer.Typer) -> None:
+    """Give an app the commands of the door. One that does not load says so when it is called, and harms no other."""
+    for name in doors.names("commands"):
+        try:
+            command = doors.load("commands", name)
+        except InputError as error:
+            command = _broken(error)
+        if isinstance(command, typer.Typer):
+            app.add_typer(command, name=name)
+        else:
+            app.command(name)(command)
+
+
+def _broken(error: InputError) -> Callable[[], NoReturn]:
+    def broken() -> NoReturn:
+        """This command of a plugin does not load; call it to see why."""
+        raise error
+
+    return broken

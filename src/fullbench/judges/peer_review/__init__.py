@@ -1,0 +1,1 @@
+"""Peer review: what reviewers are asked, and who reviews whom."""

@@ -1,0 +1,29 @@
+"""Criteria that several rooms know by name: those of a peer review, and those under which a ruling is reviewed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from fullbench.nouns.ballot import Ballot, Likert, Score
+from fullbench.nouns.verdict import Verdict
+
+CORRECTNESS = "correctness"
+VISUAL = "visual"
+CORRELATION = "correlation"
+"""How well an answer fits its picture, by a measure and not by a reviewer."""
+
+AGREES = "agrees"
+REASONS = "reasons"
+HALLUCINATES = "hallucinates"
+"""The criterion under which people say that a ruling's reasons see what is not there."""
+REVIEW_BALLOTS: Mapping[str, Ballot] = {
+    AGREES: Likert(("no", "yes")),
+    REASONS: Score(1, 5),
+    HALLUCINATES: Likert(("no", "yes")),
+}
+"""On what people review a judge's ruling, by criterion."""
+
+
+def is_review(verdict: Verdict) -> bool:
+    """Whether a verdict is on another verdict."""
+    return verdict.criterion in REVIEW_BALLOTS

@@ -1,0 +1,1 @@
+"""Pictures and prompts made for a study: near-duplicates, manifests, safe forms of prompts."""

@@ -1,0 +1,1 @@
+"""Courts with planted truth, on which ways of reviewing are tried."""

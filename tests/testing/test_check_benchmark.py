@@ -1,0 +1,228 @@
+"""`check_benchmark` exercises every hook, and fails on a broken one; plugins of the first release pass as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from types import MappingProxyType
+
+import pytest
+
+from fullbench import Case, Choice, Item, Record, Response, Score, Table, Verdict
+from fullbench.errors import InputError
+from fullbench.figures import standard
+from fullbench.judges.prompted import SLOTS
+from fullbench.judges.rules import LengthJudge
+from fullbench.judges.templates import Template
+from fullbench.models.offline import OfflineModel
+from fullbench.nouns.benchmark import HOOKS, Benchmark
+from fullbench.nouns.case import cases as cases_of
+from fullbench.nouns.reproduction import Brought, Reproduced, Reproduction
+from fullbench.nouns.verdict import PEOPLE
+from fullbench.registry import adapted
+from fullbench.testing import check_benchmark
+from fullbench.testing.hooks import CHECKS
+
+ITEMS = [Item.ask(name, f"What is {name}?", reference=f"It is {name}.") for name in ("one", "two", "three")]
+ECHO = OfflineModel("echo", lambda prompt: "Yes.")
+WORDS = "=== user\n{question}\n--- analyze\n{text}\n"
+"""A wording without its block `hearing`."""
+
+
+def items(source=None):
+    return list(ITEMS)
+
+
+def cases(items, responses, *, trials=1):
+    given = list(responses)
+    yield from cases_of(items, given, Score(1, 5), trials=trials)
+    yield from cases_of(items, given, Choice(), size=2, orders="both", trials=trials)
+
+
+def answers():
+    return [Response.say(item.id, name, f"{name} says {item.id}") for item in ITEMS for name in ("a", "b")]
+
+
+def labels(source=None):
+    given = answers()
+    for item, one, two in zip(ITEMS, given[::2], given[1::2], strict=True):
+        for rater in ("ann", "bob"):
+            yield Verdict.of(Case(item, (one, two), Choice()), PEOPLE, (1.0, 0.0), rater=rater)
+
+
+def bring(source=None):
+    given = {(one.item, one.contestant): one for one in answers()}
+    heard = tuple(LengthJudge().hear(cases(ITEMS, given.values())))
+    return Brought(Record(heard, {item.id: item for item in ITEMS}, given))
+
+
+def wording(text=None):
+    from fullbench.judges.prompted import default_template
+
+    return {"template": default_template("en") if text is None else Template.parse(text, SLOTS)}
+
+
+def reproduce(data):
+    return Reproduction([Reproduced("wins/a", 0.5, 6, paper=0.5)])
+
+
+def references(items):
+    return [Response.say(item.id, "reference", item.reference or "") for item in items]
+
+
+def submission(path, items, data, name):
+    return [Response.say(item.id, name, "An answer.") for item in items]
+
+
+WHOLE = Benchmark(
+    name="whole",
+    paper="a test",
+    items=items,
+    cases=cases,
+    tables=standard.tables,
+    wording=wording,
+    labels=labels,
+    contestants=lambda: [ECHO],
+    judges=lambda: [LengthJudge()],
+    references=references,
+    submission=submission,
+    tasks={"pair": "which is better"},
+    commands={"simulate": "try it"},
+    bring=bring,
+    reproduce=reproduce,
+)
+
+
+def test_a_benchmark_with_every_hook_passes(tmp_path):
+    assert sorted(WHOLE.hooks) == sorted(HOOKS) == sorted(CHECKS)
+    check_benchmark(WHOLE, tmp_path)
+
+
+def stateful_tables():
+    calls = []
+
+    def tables(record):
+        calls.append(1)
+        return [Table("calls", "Calls", ("n",), [[len(calls)]])]
+
+    return tables
+
+
+def strangers(source=None):
+    item = Item.ask("nowhere", "?")
+    yield Verdict.of(Case(item, (Response.say("nowhere", "a", "x"),), Score(1, 5)), PEOPLE, (3.0,))
+
+
+def same_person_twice(source=None):
+    for label in labels():
+        yield replace(label, rater="ann")
+
+
+def other_each_time():
+    calls = []
+
+    def bring_more(source=None):
+        calls.append(1)
+        record = bring().record
+        return Brought(replace(record, verdicts=record.verdicts[len(calls) :]))
+
+    return bring_more
+
+
+class Mute:
+    name = "mute"
+    settings: Mapping[str, str] = MappingProxyType({})
+
+
+BROKEN = {
+    "tables": ({"tables": stateful_tables()}, "the same record must give the same tables"),
+    "wording without a block": ({"wording": lambda: wording(WORDS)}, "'wording' fails.*hearing"),
+    "wording without answers": (
+        {"wording": lambda: wording(WORDS + "--- hearing\n{ruling}\n")},
+        "'wording'.*does not show the answer",
+    ),
+    "manners": (
+        {"wording": lambda manner="": wording(WORDS if manner else None), "manners": ("odd",)},
+        "'wording' fails.*hearing",
+    ),
+    "labels of an unknown item": ({"labels": strangers}, "'labels'.*unknown item 'nowhere'"),
+    "labels of one person": ({"labels": same_person_twice}, "'labels'.*two labels of one person"),
+    "no label": ({"labels": lambda source=None: []}, "'labels'.*no label"),
+    "contestants": ({"contestants": lambda: [ECHO, ECHO]}, "'contestants'.*one name"),
+    "judges": ({"judges": lambda: [Mute()]}, "'judges'.*is no judge"),
+    "references": ({"references": lambda items: []}, "'references'.*no reference"),
+    "submission": (
+        {"submission": lambda path, items, data, name: [Response.say("nowhere", name, "x")]},
+        "'submission'.*unknown item 'nowhere'",
+    ),
+    "tasks": ({"tasks": {"juggle": "no such kind"}}, "'tasks'.*'juggle' is not installed"),
+    "commands": ({"commands": {"juggle": "no such command"}}, "'commands'.*'juggle' is not installed"),
+    "bring": ({"bring": other_each_time()}, "'bring'.*the same each time"),
+    "reproduce": ({"reproduce": lambda data: Reproduction([])}, "'reproduce'.*computes no figure"),
+    "reproduce that crashes": ({"reproduce": lambda data: {}["cells"]}, "'reproduce' fails"),
+}
+
+
+@pytest.mark.parametrize("broken", BROKEN)
+def test_a_broken_hook_is_caught(tmp_path, broken):
+    change, sentence = BROKEN[broken]
+    with pytest.raises(AssertionError, match=f"(?s){sentence}"):
+        check_benchmark(replace(WHOLE, **change), tmp_path)
+
+
+def test_every_hook_has_a_broken_one():
+    assert set(HOOKS) <= {hook for change, _ in BROKEN.values() for hook in change}
+
+
+def test_reproduce_without_data_may_say_what_is_missing(tmp_path: Path):
+    def needs_a_file(data):
+        if not (data / "votes.csv").exists():
+            raise InputError("there is no votes.csv", path=data)
+        return reproduce(data)
+
+    bench = replace(WHOLE, reproduce=needs_a_file)
+    check_benchmark(bench, tmp_path)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(AssertionError, match=r"'reproduce' fails.*votes\.csv"):
+        check_benchmark(bench, tmp_path / "empty", data=tmp_path)
+
+
+class FirstRelease:
+    """A benchmark as plugins of the first release wrote it: an object with methods, some of them hooks."""
+
+    name = "first"
+    paper = "an older one"
+
+    def items(self, source=None):
+        return items(source)
+
+    def cases(self, items, responses, *, trials=1):
+        return cases(items, responses, trials=trials)
+
+    def tables(self, record):
+        return standard.tables(record)
+
+    def wording(self):
+        return wording()
+
+    def bring(self, source=None):
+        return bring(source)
+
+    def reproduce(self, data):
+        return reproduce(data)
+
+    def helper(self):
+        return "not a hook"
+
+
+def test_a_plugin_of_the_first_release_still_works(tmp_path):
+    bench = adapted(FirstRelease())
+    assert (bench.name, bench.hooks) == ("first", ["wording", "bring", "reproduce"])
+    assert len(bench.record()) == len(bring().record)
+    check_benchmark(FirstRelease(), tmp_path)
+
+
+def test_what_is_no_benchmark_says_what_it_lacks():
+    with pytest.raises(InputError, match="no benchmark: it lacks paper, items, cases, tables"):
+        adapted(Mute())
