@@ -108,6 +108,11 @@ class Readable:
             )
         return next(iter(main or there), None)
 
+    def one_study(self, study: str | None = None) -> str | None:
+        """The study that is meant: as named, or the only one there is; several are refused with a sentence."""
+        with self._reading() as reader:
+            return self._study(reader, study)
+
     def heard(self, judge: str, keys: Iterable[tuple[str, int]], *, rater: str = "") -> set[tuple[str, int]]:
         """Those of these cases (key and trial) in which the judge has ruled, in whatever study; `rater` says who of
         the people that are one judge."""
