@@ -30,15 +30,15 @@ from fullbench.nouns.response import Response
 from fullbench.nouns.verdict import FAULTS, Failure, Verdict
 
 
-def ledger_of(path: Path, seed: int) -> list[Verdict]:
+def ledger_of(path: Path, seed: int, study: str | None = None) -> list[Verdict]:
     """A random ledger: judges, criteria, ballots, samples, trials, faults, ties, orders, failed calls."""
     draw = random.Random(seed)
     names = [f"m{number}" for number in range(draw.randint(2, 5))]
     samples = {name: draw.choice((1, 1, 2, 3)) if draw.random() < 0.4 else 1 for name in names}
     given = []
-    with Ledger(path) as ledger:
+    with Ledger(path, study=study) as ledger:
         for number in range(draw.randint(1, 7)):
-            item = Item.ask(f"i{number}", f"question {number}")
+            item = Item.ask(f"i{number}", f"question {number} of {seed}")
             said = [
                 Response.say(item.id, name, f"{name} {sample}", sample=sample)
                 for name in names for sample in range(samples[name]) if draw.random() < 0.95
@@ -61,9 +61,15 @@ def _heard(draw, ledger, place, item, said):
                 continue
             ruling = draw.choice(FAULTS) if luck < 0.15 else _marks(draw, case)
             usage = Usage(1, 0, 10, draw.randrange(9), None if judge == "k" else draw.random(), draw.random())
-            verdict = Verdict.of(case, judge, ruling, usage=usage, text="because")
-            ledger.add(case, verdict)
-            yield verdict
+            raters = draw.sample(("ann", "bob", "cy"), draw.randint(1, 3)) if judge == "human" else [""]
+            for rater in raters:
+                for revision in range(2 if rater and draw.random() < 0.1 else 1):
+                    verdict = Verdict.of(
+                        case, judge, ruling if draw.random() < 0.5 or rater == "" else _marks(draw, case), usage=usage,
+                        text="because", rater=rater, revision=revision,
+                    )  # fmt: skip
+                    ledger.add(case, verdict)
+                    yield verdict
 
 
 def _marks(draw, case):
@@ -293,3 +299,20 @@ def test_judges_that_always_choose_a_place_are_not_told_apart(tmp_path):
     (row,) = table.rows
     assert row[3].value == 0
     assert row[-1] == "no"
+
+
+def test_studies_stand_apart_and_each_is_as_if_it_were_alone(tmp_path):
+    both = str(tmp_path / "both.ledger")
+    for study, seed in (("x", 3), ("y", 17)):
+        ledger_of(Path(both), seed, study)
+        ledger_of(tmp_path / f"{study}.ledger", seed)
+    report = _json("report", "--ledger", both)
+    for study in ("x", "y"):
+        alone = _listed(_json("report", "--ledger", str(tmp_path / f"{study}.ledger")))
+        mine = [one for one in report if one["source"].get("study") == study]
+        assert _listed(mine) == alone
+        assert all(f" in {study}" in one["title"] for one in mine)
+        assert _listed(_json("report", "--ledger", both, "--study", study)) == alone
+        judge = next(key[0] for key in alone)
+        shown_ = _listed(_json("leaderboard", "show", "--ledger", both, "--study", study, "--judge", judge))
+        assert shown_ == {key: rows for key, rows in alone.items() if key[0] == judge}

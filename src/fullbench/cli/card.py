@@ -51,7 +51,7 @@ def card(
             say(f"{table.title}: {len(table.rows)} kinds of things; `fullbench export` and `reproduce` list them.")
     else:
         with Ledger(ledger, read_only=True) as book:
-            record, columns = book.record(study=study), book.columns([judge], beside=voted, study=study)
+            record, columns = book.record(study=study), book.columns([judge], beside=voted, study=book.one_study(study))
     record = Record((*record.verdicts, *voted), record.items, record.responses).ordered()
     made = judge_card(record, judge, people=people, tags=tags or (), own=own or (), columns=columns, seed=seed)
     if out is not None:

@@ -97,7 +97,7 @@ def add(
         board = ready.board(book, chosen, where)
         with watching("verdicts", [ready.judge.name], ready.total(newcomer), quiet=quiet) as watch:
             made = board.add(newcomer, schedule=way, width=width, most=most, budget=ready.purse, stop=stop, watch=watch)
-        tables = [made.table(newcomer.name), *boards.tables(board.record(), ready.judge.name, chosen, tag)]
+        tables = [made.table(newcomer.name), *boards.tables(board.record(), ready.judge.name, board.settings, tag)]
         if out is not None and out.suffix in {".html", ".htm"}:
             boards.page(board.record(), tables, out, book.digest())
             say(f"The page: {out}")
@@ -132,7 +132,8 @@ def show_board(
     with Ledger(ledger, read_only=True, study=study) as book:
         record = book.record([judge] if judge else None)
         who = one_judge(record.judges, judge)
-        tables = boards.tables(record, who, boards.settings(rule, ties, seed, reference), tag)
+        chosen = boards.settings(rule, ties, seed, reference)
+        tables = boards.tables(record, who, chosen, tag, columns=book.columns([who], study=book.one_study()))
         if out is not None and out.suffix in {".html", ".htm"}:
             boards.page(record, tables, out, book.digest())
             say(f"The page: {out}")

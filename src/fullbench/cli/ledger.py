@@ -119,6 +119,7 @@ def tables(
         typer.Argument(help="A ledger (file or URL; also --ledger), or verdicts in Parquet: a file or a folder."),
     ] = None,
     ledger: LedgerOption = DEFAULT_LEDGER,
+    study: StudyOption = None,
     out: Annotated[Path | None, typer.Option(help="A file: .md, .csv, .json, .txt or .html.")] = None,
     seed: Annotated[int, typer.Option(help="For the resamples of the agreement with people.")] = 0,
     as_json: JsonOption = False,
@@ -135,10 +136,10 @@ def tables(
     path = Path(source)
     bill: list[Account] = []
     if path.suffix == ".parquet" or path.is_dir():
-        columns = columns_of_parquet(path)
+        columns = columns_of_parquet(path).of(study=study)
     else:
         with _open(source) as opened:
-            columns, bill, source = opened.columns(), opened.bill(), opened.place
+            columns, bill, source = opened.columns(study=study), opened.bill(), opened.place
     if not len(columns):
         raise InputError(f"{source}: there is no verdict in it")
     made = [*standard.tables(columns, seed=seed), between(columns), _answers(bill)]

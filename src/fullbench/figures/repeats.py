@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
 from fullbench.columns.builder import columns_of
 from fullbench.columns.table import Columns, Ints, grouped
 from fullbench.errors import Undefined
+from fullbench.figures import clustered
 from fullbench.figures.judging import SHAPES
 from fullbench.nouns.record import Record
 from fullbench.nouns.table import Cell, Table
@@ -33,9 +35,21 @@ def steady(
         if int(cases.max()) + 1 == len(cases):
             continue
         try:
-            yield (judge, SHAPES[family], *criterion), steadiness(cases, _rulings(part), seed=seed)
+            yield (
+                (judge, SHAPES[family], *criterion),
+                _by_item(steadiness(cases, _rulings(part), seed=seed), cases, part),
+            )
         except Undefined as reason:
             yield (judge, SHAPES[family], *criterion), str(reason)
+
+
+def _by_item(found: Steadiness, cases: Ints, part: Columns) -> Steadiness:
+    """The same with intervals over items: cases on one item are not independent."""
+    item = np.zeros(int(cases.max()) + 1, dtype=np.int64)
+    item[cases] = part.item
+    shares, items = np.array(found.shares), item[np.array(found.items, dtype=np.int64)]
+    majority = clustered.share((shares > 0.5).astype(np.float64), items)
+    return replace(found, consistency=clustered.mean(shares, items), majority=majority)
 
 
 def _rulings(part: Columns) -> Ints:

@@ -60,9 +60,9 @@ def _split(columns: Columns) -> list[Part]:
     return [part for part, named in several.items() if named]
 
 
-def _by_judge(columns: Columns) -> tuple[list[str], Iterator[tuple[list[Cell], Columns]]]:
+def _by_judge(columns: Columns, *, together: bool = False) -> tuple[list[str], Iterator[tuple[list[Cell], Columns]]]:
     """The first columns of a table with a row for each judge, and their cells with the verdicts of each row."""
-    split = _split(columns)
+    split = [] if together else _split(columns)
     groups = columns.by("judge", *split)
     return ["judge", *split], ((list[Cell](names), part) for names, part in groups)
 
@@ -110,10 +110,10 @@ def orders(verdicts: Verdicts) -> Table:
     return Table("orders", "The order of presentation", columns, rows, notes, {}, hint)
 
 
-def faults(verdicts: Verdicts) -> Table:
-    """What each judge did not rule on, and why; and what is due because a call failed."""
+def faults(verdicts: Verdicts, *, together: bool = False) -> Table:
+    """What each judge did not rule on, and why, and what is due; with `together`, over all criteria."""
     columns = _columns(verdicts)
-    head, groups = _by_judge(columns)
+    head, groups = _by_judge(columns, together=together)
     rows: list[list[Cell]] = []
     for cells, part in groups:
         counts = part.faults()

@@ -22,14 +22,20 @@ from fullbench.stats.style import lead, style_controlled
 
 
 def standings(
-    record: Record, judge: str | None = None, settings: Settings | None = None, *, tag: str | None = None
+    record: Record,
+    judge: str | None = None,
+    settings: Settings | None = None,
+    *,
+    tag: str | None = None,
+    columns: Columns | None = None,
 ) -> list[Table]:
     """All tables of one judge's leaderboards, one set for each criterion and family of ballots.
 
-    With `tag`, the share of matches won in each family of items that the tag names is among them.
+    With `tag`, the share of matches won in each family of items that the tag names is among them. `columns` are the
+    same verdicts as a ledger gives them: they know their study, and what is due.
     """
     chosen = replace(settings or Settings(), elo=True)
-    columns = columns_of(record)
+    columns = columns_of(record) if columns is None else columns
     found = list(boards(columns.of(judge=one_judge(columns.judges(), judge)), chosen))
     criteria = Counter((one.key.study, one.key.criterion) for one in found)
     made: list[Table] = []

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from fullbench.columns.table import Columns
 from fullbench.errors import LedgerError
 from fullbench.ledger import accounts, chain, membership, naming, reading, rows
-from fullbench.ledger import columns as narrow_columns
 from fullbench.ledger.accounts import Account
 from fullbench.ledger.chain import Head
 from fullbench.ledger.database import Connection, Database
@@ -23,6 +21,9 @@ from fullbench.nouns.picture import Picture
 from fullbench.nouns.record import Record
 from fullbench.nouns.response import Response
 from fullbench.nouns.verdict import Failure, Verdict
+
+if TYPE_CHECKING:
+    from fullbench.columns.table import Columns
 
 
 class Readable:
@@ -106,6 +107,11 @@ class Readable:
                 "table; name one (--study NAME)"
             )
         return next(iter(main or there), None)
+
+    def one_study(self, study: str | None = None) -> str | None:
+        """The study that is meant: as named, or the only one there is; several are refused with a sentence."""
+        with self._reading() as reader:
+            return self._study(reader, study)
 
     def heard(self, judge: str, keys: Iterable[tuple[str, int]], *, rater: str = "") -> set[tuple[str, int]]:
         """Those of these cases (key and trial) in which the judge has ruled, in whatever study; `rater` says who of
@@ -226,6 +232,8 @@ class Readable:
 
         Of one study where it is named, or where the ledger was opened for one; else of every study, each apart.
         """
+        from fullbench.ledger import columns as narrow_columns  # late: it needs numpy, and whoever only asks does not
+
         with self._reading() as reader:
             named = study or (self.study if self._study_named else None)
             return narrow_columns.columns(reader, reading.names_of(judge), beside, None if named is None else [named])

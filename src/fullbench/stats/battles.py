@@ -54,7 +54,9 @@ class Battles:
         turned = firsts > seconds
         low, high = np.minimum(firsts, seconds), np.maximum(firsts, seconds)
         levels, level = _levels(weight, len(firsts))
-        outcomes, kind = np.unique(np.where(turned, 1 - result, result), return_inverse=True)
+        won = np.where(turned, 1 - result, result)
+        outcomes = np.unique(won)
+        kind = np.searchsorted(outcomes, won)
         kinds = len(outcomes)
         code = ((low * size + high) * kinds + kind) * len(levels) + level
         counts = np.bincount(code, minlength=size * size * kinds * len(levels))

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import get_args
 
+from fullbench.columns.table import Columns
 from fullbench.errors import InputError
 from fullbench.figures.leaderboard import Settings
 from fullbench.figures.matches import RULES
@@ -159,13 +160,15 @@ def schedule(word: str) -> Schedule:
     return known[known.index(word)]
 
 
-def tables(record: Record, judge: str, chosen: Settings, tag: str | None = None) -> list[Table]:
+def tables(
+    record: Record, judge: str, chosen: Settings, tag: str | None = None, *, columns: Columns | None = None
+) -> list[Table]:
     """The leaderboard's tables, the heat map by a tag of the items among them; by family where there are families."""
     if tag is None and any("family" in item.tags for item in record.items.values()):
         tag = "family"
     if chosen.reference not in record.contestants:
         chosen = replace(chosen, reference=None)
-    return standings(record, judge, chosen, tag=tag)
+    return standings(record, judge, chosen, tag=tag, columns=columns)
 
 
 def page(record: Record, made: Sequence[Table], out: Path, digest: str) -> None:

@@ -35,7 +35,7 @@ def tables(record: Record, *, split: tuple[float, float] | None = None, seed: in
         made += agreement.tables(known, seed=seed)
     made += repeats.tables(known, together=True, seed=seed)
     made += [lengths(known.items.values(), known.responses.values()), *distributions(list(known.items.values()))]
-    made += [standard.faults(known), standard.costs(known)]
+    made += [standard.faults(known, together=True), standard.costs(known)]
     return [table for table in made if table.rows]
 
 

@@ -11,5 +11,5 @@ from fullbench.nouns.table import Table
 def tables(record: Record) -> list[Table]:
     """All tables that the record has something for; who recused, refused or was unreadable comes last."""
     all_tables = [*preferences.tables(record), *evenness.tables(record)]
-    all_tables += [standard.faults(record), standard.reasons(record), standard.costs(record)]
+    all_tables += [standard.faults(record, together=True), standard.reasons(record), standard.costs(record)]
     return [table for table in all_tables if table.rows]

@@ -44,5 +44,5 @@ def tables(record: Record) -> list[Table]:
     made += repeats.tables(heard)
     if len(heard) < len(record):
         made.append(reviews.table(record))
-    made += [standard.faults(heard), standard.costs(heard)]
+    made += [standard.faults(heard, together=True), standard.costs(heard)]
     return [table for table in made if table.rows]

@@ -28,7 +28,7 @@ def tables(record: Record) -> list[Table]:
         made += standings(record, judge, Settings(rule=RULE, reference=REFERENCE), tag=FAMILY)
     if PEOPLE in record.judges:
         made += [people.agreement(record), people.systems(record)]
-    made += [labels(record), standard.faults(record), standard.costs(record)]
+    made += [labels(record), standard.faults(record, together=True), standard.costs(record)]
     return [table for table in made if table.rows]
 
 

@@ -37,7 +37,7 @@ def tables(
     among = record.where(lambda verdict: verdict.judge not in outsiders)
     peer_tables = _tables(among, gamma, seed, best_first or ())
     peer_tables += [_won(record.where(judge=judge), judge) for judge in outsiders]
-    return [*peer_tables, standard.faults(record), standard.costs(record)]
+    return [*peer_tables, standard.faults(record, together=True), standard.costs(record)]
 
 
 def _outsiders(record: Record) -> list[str]:

@@ -1,0 +1,15 @@
+"""A ledger on a PostgreSQL server gives the same columns and the same leaderboards as its copy in a file."""
+
+from fullbench.figures.leaderboard import tables
+from fullbench.ledger.copying import Copying
+from fullbench.ledger.store import Ledger
+from tests.figures.test_doors import ledger_of
+
+
+def test_a_server_and_a_file_give_the_same_columns(postgres, tmp_path):
+    ledger_of(tmp_path / "x.ledger", 3)
+    with Ledger(tmp_path / "x.ledger") as file, Ledger(postgres.database(), pictures=tmp_path) as server:
+        list(Copying(file, server).run())
+        assert server.columns().same(file.columns())
+        assert len(file.columns())
+        assert tables(server.columns()) == tables(file.columns())
