@@ -1,11 +1,14 @@
 # Two commands matter: `make demo` and `make test`. Both set up all they need.
 PYTHON ?= python3
 RUN = $(PYTHON) scripts/launch.py
+UNIT = tests/test_rooms.py tests/test_public.py tests/testing tests/nouns tests/reading tests/files tests/stats tests/figures \
+  tests/judges --ignore=tests/judges/scorers
 
-.PHONY: demo test test-slow bench bench-check check lock help
+.PHONY: demo unit test test-slow bench bench-check check lock help
 
 help:
 	@echo "make demo       judge models on pictures with known truth, and open the report"
+	@echo "make unit       the fast tests: nouns, reading, files, stats, figures, judges (under 90 seconds)"
 	@echo "make test       style, types, layers and all tests (under 12 minutes on two cores)"
 	@echo "make test-slow  proofs that take minutes (many kills, many seeds)"
 	@echo "make bench      speed, as ratios against peers measured in the same run; kept in bench/history"
@@ -18,6 +21,9 @@ demo:
 
 check:
 	@$(RUN) dev sh scripts/check.sh
+
+unit:
+	@$(RUN) dev pytest -n 2 --dist loadfile -m "not slow" $(UNIT)
 
 test: check
 	@$(RUN) dev sh scripts/browser.sh

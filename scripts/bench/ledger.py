@@ -42,8 +42,8 @@ def _timed(work: Callable[[], object]) -> tuple[float, float]:
 
 
 def _sealed(verdicts: list[Verdict]) -> list[rows.Row]:
-    made = (rows.verdict_rows(verdict, "default", lambda *_: "") for verdict in verdicts)
-    return Chain.begin().seal("verdicts", (entered.verdict for entered in made))
+    made = (rows.verdict_row(verdict, "default", lambda *_: "") for verdict in verdicts)
+    return Chain.begin().seal("verdicts", made)
 
 
 def _ours(path: Path | str, verdicts: list[Verdict], power: bool) -> tuple[float, float]:

@@ -26,8 +26,8 @@ def calls(server: FakeServer) -> int:
     return sum(server.books()["attempts"].values())
 
 
-def judged(ledger: Path) -> dict[str, int]:
-    with Ledger(ledger, read_only=True) as book:
+def judged(ledger: Path, study: str | None = None) -> dict[str, int]:
+    with Ledger(ledger, read_only=True, study=study) as book:
         record = book.record()
         return {judge: len(list(record.where(judge=judge))) for judge in record.judges if judge != "human"}
 
@@ -40,7 +40,7 @@ def test_what_run_asked_leaderboard_and_judge_find(cli, tmp_path, manner):
     write_responses(tmp_path / "all.jsonl", said)
     write_responses(tmp_path / "new.jsonl", [one for one in said if one.contestant == newcomer])
     write_responses(tmp_path / "old.jsonl", [one for one in said if one.contestant not in {newcomer, "reference"}])
-    book = ("--ledger", "visit.ledger", "--quiet")
+    book = ("--ledger", "visit.ledger", "--study", "s", "--quiet")
     with FakeServer(says="[[A]]") as server:
         spec = f"vllm:judge@{server.url}"
         option = f"manner={manner}" if manner else "temperature=0"
@@ -48,7 +48,7 @@ def test_what_run_asked_leaderboard_and_judge_find(cli, tmp_path, manner):
         (tmp_path / "study.toml").write_text(study, encoding="utf-8")
         code, _, err = cli("run", "study.toml", "--quiet")
         assert code == 0, err
-        paid, before = calls(server), judged(tmp_path / "visit.ledger")
+        paid, before = calls(server), judged(tmp_path / "visit.ledger", "s")
         assert list(before.values()) == [paid], "one judge, one call for each case"
         code, _, err = cli(
             "leaderboard", "add", newcomer, "--predictions", "new.jsonl", "--responses", "old.jsonl", "--judge", spec,
@@ -69,7 +69,7 @@ def test_what_run_asked_leaderboard_and_judge_find(cli, tmp_path, manner):
             *book,
         )
         assert (code, calls(server)) == (0, paid), f"judge asks nothing that run has asked: {err}"
-        assert judged(tmp_path / "visit.ledger") == before
+        assert judged(tmp_path / "visit.ledger", "s") == before
 
 
 NO_RULES = "这类问题没有专门的规则"

@@ -10,7 +10,7 @@ from typing import Any
 import psycopg
 
 from fullbench.ledger import schema
-from fullbench.ledger.database import is_url
+from fullbench.ledger.places import is_url
 from fullbench.ledger.postgres import SPACE
 
 

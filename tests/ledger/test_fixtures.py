@@ -16,7 +16,7 @@ from tests.ledger.fixtures.make import told
 
 FIXTURES = Path(__file__).parent / "fixtures"
 EXPECTED = json.loads((FIXTURES / "expected.json").read_text(encoding="utf-8"))
-VERSIONS = (1, 2, 3)
+VERSIONS = (1, 2, 3, 4)
 
 
 @pytest.fixture(params=VERSIONS)
@@ -56,7 +56,9 @@ def test_it_verifies(path: Path):
 
 def test_it_is_reported_with_the_same_tables_whatever_its_schema(path: Path):
     Ledger(path).close()
-    done = CliRunner().invoke(app, ["report", "--ledger", str(path), "--json"], catch_exceptions=False)
+    done = CliRunner().invoke(
+        app, ["report", "--ledger", str(path), "--study", "default", "--json"], catch_exceptions=False
+    )
     assert done.exit_code == 0, done.output
     frozen = json.loads((FIXTURES / "report.json").read_text(encoding="utf-8"))
     assert steady(json.loads(done.stdout)) == steady(frozen)
@@ -65,7 +67,7 @@ def test_it_is_reported_with_the_same_tables_whatever_its_schema(path: Path):
 def test_more_can_be_added_to_it(path: Path):
     from tests.ledger.making import case, verdict
 
-    with Ledger(path) as ledger:
+    with Ledger(path, study="default") as ledger:
         before = len(ledger.record())
         ledger.add(case(1), verdict(1))
         assert len(ledger.record()) == before + 1

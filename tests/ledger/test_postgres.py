@@ -106,9 +106,9 @@ def test_a_commit_whose_answer_was_lost_is_not_made_twice(postgres):
 
 
 def _row(number: int, **rest: object) -> tuple[object, ...]:
-    from fullbench.ledger.rows import verdict_rows
+    from fullbench.ledger.rows import verdict_row
 
-    return verdict_rows(verdict(number, **rest), "default", lambda *_: "").verdict
+    return verdict_row(verdict(number, **rest), "default", lambda *_: "")
 
 
 def test_a_server_that_stays_away_is_one_sentence_and_what_was_gathered_is_kept(own_server, monkeypatch):

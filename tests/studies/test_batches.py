@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -281,8 +280,7 @@ def test_an_error_line_is_a_failure_once_and_then_due_again(folder, speaks):
             (judge,) = Conductor(filed).judges
             with Ledger(filed.ledger, read_only=True) as ledger:
                 failures = list(ledger.failures(judge.name))
-            assert len(failures) == 2
-            assert all(re.fullmatch(r"batch 0001-judge-[\w.-]+: 500: boom", one.error) for one in failures)
+            assert [failure.error for failure in failures] == ["batch 0001-judge: 500: boom"] * 2
             assert made.write(rate=0.5).count.written == 2
         once(filed)
         with rounds(filed) as made:

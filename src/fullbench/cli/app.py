@@ -17,6 +17,7 @@ from fullbench.cli.export import export
 from fullbench.cli.judge import judge
 from fullbench.cli.leaderboard import leaderboard_app
 from fullbench.cli.ledger import ledger_app
+from fullbench.cli.ledger_votes import alias, import_, reread
 from fullbench.cli.listing import listing
 from fullbench.cli.new import new_app
 from fullbench.cli.people import people_app
@@ -28,6 +29,7 @@ from fullbench.cli.reproduce import reproduce
 from fullbench.cli.rerank import rerank
 from fullbench.cli.run import run
 from fullbench.cli.serve import serve
+from fullbench.cli.show import show
 
 
 def leave(code: object, **_: object) -> None:
@@ -71,6 +73,7 @@ app.command("replay")(replay)
 app.command("plan")(plan)
 enter(app)
 app.command("report")(report)
+app.command("show")(show)
 app.command("card")(card)
 app.command("reproduce")(reproduce)
 app.command("export")(export)
@@ -83,6 +86,9 @@ for _building in (blur, distort, grid, group, sanitise):
 app.add_typer(compose_app, name="compose")
 app.add_typer(critic_app, name="critic")
 app.add_typer(leaderboard_app, name="leaderboard")
+ledger_app.command("import")(import_)
+ledger_app.command("alias")(alias)
+ledger_app.command("reread")(reread)
 app.add_typer(ledger_app, name="ledger")
 app.add_typer(new_app, name="new")
 app.add_typer(people_app, name="people")

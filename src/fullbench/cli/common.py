@@ -73,7 +73,7 @@ def say(text: str) -> None:
 @contextmanager
 def ledger_if_any(place: str | Path) -> Iterator[Ledger]:
     """The ledger for looking only; an empty one where there is none, so that looking leaves nothing behind."""
-    from fullbench.ledger.database import database
+    from fullbench.ledger.places import database
     from fullbench.ledger.store import Ledger
 
     found = database(place)

@@ -60,6 +60,7 @@ def add(
     tag: TagOption = None,
     seed: Annotated[int, typer.Option(help="For whatever is drawn at random.")] = 0,
     ledger: LedgerOption = DEFAULT_LEDGER,
+    study: StudyOption = None,
     pictures: PicturesOption = None,
     budget: BudgetOption = None,
     engine: EngineOption = None,
@@ -85,7 +86,7 @@ def add(
     asked = boards.Asked(benchmark, data, tuple(responses or ()), model, predictions, judge, manner, reader)
     with (
         asking_from(None if dry_run else engine) as where,
-        Ledger(ledger, pictures=pictures) as book,
+        Ledger(ledger, pictures=pictures, study=study) as book,
         stoppable() as stop,
     ):
         ready = boards.prepare(asked, book, answer=not dry_run, budget=budget, stop=stop, engine=where, quiet=quiet)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fullbench.cli.common import DEFAULT_LEDGER, JsonOption, PicturesOption, QuietOption, StudyOption, bar
+from fullbench.cli.common import DEFAULT_LEDGER, JsonOption, LedgerOption, PicturesOption, QuietOption, StudyOption, bar
 from fullbench.cli.common import show as show_tables
 from fullbench.errors import InputError
 from fullbench.files.writers import Columns
@@ -29,7 +29,7 @@ ledger_app = typer.Typer(
 )
 
 LedgerArgument = Annotated[
-    str, typer.Argument(envvar="FULLBENCH_LEDGER", help="The ledger: a file, or postgresql://user@host/database.")
+    str | None, typer.Argument(help="The ledger: a file, or postgresql://user@host/database; also --ledger.")
 ]
 QUEUE: Columns = {
     "item": "text", "contestants": "json", "ballot": "text", "criterion": "text", "question": "text",
@@ -48,14 +48,15 @@ class What(StrEnum):
 
 @ledger_app.command()
 def show(
-    ledger: LedgerArgument = DEFAULT_LEDGER,
+    place: LedgerArgument = None,
+    ledger: LedgerOption = DEFAULT_LEDGER,
     as_json: JsonOption = False,
 ) -> None:
     """Say what is inside: judges, contestants, verdicts, faults and what they cost.
 
     Example: fullbench ledger show study.ledger
     """
-    with _open(ledger) as opened:
+    with _open(place or ledger) as opened:
         told = opened.describe()
     if as_json:
         typer.echo(json.dumps(told, ensure_ascii=False, indent=2))
@@ -65,6 +66,12 @@ def show(
     if told["last"] is not None:
         typer.echo(f"verdicts from {_when(told['first'])} to {_when(told['last'])}; digest {told['digest']}")
     typer.echo(f"head {told['head']}")
+    for study in told["studies"]:
+        aside = f"; {study['set_aside']:,} verdicts on earlier contents are set aside" if study["set_aside"] else ""
+        members = f"{study['items']:,} items, {study['cases']:,} cases, {study['verdicts']:,} verdicts"
+        typer.echo(f"study {study['name']}: {members}{aside}")
+    for alias in told["aliases"]:
+        typer.echo(f"the {alias['role']} {alias['former']} is called {alias['name']}")
     if told["counts"]["pictures"]:
         typer.echo(f"pictures in {told['pictures']}")
     if told["accounts"]:
@@ -77,7 +84,9 @@ def export(
     to: Annotated[Path, typer.Option("--to", help="File to write: .jsonl, .json, .csv, .tsv (or .gz), .parquet.")],
     what: Annotated[What, typer.Option("--what", help="Which rows to write.")] = What.verdicts,
     judge: Annotated[list[str] | None, typer.Option("--judge", help="Only this judge's verdicts; repeatable.")] = None,
-    ledger: LedgerArgument = DEFAULT_LEDGER,
+    study: StudyOption = None,
+    place: LedgerArgument = None,
+    ledger: LedgerOption = DEFAULT_LEDGER,
 ) -> None:
     """Write verdicts, responses or items to a file, whole or not at all.
 
@@ -91,26 +100,25 @@ def export(
 
     if judge and what not in {What.verdicts, What.doubtful}:
         raise InputError(f"--judge chooses among verdicts; {what.value} have no judge: leave it out")
-    with _open(ledger) as opened:
+    with _open(place or ledger) as opened:
         if what is What.verdicts:
-            count = write_verdicts(to, opened.verdicts(judge or None))
+            count = write_verdicts(to, opened.verdicts(judge or None, study=study))
         elif what is What.doubtful:
-            count = write_rows(to, queue(opened.record(judge or None)), QUEUE)
+            count = write_rows(to, queue(opened.record(judge or None, study=study)), QUEUE)
         elif what is What.responses:
-            count = write_responses(to, opened.responses())
+            count = write_responses(to, opened.responses(study=study))
         else:
-            count = write_items(to, opened.items())
+            count = write_items(to, opened.items(study=study))
     typer.echo(f"wrote {count:,} {what.value}{' cases' if what is What.doubtful else ''} to {to}")
 
 
 @ledger_app.command()
 def tables(
-    source: Annotated[
-        str,
-        typer.Argument(
-            envvar="FULLBENCH_LEDGER", help="A ledger (file or URL), or verdicts in Parquet: a file or a folder."
-        ),
-    ] = DEFAULT_LEDGER,
+    place: Annotated[
+        str | None,
+        typer.Argument(help="A ledger (file or URL; also --ledger), or verdicts in Parquet: a file or a folder."),
+    ] = None,
+    ledger: LedgerOption = DEFAULT_LEDGER,
     study: StudyOption = None,
     out: Annotated[Path | None, typer.Option(help="A file: .md, .csv, .json, .txt or .html.")] = None,
     seed: Annotated[int, typer.Option(help="For the resamples of the agreement with people.")] = 0,
@@ -124,15 +132,16 @@ def tables(
     from fullbench.figures import standard
     from fullbench.figures.between import between
 
+    source = place or ledger
     path = Path(source)
     bill: list[Account] = []
     if path.suffix == ".parquet" or path.is_dir():
-        columns, place = columns_of_parquet(path).of(study=study), source
+        columns = columns_of_parquet(path).of(study=study)
     else:
         with _open(source) as opened:
-            columns, bill, place = opened.columns(study=study), opened.bill(), opened.place
+            columns, bill, source = opened.columns(study=study), opened.bill(), opened.place
     if not len(columns):
-        raise InputError(f"{place}: there is no verdict in it")
+        raise InputError(f"{source}: there is no verdict in it")
     made = [*standard.tables(columns, seed=seed), between(columns), _answers(bill)]
     show_tables([table for table in made if table.rows], as_json=as_json, out=out)
 
@@ -150,7 +159,8 @@ def _answers(bill: Iterable[Account]) -> Table:
 
 @ledger_app.command()
 def verify(
-    ledger: LedgerArgument = DEFAULT_LEDGER,
+    place: LedgerArgument = None,
+    ledger: LedgerOption = DEFAULT_LEDGER,
     head: Annotated[
         str | None, typer.Option("--head", help="A head noted before, as `ledger show` prints it: is it still there?")
     ] = None,
@@ -165,7 +175,7 @@ def verify(
     from fullbench.ledger.chain import Head
 
     noted = None if head is None else Head.read(head)
-    with _open(ledger) as opened:
+    with _open(place or ledger) as opened:
         problems = opened.verify(noted)
         told = opened.checked() if not problems else {"path": opened.place}
     if as_json:
@@ -184,34 +194,47 @@ def verify(
 def copy(
     source: Annotated[str, typer.Argument(help="The ledger to copy: a file or a URL.")],
     target: Annotated[str, typer.Argument(help="Where to: a file or a URL. Made where there is none.")],
+    without: Annotated[
+        list[str] | None,
+        typer.Option(help="Leave out study:NAME, picture:DIGEST or rater:NAME with all made of it; repeatable."),
+    ] = None,
     pictures: PicturesOption = None,
     quiet: QuietOption = False,
 ) -> None:
     """Copy a ledger with its pictures: to a server, from one, or to another file.
 
-    What is there already is passed over, so the same command goes on after an interruption.
+    What is there already is passed over, so the same command goes on after an interruption. A ledger never forgets:
+    what must go is left out of a copy (--without), and the first ledger is deleted.
     Example: fullbench ledger copy study.ledger postgresql://me@server/study --pictures s3://bucket/study
     """
+    from fullbench.ledger.accounts import COUNTED
     from fullbench.ledger.copying import Copying
     from fullbench.ledger.store import Ledger
 
     with Ledger(source, read_only=True) as one, Ledger(target, pictures=pictures) as two:
-        copying = Copying(one, two)
+        copying = Copying(one, two, without or ())
         with bar("copying", quiet=quiet) as step:
             for table in copying.run():
                 step(table.table, table.done, table.total)
         same = one.digest() == two.digest()
         names = one.place, two.place
-    new = ", ".join(f"{table.new:,} {table.table}" for table in copying.tables if table.total)
-    typer.echo(f"{names[1]}: new are {new or 'no rows'}")
+    new = ", ".join(f"{table.new:,} {table.table}" for table in copying.tables if table.table in COUNTED)
+    typer.echo(f"{names[1]}: new are {new}")
     if other := sum(table.other for table in copying.tables):
         typer.echo(f"{other:,} rows stand there with other content under the same key; they stayed as they were")
-    typer.echo("both have the same digest" if same else f"{names[1]} holds more than {names[0]}: the digests differ")
+    if without:
+        left = ", ".join(f"{table.left_out:,} {table.table}" for table in copying.tables if table.table in COUNTED)
+        typer.echo(f"left out are {left}")
+    elif same:
+        typer.echo("both have the same digest")
+    else:
+        typer.echo(f"{names[1]} holds more than {names[0]}: the digests differ")
 
 
 @ledger_app.command()
 def vacuum(
-    ledger: LedgerArgument = DEFAULT_LEDGER,
+    place: LedgerArgument = None,
+    ledger: LedgerOption = DEFAULT_LEDGER,
     named: Annotated[
         bool, typer.Option("--named-pictures", help="Also in a place named by --pictures; no other ledger may use it.")
     ] = False,
@@ -224,9 +247,9 @@ def vacuum(
     from fullbench.ledger.store import Ledger
     from fullbench.ledger.tidying import tidy
 
-    with _open(ledger):
+    with _open(place or ledger):
         pass
-    with Ledger(ledger) as opened:
+    with Ledger(place or ledger) as opened:
         freed = tidy(opened, dry_run=dry_run, named_too=named)
         place = opened.place
     would = "would be freed" if dry_run else "freed"

@@ -107,6 +107,7 @@ def add(
     per_item: Annotated[int, typer.Option(help="Pairs or responses of each item, drawn; 0 for all.")] = 0,
     limit: Annotated[int, typer.Option(help="Tasks at most; 0 for all.")] = 0,
     seed: Annotated[int, typer.Option(help="Decides orders and draws.")] = 0,
+    ledger_study: Annotated[str, typer.Option("--study", help="The study of the ledger, where it has several.")] = "",
     database: DatabaseOption = None,
     data: DataOption = DATA,
 ) -> None:
@@ -132,7 +133,7 @@ def add(
     with _ledger(ledger) as book, _opened(settings) as connection:
         material = Material(
             items, tuple(responses or ()), queue, book, tuple(contestant or ()), tuple(judge or ()), gold, qualify,
-            apart, apart_by, per_item, limit,
+            apart, apart_by, per_item, limit, ledger_study,
         )  # fmt: skip
         made = make(connection, settings, _organiser(connection), plan, material)
     say(
@@ -219,25 +220,37 @@ def export(
 def keep(
     name: Annotated[str, typer.Argument(help="The study's name.")],
     ledger: Annotated[str, typer.Option(help="The ledger that takes the verdicts.", envvar="FULLBENCH_LEDGER")],
-    together: Annotated[
-        str, typer.Option(help="Also keep what most people say, as the verdicts of a judge of this name.")
-    ] = "",
+    ledger_study: Annotated[str, typer.Option("--study", help="The study of the ledger, where it has several.")] = "",
+    together: Annotated[str, typer.Option(hidden=True)] = "",
     database: DatabaseOption = None,
     data: DataOption = DATA,
 ) -> None:
-    """Put a study's votes into a ledger, where people are just judges: Ann's votes are those of `human:Ann`.
+    """Put a study's votes into a ledger: verdicts of the judge `human`, each person under a random id, no names.
+
+    A vote that was changed is a revision: all stay, the latest counts.
 
     Example:
 
-        fullbench people keep "which answer" --ledger fullbench.ledger --together human
+        fullbench people keep "which answer" --ledger fullbench.ledger
     """
     settings = _settings(database, data)
     from fullbench.ledger.store import Ledger
+    from fullbench.web import ledgers
     from fullbench.web.people import labels, studies
 
-    with Ledger(ledger) as book, _opened(settings) as connection:
+    if together:
+        raise InputError(
+            "--together is gone: every vote is kept as it was cast, and reports and cards join the votes of several "
+            "people when they are made; leave it out"
+        )
+    with Ledger(ledger) as whole:
+        chosen = ledgers.study_of(whole, ledger_study)
+    with Ledger(ledger, study=chosen) as book, _opened(settings) as connection:
         study = studies.named(connection, name)
-        kept = labels.keep(connection, study, book, labels.finder(settings, book), people_together=together)
-    say(f"{kept.new:,} verdicts went into {book.place}; {kept.known:,} were there.")
-    if kept.changed:
-        say(f"{kept.changed:,} votes were changed since they were kept; the ledger has what was said before.")
+        kept = labels.keep(connection, study, book, labels.finder(settings, book))
+    say(
+        f"{kept.new:,} verdicts went into {book.place}, {kept.changed:,} of them changed votes; "
+        f"{kept.known:,} were there."
+    )
+    if kept.older:
+        say(f"{kept.older:,} votes are older than what the same person said in the ledger since; they were left out.")

@@ -14,7 +14,7 @@ from fullbench.ledger.database import Database
 from fullbench.ledger.naming import Naming, voter
 from fullbench.ledger.pictures import Pictures
 from fullbench.ledger.writer import Writer
-from fullbench.nouns.call import NOTHING
+from fullbench.nouns.call import NOTHING, Call
 from fullbench.nouns.case import Case
 from fullbench.nouns.item import Item
 from fullbench.nouns.picture import Picture
@@ -64,12 +64,17 @@ class Adder:
             judge, trial, rater = voter(verdict.judge, verdict.trial, "")
             stored = replace(verdict, judge=judge, trial=trial, rater=rater)
         self._enlist()
-        made = rows.verdict_rows(stored, self._study, self._writer.say)
-        for call in made.calls:
-            if not self._seen_lately("calls", call[0]):
-                self._remember("calls", call[0])
-                self._writer.bring("calls", call)
-        self._writer.put("verdicts", made.verdict, verdict)
+        made = rows.verdict_row(stored, self._study, self._writer.say)
+        if stored.exchanges:
+            self.calls(stored.exchanges, stored.judge)
+        self._writer.put("verdicts", made, verdict)
+
+    def calls(self, exchanges: Iterable[Call], name: str) -> None:
+        """Exchanges with a model, each once however many verdicts came from it."""
+        for call in exchanges:
+            if not self._seen_lately("calls", call.id):
+                self._remember("calls", call.id)
+                self._writer.bring("calls", rows.call_row(call, name))
 
     def case(self, case: Case, known: Known) -> None:
         """A case with its item and its responses."""

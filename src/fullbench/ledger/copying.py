@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from fullbench.errors import LedgerError
 from fullbench.ledger import schema
 from fullbench.ledger.database import Connection
+from fullbench.ledger.leaving import Leaving
 from fullbench.ledger.rows import Row
 from fullbench.ledger.settling import key_of, rows_there
 
@@ -32,10 +33,11 @@ class Copied:
     new: int = 0
     same: int = 0
     other: int = 0
+    left_out: int = 0
 
     @property
     def done(self) -> int:
-        return self.new + self.same + self.other
+        return self.new + self.same + self.other + self.left_out
 
 
 @dataclass
@@ -48,12 +50,18 @@ class Copying:
 
     source: Ledger
     target: Ledger
+    without: Sequence[str] = ()
+    """Studies, pictures or raters that are left out with all that was made of them."""
     tables: list[Copied] = field(default_factory=list)
+    _leaving: Leaving | None = None
 
     def run(self) -> Iterator[Copied]:
         """Copy; gives the table it is at after every step."""
         if self.source.place == self.target.place:
             raise LedgerError(f"{self.source.place}: a ledger is not copied onto itself")
+        with self.source.reader() as reader:
+            if self.without:
+                self._leaving = Leaving.named(reader, self.source.place, self.without)
         yield from self._pictures()
         with self.source.reader() as reader:
             for table in schema.TABLES:
@@ -62,7 +70,8 @@ class Copying:
 
     def _pictures(self) -> Iterator[Copied]:
         with self.source.reader() as reader:
-            found = reader.execute("SELECT digest FROM pictures WHERE path IS NULL ORDER BY rowid").fetchall()
+            kept = reader.execute("SELECT digest FROM pictures WHERE path IS NULL ORDER BY rowid").fetchall()
+            found = [row for row in kept if self._leaving is None or row[0] not in self._leaving.pictures]
         copied = Copied("pictures", len(found))
         for (digest,) in found:
             if self.target.pictures.has(digest):
@@ -78,6 +87,10 @@ class Copying:
         self.tables.append(copied)
         rows = reader.stream(f"SELECT {', '.join(schema.columns(table))} FROM {table} ORDER BY rowid")
         while chunk := list(islice(rows, CHUNK)):
+            if self._leaving is not None:
+                staying = self._leaving.staying(table, chunk)
+                copied.left_out += len(chunk) - len(staying)
+                chunk = staying
             new = self._new(table, chunk, copied)
             if new:
                 self.target.keep_rows(table, new)

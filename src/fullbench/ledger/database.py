@@ -10,11 +10,9 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
-from fullbench.errors import LedgerError
 from fullbench.ledger.rows import Row
 
 Durability = Literal["process", "power"]
-SCHEMES = ("postgresql://", "postgres://")
 
 
 class Taken(Exception):
@@ -142,26 +140,3 @@ class Database(Protocol):
     def size(self, reader: Connection) -> int:
         """Bytes on disk."""
         ...
-
-
-def is_url(place: str | Path) -> bool:
-    """Whether a ledger is named by the URL of a server, not by a path.
-
-    >>> is_url("postgresql://me@server/db"), is_url("study.ledger")
-    (True, False)
-    """
-    return isinstance(place, str) and place.startswith(SCHEMES)
-
-
-def database(place: str | Path, durability: Durability = "process") -> Database:
-    """The database that a path or a URL names."""
-    if is_url(place):
-        from fullbench.ledger.postgres import Postgres
-
-        return Postgres(str(place))
-    if "://" in str(place):
-        scheme = str(place).partition("://")[0]
-        raise LedgerError(f"{scheme}://...: a ledger is a file, or on a server under postgresql://user@host/database")
-    from fullbench.ledger.sqlite import Sqlite
-
-    return Sqlite(Path(place), durability)

@@ -72,3 +72,25 @@ def strangers(reader: Connection, study: str, keys: Sequence[str]) -> Iterator[t
             f"AND case_key IN ({marks}))"
         )
         yield from reader.execute(sql, (*chunk, study, *chunk)).fetchall()
+
+
+def since(reader: Connection, place: int, limit: int) -> list[tuple[int, str, str]]:
+    """Members after a place in the order of entry: place, study and case."""
+    sql = "SELECT rowid, study, case_key FROM study_cases WHERE rowid > ? ORDER BY rowid LIMIT ?"
+    return [(row[0], row[1], row[2]) for row in reader.execute(sql, (place, limit))]
+
+
+def of_verdicts(reader: Connection, places: Sequence[int]) -> dict[int, list[str]]:
+    """The studies of the verdicts at these places: the one each was added to, and all that its case is a member of."""
+    found: dict[int, list[str]] = {}
+    for start in range(0, len(places), CHUNK):
+        chunk = places[start : start + CHUNK]
+        marks = ", ".join("?" * len(chunk))
+        sql = (
+            f"SELECT rowid, study FROM verdicts WHERE rowid IN ({marks}) UNION "
+            "SELECT verdicts.rowid, study_cases.study FROM verdicts JOIN study_cases "
+            f"ON study_cases.case_key = verdicts.case_key WHERE verdicts.rowid IN ({marks})"
+        )
+        for number, study in reader.execute(sql, (*chunk, *chunk)):
+            found.setdefault(number, []).append(study)
+    return found

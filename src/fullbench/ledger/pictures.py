@@ -94,15 +94,3 @@ class PictureFolder:
                 f"{self.folder}: a picture cannot be kept ({error.strerror}); what is in the ledger stays: "
                 "mend that and run again to go on"
             ) from error
-
-
-def pictures_at(place: str | Path, *, sync: bool = False) -> Pictures:
-    """The place for pictures that a path or the URL of a bucket names."""
-    if str(place).startswith("s3://"):
-        from fullbench.ledger.buckets import PictureBucket
-
-        return PictureBucket(str(place))
-    if "://" in str(place):
-        scheme = str(place).partition("://")[0]
-        raise LedgerError(f"{scheme}://...: pictures are kept in a folder or under s3://bucket/prefix")
-    return PictureFolder(Path(place), sync=sync)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from fullbench.columns.table import Columns
 from fullbench.errors import LedgerError
 from fullbench.ledger import accounts, chain, membership, naming, reading, rows
-from fullbench.ledger import columns as narrow_columns
 from fullbench.ledger.accounts import Account
 from fullbench.ledger.chain import Head
 from fullbench.ledger.database import Connection, Database
@@ -23,6 +21,9 @@ from fullbench.nouns.picture import Picture
 from fullbench.nouns.record import Record
 from fullbench.nouns.response import Response
 from fullbench.nouns.verdict import Failure, Verdict
+
+if TYPE_CHECKING:
+    from fullbench.columns.table import Columns
 
 
 class Readable:
@@ -84,6 +85,11 @@ class Readable:
         with self._reading() as reader:
             chosen = self._study(reader, study)
             return 0 if chosen is None else accounts.set_aside(reader, chosen)
+
+    def chosen_study(self, study: str | None = None) -> str | None:
+        """The study that is meant: as named, or the only one there is; None in an empty ledger."""
+        with self._reading() as reader:
+            return self._study(reader, study)
 
     def _study(self, reader: Connection, study: str | None) -> str | None:
         """The study that is meant where one must be: as named, or the only one there is; None in an empty ledger."""
@@ -149,6 +155,16 @@ class Readable:
         with self._reading() as reader, self._database.settled(reader):
             return reading.since(reader, place, limit)
 
+    def members_since(self, place: int, limit: int) -> list[tuple[int, str, str]]:
+        """Studies and the keys of their cases in the order of entry, each with its place in it, as `since`."""
+        with self._reading() as reader, self._database.settled(reader):
+            return membership.since(reader, place, limit)
+
+    def studies_of(self, places: Sequence[int]) -> dict[int, list[str]]:
+        """The studies that the verdicts at these places (see `since`) belong to."""
+        with self._reading() as reader:
+            return membership.of_verdicts(reader, places)
+
     def responses(
         self, contestant: Names = None, *, item_keys: Iterable[str] | None = None, study: str | None = None
     ) -> Iterator[Response]:
@@ -178,6 +194,17 @@ class Readable:
         with self._reading() as reader:
             return list(reading.cases(reader, keys, self._find))
 
+    def beginning_with(self, key: str) -> list[tuple[str, str]]:
+        """The cases whose key begins so, and the verdicts whose checksum does: a case's key, and a checksum or none."""
+        with self._reading() as reader:
+            return reading.beginning_with(reader, key) if key else []
+
+    def sums(self, case: str) -> list[str]:
+        """The checksums of the verdicts in a case, all revisions, in the order in which `verdicts` gives them."""
+        sql = "SELECT sum FROM verdicts WHERE case_key = ? ORDER BY rowid"
+        with self._reading() as reader:
+            return [total for (total,) in reader.execute(sql, (case,))]
+
     def picture(self, digest: str) -> Picture:
         """The picture with that digest; a `LedgerError` when no row names it."""
         return self._find(digest)
@@ -205,6 +232,8 @@ class Readable:
 
         Of one study where it is named, or where the ledger was opened for one; else of every study, each apart.
         """
+        from fullbench.ledger import columns as narrow_columns  # late: it needs numpy, and whoever only asks does not
+
         with self._reading() as reader:
             named = study or (self.study if self._study_named else None)
             return narrow_columns.columns(reader, reading.names_of(judge), beside, None if named is None else [named])

@@ -144,6 +144,16 @@ def apart_of(reader: Connection, verdict_rows: Sequence[Row]) -> rows.Apart:
     return rows.Apart(calls, texts)
 
 
+def beginning_with(reader: Connection, key: str) -> list[tuple[str, str]]:
+    begins = "substr({}, 1, ?) = ?"
+    sql = (
+        f"SELECT key, '' FROM cases WHERE {begins.format('key')} UNION "
+        f"SELECT case_key, '' FROM verdicts WHERE {begins.format('case_key')} UNION "
+        f"SELECT case_key, sum FROM verdicts WHERE {begins.format('sum')}"
+    )
+    return [(case, total) for case, total in reader.execute(sql, (len(key), key) * 3)]
+
+
 def since(reader: Connection, place: int, limit: int) -> list[tuple[int, Verdict]]:
     naming = Naming.read(reader)
     sql = (

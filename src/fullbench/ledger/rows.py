@@ -53,49 +53,37 @@ def checksum(*ruling: Any) -> str:
     return blake2b(orjson.dumps(ruling), digest_size=16).hexdigest()
 
 
-@dataclass(frozen=True, slots=True)
-class Entered:
-    """A verdict as rows: the narrow one, and its exchanges."""
-
-    verdict: Row
-    calls: tuple[Row, ...]
-
-
 Say = Callable[[str, Sequence[str]], str]
 """Keeps a text, and the replies before it, apart from the row, and gives the words by which they are found again."""
 
 
-def verdict_rows(verdict: Verdict, study: str, say: Say) -> Entered:
-    """The rows of a verdict; half characters in texts are replaced, marks of other number types made floats."""
+def verdict_row(verdict: Verdict, study: str, say: Say) -> Row:
+    """The narrow row of a verdict; half characters in texts are replaced, marks of other number types made floats."""
     try:
-        return _verdict_rows(verdict, study, say)
+        return _verdict_row(verdict, study, say)
     except TypeError:
         marks = None if verdict.marks is None else tuple(map(float, verdict.marks))
         earlier = tuple(map(_whole, verdict.earlier))
-        exchanges = tuple(map(_whole_call, verdict.exchanges))
-        whole = replace(verdict, marks=marks, text=_whole(verdict.text), earlier=earlier, exchanges=exchanges)
-        return _verdict_rows(whole, study, say)
+        whole = replace(verdict, marks=marks, text=_whole(verdict.text), earlier=earlier)
+        return _verdict_row(whole, study, say)
 
 
-def _verdict_rows(v: Verdict, study: str, say: Say) -> Entered:
+def _verdict_row(v: Verdict, study: str, say: Say) -> Row:
     marks, total = v.marks, sum_of(v)
-    calls: tuple[Row, ...] = ()
     if v.exchanges:
-        calls = tuple(call_row(call, v.judge) for call in v.exchanges)
         replies = tuple(call.text for call in v.exchanges)
         apart = (v.earlier, v.text) != (replies[:-1], replies[-1])
         ids = orjson.dumps([call.id for call in v.exchanges]).decode()
     else:
         apart, ids = bool(v.text or v.earlier), "[]"
     how = v.circumstances
-    row = (
+    return (
         v.case, v.judge, v.item, orjson.dumps(v.contestants).decode(), v.ballot, v.criterion, int(v.trial),
         None if marks is None else orjson.dumps(marks).decode(), v.fault, "", v.prompt,
         *usage_row(v.usage), float(v.at or time.time()), "[]", total,
         orjson.dumps(v.samples).decode() if v.samples else "[]", v.rater, int(v.revision), int(v.reader), v.confidence,
         *(_circumstances(how) if how is not USUAL else _USUAL), study, ids, say(v.text, v.earlier) if apart else "",
     )  # fmt: skip
-    return Entered(row, calls)
 
 
 def _circumstances(how: Circumstances) -> Row:
@@ -119,11 +107,9 @@ def sum_of(v: Verdict) -> str:
 
 def _whole(text: str) -> str:
     """The text with its half characters, which UTF-8 cannot hold, paired or replaced."""
+    if text.isascii():
+        return text
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-
-
-def _whole_call(call: Call) -> Call:
-    return replace(call, text=_whole(call.text), sent=_whole(call.sent), reasoning=_whole(call.reasoning))
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,8 +159,10 @@ WITHOUT_TEXTS = ", ".join(
 
 
 def call_row(call: Call, name: str, role: str = "judge") -> Row:
+    """The row of an exchange; half characters in what was said are replaced."""
+    sent, text, reasoning = (_whole(words) for words in (call.sent, call.text, call.reasoning))
     return (
-        call.id, role, name, call.prompt, call.sent, call.text, call.reasoning, call.stop, call.served,
+        call.id, role, name, call.prompt, sent, text, reasoning, call.stop, call.served,
         call.fingerprint, call.nonce, *usage_row(call.usage), float(call.at or time.time()),
     )  # fmt: skip
 

@@ -27,9 +27,10 @@ from fullbench.errors import LedgerError
 from fullbench.ledger import declaring, membership, rows
 from fullbench.ledger.accounts import Role
 from fullbench.ledger.adding import Adder
-from fullbench.ledger.database import Durability, database
+from fullbench.ledger.database import Durability
 from fullbench.ledger.lending import Readers
-from fullbench.ledger.pictures import Pictures, pictures_at
+from fullbench.ledger.pictures import Pictures
+from fullbench.ledger.places import database, pictures_at
 from fullbench.ledger.readable import Readable
 from fullbench.ledger.writer import OnCommit, Writer
 from fullbench.nouns.call import NOTHING, Usage
@@ -177,6 +178,7 @@ class Ledger(Readable, AbstractContextManager["Ledger"]):
                 if isinstance(entry, Verdict):
                     self._adder.verdict(entry)
                 elif isinstance(entry, Failure):
+                    self._adder.calls(entry.exchanges, entry.judge)
                     writer.put("failures", rows.failure_row("judge", entry), entry)
                 elif isinstance(entry, Case):
                     self._adder.case(entry, known)

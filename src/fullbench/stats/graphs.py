@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
-from fullbench.stats.arrays import Floats, Ints
+from fullbench.stats.arrays import Floats
+
+Bools = npt.NDArray[np.bool_]
 
 
 def strong_components(wins: Floats) -> list[list[int]]:
@@ -13,11 +16,8 @@ def strong_components(wins: Floats) -> list[list[int]]:
     >>> strong_components(np.array([[0, 1, 1], [1, 0, 1], [0, 0, 0]]))
     [[0, 1], [2]]
     """
-    from scipy.sparse import csr_array
-    from scipy.sparse.csgraph import connected_components
-
-    _, label = connected_components(csr_array(wins > 0), directed=True, connection="strong")
-    return _groups(label)
+    reached = _reached(wins > 0)
+    return _groups(reached & reached.T)
 
 
 def weak_components(wins: Floats) -> list[list[int]]:
@@ -26,13 +26,24 @@ def weak_components(wins: Floats) -> list[list[int]]:
     >>> weak_components(np.array([[0, 1, 0], [0, 0, 0], [0, 0, 0]]))
     [[0, 1], [2]]
     """
-    from scipy.sparse import csr_array
-    from scipy.sparse.csgraph import connected_components
-
-    _, label = connected_components(csr_array(wins > 0), directed=False)
-    return _groups(label)
+    return _groups(_reached((wins > 0) | (wins.T > 0)))
 
 
-def _groups(label: Ints) -> list[list[int]]:
-    groups = [np.flatnonzero(label == component).tolist() for component in range(int(label.max(initial=-1)) + 1)]
+def _reached(linked: Bools) -> Bools:
+    """Who can be reached from whom: squared until nothing is added, so a chain of n links takes log n products.
+
+    scipy.sparse would do it in less time for thousands of contestants; to load it takes longer than all of a small run.
+    """
+    reached = linked | np.eye(len(linked), dtype=bool)
+    while True:
+        # As numbers, since numpy multiplies those with BLAS and truth values without.
+        further = reached.astype(np.float32) @ reached.astype(np.float32) > 0
+        if (further == reached).all():
+            return further
+        reached = further
+
+
+def _groups(alike: Bools) -> list[list[int]]:
+    """The groups of an equivalence: rows that are the same."""
+    groups = [np.flatnonzero(row).tolist() for number, row in enumerate(alike) if row.argmax() == number]
     return sorted(groups, key=lambda group: (-len(group), group))

@@ -22,10 +22,12 @@ from fullbench.web.accounts import routes as accounts
 from fullbench.web.accounts.secrets import site_key
 from fullbench.web.api import routes as api
 from fullbench.web.database import engine_for, upgrade, writing
+from fullbench.web.ledgers import Writers
 from fullbench.web.people import routes as work
 from fullbench.web.results import acting
 from fullbench.web.results import api as results
 from fullbench.web.results import routes as public
+from fullbench.web.results.catalogue import bind
 from fullbench.web.results.updater import keeping_up
 from fullbench.web.settings import Settings
 from fullbench.web.shield import Shield
@@ -55,12 +57,16 @@ def create_app(settings: Settings) -> FastAPI:
         key = site_key(connection, settings.secret)
 
     ledger = None if settings.ledger is None else Ledger(settings.ledger, read_only=True)
+    identity = "" if ledger is None else ledger.identity
+    bind(engine, identity)
+    writers = Writers(settings.ledger)
     hub = events.Hub(engine)
 
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
         with before_stopping(hub.close), keeping_up(engine, ledger):
             yield
+        writers.close()
         if ledger is not None:
             ledger.close()
         engine.dispose()
@@ -75,7 +81,7 @@ def create_app(settings: Settings) -> FastAPI:
         dependencies=[Depends(guard.check_csrf)],
     )
     app.state.settings, app.state.engine, app.state.key = settings, engine, key
-    app.state.ledger, app.state.hub = ledger, hub
+    app.state.ledger, app.state.hub, app.state.writers, app.state.identity = ledger, hub, writers, identity
     app.state.turns = asyncio.Semaphore(guard.TURNS)
     trouble.install(app)
     for router in _routers():

@@ -22,6 +22,7 @@ from fullbench.web.accounts import sessions
 from fullbench.web.accounts.secrets import signed
 from fullbench.web.accounts.users import Role, User
 from fullbench.web.database import reading, writing
+from fullbench.web.ledgers import Writers
 from fullbench.web.settings import Settings
 from fullbench.web.words import key
 
@@ -54,6 +55,12 @@ def ledger_of(request: Request) -> Ledger | None:
     """The ledger that is shown, open for reading; None where the site shows none."""
     ledger: Ledger | None = request.app.state.ledger
     return ledger
+
+
+def writers_of(request: Request) -> Writers:
+    """The ledger that is shown, open for writing."""
+    found: Writers = request.app.state.writers
+    return found
 
 
 def base_of(request: Request) -> str:

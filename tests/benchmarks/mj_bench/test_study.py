@@ -11,6 +11,7 @@ import pytest
 from fullbench.benchmarks.mj_bench import asking
 from fullbench.errors import InputError
 from fullbench.ledger.store import Ledger
+from fullbench.nouns.verdict import PEOPLE
 from fullbench.studies import specs
 from tests.benchmarks.mj_bench.test_sources import released
 from tests.cli.test_judge import cli, data, write
@@ -39,7 +40,7 @@ def test_the_exported_study_is_heard_by_judges_that_see_pictures(cli, sample):
     assert "sharpness" in out
     with Ledger(sample / "study.ledger") as ledger:
         record = ledger.record()
-    assert {verdict.judge for verdict in record} == {"sharpness", "chance"}
+    assert {verdict.judge for verdict in record} == {"sharpness", "chance", PEOPLE}
     assert not [verdict for verdict in record if verdict.fault]
     assert (sample / "report.html").exists()
 
@@ -50,7 +51,7 @@ def test_a_study_asks_a_model_by_the_rubric_of_each_perspective(cli, sample):
     code, _, err = cli("run", "sample/study.toml", "--quiet")
     assert code == 0, err
     with Ledger(sample / "study.ledger") as ledger:
-        verdicts = list(ledger.verdicts())
+        verdicts = [verdict for verdict in ledger.verdicts() if verdict.judge != PEOPLE]
     assert {verdict.criterion for verdict in verdicts} == set(asking.CRITERIA)
     for verdict in verdicts:
         assert asking.CRITERIA[verdict.criterion] in verdict.text

@@ -1,21 +1,23 @@
-"""Every number of a board leads to as many verdicts as it says."""
+"""Boards show what `fullbench report` shows, and every number leads to the verdicts behind it."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from math import sqrt
+from statistics import fmean, stdev
 
 import pytest
+from scipy.stats import t
 
+from fullbench.figures import leaderboard
 from fullbench.ledger.store import Ledger
-from fullbench.nouns.ballot import Score
+from fullbench.nouns.ballot import Choice, Score
 from fullbench.nouns.case import Case
 from fullbench.nouns.item import Item
-from fullbench.nouns.record import Record
 from fullbench.nouns.response import Response
 from fullbench.nouns.table import EstimateLike
 from fullbench.nouns.verdict import Verdict
 from fullbench.reports import charts
-from fullbench.stats.ratings import bradley_terry
 from fullbench.web.database import reading
 from fullbench.web.results import boards, cards, listing, updater
 from tests.web.results import making
@@ -23,9 +25,9 @@ from tests.web.results.test_catalogue import every
 
 
 @pytest.fixture(scope="session")
-def refreshed(filled):
-    assert boards.refresh(filled) > 0
-    assert boards.refresh(filled) == 0
+def refreshed(filled, ledger):
+    assert boards.refresh(filled, ledger) > 0
+    assert boards.refresh(filled, ledger) == 0
     return filled
 
 
@@ -33,7 +35,30 @@ def all_boards(connection):
     return [boards.find(connection, one.name) for one in boards.headings(connection)]
 
 
-def test_the_count_behind_every_number_is_its_n(refreshed):
+def test_a_board_shows_what_the_report_shows(refreshed, ledger):
+    """The same rank, value, interval and n in every cell, judge by judge, criterion by criterion, family by family."""
+    expected = {
+        tuple(table.source[name] for name in ("study", "judge", "criterion", "family")): table
+        for table in leaderboard.tables(ledger.columns())
+    }
+    seen = set()
+    with reading(refreshed) as connection:
+        for board in all_boards(connection):
+            for linked in board.tables:
+                if not linked.table.name.startswith("leaderboard"):
+                    continue
+                key = tuple(linked.table.source[name] for name in ("study", "judge", "criterion", "family"))
+                told = expected[key]
+                assert tuple(linked.table.columns) == (*told.columns, "faults")
+                assert [list(row[:-1]) for row in linked.table.rows] == [list(row) for row in told.rows]
+                assert linked.table.notes == told.notes
+                seen.add(key)
+    assert seen == set(expected)
+    assert {family for *_, family in seen} == {"pair", "score", "ranking"}
+
+
+def test_the_verdicts_behind_every_number_are_its_own(refreshed):
+    """Faults and mean marks count verdicts; a share of matches rests on verdicts that show the contestant."""
     checked = 0
     with reading(refreshed) as connection:
         for board in all_boards(connection):
@@ -44,60 +69,76 @@ def test_the_count_behind_every_number_is_its_n(refreshed):
                         if link is None:
                             continue
                         n = listing.count(connection, link).n
-                        place = (board.judge, linked.table.name, linked.table.columns[column], link)
-                        if isinstance(cell, EstimateLike):
-                            assert cell.n == n, place
-                            checked += 1
-                        elif isinstance(cell, int):
+                        head = linked.table.columns[column]
+                        place = (board.judge, linked.table.name, head, link)
+                        if isinstance(cell, int):
                             assert cell == n, place
-                            checked += 1
+                        elif isinstance(cell, EstimateLike) and "mean " in head + linked.table.name:
+                            assert cell.n == n, place
                         else:
                             assert n > 0, place
+                        checked += 1
     assert checked > 200
-
-
-def test_every_estimate_has_a_link(refreshed):
-    with reading(refreshed) as connection:
-        for board in all_boards(connection):
-            for linked in board.tables:
-                for row, cells in enumerate(linked.table.rows):
-                    for column, cell in enumerate(cells):
-                        if isinstance(cell, EstimateLike):
-                            assert linked.link(row, column) is not None, (linked.table.name, row, column)
 
 
 def test_the_lines_behind_a_share_won_give_that_share(refreshed):
     with reading(refreshed) as connection:
-        board = boards.find(connection, boards.board_name("steady", "overall"))
+        board = boards.find(connection, boards.board_name("default", "steady", "overall"))
         table = board.tables[0].table
+        place = table.columns.index("duels won")
         for row, cells in enumerate(table.rows):
-            place = table.columns.index("won")
-            lines = every(connection, board.tables[0].link(row, place))
             name = cells[1]
-            shares = []
-            for line in lines:
+            matches = {}
+            for line in every(connection, board.tables[0].link(row, place)):
                 mine = next(one.mark for one in line.shown if one.contestant == name)
-                others = [one.mark for one in line.shown if one.contestant != name]
-                shares.append(sum((mine > other) + (mine == other) / 2 for other in others) / len(others))
-            assert cells[place].value == pytest.approx(sum(shares) / len(shares))
+                (other,) = (one for one in line.shown if one.contestant != name)
+                won = (mine > other.mark) + (mine == other.mark) / 2
+                matches.setdefault((line.item, other.contestant), []).append(won)
+            assert cells[place].n == len(matches)
+            assert cells[place].value == pytest.approx(fmean(fmean(orders) for orders in matches.values()))
 
 
-def test_ratings_are_those_of_the_record(refreshed, ledger):
-    """The catalogue's numbers give the ratings that the verdicts themselves give."""
-    record = Record(tuple(v for v in ledger.verdicts("steady") if len(v.contestants) == 2))
-    names = record.contestants
-    duels = list(record.duels())
-    expected = bradley_terry(
-        [names.index(d.first) for d in duels], [names.index(d.second) for d in duels], [d.outcome for d in duels],
-        cluster=[d.item for d in duels], interval="sandwich",
-    )  # fmt: skip
+def test_each_group_of_items_has_its_share_with_items_kept_together(refreshed, ledger):
+    tags = {item.id: item.tags["task"] for item in ledger.items()}
     with reading(refreshed) as connection:
-        table = boards.find(connection, boards.board_name("steady", "overall")).tables[0].table
-    found = {row[1]: row[2] for row in table.rows}
-    for name, rating in zip(names, expected.estimates, strict=True):
-        assert found[name].value == pytest.approx(rating.value)
-        assert found[name].low == pytest.approx(rating.low)
-    assert [row[1] for row in table.rows] == list(making.WORTH)
+        board = boards.find(connection, boards.board_name("default", "steady", "overall"))
+    (table,) = (one.table for one in board.tables if one.table.name == "mean score:1-5 by task, score")
+    marks = {}
+    for verdict in ledger.verdicts("steady"):
+        if len(verdict.contestants) == 1:
+            marks.setdefault((verdict.contestants[0], tags[verdict.item]), []).append(verdict.marks[0])
+    for row in table.rows:
+        cells = dict(zip(table.columns, row, strict=True))
+        for task in making.TASKS:
+            values = marks[cells["contestant"], task]
+            half = t.ppf(0.975, len(values) - 1) * stdev(values) / sqrt(len(values))
+            assert cells[task].value == pytest.approx(fmean(values))
+            assert cells[task].n == len(values)
+            assert (cells[task].low, cells[task].high) == pytest.approx((fmean(values) - half, fmean(values) + half))
+
+
+@pytest.mark.parametrize("value", ["all", "worst", "contestant", "won"])
+def test_a_value_of_a_tag_may_be_called_like_a_column(new_engine, tmp_path, value):
+    engine = new_engine()
+    with Ledger(tmp_path / "l") as opened:
+        for number in range(8):
+            item = Item.ask(f"q{number}", "How many?", tags={"kind": value if number % 2 else "other"})
+            pair = (Response.say(item.id, "a", "4"), Response.say(item.id, "b", "5"))
+            case = Case(item, pair, Choice())
+            opened.add(case, Verdict.of(case, "j", (1.0, 0.0) if number % 3 else (0.0, 1.0)))
+        updater.update(engine, opened)
+    with reading(engine) as connection:
+        board = boards.find(connection, boards.board_name("default", "j", "overall"))
+        (linked,) = (one for one in board.tables if one.table.name == "won by kind")
+        assert linked.table.columns == (
+            "contestant",
+            *sorted([f"kind: {value}", "other"], key=lambda head: head.removeprefix("kind: ")),
+            "all",
+            "worst",
+        )
+        place = linked.table.columns.index(f"kind: {value}")
+        assert linked.table.rows[0][place].n == 4
+        assert {one.item for one in every(connection, linked.link(0, place))} == {"q1", "q3", "q5", "q7"}
 
 
 def test_every_chart_of_a_board_can_be_drawn(refreshed):
@@ -148,7 +189,7 @@ def test_every_number_of_a_card_leads_to_its_verdicts(refreshed, ledger):
     checked = set()
     with reading(refreshed) as connection:
         for judge in making.JUDGES:
-            card, _ = cards.find(connection, judge)
+            card, _ = cards.find(connection, "default", judge)
             titles = {"Agreement", "Standing", "Biases", "Faults and cost", "Orders"}
             assert titles <= {title for title, _ in card.sections}
             for name, row, column, n, link in figures(card):
@@ -163,7 +204,7 @@ def test_every_number_of_a_card_leads_to_its_verdicts(refreshed, ledger):
 def test_the_verdicts_behind_orders_and_biases_give_their_figures(refreshed, ledger):
     cards.refresh(refreshed, ledger)
     with reading(refreshed) as connection:
-        card, _ = cards.find(connection, "first-lover")
+        card, _ = cards.find(connection, "default", "first-lover")
         links = {
             (name, row.get("figure"), column): (row[column], every(connection, link, size=500))
             for name, row, column, _, link in figures(card)
@@ -194,7 +235,7 @@ def test_cases_heard_again_and_longer_answers_can_be_looked_at(new_engine, tmp_p
                 opened.add(case, *ruled)
         updater.update(engine, opened)
     with reading(engine) as connection:
-        card, _ = cards.find(connection, "j")
+        card, _ = cards.find(connection, "default", "j")
         found = {(name, row.get("figure"), column): (n, link) for name, row, column, n, link in figures(card)}
         n, link = found["steadiness", None, "consistency"]
         lines = every(connection, link, size=500)

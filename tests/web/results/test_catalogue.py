@@ -12,8 +12,9 @@ from fullbench.ledger.store import Ledger
 from fullbench.nouns.record import Record
 from fullbench.nouns.verdict import FAULTS
 from fullbench.web.database import reading, writing
-from fullbench.web.results import catalogue, listing, tables
+from fullbench.web.results import catalogue, listing, panels, tables
 from fullbench.web.results.filters import Filter
+from fullbench.web.results.rows import get_state
 from tests.web.results import making
 
 
@@ -52,7 +53,8 @@ FILTERS = [
     Filter(item="q3"),
     Filter(tag="task", value="比较", contestant="gamma"),
     Filter(criterion="style"),
-    Filter(ballot="score:1-5", judge="human:ann"),
+    Filter(ballot="score:1-5", judge="human", rater="ann"),
+    Filter(judge="human", rater="bob"),
     Filter(fault="any"),
     *(Filter(fault=fault) for fault in FAULTS),
     Filter(judge="nobody"),
@@ -81,21 +83,11 @@ def test_pages_turn_both_ways(filled):
 
 def test_people_and_judges_meet_where_the_record_says_so(filled, ledger):
     """The verdicts marked `met` are those that the statistics pair with people's."""
-    record = Record(
-        tuple(
-            v if not v.judge.startswith("human:") else type(v)(**{**_fields(v), "judge": "human"})
-            for v in ledger.verdicts()
-        )
-    )
-    pairs = meet(record)
+    pairs = meet(Record(tuple(ledger.verdicts())))
     expected = {judge: sum(map(len, shapes.values())) for judge, shapes in pairs.pairs.items()}
     with reading(filled) as connection:
         for judge in making.JUDGES:
             assert listing.count(connection, Filter(judge=judge, met=True)).n == expected[judge]
-
-
-def _fields(verdict):
-    return {name: getattr(verdict, name) for name in type(verdict).__dataclass_fields__}
 
 
 def test_a_judge_that_loves_the_first_place_is_caught_turning_round(filled):
@@ -121,7 +113,9 @@ def test_the_flags_are_what_the_verdicts_say(filled, ledger):
         return "tie" if one == two else verdict.contestants[0 if one > two else 1]
 
     with reading(filled) as connection:
-        lines = {(one.case, one.judge): one for one in every(connection, Filter(ballot="choice+tie"), size=500)}
+        lines = {
+            (one.case, one.judge, one.rater): one for one in every(connection, Filter(ballot="choice+tie"), size=500)
+        }
     for verdicts in heard.values():
         judged = [v for v in verdicts if not v.judge.startswith("human")]
         winners = [{named(v) for v in judged if v.judge == judge} - {"tie", "fault"} for judge in making.JUDGES]
@@ -131,8 +125,8 @@ def test_the_flags_are_what_the_verdicts_say(filled, ledger):
         votes = Counter(named(v) for v in verdicts if v.judge.startswith("human")).most_common(2)
         people = votes[0][0] if len(votes) == 1 or votes[0][1] > votes[1][1] else None
         for verdict in verdicts:
-            line = lines[verdict.case, verdict.judge]
-            own = {named(v) for v in verdicts if v.judge == verdict.judge} - {"fault"}
+            line = lines[verdict.case, verdict.judge, verdict.rater]
+            own = {named(v) for v in verdicts if (v.judge, v.rater) == (verdict.judge, verdict.rater)} - {"fault"}
             assert line.split == split
             assert line.swapped == (verdict.marks is not None and len(own) > 1)
             decided = verdict in judged and people not in {None, "tie"} and named(verdict) not in {"tie", "fault"}
@@ -200,9 +194,9 @@ SEARCHES = {
 
 @pytest.mark.parametrize("query", SEARCHES)
 def test_search_finds_words_and_chinese(filled, ledger, query):
-    expected = {(v.case, v.judge) for v in ledger.verdicts() if SEARCHES[query](v, v.item)}
+    expected = {(v.case, v.judge, v.rater) for v in ledger.verdicts() if SEARCHES[query](v, v.item)}
     with reading(filled) as connection:
-        found = {(one.case, one.judge) for one in every(connection, Filter(q=query))}
+        found = {(one.case, one.judge, one.rater) for one in every(connection, Filter(q=query))}
         assert found == expected
         assert listing.count(connection, Filter(q=query)).n == len(expected)
         one = Filter(q=query, judge="steady", shown="one")
@@ -226,8 +220,8 @@ def test_the_migrations_make_the_tables_that_the_code_speaks_of(new_engine):
         } == {(index.name, tuple(index.columns.keys())) for index in table.indexes}
 
 
-def test_a_catalogue_of_an_older_version_gets_the_new_marks(tmp_path):
-    """Verdicts that were there before `both` and `decided` were kept are marked after the upgrade."""
+def test_an_older_database_is_brought_up_to_date(tmp_path):
+    """People get ids of their own, panels stay, and the catalogue is emptied to be filled again."""
     from alembic import command
 
     from fullbench.web import database
@@ -236,22 +230,23 @@ def test_a_catalogue_of_an_older_version_gets_the_new_marks(tmp_path):
     config = database._config()
     with writing(engine) as connection:
         config.attributes["connection"] = connection
-        command.upgrade(config, "0020")
-        names = [(1, "judge", "j"), (2, "contestant", "a"), (3, "contestant", "b"), (4, "ballot", "choice+tie"),
-                 (5, "criterion", "overall")]  # fmt: skip
-        for row in names:
-            connection.exec_driver_sql("INSERT INTO public_names VALUES (?, ?, ?)", row)
-        connection.exec_driver_sql("INSERT INTO public_meetings VALUES (1, 'm')")
-        for id_, shown, marks in ((1, "[2,3]", "[1,0]"), (2, "[3,2]", "[1,0]")):
+        command.upgrade(config, "0021")
+        for name in ("ann", "bob"):
             connection.exec_driver_sql(
-                "INSERT INTO public_verdicts (id, case_id, judge_id, trial, item_id, meeting_id, ballot_id, "
-                "criterion_id, fault, shape, shown, marks, split, swapped, met, opposed) "
-                "VALUES (?, ?, 1, 0, 1, 1, 4, 5, 0, 1, ?, ?, 0, 0, 0, 0)",
-                (id_, id_, shown, marks),
+                "INSERT INTO users (id, name, name_key, role, password, disabled, at) VALUES (?, ?, ?, ?, 'x', 0, 1)",
+                (name, name, name, "annotator"),
             )
+        connection.exec_driver_sql("INSERT INTO public_names VALUES (1, 'judge', 'j')")
+        connection.exec_driver_sql("INSERT INTO public_state VALUES ('place', '7')")
+        connection.exec_driver_sql("INSERT INTO public_panels VALUES ('jury', 'mean', '[\"a\", \"b\"]', 5.0, 7)")
     database.upgrade(engine)
-    assert catalogue.settle(engine)
+    catalogue.bind(engine, "ledger one")
     with reading(engine) as connection:
-        found = connection.exec_driver_sql("SELECT both, decided, swapped, again, place FROM public_verdicts").all()
-    assert found == [(1, 1, 1, 0, None)] * 2
-    engine.dispose()
+        raters = connection.exec_driver_sql("SELECT name, rater FROM users ORDER BY name").all()
+        assert [name for name, _ in raters] == ["ann", "bob"]
+        assert len({rater for _, rater in raters}) == 2
+        assert all(len(rater) == 32 for _, rater in raters)
+        assert connection.exec_driver_sql("SELECT count(*) FROM public_names").scalar() == 0
+        assert get_state(connection, "place") is None
+        (panel,) = panels.found(connection)
+        assert (panel.name, panel.judges, panel.closed_at, panel.closed_place) == ("jury", ("a", "b"), 5.0, 7)

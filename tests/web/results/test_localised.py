@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from fullbench.nouns.table import Table
 from fullbench.stats.shares import wilson
-from fullbench.web.results.boards import Grid
+from fullbench.web.results.boards import Linked
 from fullbench.web.results.filters import Filter
 from fullbench.web.results.localised import localised
 from fullbench.web.words import translate
 
 
 def test_names_of_the_data_stay_as_they_are():
-    grid = Grid(("contestant", "judge", "rating"))
-    for name in ("judge", "rating"):
-        grid.add((name, None), (wilson(1, 2), Filter(judge="all")), (None, None))
+    rows = [[name, wilson(1, 2), None] for name in ("judge", "rating")]
     hint = {"kind": "matrix", "row": "contestant", "columns": ["judge", "rating"], "column": "against", "value": "won"}
-    made = grid.linked("wins", "Who beats whom", ["judge is not rated: no duel was fought."], charts=[hint])
+    notes = ("judge is not rated: no duel was fought.",)
+    table = Table("wins", "Who beats whom", ("contestant", "judge", "rating"), rows, notes, {}, hint)
+    made = Linked(table, [[None, Filter(judge="all"), None]] * 2, [hint])
     shown = localised(made, "zh")
     assert shown.table.title == "谁胜过谁"
     assert list(shown.table.columns) == ["选手", "judge", "rating"]
@@ -26,9 +27,9 @@ def test_names_of_the_data_stay_as_they_are():
 
 
 def test_columns_that_are_ours_are_translated_and_the_words_in_them():
-    grid = Grid(("judge", "bias", "figure", "judge's"))
-    grid.add(("length", None), ("length", None), ("share of 4 and 5", None), (0.5, None))
-    shown = localised(grid.linked("biases", "What else moves the judges"), "zh")
+    rows = [["length", "length", "share of 4 and 5", 0.5]]
+    table = Table("biases", "What else moves the judges", ("judge", "bias", "figure", "judge's"), rows)
+    shown = localised(Linked(table), "zh")
     assert list(shown.table.columns) == ["评审", "偏差", "指标", "评审的"]
     assert shown.table.rows[0][:3] == ["length", "长度", "4 和 5 的比例"]
 

@@ -123,7 +123,7 @@ class Shelf:
         """Make a written folder a batch."""
         _save(part / STATE, state)
         numbers = [int(folder.path.name.split("-")[0]) for folder in self.folders()]
-        slug = re.sub(r"[^A-Za-z0-9._]+", "-", state.model)[:40].strip("-.")
+        slug = re.sub(r"[^A-Za-z0-9._]+", "-", state.model.partition("@")[0])[:40].strip("-.")
         path = self.path / f"{max(numbers, default=0) + 1:04d}-{slug or 'model'}"
         part.rename(path)
         return Folder(path, state)

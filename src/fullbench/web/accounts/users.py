@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import unicodedata
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, cast, get_args
 
 from sqlalchemy import Connection, delete, func, insert, select, update
@@ -32,6 +32,8 @@ class User:
     role: Role
     disabled: bool = False
     at: float = 0.0
+    rater: str = ""
+    """A random id that stands for this person in ledgers, where no name is."""
 
     def may(self, role: Role) -> bool:
         """Whether this person may do what that role may.
@@ -42,12 +44,12 @@ class User:
         return ROLES.index(self.role) >= ROLES.index(role)
 
 
-COLUMNS = (users.c.id, users.c.name, users.c.role, users.c.disabled, users.c.at)
+COLUMNS = (users.c.id, users.c.name, users.c.role, users.c.disabled, users.c.at, users.c.rater)
 
 
 def of_row(row: Any) -> User:
     """A user from a row of `COLUMNS`."""
-    return User(row.id, row.name, cast("Role", row.role), row.disabled, row.at)
+    return User(row.id, row.name, cast("Role", row.role), row.disabled, row.at, row.rater)
 
 
 def clean_name(name: str) -> str:
@@ -78,8 +80,9 @@ def add(connection: Connection, name: str, role: Role, password: str) -> User:
     """Make an account; a name that is taken and a weak password are refused."""
     name = clean_name(name)
     passwords.check(password, name)
-    user = User(new_id(), name, role, at=time.time())
-    row = {"id": user.id, "name": name, "name_key": folded(name), "role": role, "disabled": False, "at": user.at}
+    user = User(new_id(), name, role, at=time.time(), rater=new_id())
+    row = {"id": user.id, "name": name, "name_key": folded(name), "role": role, "disabled": False, "at": user.at,
+           "rater": user.rater}  # fmt: skip
     try:
         with connection.begin_nested():
             connection.execute(insert(users).values(**row, password=passwords.hashed(password)))
@@ -101,7 +104,7 @@ def login(connection: Connection, name: str) -> tuple[User | None, str | None]:
     ).one_or_none()
     if row is None:
         return None, None
-    return User(row.id, row.name, cast("Role", row.role), row.disabled, row.at), row.password
+    return of_row(row), row.password
 
 
 def page(connection: Connection, *, after: str = "", limit: int = 50) -> list[User]:
@@ -143,4 +146,4 @@ def change(connection: Connection, user_id: str, *, role: Role | None = None, di
         connection.execute(
             update(tokens).where(tokens.c.user_id == user_id, tokens.c.revoked.is_(None)).values(revoked=time.time())
         )
-    return User(user.id, user.name, cast("Role", values["role"]), bool(values["disabled"]), user.at)
+    return replace(user, role=cast("Role", values["role"]), disabled=bool(values["disabled"]))

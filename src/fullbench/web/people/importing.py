@@ -13,7 +13,7 @@ from fullbench.files.nouns import read_items, read_responses, read_verdicts
 from fullbench.ledger.store import Ledger
 from fullbench.nouns.item import Item
 from fullbench.nouns.response import Response
-from fullbench.web import pictures
+from fullbench.web import ledgers, pictures
 from fullbench.web.accounts.users import User
 from fullbench.web.people import sources, studies
 from fullbench.web.people.content import Content
@@ -37,6 +37,8 @@ class Material:
     apart_by: str = ""
     per_item: int = 0
     limit: int = 0
+    ledger_study: str = ""
+    """The study of the ledger; where it is left out, the only one there is."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,9 @@ def _contents(study: Study, material: Material) -> Iterator[Content]:
     if kind.name == "agree":
         if material.ledger is None:
             raise InputError("an agree study shows judges' verdicts: name the ledger that holds them")
-        yield from sources.appeals(material.ledger.record(material.judges or None), material.judges)
+        yield from sources.appeals(
+            material.ledger.record(material.judges or None, study=_study(material)), material.judges
+        )
         return
     if kind.name == "rewrite":
         if material.queue is None:
@@ -96,18 +100,22 @@ def _contents(study: Study, material: Material) -> Iterator[Content]:
     )
 
 
+def _study(material: Material) -> str | None:
+    return None if material.ledger is None else ledgers.study_of(material.ledger, material.ledger_study)
+
+
 def _items(material: Material) -> list[Item]:
     if material.items is not None:
         return list(read_items(material.items))
     if material.ledger is None:
         raise InputError("a study is made of items: name a file of them, or a ledger")
-    return list({item.id: item for item in material.ledger.items()}.values())
+    return list({item.id: item for item in material.ledger.items(study=_study(material))}.values())
 
 
 def _responses(material: Material, items: Iterable[Item]) -> list[Response]:
     if material.ledger is not None and not material.responses:
         keys = [item.key for item in items]
-        return list(material.ledger.responses(material.contestants or None, item_keys=keys))
+        return list(material.ledger.responses(material.contestants or None, item_keys=keys, study=_study(material)))
     known = {item.id for item in items}
     responses = [
         response for path in material.responses for response in read_responses(path, contestant=path.stem, items=known)

@@ -15,10 +15,13 @@ from typing import Any, ClassVar
 from fullbench.errors import InputError
 from fullbench.nouns.ballot import Ballot, ballot
 from fullbench.nouns.case import Case
-from fullbench.nouns.verdict import Fault, Verdict
+from fullbench.nouns.verdict import PEOPLE, Circumstances, Fault, Verdict
 from fullbench.web.people import forms
 from fullbench.web.people.content import Content
 from fullbench.web.people.forms import Answer, Fields
+
+BLIND = Circumstances(blind=True)
+"""At the desk nobody sees whose answers these are, or what others ruled."""
 
 
 @dataclass(frozen=True)
@@ -42,11 +45,13 @@ class Cast:
     rules: Rules
     content: Content
     shown: Sequence[int]
-    judge: str
+    rater: str
     at: float
 
     def verdict(self, case: Case, ruling: Sequence[float] | Fault) -> Verdict:
-        return Verdict.of(case, self.judge, ruling, text=self.answer.get("reason", ""), at=self.at)
+        return Verdict.of(
+            case, PEOPLE, ruling, text=self.answer.get("reason", ""), at=self.at, rater=self.rater, circumstances=BLIND
+        )
 
 
 class Kind(ABC):

@@ -1,13 +1,15 @@
 """What comes of a study: every vote as a row, verdicts for a ledger, items that people wrote, answers to queues.
 
-In a ledger people are just judges: the votes of Ann are the verdicts of `human:Ann`, each on the case in the order that
-Ann was shown, and what most people say can stand beside them as the verdicts of one more judge.
+In a ledger people are one judge, `human`; who of them voted is the verdict's `rater`, a random id whose name only this
+database knows. Each vote is on the case in the order that the person was shown. Joining several votes is the business
+of figures.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +23,7 @@ from fullbench.ledger.store import Ledger
 from fullbench.nouns.case import Case
 from fullbench.nouns.item import Item
 from fullbench.nouns.picture import Picture
-from fullbench.nouns.verdict import Verdict
+from fullbench.nouns.verdict import PEOPLE, Verdict
 from fullbench.web import pictures
 from fullbench.web.people.content import Content
 from fullbench.web.people.kind import Cast
@@ -30,13 +32,13 @@ from fullbench.web.people.quality import together
 from fullbench.web.people.queue import insert_here
 from fullbench.web.people.studies import Study
 from fullbench.web.people.tables import kept, slots, tasks, votes
-from fullbench.web.people.tally import Vote, contents, counted, judge_name, names
+from fullbench.web.people.tally import Vote, contents, counted, names, raters
 from fullbench.web.settings import Settings
 
 COLUMNS: Columns = {
     "id": "int", "study": "text", "task": "int", "item": "text", "role": "text", "contestants": "json", "judge": "text",
-    "revision": "int", "counts": "json", "answer": "json", "shown": "json", "label": "text", "marks": "json",
-    "right": "json", "seconds": "float", "at": "float",
+    "rater": "text", "revision": "int", "counts": "json", "answer": "json", "shown": "json", "label": "text",
+    "marks": "json", "right": "json", "seconds": "float", "at": "float",
 }  # fmt: skip
 CHUNK = 1000
 
@@ -57,7 +59,7 @@ def rows(connection: Connection, study: Study, *, after: int = 0, limit: int | N
 
     `after` and `limit` give a part of them, by the votes' ids.
     """
-    people = names(connection)
+    people = raters(connection)
     kind = study.kind
     query = (
         select(votes, tasks.c.role, tasks.c.content, slots.c.revision.label("latest"))
@@ -73,9 +75,9 @@ def rows(connection: Connection, study: Study, *, after: int = 0, limit: int | N
         marks = None if label is None else kind.marks(label, study.rules, count)
         yield {
             "id": row.id, "study": study.name, "task": row.task, "item": row.content["item"]["id"], "role": row.role,
-            "contestants": [response["contestant"] for response in row.content["responses"]],
-            "judge": judge_name(people, row.person), "revision": row.revision, "counts": row.revision == row.latest,
-            "answer": row.answer, "shown": row.shown, "label": label,
+            "contestants": [one["contestant"] for one in row.content["responses"]],
+            "judge": PEOPLE, "rater": people.get(row.person, row.person), "revision": row.revision,
+            "counts": row.revision == row.latest, "answer": row.answer, "shown": row.shown, "label": label,
             "marks": None if marks is None else list(marks), "right": row.right, "seconds": row.seconds, "at": row.at,
         }  # fmt: skip
 
@@ -86,69 +88,75 @@ def export(connection: Connection, study: Study, path: Path) -> int:
 
 
 def verdicts(
-    connection: Connection, study: Study, find: Find | None = None, *, people_together: str = ""
-) -> Iterator[tuple[Vote | None, int, Case, Verdict]]:
-    """Every vote that counts as verdicts, and with `people_together` the majority as those of a judge of that name."""
-    people = names(connection)
-    counted_votes = counted(connection, study)
+    connection: Connection, study: Study, find: Find | None = None, *, revisions: bool = False
+) -> Iterator[tuple[Vote, Case, Verdict]]:
+    """Every vote that counts (with `revisions` also those that were changed since) as verdicts, by task and time."""
+    people = raters(connection)
     by_task: dict[int, list[Vote]] = {}
-    for vote in counted_votes:
+    for vote in counted(connection, study, revisions=revisions):
         by_task.setdefault(vote.task, []).append(vote)
-    most = together(counted_votes).majority if people_together else {}
     for task, content in contents(connection, study):
-        task_votes = by_task.get(task)
-        if not task_votes:
+        if task not in by_task:
             continue
-        task_content = Content.of(content, find)
-        for vote in task_votes:
-            cast = Cast(vote.answer, study.rules, task_content, vote.shown, judge_name(people, vote.person), vote.at)
+        made = Content.of(content, find)
+        for vote in by_task[task]:
+            rater = people.get(vote.person, vote.person)
+            cast = Cast(vote.answer, study.rules, made, vote.shown, rater, vote.at)
             for case, verdict in study.kind.verdicts(cast):
-                yield vote, task, case, verdict
-        label = most.get(task)
-        marks = None if label is None else study.kind.marks(label, study.rules, len(task_content.responses))
-        if marks is not None:
-            case = task_content.case(study.rules.ballot, study.rules.criterion, range(len(task_content.responses)))
-            yield None, task, case, Verdict.of(case, people_together, marks, at=max(vote.at for vote in task_votes))
+                yield vote, case, verdict
 
 
 @dataclass(frozen=True)
 class Kept:
-    """What a ledger took: new verdicts, those it had, and those whose vote was changed since."""
+    """What a ledger took: new verdicts, how many of them are changes of earlier votes, those it had, and votes that
+    are older than what the same person said in the ledger since."""
 
     new: int
-    known: int
     changed: int
+    known: int
+    older: int
 
 
-def keep(connection: Connection, study: Study, ledger: Ledger, find: Find, *, people_together: str = "") -> Kept:
-    """Put every vote that counts into a ledger, where it stays: one that was changed later is counted, not replaced."""
+def keep(connection: Connection, study: Study, ledger: Ledger, find: Find) -> Kept:
+    """Put every vote of a study into a ledger, one verdict a person; a changed vote is a revision, and both stay."""
     if isinstance(study.kind, Write):
         raise InputError("what people wrote are items, not verdicts: export them as items")
-    before = {
-        (row.case_key, row.judge): row.vote
-        for row in connection.execute(
-            select(kept).join(tasks, tasks.c.id == kept.c.task).where(tasks.c.study == study.id)
-        )
-    }
-    new = known = changed = 0
-    noted = []
-    for vote, task, case, verdict in verdicts(connection, study, find, people_together=people_together):
-        place = (verdict.case, verdict.judge)
-        number = 0 if vote is None else vote.id
-        if place in before:
-            known += 1
-            changed += before[place] != number
-            continue
-        if ledger.heard(verdict.judge, [(verdict.case, verdict.trial)]):
-            known += 1
-        else:
-            ledger.add(case, verdict)
-            new += 1
-        noted.append({"case_key": verdict.case, "judge": verdict.judge, "task": task, "vote": number})
+    names_of_old = names(connection)
+    new = changed = known = older = 0
+    given = verdicts(connection, study, find, revisions=True)
+    while chunk := list(islice(given, CHUNK)):
+        said = _said(ledger, {verdict.case for _, _, verdict in chunk})
+        noted = {(case.key, vote.task) for vote, case, _ in chunk}
+        for vote, case, verdict in chunk:
+            # The first release kept votes under people's names: such a vote is continued, not cast a second time.
+            rater = next((one for one in (verdict.rater, names_of_old.get(vote.person, "")) if (case.key, one) in said),
+                         verdict.rater)  # fmt: skip
+            before = said.setdefault((case.key, rater), [])
+            if any(one.at == verdict.at for one in before):
+                known += 1
+            elif before and before[-1].at > verdict.at:
+                older += 1
+            else:
+                revision = before[-1].revision + 1 if before else 0
+                fresh = replace(verdict, rater=rater, revision=revision)
+                ledger.add(case, fresh)
+                before.append(fresh)
+                new += 1
+                changed += revision > 0
+        rows_of = [{"case_key": case, "task": task} for case, task in sorted(noted)]
+        connection.execute(insert_here(connection, kept).on_conflict_do_nothing(), rows_of)
     ledger.flush()
-    for start in range(0, len(noted), CHUNK):
-        connection.execute(insert_here(connection, kept).on_conflict_do_nothing(), noted[start : start + CHUNK])
-    return Kept(new, known, changed)
+    return Kept(new, changed, known, older)
+
+
+def _said(ledger: Ledger, cases: set[str]) -> dict[tuple[str, str], list[Verdict]]:
+    """What people ruled on cases so far, by case and rater, every revision in order."""
+    said: dict[tuple[str, str], list[Verdict]] = {}
+    for verdict in ledger.verdicts(PEOPLE, cases=cases, texts=False, revisions=True):
+        said.setdefault((verdict.case, verdict.rater), []).append(verdict)
+    for some in said.values():
+        some.sort(key=lambda one: one.revision)
+    return said
 
 
 def written(connection: Connection, study: Study, find: Find | None = None) -> Iterator[Item]:

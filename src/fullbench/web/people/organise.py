@@ -13,11 +13,11 @@ from sqlalchemy import Connection
 from starlette.background import BackgroundTask
 
 from fullbench.errors import InputError, UserError
-from fullbench.ledger.store import Ledger
 from fullbench.reports.cells import with_n
+from fullbench.web import ledgers
 from fullbench.web.accounts import audit
 from fullbench.web.database import reading, writing
-from fullbench.web.guard import Organiser, address_of, engine_of, ledger_of, settings_of
+from fullbench.web.guard import Organiser, address_of, engine_of, ledger_of, settings_of, writers_of
 from fullbench.web.pages import redirect, render
 from fullbench.web.people import importing, labels, live, members, quality, results, studies, uploads
 from fullbench.web.people.annotate import Form, Page, study_of
@@ -53,7 +53,15 @@ def _form(request: Request, values: dict[str, str], problem: str = "", status: i
     return render(
         request, "work/new.html", status=status, kinds=kinds().values(), values=values, problem=problem,
         ledger=None if ledger is None else Path(str(settings_of(request).ledger)).name,
+        ledger_studies=_studies(request),
     )  # fmt: skip
+
+
+def _studies(request: Request) -> list[str]:
+    """The studies of the site's ledger, where there is something to choose."""
+    ledger = ledger_of(request)
+    there = [] if ledger is None else ledger.studies()
+    return there if len(there) > 1 else []
 
 
 @router.post("/organise/new")
@@ -79,7 +87,8 @@ def overview(request: Request, _user: Organiser, study_id: str) -> HTMLResponse:
         values = _board(connection, study)
     return render(
         request, "work/study.html", study=study, topic=live.topic(study.id), shown=guidelines(study.guidelines),
-        forms=FORMS, ledger=settings_of(request).ledger, **values,
+        forms=FORMS, ledger=settings_of(request).ledger,
+        ledger_studies=_studies(request), **values,
     )  # fmt: skip
 
 
@@ -171,15 +180,18 @@ def export(request: Request, user: Organiser, study_id: str, form: str) -> Respo
 @router.post("/organise/{study_id}/keep")
 def keep(request: Request, user: Organiser, study_id: str, form: Form) -> Response:
     """Put the votes into the site's ledger, where people are judges."""
-    settings = settings_of(request)
-    if settings.ledger is None:
+    shown = ledger_of(request)
+    if shown is None:
         raise InputError(key("This site has no ledger; start it with --ledger."))
-    with writing(engine_of(request)) as connection, Ledger(settings.ledger) as ledger:
+    ledger = writers_of(request).to(ledgers.study_of(shown, form.get("ledger_study", "")))
+    with writing(engine_of(request)) as connection:
         study = study_of(connection, study_id)
-        together = "human" if form.get("together") else ""
-        totals = labels.keep(connection, study, ledger, labels.finder(settings, ledger), people_together=together)
-        audit.write(connection, user, "votes kept", study.name, address=address_of(request), new=totals.new)
-    flash = key("{new} verdicts went into the ledger; {known} were there, {changed} of them with a vote changed since.")
+        kept = labels.keep(connection, study, ledger, labels.finder(settings_of(request), ledger))
+        audit.write(connection, user, "votes kept", study.name, address=address_of(request), new=kept.new)
+    said = key(
+        "{new} verdicts went into the ledger, {changed} of them changed votes; {known} were there; {older} are older."
+    )
     return redirect(
-        request, f"/organise/{study_id}", flash=flash, new=totals.new, known=totals.known, changed=totals.changed
+        request, f"/organise/{study_id}", flash=said, new=kept.new, changed=kept.changed, known=kept.known,
+        older=kept.older,
     )  # fmt: skip

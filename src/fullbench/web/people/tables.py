@@ -145,7 +145,6 @@ kept = Table(
     "kept",
     metadata,
     Column("case_key", Text, primary_key=True),
-    Column("judge", Text, primary_key=True),
-    Column("task", Counter, ForeignKey("tasks.id"), nullable=False),
-    Column("vote", Counter, nullable=False),
+    Column("task", Counter, ForeignKey("tasks.id"), primary_key=True),
 )
+"""Which cases of a ledger the votes on a task went to."""

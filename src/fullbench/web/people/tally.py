@@ -12,8 +12,6 @@ from fullbench.web.accounts.tables import users
 from fullbench.web.people.studies import Study
 from fullbench.web.people.tables import slots, tasks, votes
 
-JUDGE = "human:"
-
 
 @dataclass(frozen=True, slots=True)
 class Vote:
@@ -29,13 +27,17 @@ class Vote:
     right: bool | None
     seconds: float
     at: float
+    revision: int = 1
 
 
-def counted(connection: Connection, study: Study, *, roles: Sequence[str] = ("work",)) -> list[Vote]:
-    """The latest revision of every vote on tasks of these roles, by task and time."""
+def counted(
+    connection: Connection, study: Study, *, roles: Sequence[str] = ("work",), revisions: bool = False
+) -> list[Vote]:
+    """The latest revision of every vote on tasks of these roles (or all `revisions`), by task and time."""
+    latest = slots.c.id == votes.c.slot
     query = (
         select(votes, tasks.c.role)
-        .join(slots, and_(slots.c.id == votes.c.slot, slots.c.revision == votes.c.revision))
+        .join(slots, latest if revisions else and_(latest, slots.c.revision == votes.c.revision))
         .join(tasks, tasks.c.id == votes.c.task)
         .where(votes.c.study == study.id, tasks.c.role.in_(roles))
         .order_by(tasks.c.place, votes.c.at, votes.c.id)
@@ -46,8 +48,9 @@ def counted(connection: Connection, study: Study, *, roles: Sequence[str] = ("wo
 def _vote(study: Study, row: Any) -> Vote:
     label = study.kind.label(row.answer)
     return Vote(
-        row.id, row.task, row.role, row.person, row.answer, tuple(row.shown), label, row.right, row.seconds, row.at
-    )
+        row.id, row.task, row.role, row.person, row.answer, tuple(row.shown), label, row.right, row.seconds, row.at,
+        row.revision,
+    )  # fmt: skip
 
 
 def names(connection: Connection) -> dict[str, str]:
@@ -55,9 +58,9 @@ def names(connection: Connection) -> dict[str, str]:
     return {row.id: row.name for row in connection.execute(select(users.c.id, users.c.name))}
 
 
-def judge_name(people: dict[str, str], person: str) -> str:
-    """The name under which a person's votes stand in a ledger."""
-    return JUDGE + people.get(person, person)
+def raters(connection: Connection) -> dict[str, str]:
+    """The id under which the votes of everybody with an account stand in a ledger."""
+    return {row.id: row.rater for row in connection.execute(select(users.c.id, users.c.rater))}
 
 
 def contents(connection: Connection, study: Study, roles: Sequence[str] = ("work",)) -> Iterator[tuple[int, Any]]:

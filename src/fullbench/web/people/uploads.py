@@ -153,4 +153,5 @@ def material(fields: Mapping[str, str], files: Mapping[str, Path], ledger: Ledge
         apart_by=fields.get("apart_by", "").strip(),
         per_item=_whole(fields, "per_item", 0),
         limit=_whole(fields, "limit", 0),
+        ledger_study=fields.get("ledger_study", "").strip(),
     )

@@ -7,20 +7,22 @@ from typing import Annotated, Any
 import orjson
 from fastapi import APIRouter, BackgroundTasks, Depends, Form, HTTPException, Path, Query, Request
 from fastapi.responses import HTMLResponse, Response
+from sqlalchemy import Connection, select
 
 from fullbench.errors import UserError
 from fullbench.web import events
 from fullbench.web.accounts import audit
-from fullbench.web.guard import Annotator, Database, Organiser, Viewer, address_of, engine_of, settings_of
+from fullbench.web.guard import Annotator, Database, Organiser, Viewer, address_of, engine_of, writers_of
 from fullbench.web.pages import redirect
-from fullbench.web.results import panels, rejudging, requests, votes
+from fullbench.web.results import panels, rejudging, requests, tables, votes
 from fullbench.web.results.filters import Filter
-from fullbench.web.results.routes import Key, need_ledger, page, views_of
+from fullbench.web.results.places import Served
+from fullbench.web.results.routes import Key, need_ledger, page, same_ledger, views_of
 from fullbench.web.results.rows import judges
 from fullbench.web.results.rulings import is_panel
 from fullbench.web.words import key
 
-router = APIRouter(include_in_schema=False)
+router = APIRouter(include_in_schema=False, dependencies=[Depends(same_ledger)])
 Id = Annotated[str, Path(pattern="^[0-9a-f]{16,32}$")]
 Text = Annotated[str, Form(max_length=4000)]
 ACTS = {
@@ -39,11 +41,15 @@ async def _sent(request: Request) -> dict[str, str]:
 Sent = Annotated[dict[str, str], Depends(_sent)]
 
 
-def _path(request: Request) -> str:
-    found = settings_of(request).ledger
+def need_study(connection: Connection, case_key: str, wanted: str) -> str:
+    """The study in which a case is heard: the one wanted, else the first that holds it."""
+    c, n = tables.cases.c, tables.names.c
+    asked = select(n.name).join_from(tables.cases, tables.names, n.id == c.study_id).where(c.key == case_key)
+    there = list(connection.execute(asked.order_by(n.id)).scalars())
+    found = next((name for name in there if name == wanted or not wanted), None)
     if found is None:
-        raise HTTPException(404, key("This site shows no ledger."))
-    return found
+        raise HTTPException(404, key("There is no such case."))
+    return str(found)
 
 
 @router.post("/cases/{case_key}/vote")
@@ -53,9 +59,13 @@ def vote(request: Request, user: Annotator, connection: Database, case_key: Key,
     if case is None:
         raise HTTPException(404, key("There is no such case."))
     marks = votes.marks_of(case, sent)
-    votes.vote(_path(request), case, user, marks, sent.get("text", "")[:4000])
+    study = need_study(connection, case_key, sent.get("study", ""))
+    voted = votes.vote(writers_of(request).to(study), case, user, marks, sent.get("text", "")[:4000])
     audit.write(connection, user, "voted on a case", case_key, address=address_of(request))
-    return redirect(request, f"/cases/{case_key}", flash=key("Your vote is kept."))
+    told = (
+        key("Your vote is changed; the earlier one stays beside it.") if voted.revision else key("Your vote is kept.")
+    )
+    return redirect(request, Served().case(case_key, sent.get("study", "")), flash=told)
 
 
 @router.post("/cases/{case_key}/requests")
@@ -84,7 +94,7 @@ def asked(
     found = requests.page(connection, state=state, before=before)
     older = f"/requests?state={state}&before={found[-1].at!r}" if len(found) == requests.PAGE else None
     values: dict[str, Any] = {
-        **views_of(request).common("requests"),
+        **views_of(request).common(connection, "requests"),
         "asked": found,
         "state": state,
         "older": older,
@@ -100,7 +110,7 @@ def all_panels(request: Request, _user: Organiser, connection: Database) -> HTML
     """Panels of judges."""
     names = sorted(name for name in judges(connection).values() if not is_panel(name))
     values: dict[str, Any] = {
-        **views_of(request).common("panels"),
+        **views_of(request).common(connection, "panels"),
         "panels": panels.found(connection),
         "rulings": panels.rulings(connection),
         "all_judges": names,
@@ -166,7 +176,8 @@ def decide(
             begun = requests.begin(connection, one, spec or one.judge, trial)
             told, done = key("The request is queued; the new ruling appears in the case."), begun is not None
             if begun is not None:
-                work.add_task(rejudging.run, engine_of(request), _path(request), begun)
+                ledger = writers_of(request).to(need_study(connection, one.case_key, ""))
+                work.add_task(rejudging.run, engine_of(request), ledger, begun)
     if not done:
         return redirect(request, "/requests", flash=key("Somebody else was quicker."))
     audit.write(connection, user, ACTS[act], one.case_key, address=address_of(request), judge=one.judge)

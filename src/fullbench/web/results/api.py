@@ -9,6 +9,7 @@ import orjson
 from fastapi import APIRouter, Depends, HTTPException, Path, Query, Request
 from pydantic import Field
 
+from fullbench.nouns.case import Case
 from fullbench.nouns.table import Table
 from fullbench.reports.tables import render
 from fullbench.web.api.guard import Viewer
@@ -17,20 +18,23 @@ from fullbench.web.guard import Database
 from fullbench.web.results import blindness, boards, cards, listing
 from fullbench.web.results.boards import Linked
 from fullbench.web.results.filters import LONGEST, Filter
+from fullbench.web.results.hearing import answer_name
 from fullbench.web.results.places import judge_name
-from fullbench.web.results.routes import need_ledger, views_of
+from fullbench.web.results.routes import need_ledger, same_ledger, views_of
 from fullbench.web.results.rows import judges as all_judges
+from fullbench.web.results.rows import judges_in, studies
 
-router = APIRouter(prefix="/api/v1", responses=RESPONSES, tags=["results"])
+router = APIRouter(prefix="/api/v1", responses=RESPONSES, tags=["results"], dependencies=[Depends(same_ledger)])
 Name = Annotated[str, Path(pattern="^[0-9a-f]{16}$")]
 Key = Annotated[str, Path(min_length=1, max_length=64)]
 Word = Annotated[str, Query(max_length=LONGEST)]
 
 
 class BoardListed(Shape):
-    """A leaderboard, by judge and criterion."""
+    """A leaderboard, by study, judge and criterion."""
 
     name: str
+    study: str
     judge: str
     criterion: str
     verdicts: int
@@ -60,7 +64,9 @@ class JudgeListed(Shape):
 
 
 class CardShown(JudgeListed):
-    """What is known about a judge."""
+    """What is known about a judge in a study."""
+
+    study: str
 
     lead: str
     sampled: int = Field(description="How many verdicts were looked at where not all were; 0: all.")
@@ -69,6 +75,7 @@ class CardShown(JudgeListed):
 
 class MarkShown(Shape):
     contestant: str
+    sample: int = Field(description="Which of its answers: 0 for the first.")
     mark: float | None
 
 
@@ -76,8 +83,11 @@ class VerdictShown(Shape):
     """One verdict; `hidden` where you still have to judge this case yourself, and then without marks."""
 
     id: int
+    study: str
     case: str
     judge: str
+    rater: str = Field(description="Who of the people that are one judge; a random id, empty for others.")
+    revision: int = Field(description="How often this vote was changed, or this reply read again.")
     item: str
     ballot: str
     criterion: str
@@ -101,7 +111,10 @@ class VerdictPage(Page[VerdictShown]):
 class RulingShown(Shape):
     case: str
     judge: str
+    rater: str
+    revision: int
     trial: int
+    shown: Sequence[MarkShown]
     marks: Mapping[str, float]
     fault: str | None
     text: str
@@ -111,6 +124,7 @@ class CaseShown(Shape):
     """What was asked and answered in a case, and every ruling on the same responses, whatever the order."""
 
     key: str
+    study: str
     item: str
     question: str | None
     reference: str | None
@@ -119,15 +133,16 @@ class CaseShown(Shape):
     ballot: str
     criterion: str
     contestants: Sequence[str]
+    samples: Sequence[int] = Field(description="Which answer of each contestant is shown.")
     answers: Mapping[str, str]
     hidden: bool
     rulings: Sequence[RulingShown]
 
 
 @router.get("/boards")
-def list_boards(_caller: Viewer, connection: Database) -> Page[BoardListed]:
-    """All leaderboards."""
-    rows = [BoardListed.model_validate(one) for one in boards.headings(connection)]
+def list_boards(_caller: Viewer, connection: Database, study: Word = "") -> Page[BoardListed]:
+    """All leaderboards, of one study or of every one."""
+    rows = [BoardListed.model_validate(one) for one in boards.headings(connection, study)]
     return Page(rows=rows)
 
 
@@ -138,25 +153,30 @@ def board(_caller: Viewer, connection: Database, name: Name) -> BoardShown:
     if found is None:
         raise HTTPException(404, "there is no such board, or not yet")
     shown = [_table(one) for one in found.tables]
-    return BoardShown(name=name, judge=found.judge, criterion=found.criterion, verdicts=found.verdicts, tables=shown)
+    about = {name: getattr(found, name) for name in ("study", "judge", "criterion", "verdicts")}
+    return BoardShown(name=name, **about, tables=shown)
 
 
 @router.get("/judges")
-def list_judges(_caller: Viewer, connection: Database) -> Page[JudgeListed]:
-    """All judges, people among them."""
-    names = sorted(all_judges(connection).values())
+def list_judges(_caller: Viewer, connection: Database, study: Word = "") -> Page[JudgeListed]:
+    """All judges, people among them, of one study or of every one."""
+    there = studies(connection)
+    known = judges_in(connection, there.get(study, 0)) if study else all_judges(connection)
+    names = sorted(known.values())
     return Page(rows=[JudgeListed(name=judge_name(one), judge=one) for one in names])
 
 
 @router.get("/judges/{name}")
-def card(_caller: Viewer, connection: Database, name: Name) -> CardShown:
-    """A judge's card."""
+def card(_caller: Viewer, connection: Database, name: Name, study: Word = "") -> CardShown:
+    """A judge's card, in a study or in the first one."""
     judge = next((one for one in all_judges(connection).values() if judge_name(one) == name), None)
-    found = None if judge is None else cards.find(connection, judge)
+    where = study or next(iter(studies(connection)), "")
+    found = None if judge is None else cards.find(connection, where, judge)
     if found is None:
         raise HTTPException(404, "there is no such card, or not yet")
     sections = {title: [_table(one) for one in some] for title, some in found[0].sections}
-    return CardShown(name=name, judge=found[0].judge, lead=found[0].lead, sampled=found[0].sampled, sections=sections)
+    about = {name: getattr(found[0], name) for name in ("judge", "lead", "sampled")}
+    return CardShown(name=name, study=where, **about, sections=sections)
 
 
 def _table(linked: Linked) -> TableShown:
@@ -169,7 +189,9 @@ def _table(linked: Linked) -> TableShown:
 
 def _wanted(
     *,
+    study: Word = "",
     judge: Word = "",
+    rater: Word = "",
     beside: Word = "",
     contestant: Word = "",
     other: Word = "",
@@ -192,7 +214,7 @@ def _wanted(
 ) -> Filter:
     """The filter that a call asks for."""
     return Filter(
-        judge, beside, contestant, other, item, tag, value, criterion, ballot, fault, shown,
+        study, judge, rater, beside, contestant, other, item, tag, value, criterion, ballot, fault, shown,
         split, swapped, met, opposed, both, again, decided, clear, q,
     )  # fmt: skip
 
@@ -218,15 +240,15 @@ def list_verdicts(
 
 
 def _line(line: listing.Line) -> VerdictShown:
-    shown = [MarkShown(contestant=one.contestant, mark=one.mark) for one in line.shown]
+    shown = [MarkShown(contestant=one.contestant, sample=one.sample, mark=one.mark) for one in line.shown]
     names = set(VerdictShown.model_fields) - {"shown"}
     return VerdictShown(**{name: getattr(line, name) for name in names}, shown=shown)
 
 
 @router.get("/cases/{case_key}")
-def case(request: Request, caller: Viewer, connection: Database, case_key: Key) -> CaseShown:
+def case(request: Request, caller: Viewer, connection: Database, case_key: Key, study: Word = "") -> CaseShown:
     """One case with everybody's rulings."""
-    values = views_of(request).case(connection, need_ledger(request), case_key)
+    values = views_of(request).case(connection, need_ledger(request), case_key, study)
     if values is None:
         raise HTTPException(404, "there is no such case")
     told = values["hearing"]
@@ -235,6 +257,7 @@ def case(request: Request, caller: Viewer, connection: Database, case_key: Key) 
     given = [one for some in (*told.judges.values(), *told.people.values()) for one in some]
     return CaseShown(
         key=case_key,
+        study=told.study,
         item=told.item,
         question=None if item is None else item.question,
         reference=None if item is None else item.reference,
@@ -243,14 +266,23 @@ def case(request: Request, caller: Viewer, connection: Database, case_key: Key) 
         ballot=told.ballot,
         criterion=told.criterion,
         contestants=told.contestants,
-        answers={} if told.case is None else {one.contestant: one.text for one in told.case.responses},
+        samples=[] if told.case is None else told.case.samples or [0] * len(told.contestants),
+        answers={} if told.case is None else _answers(told.case),
         hidden=hidden,
         rulings=[] if hidden else [_ruling(one) for one in given],
     )
 
 
+def _answers(case: Case) -> dict[str, str]:
+    return {answer_name(one.contestant, one.sample): one.text for one in case.responses}
+
+
 def _ruling(told: Any) -> RulingShown:
     one = told.verdict
-    return RulingShown(
-        case=one.case, judge=one.judge, trial=one.trial, marks=told.marks, fault=one.fault, text=one.text
-    )
+    marks = one.marks or [None] * len(one.contestants)
+    shown = [
+        MarkShown(contestant=name, sample=sample, mark=mark)
+        for (name, sample), mark in zip(one.shown, marks, strict=True)
+    ]
+    about = {name: getattr(one, name) for name in ("case", "judge", "rater", "revision", "trial", "fault", "text")}
+    return RulingShown(**about, shown=shown, marks=told.marks)

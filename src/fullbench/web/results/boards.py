@@ -1,25 +1,27 @@
 """Tables whose every number leads to the verdicts behind it, kept ready in the database.
 
-A board belongs to one judge and one criterion. It is computed from the catalogue's numbers, outside of any request,
-when verdicts came; a request only reads it. `n` counts verdicts everywhere, so that it equals what a link finds.
+A board belongs to one study, judge and criterion. Its figures are those of `fullbench report`, computed from the
+ledger's columns outside of any request, when verdicts came; a request only reads it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import orjson
 from sqlalchemy import Connection, Engine, delete, func, select
 
+from fullbench.figures.slices import GROUPS
+from fullbench.ledger.store import Ledger
 from fullbench.nouns.digests import digest
-from fullbench.nouns.table import Cell, Table
+from fullbench.nouns.table import Table
 from fullbench.reports.tables import render, table_from_json
 from fullbench.web.database import reading
 from fullbench.web.results import catalogue, tables
 from fullbench.web.results.filters import Filter
-from fullbench.web.results.rows import judges, put
+from fullbench.web.results.rows import put, studies
 from fullbench.web.results.rulings import is_panel, is_person
 
 Links = Sequence[Sequence[Filter | None]]
@@ -40,8 +42,9 @@ class Linked:
 
 @dataclass(frozen=True)
 class Board:
-    """All tables of one judge under one criterion."""
+    """All tables of one judge under one criterion of a study."""
 
+    study: str
     judge: str
     criterion: str
     verdicts: int
@@ -50,41 +53,22 @@ class Board:
 
     @property
     def name(self) -> str:
-        return board_name(self.judge, self.criterion)
+        return board_name(self.study, self.judge, self.criterion)
 
 
-def board_name(judge: str, criterion: str) -> str:
+def board_name(study: str, judge: str, criterion: str) -> str:
     """A board's name in addresses.
 
-    >>> board_name("length", "overall") == board_name("length", "overall") != board_name("length", "style")
+    >>> board_name("default", "length", "overall") != board_name("default", "length", "style")
     True
     """
-    return digest([judge, criterion])[:16]
-
-
-@dataclass
-class Grid:
-    """Rows of a table and their links, put together cell by cell."""
-
-    columns: Sequence[str]
-    rows: list[list[Cell]] = field(default_factory=list)
-    links: list[list[Filter | None]] = field(default_factory=list)
-
-    def add(self, *cells: tuple[Cell, Filter | None]) -> None:
-        """One row: every cell with its filter."""
-        self.rows.append([cell for cell, _ in cells])
-        self.links.append([link if cell is not None else None for cell, link in cells])
-
-    def linked(self, name: str, title: str, notes: Sequence[str] = (), *, charts: Sequence[Mapping[str, Any]] = (),
-               **source: Any) -> Linked:  # fmt: skip
-        """The table; the first chart is its own."""
-        made = Table(name, title, tuple(self.columns), self.rows, tuple(notes), source, charts[0] if charts else None)
-        return Linked(made, self.links, charts)
+    return digest([study, judge, criterion])[:16]
 
 
 def dump(board: Board) -> str:
     """A board as JSON."""
     value = {
+        "study": board.study,
         "judge": board.judge,
         "criterion": board.criterion,
         "verdicts": board.verdicts,
@@ -112,7 +96,7 @@ def load(text: str, stamp: str) -> Board:
     """The board that `dump` wrote."""
     value = orjson.loads(text)
     made = [unpacked(one) for one in value["tables"]]
-    return Board(value["judge"], value["criterion"], value["verdicts"], made, stamp)
+    return Board(value["study"], value["judge"], value["criterion"], value["verdicts"], made, stamp)
 
 
 @dataclass(frozen=True)
@@ -120,36 +104,61 @@ class Heading:
     """A board in the list of boards."""
 
     name: str
+    study: str
     judge: str
     criterion: str
     verdicts: int
 
 
-def refresh(engine: Engine, *, going: Callable[[], bool] = lambda: True) -> int:
+def refresh(engine: Engine, ledger: Ledger, *, going: Callable[[], bool] = lambda: True) -> int:
     """Compute the boards of which verdicts came, drop those that are gone; say how many were computed.
 
     `going` is asked before each; False ends it early.
     """
-    from fullbench.web.results.figures import compute
+    from fullbench.web.results import figures, panels
 
     with reading(engine) as connection:
         wanted = _stamps(connection)
         b = tables.boards.c
         known = {row.name: row.stamp for row in connection.execute(select(b.name, b.stamp).where(b.kind == "board"))}
-        names = judges(connection)
+        there = studies(connection)
     made = 0
-    for (judge, criterion), stamp in wanted.items():
-        name = board_name(names[judge], criterion)
-        if known.pop(name, None) == stamp or not going():
+    for place, study in enumerate(there):
+        due = [
+            subject for subject in wanted if subject[0] == study and known.get(board_name(*subject)) != wanted[subject]
+        ]
+        if not due or not going():
             continue
+        columns = ledger.columns(study=study)
         with reading(engine) as connection:
-            board = compute(connection, judge, criterion)
-        keep(engine, "board", name, stamp, dump(board))
-        made += 1
-    if known and going():
+            tags = item_tags(connection, there[study])
+        for _, judge, criterion in due:
+            if not going():
+                break
+            if is_panel(judge):
+                with reading(engine) as connection:
+                    source = panels.columns(connection, study, judge)
+            else:
+                source = columns
+            subject = figures.Subject(study, judge, criterion, study if place else "")
+            board = figures.compute(source, subject, tags)
+            keep(engine, "board", board.name, wanted[study, judge, criterion], dump(board))
+            made += 1
+    gone = set(known) - {board_name(*subject) for subject in wanted}
+    if gone and going():
         with catalogue.sole(engine) as connection:
-            connection.execute(delete(tables.boards).where(tables.boards.c.name.in_(known)))
+            connection.execute(delete(tables.boards).where(tables.boards.c.name.in_(gone)))
     return made
+
+
+def item_tags(connection: Connection, study: int, most: int = GROUPS) -> dict[str, dict[str, str]]:
+    """The tags that part a study's items into a few groups, and each item's value."""
+    t, i = tables.tags.c, tables.items.c
+    mine = select(t.name, t.value, i.name.label("item")).join(tables.items, i.id == t.item_id)
+    found: dict[str, dict[str, str]] = {}
+    for name, value, item in connection.execute(mine.where(i.study_id == study).order_by(t.name, i.name)):
+        found.setdefault(name, {})[item] = value
+    return {name: values for name, values in found.items() if 1 < len(set(values.values())) <= most}
 
 
 def keep(engine: Engine, kind: str, name: str, stamp: str, body: str) -> None:
@@ -159,45 +168,40 @@ def keep(engine: Engine, kind: str, name: str, stamp: str, body: str) -> None:
         put(connection, tables.boards, [row], ["name"], ["kind", "stamp", "body"])
 
 
-def _stamps(connection: Connection) -> dict[tuple[int, str], str]:
-    """What every board would be computed from, as a short text: equal texts, equal boards."""
-    c, n, s = tables.counts.c, tables.names.c, tables.state.c
-    rows = connection.execute(
-        select(c.judge_id, n.name, func.sum(c.n))
-        .join(tables.names, n.id == c.criterion_id)
-        .where(c.contestant_id == 0)
-        .group_by(c.judge_id, n.name)
-    )
+def _stamps(connection: Connection) -> dict[tuple[str, str, str], str]:
+    """What the board of each study, judge and criterion would be computed from: equal texts, equal boards."""
+    c, s = tables.counts.c, tables.state.c
     tagged = connection.execute(select(func.count()).select_from(tables.tags)).scalar_one()
-    names = judges(connection)
     turned = [
         row.value for row in connection.execute(select(s.value).where(s.name.startswith("panel ")).order_by(s.name))
     ]
     return {
-        (judge, criterion): digest([int(count), tagged, turned if is_panel(names[judge]) else []])[:16]
-        for judge, criterion, count in rows
+        (study, judge, criterion): digest([int(count), last, tagged, turned if is_panel(judge) else []])[:16]
+        for study, judge, criterion, count, last in connection.execute(_headed(func.max(c.last)))
     }
 
 
-def headings(connection: Connection) -> list[Heading]:
-    """All boards: the largest criterion first, people last."""
+def headings(connection: Connection, study: str = "") -> list[Heading]:
+    """The boards of one study, or of all: the largest criterion first, people last."""
     found = [
-        Heading(board_name(judge, criterion), judge, criterion, int(count))
-        for judge, criterion, count in connection.execute(_headed())
+        Heading(board_name(where, judge, criterion), where, judge, criterion, int(count))
+        for where, judge, criterion, count in connection.execute(_headed())
+        if study in {"", where}
     ]
-    return sorted(found, key=lambda one: (is_person(one.judge), one.judge, -one.verdicts, one.criterion))
-
-
-def _headed() -> Any:
-    c, judge, criterion = tables.counts.c, tables.names.alias("judge"), tables.names.alias("criterion")
-    return (
-        select(judge.c.name, criterion.c.name, func.sum(c.n))
-        .select_from(tables.counts)
-        .join(judge, judge.c.id == c.judge_id)
-        .join(criterion, criterion.c.id == c.criterion_id)
-        .where(c.contestant_id == 0)
-        .group_by(judge.c.name, criterion.c.name)
+    order = list(studies(connection))
+    return sorted(
+        found,
+        key=lambda one: (order.index(one.study), is_person(one.judge), one.judge, -one.verdicts, one.criterion),
     )
+
+
+def _headed(*more: Any) -> Any:
+    c, names = tables.counts.c, {kind: tables.names.alias(kind) for kind in ("study", "judge", "criterion")}
+    asked = select(*(names[kind].c.name for kind in names), func.sum(c.n), *more).select_from(tables.counts)
+    for kind, alias in names.items():
+        asked = asked.join(alias, alias.c.id == c[f"{kind}_id"])
+    grouped = asked.where(c.contestant_id == 0).group_by(*(names[kind].c.name for kind in names))
+    return grouped.having(func.sum(c.n) > 0)
 
 
 def find(connection: Connection, name: str) -> Board | None:

@@ -6,6 +6,7 @@ whatever the number of server processes; the others find nothing to do.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,16 +14,20 @@ from dataclasses import dataclass
 import orjson
 from sqlalchemy import Connection, Engine, bindparam, delete, func, select, text, update
 
+from fullbench.errors import InputError
 from fullbench.ledger.store import Ledger
 from fullbench.web.database import reading, writing
 from fullbench.web.results import rulings, search, tables
 from fullbench.web.results.entering import Batch
-from fullbench.web.results.rows import chunks, set_state, version
+from fullbench.web.results.rows import chunks, get_state, set_state, version
+from fullbench.web.words import key
 
 BATCH = 4_000
 MANY = 10_000
 """After so many new verdicts PostgreSQL is told to look at the tables again, for its plans."""
 LOCK = 0x6675_6C6C
+ANOTHER = key("Another server fills this site's database from another ledger; give each its own --data or --database.")
+log = logging.getLogger("fullbench.web.results")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +44,29 @@ def fill(
     *,
     batch: int = BATCH,
     most: int | None = None,
+    study: str | None = None,
     going: Callable[[], bool] = lambda: True,
 ) -> Filled:
-    """Bring the catalogue up to date with the ledger; stop early after `most` verdicts, or when not `going`."""
+    """Bring the catalogue up to date with the ledger; stop early after `most` verdicts, or when not `going`.
+
+    With `study`, nothing of other studies enters. A catalogue that was filled from another ledger is refused: `bind`
+    empties it first.
+    """
+    with reading(engine) as connection:
+        bound = get_state(connection, "ledger")
+        place = int(get_state(connection, "place") or 0)
+    if bound is None:
+        bind(engine, ledger.identity)
+    elif bound != ledger.identity:
+        raise InputError(ANOTHER)
+    elif place and not ledger.since(place - 1, 1):
+        log.warning("the ledger has lost verdicts that the catalogue has; the catalogue is filled again")
+        forget(engine)
+        bind(engine, ledger.identity)
     added = 0
     while going():
         with sole(engine) as connection:
-            count, full = Batch(connection).take(ledger, batch)
+            count, full = Batch(connection, only=study).take(ledger, batch)
         added += count
         if not full or (most is not None and added >= most):
             break
@@ -75,9 +96,29 @@ def turn(connection: Connection) -> None:
 def forget(engine: Engine) -> None:
     """Empty the catalogue, so that it is filled anew."""
     with sole(engine) as connection:
-        search.clear(connection)
-        for table in tables.CATALOGUE:
-            connection.execute(delete(table))
+        _empty(connection)
+
+
+def _empty(connection: Connection) -> None:
+    search.clear(connection)
+    for table in tables.CATALOGUE:
+        connection.execute(delete(table))
+
+
+def bind(engine: Engine, identity: str) -> None:
+    """Let the catalogue belong to one ledger (empty: to none); what it holds of another one is thrown away."""
+    with sole(engine) as connection:
+        bound = get_state(connection, "ledger")
+        if bound == identity:
+            return
+        if bound:
+            log.warning("the catalogue held another ledger; it was emptied and is filled again from this one")
+            _empty(connection)
+        set_state(connection, "ledger", identity)
+        if identity:
+            # Panels and requests of before ledgers had an identity belong to the first one that is shown.
+            for table in (tables.panels, tables.requests):
+                connection.execute(update(table).where(table.c.ledger == "").values(ledger=identity))
 
 
 def settle(engine: Engine) -> bool:
@@ -97,15 +138,16 @@ def _flag(connection: Connection, meetings: Sequence[int]) -> None:
     known = {id_: (kind, name) for id_, kind, name in connection.execute(select(tables.names))}
     v = tables.verdicts.c
     flags = [v[name] for name in rulings.Flags._fields]
-    columns = (v.meeting_id, v.id, v.judge_id, v.trial, v.shown, v.marks, v.ballot_id, *flags)
+    columns = (v.meeting_id, v.id, v.judge_id, v.trial, v.rater_id, v.shown, v.marks, v.ballot_id, *flags)
     grouped: dict[int, list[rulings.Ruling]] = {}
     specs: dict[int, str] = {}
     before: dict[int, tuple[int, ...]] = {}
     for row in connection.execute(select(*columns).where(v.meeting_id.in_(meetings))):
-        meeting, id_, judge, trial, shown, marks, spec, *earlier = row
+        meeting, id_, judge, trial, rater, shown, marks, spec, *earlier = row
         given = None if marks is None else tuple(orjson.loads(marks))
         name, order = known[judge][1], tuple(orjson.loads(shown))
-        one = rulings.Ruling(id_, judge, rulings.is_person(name), rulings.is_panel(name), trial, order, given)
+        person, panel = rulings.is_person(name), rulings.is_panel(name)
+        one = rulings.Ruling(id_, judge, person, panel, trial, rater, order, given)
         grouped.setdefault(meeting, []).append(one)
         specs[meeting] = known[spec][1]
         before[id_] = tuple(earlier)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, delete, select
 from sqlalchemy.dialects import postgresql, sqlite
 
 from fullbench.figures.judging import shape
@@ -32,7 +32,8 @@ from fullbench.web.results.rows import (
 from fullbench.web.results.rulings import Flags
 
 TITLE = 300
-Once = tuple[str, str, int]
+Once = tuple[str, str, int, str, int]
+"""Case, judge, trial, rater and revision of a verdict."""
 SHAPES = ("scores", "pairs", "rankings")
 
 
@@ -42,35 +43,66 @@ class Batch:
 
     connection: Connection
     names: dict[tuple[str, str], int] = field(default_factory=dict)
+    study: int = 0
+    only: str | None = None
+    """The one study whose verdicts enter; None: of every study."""
     pieces: dict[str, dict[str, None]] = field(default_factory=dict)
 
     def take(self, ledger: Ledger, limit: int) -> tuple[int, bool]:
         """Read the next batch from the ledger: how many verdicts are new, and whether there may be more."""
+        count, more = self._joined(ledger, limit)
         place = int(get_state(self.connection, "place") or 0)
-        found = ledger.since(place, limit)
-        if not found and place and not ledger.since(place - 1, 1):
-            set_state(self.connection, "place", 0)
-            return 0, True
-        if not found:
+        batch = ledger.since(place, limit)
+        if not batch:
+            return count, more
+        by_study = _by_study(ledger, batch)
+        by_study = by_study if self.only is None else {self.only: by_study.get(self.only, [])}
+        cases = {case.key: case for case in ledger.cases({verdict.case for _, verdict in batch})}
+        places = {_once(verdict): number for number, verdict in reversed(batch)}
+        for study, entered in by_study.items():
+            count += self.enter(study, entered, cases, places)
+        set_state(self.connection, "place", batch[-1][0])
+        return count, more or len(batch) == limit
+
+    def _joined(self, ledger: Ledger, limit: int) -> tuple[int, bool]:
+        """Cases that became members of a study bring it the verdicts on them that the catalogue has in other studies;
+        verdicts that it has not will come with all their studies."""
+        place = int(get_state(self.connection, "members") or 0)
+        members = ledger.members_since(place, limit)
+        if not members:
             return 0, False
-        entered = [verdict for _, verdict in found]
-        heard = {case.key: case for case in ledger.cases({one.case for one in entered})}
-        count = self.enter(entered, heard, {_once(verdict): number for number, verdict in reversed(found)})
-        set_state(self.connection, "place", found[-1][0])
-        return count, len(found) == limit
+        last, full = members[-1][0], len(members) == limit
+        members = [one for one in members if self.only in {None, one[1]}]
+        c = tables.cases.c
+        keys: set[str] = set()
+        for chunk in chunks({key for _, _, key in members}):
+            keys.update(self.connection.execute(select(c.key).where(c.key.in_(chunk))).scalars())
+        count = 0
+        for study in dict.fromkeys(study for _, study, _ in members):
+            wanted = {key for _, name, key in members if name == study and key in keys}
+            if wanted:
+                cases = {case.key: case for case in ledger.cases(wanted)}
+                count += self.enter(study, list(ledger.verdicts(cases=wanted)), cases)
+        set_state(self.connection, "members", last)
+        return count, full
 
     def enter(
-        self, entered: Sequence[Verdict], heard: Mapping[str, Case], places: Mapping[Once, int] | None = None
+        self,
+        study: str,
+        entered: Sequence[Verdict],
+        heard: Mapping[str, Case],
+        places: Mapping[Once, int] | None = None,
     ) -> int:
-        """Put verdicts into the catalogue; those that are there already are left out. `places` are the ledger's."""
+        """Put verdicts of a study into the catalogue; those that are there already are left out, those that take the
+        place of an earlier revision replace it. `places` are the ledger's."""
         connection = self.connection
-        self._name(entered)
+        self._name(study, entered)
         items = self._items(entered, heard)
         cases = self._cases(entered, items)
         entered = self._unknown(entered, cases)
         if not entered:
             return 0
-        keys = [meeting_key(verdict) for verdict in entered]
+        keys = [meeting_key(study, verdict) for verdict in entered]
         meetings, fresh = known(connection, tables.meetings, "key", keys)
         insert_all(connection, tables.meetings, [{"id": meetings[key], "key": key} for key in fresh])
         put(connection, tables.dirty, [{"meeting_id": id_} for id_ in {meetings[key] for key in keys}],
@@ -83,32 +115,41 @@ class Batch:
         ]
         insert_all(connection, tables.verdicts, rows)
         shown = [
-            {"contestant_id": self.names["contestant", name], "judge_id": row["judge_id"], "verdict_id": row["id"]}
-            for row, verdict in zip(rows, entered, strict=True)
-            for name in set(verdict.contestants)
+            {"contestant_id": who, "judge_id": row["judge_id"], "verdict_id": row["id"]}
+            for row in rows
+            for who in set(orjson.loads(row["shown"]))
         ]
         insert_all(connection, tables.shown, shown)
-        self._count(rows, entered)
+        self._count(rows, 1)
         search.add(connection, [(row["id"], self._words(one, heard)) for row, one in zip(rows, entered, strict=True)])
         set_state(connection, "version", version(connection) + 1)
         return len(rows)
 
-    def _name(self, entered: Sequence[Verdict]) -> None:
-        wanted = {("judge", verdict.judge) for verdict in entered} | {
-            (kind, name)
-            for verdict in entered
-            for kind, name in (("ballot", verdict.ballot), ("criterion", verdict.criterion))
-        }
-        wanted |= {("contestant", name) for verdict in entered for name in verdict.contestants}
+    def _name(self, study: str, entered: Sequence[Verdict]) -> None:
+        wanted = {("study", study)}
+        for verdict in entered:
+            wanted |= {("judge", verdict.judge), ("ballot", verdict.ballot), ("criterion", verdict.criterion)}
+            wanted |= {("rater", verdict.rater), *(("contestant", name) for name in verdict.contestants)}
         self.names = name_ids(self.connection, wanted)
+        self.study = self.names["study", study]
 
     def _items(self, entered: Sequence[Verdict], heard: Mapping[str, Case]) -> dict[str, int]:
         """The items' ids. A case that is heard of for the first time brings its item's question and tags."""
-        ids, fresh = known(self.connection, tables.items, "name", (verdict.item for verdict in entered))
-        told_of = {case.item.id: case.item for case in heard.values()}
-        rows = [{"id": ids[name], "name": name, "title": ""} for name in fresh]
+        names = dict.fromkeys(verdict.item for verdict in entered)
+        places = {name: place_of(self.study, name) for name in names}
+        by_place, fresh = known(self.connection, tables.items, "place", places.values())
+        ids = {name: by_place[place] for name, place in places.items()}
+        mine = {verdict.case for verdict in entered}
+        told_of = {case.item.id: case.item for case in heard.values() if case.key in mine}
+        bare = {"study_id": self.study, "title": ""}
+        rows = [
+            {"id": ids[name], "place": place, "name": name} | bare for name, place in places.items() if place in fresh
+        ]
         insert_all(self.connection, tables.items, rows)
-        told = [{"id": ids[name], "name": name, "title": one.question[:TITLE]} for name, one in told_of.items()]
+        told = [
+            {"id": ids[name], "place": places[name], "name": name} | bare | {"title": one.question[:TITLE]}
+            for name, one in told_of.items()
+        ]
         put(self.connection, tables.items, told, ["id"], ["title"])
         tags = [
             {"item_id": ids[name], "name": tag[:200], "value": value[:1000]}
@@ -119,29 +160,56 @@ class Batch:
         return ids
 
     def _cases(self, entered: Sequence[Verdict], items: Mapping[str, int]) -> dict[str, int]:
-        ids, fresh = known(self.connection, tables.cases, "key", (verdict.case for verdict in entered))
+        places = {verdict.case: place_of(self.study, verdict.case) for verdict in entered}
+        by_place, fresh = known(self.connection, tables.cases, "place", places.values())
+        ids = {key: by_place[place] for key, place in places.items()}
         of = {verdict.case: items[verdict.item] for verdict in entered}
-        insert_all(self.connection, tables.cases, [{"id": ids[k], "key": k, "item_id": of[k]} for k in fresh])
+        rows = [
+            {"id": ids[key], "place": place, "study_id": self.study, "key": key, "item_id": of[key]}
+            for key, place in places.items()
+            if place in fresh
+        ]
+        insert_all(self.connection, tables.cases, rows)
         return ids
 
     def _unknown(self, entered: Sequence[Verdict], cases: Mapping[str, int]) -> list[Verdict]:
-        """The verdicts that are not there yet, each judge, case and trial once."""
-        columns = (tables.verdicts.c.case_id, tables.verdicts.c.judge_id, tables.verdicts.c.trial)
-        there: set[tuple[int, int, int]] = set()
+        """The verdicts that are not there yet, of each judge, case, trial and rater the latest revision; an earlier
+        one that is there is taken away."""
+        v = tables.verdicts.c
+        there: dict[tuple[int, ...], tuple[int, int]] = {}
         for chunk in chunks({cases[verdict.case] for verdict in entered}):
-            rows = self.connection.execute(select(*columns).where(tables.verdicts.c.case_id.in_(chunk)))
-            there.update((row[0], row[1], row[2]) for row in rows)
-        fresh = {(cases[v.case], self.names["judge", v.judge], v.trial): v for v in entered}
-        return [verdict for place, verdict in fresh.items() if place not in there]
+            rows = self.connection.execute(
+                select(v.case_id, v.judge_id, v.trial, v.rater_id, v.id, v.revision).where(v.case_id.in_(chunk))
+            )
+            there.update((tuple(row[:4]), (row[4], row[5])) for row in rows)
+        fresh: dict[tuple[int, ...], Verdict] = {}
+        for verdict in entered:
+            place = (cases[verdict.case], self.names["judge", verdict.judge], verdict.trial,
+                     self.names["rater", verdict.rater])  # fmt: skip
+            before = fresh[place].revision if place in fresh else there[place][1] if place in there else -1
+            if verdict.revision > before:
+                fresh[place] = verdict
+        self._take_away([there[place][0] for place in fresh if place in there])
+        return list(fresh.values())
+
+    def _take_away(self, ids: Iterable[int]) -> None:
+        """Drop verdicts that later revisions take the place of; a search that finds their words shows none of them."""
+        for chunk in chunks(ids):
+            gone = self.connection.execute(select(tables.verdicts).where(tables.verdicts.c.id.in_(chunk))).mappings()
+            self._count([dict(row) for row in gone], -1)
+            self.connection.execute(delete(tables.verdicts).where(tables.verdicts.c.id.in_(chunk)))
+            self.connection.execute(delete(tables.shown).where(tables.shown.c.verdict_id.in_(chunk)))
 
     def _row(self, id_: int, verdict: Verdict, case: int, item: int, meeting: int) -> Row:
         shown = [self.names["contestant", name] for name in verdict.contestants]
-        pair = len(shown) == 2
         return {
             "id": id_,
+            "study_id": self.study,
             "case_id": case,
             "judge_id": self.names["judge", verdict.judge],
             "trial": verdict.trial,
+            "rater_id": self.names["rater", verdict.rater],
+            "revision": verdict.revision,
             "item_id": item,
             "meeting_id": meeting,
             "ballot_id": self.names["ballot", verdict.ballot],
@@ -149,24 +217,26 @@ class Batch:
             "fault": 0 if verdict.fault is None else FAULTS.index(verdict.fault) + 1,
             "shape": shape_code(verdict),
             "shown": orjson.dumps(shown).decode(),
+            "samples": orjson.dumps(verdict.samples).decode() if any(verdict.samples) else "",
             "marks": None if verdict.marks is None else orjson.dumps(verdict.marks).decode(),
-            "first_id": shown[0] if len(shown) <= 2 else None,
-            "second_id": shown[1] if pair else None,
-            "value": value_of(verdict.marks),
             **dict.fromkeys(Flags._fields, 0),
         }
 
-    def _count(self, rows: Sequence[Row], entered: Sequence[Verdict]) -> None:
+    def _count(self, rows: Sequence[Row], sign: int) -> None:
+        """Count rows in, or out again."""
         found: Counter[tuple[int, ...]] = Counter()
-        for row, verdict in zip(rows, entered, strict=True):
+        last = max((row["id"] for row in rows), default=0)
+        for row in rows:
             kind = (row["ballot_id"], row["criterion_id"], row["fault"], row["shape"])
-            found[row["judge_id"], 0, *kind] += 1
-            for name in set(verdict.contestants):
-                found[row["judge_id"], self.names["contestant", name], *kind] += 1
-        keys = ["judge_id", "contestant_id", "ballot_id", "criterion_id", "fault", "shape"]
+            for who in {0, *orjson.loads(row["shown"])}:
+                found[row["study_id"], row["judge_id"], who, *kind] += sign
+        keys = ["study_id", "judge_id", "contestant_id", "ballot_id", "criterion_id", "fault", "shape"]
         made: Any = (sqlite if self.connection.dialect.name == "sqlite" else postgresql).insert(tables.counts)
-        more = made.on_conflict_do_update(index_elements=keys, set_={"n": tables.counts.c.n + made.excluded.n})
-        self.connection.execute(more, [dict(zip([*keys, "n"], (*key, n), strict=True)) for key, n in found.items()])
+        change = {"n": tables.counts.c.n + made.excluded.n} | ({"last": made.excluded.last} if sign > 0 else {})
+        more = made.on_conflict_do_update(index_elements=keys, set_=change)
+        if found:
+            counted = [dict(zip([*keys, "n", "last"], (*key, n, last), strict=True)) for key, n in found.items()]
+            self.connection.execute(more, counted)
 
     def _words(self, verdict: Verdict, heard: Mapping[str, Case]) -> dict[str, None]:
         """The pieces of what was asked, answered and said in a case; those of the case are cut once."""
@@ -179,22 +249,30 @@ class Batch:
         return {**self.pieces[verdict.case], **search.pieces(verdict.text)}
 
 
+def _by_study(ledger: Ledger, batch: Sequence[tuple[int, Verdict]]) -> dict[str, list[Verdict]]:
+    """The verdicts of a batch under every study that they belong to."""
+    belonging = ledger.studies_of([number for number, _ in batch])
+    by_study: dict[str, list[Verdict]] = {}
+    for number, verdict in batch:
+        for study in belonging[number]:
+            by_study.setdefault(study, []).append(verdict)
+    return by_study
+
+
 def _once(verdict: Verdict) -> Once:
-    return verdict.case, verdict.judge, verdict.trial
+    return verdict.case, verdict.judge, verdict.trial, verdict.rater, verdict.revision
 
 
-def meeting_key(verdict: Verdict) -> str:
-    """Stands for item, criterion, ballot and the set of contestants."""
-    return digest([verdict.item, verdict.criterion, verdict.ballot, sorted(verdict.contestants)])
+def place_of(study: int, name: str) -> str:
+    """Stands for an item or a case within a study."""
+    return digest([study, name])
+
+
+def meeting_key(study: str, verdict: Verdict) -> str:
+    """Stands for study, item, criterion, ballot and the set of answers shown."""
+    return digest([study, verdict.item, verdict.criterion, verdict.ballot, sorted(verdict.shown)])
 
 
 def shape_code(verdict: Verdict) -> int:
     """The number under which the catalogue keeps the shape of a ruling."""
     return SHAPES.index(shape(verdict))
-
-
-def value_of(marks: tuple[float, ...] | None) -> float | None:
-    """The number that boards are made from: the mark of a single response, or who of two won."""
-    if marks is None or len(marks) > 2:
-        return None
-    return marks[0] if len(marks) == 1 else 0.5 if marks[0] == marks[1] else float(marks[0] > marks[1])

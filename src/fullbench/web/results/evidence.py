@@ -10,29 +10,40 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
+from fullbench.figures.leaderboard import OVERALL
 from fullbench.nouns.table import Cell, EstimateLike, Table
 from fullbench.web.results.boards import Links
 from fullbench.web.results.filters import Filter
 
+ALL_CRITERIA = {"steadiness", "steadiness histogram", "orders", "costs", "reviews", "reasons"}
 SHAPES = {"scores": "one", "pairs": "choice", "rankings": "ranking"}
 Row = Mapping[str, Cell]
 Count = Callable[[Filter], int]
 
 
-def links(table: Table, judge: str, *, lengthened: Collection[str] = (), count: Count | None = None) -> Links:
+def links(
+    table: Table, judge: str, study: str, *, lengthened: Collection[str] = (), count: Count | None = None
+) -> Links:
     """The filter behind every number of a table of a judge's card; None where there is none.
 
     `lengthened` are the contestants whose answers say at greater length what another one says. With `count`, a filter
     that does not find as many verdicts as its figure counts is left out.
     """
+    name, _, criterion = table.name.partition(" on ")
+    table = replace(table, name=name)
     found = _Evidence(judge, lengthened)
+    # Beside the usual criterion there may be others; the tables that name none are of all of them.
+    under = criterion or ("" if name in ALL_CRITERIA else OVERALL)
     made: list[list[Filter | None]] = []
     for cells in table.rows:
         row = dict(zip(table.columns, cells, strict=True))
         behind = [found.of(table, row, name) for name in table.columns]
+        placed = [
+            None if link is None else replace(link, study=study, criterion=link.criterion or under) for link in behind
+        ]
         made.append([
             link if link is not None and _holds(table, cell, link, count) else None
-            for cell, link in zip(cells, behind, strict=True)
+            for cell, link in zip(cells, placed, strict=True)
         ])  # fmt: skip
     return made
 

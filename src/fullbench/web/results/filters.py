@@ -12,6 +12,7 @@ from sqlalchemy import ColumnElement, Connection, Select, and_, false, select, t
 from fullbench.errors import InputError
 from fullbench.nouns.verdict import FAULTS
 from fullbench.web.results import tables
+from fullbench.web.results.rows import studies
 from fullbench.web.results.rulings import Flags
 
 FAULT_WORDS = ("none", "any", *FAULTS)
@@ -22,15 +23,18 @@ LONGEST = 400
 
 @dataclass(frozen=True)
 class Filter:
-    """Verdicts that have all of what is named here; an empty text asks for nothing.
+    """Verdicts of one study that have all of what is named here; an empty text asks for nothing.
 
-    `beside` is another judge that ruled on the same responses; `contestant` and `other` are shown; `fault` is `none`
+    `study` is the first one where it is empty; `rater` is one of the people that are the judge `human`; `beside` is
+    another judge that ruled on the same responses; `contestant` and `other` are shown; `fault` is `none`
     (marks were given), `any`, or a fault; `shown` is `one` response, `several`, and of these a `choice` or a
     `ranking`; `tag` and `value` name a tag of the item; `split` to `clear` ask for verdicts marked so (see
     `tables.verdicts`); `q` are words to search for.
     """
 
+    study: str = ""
     judge: str = ""
+    rater: str = ""
     beside: str = ""
     contestant: str = ""
     other: str = ""
@@ -89,7 +93,7 @@ class Filter:
     @property
     def counted(self) -> bool:
         """Whether `public_counts` knows how many verdicts there are, without looking at any."""
-        more = (self.beside, self.other, self.item, self.tag, self.q)
+        more = (self.rater, self.beside, self.other, self.item, self.tag, self.q)
         return not any((*more, *(getattr(self, name) for name in CHECKS)))
 
     @property
@@ -109,7 +113,7 @@ class Numbered:
 
     @classmethod
     def of(cls, connection: Connection, wanted: Filter) -> Numbered:
-        kinds = {name: name for name in ("judge", "contestant", "criterion", "ballot")}
+        kinds = {name: name for name in ("judge", "rater", "contestant", "criterion", "ballot")}
         kinds |= {"beside": "judge", "other": "contestant"}
         asked = {name: (kind, getattr(wanted, name)) for name, kind in kinds.items() if getattr(wanted, name)}
         n = tables.names.c
@@ -121,8 +125,15 @@ class Numbered:
             known = {(kind, name): id_ for kind, name, id_ in found}
         ids = {name: known[place] for name, place in asked.items() if place in known}
         lost = len(ids) < len(asked)
+        there = studies(connection)
+        if wanted.study and wanted.study not in there:
+            lost = True
+        elif len(there) > 1:
+            ids["study"] = there[wanted.study or next(iter(there))]
         if wanted.item:
-            item = connection.execute(select(tables.items.c.id).where(tables.items.c.name == wanted.item)).scalar()
+            i = tables.items.c
+            within = i.study_id == ids["study"] if "study" in ids else true()
+            item = connection.execute(select(i.id).where(i.name == wanted.item, within)).scalar()
             lost = lost or item is None
             ids["item"] = item or 0
         return cls(wanted, ids, lost, connection.dialect.name)
@@ -148,7 +159,7 @@ class Numbered:
             return false()
         v, wanted, ids = tables.verdicts.c, self.filter, self.ids
         found: list[ColumnElement[bool]] = [
-            v[f"{name}_id"] == ids[name] for name in ("item", "criterion", "ballot") if name in ids
+            v[f"{name}_id"] == ids[name] for name in ("study", "item", "rater", "criterion", "ballot") if name in ids
         ]
         if "judge" in ids:
             judge = ids["judge"]
@@ -183,7 +194,9 @@ class Numbered:
         """The same as a condition on `counts`; only where the filter is `counted`."""
         c, wanted = tables.counts.c, self.filter
         found: list[ColumnElement[bool]] = [c.contestant_id == self.ids.get("contestant", 0)]
-        found += [c[f"{name}_id"] == self.ids[name] for name in ("judge", "criterion", "ballot") if name in self.ids]
+        found += [
+            c[f"{name}_id"] == self.ids[name] for name in ("study", "judge", "criterion", "ballot") if name in self.ids
+        ]
         if wanted.shown:
             found.append(c.shape.in_(shape_codes(wanted.shown)))
         if wanted.fault == "any":

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, select, true
 
 from fullbench.ledger.store import Ledger
 from fullbench.nouns.case import Case
 from fullbench.nouns.verdict import Verdict
 from fullbench.web.results import tables
+from fullbench.web.results.rows import studies
 from fullbench.web.results.rulings import is_person
 
 MOST = 400
@@ -42,6 +43,7 @@ class Hearing:
     """A case, the orders in which its responses were shown, and everybody's rulings."""
 
     key: str
+    study: str
     item: str
     contestants: tuple[str, ...]
     ballot: str
@@ -50,6 +52,7 @@ class Hearing:
     orders: Sequence[tuple[str, tuple[str, ...]]]
     judges: Mapping[str, Sequence[Told]]
     people: Mapping[str, Sequence[Told]]
+    """By rater."""
     split: bool
     left_out: int
 
@@ -58,50 +61,81 @@ class Hearing:
         return sum(map(len, self.judges.values())) + sum(map(len, self.people.values()))
 
 
-def hearing(connection: Connection, ledger: Ledger, key: str) -> Hearing | None:
-    """All about a case; None where the catalogue does not know it."""
+def hearing(connection: Connection, ledger: Ledger, key: str, study: str = "") -> Hearing | None:
+    """All about a case in a study (empty: the first that holds it); None where the catalogue does not know it."""
     v, c, n = tables.verdicts.c, tables.cases.c, tables.names.c
-    meeting = connection.execute(
-        select(v.meeting_id).join(tables.cases, c.id == v.case_id).where(c.key == key).limit(1)
-    ).scalar()
-    if meeting is None:
+    there = studies(connection)
+    if study and study not in there:
         return None
+    within = c.study_id == there[study] if study else true()
+    found = connection.execute(
+        select(v.meeting_id, v.study_id)
+        .join(tables.cases, c.id == v.case_id)
+        .where(c.key == key, within)
+        .order_by(v.study_id, v.id)
+        .limit(1)
+    ).first()
+    if found is None:
+        return None
+    meeting = found.meeting_id
+    (study,) = (name for name, number in there.items() if number == found.study_id)
+    rater = tables.names.alias("rater")
     rows = connection.execute(
-        select(c.key, n.name, v.trial, v.split, v.swapped, v.opposed)
+        select(c.key, n.name, v.trial, rater.c.name.label("rater"), v.split, v.swapped, v.opposed)
         .select_from(tables.verdicts)
         .join(tables.cases, c.id == v.case_id)
         .join(tables.names, n.id == v.judge_id)
+        .join(rater, rater.c.id == v.rater_id)
         .where(v.meeting_id == meeting)
         .order_by(v.id)
     ).all()
-    flags = {(row.key, row.name, row.trial): row for row in rows[:MOST]}
+    flags = {(row.key, row.name, row.trial, row.rater): row for row in rows[:MOST]}
     keys = sorted(dict.fromkeys(row.key for row in rows), key=lambda one: (one != key, one))
-    heard = [one for one in ledger.verdicts(cases=keys) if (one.case, one.judge, one.trial) in flags]
+    heard = [one for one in ledger.verdicts(cases=keys) if _voice(one) in flags]
     if not heard:
         return None
-    orders = {one.case: one.contestants for one in heard}
+    orders = {one.case: tuple(answer_name(name, sample) for name, sample in one.shown) for one in heard}
     shown = [(one, orders[one]) for one in keys if one in orders]
     places = {one: place for place, (one, _) in enumerate(shown)}
-    told = [_told(one, places[one.case], flags[one.case, one.judge, one.trial]) for one in heard]
+    told = [_told(one, places[one.case], flags[_voice(one)]) for one in heard]
     grouped: dict[str, list[Told]] = {}
-    for one in sorted(told, key=lambda one: (one.verdict.judge, one.verdict.trial, one.order)):
-        grouped.setdefault(one.verdict.judge, []).append(one)
+    people: dict[str, list[Told]] = {}
+    for one in sorted(told, key=lambda one: (one.verdict.judge, one.verdict.rater, one.verdict.trial, one.order)):
+        if is_person(one.verdict.judge):
+            people.setdefault(one.verdict.rater, []).append(one)
+        else:
+            grouped.setdefault(one.verdict.judge, []).append(one)
     first = next((one for one in heard if one.case == key), heard[0])
     return Hearing(
         key,
+        study,
         first.item,
-        first.contestants,
+        orders.get(key, first.contestants),
         first.ballot,
         first.criterion,
         ledger.case(key),
         shown,
-        {judge: some for judge, some in grouped.items() if not is_person(judge)},
-        {judge: some for judge, some in grouped.items() if is_person(judge)},
+        grouped,
+        people,
         any(row.split for row in rows),
         len(rows) - len(flags),
     )
 
 
+def _voice(verdict: Verdict) -> tuple[str, str, int, str]:
+    return verdict.case, verdict.judge, verdict.trial, verdict.rater
+
+
+def answer_name(contestant: str, sample: int) -> str:
+    """A contestant's answer as pages name it.
+
+    >>> answer_name("alpha", 0), answer_name("alpha", 1)
+    ('alpha', 'alpha #2')
+    """
+    return f"{contestant} #{sample + 1}" if sample else contestant
+
+
 def _told(verdict: Verdict, order: int, row: object) -> Told:
-    marks = dict(zip(verdict.contestants, verdict.marks or (), strict=False))
+    shown = [answer_name(name, sample) for name, sample in verdict.shown]
+    marks = dict(zip(shown, verdict.marks or (), strict=False))
     return Told(verdict, marks, order, bool(getattr(row, "swapped")), bool(getattr(row, "opposed")))  # noqa: B009

@@ -24,6 +24,7 @@ class Shown:
 
     contestant: str
     mark: float | None
+    sample: int = 0
 
 
 @dataclass(frozen=True)
@@ -31,8 +32,11 @@ class Line:
     """One verdict as a line of the list."""
 
     id: int
+    study: str
     case: str
     judge: str
+    rater: str
+    revision: int
     item: str
     title: str
     ballot: str
@@ -52,7 +56,7 @@ class Line:
         return replace(
             self,
             fault=None,
-            shown=[Shown(one.contestant, None) for one in self.shown],
+            shown=[Shown(one.contestant, None, one.sample) for one in self.shown],
             split=False,
             swapped=False,
             met=False,
@@ -101,6 +105,7 @@ def page(connection: Connection, wanted: Filter, *, before: int | None = None, a
         ids.reverse()
     columns = (
         *(v.id, c.key, i.name, i.title, v.judge_id, v.ballot_id, v.criterion_id, v.trial, v.fault, v.shown, v.marks),
+        *(v.study_id, v.rater_id, v.revision, v.samples),
         *(v.split, v.swapped, v.met, v.opposed),
     )
     rows = connection.execute(
@@ -111,7 +116,8 @@ def page(connection: Connection, wanted: Filter, *, before: int | None = None, a
         .where(v.id.in_(ids))
         .order_by(v.id.desc())
     ).all()
-    numbers = {row.judge_id for row in rows} | {row.ballot_id for row in rows} | {row.criterion_id for row in rows}
+    named = ("judge_id", "ballot_id", "criterion_id", "study_id", "rater_id")
+    numbers = {getattr(row, name) for row in rows for name in named}
     numbers |= {number for row in rows for number in orjson.loads(row.shown)}
     known = {row.id: row.name for row in connection.execute(select(n.c.id, n.c.name).where(n.c.id.in_(numbers)))}
     lines = [_line(row, known) for row in rows]
@@ -132,17 +138,21 @@ def hiding(page: Page, keys: Collection[str], wanted: Filter) -> Page:
 def _line(row: Any, known: dict[int, str]) -> Line:
     shown = orjson.loads(row.shown)
     marks = [None] * len(shown) if row.marks is None else orjson.loads(row.marks)
+    samples = orjson.loads(row.samples) if row.samples else [0] * len(shown)
     return Line(
         id=row.id,
+        study=known[row.study_id],
         case=row.key,
         judge=known[row.judge_id],
+        rater=known[row.rater_id],
+        revision=row.revision,
         item=row.name,
         title=row.title,
         ballot=known[row.ballot_id],
         criterion=known[row.criterion_id],
         trial=row.trial,
         fault=FAULTS[row.fault - 1] if row.fault else None,
-        shown=[Shown(known[number], mark) for number, mark in zip(shown, marks, strict=True)],
+        shown=[Shown(known[one], mark, sample) for one, mark, sample in zip(shown, marks, samples, strict=True)],
         split=bool(row.split),
         swapped=bool(row.swapped),
         met=bool(row.met),
@@ -167,16 +177,14 @@ def _matching(connection: Connection, numbered: Numbered, within: int | None = N
             inner = asked.order_by(id_.desc()).limit(within).subquery()
             id_ = inner.c[0]
             asked = select(id_)
-        if wanted.without("q") != Filter():
-            asked = asked.join(tables.verdicts, v.id == id_).where(numbered.conditions())
-        return asked, id_
+        return asked.join(tables.verdicts, v.id == id_).where(numbered.conditions()), id_
     if "contestant" not in numbered.ids:
         return select(v.id).where(numbered.conditions()), v.id
     asked = select(s.verdict_id).where(s.contestant_id == numbered.ids["contestant"])
     if "judge" in numbered.ids:
         asked = asked.where(s.judge_id == numbered.ids["judge"])
     rest = numbered.less("contestant")
-    if rest.filter.without("judge") != Filter():
+    if "study" in rest.ids or rest.filter.without("judge") != Filter(study=rest.filter.study):
         asked = asked.join(tables.verdicts, v.id == s.verdict_id).where(rest.conditions())
     return asked, s.verdict_id
 
@@ -208,7 +216,14 @@ def _counted(connection: Connection, asked: Select[Any]) -> int:
 def choices(connection: Connection) -> dict[str, list[str]]:
     """What can be chosen in the form of filters: judges, contestants, criteria, ballots, tags."""
     n, t = tables.names.c, tables.tags.c
-    found: dict[str, list[str]] = {"judge": [], "contestant": [], "criterion": [], "ballot": []}
+    found: dict[str, list[str]] = {
+        "study": [],
+        "judge": [],
+        "contestant": [],
+        "criterion": [],
+        "ballot": [],
+        "rater": [],
+    }
     for kind, name in connection.execute(select(n.kind, n.name).order_by(n.name)):
         found[kind].append(name)
     found["tag"] = list(connection.execute(select(t.name).distinct().order_by(t.name)).scalars())

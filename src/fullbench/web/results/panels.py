@@ -1,9 +1,9 @@
 """Panels: judges that rule together under one name, by a named rule, so that they have a leaderboard like anybody.
 
 A panel's ruling on a case is made from the marks that its judges gave in it; where one gave none, the others decide.
-It is a verdict of the judge `panel:NAME (RULE)` in the catalogue, never in the ledger. People who judge are a panel
-without being asked. A panel that is closed rules on what came into the ledger until then, and on nothing else, also
-when the catalogue is filled anew.
+It is a verdict of the judge `panel:NAME (RULE)` in the catalogue, never in the ledger; each person who voted is a
+voice. A panel belongs to the ledger that was shown when it was made. One that is closed rules on what came into the
+ledger until then, and on nothing else, also when the catalogue is filled anew.
 """
 
 from __future__ import annotations
@@ -17,23 +17,24 @@ from statistics import fmean
 from typing import Any, Literal, get_args
 
 import orjson
-from sqlalchemy import ColumnElement, Connection, Engine, delete, func, or_, select, text, true, update
+from sqlalchemy import ColumnElement, Connection, Engine, and_, delete, func, or_, select, text, true, update
 
+from fullbench.columns.builder import columns_of
+from fullbench.columns.table import Columns
 from fullbench.errors import InputError
 from fullbench.ledger.store import Ledger
 from fullbench.nouns.digests import digest
 from fullbench.nouns.verdict import Verdict
 from fullbench.web.database import reading
 from fullbench.web.results import catalogue, tables
-from fullbench.web.results.entering import Batch, value_of
-from fullbench.web.results.rows import chunks, get_state, judges, put, set_state, version
-from fullbench.web.results.rulings import PANEL, is_panel, is_person
+from fullbench.web.results.entering import Batch
+from fullbench.web.results.rows import chunks, get_state, judges, put, set_state, studies, version
+from fullbench.web.results.rulings import PANEL, is_panel
 from fullbench.web.words import key
 
 Rule = Literal["majority", "mean"]
 RULES: tuple[Rule, ...] = get_args(Rule)
 LONGEST = 60
-PEOPLE = "people"
 Marks = tuple[float, ...]
 
 
@@ -47,11 +48,6 @@ class Panel:
     closed_at: float | None = None
     closed_place: int | None = None
     """The place in the ledger of the last verdict that counts, where the panel is closed."""
-
-    @property
-    def own(self) -> bool:
-        """Whether somebody made it; people are a panel by themselves."""
-        return self.name != PEOPLE
 
     @property
     def judge(self) -> str:
@@ -83,26 +79,30 @@ def add(connection: Connection, name: str, rule: str, members: Sequence[str]) ->
     """Make a panel; a name is given once."""
     known = {one for one in judges(connection).values() if not is_panel(one)}
     wanted = tuple(sorted(dict.fromkeys(members)))
-    if not name or len(name) > LONGEST or name == PEOPLE:
+    if not name or len(name) > LONGEST:
         raise InputError(key("A panel needs a name of at most 60 characters that is not taken."))
     if rule not in RULES or len(wanted) < 2 or not known.issuperset(wanted):
         raise InputError(key("A panel needs two judges or more, and a rule."))
     if any(panel.name == name for panel in found(connection)):
         raise InputError(key("A panel needs a name of at most 60 characters that is not taken."))
-    row = {"name": name, "rule": rule, "judges": json.dumps(wanted, ensure_ascii=False)}
-    put(connection, tables.panels, [row], ["name"], ["rule", "judges"])
+    row = {"name": name, "rule": rule, "judges": json.dumps(wanted, ensure_ascii=False), "ledger": _bound(connection)}
+    put(connection, tables.panels, [row], ["ledger", "name"], ["rule", "judges"])
     return Panel(name, RULES[RULES.index(rule)], wanted)
 
 
 def found(connection: Connection) -> list[Panel]:
-    """All panels: those that were made, and people where several judged."""
-    rows = connection.execute(select(tables.panels).order_by(tables.panels.c.name))
-    made = [
+    """All panels that were made on the ledger that is shown."""
+    p = tables.panels.c
+    rows = connection.execute(select(tables.panels).where(p.ledger == _bound(connection)).order_by(p.name))
+    return [
         Panel(row.name, RULES[RULES.index(row.rule)], tuple(json.loads(row.judges)), row.closed_at, row.closed_place)
         for row in rows
     ]
-    people = tuple(sorted(name for name in judges(connection).values() if is_person(name)))
-    return made + ([Panel(PEOPLE, "majority", people)] if len(people) > 1 else [])
+
+
+def _bound(connection: Connection) -> str:
+    """The identity of the ledger that is shown."""
+    return get_state(connection, "ledger") or ""
 
 
 def of(connection: Connection, judge: str) -> Panel | None:
@@ -128,7 +128,7 @@ def close(connection: Connection, name: str) -> Panel:
     if panel.closed_at is not None:
         raise InputError(key("The panel is closed already."))
     row = {"closed_at": time.time(), "closed_place": int(get_state(connection, "place") or 0)}
-    connection.execute(update(tables.panels).where(tables.panels.c.name == name).values(**row))
+    connection.execute(update(tables.panels).where(_called(connection, name)).values(**row))
     return panel
 
 
@@ -137,14 +137,18 @@ def remove(connection: Connection, name: str) -> Panel:
     panel = _made(connection, name)
     if rulings(connection).get(panel.judge):
         raise InputError(key("The panel has ruled; it can be closed, and keeps its rulings."))
-    connection.execute(delete(tables.panels).where(tables.panels.c.name == name))
+    connection.execute(delete(tables.panels).where(_called(connection, name)))
     return panel
+
+
+def _called(connection: Connection, name: str) -> ColumnElement[bool]:
+    return and_(tables.panels.c.name == name, tables.panels.c.ledger == _bound(connection))
 
 
 def _made(connection: Connection, name: str) -> Panel:
     """A panel that somebody made; no filler is half-way through its rulings while this transaction lasts."""
     catalogue.turn(connection)
-    panel = next((one for one in found(connection) if one.name == name and one.own), None)
+    panel = next((one for one in found(connection) if one.name == name), None)
     if panel is None:
         raise InputError(key("There is no such panel."))
     return panel
@@ -188,7 +192,18 @@ def _rule(connection: Connection, ledger: Ledger, panel: Panel, members: Sequenc
     given: dict[tuple[int, int], list[Marks]] = defaultdict(list)
     shown: dict[tuple[int, int], Any] = {}
     rows = connection.execute(
-        select(v.case_id, v.trial, v.shown, v.marks, v.ballot_id, v.criterion_id, c.key, tables.items.c.name)
+        select(
+            v.case_id,
+            v.study_id,
+            v.trial,
+            v.shown,
+            v.samples,
+            v.marks,
+            v.ballot_id,
+            v.criterion_id,
+            c.key,
+            tables.items.c.name,
+        )
         .join_from(tables.verdicts, tables.cases, c.id == v.case_id)
         .join(tables.items, tables.items.c.id == v.item_id)
         .where(v.case_id.in_(cases), v.judge_id.in_(members), v.marks.is_not(None), _counts(panel))
@@ -200,9 +215,14 @@ def _rule(connection: Connection, ledger: Ledger, panel: Panel, members: Sequenc
     known = _there(connection, panel, cases)
     made = {place: combined(marks, panel.rule) for place, marks in given.items()}
     names = {row.id: row.name for row in connection.execute(select(tables.names.c.id, tables.names.c.name))}
-    fresh = [_verdict(panel, shown[place], marks, names) for place, marks in made.items() if place not in known]
-    heard = {case.key: case for case in ledger.cases({one.case for one in fresh})} if fresh else {}
-    Batch(connection).enter(fresh, heard)
+    fresh: dict[str, list[Verdict]] = {}
+    for place, marks in made.items():
+        if place not in known:
+            row = shown[place]
+            fresh.setdefault(names[row.study_id], []).append(_verdict(panel.judge, row, marks, names))
+    for study, some in fresh.items():
+        heard = {case.key: case for case in ledger.cases({one.case for one in some})}
+        Batch(connection).enter(study, some, heard)
     changed = [(known[place], marks) for place, marks in made.items() if place in known]
     _change(connection, changed)
     return len(made)
@@ -224,13 +244,28 @@ def _there(connection: Connection, panel: Panel, cases: Sequence[int]) -> dict[t
     return {(case, trial): id_ for case, trial, id_ in rows}
 
 
-def _verdict(panel: Panel, row: Any, marks: Marks, names: Mapping[int, str]) -> Verdict:
+def _verdict(judge: str, row: Any, marks: Marks, names: Mapping[int, str]) -> Verdict:
     contestants = tuple(names[number] for number in orjson.loads(row.shown))
     spec, criterion = names[row.ballot_id], names[row.criterion_id]
-    return Verdict(row.key, panel.judge, row.name, contestants, spec, criterion, row.trial, marks)
+    samples = tuple(orjson.loads(row.samples)) if row.samples else ()
+    return Verdict(row.key, judge, row.name, contestants, spec, criterion, row.trial, marks, samples=samples)
+
+
+def columns(connection: Connection, study: str, judge: str) -> Columns:
+    """A panel's rulings in a study, as the columns that figures read."""
+    v, c, n = tables.verdicts.c, tables.cases.c, tables.names.c
+    names = {row.id: row.name for row in connection.execute(select(n.id, n.name))}
+    number = next(id_ for id_, name in judges(connection).items() if name == judge)
+    rows = connection.execute(
+        select(v.trial, v.shown, v.samples, v.marks, v.ballot_id, v.criterion_id, c.key, tables.items.c.name)
+        .join_from(tables.verdicts, tables.cases, c.id == v.case_id)
+        .join(tables.items, tables.items.c.id == v.item_id)
+        .where(v.judge_id == number, v.study_id == studies(connection)[study])
+    )
+    return columns_of((_verdict(judge, row, tuple(orjson.loads(row.marks)), names) for row in rows), study)
 
 
 def _change(connection: Connection, changed: Sequence[tuple[int, Marks]]) -> None:
-    rows = [{"of": id_, "marks": orjson.dumps(marks).decode(), "value": value_of(marks)} for id_, marks in changed]
+    rows = [{"of": id_, "marks": orjson.dumps(marks).decode()} for id_, marks in changed]
     if rows:
-        connection.execute(text("UPDATE public_verdicts SET marks = :marks, value = :value WHERE id = :of"), rows)
+        connection.execute(text("UPDATE public_verdicts SET marks = :marks WHERE id = :of"), rows)

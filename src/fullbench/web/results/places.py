@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Protocol
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from fullbench.nouns.digests import digest
 from fullbench.web.results.filters import Filter
@@ -12,15 +12,15 @@ from fullbench.web.words import Language
 
 
 class Places(Protocol):
-    """Where things are found; templates know nothing else of addresses."""
+    """Where things are found; templates know nothing else of addresses. An empty `study` is the first one."""
 
-    def home(self) -> str: ...
+    def home(self, study: str = "") -> str: ...
     def board(self, name: str) -> str: ...
     def chart(self, board: str, stamp: str, place: tuple[int, int], language: Language) -> str: ...
-    def judges(self) -> str: ...
-    def judge(self, name: str) -> str: ...
+    def judges(self, study: str = "") -> str: ...
+    def judge(self, name: str, study: str = "") -> str: ...
     def verdicts(self, wanted: Filter) -> str: ...
-    def case(self, key: str) -> str: ...
+    def case(self, key: str, study: str = "") -> str: ...
     def picture(self, digest: str, tags: Mapping[str, str] | None = None, size: int | None = None) -> str: ...
     def bare(self, digest: str, tags: Mapping[str, str] | None = None, size: int | None = None) -> str:
         """A sensitive picture without its veil, for who asks; empty where the picture has none or it stays on."""
@@ -36,11 +36,15 @@ def judge_name(judge: str) -> str:
     return digest([judge])[:16]
 
 
+def _asked(study: str) -> str:
+    return f"?{urlencode({'study': study})}" if study else ""
+
+
 class Served:
     """The addresses of the running app."""
 
-    def home(self) -> str:
-        return "/"
+    def home(self, study: str = "") -> str:
+        return f"/{_asked(study)}"
 
     def board(self, name: str) -> str:
         return f"/boards/{name}"
@@ -49,18 +53,18 @@ class Served:
         table, chart = place
         return f"/boards/{board}/charts/{table}-{chart}.svg?v={stamp}&in={language}"
 
-    def judges(self) -> str:
-        return "/judges"
+    def judges(self, study: str = "") -> str:
+        return f"/judges{_asked(study)}"
 
-    def judge(self, name: str) -> str:
-        return f"/judges/{judge_name(name)}"
+    def judge(self, name: str, study: str = "") -> str:
+        return f"/judges/{judge_name(name)}{_asked(study)}"
 
     def verdicts(self, wanted: Filter) -> str:
         asked = wanted.address()
         return f"/verdicts?{asked}" if asked else "/verdicts"
 
-    def case(self, key: str) -> str:
-        return f"/cases/{quote(key, safe='')}"
+    def case(self, key: str, study: str = "") -> str:
+        return f"/cases/{quote(key, safe='')}{_asked(study)}"
 
     def picture(self, digest: str, tags: Mapping[str, str] | None = None, size: int | None = None) -> str:
         from fullbench.web.pictures import picture_url

@@ -61,11 +61,11 @@ def price(ledger: Ledger, judge: Judge, case: Case) -> dict[str, Any]:
     return dict(zip(table.columns, table.rows[0], strict=True))
 
 
-def run(engine: Engine, path: str, asked: Asked) -> State:
+def run(engine: Engine, ledger: Ledger, asked: Asked) -> State:
     """Run a request that was begun and keep what came of it: the state it ends in."""
     try:
         with _beating(engine, asked):
-            failed = _heard(path, asked)
+            failed = _heard(ledger, asked)
     except UserError as error:
         failed = str(error)
     with writing(engine) as connection:
@@ -78,16 +78,15 @@ def run(engine: Engine, path: str, asked: Asked) -> State:
     return "open" if failed else "done"
 
 
-def _heard(path: str, asked: Asked) -> str:
+def _heard(ledger: Ledger, asked: Asked) -> str:
     """Let the judge rule on what was begun, unless the ledger has it; why it could not, else nothing."""
     from fullbench.studies.hear import hear
 
     judge = judge_from(asked.spec, asked.judge)
-    with Ledger(path) as ledger:
-        case = ledger.case(asked.case_key, asked.trial or 0)
-        if case is None:
-            return f"what was judged in case {asked.case_key!r} is no longer in the ledger"
-        tallies = hear([judge], lambda _: [case], ledger)
+    case = ledger.case(asked.case_key, asked.trial or 0)
+    if case is None:
+        return f"what was judged in case {asked.case_key!r} is no longer in the ledger"
+    tallies = hear([judge], lambda _: [case], ledger)
     return next((error for tally in tallies for error in tally.failures), "")
 
 

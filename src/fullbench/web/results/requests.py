@@ -19,6 +19,7 @@ from sqlalchemy.exc import IntegrityError
 from fullbench.web.accounts.secrets import new_id
 from fullbench.web.accounts.users import User
 from fullbench.web.results import tables
+from fullbench.web.results.rows import get_state
 from fullbench.web.words import key
 
 State = Literal["open", "queued", "interrupted", "done", "refused"]
@@ -65,6 +66,7 @@ def ask(connection: Connection, user: User, case_key: str, judge: str, reason: s
         "state": "open",
         "cost": "null",
         "answer": "",
+        "ledger": get_state(connection, "ledger") or "",
     }
     try:
         with connection.begin_nested():
@@ -77,7 +79,7 @@ def ask(connection: Connection, user: User, case_key: str, judge: str, reason: s
 def page(connection: Connection, *, state: State | None = None, before: float | None = None) -> list[Asked]:
     """Requests, the latest first."""
     r = tables.requests.c
-    query = select(tables.requests).order_by(r.at.desc()).limit(PAGE)
+    query = select(tables.requests).where(_here(connection)).order_by(r.at.desc()).limit(PAGE)
     query = query.where(_is(state)) if state else query
     query = query.where(r.at < before) if before is not None else query
     return [_asked(row) for row in connection.execute(query)]
@@ -85,8 +87,13 @@ def page(connection: Connection, *, state: State | None = None, before: float | 
 
 def get(connection: Connection, id_: str) -> Asked | None:
     """A request by its id."""
-    row = connection.execute(select(tables.requests).where(tables.requests.c.id == id_)).first()
+    row = connection.execute(select(tables.requests).where(tables.requests.c.id == id_, _here(connection))).first()
     return None if row is None else _asked(row)
+
+
+def _here(connection: Connection) -> ColumnElement[bool]:
+    """Whether a request is about the ledger that is shown."""
+    return tables.requests.c.ledger == (get_state(connection, "ledger") or "")
 
 
 def _is(*states: State) -> ColumnElement[bool]:

@@ -4,23 +4,33 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, HTTPException, Path, Query, Request
+from fastapi import APIRouter, Depends, HTTPException, Path, Query, Request
 from fastapi.responses import HTMLResponse, Response
 
 from fullbench.ledger.store import Ledger
 from fullbench.web.guard import Database, Reader, ledger_of
 from fullbench.web.pages import environment, language_of, render
 from fullbench.web.results import blindness, listing
-from fullbench.web.results.filters import Filter
+from fullbench.web.results.catalogue import ANOTHER
+from fullbench.web.results.filters import LONGEST, Filter
 from fullbench.web.results.places import Served
+from fullbench.web.results.rows import get_state
 from fullbench.web.results.views import Views
 from fullbench.web.words import Language, key
 
-router = APIRouter(include_in_schema=False)
+
+def same_ledger(request: Request, connection: Database) -> None:
+    """Nothing is shown that another server put into the catalogue from another ledger."""
+    if get_state(connection, "ledger") != request.app.state.identity:
+        raise HTTPException(503, ANOTHER)
+
+
+router = APIRouter(include_in_schema=False, dependencies=[Depends(same_ledger)])
 """The pages that are read."""
 
 Name = Annotated[str, Path(pattern="^(card-)?[0-9a-f]{16}$")]
 Key = Annotated[str, Path(min_length=1, max_length=64)]
+Study = Annotated[str, Query(max_length=LONGEST)]
 Cursor = Annotated[int | None, Query(ge=0, le=2**62)]
 
 
@@ -48,10 +58,11 @@ def page(request: Request, template: str, values: dict[str, Any] | None) -> HTML
 
 
 @router.get("/")
-def home(request: Request, _user: Reader, connection: Database) -> HTMLResponse:
-    """All leaderboards."""
-    values = views_of(request).home(connection)
-    return page(request, "public/home.html", {**values, "ledger_there": ledger_of(request) is not None})
+def home(request: Request, _user: Reader, connection: Database, study: Study = "") -> HTMLResponse:
+    """All leaderboards of a study."""
+    values = views_of(request).home(connection, study)
+    there = {"ledger_there": ledger_of(request) is not None}
+    return page(request, "public/home.html", None if values is None else {**values, **there})
 
 
 @router.get("/boards/{name}")
@@ -98,11 +109,11 @@ def verdicts(
 
 
 @router.get("/cases/{case_key}")
-def case(request: Request, user: Reader, connection: Database, case_key: Key) -> HTMLResponse:
+def case(request: Request, user: Reader, connection: Database, case_key: Key, study: Study = "") -> HTMLResponse:
     """One case with everybody's rulings."""
-    from fullbench.web.results.votes import form_of, pseudonym
+    from fullbench.web.results.votes import form_of
 
-    values = views_of(request).case(connection, need_ledger(request), case_key)
+    values = views_of(request).case(connection, need_ledger(request), case_key, study)
     if values is None:
         raise HTTPException(404, key("There is no such case."))
     told = values["hearing"]
@@ -115,18 +126,21 @@ def case(request: Request, user: Reader, connection: Database, case_key: Key) ->
             "blind": bool(blindness.hidden(connection, user, keys)),
             "ballot_form": form_of(told),
             "voted": user is not None
-            and any(one.verdict.case == case_key for one in told.people.get(pseudonym(user), ())),
+            and any(
+                one.verdict.case == case_key for name in (user.rater, user.name) for one in told.people.get(name, ())
+            ),
         },
     )
 
 
 @router.get("/judges")
-def judges(request: Request, _user: Reader, connection: Database) -> HTMLResponse:
+def judges(request: Request, _user: Reader, connection: Database, study: Study = "") -> HTMLResponse:
     """All judges."""
-    return page(request, "public/judges.html", views_of(request).judges(connection, language_of(request)))
+    return page(request, "public/judges.html", views_of(request).judges(connection, language_of(request), study))
 
 
 @router.get("/judges/{name}")
-def judge(request: Request, _user: Reader, connection: Database, name: Name) -> HTMLResponse:
+def judge(request: Request, _user: Reader, connection: Database, name: Name, study: Study = "") -> HTMLResponse:
     """A judge's card."""
-    return page(request, "public/judge.html", views_of(request).judge(connection, name, language_of(request)))
+    values = views_of(request).judge(connection, name, language_of(request), study)
+    return page(request, "public/judge.html", values)

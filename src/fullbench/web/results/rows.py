@@ -93,3 +93,17 @@ def judges(connection: Connection) -> dict[int, str]:
     """All judges by number."""
     found = connection.execute(select(tables.names.c.id, tables.names.c.name).where(tables.names.c.kind == "judge"))
     return {row.id: row.name for row in found}
+
+
+def studies(connection: Connection) -> dict[str, int]:
+    """The number of every study, in the order in which they came."""
+    n = tables.names.c
+    rows = connection.execute(select(n.name, n.id).where(n.kind == "study").order_by(n.id))
+    return {row.name: row.id for row in rows}
+
+
+def judges_in(connection: Connection, study: int) -> dict[int, str]:
+    """The judges that have a verdict in a study, by number."""
+    c, n = tables.counts.c, tables.names.c
+    mine = select(c.judge_id).where(c.study_id == study, c.contestant_id == 0, c.n > 0)
+    return {row.id: row.name for row in connection.execute(select(n.id, n.name).where(n.id.in_(mine)))}

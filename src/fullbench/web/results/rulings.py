@@ -29,6 +29,7 @@ class Ruling:
     person: bool
     panel: bool
     trial: int
+    rater: int
     order: tuple[int, ...]
     marks: tuple[float, ...] | None
 
@@ -50,12 +51,12 @@ class Flags(NamedTuple):
 
 
 def is_person(judge: str) -> bool:
-    """Whether a judge is a person: `human`, or `human:NAME`.
+    """Whether a judge is people; who of them ruled is a verdict's rater.
 
-    >>> is_person("human:ann"), is_person("humanoid")
+    >>> is_person("human"), is_person("humanoid")
     (True, False)
     """
-    return judge == PEOPLE or judge.startswith(f"{PEOPLE}:")
+    return judge == PEOPLE
 
 
 def is_panel(judge: str) -> bool:
@@ -114,7 +115,7 @@ def weigh(rulings: Sequence[Ruling], spec: str) -> dict[int, Flags]:
     clear = people is not None and len(people) > 1 and winner(list(people.values())) is not None
     orders = _by_order(told)
     turned_round, both = _turned_round(orders), _both(orders)
-    heard = Counter((ruling.judge, ruling.order) for ruling in rulings)
+    heard = Counter((ruling.judge, ruling.rater, ruling.order) for ruling in rulings)
     found = {}
     for ruling in rulings:
         met = people is not None and ruling.marks is not None and not ruling.person
@@ -124,7 +125,7 @@ def weigh(rulings: Sequence[Ruling], spec: str) -> dict[int, Flags]:
             met=met,
             opposed=met and people is not None and opposed(ruling.turned(), people, spec),
             both=ruling.id in both,
-            again=heard[ruling.judge, ruling.order] > 1,
+            again=heard[ruling.judge, ruling.rater, ruling.order] > 1,
             decided=len(ruling.order) > 1 and ruling.marks is not None and winner(ruling.marks) is not None,
             clear=met and clear,
         )
@@ -145,11 +146,11 @@ Orders = Sequence[Mapping[tuple[int, ...], Ruling]]
 
 
 def _by_order(told: Sequence[Ruling]) -> Orders:
-    """For each judge and trial, its rulings on several responses by the order in which they were shown."""
-    heard: dict[tuple[int, int], dict[tuple[int, ...], Ruling]] = defaultdict(dict)
+    """For each judge, rater and trial, the rulings on several responses by the order in which they were shown."""
+    heard: dict[tuple[int, int, int], dict[tuple[int, ...], Ruling]] = defaultdict(dict)
     for ruling in told:
         if len(ruling.order) > 1:
-            heard[ruling.judge, ruling.trial][ruling.order] = ruling
+            heard[ruling.judge, ruling.rater, ruling.trial][ruling.order] = ruling
     return list(heard.values())
 
 

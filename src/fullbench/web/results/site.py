@@ -26,6 +26,7 @@ from fullbench.nouns.item import SENSITIVE
 from fullbench.nouns.picture import Picture
 from fullbench.reports.page import shrunk
 from fullbench.web.database import engine_for, reading, upgrade
+from fullbench.web.ledgers import study_of
 from fullbench.web.pages import environment, static_file
 from fullbench.web.results import boards, cards, listing, tables, updater
 from fullbench.web.results.boards import Linked
@@ -53,6 +54,8 @@ class Wish:
     language: Language = "en"
     charts: bool = True
     """Whether charts are drawn, as far as they can be here."""
+    study: str = ""
+    """The study that is shown; may be left out where there is only one."""
 
 
 @dataclass(frozen=True)
@@ -76,12 +79,12 @@ class Wanted:
 
 
 class Files:
-    """Addresses within the folder, as seen from a page `prefix` away from its top."""
+    """Addresses within the folder, as seen from a page `prefix` away from its top. A copy holds one study."""
 
     def __init__(self, prefix: str, ledger: Ledger, cases: frozenset[str], wanted: Wanted) -> None:
         self.prefix, self._ledger, self._cases, self._wanted = prefix, ledger, cases, wanted
 
-    def home(self) -> str:
+    def home(self, _study: str = "") -> str:
         return f"{self.prefix}index.html"
 
     def about(self) -> str:
@@ -94,17 +97,17 @@ class Files:
         table, chart = place
         return f"{self.prefix}charts/{board}-{table}-{chart}.svg"
 
-    def judges(self) -> str:
+    def judges(self, _study: str = "") -> str:
         return f"{self.prefix}judges.html"
 
-    def judge(self, name: str) -> str:
+    def judge(self, name: str, _study: str = "") -> str:
         return f"{self.prefix}judges/{judge_name(name)}.html"
 
     def verdicts(self, wanted: Filter) -> str:
         asked = wanted.address()
         return f"{self.prefix}verdicts.html" + (f"?{asked}" if asked else "")
 
-    def case(self, key: str) -> str:
+    def case(self, key: str, _study: str = "") -> str:
         return f"{self.prefix}cases/{quote(key, safe='')}.html" if key in self._cases else self.about()
 
     def picture(self, digest: str, tags: Mapping[str, str] | None = None, size: int | None = None) -> str:
@@ -120,8 +123,9 @@ class Files:
 
 
 def export(ledger: Ledger, out: Path, wish: Wish | None = None) -> Written:
-    """Write the public side of a ledger to a folder; the folder is there wholly or not at all."""
+    """Write the public side of one study of a ledger to a folder; the folder is there wholly or not at all."""
     wish = wish or Wish()
+    study = study_of(ledger, wish.study)
     _check(out)
     out.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".fullbench-site-", dir=out.parent) as name:
@@ -130,9 +134,9 @@ def export(ledger: Ledger, out: Path, wish: Wish | None = None) -> Written:
         engine = engine_for(f"sqlite:///{Path(name) / 'catalogue.sqlite'}")
         try:
             upgrade(engine)
-            updater.update(engine, ledger)
+            updater.update(engine, ledger, study=study)
             with reading(engine) as connection:
-                written = _Site(connection, ledger, folder, wish).write(out)
+                written = _Site(connection, ledger, folder, wish, study).write(out)
         finally:
             engine.dispose()
         if out.exists():
@@ -152,8 +156,8 @@ def _check(out: Path) -> None:
 class _Site:
     """One copy being written."""
 
-    def __init__(self, connection: Connection, ledger: Ledger, folder: Path, wish: Wish) -> None:
-        self.connection, self.ledger, self.folder, self.wish = connection, ledger, folder, wish
+    def __init__(self, connection: Connection, ledger: Ledger, folder: Path, wish: Wish, study: str) -> None:
+        self.connection, self.ledger, self.folder, self.wish, self.study = connection, ledger, folder, wish, study
         self.cases = _chosen(connection, wish.cases)
         self.pictures = Wanted()
         shown = frozenset(self.cases)
@@ -210,7 +214,8 @@ class _Site:
                     self._file(f"charts/{name}-{table}-{place}.svg", drawn)
 
     def _boards(self) -> None:
-        self._page("index.html", "public/home.html", {**self.top.home(self.connection), "ledger_there": True})
+        home = self.top.home(self.connection) or {}
+        self._page("index.html", "public/home.html", {**home, "ledger_there": True})
         for heading in boards.headings(self.connection):
             values = self.below.board(self.connection, heading.name, self.wish.language)
             if values is not None:
@@ -218,14 +223,17 @@ class _Site:
                 self._charts(heading.name, values["board"].tables)
 
     def _judges(self) -> None:
-        self._page("judges.html", "public/judges.html", self.top.judges(self.connection, self.wish.language))
+        listed = self.top.judges(self.connection, self.wish.language) or {}
+        self._page("judges.html", "public/judges.html", listed)
         for judge in judges(self.connection).values():
             values = self.below.judge(self.connection, judge_name(judge), self.wish.language)
             if values is None:
                 continue
             self._page(f"judges/{judge_name(judge)}.html", "public/judge.html", values)
             if not is_person(judge):
-                self._charts(cards.card_name(judge), [one.linked for _, some in values["sections"] for one in some])
+                self._charts(
+                    cards.card_name(self.study, judge), [one.linked for _, some in values["sections"] for one in some]
+                )
 
     def _verdicts(self) -> None:
         chunks = write_data(self.connection, self.ledger, self._file, self.copied, frozenset(self.cases))
@@ -242,7 +250,7 @@ class _Site:
             "all_cases": self.all_cases,
             "source": list(source.items()),
         }
-        self._page("about.html", "public/site_about.html", {**self.top.common("about"), **told})
+        self._page("about.html", "public/site_about.html", {**self.top.common(self.connection, "about"), **told})
         self._file(MARKER, orjson.dumps(source, option=orjson.OPT_INDENT_2))
 
     def _picture(self, name: str, picture: Picture, size: int | None, veiled: bool) -> None:

@@ -1,8 +1,9 @@
 """The tables of the public side: a catalogue of the ledger's verdicts, made for filtering, and what visitors ask for.
 
 The catalogue can be thrown away and filled again from the ledger; the ledger stays the truth. Names are numbers here
-(`names`), so that a million verdicts stay small. A *meeting* is where verdicts meet: one item, criterion, ballot and
-set of contestants, whatever the order shown.
+(`names`), so that a million verdicts stay small. A *meeting* is where verdicts meet: one study, item, criterion, ballot
+and set of answers, whatever the order shown. Studies are kept apart: what two of them share is a row in each. Of a vote
+that was changed, and of a reply that was read again, the latest revision alone is here.
 """
 
 from __future__ import annotations
@@ -19,15 +20,18 @@ names = Table(
     Column("name", Text, nullable=False),
     UniqueConstraint("kind", "name", name="public_names_once"),
 )
-"""Judges, contestants, ballots and criteria."""
+"""Studies, judges, contestants, ballots, criteria and raters."""
 
 items = Table(
     "public_items",
     metadata,
     Column("id", Integer, primary_key=True, autoincrement=False),
-    Column("name", Text, nullable=False, unique=True),
+    Column("place", String(32), nullable=False, unique=True),
+    Column("study_id", Integer, nullable=False),
+    Column("name", Text, nullable=False),
     Column("title", Text, nullable=False),
 )
+"""`place` stands for study and name."""
 
 tags = Table(
     "public_tags",
@@ -42,9 +46,13 @@ cases = Table(
     "public_cases",
     metadata,
     Column("id", Integer, primary_key=True, autoincrement=False),
-    Column("key", String(64), nullable=False, unique=True),
+    Column("place", String(32), nullable=False, unique=True),
+    Column("study_id", Integer, nullable=False),
+    Column("key", String(64), nullable=False),
     Column("item_id", Integer, nullable=False),
+    Index("public_cases_key", "key"),
 )
+"""`place` stands for study and key."""
 
 meetings = Table(
     "public_meetings",
@@ -60,9 +68,12 @@ verdicts = Table(
     "public_verdicts",
     metadata,
     Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("study_id", Integer, nullable=False),
     Column("case_id", Integer, nullable=False),
     Column("judge_id", Integer, nullable=False),
     Column("trial", Integer, nullable=False),
+    Column("rater_id", Integer, nullable=False),
+    Column("revision", Integer, nullable=False),
     Column("item_id", Integer, nullable=False),
     Column("meeting_id", Integer, nullable=False),
     Column("ballot_id", Integer, nullable=False),
@@ -70,22 +81,21 @@ verdicts = Table(
     Column("fault", SmallInteger, nullable=False),
     Column("shape", SmallInteger, nullable=False),
     Column("shown", Text, nullable=False),
+    Column("samples", Text, nullable=False),
     Column("marks", Text),
-    Column("first_id", Integer),
-    Column("second_id", Integer),
-    Column("value", Float),
     Column("split", SmallInteger, nullable=False),
     Column("swapped", SmallInteger, nullable=False),
     Column("met", SmallInteger, nullable=False),
     Column("opposed", SmallInteger, nullable=False),
-    Column("both", SmallInteger, nullable=False, server_default="0"),
-    Column("again", SmallInteger, nullable=False, server_default="0"),
-    Column("decided", SmallInteger, nullable=False, server_default="0"),
-    Column("clear", SmallInteger, nullable=False, server_default="0"),
+    Column("both", SmallInteger, nullable=False),
+    Column("again", SmallInteger, nullable=False),
+    Column("decided", SmallInteger, nullable=False),
+    Column("clear", SmallInteger, nullable=False),
     Column("place", BigInteger),
-    UniqueConstraint("case_id", "judge_id", "trial", name="public_verdicts_once"),
+    UniqueConstraint("case_id", "judge_id", "trial", "rater_id", name="public_verdicts_once"),
     Index("public_verdicts_judge", "judge_id", "id"),
     Index("public_verdicts_item", "item_id", "id"),
+    Index("public_verdicts_study", "study_id", "id"),
     Index("public_verdicts_meeting", "meeting_id", "judge_id", "fault"),
     Index("public_verdicts_fault", "fault", "id"),
     Index("public_verdicts_split", "split", "id"),
@@ -96,7 +106,7 @@ verdicts = Table(
 
 `fault` is its place in `FAULTS` from 1, 0 where marks were given; `shape` is 0 for a score of one response, 1 for a
 choice among several, 2 for a ranking.
-`value` is the mark of a single response, or who of two won (1, 0.5, 0 for `first_id`). `split`: two judges rule
+`samples` numbers the answers shown (empty: all are the first). `split`: two judges rule
 against each other in this meeting; `swapped`: the same judge names another winner in another order; `met`: people
 ruled on the same responses; `opposed`: and against this verdict; `clear`: and people name a winner. `decided`: this
 verdict names a winner; `both`: the same judge heard the pair in both orders; `again`: it heard the case more than
@@ -117,6 +127,7 @@ shown = Table(
 counts = Table(
     "public_counts",
     metadata,
+    Column("study_id", Integer, primary_key=True, autoincrement=False),
     Column("judge_id", Integer, primary_key=True, autoincrement=False),
     Column("contestant_id", Integer, primary_key=True, autoincrement=False),
     Column("ballot_id", Integer, primary_key=True, autoincrement=False),
@@ -124,8 +135,12 @@ counts = Table(
     Column("fault", SmallInteger, primary_key=True, autoincrement=False),
     Column("shape", SmallInteger, primary_key=True, autoincrement=False),
     Column("n", Integer, nullable=False),
+    Column("last", Integer, nullable=False),
 )
-"""How many verdicts of each kind; `contestant_id` 0 counts each verdict once, others those that show the contestant."""
+"""How many verdicts of each kind, and the last of them.
+
+`contestant_id` 0 counts each verdict once, others those that show the contestant.
+"""
 
 state = Table(
     "public_state",
@@ -147,6 +162,7 @@ boards = Table(
 panels = Table(
     "public_panels",
     metadata,
+    Column("ledger", String(64), primary_key=True, server_default=""),
     Column("name", String(80), primary_key=True),
     Column("rule", String(12), nullable=False),
     Column("judges", Text, nullable=False),
@@ -170,7 +186,8 @@ requests = Table(
     Column("spec", Text, nullable=False, server_default=""),
     Column("trial", Integer),
     Column("beat", Float),
-    UniqueConstraint("case_key", "judge", "asked_by", name="public_requests_once"),
+    Column("ledger", String(64), nullable=False, server_default=""),
+    UniqueConstraint("ledger", "case_key", "judge", "asked_by", name="public_requests_once"),
     Index("public_requests_state", "state", "at"),
 )
 """Cases that somebody wants to be judged again.

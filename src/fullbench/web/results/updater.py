@@ -22,13 +22,16 @@ TOPIC = "public/boards"
 """Where open pages hear that the numbers moved."""
 
 
-def update(engine: Engine, ledger: Ledger, *, going: Callable[[], bool] = lambda: True) -> int:
-    """Bring catalogue, boards and cards, which take longest, up to date; say how many verdicts came."""
-    filled = catalogue.fill(engine, ledger, going=going)
+def update(
+    engine: Engine, ledger: Ledger, *, study: str | None = None, going: Callable[[], bool] = lambda: True
+) -> int:
+    """Bring catalogue, boards and cards, which take longest, up to date, of one study or of all; say how many verdicts
+    came."""
+    filled = catalogue.fill(engine, ledger, study=study, going=going)
     if panels.derive(engine, ledger, going=going):
         while going() and not catalogue.settle(engine):
             pass
-    if going() and boards.refresh(engine, going=going):
+    if going() and boards.refresh(engine, ledger, going=going):
         _announce(engine)
     if going() and cards.refresh(engine, ledger, going=going):
         _announce(engine)

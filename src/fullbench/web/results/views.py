@@ -21,7 +21,7 @@ from fullbench.web.results.filters import FAULT_WORDS, SHOWN_WORDS, Filter
 from fullbench.web.results.localised import localised
 from fullbench.web.results.places import Places, judge_name
 from fullbench.web.results.recent import Recent
-from fullbench.web.results.rows import judges, version
+from fullbench.web.results.rows import judges, judges_in, studies, version
 from fullbench.web.results.rulings import is_panel, is_person
 from fullbench.web.results.showing import sheet, sheets
 from fullbench.web.words import Language, key, translate
@@ -72,23 +72,30 @@ class Views:
         self._charts: Recent[str | None] = Recent(512)
         self._cards: Recent[Any] = Recent(64)
 
-    def common(self, tab: str) -> dict[str, Any]:
-        """What all pages are given."""
-        return {"places": self.places, "tab": tab, "nothing": Filter()}
+    def common(self, connection: Connection, tab: str, study: str = "") -> dict[str, Any]:
+        """What all pages are given; `study` is the one shown, empty for the first."""
+        there = list(studies(connection))
+        links = {name: name if place else "" for place, name in enumerate(there)}
+        shown = study or next(iter(there), "")
+        return {"places": self.places, "tab": tab, "nothing": Filter(study=links.get(shown, "")), "studies": links,
+                "shown_study": shown, "in_study": links.get(shown, "")}  # fmt: skip
 
-    def home(self, connection: Connection) -> dict[str, Any]:
-        """The first page."""
-        headings = boards.headings(connection)
+    def home(self, connection: Connection, study: str = "") -> dict[str, Any] | None:
+        """The first page of a study."""
+        there = studies(connection)
+        if study and study not in there:
+            return None
+        headings = boards.headings(connection, study or next(iter(there), ""))
         stamps = boards.stamps(connection)
         return {
-            **self.common("boards"),
-            "totals": totals(connection),
+            **self.common(connection, "boards", study),
+            "totals": totals(connection, study or next(iter(there), "")),
             "groups": [self._group(connection, one, stamps.get(one.name)) for one in headings],
         }
 
     def _group(self, connection: Connection, one: Heading, stamp: str | None) -> Group:
         board = self._board(connection, one.name, stamp)
-        link = Filter(judge=one.judge, criterion=one.criterion)
+        link = Filter(study=_link(connection, one.study), judge=one.judge, criterion=one.criterion)
         top = self._tops.get((one.name, stamp), partial(_best, board)) if board else ()
         return Group(one.name, one.judge, one.criterion, one.verdicts, link, top)
 
@@ -102,11 +109,11 @@ class Views:
         if board is None:
             return None
         body = self._bodies.get((name, stamp, language), lambda: self._body(board, language))
-        others = [one for one in boards.headings(connection) if one.name != name and not is_person(one.judge)]
-        link = Filter(judge=board.judge, criterion=board.criterion)
+        others = [one for one in boards.headings(connection, board.study) if one.name != name]
+        link = Filter(study=_link(connection, board.study), judge=board.judge, criterion=board.criterion)
         closed = _closed(connection, board.judge)
-        return {**self.common("boards"), "board": board, "body": body, "others": others[:40], "link": link,
-                "closed": closed}  # fmt: skip
+        return {**self.common(connection, "boards", board.study), "board": board, "body": body, "others": others[:40],
+                "link": link, "closed": closed}  # fmt: skip
 
     def _body(self, board: Board, language: Language) -> str:
         template = self.environment.get_template("public/sheets.html")
@@ -133,8 +140,9 @@ class Views:
         if not name.startswith("card-"):
             board = self._board(connection, name, stamp)
             return () if board is None else board.tables
-        found = next((one for one in judges(connection).values() if cards.card_name(one) == name), None)
-        card = None if found is None else cards.find(connection, found)
+        every = ((study, judge) for study in studies(connection) for judge in judges(connection).values())
+        found = next((one for one in every if cards.card_name(*one) == name), None)
+        card = None if found is None else cards.find(connection, *found)
         return () if card is None else [one for _, some in card[0].sections for one in some]
 
     def count(self, connection: Connection, wanted: Filter) -> listing.Count:
@@ -149,7 +157,7 @@ class Views:
         """The list of verdicts."""
         choices = self._choices.get(version(connection), partial(listing.choices, connection))
         return {
-            **self.common("verdicts"),
+            **self.common(connection, "verdicts", wanted.study),
             "wanted": wanted,
             "choices": choices,
             "fault_words": FAULT_WORDS,
@@ -158,43 +166,52 @@ class Views:
             "page": listing.page(connection, wanted, before=before, after=after),
         }
 
-    def case(self, connection: Connection, ledger: Ledger, case_key: str) -> dict[str, Any] | None:
+    def case(self, connection: Connection, ledger: Ledger, case_key: str, study: str = "") -> dict[str, Any] | None:
         """One case."""
-        found = hearing.hearing(connection, ledger, case_key)
+        found = hearing.hearing(connection, ledger, case_key, study)
         if found is None:
             return None
+        link = _link(connection, found.study)
         return {
-            **self.common("verdicts"),
+            **self.common(connection, "verdicts", found.study),
             "hearing": found,
             "blind": False,
-            "item_filter": Filter(item=found.item),
-            "tag_filter": lambda name, value: Filter(tag=name, value=value),
+            "item_filter": Filter(study=link, item=found.item),
+            "tag_filter": lambda name, value: Filter(study=link, tag=name, value=value),
         }
 
-    def judges(self, connection: Connection, language: Language) -> dict[str, Any]:
-        """All judges, and what they did not rule on."""
-        linked = cards.faults(connection)
-        names = [str(row[0]) for row in linked.table.rows]
-        made = [sheet(linked, self.places, "faults", language)]
-        return {
-            **self.common("judges"),
-            "all_judges": [n for n in names if not is_person(n) and not is_panel(n)],
-            "sheets": made,
-        }
-
-    def judge(self, connection: Connection, name: str, language: Language) -> dict[str, Any] | None:
-        """A judge's card; `name` is its name in addresses."""
-        judge = next((one for one in judges(connection).values() if judge_name(one) == name), None)
-        if judge is None:
+    def judges(self, connection: Connection, language: Language, study: str = "") -> dict[str, Any] | None:
+        """All judges of a study, and what they did not rule on."""
+        there = studies(connection)
+        if study and study not in there:
             return None
-        stamp = boards.stamps(connection).get(cards.card_name(judge))
-        found = self._cards.get((judge, stamp), partial(cards.find, connection, judge)) if stamp else None
+        shown = study or next(iter(there), "")
+        linked = cards.faults(connection, shown)
+        names = sorted(judges_in(connection, there[shown]).values()) if there else []
+        return {
+            **self.common(connection, "judges", study),
+            "all_judges": [n for n in names if not is_person(n) and not is_panel(n)],
+            "sheets": [] if linked is None else [sheet(linked, self.places, "faults", language)],
+        }
+
+    def judge(self, connection: Connection, name: str, language: Language, wanted: str = "") -> dict[str, Any] | None:
+        """A judge's card in the study wanted, or in the first that it ruled in; `name` is its name in addresses."""
+        there = studies(connection)
+        some = [wanted] if wanted else list(there)
+        every = ((one, judge) for one in some if one in there for judge in judges_in(connection, there[one]).values())
+        placed = next((one for one in every if judge_name(one[1]) == name), None)
+        if placed is None:
+            return None
+        study, judge = placed
+        stamp = boards.stamps(connection).get(cards.card_name(study, judge))
+        found = self._cards.get((placed, stamp), partial(cards.find, connection, study, judge)) if stamp else None
+        link = _link(connection, study)
         values = {
-            **self.common("judges"),
+            **self.common(connection, "judges", study),
             "judge": judge,
-            "mine": [one for one in boards.headings(connection) if one.judge == judge],
-            "link": Filter(judge=judge),
-            "against": Filter(judge=judge, opposed=True),
+            "mine": [one for one in boards.headings(connection, study) if one.judge == judge],
+            "link": Filter(study=link, judge=judge),
+            "against": Filter(study=link, judge=judge, opposed=True),
             "lead": "",
             "sampled": 0,
             "total": 0,
@@ -206,10 +223,10 @@ class Views:
             return values
         card, stamp = found
         return {**values, "lead": _lead(card.lead, language), "sampled": card.sampled, "total": card.total,
-                "sections": self._sections(card, stamp, language)}  # fmt: skip
+                "sections": self._sections(study, card, stamp, language)}  # fmt: skip
 
-    def _sections(self, card: cards.Card, stamp: str, language: Language) -> list[tuple[str, list[Any]]]:
-        source = (cards.card_name(card.judge), stamp)
+    def _sections(self, study: str, card: cards.Card, stamp: str, language: Language) -> list[tuple[str, list[Any]]]:
+        source = (cards.card_name(study, card.judge), stamp)
         start = 0
         made = []
         for title, some in card.sections:
@@ -243,12 +260,20 @@ def _closed(connection: Connection, judge: str) -> float | None:
     return None if panel is None else panel.closed_at
 
 
-def totals(connection: Connection) -> Totals:
-    """How much there is in the catalogue."""
-    n = tables.names.c
-    kinds = {kind: int(count) for kind, count in connection.execute(select(n.kind, func.count()).group_by(n.kind))}
-    verdicts = listing.count(connection, Filter()).n
-    return Totals(verdicts, kinds.get("judge", 0), kinds.get("contestant", 0))
+def _link(connection: Connection, study: str) -> str:
+    """How filters and addresses name a study: not at all where it is the first."""
+    return "" if study == next(iter(studies(connection)), "") else study
+
+
+def totals(connection: Connection, study: str) -> Totals:
+    """How much there is of a study in the catalogue."""
+    c, number = tables.counts.c, studies(connection).get(study, 0)
+    mine = (c.study_id == number, c.n > 0)
+    counted = [
+        int(connection.execute(select(func.count(column.distinct())).where(*mine, c.contestant_id != 0)).scalar_one())
+        for column in (c.judge_id, c.contestant_id)
+    ]
+    return Totals(listing.count(connection, Filter(study=study)).n, *counted)
 
 
 def _best(board: Board) -> list[tuple[str, str, str]]:

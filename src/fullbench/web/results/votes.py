@@ -1,7 +1,8 @@
-"""Voting on a case in the browser: a person is a judge, a vote a verdict in the ledger."""
+"""Voting on a case in the browser: a vote is a verdict of the judge `human` in the ledger, the person its rater."""
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,10 +12,13 @@ from fullbench.errors import InputError
 from fullbench.ledger.store import Ledger
 from fullbench.nouns.ballot import Choice, Likert, Real, Score, ballot
 from fullbench.nouns.case import Case
-from fullbench.nouns.verdict import PEOPLE, Verdict
+from fullbench.nouns.verdict import PEOPLE, Circumstances, Verdict
 from fullbench.web.accounts.users import User
 from fullbench.web.results.hearing import Hearing
 from fullbench.web.words import key
+
+_TURNS = threading.Lock()
+"""Two votes of one person at once are two revisions."""
 
 
 @dataclass(frozen=True)
@@ -26,11 +30,6 @@ class Form:
     low: float = 0
     high: float = 0
     step: str = "1"
-
-
-def pseudonym(user: User) -> str:
-    """The judge that a person is."""
-    return f"{PEOPLE}:{user.name}"
 
 
 def form_of(told: Hearing) -> Form | None:
@@ -64,8 +63,18 @@ def marks_of(case: Case, given: Mapping[str, str]) -> list[float]:
     return marks
 
 
-def vote(path: str, case: Case, user: User, marks: list[float], text: str) -> None:
-    """Put a vote into the ledger; a second one on the same case changes nothing."""
-    with Ledger(path) as ledger:
-        ledger.add(Verdict.of(case, pseudonym(user), marks, text=text, at=time.time()))
+def vote(ledger: Ledger, case: Case, user: User, marks: list[float], text: str) -> Verdict:
+    """Put a vote into the ledger. A second one of the same person on the same case is a revision: both stay, the latest
+    counts. Names and rulings are visible where this vote is cast, so it is not blind."""
+    with _TURNS:
+        said = ledger.verdicts(PEOPLE, cases=[case.key], texts=False, revisions=True)
+        # The first release kept votes under people's names: such a vote is continued.
+        mine = [one for one in said if one.rater in {user.rater, user.name} and one.trial == case.trial]
+        newest = max(mine, key=lambda one: one.revision, default=None)
+        verdict = Verdict.of(
+            case, PEOPLE, marks, text=text, at=time.time(), rater=user.rater if newest is None else newest.rater,
+            revision=0 if newest is None else newest.revision + 1, circumstances=Circumstances(blind=False),
+        )  # fmt: skip
+        ledger.add(verdict)
         ledger.flush()
+    return verdict

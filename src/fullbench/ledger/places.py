@@ -1,0 +1,46 @@
+"""From a path or a URL to the database of a ledger, and to the place of its pictures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from fullbench.errors import LedgerError
+from fullbench.ledger.database import Database, Durability
+from fullbench.ledger.pictures import PictureFolder, Pictures
+
+SCHEMES = ("postgresql://", "postgres://")
+
+
+def is_url(place: str | Path) -> bool:
+    """Whether a ledger is named by the URL of a server, not by a path.
+
+    >>> is_url("postgresql://me@server/db"), is_url("study.ledger")
+    (True, False)
+    """
+    return isinstance(place, str) and place.startswith(SCHEMES)
+
+
+def database(place: str | Path, durability: Durability = "process") -> Database:
+    """The database that a path or a URL names."""
+    if is_url(place):
+        from fullbench.ledger.postgres import Postgres
+
+        return Postgres(str(place))
+    if "://" in str(place):
+        scheme = str(place).partition("://")[0]
+        raise LedgerError(f"{scheme}://...: a ledger is a file, or on a server under postgresql://user@host/database")
+    from fullbench.ledger.sqlite import Sqlite
+
+    return Sqlite(Path(place), durability)
+
+
+def pictures_at(place: str | Path, *, sync: bool = False) -> Pictures:
+    """The place for pictures that a path or the URL of a bucket names."""
+    if str(place).startswith("s3://"):
+        from fullbench.ledger.buckets import PictureBucket
+
+        return PictureBucket(str(place))
+    if "://" in str(place):
+        scheme = str(place).partition("://")[0]
+        raise LedgerError(f"{scheme}://...: pictures are kept in a folder or under s3://bucket/prefix")
+    return PictureFolder(Path(place), sync=sync)
