@@ -249,7 +249,8 @@ def keep(
         study = studies.named(connection, name)
         kept = labels.keep(connection, study, book, labels.finder(settings, book))
     say(
-        f"{kept.new:,} verdicts went into {book.place}, {kept.changed:,} of them changed votes; {kept.known:,} were there."
+        f"{kept.new:,} verdicts went into {book.place}, {kept.changed:,} of them changed votes; {kept.known:,} were "
+        "there."
     )
     if kept.older:
         say(f"{kept.older:,} votes are older than what the same person said in the ledger since; they were left out.")
