@@ -35,9 +35,9 @@ def noise(image: Image) -> float:
     """How little noise there is: one minus Immerkaer's estimate of its deviation (1996, doi:10.1006/cviu.1996.0060),
     which is 0.5 at 8 of 255."""
     grey = _grey(image)
-    response = _convolved(grey, np.array([[1, -2, 1], [-2, 4, -2], [1, -2, 1]], dtype=np.float32))
-    np.abs(response, out=response)
-    return 1 - _half(float(np.sqrt(np.pi / 2) * response.mean(dtype=np.float64) / 6), HALF_NOISE)
+    laplacian = _convolved(grey, np.array([[1, -2, 1], [-2, 4, -2], [1, -2, 1]], dtype=np.float32))
+    np.abs(laplacian, out=laplacian)
+    return 1 - _half(float(np.sqrt(np.pi / 2) * laplacian.mean(dtype=np.float64) / 6), HALF_NOISE)
 
 
 def colourfulness(image: Image) -> float:
