@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from fullbench import registry
+from fullbench.nouns import doors
 from tests.cli.test_judge import cli, data
 
 __all__ = ["cli", "data"]
@@ -73,9 +73,11 @@ def plugged(tmp_path, monkeypatch):
     (about / "entry_points.txt").write_text(ENTRIES, encoding="utf-8")
     monkeypatch.syspath_prepend(str(site))
     importlib.invalidate_caches()
-    registry._found.cache_clear()
+    doors._every.cache_clear()
+    doors.installed.cache_clear()
     yield site
-    registry._found.cache_clear()
+    doors._every.cache_clear()
+    doors.installed.cache_clear()
     sys.modules.pop("plugged", None)
 
 

@@ -97,7 +97,7 @@ def test_the_board_says_its_rule_and_its_seed_and_shows_the_effect(record):
     (board,) = boards(record, Settings(rule="both-agree", reference="c", seed=5, elo=True))
     table = board.table()
     assert table.source == {
-        "study": "default", "judge": "j", "criterion": "overall", "family": "pair", "rule": "both-agree",
+        "judge": "j", "criterion": "overall", "family": "pair", "rule": "both-agree",
         "ties": "half", "seed": 5,
     }  # fmt: skip
     assert table.title == "Leaderboard by j (rule for two orders: both-agree)"

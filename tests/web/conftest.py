@@ -125,8 +125,9 @@ def add_person(connection, name: str, role: str) -> users.User:
 
     if not _hash:
         _hash.append(passwords.hashed(PASSWORD))
-    user = users.User(new_id(), name, role, at=time.time())
-    row = {"id": user.id, "name": name, "name_key": users.folded(name), "role": role, "disabled": False, "at": user.at}
+    user = users.User(new_id(), name, role, at=time.time(), rater=new_id())
+    row = {"id": user.id, "name": name, "name_key": users.folded(name), "role": role, "disabled": False, "at": user.at,
+           "rater": user.rater}  # fmt: skip
     connection.execute(insert(users_table).values(**row, password=_hash[0]))
     return user
 

@@ -34,6 +34,7 @@ def export(
     options: Annotated[
         list[str] | None, typer.Option("--option", help="For an exporter of a plugin: NAME=VALUE. Again for more.")
     ] = None,
+    study: Annotated[str, typer.Option(help="For `site`: the study of the ledger, where it has several.")] = "",
 ) -> None:
     """Write a benchmark's items, responses, labels and verdicts as files, with a study that runs them.
 
@@ -54,7 +55,7 @@ def export(
         fullbench export site --ledger fullbench.ledger --out site
     """
     if name == "site":
-        _site(out, ledger, title=title, cases=cases, verdicts=verdicts, language=language, charts=charts)
+        _site(out, ledger, title=title, cases=cases, verdicts=verdicts, language=language, charts=charts, study=study)
         return
     if name == "dpo":
         _dpo(out, judge, ledger, margin, unveiled)
@@ -110,7 +111,9 @@ def _dpo(out: Path, judge: str | None, ledger: str, margin: float, unveiled: boo
         say(f"{veiled:,} more have sensitive pictures and were left out; --unveiled writes them too.")
 
 
-def _site(out: Path, ledger: str, *, title: str, cases: int, verdicts: int, language: str, charts: bool) -> None:
+def _site(
+    out: Path, ledger: str, *, title: str, cases: int, verdicts: int, language: str, charts: bool, study: str
+) -> None:
     from fullbench.errors import InputError, MissingExtra
     from fullbench.ledger.store import Ledger
 
@@ -121,7 +124,7 @@ def _site(out: Path, ledger: str, *, title: str, cases: int, verdicts: int, lang
         raise MissingExtra("writing the site", "web") from error
     if language not in {"en", "zh"}:
         raise InputError(f"unknown language {language!r}; known: en, zh")
-    wish = Wish(title, cases, verdicts, "zh" if language == "zh" else "en", charts)
+    wish = Wish(title, cases, verdicts, "zh" if language == "zh" else "en", charts, study)
     with Ledger(ledger, read_only=True) as book:
         site = write(book, out, wish)
     say(f"Written: {site.files:,} files, {site.bytes / 1e6:,.1f} MB in {out}.")

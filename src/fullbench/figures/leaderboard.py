@@ -14,7 +14,7 @@ from typing import cast
 import numpy as np
 
 from fullbench.columns.builder import columns_of
-from fullbench.columns.table import Columns, Family
+from fullbench.columns.table import STUDY, Columns, Family
 from fullbench.errors import Undefined
 from fullbench.figures import clustered
 from fullbench.figures.matches import SAID, Matches, Rule, settle
@@ -123,10 +123,12 @@ class Board:
         rated = any(line.rating for line in self.lines)
         best = "rating" if rated else "duels won" if played else columns[2] if ballots else None
         hint = None if best is None else {"kind": "intervals", "label": "contestant", "value": best}
+        key = self.key
         source = {
-            "study": self.key.study, "judge": self.key.judge, "criterion": self.key.criterion,
-            "family": self.key.family, "rule": self.key.orders, "ties": self.settings.ties, "seed": self.settings.seed,
+            "judge": key.judge, "criterion": key.criterion, "family": key.family, "rule": key.orders,
+            "ties": self.settings.ties, "seed": self.settings.seed,
         }  # fmt: skip
+        source |= {} if key.study == STUDY else {"study": key.study}
         return Table(name, self.title(family=family), tuple(columns), rows, self.notes, source, hint)
 
 

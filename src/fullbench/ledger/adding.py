@@ -63,7 +63,8 @@ class Adder:
         if verdict.judge.startswith(PEOPLE) and not verdict.rater:
             judge, trial, rater = voter(verdict.judge, verdict.trial, "")
             stored = replace(verdict, judge=judge, trial=trial, rater=rater)
-        self._enlist()
+        if not self._enlisted:
+            self._enlist()
         made = rows.verdict_row(stored, self._study, self._writer.say)
         if stored.exchanges:
             self.calls(stored.exchanges, stored.judge)

@@ -251,7 +251,8 @@ def _item_keys(reader: Connection, ruled: Collection[Verdict], study: str | None
     missing = dict.fromkeys(verdict.item for verdict in ruled)
     current = {} if study is None else _contents(reader, study)
     keys = {item: current[item] for item in missing if item in current}
-    places = {verdict.case: verdict.item for verdict in ruled if verdict.item not in keys}
+    latest = {verdict.item: verdict.case for verdict in ruled if verdict.item not in keys}
+    places = {case: item for item, case in latest.items()}
     for case, key in _keyed(reader, "key, item_key", "cases", places):
         keys[places[case]] = key
     if study is None:

@@ -96,8 +96,13 @@ _USUAL = _circumstances(USUAL)
 
 def sum_of(v: Verdict) -> str:
     """The checksum of a verdict. What the first release had no place for enters only where it is there."""
-    who = ((v.samples, v.rater, v.revision),) if v.rater or v.revision or v.samples else ()
     how = v.circumstances
+    if how is USUAL and v.confidence is None and not (v.rater or v.revision or v.samples):
+        return checksum(
+            v.case, v.judge, v.item, v.contestants, v.ballot, v.criterion, v.trial, v.marks, v.fault, v.text, v.prompt,
+            v.earlier,
+        )  # fmt: skip
+    who = ((v.samples, v.rater, v.revision),) if v.rater or v.revision or v.samples else ()
     more = () if how is USUAL and v.confidence is None else ((v.confidence, *_circumstances(how)),)
     return checksum(
         v.case, v.judge, v.item, v.contestants, v.ballot, v.criterion, v.trial, v.marks, v.fault, v.text, v.prompt,

@@ -166,6 +166,10 @@ class Ledger(Readable, AbstractContextManager["Ledger"]):
     def add(self, *entries: Verdict | Failure | Case | Item) -> None:
         """Add verdicts, failed calls of judges, cases (with their items and responses) or items."""
         writer = self._writing()
+        if len(entries) == 1 and isinstance(entries[0], Verdict):  # as runs add them, by the million
+            with writer.lock:
+                self._adder.verdict(entries[0])
+            return
         with writer.lock:
             known = self._adder.known(
                 [

@@ -6,11 +6,13 @@ import json
 from io import BytesIO
 
 import pytest
+from sqlalchemy import select
 
 from fullbench import Item, Picture, Response, Score, Verdict
 from fullbench.files.nouns import read_rows
 from fullbench.ledger.store import Ledger
 from fullbench.nouns.case import Case
+from fullbench.web.accounts.tables import users
 from fullbench.web.app import create_app
 from fullbench.web.database import reading, writing
 from fullbench.web.people import labels, studies
@@ -80,26 +82,31 @@ def test_from_files_to_labels_and_into_the_ledger(app, organiser, settings, tmp_
     rows = [json.loads(line) for line in organiser.get(f"{page}/votes.jsonl").text.splitlines()]
     work = [row for row in rows if row["role"] == "work"]
     assert len(work) == 9
-    assert {row["judge"] for row in work} == {"human:安", "human:bob", "human:eve"}
+    with reading(app.state.engine) as connection:
+        ids = {row.name: row.rater for row in connection.execute(select(users.c.name, users.c.rater))}
+    assert {row["judge"] for row in work} == {"human"}
+    assert {row["rater"] for row in work} == {ids["安"], ids["bob"], ids["eve"]}
     for row in work:
         wins = dict(zip(row["contestants"], row["marks"], strict=True))
-        assert wins["red-model"] == (0 if row["judge"] == "human:bob" else 1)
-    assert [row["right"] for row in rows if row["role"] == "gold" and row["judge"] == "human:bob"] in ([], [False])
+        assert wins["red-model"] == (0 if row["rater"] == ids["bob"] else 1)
+    assert [row["right"] for row in rows if row["role"] == "gold" and row["rater"] == ids["bob"]] in ([], [False])
     parquet = organiser.get(f"{page}/votes.parquet")
     (tmp_path / "votes.parquet").write_bytes(parquet.content)
     assert len(list(read_rows(tmp_path / "votes.parquet"))) == len(rows)
-    kept = organiser.submit(f"{page}/keep", {"together": "yes"})
+    kept = organiser.submit(f"{page}/keep", {})
     assert kept.status_code == 303
     with Ledger(settings.ledger, read_only=True) as ledger:
         record = ledger.record()
         assert ledger.verify() == []
-    assert record.judges == ["human", "human:bob", "human:eve", "human:安"]
-    pairings = record.where(lambda verdict: verdict.judge in {"human", "human:bob"}).against("human")
-    assert [sorted(pair.marks) for pair in pairings] == [[0, 1]] * 3
-    assert all(pair.marks != pair.other for pair in pairings)
-    assert (
-        "12 were there" in organiser.get(organiser.submit(f"{page}/keep", {"together": "yes"}).headers["location"]).text
-    )
+    assert record.judges == ["human"]
+    assert {verdict.rater for verdict in record} == {ids["安"], ids["bob"], ids["eve"]}
+    assert {verdict.circumstances.blind for verdict in record} == {True}
+    wins = {name: [] for name in ids}
+    for verdict in record:
+        name = next(name for name, rater in ids.items() if rater == verdict.rater)
+        wins[name].append(dict(zip(verdict.contestants, verdict.marks, strict=True))["red-model"])
+    assert {name: some for name, some in wins.items() if some} == {"安": [1] * 3, "bob": [0] * 3, "eve": [1] * 3}
+    assert "9 were there" in organiser.get(organiser.submit(f"{page}/keep", {}).headers["location"]).text
 
 
 def test_others_votes_are_hidden_until_ones_own_or_the_end(app, organiser, settings):

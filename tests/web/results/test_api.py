@@ -24,7 +24,8 @@ def script(app):
 
 def test_from_boards_to_cases(script):
     boards = script.get("/api/v1/boards").json()["rows"]
-    assert {one["judge"] for one in boards} == {*making.JUDGES, *making.PEOPLE, "panel:people (majority)"}
+    assert {one["judge"] for one in boards} == {*making.JUDGES, "human"}
+    assert {one["study"] for one in boards} == {"default"}
     board = script.get(f"/api/v1/boards/{boards[0]['name']}").json()
     table = board["tables"][0]
     checked = 0
@@ -32,7 +33,7 @@ def test_from_boards_to_cases(script):
         for cell, link in zip(row, links, strict=True):
             if link is not None and isinstance(cell, dict):
                 found = script.get("/api/v1/verdicts", params={**link, "limit": 5}).json()
-                assert (found["count"], found["exact"]) == (cell["n"], True)
+                assert (found["count"], found["exact"]) == (2 * cell["n"], True)  # both orders of a pair are one match
                 checked += 1
     assert checked > 6
     rows, cursor = [], {}
@@ -43,10 +44,12 @@ def test_from_boards_to_cases(script):
             break
         cursor = {"before": page["next"]}
     assert len({one["id"] for one in rows}) == len(rows) == page["count"]
-    case = script.get(f"/api/v1/cases/{rows[0]['case']}").json()
+    pair = next(one for one in rows if len(one["shown"]) == 2)
+    case = script.get(f"/api/v1/cases/{pair['case']}").json()
     assert case["reference"] == "四个方块"
     assert {one["judge"] for one in case["rulings"]} >= set(making.JUDGES)
-    card = script.get("/api/v1/judges").json()["rows"][0]
+    assert {one["rater"] for one in case["rulings"] if one["judge"] == "human"} == {"ann", "bob", "cy"}
+    card = next(one for one in script.get("/api/v1/judges").json()["rows"] if one["judge"] == "steady")
     assert script.get(f"/api/v1/judges/{card['name']}").status_code == 200
     assert script.get("/api/v1/cases/none").status_code == 404
     assert script.get("/api/v1/verdicts", params={"fault": "odd"}).status_code == 422

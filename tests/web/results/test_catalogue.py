@@ -39,6 +39,7 @@ def truth(verdict, item_tags, wanted: Filter) -> bool:
         and wanted.item in {"", verdict.item}
         and wanted.criterion in {"", verdict.criterion}
         and wanted.ballot in {"", verdict.ballot}
+        and wanted.rater in {"", verdict.rater}
         and (not wanted.tag or item_tags[verdict.item].get(wanted.tag, "") == wanted.value)
         and (wanted.fault in {"", fault} or (wanted.fault == "any" and verdict.fault is not None))
         and (not wanted.shown or (wanted.shown == "several") == (len(verdict.contestants) > 1))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
@@ -46,7 +47,7 @@ def test_from_the_first_page_to_the_pixels(shown, viewer):
         board.text,
     )
     listed = viewer.get(cell[1].replace("&amp;", "&"))
-    assert count_of(listed.text) == int(cell[2])
+    assert count_of(listed.text) == 2 * int(cell[2])  # both orders of a pair are one match
     case = viewer.get(hrefs(listed.text, "/cases/")[0])
     assert case.status_code == 200
     assert "四个方块" in case.text
@@ -119,11 +120,17 @@ def test_a_vote_is_a_verdict_of_a_person(shown, annotator, viewer, settings):
     key = case.rsplit("/", 1)[1]
     assert annotator.submit(f"{case}/vote", {"best": "7"}).status_code == 400
     assert viewer.submit(f"{case}/vote", {"best": "0"}).status_code == 403
-    for _ in range(2):
-        assert annotator.submit(f"{case}/vote", {"best": "0", "text": "因为更清楚"}).status_code == 303
+    for best, text in (("1", "看错了"), ("0", "因为更清楚")):
+        assert annotator.submit(f"{case}/vote", {"best": best, "text": text}).status_code == 303
+    rater = annotator.user.rater
     with Ledger(settings.ledger, read_only=True) as ledger:
-        given = list(ledger.verdicts("human:安娜"))
-    assert [(one.case, one.marks, one.text) for one in given] == [(key, (1.0, 0.0), "因为更清楚")]
+        every = [one for one in ledger.verdicts("human", revisions=True) if one.rater == rater]
+        counted = [one for one in ledger.verdicts("human") if one.rater == rater]
+        assert ledger.studies() == ["default"]
+    told = [(one.case, one.marks, one.text, one.revision, one.circumstances.blind) for one in every]
+    assert told == [(key, (0.0, 1.0), "看错了", 0, False), (key, (1.0, 0.0), "因为更清楚", 1, False)]
+    assert counted == every[1:]
+    assert b"\xe5\xae\x89\xe5\xa8\x9c" not in Path(settings.ledger).read_bytes(), "names stay out of the ledger"
     updater.update(shown.state.engine, shown.state.ledger)
     assert "因为更清楚" in annotator.get(case).text
     assert "You have voted on this case." in annotator.get(case).text
@@ -157,7 +164,7 @@ def test_a_case_is_judged_again_when_the_organiser_says_so(shown, viewer, organi
 
 def test_the_chinese_interface(shown, viewer):
     viewer.headers["Accept-Language"] = "zh"
-    page = viewer.get(Served().board(boards.board_name("steady", "overall"))).text
+    page = viewer.get(Served().board(boards.board_name("default", "steady", "overall"))).text
     assert "steady 的排行榜" in page
     assert "胜率" in page
 
@@ -181,7 +188,7 @@ def test_an_organiser_makes_a_panel_and_it_has_a_leaderboard(shown, organiser, v
     assert organiser.submit("/panels", wish).status_code == 303
     updater.update(shown.state.engine, shown.state.ledger)
     name = f"panel:{HOSTILE[:60]} (mean)"
-    page = viewer.get(Served().board(boards.board_name(name, "overall")))
+    page = viewer.get(Served().board(boards.board_name("default", name, "overall")))
     assert page.status_code == 200
     assert "<script>" not in page.text
     assert "panel:" in organiser.get("/panels").text
@@ -190,7 +197,7 @@ def test_an_organiser_makes_a_panel_and_it_has_a_leaderboard(shown, organiser, v
     assert organiser.submit("/panels/delete", {"name": wish["name"]}).status_code == 400
     assert organiser.submit("/panels/close", {"name": wish["name"]}).status_code == 303
     assert "Closed since" in organiser.get("/panels").text
-    for page in (Served().board(boards.board_name(name, "overall")), Served().judge(name)):
+    for page in (Served().board(boards.board_name("default", name, "overall")), Served().judge(name)):
         assert "This panel is closed since" in viewer.get(page).text
     monkeypatch.setattr(panels, "derive", lambda *args, **options: 0)  # the new panel has not ruled yet
     assert organiser.submit("/panels", {**wish, "name": "空"}).status_code == 303

@@ -23,7 +23,8 @@ from tests.waiting import until
 from tests.web.conftest import start_live
 from tests.web.results import making
 
-RULES = "mode=direct&sight=none&resample=0&attempts=1"
+RULES = "mode=direct&sight=none&resample=0&attempts=1&label=m"
+"""With a name of its own, for the tests ask one judge at several addresses."""
 
 
 def a_case(ledger, ballot="choice+tie"):
@@ -86,6 +87,11 @@ class Browser:
         assert self.ask("POST", action, {"csrf": csrf, "act": act, "spec": spec})[0] == 303
 
 
+def run(engine, path, asked):
+    with Ledger(path) as ledger:
+        return rejudging.run(engine, ledger, asked)
+
+
 def test_a_server_killed_in_the_middle_and_the_request_goes_on(tmp_path):
     path = making.fill(tmp_path / "small.ledger", count=1)
     with FakeServer(says="[[A]]") as quick, FakeServer({"hang": 1.0}) as stuck:
@@ -127,14 +133,14 @@ def test_a_ruling_that_came_before_the_server_died_is_not_asked_for_again(new_en
         key, judge = judged_once(path, spec)
         begun = begin(engine, path, asked_for(engine, key, judge), spec)
         assert begun.trial == 1
-        assert rejudging.run(engine, str(path), begun) == "done"
+        assert run(engine, path, begun) == "done"
         with writing(engine) as connection:
             connection.execute(update(tables.requests).values(state="queued"))
         long_ago(engine)
         with reading(engine) as connection:
             dead = requests.get(connection, begun.id)
         assert dead.state == "interrupted"
-        assert rejudging.run(engine, str(path), begin(engine, path, dead, spec)) == "done"
+        assert run(engine, path, begin(engine, path, dead, spec)) == "done"
         assert sum(server.books()["arrived"].values()) == 2
     assert trials(path, judge, key) == [0, 1]
     assert states(engine) == {"done": 1}
@@ -154,7 +160,7 @@ def test_two_who_ask_for_the_same_get_a_trial_each_and_only_one_takes_a_request(
     two = begin(engine, path, asked_for(engine, key, judge, "小红"), "length")
     assert (one.trial, two.trial) == (1, 2)
     assert begin(engine, path, first, "length") is None
-    assert [rejudging.run(engine, str(path), some) for some in (two, one)] == ["done", "done"]
+    assert [run(engine, path, some) for some in (two, one)] == ["done", "done"]
     assert sorted(trials(path, judge, key)) == [0, 1, 2]
 
 
@@ -170,7 +176,7 @@ def test_a_run_says_that_it_lives_while_the_judge_thinks(new_engine, tmp_path, m
         long_ago(engine)
         assert states(engine) == {"interrupted": 1}
         with ThreadPoolExecutor(1) as pool:
-            ended = pool.submit(rejudging.run, engine, str(path), begun)
+            ended = pool.submit(run, engine, path, begun)
             until(lambda: states(engine) == {"queued": 1})
             assert ended.result() == "open"
     with reading(engine) as connection:

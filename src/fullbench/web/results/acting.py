@@ -62,9 +62,7 @@ def vote(request: Request, user: Annotator, connection: Database, case_key: Key,
     study = need_study(connection, case_key, sent.get("study", ""))
     voted = votes.vote(writers_of(request).to(study), case, user, marks, sent.get("text", "")[:4000])
     audit.write(connection, user, "voted on a case", case_key, address=address_of(request))
-    told = (
-        key("Your vote is changed; the earlier one stays beside it.") if voted.revision else key("Your vote is kept.")
-    )
+    told = key("Your vote is changed; the earlier one stays.") if voted.revision else key("Your vote is kept.")
     return redirect(request, Served().case(case_key, sent.get("study", "")), flash=told)
 
 

@@ -52,7 +52,7 @@ def _holds(table: Table, cell: Cell, link: Filter, count: Count | None) -> bool:
     """Whether a cell is a figure, and a filter finds as many verdicts as it says, where it counts verdicts."""
     if cell is None or isinstance(cell, str):
         return False
-    if count is None or table.name in {"standing", "orders", "steadiness", "costs"} or link.both:
+    if count is None or table.name in {"standing", "orders", "steadiness", "costs", "reasons"} or link.both:
         return True
     n = cell.n if isinstance(cell, EstimateLike) else cell
     return count(link) == n
@@ -74,6 +74,7 @@ class _Evidence:
             "reviews": self._review,
             "orders": lambda _, column: Filter(judge=self.judge, both=True, decided=column == "first shown wins"),
             "costs": lambda *_: Filter(judge=self.judge),
+            "reasons": lambda *_: Filter(judge=self.judge, fault="recused"),
         }
         kind, tagged, tag = table.name.partition(" by ")
         if tagged:
