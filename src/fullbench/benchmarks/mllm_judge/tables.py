@@ -34,12 +34,12 @@ def tables(record: Record) -> list[Table]:
     heard = record.where(lambda verdict: not is_review(verdict))
     shown: list[Table] = []
     if PEOPLE in heard.judges:
-        meeting = judging.meet(heard)
+        meetings = judging.meet(heard)
         names = heard.contestants
-        shown += judging.agreement_tables(meeting, TAGS)
-        shown.append(judging.decided_by_all(meeting))
-        shown.append(probes.positions(meeting))
-        by_judge = (probes.probes(meeting, judge, own=family(judge, names)) for judge in meeting.judges)
+        shown += judging.agreement_tables(meetings, TAGS)
+        shown.append(judging.decided_by_all(meetings))
+        shown.append(probes.positions(meetings))
+        by_judge = (probes.probes(meetings, judge, own=family(judge, names)) for judge in meetings.judges)
         shown.append(probes.table(finding for findings in by_judge for finding in findings))
     shown += repeats.tables(heard)
     if len(heard) < len(record):
