@@ -25,15 +25,15 @@ def flat(image: Image) -> Image:
     if image.mode == "RGB" and not transparent(image):
         return image
     exif = image.getexif()
-    made = eight_bits(image)
-    if transparent(made):
+    page = eight_bits(image)
+    if transparent(page):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
-            over = made.convert("RGBA")
-        made = Images.alpha_composite(Images.new("RGBA", over.size, "white"), over)
-    made = made.convert("RGB")
-    made.info["exif"] = exif.tobytes() if exif else b""
-    return made
+            over = page.convert("RGBA")
+        page = Images.alpha_composite(Images.new("RGBA", over.size, "white"), over)
+    page = page.convert("RGB")
+    page.info["exif"] = exif.tobytes() if exif else b""
+    return page
 
 
 def transparent(image: Image) -> bool:
@@ -50,9 +50,9 @@ def eight_bits(image: Image) -> Image:
 
     values = np.asarray(image).astype(np.float64)
     deep = image.mode.startswith("I;16") or values.max(initial=0.0) > 255
-    made = Images.fromarray(np.clip(values * 255 / (65535 if deep else 255), 0, 255).round().astype(np.uint8))
-    made.info["exif"] = image.info.get("exif", b"")
-    return made
+    picture = Images.fromarray(np.clip(values * 255 / (65535 if deep else 255), 0, 255).round().astype(np.uint8))
+    picture.info["exif"] = image.info.get("exif", b"")
+    return picture
 
 
 def upright(image: Image) -> Image:

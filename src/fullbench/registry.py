@@ -98,10 +98,10 @@ def adapted(plugin: object, name: str = "") -> Benchmark:
 
 def model(spec: Spec, named: str) -> Model:
     """The model that a spec stands for; `named` is what the user wrote, for the sentence where it is none."""
-    found = load("models", spec.kind)(spec.name, spec.options)
-    if not isinstance(found, Model):
+    plugin = load("models", spec.kind)(spec.name, spec.options)
+    if not isinstance(plugin, Model):
         raise InputError(f"the plugin of {named!r} made no model: it lacks one of name, settings, price, answer")
-    return found
+    return plugin
 
 
 def inner_model(what: str, name: str, options: Mapping[str, str]) -> Model:
@@ -119,11 +119,11 @@ def function(named: str, *, form: str = "MODULE:FUNCTION") -> Callable[..., Any]
     here = str(Path.cwd())
     sys.path.insert(0, here)
     try:
-        found: Callable[..., Any] = getattr(import_module(module), name)
+        target: Callable[..., Any] = getattr(import_module(module), name)
     except (ImportError, AttributeError, ValueError) as error:
         raise InputError(f"the function {named!r} cannot be found ({error}); write {form}") from error
     finally:
         sys.path.remove(here)
-    if not callable(found):
+    if not callable(target):
         raise InputError(f"{named!r} is no function; write {form}")
-    return found
+    return target

@@ -69,7 +69,7 @@ def answer(
                 models, asked, book, samples=samples, engine=where, specs=dict(zip(names, contestants, strict=True)),
                 budget=purse, stop=stop, watch=watch,
             )  # fmt: skip
-        said = list(book.responses(names, item_keys=[item.key for item in asked]))
-    write_responses(out, said)
-    say(f"Written: {out} ({len(said)} responses)")
+        responses = list(book.responses(names, item_keys=[item.key for item in asked]))
+    write_responses(out, responses)
+    say(f"Written: {out} ({len(responses)} responses)")
     return closing(tallies, what="answers")

@@ -148,11 +148,11 @@ def run(
         done = rounds.write(rate=rate, size=size)
         while not stop.reason:
             rounds.submit()
-            found = [folder.state for folder in _wait(rounds, stop, every, quiet)]
+            states = [folder.state for folder in _wait(rounds, stop, every, quiet)]
             done = rounds.collect()
-            if any(state.stage == "creating" for state in found) and not stop.reason:
+            if any(state.stage == "creating" for state in states) and not stop.reason:
                 continue
-            answered = any(state.done for state in found if not state.told)
+            answered = any(state.done for state in states if not state.told)
             if stop.reason or not answered or not (done.count.due or done.failed):
                 break
             done = rounds.write(rate=rate, size=size)

@@ -113,7 +113,7 @@ def grid(
         if not equals or slot in axes:
             raise InputError(f"an axis is SLOT=VALUE,VALUE,... and given once; found {text!r}")
         axes[slot] = [value.strip() for value in values.split(",")]
-    rows = [{"picture": None, "prompt": one.prompt, **one.groups} for one in combined(template, axes)]
+    rows = [{"picture": None, "prompt": person.prompt, **person.groups} for person in combined(template, axes)]
     count = write_rows(out, rows)
     say(f"Written: {out} ({count} prompts that wait for a picture; then: fullbench compose group)")
 
@@ -169,12 +169,12 @@ def sanitise(
     with asking_from(engine) as where, Ledger(ledger) as book, stoppable() as stop:
         keeping = Kept(who, book, spec=model, engine=where, budget=purse, stop=stop)
         done = rewritten(keeping, dict.fromkeys(asked))
-    found = [
-        {"prompt": one.prompt, "safe": one.safe, "labels": ", ".join(one.labels), "checked": one.checked or None}
-        for one in done.pairs
+    rows = [
+        {"prompt": pair.prompt, "safe": pair.safe, "labels": ", ".join(pair.labels), "checked": pair.checked or None}
+        for pair in done.pairs
     ]
-    write_rows(out, found, dict.fromkeys(("prompt", "safe", "labels", "checked"), "text"))
+    write_rows(out, rows, dict.fromkeys(("prompt", "safe", "labels", "checked"), "text"))
     for reason in done.failed:
         say(reason)
-    say(f"Written: {out} ({len(found)} pairs that wait: fill in 'checked' with yes or no)")
-    return 0 if found else 1
+    say(f"Written: {out} ({len(rows)} pairs that wait: fill in 'checked' with yes or no)")
+    return 0 if rows else 1

@@ -53,13 +53,13 @@ def card(
         with Ledger(ledger, read_only=True) as book:
             record, columns = book.record(study=study), book.columns([judge], beside=voted, study=book.one_study(study))
     record = Record((*record.verdicts, *voted), record.items, record.responses).ordered()
-    made = judge_card(record, judge, people=people, tags=tags or (), own=own or (), columns=columns, seed=seed)
+    built = judge_card(record, judge, people=people, tags=tags or (), own=own or (), columns=columns, seed=seed)
     if out is not None:
-        cards.write(made, out)
+        cards.write(built, out)
         say(f"Written: {out}")
         return
     if as_json:
-        typer.echo(cards.as_json(made), nl=False)
+        typer.echo(cards.as_json(built), nl=False)
         return
-    typer.echo(f"{judge}\n{made.lead}\n")
-    show(made.tables, as_json=False)
+    typer.echo(f"{judge}\n{built.lead}\n")
+    show(built.tables, as_json=False)

@@ -76,12 +76,12 @@ def ledger_if_any(place: str | Path) -> Iterator[Ledger]:
     from fullbench.ledger.places import database
     from fullbench.ledger.store import Ledger
 
-    found = database(place)
-    if found.exists():
+    file = database(place)
+    if file.exists():
         with Ledger(place, read_only=True) as book:
             yield book
         return
-    with TemporaryDirectory() as folder, Ledger(Path(folder) / found.path.name) as book:
+    with TemporaryDirectory() as folder, Ledger(Path(folder) / file.path.name) as book:
         yield book
 
 
@@ -143,8 +143,8 @@ def lonely(record: Record) -> None:
     """Say which items are in no comparison because a response is missing, where there are comparisons."""
     if not any(len(verdict.contestants) > 1 for verdict in record):
         return
-    given = Counter(item for item, _ in {(item, contestant) for item, contestant, _ in record.responses})
-    alone = [item for item in record.items if given[item] < 2]
+    answers = Counter(item for item, _ in {(item, contestant) for item, contestant, _ in record.responses})
+    alone = [item for item in record.items if answers[item] < 2]
     if alone:
         more = f" and {len(alone) - 3} more" if len(alone) > 3 else ""
         say(f"Nothing to compare for {', '.join(alone[:3])}{more}: fewer than two responses.")

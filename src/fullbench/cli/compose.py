@@ -45,10 +45,10 @@ def duplicates(
     """
     from fullbench.studies.compose import alike, read_pictures
 
-    found, wrong = read_pictures(folder)
+    pictures, wrong = read_pictures(folder)
     for reason in wrong:
         say(reason)
-    show([alike(found, most=most)], as_json=as_json, out=out)
+    show([alike(pictures, most=most)], as_json=as_json, out=out)
 
 
 @compose_app.command("rewrite")
@@ -77,16 +77,16 @@ def rewrite(
     from fullbench.studies.compose import rewrite as reword
     from fullbench.studies.rewording import REWRITE_COLUMNS
 
-    made = [specs.contestant(spec) for spec in models]
+    rewriters = [specs.contestant(spec) for spec in models]
     asked = list(read_items(items))
     spoken = language_named(language) if language else None
-    purse = plan.purse(budget, made) if budget is not None else None
-    for model in made:
+    purse = plan.purse(budget, rewriters) if budget is not None else None
+    for model in rewriters:
         model.answer(())
-    named = {model.name: spec for model, spec in zip(made, models, strict=True)}
+    named = {model.name: spec for model, spec in zip(rewriters, models, strict=True)}
     with asking_from(engine) as where, Ledger(ledger, pictures=pictures) as book, stoppable() as stop:
         done = reword(
-            made, asked, book, count=count, language=spoken, engine=where, specs=named, budget=purse, stop=stop,
+            rewriters, asked, book, count=count, language=spoken, engine=where, specs=named, budget=purse, stop=stop,
             quiet=quiet,
         )  # fmt: skip
     write_rows(out, done.reworded.rows, REWRITE_COLUMNS)
@@ -135,17 +135,17 @@ def accept(
 
     if rewrites is None and reviews is None:
         raise InputError("there is nothing to accept: give --rewrites, --references or both")
-    kept = list(read_items(items))
-    every = {item.id for item in kept}
+    accepted = list(read_items(items))
+    every = {item.id for item in accepted}
     tables = []
     if reviews is not None:
-        found = review(kept, reviews)
-        kept = list(found.items)
-        tables.append(found.table)
+        confirmed = review(accepted, reviews)
+        accepted = list(confirmed.items)
+        tables.append(confirmed.table)
     if rewrites is not None:
-        found = confirm(kept, rewrites, dropped=every.difference(item.id for item in kept))
-        kept = list(found.items)
-        tables.append(found.table)
-    count = write_items(out, kept)
+        confirmed = confirm(accepted, rewrites, dropped=every.difference(item.id for item in accepted))
+        accepted = list(confirmed.items)
+        tables.append(confirmed.table)
+    count = write_items(out, accepted)
     show(tables, as_json=as_json)
     say(f"Written: {out} ({count} items)")

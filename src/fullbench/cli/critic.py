@@ -155,11 +155,11 @@ def train(
     asking = _asking(manner, ballot, language, mode, reference, template)
     words = "" if chat_template is None else _text(chat_template)
     record = _record(items, responses, labels, ledger, benchmark, data, people, ballot)
-    given = scored(
+    scores = scored(
         record, asking, people=people, criteria=criteria or (), external=external or (), share=share, seed=seed
     )
     with stoppable() as stop, watching(quiet=quiet) as watch:
-        training = Training(given, asking, settings, base, out, words, device, watch, say, lambda: bool(stop.reason))
+        training = Training(scores, asking, settings, base, out, words, device, watch, say, lambda: bool(stop.reason))
         ended = training.run()
     if not ended:
         say("Stopped. What was learned is kept; the same command goes on from here.")
@@ -168,10 +168,10 @@ def train(
         say(f"The critic: {out}; as a judge: trained:{out}")
         if evaluate:
             before = training.untrained()
-            found = evaluation.report(record, given, out, before=before, people=people, device=device, seed=seed)
+            results = evaluation.report(record, scores, out, before=before, people=people, device=device, seed=seed)
             preferred = training.preferences()
-            found += [] if preferred is None else [preferred]
-            show(found, as_json=as_json, out=tables)
+            results += [] if preferred is None else [preferred]
+            show(results, as_json=as_json, out=tables)
     return 0
 
 
@@ -205,8 +205,12 @@ def evaluate(
 
     critic = Critic.read(folder)
     record = _record(items, responses, labels, ledger, benchmark, data, people, critic.asking.ballot)
-    given = scored(evaluation.resplit(folder, record), critic.asking, people=people, criteria=criteria or (), seed=seed)
-    show(evaluation.report(record, given, folder, people=people, device=device, seed=seed), as_json=as_json, out=tables)
+    scores = scored(
+        evaluation.resplit(folder, record), critic.asking, people=people, criteria=criteria or (), seed=seed
+    )
+    show(
+        evaluation.report(record, scores, folder, people=people, device=device, seed=seed), as_json=as_json, out=tables
+    )
 
 
 @critic_app.command("serve")

@@ -126,8 +126,8 @@ def _site(
         raise InputError(f"unknown language {language!r}; known: en, zh")
     wish = Wish(title, cases, verdicts, "zh" if language == "zh" else "en", charts, study)
     with Ledger(ledger, read_only=True) as book:
-        made = write(book, out, wish)
-    say(f"Written: {made.files:,} files, {made.bytes / 1e6:,.1f} MB in {out}.")
-    say(f"{made.verdicts:,} of {made.total:,} verdicts can be listed.")
-    say(f"{made.cases:,} of {made.all_cases:,} cases have a page (more with --cases).")
+        site = write(book, out, wish)
+    say(f"Written: {site.files:,} files, {site.bytes / 1e6:,.1f} MB in {out}.")
+    say(f"{site.verdicts:,} of {site.total:,} verdicts can be listed.")
+    say(f"{site.cases:,} of {site.all_cases:,} cases have a page (more with --cases).")
     say(f"Open {out / 'index.html'}, or give the folder to any web server.")

@@ -96,14 +96,16 @@ def add(
             return 0
         board = ready.board(book, chosen, where)
         with watching("verdicts", [ready.judge.name], ready.total(newcomer), quiet=quiet) as watch:
-            made = board.add(newcomer, schedule=way, width=width, most=most, budget=ready.purse, stop=stop, watch=watch)
-        tables = [made.table(newcomer.name), *boards.tables(board.record(), ready.judge.name, board.settings, tag)]
+            added = board.add(
+                newcomer, schedule=way, width=width, most=most, budget=ready.purse, stop=stop, watch=watch
+            )
+        tables = [added.table(newcomer.name), *boards.tables(board.record(), ready.judge.name, board.settings, tag)]
         if out is not None and out.suffix in {".html", ".htm"}:
             boards.page(board.record(), tables, out, book.digest())
             say(f"The page: {out}")
         else:
             show(tables, as_json=as_json, out=out)
-        return closing([*ready.tallies, *made.tallies], what="answers or verdicts")
+        return closing([*ready.tallies, *added.tallies], what="answers or verdicts")
 
 
 @leaderboard_app.command("show")

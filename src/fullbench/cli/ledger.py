@@ -57,26 +57,26 @@ def show(
     Example: fullbench ledger show study.ledger
     """
     with _open(place or ledger) as opened:
-        told = opened.describe()
+        inside = opened.describe()
     if as_json:
-        typer.echo(json.dumps(told, ensure_ascii=False, indent=2))
+        typer.echo(json.dumps(inside, ensure_ascii=False, indent=2))
         return
-    counts = ", ".join(f"{count:,} {name}" for name, count in told["counts"].items())
-    typer.echo(f"{told['path']}: {counts}")
-    if told["last"] is not None:
-        typer.echo(f"verdicts from {_when(told['first'])} to {_when(told['last'])}; digest {told['digest']}")
-    typer.echo(f"head {told['head']}")
-    for study in told["studies"]:
+    counts = ", ".join(f"{count:,} {name}" for name, count in inside["counts"].items())
+    typer.echo(f"{inside['path']}: {counts}")
+    if inside["last"] is not None:
+        typer.echo(f"verdicts from {_when(inside['first'])} to {_when(inside['last'])}; digest {inside['digest']}")
+    typer.echo(f"head {inside['head']}")
+    for study in inside["studies"]:
         aside = f"; {study['set_aside']:,} verdicts on earlier contents are set aside" if study["set_aside"] else ""
         members = f"{study['items']:,} items, {study['cases']:,} cases, {study['verdicts']:,} verdicts"
         typer.echo(f"study {study['name']}: {members}{aside}")
-    for alias in told["aliases"]:
+    for alias in inside["aliases"]:
         typer.echo(f"the {alias['role']} {alias['former']} is called {alias['name']}")
-    if told["counts"]["pictures"]:
-        typer.echo(f"pictures in {told['pictures']}")
-    if told["accounts"]:
+    if inside["counts"]["pictures"]:
+        typer.echo(f"pictures in {inside['pictures']}")
+    if inside["accounts"]:
         typer.echo("")
-        show_tables([_table(told["accounts"])], as_json=False)
+        show_tables([_table(inside["accounts"])], as_json=False)
 
 
 @ledger_app.command()
@@ -142,17 +142,17 @@ def tables(
             columns, bill, source = opened.columns(study=study), opened.bill(), opened.place
     if not len(columns):
         raise InputError(f"{source}: there is no verdict in it")
-    made = [*standard.tables(columns, seed=seed), between(columns), _answers(bill)]
-    show_tables([table for table in made if table.rows], as_json=as_json, out=out)
+    figures = [*standard.tables(columns, seed=seed), between(columns), _answers(bill)]
+    show_tables([table for table in figures if table.rows], as_json=as_json, out=out)
 
 
 def _answers(bill: Iterable[Account]) -> Table:
     """What the contestants' answers used, failed calls included; an export of verdicts does not know."""
     columns = ("contestant", "responses", "failures", "calls", "retries", "tokens in", "tokens out", "dollars")
     rows = [
-        [one.name, one.given, one.failures, one.usage.calls, one.usage.retries, one.usage.tokens_in,
-         one.usage.tokens_out, one.usage.dollars]
-        for one in bill if one.role == "contestant"
+        [account.name, account.given, account.failures, account.usage.calls, account.usage.retries,
+         account.usage.tokens_in, account.usage.tokens_out, account.usage.dollars]
+        for account in bill if account.role == "contestant"
     ]  # fmt: skip
     return Table("answers", "What answering cost", columns, rows)
 
@@ -177,15 +177,15 @@ def verify(
     noted = None if head is None else Head.read(head)
     with _open(place or ledger) as opened:
         problems = opened.verify(noted)
-        told = opened.checked() if not problems else {"path": opened.place}
+        report = opened.checked() if not problems else {"path": opened.place}
     if as_json:
-        typer.echo(json.dumps({**told, "sound": not problems, "problems": problems}, ensure_ascii=False, indent=2))
+        typer.echo(json.dumps({**report, "sound": not problems, "problems": problems}, ensure_ascii=False, indent=2))
     elif problems:
         for problem in problems:
             typer.echo(problem)
-        typer.echo(f"{told['path']}: {len(problems):,} problems were found", err=True)
+        typer.echo(f"{report['path']}: {len(problems):,} problems were found", err=True)
     else:
-        typer.echo(_sound(told, noted is not None))
+        typer.echo(_sound(report, noted is not None))
     if problems:
         raise typer.Exit(1)
 
@@ -211,13 +211,13 @@ def copy(
     from fullbench.ledger.copying import Copying
     from fullbench.ledger.store import Ledger
 
-    with Ledger(source, read_only=True) as one, Ledger(target, pictures=pictures) as two:
-        copying = Copying(one, two, without or ())
+    with Ledger(source, read_only=True) as original, Ledger(target, pictures=pictures) as duplicate:
+        copying = Copying(original, duplicate, without or ())
         with bar("copying", quiet=quiet) as step:
             for table in copying.run():
                 step(table.table, table.done, table.total)
-        same = one.digest() == two.digest()
-        names = one.place, two.place
+        same = original.digest() == duplicate.digest()
+        names = original.place, duplicate.place
     new = ", ".join(f"{table.new:,} {table.table}" for table in copying.tables if table.table in COUNTED)
     typer.echo(f"{names[1]}: new are {new}")
     if other := sum(table.other for table in copying.tables):
@@ -261,13 +261,13 @@ def vacuum(
         typer.echo("pictures were left alone, for other ledgers may share their place (see --named-pictures)")
 
 
-def _sound(told: dict[str, Any], noted: bool) -> str:
-    counts = ", ".join(f"{count:,} {name}" for name, count in told["counts"].items())
-    chains = told["chains"]
+def _sound(report: dict[str, Any], noted: bool) -> str:
+    counts = ", ".join(f"{count:,} {name}" for name, count in report["counts"].items())
+    chains = report["chains"]
     proof = "; nothing was rewritten since the head was noted" if noted else ""
     return (
-        f"{told['path']}: sound{proof}\nchecked: {counts}; {chains['rows']:,} rows in the chains of "
-        f"{chains['writers']:,} writers, {chains['commits']:,} commits\nhead {told['head']}"
+        f"{report['path']}: sound{proof}\nchecked: {counts}; {chains['rows']:,} rows in the chains of "
+        f"{chains['writers']:,} writers, {chains['commits']:,} commits\nhead {report['head']}"
     )
 
 

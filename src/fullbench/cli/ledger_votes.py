@@ -41,8 +41,8 @@ def import_(
         done = import_verdicts(opened, verdicts, file)
         place, name = opened.place, opened.study
     if as_json:
-        told = {"ledger": place, "study": name, "new": done.new, "known": done.known, "differing": done.differing}
-        typer.echo(json.dumps(told, ensure_ascii=False, indent=2))
+        summary = {"ledger": place, "study": name, "new": done.new, "known": done.known, "differing": done.differing}
+        typer.echo(json.dumps(summary, ensure_ascii=False, indent=2))
         return
     typer.echo(f"{place}, study {name}: {done.new:,} new votes of {done.raters:,} raters; {done.known:,} were there")
     if done.differing:

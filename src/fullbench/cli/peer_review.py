@@ -137,15 +137,15 @@ def _reviewing(
         raise InputError("--best-first says in which order --contestants are named; name them")
     models = [specs.contestant(spec) for spec in named] if named else list(court())
     known = sample(7 + seed, limit or _SAMPLE) if images is None else ()
-    found = (
-        Pictures({one.item.id: one.item.pictures[0] for one in known})
+    shown = (
+        Pictures({scene.item.id: scene.item.pictures[0] for scene in known})
         if images is None
         else Pictures.read(images, limit)
     )
-    for complaint in found.unreadable:
+    for complaint in shown.unreadable:
         say(f"Left out: {complaint}")
     return PeerReview(
-        models, found.images, reviews=reviews,
+        models, shown.images, reviews=reviews,
         families=None if kin else {model.name: family_of(model.name) for model in models},
         orders="both" if both else "shuffled", mode=get_args(Mode)[get_args(Mode).index(mode)],
         constrained=constrained,

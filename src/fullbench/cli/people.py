@@ -135,10 +135,10 @@ def add(
             items, tuple(responses or ()), queue, book, tuple(contestant or ()), tuple(judge or ()), gold, qualify,
             apart, apart_by, per_item, limit, ledger_study,
         )  # fmt: skip
-        made = make(connection, settings, _organiser(connection), plan, material)
+        counts = make(connection, settings, _organiser(connection), plan, material)
     say(
-        f"The study {name!r} is open: {made.work:,} tasks, {made.qualify:,} trial tasks, {made.gold:,} known answers, "
-        f"{made.apart:,} pairs kept apart."
+        f"The study {name!r} is open: {counts.work:,} tasks, {counts.qualify:,} trial tasks, {counts.gold:,} "
+        f"known answers, {counts.apart:,} pairs kept apart."
     )
 
 
@@ -154,11 +154,11 @@ def listing(as_json: JsonOption = False, database: DatabaseOption = None, data: 
     from fullbench.web.people.quality import progress
 
     with _opened(settings) as connection:
-        found = studies.listed(connection, count=10_000)
-        far = [(study, progress(connection, study, time.time())) for study in found]
+        listed = studies.listed(connection, count=10_000)
+        far = [(study, progress(connection, study, time.time())) for study in listed]
     columns = ("study", "kind", "state", "votes", "wanted", "settled tasks", "tasks", "people")
     rows: list[list[Cell]] = [
-        [one.name, one.kind_name, one.state, p.voted, p.wanted, p.settled, p.tasks, p.people] for one, p in far
+        [study.name, study.kind_name, study.state, p.voted, p.wanted, p.settled, p.tasks, p.people] for study, p in far
     ]
     show([Table("studies", "Studies for people", columns, rows)], as_json=as_json)
 
@@ -177,13 +177,13 @@ def show_study(
 
     with _opened(settings) as connection:
         study = studies.named(connection, name)
-        given = counted(connection, study)
+        votes = counted(connection, study)
         known = counted(connection, study, roles=("gold", "qualify"))
         people = names(connection)
         tables = [
-            results.contestants(connection, study, given),
-            quality.agreement(study, given),
-            quality.quality(given, known, people),
+            results.contestants(connection, study, votes),
+            quality.agreement(study, votes),
+            quality.quality(votes, known, people),
         ]
     show([table for table in tables if table is not None], as_json=as_json)
 
@@ -247,10 +247,10 @@ def keep(
         chosen = ledgers.study_of(whole, ledger_study)
     with Ledger(ledger, study=chosen) as book, _opened(settings) as connection:
         study = studies.named(connection, name)
-        kept = labels.keep(connection, study, book, labels.finder(settings, book))
+        counts = labels.keep(connection, study, book, labels.finder(settings, book))
     say(
-        f"{kept.new:,} verdicts went into {book.place}, {kept.changed:,} of them changed votes; "
-        f"{kept.known:,} were there."
+        f"{counts.new:,} verdicts went into {book.place}, {counts.changed:,} of them changed votes; "
+        f"{counts.known:,} were there."
     )
-    if kept.older:
-        say(f"{kept.older:,} votes are older than what the same person said in the ledger since; they were left out.")
+    if counts.older:
+        say(f"{counts.older:,} votes are older than what the same person said in the ledger since; they were left out.")

@@ -58,19 +58,19 @@ def report(
         record = Record(())
         # Texts are read only where somebody will see them, or a benchmark has tables of its own.
         if benchmark or settle or paged:
-            found = book.record(judges or None, study=study)
-            record = Record((*found.verdicts, *voted), found.items, found.responses)
+            stored = book.record(judges or None, study=study)
+            record = Record((*stored.verdicts, *voted), stored.items, stored.responses)
             record = settled(record).ordered() if settle else record.ordered()
         if settle:
             columns = columns_of(record)
-        made = specs.benchmark(benchmark).tables(record) if benchmark else tables(columns, against=against, seed=seed)
+        shown = specs.benchmark(benchmark).tables(record) if benchmark else tables(columns, against=against, seed=seed)
         if charts is not None:
-            _draw(made, charts)
+            _draw(shown, charts)
         if paged is not None:
-            page(book.title, record, made, paged, source={"ledger": book.digest()}, unveiled=unveiled)
+            page(book.title, record, shown, paged, source={"ledger": book.digest()}, unveiled=unveiled)
             say(f"The page: {paged}")
         else:
-            show(made, as_json=as_json, out=out)
+            show(shown, as_json=as_json, out=out)
 
 
 def _draw(tables: Sequence[Table], folder: Path) -> None:

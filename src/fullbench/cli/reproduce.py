@@ -36,16 +36,16 @@ def reproduce(
     benchmark = benchmark_named(name)
     if benchmark.reproduce is None:
         raise InputError(f"the benchmark {name!r} reproduces no published figures: it has no 'reproduce'")
-    made = benchmark.reproduce(data)
-    written = json.dumps({"cells": [cell.cell for cell in made.cells]}, ensure_ascii=False, indent=1) + "\n"
+    reproduction = benchmark.reproduce(data)
+    written = json.dumps({"cells": [cell.cell for cell in reproduction.cells]}, ensure_ascii=False, indent=1) + "\n"
     if out is not None:
         with replacing(out) as part:
             part.write_text(written, encoding="utf-8")
-        say(f"Written: {out} ({len(made.cells)} cells)")
+        say(f"Written: {out} ({len(reproduction.cells)} cells)")
     if as_json:
         typer.echo(written, nl=False)
         return
-    show([*made.tables, *tables(name, made.cells)], as_json=False)
+    show([*reproduction.tables, *tables(name, reproduction.cells)], as_json=False)
 
 
 def tables(name: str, cells: Sequence[Reproduced]) -> list[Table]:

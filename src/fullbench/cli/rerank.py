@@ -60,8 +60,8 @@ def rerank(
 
     form, who = ballot_of(ballot), specs.judge(judge)
     asked = list(read_items(items))
-    given = list(read_responses(responses, items={item.id for item in asked}))
-    cases = [replace(case, criterion=criterion) for case in rerank.cases(asked, given, form, trials=trials)]
+    answers = list(read_responses(responses, items={item.id for item in asked}))
+    cases = [replace(case, criterion=criterion) for case in rerank.cases(asked, answers, form, trials=trials)]
     purse = plan.purse(budget, plan.models_asked([who])) if budget is not None else None
     with asking_from(engine) as where, Ledger(ledger, pictures=pictures) as book, stoppable() as stop:
         with watching("verdicts", [who.name], len(cases), quiet=quiet) as watch:
@@ -76,10 +76,10 @@ def rerank(
                 watch=watch,
             )
         verdicts = list(book.verdicts([who.name], cases={case.key for case in cases}))
-    ranked = rerank.rank(asked, given, cases, verdicts)
-    kept = write_rows(out, rerank.rows(ranked, out, keep))
-    say(f"Written: {out} ({kept} of {len(given)} responses, by {who.name})")
-    if unranked := sum(one.worth is None for one in ranked):
+    ranked = rerank.rank(asked, answers, cases, verdicts)
+    written = write_rows(out, rerank.rows(ranked, out, keep))
+    say(f"Written: {out} ({written} of {len(answers)} responses, by {who.name})")
+    if unranked := sum(candidate.worth is None for candidate in ranked):
         fate = "they are left out" if keep is not None else "they come last, without a rank"
         say(f"{unranked} responses got no mark: {fate}.")
         why = Counter(verdict.text for verdict in verdicts if verdict.fault == "recused")

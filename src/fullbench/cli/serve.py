@@ -131,10 +131,10 @@ def _free(settings: Settings) -> None:
     import socket
 
     try:
-        found = socket.getaddrinfo(settings.host, settings.port, type=socket.SOCK_STREAM)[0]
-        with socket.socket(found[0], found[1]) as probe:
+        address = socket.getaddrinfo(settings.host, settings.port, type=socket.SOCK_STREAM)[0]
+        with socket.socket(address[0], address[1]) as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            probe.bind(found[4])
+            probe.bind(address[4])
     except OSError as error:
         why = "is in use" if error.errno == errno.EADDRINUSE else f"cannot be listened on ({error.strerror})"
         raise InputError(f"{settings.host}:{settings.port} {why}; choose another with --host and --port") from error

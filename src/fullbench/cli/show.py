@@ -38,11 +38,11 @@ def show(
         case_key, total = _found(opened, key)
         ruled = zip(opened.sums(case_key), opened.verdicts(cases=[case_key], revisions=True), strict=True)
         verdicts = {name: verdict for name, verdict in ruled if total in {"", name}}
-        told = _told(case_key, opened.case(case_key), verdicts, judge)
+        shown = _told(case_key, opened.case(case_key), verdicts, judge)
     if as_json:
-        typer.echo(json.dumps(told, ensure_ascii=False, indent=2))
+        typer.echo(json.dumps(shown, ensure_ascii=False, indent=2))
         return
-    for line in _lines(told):
+    for line in _lines(shown):
         typer.echo(line)
 
 
@@ -68,8 +68,11 @@ def _told(case_key: str, case: Case | None, verdicts: dict[str, Verdict], spec: 
         "tags": dict(case.item.tags),
     }  # fmt: skip
     responses = [] if case is None else [
-        {"contestant": said.contestant, "sample": said.sample, "stop": said.stop, "parts": _parts(said.parts)}
-        for said in case.responses
+        {
+            "contestant": response.contestant, "sample": response.sample, "stop": response.stop,
+            "parts": _parts(response.parts),
+        }
+        for response in case.responses
     ]  # fmt: skip
     first = next(iter(verdicts.values()), None)
     return {
@@ -122,21 +125,21 @@ def _parts(parts: tuple[Part, ...]) -> list[str]:
     return [part if isinstance(part, str) else f"<picture {part.digest}>" for part in parts]
 
 
-def _lines(told: dict[str, Any]) -> Iterator[str]:
-    yield f"case {told['case']}: ballot {told['ballot']}, criterion {told['criterion']}"
-    if told["item"] is None:
+def _lines(shown: dict[str, Any]) -> Iterator[str]:
+    yield f"case {shown['case']}: ballot {shown['ballot']}, criterion {shown['criterion']}"
+    if shown["item"] is None:
         yield "what was judged is not in the ledger: only the verdicts are known"
     else:
-        yield f"item {told['item']['id']}"
-        yield from _turns(told["item"]["turns"])
-        if told["item"]["reference"] is not None:
-            yield f"  reference: {told['item']['reference']}"
-    for said in told["responses"]:
-        number = f", sample {said['sample']}" if said["sample"] else ""
-        ended = f", ended by {said['stop']}" if said["stop"] else ""
-        yield f"response of {said['contestant']}{number}{ended}"
-        yield from _indented(" ".join(said["parts"]))
-    for verdict in told["verdicts"]:
+        yield f"item {shown['item']['id']}"
+        yield from _turns(shown["item"]["turns"])
+        if shown["item"]["reference"] is not None:
+            yield f"  reference: {shown['item']['reference']}"
+    for response in shown["responses"]:
+        number = f", sample {response['sample']}" if response["sample"] else ""
+        ended = f", ended by {response['stop']}" if response["stop"] else ""
+        yield f"response of {response['contestant']}{number}{ended}"
+        yield from _indented(" ".join(response["parts"]))
+    for verdict in shown["verdicts"]:
         yield ""
         yield from _verdict_lines(verdict)
 

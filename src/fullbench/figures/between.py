@@ -37,10 +37,10 @@ def between(columns: Columns) -> Table:
     for (criterion, family), part in counted.by("criterion", "family"):
         meeting, item, ruling = _meetings(part)
         own = {judge: _rulings(meeting, ruling, part, part.judge == code) for code, judge in _judges(part)}
-        for one, two in combinations(sorted(own), 2):
-            found = _compared(own[one], own[two], item, int(ruling.max()) + 1, scores=family == "score")
-            if found is not None:
-                rows.append([one, two, *([criterion] if split else []), SHAPES[family], *found])
+        for judge, other in combinations(sorted(own), 2):
+            cells = _compared(own[judge], own[other], item, int(ruling.max()) + 1, scores=family == "score")
+            if cells is not None:
+                rows.append([judge, other, *([criterion] if split else []), SHAPES[family], *cells])
     rows.sort(key=lambda row: [str(cell) for cell in row[:4]])
     notes = [
         "The same mark for scores, the same winner otherwise; r is Pearson's, for scores. Items are kept together."
@@ -68,43 +68,43 @@ def _meetings(part: Columns) -> tuple[Ints, Ints, Ints]:
         marks = part.mark[at]
         best = marks.max(axis=1, keepdims=True)
         winner = np.where((marks == best).sum(axis=1) == 1, shown[np.arange(len(rows)), marks.argmax(axis=1)] + 1, 0)
-        said, _ = grouped(marks[:, 0] if size == 1 else winner)
-        ruling[rows] = (said if size == 1 else winner) + kinds
+        mark_codes, _ = grouped(marks[:, 0] if size == 1 else winner)
+        ruling[rows] = (mark_codes if size == 1 else winner) + kinds
         kinds = int(ruling[rows].max()) + 1
     item = np.zeros(most, dtype=np.int64)
     item[meeting] = part.item
     return meeting, item, ruling
 
 
-def _rulings(meeting: Ints, ruling: Ints, part: Columns, mine: npt.NDArray[np.bool_]) -> _Rulings:
+def _rulings(meeting: Ints, ruling: Ints, part: Columns, rows: npt.NDArray[np.bool_]) -> _Rulings:
     size, kinds = int(meeting.max()) + 1, int(ruling.max()) + 1
-    ruled, times = np.unique(meeting[mine] * kinds + ruling[mine], return_counts=True)
-    marks = part.mark[part.start.astype(np.int64)[:-1]][mine]
+    ruled, times = np.unique(meeting[rows] * kinds + ruling[rows], return_counts=True)
+    marks = part.mark[part.start.astype(np.int64)[:-1]][rows]
     heard, sums, squares = (
-        np.bincount(meeting[mine], weights, size).astype(np.float64) for weights in (None, marks, marks**2)
+        np.bincount(meeting[rows], weights, size).astype(np.float64) for weights in (None, marks, marks**2)
     )
     return _Rulings(ruled, times, heard, sums, squares)
 
 
-def _compared(one: _Rulings, two: _Rulings, item: Ints, kinds: int, *, scores: bool) -> list[Cell] | None:
+def _compared(ours: _Rulings, theirs: _Rulings, item: Ints, kinds: int, *, scores: bool) -> list[Cell] | None:
     """The share of rulings alike, and Pearson's r of scores; None for judges that never met."""
-    met = one.heard * two.heard
-    shared = met > 0
+    meetings = ours.heard * theirs.heard
+    shared = meetings > 0
     if not shared.any():
         return None
-    both, here, there = np.intersect1d(one.ruled, two.ruled, assume_unique=True, return_indices=True)
-    times = (one.times[here] * two.times[there]).astype(np.float64)
+    both, here, there = np.intersect1d(ours.ruled, theirs.ruled, assume_unique=True, return_indices=True)
+    times = (ours.times[here] * theirs.times[there]).astype(np.float64)
     alike: Floats = np.bincount(both // kinds, times, len(item)).astype(np.float64)
-    same = clustered.share_of(alike[shared], met[shared], item[shared])
-    return [same, _r(one, two) if scores else None]
+    same = clustered.share_of(alike[shared], meetings[shared], item[shared])
+    return [same, _r(ours, theirs) if scores else None]
 
 
-def _r(one: _Rulings, two: _Rulings) -> float | None:
+def _r(ours: _Rulings, theirs: _Rulings) -> float | None:
     """Pearson's r over every ruling of one judge beside every ruling of the other; None where one does not vary."""
-    n = float((one.heard * two.heard).sum())
-    x, y = float((one.marks * two.heard).sum()) / n, float((two.marks * one.heard).sum()) / n
-    across = float((one.squares * two.heard).sum()) / n - x * x
-    up = float((two.squares * one.heard).sum()) / n - y * y
+    n = float((ours.heard * theirs.heard).sum())
+    x, y = float((ours.marks * theirs.heard).sum()) / n, float((theirs.marks * ours.heard).sum()) / n
+    across = float((ours.squares * theirs.heard).sum()) / n - x * x
+    up = float((theirs.squares * ours.heard).sum()) / n - y * y
     if min(across, up) <= 1e-12 * max(1.0, x * x, y * y):
         return None
-    return (float((one.marks * two.marks).sum()) / n - x * y) / float(np.sqrt(across * up))
+    return (float((ours.marks * theirs.marks).sum()) / n - x * y) / float(np.sqrt(across * up))

@@ -62,17 +62,17 @@ def card(
     overall: list[judging.Agreement] = []
     for criterion, part in counted.by("criterion").items():
         if judge in part.judges:
-            agreed, found = _criterion(part, judge, people, tags=tags, own=own, seed=seed)
+            agreed, by_section = _criterion(part, judge, people, tags=tags, own=own, seed=seed)
             overall += agreed
-            for name, tables in found.items():
+            for name, tables in by_section.items():
                 sections[name] += _placed(tables, criterion)
     sections["Steadiness"] = repeats.tables(table, seed=seed)
     sections["Reviews"] = [_reviews(counted, judge, people)]
     sections["Leaderboard"] = leaderboard.tables(table, leaderboard.Settings(seed=seed))
     sections["Faults and cost"] = [standard.faults(table), standard.reasons(table), standard.costs(table)]
-    kept = {name: [one for one in tables if one.rows] for name, tables in sections.items()}
+    filled = {name: [shown for shown in tables if shown.rows] for name, tables in sections.items()}
     lead = _lead(record.where(judge=judge), overall, len(record) - len(counted))
-    return Card(judge, lead, {name: tables for name, tables in kept.items() if tables})
+    return Card(judge, lead, {name: tables for name, tables in filled.items() if tables})
 
 
 SECTIONS = ("Agreement", "Standing", "Steadiness", "Biases", "Reviews", "Leaderboard", "Faults and cost")
@@ -95,12 +95,15 @@ def _criterion(
     part: Record, judge: str, people: str, *, tags: Sequence[str], own: Collection[str], seed: int
 ) -> tuple[Sequence[judging.Agreement], dict[str, list[Table]]]:
     """What is known under one criterion."""
-    met = judging.meet(part, people)
-    overall = judging.agreements(met, judge, seed=seed)
+    meetings = judging.meet(part, people)
+    overall = judging.agreements(meetings, judge, seed=seed)
     return overall, {
-        "Agreement": [_overall(overall), *judging.agreement_tables(met, tags, judges=[judge], brief=True, seed=seed)],
-        "Standing": [standing(met, judge, seed=seed)],
-        "Biases": [probes.table(probes.probes(met, judge, own=own))],
+        "Agreement": [
+            _overall(overall),
+            *judging.agreement_tables(meetings, tags, judges=[judge], brief=True, seed=seed),
+        ],
+        "Standing": [standing(meetings, judge, seed=seed)],
+        "Biases": [probes.table(probes.probes(meetings, judge, own=own))],
     }
 
 
@@ -110,10 +113,10 @@ def _placed(tables: Sequence[Table], criterion: str) -> Iterator[Table]:
         yield replace(table, name=table.name + on, title=table.title + on)
 
 
-def _lead(mine: Record, overall: Sequence[judging.Agreement], set_aside: int) -> str:
-    used = sum((verdict.usage for verdict in mine), Usage())
-    lost = sum(verdict.fault is not None for verdict in mine)
-    parts = [f"{len(mine):,} verdicts, {lost:,} of them faults."]
+def _lead(verdicts: Record, overall: Sequence[judging.Agreement], set_aside: int) -> str:
+    used = sum((verdict.usage for verdict in verdicts), Usage())
+    lost = sum(verdict.fault is not None for verdict in verdicts)
+    parts = [f"{len(verdicts):,} verdicts, {lost:,} of them faults."]
     for entry in overall:
         name = next(iter(judging.FIGURES[entry.shape]))
         if entry.first is not None:
@@ -123,7 +126,7 @@ def _lead(mine: Record, overall: Sequence[judging.Agreement], set_aside: int) ->
     if set_aside:
         parts.append(f"{set_aside:,} verdicts are set aside: changed later, or a contestant beside itself.")
     if used.calls and used.dollars is not None:
-        parts.append(f"1,000 verdicts cost {1000 * used.dollars / len(mine):.2f} dollars.")
+        parts.append(f"1,000 verdicts cost {1000 * used.dollars / len(verdicts):.2f} dollars.")
     if used.calls:
         parts.append(f"A call takes {used.seconds / used.calls:.2f} s.")
     return " ".join(parts)
@@ -149,19 +152,19 @@ def _reviews(record: Record, judge: str, people: str) -> Table:
     return Table("reviews", "What people think of its rulings", ("criterion", "ballot", "mean mark"), rows)
 
 
-def standing(met: Met, judge: str, *, seed: int = 0) -> Table:
+def standing(meetings: Met, judge: str, *, seed: int = 0) -> Table:
     """How the judge stands beside every other one, on the responses that both ruled on and people did too."""
     rows: list[list[Cell]] = []
     ps: list[float] = []
-    for other in met.judges:
+    for other in meetings.judges:
         for kind, figures in judging.FIGURES.items():
-            shared = _shared(kind, met.of(judge, kind), met.of(other, kind)) if other != judge else []
+            shared = _shared(kind, meetings.of(judge, kind), meetings.of(other, kind)) if other != judge else []
             if shared and (gap := _gap(kind, shared, seed)) is not None:
                 rows.append([other, kind, next(iter(figures)), gap])
-                ps.append(_p(gap, len({one.item for one in shared})))
+                ps.append(_p(gap, len({pairing.item for pairing in shared})))
     passed = benjamini_hochberg(ps).passed if ps else ()
-    for row, told in zip(rows, passed, strict=True):
-        row.append("yes" if told else "no")
+    for row, told_apart in zip(rows, passed, strict=True):
+        row.append("yes" if told_apart else "no")
     notes = [
         f"The figure of {judge} less that of the other judge on the same responses; all rulings of a judge on them, "
         "both orders and every trial, count by their mean. Items are kept together.",
@@ -183,14 +186,14 @@ class _Shared:
 
 def _shared(kind: str, ours: Sequence[Pairing], theirs: Sequence[Pairing]) -> list[_Shared]:
     """The responses that both judges ruled on, in both orders and as often as they did."""
-    one, two = _by_place(ours), _by_place(theirs)
+    our_pairings, their_pairings = _by_place(ours), _by_place(theirs)
     figure = {"scores": _mark, "pairs": _right, "rankings": _distance}[kind]
     return [
         _Shared(
-            place[0], fmean(map(figure, one[place])), fmean(map(figure, two[place])),
-            fmean(pairing.other[0] for pairing in one[place]),
+            place[0], fmean(map(figure, our_pairings[place])), fmean(map(figure, their_pairings[place])),
+            fmean(pairing.other[0] for pairing in our_pairings[place]),
         )
-        for place in one if place in two
+        for place in our_pairings if place in their_pairings
     ]  # fmt: skip
 
 
@@ -215,14 +218,14 @@ def _distance(pairing: Pairing) -> float:
 
 
 def _gap(kind: str, shared: Sequence[_Shared], seed: int) -> Estimate | None:
-    items = [one.item for one in shared]
-    ours, theirs = [one.ours for one in shared], [one.theirs for one in shared]
+    items = [pairing.item for pairing in shared]
+    ours, theirs = [pairing.ours for pairing in shared], [pairing.theirs for pairing in shared]
     if kind != "scores":
         _, places = np.unique(items, return_inverse=True)
         return clustered.mean(np.array(ours) - np.array(theirs), places)
     try:
         return paired_difference(
-            weighted.pearson, ours, theirs, [one.people for one in shared], cluster=items, seed=seed
+            weighted.pearson, ours, theirs, [pairing.people for pairing in shared], cluster=items, seed=seed
         )
     except Undefined:
         return None

@@ -17,13 +17,13 @@ def doubtful(record: Record) -> list[tuple[str, str]]:
     """
     rulings: dict[tuple[str, str], list[str]] = {}
     for verdict in record:
-        told = f"{verdict.fault} {verdict.trial}" if verdict.fault else str(verdict.marks)
-        rulings.setdefault((verdict.judge, verdict.case), []).append(told)
+        ruling = f"{verdict.fault} {verdict.trial}" if verdict.fault else str(verdict.marks)
+        rulings.setdefault((verdict.judge, verdict.case), []).append(ruling)
     marked = {(verdict.judge, verdict.case) for verdict in record if verdict.fault is None}
     return [
         place
-        for place, told in rulings.items()
-        if place not in marked or (len(told) > 1 and 2 * max(map(told.count, told)) <= len(told))
+        for place, heard in rulings.items()
+        if place not in marked or (len(heard) > 1 and 2 * max(map(heard.count, heard)) <= len(heard))
     ]
 
 
@@ -40,7 +40,7 @@ def queue(record: Record) -> Iterator[dict[str, Any]]:
             continue
         seen.add(place)
         item = record.items.get(verdict.item)
-        answers = [record.responses.get((verdict.item, *one)) for one in verdict.shown]
+        answers = [record.responses.get((verdict.item, *place_shown)) for place_shown in verdict.shown]
         yield {
             "item": verdict.item,
             "contestants": list(verdict.contestants),

@@ -74,11 +74,11 @@ def _scores(figure: Callable[..., Estimate]) -> Figure:
 
 def _choices(figure: Callable[..., Estimate], *, ties: bool = True, **options: Any) -> Figure:
     def of(pairings: Sequence[Pairing], seed: int) -> Estimate:
-        kept = [p for p in pairings if ties or None not in {winner(p.marks), winner(p.other)}]
-        if not kept:
+        counted = [p for p in pairings if ties or None not in {winner(p.marks), winner(p.other)}]
+        if not counted:
             raise Undefined("no pair is left once ties are left out")
-        ours, theirs = [_class(p.marks) for p in kept], [_class(p.other) for p in kept]
-        return figure(ours, theirs, cluster=_items(kept), seed=seed, **options)
+        ours, theirs = [_class(p.marks) for p in counted], [_class(p.other) for p in counted]
+        return figure(ours, theirs, cluster=_items(counted), seed=seed, **options)
 
     return of
 
@@ -168,24 +168,24 @@ def meet(record: Record, people: str = PEOPLE) -> Met:
     return Met(record, people, pairs)
 
 
-def agreements(met: Met, judge: str, groups: Groups | None = None, *, seed: int = 0) -> list[Agreement]:
+def agreements(meetings: Met, judge: str, groups: Groups | None = None, *, seed: int = 0) -> list[Agreement]:
     """How far one judge agrees with people: on all items where no groups are given, else in each group."""
-    found = []
+    entries = []
     lost = Counter(
         (shape(verdict), group)
-        for verdict in met.record.where(judge=judge)
+        for verdict in meetings.record.where(judge=judge)
         if verdict.fault is not None
         for group in (groups(verdict) if groups else (ALL,))
     )
     for kind in FIGURES:
         parts: dict[str, list[Pairing]] = defaultdict(list)
-        for pairing in met.of(judge, kind):
+        for pairing in meetings.of(judge, kind):
             for group in groups(pairing.verdict) if groups else (ALL,):
                 parts[group].append(pairing)
         for group, part in sorted(parts.items()):
             figures, undefined = _figures(kind, part, seed)
-            found.append(Agreement(judge, kind, group, figures, undefined, len(part), lost[kind, group]))
-    return found
+            entries.append(Agreement(judge, kind, group, figures, undefined, len(part), lost[kind, group]))
+    return entries
 
 
 def _figures(kind: str, part: Sequence[Pairing], seed: int) -> tuple[dict[str, Estimate], dict[str, str]]:
@@ -199,25 +199,25 @@ def _figures(kind: str, part: Sequence[Pairing], seed: int) -> tuple[dict[str, E
     return figures, undefined
 
 
-def averages(met: Met, judge: str, groups: Groups, *, seed: int = 0) -> dict[str, Estimate]:
+def averages(meetings: Met, judge: str, groups: Groups, *, seed: int = 0) -> dict[str, Estimate]:
     """For each shape, the first figure averaged over groups, each group counting once, as papers print it.
 
     Groups that share items have no such average.
     """
-    found = {}
+    means = {}
     for kind in FIGURES:
-        pairs = met.of(judge, kind)
+        pairs = meetings.of(judge, kind)
         rows = [(group, p) for p in pairs for group in groups(p.verdict)]
         if not rows or len(rows) > len(pairs):
             continue
         statistic, columns = _columns(kind, [p for _, p in rows])
         try:
-            found[kind] = mean_of_groups(
+            means[kind] = mean_of_groups(
                 statistic, [group for group, _ in rows], *columns, cluster=[p.verdict.item for _, p in rows], seed=seed
             )
         except Undefined:
             continue
-    return found
+    return means
 
 
 def _columns(kind: str, pairs: Sequence[Pairing]) -> tuple[Statistic, list[list[float]]]:
@@ -229,44 +229,44 @@ def _columns(kind: str, pairs: Sequence[Pairing]) -> tuple[Statistic, list[list[
 
 
 def agreement_tables(
-    met: Met, tags: Sequence[str], *, judges: Sequence[str] | None = None, brief: bool = False, seed: int = 0
+    meetings: Met, tags: Sequence[str], *, judges: Sequence[str] | None = None, brief: bool = False, seed: int = 0
 ) -> list[Table]:
     """For each shape of ruling and each tag, a table of judges and groups, with the mean over groups below.
 
     `brief` leaves out the tables of further figures.
     """
-    made: list[Table] = []
-    listed = met.judges if judges is None else judges
+    tables: list[Table] = []
+    listed = meetings.judges if judges is None else judges
     for tag in tags:
-        groups = by_tag(met.record, tag)
-        found = [entry for judge in listed for entry in agreements(met, judge, groups, seed=seed)]
-        means = {judge: averages(met, judge, groups, seed=seed) for judge in listed}
+        groups = by_tag(meetings.record, tag)
+        entries = [entry for judge in listed for entry in agreements(meetings, judge, groups, seed=seed)]
+        means = {judge: averages(meetings, judge, groups, seed=seed) for judge in listed}
         for kind, figures in FIGURES.items():
-            mine = [entry for entry in found if entry.shape == kind]
+            of_kind = [entry for entry in entries if entry.shape == kind]
             names = list(figures)
             for start in range(0, WIDTH if brief else len(names), WIDTH):
-                made.append(_table(kind, tag, names[start : start + WIDTH], mine, means))
-    return [table for table in made if table.rows]
+                tables.append(_table(kind, tag, names[start : start + WIDTH], of_kind, means))
+    return [table for table in tables if table.rows]
 
 
 def _table(
-    kind: str, tag: str, names: Sequence[str], found: Sequence[Agreement], means: Mapping[str, Mapping[str, Estimate]]
+    kind: str, tag: str, names: Sequence[str], entries: Sequence[Agreement], means: Mapping[str, Mapping[str, Estimate]]
 ) -> Table:
     main = names[0] == next(iter(FIGURES[kind]))
     rows: list[list[Cell]] = []
     notes = [f"Beside people on the same responses ({RULES[kind]} of several votes); items are resampled."]
-    for judge in dict.fromkeys(entry.judge for entry in found):
-        mine = [entry for entry in found if entry.judge == judge]
-        for entry in mine:
+    for judge in dict.fromkeys(entry.judge for entry in entries):
+        of_judge = [entry for entry in entries if entry.judge == judge]
+        for entry in of_judge:
             cells = [entry.figures.get(name) for name in names]
             rows.append([judge, entry.group or "untagged", *cells, entry.n, entry.faults])
             notes += [
                 f"{judge}, {entry.group}, {name}: {why}." for name, why in entry.undefined.items() if name in names
             ]
-        known = sum(entry.first is not None for entry in mine)
+        known = sum(entry.first is not None for entry in of_judge)
         if main and known > 1 and kind in means[judge]:
             blank: list[Cell] = [None] * (len(names) - 1)
-            faults = sum(entry.faults for entry in mine)
+            faults = sum(entry.faults for entry in of_judge)
             rows.append([judge, f"mean of {known}", means[judge][kind], *blank, means[judge][kind].n, faults])
     heat = {"kind": "heat", "row": "judge", "column": tag, "value": names[0]}
     intervals = {"kind": "intervals", "label": tag, "value": names[0]}
@@ -276,12 +276,16 @@ def _table(
     return Table(name, title, ("judge", tag, *names, "n", "faults"), rows, notes, {"rule": RULES[kind]}, hint)
 
 
-def decided_by_all(met: Met, *, seed: int = 0) -> Table:
+def decided_by_all(meetings: Met, *, seed: int = 0) -> Table:
     """Accuracy on the pairs that people and every judge of the table decide: the same rows for all judges.
 
     The other meaning of "without ties" (people and this judge decide) is a column of `agreement_tables`.
     """
-    heard = {judge: {_panel(p): p for p in met.of(judge, "pairs")} for judge in met.judges if met.of(judge, "pairs")}
+    heard = {
+        judge: {_panel(p): p for p in meetings.of(judge, "pairs")}
+        for judge in meetings.judges
+        if meetings.of(judge, "pairs")
+    }
     shared = set.intersection(*(set(panels) for panels in heard.values())) if heard else set()
     decided = [
         place

@@ -145,22 +145,24 @@ def boards(verdicts: Columns | Record, settings: Settings | None = None) -> Iter
 
 def tables(verdicts: Columns | Record, settings: Settings | None = None) -> list[Table]:
     """The boards as tables, each under a name of its own."""
-    found = list(boards(verdicts, settings))
-    several = Counter((one.key.study, one.key.judge, one.key.criterion) for one in found)
-    families = {one.key.judge for one in found if several[one.key.study, one.key.judge, one.key.criterion] > 1}
-    made = []
-    for one in found:
-        family = one.key.judge in families
-        name = f"leaderboard {one.key.judge}{one.key.on()}" + (f", {one.key.family}" if family else "")
-        made.append(one.table(name, family=family))
-    return made
+    all_boards = list(boards(verdicts, settings))
+    several = Counter((board.key.study, board.key.judge, board.key.criterion) for board in all_boards)
+    families = {
+        board.key.judge for board in all_boards if several[board.key.study, board.key.judge, board.key.criterion] > 1
+    }
+    shown = []
+    for board in all_boards:
+        family = board.key.judge in families
+        name = f"leaderboard {board.key.judge}{board.key.on()}" + (f", {board.key.family}" if family else "")
+        shown.append(board.table(name, family=family))
+    return shown
 
 
-def board(mine: Columns, key: Key, settings: Settings | None = None) -> Board:
+def board(columns: Columns, key: Key, settings: Settings | None = None) -> Board:
     """The board of verdicts that belong to one key."""
     chosen = settings or Settings()
-    settled = settle(mine, key.judge, chosen.rule)
-    counted = mine.latest()
+    settled = settle(columns, key.judge, chosen.rule)
+    counted = columns.latest()
     counted = counted.rows(~counted.meeting_themselves())
     notes = [f"By {key.judge}{key.on()}, from {', '.join(_ballots(counted))}."]
     size = len(settled.names)
@@ -179,10 +181,11 @@ def board(mine: Columns, key: Key, settings: Settings | None = None) -> Board:
         for who in sorted(range(size), key=lambda who: _worth(ordered[who]))
     ]  # fmt: skip
     faults = int((counted.fault >= 0).sum())
-    due = sum(one.cases for one in mine.due
-              if (one.study, one.judge, one.criterion, one.family) == (key.study, key.judge, key.criterion, key.family)
+    due = sum(pending.cases for pending in columns.due
+              if (pending.study, pending.judge, pending.criterion, pending.family)
+              == (key.study, key.judge, key.criterion, key.family)
               )  # fmt: skip
-    older = len(mine) - len(mine.latest())
+    older = len(columns) - len(columns.latest())
     notes += _left_out(settled, chosen, faults=faults, verdicts=len(counted), due=due, older=older)
     return Board(key, tuple(lines), settled, tuple(notes), faults, due, ratings, chosen)
 
@@ -191,8 +194,8 @@ def _worth(estimate: Estimate | None) -> float:
     return math.inf if estimate is None else -estimate.value
 
 
-def _ballots(mine: Columns) -> list[str]:
-    return [mine.names["ballot"][code] for code in np.unique(mine.ballot)]
+def _ballots(columns: Columns) -> list[str]:
+    return [columns.names["ballot"][code] for code in np.unique(columns.ballot)]
 
 
 def battles(settled: Matches, ties: Ties = "half") -> Battles:
@@ -212,15 +215,15 @@ def _rated(settled: Matches, settings: Settings, notes: list[str]) -> Ratings | 
     ties = f"{settled.ties:,} of them ties" if settled.ties else "no ties"
     notes.append(f"{len(settled):,} matches, {ties}; two orders: {SAID[settled.rule]}.")
     try:
-        made = rate(battles(settled, settings.ties), interval="sandwich", ties=settings.ties)
+        ratings = rate(battles(settled, settings.ties), interval="sandwich", ties=settings.ties)
     except Undefined as reason:
         notes.append(f"No ratings: {reason}.")
         return None
     notes.append(f"Ratings: Bradley-Terry, ties {settings.ties}, items kept together, mean 1000.")
-    notes += [f"{settled.names[who]} is not rated: {reason}." for who, reason in made.unrated.items()]
-    if len(made.components) > 1:
-        notes.append(f"The comparisons fall into {len(made.components)} groups; the largest is rated.")
-    return made
+    notes += [f"{settled.names[who]} is not rated: {reason}." for who, reason in ratings.unrated.items()]
+    if len(ratings.components) > 1:
+        notes.append(f"The comparisons fall into {len(ratings.components)} groups; the largest is rated.")
+    return ratings
 
 
 def _honest(ratings: Ratings, settled: Matches) -> list[Estimate | None]:
@@ -228,36 +231,37 @@ def _honest(ratings: Ratings, settled: Matches) -> list[Estimate | None]:
     items = len(np.unique(settled.rows.item))
     why = clustered.ONE_ITEM if items < 2 else clustered.NO_SPREAD
     # The sandwich of one item is zero but for rounding.
-    return [None if one is None else clustered.honest(one, why) if items > 1 else Estimate.bare(one.value, one.n, why)
-            for one in ratings.estimates]  # fmt: skip
+    return [None if rated is None else clustered.honest(rated, why) if items > 1
+            else Estimate.bare(rated.value, rated.n, why)
+            for rated in ratings.estimates]  # fmt: skip
 
 
 def _won(settled: Matches) -> list[Estimate | None]:
     """Each contestant's share of matches, ties half."""
     rows = settled.rows
-    found: list[Estimate | None] = []
+    shares: list[Estimate | None] = []
     for who in range(len(settled.names)):
         first, second = rows.one == who, rows.two == who
         values = np.concatenate([rows.outcome[first], 1 - rows.outcome[second]])
         items = np.concatenate([rows.item[first], rows.item[second]])
-        found.append(clustered.share(values, items) if len(values) else None)
-    return found
+        shares.append(clustered.share(values, items) if len(values) else None)
+    return shares
 
 
-def _means(mine: Columns, names: Sequence[str]) -> list[dict[str, Estimate]]:
+def _means(columns: Columns, names: Sequence[str]) -> list[dict[str, Estimate]]:
     """Each contestant's mean mark on each ballot that marks one response at a time."""
-    single = np.flatnonzero((mine.shown == 1) & (mine.fault < 0))
-    at = mine.start.astype(np.int64)[single]
-    who, ballot, item, mark = mine.contestant[at], mine.ballot[single], mine.item[single], mine.mark[at]
-    found: list[dict[str, Estimate]] = []
-    codes = {name: code for code, name in enumerate(mine.names["contestant"])}
+    single = np.flatnonzero((columns.shown == 1) & (columns.fault < 0))
+    at = columns.start.astype(np.int64)[single]
+    who, ballot, item, mark = columns.contestant[at], columns.ballot[single], columns.item[single], columns.mark[at]
+    means: list[dict[str, Estimate]] = []
+    codes = {name: code for code, name in enumerate(columns.names["contestant"])}
     for name in names:
         own = who == codes[name]
-        found.append({
-            mine.names["ballot"][spec]: clustered.mean(mark[chosen], item[chosen])
+        means.append({
+            columns.names["ballot"][spec]: clustered.mean(mark[chosen], item[chosen])
             for spec in np.unique(ballot[own]) if (chosen := own & (ballot == spec)).any()
         })  # fmt: skip
-    return found
+    return means
 
 
 def _order(
@@ -288,7 +292,7 @@ def _against(settled: Matches, reference: str | None) -> list[Estimate | None]:
     if reference not in settled.names:
         return [None] * len(settled.names)
     other, rows = settled.names.index(reference), settled.rows
-    found: list[Estimate | None] = []
+    shares: list[Estimate | None] = []
     for who in range(len(settled.names)):
         decided = rows.outcome != 0.5
         first, second = (
@@ -297,8 +301,8 @@ def _against(settled: Matches, reference: str | None) -> list[Estimate | None]:
         )
         values = np.concatenate([rows.outcome[first], 1 - rows.outcome[second]])
         items = np.concatenate([rows.item[first], rows.item[second]])
-        found.append(clustered.share(values, items) if len(values) else None)
-    return found
+        shares.append(clustered.share(values, items) if len(values) else None)
+    return shares
 
 
 def _left_out(
@@ -325,7 +329,7 @@ def _left_out(
 
 def further_notes(settled: Matches, rated: Sequence[Estimate | None]) -> Iterator[str]:
     """How far the ratings tell neighbours apart, and who beats whom in a circle."""
-    if sum(one is not None for one in rated) > 1:
+    if sum(rating is not None for rating in rated) > 1:
         yield f"Neighbours whose intervals do not overlap: {separability(rated)}."
     if len(settled):
         names = settled.names

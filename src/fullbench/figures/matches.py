@@ -64,9 +64,9 @@ class Rows:
         return len(self.item)
 
     def where(self, chosen: Bools | npt.NDArray[np.intp]) -> Rows:
-        one, two = self.samples
+        first, second = self.samples
         return Rows(self.item[chosen], self.one[chosen], self.two[chosen], self.outcome[chosen],
-                    (one[chosen], two[chosen]), self.ahead[chosen])  # fmt: skip
+                    (first[chosen], second[chosen]), self.ahead[chosen])  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -97,8 +97,8 @@ class Matches:
         parts = zip(rows.item.tolist(), rows.one.tolist(), rows.two.tolist(), rows.outcome.tolist(),
                     rows.samples[0].tolist(), rows.samples[1].tolist(), strict=True)  # fmt: skip
         return tuple(
-            Match(self.items[item], self.names[one], self.names[two], won, (here, there))
-            for item, one, two, won, here, there in parts
+            Match(self.items[item], self.names[first], self.names[second], won, (here, there))
+            for item, first, second, won, here, there in parts
         )
 
     @property
@@ -109,9 +109,9 @@ class Matches:
         """The matches on some items."""
         wanted = set(items)
         known = np.array([name in wanted for name in self.items] or [False])
-        kept = known[self.plays.item]
+        chosen = known[self.plays.item]
         return replace(
-            self, rows=self.rows.where(known[self.rows.item]), plays=self.plays.where(kept), pair=self.pair[kept]
+            self, rows=self.rows.where(known[self.rows.item]), plays=self.plays.where(chosen), pair=self.pair[chosen]
         )
 
 
@@ -121,8 +121,8 @@ def one_judge(judges: Iterable[str], judge: str | None = None) -> str:
     if judge is None:
         if len(known) == 1:
             return known[0]
-        found = ", ".join(known) or "none"
-        raise InputError(f"a leaderboard belongs to one judge; the verdicts are those of {found}: name one")
+        names = ", ".join(known) or "none"
+        raise InputError(f"a leaderboard belongs to one judge; the verdicts are those of {names}: name one")
     if judge not in known:
         raise InputError(f"there is no verdict of {judge!r}; judges there: {', '.join(known) or 'none'}")
     return judge
@@ -140,43 +140,46 @@ def settle(verdicts: Columns | Record, judge: str | None = None, rule: Rule = "m
         raise InputError(f"unknown rule {rule!r}; known: {', '.join(RULES)}")
     columns = columns_of(verdicts) if isinstance(verdicts, Record) else verdicts
     who = one_judge(columns.judges(), judge)
-    mine = columns.of(judge=who).latest()
-    criteria = np.unique(mine.criterion)
+    ruled = columns.of(judge=who).latest()
+    criteria = np.unique(ruled.criterion)
     if len(criteria) > 1:
-        named = ", ".join(mine.names["criterion"][code] for code in criteria)
+        named = ", ".join(ruled.names["criterion"][code] for code in criteria)
         raise InputError(f"a leaderboard belongs to one criterion; the verdicts are on {named}: name one")
-    itself = mine.meeting_themselves()
-    mine = mine.rows(~itself)
-    plays, pair = _plays(mine)
-    names, plays = _renamed(mine, plays)
+    itself = ruled.meeting_themselves()
+    ruled = ruled.rows(~itself)
+    plays, pair = _plays(ruled)
+    names, plays = _renamed(ruled, plays)
     rows, half = _joined(plays, pair, rule)
-    return Matches(who, rule, names, mine.names["item"], rows, plays, pair, half, int(itself.sum()))
+    return Matches(who, rule, names, ruled.names["item"], rows, plays, pair, half, int(itself.sum()))
 
 
-def _renamed(mine: Columns, plays: Rows) -> tuple[tuple[str, ...], Rows]:
+def _renamed(columns: Columns, plays: Rows) -> tuple[tuple[str, ...], Rows]:
     """Contestants numbered among those that this judge saw, faults included."""
-    known = np.unique(mine.contestant)
-    place = np.zeros(len(mine.names["contestant"]) or 1, dtype=np.int32)
+    known = np.unique(columns.contestant)
+    place = np.zeros(len(columns.names["contestant"]) or 1, dtype=np.int32)
     place[known] = np.arange(len(known), dtype=np.int32)
-    names = tuple(mine.names["contestant"][code] for code in known)
+    names = tuple(columns.names["contestant"][code] for code in known)
     return names, replace(plays, one=place[plays.one], two=place[plays.two])
 
 
-def _plays(mine: Columns) -> tuple[Rows, npt.NDArray[np.int64]]:
+def _plays(columns: Columns) -> tuple[Rows, npt.NDArray[np.int64]]:
     """Every comparison that a verdict makes, and the number of the pair that it belongs to."""
-    parts = [*_together(mine), *_apart(mine)]
+    parts = [*_together(columns), *_apart(columns)]
     if not parts:
         none = np.zeros(0, dtype=np.int32)
         empty = Rows(none, none, none, np.zeros(0), (none, none), none.astype(np.int8))
         return empty, np.zeros(0, dtype=np.int64)
-    made = [part for part, _ in parts]
+    comparisons = [part for part, _ in parts]
     rows = Rows(
-        np.concatenate([part.item for part in made]),
-        np.concatenate([part.one for part in made]),
-        np.concatenate([part.two for part in made]),
-        np.concatenate([part.outcome for part in made]),
-        (np.concatenate([part.samples[0] for part in made]), np.concatenate([part.samples[1] for part in made])),
-        np.concatenate([part.ahead for part in made]),
+        np.concatenate([part.item for part in comparisons]),
+        np.concatenate([part.one for part in comparisons]),
+        np.concatenate([part.two for part in comparisons]),
+        np.concatenate([part.outcome for part in comparisons]),
+        (
+            np.concatenate([part.samples[0] for part in comparisons]),
+            np.concatenate([part.samples[1] for part in comparisons]),
+        ),
+        np.concatenate([part.ahead for part in comparisons]),
     )
     sitting = np.concatenate([sat for _, sat in parts])
     # Marks given apart have no second order: each comparison of theirs is a pair of its own.
@@ -190,29 +193,29 @@ def _plays(mine: Columns) -> tuple[Rows, npt.NDArray[np.int64]]:
     return rows, pair
 
 
-def _sittings(mine: Columns) -> npt.NDArray[np.int64]:
+def _sittings(columns: Columns) -> npt.NDArray[np.int64]:
     """A number for each item, ballot, trial and rater: what is compared, or joined over orders, shares it."""
-    code, _ = grouped(mine.item, mine.ballot, mine.trial, mine.rater)
+    code, _ = grouped(columns.item, columns.ballot, columns.trial, columns.rater)
     return code
 
 
-def _together(mine: Columns) -> Iterator[tuple[Rows, npt.NDArray[np.int64]]]:
+def _together(columns: Columns) -> Iterator[tuple[Rows, npt.NDArray[np.int64]]]:
     """Two responses of one verdict after the other."""
-    sizes, sitting, start = mine.shown, _sittings(mine), mine.start.astype(np.int64)
+    sizes, sitting, start = columns.shown, _sittings(columns), columns.start.astype(np.int64)
     for size in np.unique(sizes[sizes > 1]).tolist():
-        index = np.flatnonzero((sizes == size) & (mine.fault < 0))
+        index = np.flatnonzero((sizes == size) & (columns.fault < 0))
         at = start[index]
         for here, there in combinations(range(size), 2):
-            yield _compared(mine, index, at + here, at + there, together=True), sitting[index]
+            yield _compared(columns, index, at + here, at + there, together=True), sitting[index]
 
 
-def _apart(mine: Columns) -> Iterator[tuple[Rows, npt.NDArray[np.int64]]]:
+def _apart(columns: Columns) -> Iterator[tuple[Rows, npt.NDArray[np.int64]]]:
     """Two responses that one sitting marked one at a time."""
-    single = np.flatnonzero((mine.shown == 1) & (mine.fault < 0))
+    single = np.flatnonzero((columns.shown == 1) & (columns.fault < 0))
     if not len(single):
         return
-    sitting, at = _sittings(mine)[single], mine.start.astype(np.int64)[single]
-    names, numbers = mine.contestant[at], mine.sample[at]
+    sitting, at = _sittings(columns)[single], columns.start.astype(np.int64)[single]
+    names, numbers = columns.contestant[at], columns.sample[at]
     code, _ = grouped(sitting, names)
     several = np.bincount(code)[code] > 1
     order = np.lexsort((numbers, names, sitting))
@@ -225,23 +228,23 @@ def _apart(mine: Columns) -> Iterator[tuple[Rows, npt.NDArray[np.int64]]]:
                 (numbers[here] == numbers[there]) | ~(several[here] & several[there])
             )
             here, there = here[meet], there[meet]
-            yield _compared(mine, single[here], at[here], at[there], together=False), sitting[here]
+            yield _compared(columns, single[here], at[here], at[there], together=False), sitting[here]
 
 
-def _compared(mine: Columns, row: Any, here: Any, there: Any, *, together: bool) -> Rows:
+def _compared(columns: Columns, row: Any, here: Any, there: Any, *, together: bool) -> Rows:
     """The comparisons of two columns of responses, each turned so that the name that sorts first stands first."""
-    one, two = mine.contestant[here].astype(np.int32), mine.contestant[there].astype(np.int32)
-    turned = one > two
-    gap = mine.mark[here] - mine.mark[there]
+    left, right = columns.contestant[here].astype(np.int32), columns.contestant[there].astype(np.int32)
+    turned = left > right
+    gap = columns.mark[here] - columns.mark[there]
     outcome = (np.sign(np.where(turned, -gap, gap)) + 1) / 2
-    first, second = mine.sample[here].astype(np.int32), mine.sample[there].astype(np.int32)
+    first, second = columns.sample[here].astype(np.int32), columns.sample[there].astype(np.int32)
     return Rows(
-        mine.item[row].astype(np.int32),
-        np.where(turned, two, one),
-        np.where(turned, one, two),
+        columns.item[row].astype(np.int32),
+        np.where(turned, right, left),
+        np.where(turned, left, right),
         outcome,
         (np.where(turned, second, first), np.where(turned, first, second)),
-        np.where(turned, 0, 1).astype(np.int8) if together else np.full(len(one), -1, dtype=np.int8),
+        np.where(turned, 0, 1).astype(np.int8) if together else np.full(len(left), -1, dtype=np.int8),
     )
 
 
@@ -252,9 +255,9 @@ def _joined(plays: Rows, pair: npt.NDArray[np.int64], rule: Rule) -> tuple[Rows,
     size = int(pair.max()) + 1
     total, heard = np.zeros((2, size)), np.zeros((2, size))
     for order in (0, 1):
-        mine = plays.ahead == order
-        total[order] = np.bincount(pair[mine], plays.outcome[mine], size)
-        heard[order] = np.bincount(pair[mine], minlength=size)
+        in_order = plays.ahead == order
+        total[order] = np.bincount(pair[in_order], plays.outcome[in_order], size)
+        heard[order] = np.bincount(pair[in_order], minlength=size)
     alone = plays.ahead < 0
     apart = np.bincount(pair[alone], minlength=size) > 0
     half = ((heard > 0).sum(axis=0) == 1) & ~apart

@@ -45,10 +45,10 @@ def narrow(columns: Columns) -> Record:
         columns.criterion.tolist(), columns.trial.tolist(), columns.fault.tolist(), columns.rater.tolist(),
         columns.revision.tolist(), start, start[1:], strict=False,
     )  # fmt: skip
-    made = []
+    verdicts = []
     for case, judge, item, ballot, criterion, trial, fault, rater, revision, begin, end in parts:
         numbers = tuple(samples[begin:end])
-        made.append(
+        verdicts.append(
             Verdict(
                 f"{case:016x}",
                 names["judge"][judge],
@@ -64,4 +64,4 @@ def narrow(columns: Columns) -> Record:
                 revision=revision,
             )
         )
-    return Record(tuple(made))
+    return Record(tuple(verdicts))

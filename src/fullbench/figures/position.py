@@ -28,9 +28,9 @@ def position(settled: Matches) -> Position | None:
     size = int(pair.max()) + 1
     heard, total = np.zeros((2, size)), np.zeros((2, size))
     for order in (0, 1):
-        mine = plays.ahead == order
-        heard[order] = np.bincount(pair[mine], minlength=size)
-        total[order] = np.bincount(pair[mine], plays.outcome[mine], size)
+        in_order = plays.ahead == order
+        heard[order] = np.bincount(pair[in_order], minlength=size)
+        total[order] = np.bincount(pair[in_order], plays.outcome[in_order], size)
     both = (heard[0] > 0) & (heard[1] > 0)
     if not both.any():
         return None

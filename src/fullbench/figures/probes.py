@@ -39,25 +39,25 @@ class Finding:
     says: str
 
 
-def probes(met: Met, judge: str, *, own: Collection[str] = (), example: str | None = None) -> list[Finding]:
+def probes(meetings: Met, judge: str, *, own: Collection[str] = (), example: str | None = None) -> list[Finding]:
     """All findings that the record allows about one judge.
 
     `own` are the contestants of the judge's own family; `example` is the order that the worked example in its prompt
     shows, best first (`CDBA`).
     """
-    scores, pairs, rankings = (met.of(judge, kind) for kind in ("scores", "pairs", "rankings"))
-    mine = met.record.where(judge=judge, fault=None)
-    found: list[Finding] = []
-    found += _position(judge, pairs)
-    found += _swaps(judge, mine)
-    found += _copying(judge, rankings, example)
-    found += _length(judge, met.record, scores)
-    found += _lengthened(judge, met.record, mine)
-    found += _shift(judge, scores)
+    scores, pairs, rankings = (meetings.of(judge, kind) for kind in ("scores", "pairs", "rankings"))
+    ruled = meetings.record.where(judge=judge, fault=None)
+    findings: list[Finding] = []
+    findings += _position(judge, pairs)
+    findings += _swaps(judge, ruled)
+    findings += _copying(judge, rankings, example)
+    findings += _length(judge, meetings.record, scores)
+    findings += _lengthened(judge, meetings.record, ruled)
+    findings += _shift(judge, scores)
     if own:
-        found += _ego_scores(judge, scores, set(own))
-        found += _ego_pairs(judge, pairs, set(own))
-    return found
+        findings += _ego_scores(judge, scores, set(own))
+        findings += _ego_pairs(judge, pairs, set(own))
+    return findings
 
 
 Rows = Sequence[tuple[float, float, str]]
@@ -85,8 +85,8 @@ def _beside(rows: Rows) -> _Beside | None:
     if not rows:
         return None
     items = [item for _, _, item in rows]
-    ours, theirs = [one for one, _, _ in rows], [two for _, two, _ in rows]
-    gaps = [one - two for one, two, _ in rows]
+    ours, theirs = [here for here, _, _ in rows], [there for _, there, _ in rows]
+    gaps = [here - there for here, there, _ in rows]
     try:
         return _Beside(*(bootstrap(mean, values, cluster=items) for values in (ours, theirs, gaps)))
     except Undefined:
@@ -111,9 +111,9 @@ def _percent(value: Estimate) -> str:
     return f"{100 * value.value:.0f}%"
 
 
-def _position(judge: str, met: Sequence[Pairing]) -> Iterator[Finding]:
+def _position(judge: str, pairings: Sequence[Pairing]) -> Iterator[Finding]:
     """How often the first of two is chosen, ties left out, and how often neither, by the judge and by people."""
-    both = [(winner(p.marks), winner(p.other), p.verdict.item) for p in met]
+    both = [(winner(p.marks), winner(p.other), p.verdict.item) for p in pairings]
     decided = [(float(a == 0), float(b == 0), item) for a, b, item in both if a is not None and b is not None]
     if first := _beside(decided):
         lean = first.lean("it leans to the first place", "it leans to the second place")
@@ -127,10 +127,10 @@ def _position(judge: str, met: Sequence[Pairing]) -> Iterator[Finding]:
         yield Finding(judge, "ties", "ties", ties.ours, ties.theirs, says)
 
 
-def _swaps(judge: str, mine: Record) -> Iterator[Finding]:
+def _swaps(judge: str, ruled: Record) -> Iterator[Finding]:
     """Pairs heard in both orders: how often the ruling changes, and to which place it goes."""
     heard: dict[tuple[object, ...], dict[tuple[str, ...], Verdict]] = {}
-    for verdict in mine:
+    for verdict in ruled:
         if len(verdict.contestants) == 2:
             place = (
                 verdict.item,
@@ -145,10 +145,10 @@ def _swaps(judge: str, mine: Record) -> Iterator[Finding]:
     if not both:
         return
     leans = [tuple(_lead(verdict) for verdict in pair) for pair in both]
-    one, other = [lean[0] for lean in leans], [lean[1] for lean in leans]
-    flips = _tried(lambda: swap_flips(one, other, [pair[0].item for pair in both]))
-    to_first = sum(a > 0 and b > 0 for a, b in zip(one, other, strict=True))
-    to_second = sum(a < 0 and b < 0 for a, b in zip(one, other, strict=True))
+    first, second = [lean[0] for lean in leans], [lean[1] for lean in leans]
+    flips = _tried(lambda: swap_flips(first, second, [pair[0].item for pair in both]))
+    to_first = sum(a > 0 and b > 0 for a, b in zip(first, second, strict=True))
+    to_second = sum(a < 0 and b < 0 for a, b in zip(first, second, strict=True))
     if flips is not None:
         says = (
             f"When two answers change places, {_percent(flips)} of its rulings change: "
@@ -162,16 +162,16 @@ def _lead(verdict: Verdict) -> float:
     return float(marks[0] > marks[1]) - float(marks[0] < marks[1])
 
 
-def _copying(judge: str, met: Sequence[Pairing], example: str | None) -> Iterator[Finding]:
+def _copying(judge: str, pairings: Sequence[Pairing], example: str | None) -> Iterator[Finding]:
     """How often a ranking is the order shown, or the order of the worked example."""
-    ranked = [(order(p.marks), order(p.other), p.verdict.item) for p in met]
+    ranked = [(order(p.marks), order(p.other), p.verdict.item) for p in pairings]
     shown = [(float(x == "".join(sorted(x))), float(y == "".join(sorted(y))), item) for x, y, item in ranked]
     taught = [(float(x == example), float(y == example), item) for x, y, item in ranked if len(x) == len(example or "")]
     for name, rows in {"the order shown": shown, "the example's order": taught}.items():
-        if found := _beside(rows):
-            lean = found.lean("it copies", "it copies less than chance and quality would have it")
-            says = f"{found.shares[0]} of its rankings are {name}, of people's {found.shares[1]}: {lean}."
-            yield Finding(judge, "copying", name, found.ours, found.theirs, says)
+        if beside := _beside(rows):
+            lean = beside.lean("it copies", "it copies less than chance and quality would have it")
+            says = f"{beside.shares[0]} of its rankings are {name}, of people's {beside.shares[1]}: {lean}."
+            yield Finding(judge, "copying", name, beside.ours, beside.theirs, says)
 
 
 def _words(record: Record, item: str, contestant: str) -> int:
@@ -179,9 +179,9 @@ def _words(record: Record, item: str, contestant: str) -> int:
     return 0 if response is None else len(response.text.split())
 
 
-def _length(judge: str, record: Record, met: Sequence[Pairing]) -> Iterator[Finding]:
+def _length(judge: str, record: Record, pairings: Sequence[Pairing]) -> Iterator[Finding]:
     """How scores go with the number of words, for the judge and for people on the same answers."""
-    rows = [(p, count) for p in met if (count := _words(record, p.verdict.item, p.verdict.contestants[0]))]
+    rows = [(p, count) for p in pairings if (count := _words(record, p.verdict.item, p.verdict.contestants[0]))]
     if not rows:
         return
     words, items = [count for _, count in rows], [p.verdict.item for p, _ in rows]
@@ -204,11 +204,11 @@ def _correlation_gap(weights: Floats, words: Floats, marks: Floats, other: Float
     return pearson(weights, words, marks) - pearson(weights, words, other)
 
 
-def _lengthened(judge: str, record: Record, mine: Record) -> Iterator[Finding]:
+def _lengthened(judge: str, record: Record, ruled: Record) -> Iterator[Finding]:
     """The experiment: answers made longer without saying more, scored beside the answers they were made from."""
     marks = {
         (verdict.item, *verdict.shown[0], (verdict.ballot, verdict.criterion, verdict.trial)): verdict.marks[0]
-        for verdict in mine
+        for verdict in ruled
         if verdict.marks is not None and len(verdict.marks) == 1
     }
     longer = {
@@ -219,18 +219,18 @@ def _lengthened(judge: str, record: Record, mine: Record) -> Iterator[Finding]:
         for (item, name, sample, rest), mark in marks.items()
         if (item, name, sample) in longer and (item, longer[item, name, sample], sample, rest) in marks
     ]
-    if found := _beside(gains):
-        lean = found.lean("it rewards mere length", "it punishes mere length")
-        says = f"An answer said at greater length, and no better, gains {found.gap.value:+.2f} marks: {lean}."
-        yield Finding(judge, "length", "gain when lengthened", found.gap, None, says)
+    if beside := _beside(gains):
+        lean = beside.lean("it rewards mere length", "it punishes mere length")
+        says = f"An answer said at greater length, and no better, gains {beside.gap.value:+.2f} marks: {lean}."
+        yield Finding(judge, "length", "gain when lengthened", beside.gap, None, says)
 
 
-def _shift(judge: str, met: Sequence[Pairing]) -> Iterator[Finding]:
+def _shift(judge: str, pairings: Sequence[Pairing]) -> Iterator[Finding]:
     """Scores as a whole: higher than people's, and more alike?"""
-    if not met:
+    if not pairings:
         return
-    items = [p.verdict.item for p in met]
-    marks, other = [p.marks[0] for p in met], [p.other[0] for p in met]
+    items = [p.verdict.item for p in pairings]
+    marks, other = [p.marks[0] for p in pairings], [p.other[0] for p in pairings]
     if shift := _tried(lambda: score_shift(marks, other, items)):
         says = f"On the same answers its scores are {shift.value:+.2f} from people's: "
         yield Finding(
@@ -261,28 +261,29 @@ def _entropy(weights: Floats, values: Floats) -> Floats:
     return bits
 
 
-def _ego_scores(judge: str, met: Sequence[Pairing], own: set[str]) -> Iterator[Finding]:
+def _ego_scores(judge: str, pairings: Sequence[Pairing], own: set[str]) -> Iterator[Finding]:
     """How the judge scores answers of its own family, against how people score the same answers."""
-    mine = [float(p.verdict.contestants[0] in own) for p in met]
-    if not 0 < sum(mine) < len(mine):
+    is_own = [float(p.verdict.contestants[0] in own) for p in pairings]
+    if not 0 < sum(is_own) < len(is_own):
         return
-    marks, other = [p.marks[0] for p in met], [p.other[0] for p in met]
-    if extra := _tried(lambda: favour(marks, other, mine, [p.verdict.item for p in met])):
+    marks, other = [p.marks[0] for p in pairings], [p.other[0] for p in pairings]
+    if extra := _tried(lambda: favour(marks, other, is_own, [p.verdict.item for p in pairings])):
         lean = _lean(extra, "it favours its own", "it is harder on its own")
         says = f"Against people's scores, its own family's answers get {extra.value:+.2f} more than others': {lean}."
         yield Finding(judge, "ego", "extra marks for its own", extra, None, says)
 
 
-def _ego_pairs(judge: str, met: Sequence[Pairing], own: set[str]) -> Iterator[Finding]:
+def _ego_pairs(judge: str, pairings: Sequence[Pairing], own: set[str]) -> Iterator[Finding]:
     """How often answers of the judge's own family win, by its ruling and by people's."""
-    rows = [(p, place) for p in met if (place := _own_place(p, own)) is not None]
+    rows = [(p, place) for p in pairings if (place := _own_place(p, own)) is not None]
     won = [(float(winner(p.marks) == place), float(winner(p.other) == place), p.verdict.item) for p, place in rows]
-    if found := _beside(won):
-        lean = found.lean("it favours its own", "it is harder on its own")
+    if beside := _beside(won):
+        lean = beside.lean("it favours its own", "it is harder on its own")
         says = (
-            f"Its own family wins {found.shares[0]} of its pairs by its ruling, {found.shares[1]} by people's: {lean}."
+            f"Its own family wins {beside.shares[0]} of its pairs by its ruling, "
+            f"{beside.shares[1]} by people's: {lean}."
         )
-        yield Finding(judge, "ego", "own answers preferred", found.ours, found.theirs, says)
+        yield Finding(judge, "ego", "own answers preferred", beside.ours, beside.theirs, says)
 
 
 def _own_place(pairing: Pairing, own: set[str]) -> int | None:
@@ -301,24 +302,24 @@ def table(findings: Iterable[Finding]) -> Table:
     )
 
 
-def positions(met: Met) -> Table:
+def positions(meetings: Met) -> Table:
     """Which place wins, for each judge and for people on the same panels."""
     rows: list[list[Cell]] = []
-    for judge in met.judges:
+    for judge in meetings.judges:
         for kind in ("pairs", "rankings"):
-            if pairs := met.of(judge, kind):
+            if pairs := meetings.of(judge, kind):
                 rows += _placed(judge, kind, pairs)
     columns = ("judge", "ruling", "place", "judge's", "people's")
     notes = ["The share of panels of that size in which each place is put first; a tie is a place of its own."]
     return Table("positions", "Which place wins", columns, rows, notes)
 
 
-def _placed(judge: str, kind: str, met: Sequence[Pairing]) -> Iterator[list[Cell]]:
-    size = max(len(p.marks) for p in met)
-    full = [p for p in met if len(p.marks) == size]
+def _placed(judge: str, kind: str, pairings: Sequence[Pairing]) -> Iterator[list[Cell]]:
+    size = max(len(p.marks) for p in pairings)
+    full = [p for p in pairings if len(p.marks) == size]
     places: list[int | None] = [*range(size), *([None] if kind == "pairs" else [])]
     for place in places:
         rows = [(float(winner(p.marks) == place), float(winner(p.other) == place), p.verdict.item) for p in full]
-        found = _beside(rows)
-        shares = (None, None) if found is None else (found.ours, found.theirs)
+        beside = _beside(rows)
+        shares = (None, None) if beside is None else (beside.ours, beside.theirs)
         yield [judge, kind, "tie" if place is None else f"{place + 1} of {size}", *shares]

@@ -43,13 +43,13 @@ def steady(
             yield (judge, SHAPES[family], *criterion), str(reason)
 
 
-def _by_item(found: Steadiness, cases: Ints, part: Columns) -> Steadiness:
+def _by_item(steadiness: Steadiness, cases: Ints, part: Columns) -> Steadiness:
     """The same with intervals over items: cases on one item are not independent."""
     item = np.zeros(int(cases.max()) + 1, dtype=np.int64)
     item[cases] = part.item
-    shares, items = np.array(found.shares), item[np.array(found.items, dtype=np.int64)]
+    shares, items = np.array(steadiness.shares), item[np.array(steadiness.items, dtype=np.int64)]
     majority = clustered.share((shares > 0.5).astype(np.float64), items)
-    return replace(found, consistency=clustered.mean(shares, items), majority=majority)
+    return replace(steadiness, consistency=clustered.mean(shares, items), majority=majority)
 
 
 def _rulings(part: Columns) -> Ints:
@@ -78,9 +78,9 @@ def tables(verdicts: Columns | Record, *, together: bool = False, seed: int = 0)
         "Consistency: the share of the commonest ruling of a case, averaged over cases that were heard more than once.",
         "Majority: the share of these cases with more than half of the rulings the same. A fault agrees with none.",
     ]
-    found = list(steady(verdicts, together=together, seed=seed))
-    split = any(criterion != [OVERALL] for (_, _, *criterion), _ in found) and not together
-    for names, steadied in found:
+    by_judge = list(steady(verdicts, together=together, seed=seed))
+    split = any(criterion != [OVERALL] for (_, _, *criterion), _ in by_judge) and not together
+    for names, steadied in by_judge:
         place: list[Cell] = list(names if split else names[:2])
         if isinstance(steadied, str):
             rows.append([*place, None, None, None])

@@ -49,15 +49,15 @@ FIGURES = ("e", "r", "ρ", "τ", "f", "s")
 def scale_of(spec: str) -> Scale:
     """The bands of a ballot."""
     form = ballot(spec)
-    found = SCALES.get((form.low, form.high)) if isinstance(form, Score) else None
-    if found is None:
+    scale = SCALES.get((form.low, form.high)) if isinstance(form, Score) else None
+    if scale is None:
         known = ", ".join(f"score:{low}-{high}" for low, high in SCALES)
         raise InputError(f"no bands are known for the ballot {spec}; known: {known}")
-    return found
+    return scale
 
 
 def figures(
-    given: Sequence[float],
+    scores: Sequence[float],
     truth: Sequence[float],
     *,
     scale: Scale = SCALES[1, 10],
@@ -72,12 +72,12 @@ def figures(
     """
     options: agree.Options = {"cluster": cluster, "seed": seed}
     return {
-        "e": partial(agree.absolute_error, given, truth, **options),
-        "r": partial(agree.pearson, given, truth, **options),
-        "ρ": partial(agree.spearman, given, truth, **options),
-        "τ": partial(agree.kendall, given, truth, **options),
-        "f": partial(agree.band_accuracy, given, truth, scale.fuzzy, **options),
-        "s": partial(agree.band_accuracy, given, truth, scale.strict, **options),
+        "e": partial(agree.absolute_error, scores, truth, **options),
+        "r": partial(agree.pearson, scores, truth, **options),
+        "ρ": partial(agree.spearman, scores, truth, **options),
+        "τ": partial(agree.kendall, scores, truth, **options),
+        "f": partial(agree.band_accuracy, scores, truth, scale.fuzzy, **options),
+        "s": partial(agree.band_accuracy, scores, truth, scale.strict, **options),
     }
 
 
@@ -86,19 +86,19 @@ def pairings(record: Record, people: str = PEOPLE, *, spec: str = SCALE.spec) ->
 
     `all` has those of every split but training.
     """
-    met = meet(record.where(ballot=spec), people)
-    found: dict[str, dict[str, list[Pairing]]] = {}
-    for judge in met.judges:
+    meetings = meet(record.where(ballot=spec), people)
+    by_judge: dict[str, dict[str, list[Pairing]]] = {}
+    for judge in meetings.judges:
         parts: dict[str, list[Pairing]] = {}
-        for pairing in met.of(judge, "scores"):
+        for pairing in meetings.of(judge, "scores"):
             split = split_of(record, pairing)
             if split != "train":
                 parts.setdefault("all", []).append(pairing)
             if split:
                 parts.setdefault(split, []).append(pairing)
         if parts:
-            found[judge] = {name: parts[name] for name in ("internal", "external", "train", "all") if name in parts}
-    return found
+            by_judge[judge] = {name: parts[name] for name in ("internal", "external", "train", "all") if name in parts}
+    return by_judge
 
 
 def split_of(record: Record, pairing: Pairing) -> str:
@@ -129,24 +129,24 @@ def tables(record: Record, people: str = PEOPLE, *, spec: str = SCALE.spec, seed
 
 
 def _of(pairs: Sequence[Pairing], seed: int) -> Mapping[str, Callable[[], Estimate]]:
-    given, truth = [pair.marks[0] for pair in pairs], [pair.other[0] for pair in pairs]
+    scores, truth = [pair.marks[0] for pair in pairs], [pair.other[0] for pair in pairs]
     scale = scale_of(pairs[0].verdict.ballot)
-    return figures(given, truth, scale=scale, cluster=[pair.verdict.item for pair in pairs], seed=seed)
+    return figures(scores, truth, scale=scale, cluster=[pair.verdict.item for pair in pairs], seed=seed)
 
 
 def before_after(
     record: Record, before: str, after: str, people: str = PEOPLE, *, spec: str = SCALE.spec, seed: int = 0
 ) -> Table:
     """The six figures of two judges on the same responses, and what changed from one to the other."""
-    found = pairings(record, people, spec=spec)
+    by_judge = pairings(record, people, spec=spec)
     for judge in (before, after):
-        if judge not in found:
-            raise InputError(f"no score of {judge!r} stands beside one of {people!r}; judges: {', '.join(found)}")
+        if judge not in by_judge:
+            raise InputError(f"no score of {judge!r} stands beside one of {people!r}; judges: {', '.join(by_judge)}")
     gaps = Gaps()
     rows: list[list[Cell]] = []
-    for split in found[before]:
-        mine = {_place(pair): pair for pair in found[before][split]}
-        both = [(mine[_place(pair)], pair) for pair in found[after].get(split, []) if _place(pair) in mine]
+    for split in by_judge[before]:
+        earlier = {_place(pair): pair for pair in by_judge[before][split]}
+        both = [(earlier[_place(pair)], pair) for pair in by_judge[after].get(split, []) if _place(pair) in earlier]
         if both:
             rows += _changes(split, both, gaps, seed)
     notes = [f"{len(rows) // len(FIGURES)} splits, each on the responses that both scored.", *gaps.notes]
@@ -160,7 +160,7 @@ def _place(pair: Pairing) -> tuple[str, tuple[str, int], str, int]:
 
 
 def _changes(split: str, both: Sequence[tuple[Pairing, Pairing]], gaps: Gaps, seed: int) -> list[list[Cell]]:
-    befores, afters = [one for one, _ in both], [two for _, two in both]
+    befores, afters = [before for before, _ in both], [after for _, after in both]
     old, new = _of(befores, seed), _of(afters, seed)
     scale = scale_of(befores[0].verdict.ballot)
     ways: Mapping[str, tuple[Statistic, Bands | None]] = {
@@ -179,6 +179,6 @@ def _changes(split: str, both: Sequence[tuple[Pairing, Pairing]], gaps: Gaps, se
         items = [pair.verdict.item for pair in befores]
         change = partial(paired_difference, statistic, *placed, cluster=items, seed=seed)
         where = f"{split}, {name}"
-        cells = [gaps.cell(where, one) for one in (old[name], new[name], change)]
+        cells = [gaps.cell(where, figure) for figure in (old[name], new[name], change)]
         rows.append([split, name, *cells])
     return rows

@@ -68,19 +68,19 @@ def counted(columns: Columns) -> Columns:
 def faults(columns: Columns) -> dict[str, int]:
     """How many verdicts that show each contestant are faults."""
     part = counted(columns)
-    found: dict[str, int] = {}
+    counts: dict[str, int] = {}
     for row in np.flatnonzero(part.fault >= 0).tolist():
         for code in np.unique(part.contestant[int(part.start[row]) : int(part.start[row + 1])]).tolist():
             name = part.names["contestant"][code]
-            found[name] = found.get(name, 0) + 1
-    return found
+            counts[name] = counts.get(name, 0) + 1
+    return counts
 
 
 def wins(board: Board) -> Slice | None:
     """Who beats whom, among the best: the row's share of matches won against the column."""
     rows, names = board.matches.rows, board.matches.names
-    met = {names[who] for who in np.unique(np.concatenate([rows.one, rows.two])).tolist()}
-    playing = [line.contestant for line in board.lines if line.contestant in met]
+    rivals = {names[who] for who in np.unique(np.concatenate([rows.one, rows.two])).tolist()}
+    playing = [line.contestant for line in board.lines if line.contestant in rivals]
     shown = playing[:RIVALS]
     if len(shown) < 2:
         return None
@@ -96,8 +96,8 @@ def wins(board: Board) -> Slice | None:
 
 def _against(board: Board, name: str, other: str) -> Estimate | None:
     rows, places = board.matches.rows, board.matches.names
-    one, two = places.index(name), places.index(other)
-    ahead, behind = (rows.one == one) & (rows.two == two), (rows.one == two) & (rows.two == one)
+    row, column = places.index(name), places.index(other)
+    ahead, behind = (rows.one == row) & (rows.two == column), (rows.one == column) & (rows.two == row)
     values = np.concatenate([rows.outcome[ahead], 1 - rows.outcome[behind]])
     return clustered.share(values, np.concatenate([rows.item[ahead], rows.item[behind]])) if len(values) else None
 
@@ -117,9 +117,9 @@ def _marks(columns: Columns) -> Iterator[tuple[str, _Observed]]:
     at = part.start.astype(np.int64)[single]
     names, items = part.names["contestant"], part.names["item"]
     for code in np.unique(part.ballot[single]).tolist():
-        mine = part.ballot[single] == code
-        who, item = part.contestant[at[mine]].astype(np.int64), part.item[single[mine]].astype(np.int64)
-        yield part.names["ballot"][code], _Observed(names, items, who, item, part.mark[at[mine]])
+        on_ballot = part.ballot[single] == code
+        who, item = part.contestant[at[on_ballot]].astype(np.int64), part.item[single[on_ballot]].astype(np.int64)
+        yield part.names["ballot"][code], _Observed(names, items, who, item, part.mark[at[on_ballot]])
 
 
 def by_tag(columns: Columns, board: Board, tag: str, groups: Mapping[str, str]) -> Iterator[Slice]:
@@ -127,14 +127,14 @@ def by_tag(columns: Columns, board: Board, tag: str, groups: Mapping[str, str]) 
     if len(board.matches):
         yield from _grouped(board, (tag, groups), ("won", f"Won, by {tag}"), _won(board), clustered.share)
     for ballot, observed in _marks(columns):
-        told = (f"mean {ballot}", f"Mean {ballot}, by {tag}")
-        yield from _grouped(board, (tag, groups), told, observed, clustered.mean)
+        words = (f"mean {ballot}", f"Mean {ballot}, by {tag}")
+        yield from _grouped(board, (tag, groups), words, observed, clustered.mean)
 
 
 def _grouped(
-    board: Board, tagged: tuple[str, Mapping[str, str]], told: tuple[str, str], observed: _Observed, figure: Figure
+    board: Board, tagged: tuple[str, Mapping[str, str]], words: tuple[str, str], observed: _Observed, figure: Figure
 ) -> Iterator[Slice]:
-    (tag, groups), (what, title) = tagged, told
+    (tag, groups), (what, title) = tagged, words
     there = {observed.items[code]: code for code in np.unique(observed.item).tolist()}
     values = sorted({groups[item] for item in there if item in groups})
     if not 2 <= len(values) <= GROUPS:
@@ -185,20 +185,20 @@ def densities(columns: Columns, board: Board) -> Iterator[Slice]:
         levels = [float(level) for level in np.unique(observed.value)]
         if not 2 <= len(levels) <= LEVELS:
             continue
-        given: list[list[Cell]] = []
+        shares: list[list[Cell]] = []
         reached: list[list[Cell]] = []
         marked = [line.contestant for line in board.lines if len(observed.of(line.contestant)[0])]
         for name in marked[:LINES]:
             values, items = observed.of(name)
             for level in levels:
-                given.append([name, level, clustered.share((values == level).astype(np.float64), items)])
+                shares.append([name, level, clustered.share((values == level).astype(np.float64), items)])
                 reached.append([name, level, clustered.share((values >= level).astype(np.float64), items)])
         notes = [f"The best {LINES} contestants at most; n is all marks of the contestant."]
         spread = {"kind": "densities", "label": "contestant", "x": "mark", "value": "share"}
         curve = {"kind": "curves", "label": "contestant", "x": "threshold", "value": "reached"}
         source = {"ballot": ballot}
         yield Slice(
-            Table(f"densities {ballot}", f"Marks given, {ballot}", ("contestant", "mark", "share"), given, notes,
+            Table(f"densities {ballot}", f"Marks given, {ballot}", ("contestant", "mark", "share"), shares, notes,
                   source, spread), [spread])  # fmt: skip
         yield Slice(
             Table(f"thresholds {ballot}", f"Share of marks that reach a threshold, {ballot}",

@@ -36,11 +36,11 @@ def tables(verdicts: Verdicts, *, against: str | None = None, seed: int = 0) -> 
     """
     columns = _columns(verdicts)
     other = against or (PEOPLE if PEOPLE in columns.judges() else None)
-    made = leaderboard.tables(columns, leaderboard.Settings(seed=seed))
+    shown = leaderboard.tables(columns, leaderboard.Settings(seed=seed))
     if other is not None:
-        made += agreement(columns, other, seed=seed)
-    made += [orders(columns), *repeats.tables(columns, seed=seed), faults(columns), reasons(columns), costs(columns)]
-    return [table for table in made if table.rows]
+        shown += agreement(columns, other, seed=seed)
+    shown += [orders(columns), *repeats.tables(columns, seed=seed), faults(columns), reasons(columns), costs(columns)]
+    return [table for table in shown if table.rows]
 
 
 def _columns(verdicts: Verdicts) -> Columns:
@@ -70,24 +70,24 @@ def _by_judge(columns: Columns, *, together: bool = False) -> tuple[list[str], I
 def agreement(verdicts: Verdicts, other: str, *, seed: int = 0) -> list[Table]:
     """How far each judge agrees with another one, for scores, pairs and rankings, criterion by criterion."""
     columns = _columns(verdicts)
-    made = []
+    shown = []
     several = len(np.unique(columns.study)) > 1
     for (study, criterion), part in columns.by("study", "criterion"):
         place = (f" in {study}" if several else "") + ("" if criterion == OVERALL else f" on {criterion}")
         record = beside(part, other)
-        met = meet(record, other)
-        found = [entry for judge in met.judges for entry in agreements(met, judge, seed=seed)]
+        meetings = meet(record, other)
+        entries = [entry for judge in meetings.judges for entry in agreements(meetings, judge, seed=seed)]
         for kind in FIGURES:
-            mine = [entry for entry in found if entry.shape == kind]
-            made.append(_compared(kind, mine, other, place, seed))
-    return made
+            of_kind = [entry for entry in entries if entry.shape == kind]
+            shown.append(_compared(kind, of_kind, other, place, seed))
+    return shown
 
 
-def _compared(kind: str, found: Sequence[Agreement], other: str, place: str, seed: int) -> Table:
+def _compared(kind: str, entries: Sequence[Agreement], other: str, place: str, seed: int) -> Table:
     figures = list(FIGURES[kind])
     notes = [f"Beside the verdicts of {other} on the same responses ({RULES[kind]} of several); items are resampled."]
-    notes += [f"{entry.judge}, {name}: {reason}." for entry in found for name, reason in entry.undefined.items()]
-    best = sorted(found, key=lambda entry: -entry.first.value if entry.first else float("inf"))
+    notes += [f"{entry.judge}, {name}: {reason}." for entry in entries for name, reason in entry.undefined.items()]
+    best = sorted(entries, key=lambda entry: -entry.first.value if entry.first else float("inf"))
     rows = [[entry.judge, *(entry.figures.get(name) for name in figures), entry.n, entry.faults] for entry in best]
     hint = {"kind": "intervals", "label": "judge", "value": figures[0]}
     source = {"against": other, "rule": RULES[kind], "seed": seed}
@@ -101,9 +101,9 @@ def orders(verdicts: Verdicts) -> Table:
     head, groups = _by_judge(_columns(verdicts))
     rows: list[list[Cell]] = []
     for cells, part in groups:
-        found = position(settle(part.rows(part.shown == 2), rule="mean")) if (part.shown == 2).any() else None
-        if found is not None:
-            rows.append([*cells, found.same, found.first, found.pairs])
+        effect = position(settle(part.rows(part.shown == 2), rule="mean")) if (part.shown == 2).any() else None
+        if effect is not None:
+            rows.append([*cells, effect.same, effect.first, effect.pairs])
     notes = ["An unbiased judge prefers the first shown half of the time, ties left out. Items are kept together."]
     columns = (*head, "same ruling in both orders", "first shown wins", "pairs")
     hint = {"kind": "intervals", "label": "judge", "value": "first shown wins", "reference": 0.5}
@@ -120,7 +120,11 @@ def faults(verdicts: Verdicts, *, together: bool = False) -> Table:
         wrong, total = sum(counts[fault] for fault in FAULTS), counts["verdicts"]
         row = [*cells, total, total - wrong, *(counts[fault] for fault in FAULTS), wilson(wrong, total)]
         named = dict(zip(head, cells, strict=True))
-        due = sum(one.cases for one in columns.due if all(getattr(one, key) == name for key, name in named.items()))
+        due = sum(
+            unruled.cases
+            for unruled in columns.due
+            if all(getattr(unruled, key) == name for key, name in named.items())
+        )
         rows.append([*row, due] if columns.due else row)
     hint = {"kind": "stacked", "label": "judge", "parts": ["ruled", *FAULTS]}
     names = (*head, "verdicts", "ruled", *FAULTS, "faulty", *(["due"] if columns.due else []))

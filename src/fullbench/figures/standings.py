@@ -36,14 +36,14 @@ def standings(
     """
     chosen = replace(settings or Settings(), elo=True)
     columns = columns_of(record) if columns is None else columns
-    found = list(boards(columns.of(judge=one_judge(columns.judges(), judge)), chosen))
-    criteria = Counter((one.key.study, one.key.criterion) for one in found)
-    made: list[Table] = []
-    for one in found:
-        families_ = criteria[one.key.study, one.key.criterion] > 1
-        place = one.key.on() + (f", {one.key.family}" if families_ else "") if len(found) > 1 else ""
-        made += _named(_beside(record, columns, one, tag, family=families_), place)
-    return [table for table in made if table.rows]
+    all_boards = list(boards(columns.of(judge=one_judge(columns.judges(), judge)), chosen))
+    criteria = Counter((ranked.key.study, ranked.key.criterion) for ranked in all_boards)
+    shown: list[Table] = []
+    for ranked in all_boards:
+        families_ = criteria[ranked.key.study, ranked.key.criterion] > 1
+        place = ranked.key.on() + (f", {ranked.key.family}" if families_ else "") if len(all_boards) > 1 else ""
+        shown += _named(_beside(record, columns, ranked, tag, family=families_), place)
+    return [table for table in shown if table.rows]
 
 
 def _named(tables: Sequence[Table], place: str) -> Iterator[Table]:
@@ -53,26 +53,26 @@ def _named(tables: Sequence[Table], place: str) -> Iterator[Table]:
         yield replace(table, name=f"{table.name}{place}", title=title)
 
 
-def _beside(record: Record, columns: Columns, found: Board, tag: str | None, *, family: bool) -> list[Table]:
-    main = found.table("standings", family=family)
-    rated = [line.rating for line in found.lines]
-    main = replace(main, notes=[*main.notes, *further_notes(found.matches, rated)])
-    if not len(found.matches):
+def _beside(record: Record, columns: Columns, ranked: Board, tag: str | None, *, family: bool) -> list[Table]:
+    main = ranked.table("standings", family=family)
+    rated = [line.rating for line in ranked.lines]
+    main = replace(main, notes=[*main.notes, *further_notes(ranked.matches, rated)])
+    if not len(ranked.matches):
         return [main]
-    made = [main, rules(columns, found), wins(found.matches), fit(found)]
-    made += style(record, found.matches)
-    return made if tag is None else [*made, families(record, found.matches, tag)]
+    shown = [main, rules(columns, ranked), wins(ranked.matches), fit(ranked)]
+    shown += style(record, ranked.matches)
+    return shown if tag is None else [*shown, families(record, ranked.matches, tag)]
 
 
-def rules(columns: Columns, found: Board) -> Table:
+def rules(columns: Columns, ranked: Board) -> Table:
     """What the rule does: every contestant's rating, and the share of ties, under each rule."""
-    key = found.key
-    mine = columns.of(study=key.study, judge=key.judge, criterion=key.criterion)
-    (mine,) = (part for (family,), part in mine.by("family") if family == key.family)
+    key = ranked.key
+    ruled = columns.of(study=key.study, judge=key.judge, criterion=key.criterion)
+    (ruled,) = (part for (family,), part in ruled.by("family") if family == key.family)
     shown: dict[str, dict[str, Cell]] = {}
     shares: list[str] = []
     for rule in RULES:
-        other = board(mine, replace(key, orders=rule), replace(found.settings, rule=rule, elo=False, reference=None))
+        other = board(ruled, replace(key, orders=rule), replace(ranked.settings, rule=rule, elo=False, reference=None))
         if len(other.matches):
             shown[rule] = {line.contestant: line.rating for line in other.lines}
             ties = (other.matches.rows.outcome == 0.5).astype(np.float64)
@@ -85,15 +85,18 @@ def rules(columns: Columns, found: Board) -> Table:
 
 def wins(settled: Matches) -> Table:
     """Who beats whom: the share of matches that the row's contestant won, ties half."""
-    found = settled.rows
+    matches = settled.rows
     rows: list[list[Cell]] = []
-    for one, name in enumerate(settled.names):
-        for two, other in enumerate(settled.names):
-            first, second = (found.one == one) & (found.two == two), (found.one == two) & (found.two == one)
+    for row, name in enumerate(settled.names):
+        for column, other in enumerate(settled.names):
+            first, second = (
+                (matches.one == row) & (matches.two == column),
+                (matches.one == column) & (matches.two == row),
+            )
             chosen = first | second
             if chosen.any():
-                won = np.where(first, found.outcome, 1 - found.outcome)[chosen]
-                rows.append([name, other, clustered.share(won, found.item[chosen])])
+                won = np.where(first, matches.outcome, 1 - matches.outcome)[chosen]
+                rows.append([name, other, clustered.share(won, matches.item[chosen])])
     hint = {"kind": "heat", "row": "contestant", "column": "against", "value": "won"}
     return Table("wins", "Who beats whom", ("contestant", "against", "won"), rows, (), {}, hint)
 
@@ -109,19 +112,19 @@ def families(record: Record, settled: Matches, tag: str, reference: str | None =
     if named and not any(named.values()):
         there = sorted({name for item in record.items.values() for name in item.tags})
         raise InputError(f"no item has the tag {tag!r}; tags there: {', '.join(there) or 'none'}")
-    found = settled.rows
-    labels = np.array([named.get(item, "") for item in settled.items] or [""])[found.item]
+    matches = settled.rows
+    labels = np.array([named.get(item, "") for item in settled.items] or [""])[matches.item]
     rows: list[list[Cell]] = []
     for family in sorted(set(labels.tolist()) - {""}):
         for who, name in enumerate(settled.names):
-            first, second = (found.one == who) & (labels == family), (found.two == who) & (labels == family)
+            first, second = (matches.one == who) & (labels == family), (matches.two == who) & (labels == family)
             if reference is not None:
                 other = settled.names.index(reference)
-                first, second = first & (found.two == other), second & (found.one == other)
+                first, second = first & (matches.two == other), second & (matches.one == other)
             chosen = first | second
             if chosen.any():
-                won = np.where(first, found.outcome, 1 - found.outcome)[chosen]
-                rows.append([family, name, clustered.share(won, found.item[chosen])])
+                won = np.where(first, matches.outcome, 1 - matches.outcome)[chosen]
+                rows.append([family, name, clustered.share(won, matches.item[chosen])])
     empty = sorted(set(named.values()) - {"", *(str(row[0]) for row in rows)})
     notes = [f"No match was settled in: {', '.join(empty)}."] if empty else []
     hint = {"kind": "heat", "row": tag, "column": "contestant", "value": "won"}
@@ -129,13 +132,13 @@ def families(record: Record, settled: Matches, tag: str, reference: str | None =
     return Table(f"by {tag}", f"Matches won{words} by {tag}", (tag, "contestant", "won"), rows, notes, {}, hint)
 
 
-def fit(found: Board) -> Table:
+def fit(ranked: Board) -> Table:
     """What the ratings say each pair should do beside what it did."""
-    names = found.matches.names
+    names = ranked.matches.names
     notes: list[str] = []
     rows: list[list[Cell]] = []
-    if found.ratings is not None:
-        pairs = foreseen(found.ratings, battles(found.matches))
+    if ranked.ratings is not None:
+        pairs = foreseen(ranked.ratings, battles(ranked.matches))
         missed = sum(pair.missed for pair in pairs)
         rows = [[names[pair.first], names[pair.second], pair.observed, pair.predicted] for pair in pairs]
         notes.append(f"{missed} of {len(pairs)} predictions lie outside the interval; about 1 in 20 would by chance.")
@@ -157,21 +160,21 @@ FEATURES: dict[str, Feature] = {
 
 def style(record: Record, settled: Matches) -> list[Table]:
     """What length and format are worth, and the ratings with both taken out."""
-    kept = [m for m in settled.matches if all((m.item, *side) in record.responses for side in _sides(m))]
-    names = sorted({name for match in kept for name in (match.first, match.second)})
-    leads = {name: _lead(record, kept, feature) for name, feature in FEATURES.items()}
-    used = {name: found for name, found in leads.items() if len(set(found)) > 1}
+    matches = [m for m in settled.matches if all((m.item, *side) in record.responses for side in _sides(m))]
+    names = sorted({name for match in matches for name in (match.first, match.second)})
+    leads = {name: _lead(record, matches, feature) for name, feature in FEATURES.items()}
+    used = {name: differences for name, differences in leads.items() if len(set(differences)) > 1}
     effects: list[list[Cell]] = []
     ratings: list[list[Cell]] = []
     notes = ["An effect is in log odds for one standard deviation of the lead (a - b) / (a + b)."]
-    if kept and used:
-        first, second = [names.index(m.first) for m in kept], [names.index(m.second) for m in kept]
+    if matches and used:
+        first, second = [names.index(m.first) for m in matches], [names.index(m.second) for m in matches]
         try:
-            made = style_controlled(
-                first, second, [m.outcome for m in kept], list(used.values()), cluster=[m.item for m in kept]
+            controlled = style_controlled(
+                first, second, [m.outcome for m in matches], list(used.values()), cluster=[m.item for m in matches]
             )
-            effects += [[name, effect] for name, effect in zip(used, made.effects, strict=True)]
-            ratings += [[name, rating] for name, rating in zip(names, made.estimates, strict=True)]
+            effects += [[name, effect] for name, effect in zip(used, controlled.effects, strict=True)]
+            ratings += [[name, rating] for name, rating in zip(names, controlled.estimates, strict=True)]
         except Undefined as reason:
             effects += [[name, None] for name in used]
             notes.append(f"Style cannot be told apart: {reason}.")
@@ -186,6 +189,10 @@ def _sides(match: Match) -> tuple[tuple[str, int], tuple[str, int]]:
     return (match.first, match.samples[0]), (match.second, match.samples[1])
 
 
-def _lead(record: Record, kept: Sequence[Match], feature: Feature) -> list[float]:
-    one, two = ([feature(record.responses[m.item, *_sides(m)[side]].text) for m in kept] for side in (0, 1))
-    return [float(value) for value in lead(one, two)] if kept and not math.isclose(sum(one) + sum(two), 0) else []
+def _lead(record: Record, matches: Sequence[Match], feature: Feature) -> list[float]:
+    first, second = ([feature(record.responses[m.item, *_sides(m)[side]].text) for m in matches] for side in (0, 1))
+    return (
+        [float(value) for value in lead(first, second)]
+        if matches and not math.isclose(sum(first) + sum(second), 0)
+        else []
+    )

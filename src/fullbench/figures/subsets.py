@@ -46,22 +46,22 @@ def subset(record: Record, judge: str, which: Subset, *, people: str = PEOPLE) -
         for verdict in record.where(criterion=HALLUCINATES, contestant=judge, fault=None)
         if verdict.marks is not None and verdict.marks[0] > 1
     }
-    kept: set[tuple[str, frozenset[tuple[str, int]]]] = set()
-    met = meet(record.where(criterion="overall"), people)
+    panels: set[tuple[str, frozenset[tuple[str, int]]]] = set()
+    meetings = meet(record.where(criterion="overall"), people)
     for kind in FIGURES:
-        for pairing in met.of(judge, kind):
+        for pairing in meetings.of(judge, kind):
             hard = contradicts(kind, pairing) or pairing.verdict.case in caught
             if hard if which == "hard" else agrees(kind, pairing) and not hard:
-                kept.add((pairing.verdict.item, frozenset(pairing.verdict.shown)))
-    if not kept:
+                panels.add((pairing.verdict.item, frozenset(pairing.verdict.shown)))
+    if not panels:
         raise InputError(f"no case of {judge!r} belongs to the subset {which!r}")
     verdicts = [
         verdict
         for verdict in record.where(criterion="overall")
-        if verdict.judge in {judge, people} and (verdict.item, frozenset(verdict.shown)) in kept
+        if verdict.judge in {judge, people} and (verdict.item, frozenset(verdict.shown)) in panels
     ]
-    items = {item for item, _ in kept}
-    shown = {(item, *one) for item, together in kept for one in together}
+    items = {item for item, _ in panels}
+    shown = {(item, *place_shown) for item, together in panels for place_shown in together}
     return Record(
         tuple(verdicts),
         {name: item for name, item in record.items.items() if name in items},

@@ -106,15 +106,15 @@ class Fields:
     def texts(self, name: str) -> list[str]:
         value = self.json(name)
         listed = value if isinstance(value, list) else [] if value is None else [value]
-        if not all(isinstance(one, (str, int)) and not isinstance(one, bool) for one in listed):
+        if not all(isinstance(entry, (str, int)) and not isinstance(entry, bool) for entry in listed):
             raise self.error(f"{name!r} must be a text or a list of texts; found {str(value)[:40]!r}")
-        return [str(one) for one in listed]
+        return [str(entry) for entry in listed]
 
     def marks(self) -> tuple[float, ...] | None:
         value = self.json("marks")
         if value is None:
             return None
-        return tuple(self._number("marks", one) for one in (value if isinstance(value, list) else [value]))
+        return tuple(self._number("marks", mark) for mark in (value if isinstance(value, list) else [value]))
 
     def fault(self) -> Fault | None:
         value: Any = self.text("fault")
@@ -125,8 +125,8 @@ class Fields:
         value = self.json("tags")
         if value is not None and not isinstance(value, dict):
             raise self.error(f"'tags' must be a mapping; found {str(value)[:40]!r}")
-        rest = {name: found for name, found in self._row.items() if name not in self._taken}
-        return {str(name): _tag(found) for name, found in {**rest, **(value or {})}.items() if found is not None}
+        rest = {name: content for name, content in self._row.items() if name not in self._taken}
+        return {str(name): _tag(content) for name, content in {**rest, **(value or {})}.items() if content is not None}
 
 
 def _is_nan(value: Any) -> bool:

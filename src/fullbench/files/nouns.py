@@ -120,23 +120,23 @@ def _item(fields: Fields, question: str | None) -> Item:
         asked = fields.text("question", question)
         if asked is None:
             raise fields.error("the item has no 'question' and no 'turns'")
-        made: tuple[Turn, ...] = (Turn("user", (*_pictures(fields), asked)),)
+        conversation: tuple[Turn, ...] = (Turn("user", (*_pictures(fields), asked)),)
     else:
-        made = _turns(fields, turns)
+        conversation = _turns(fields, turns)
     reference = fields.text("reference")
     captions = tuple(fields.texts("captions"))
-    return Item(name, made, reference, captions, fields.tags())
+    return Item(name, conversation, reference, captions, fields.tags())
 
 
 def _turns(fields: Fields, turns: Any) -> tuple[Turn, ...]:
     if not isinstance(turns, list) or not turns:
         raise fields.error("'turns' must be a list with at least one turn")
-    made = []
+    checked = []
     for turn in turns:
         if not isinstance(turn, dict) or turn.get("role") not in ROLES or not isinstance(turn.get("parts"), list):
             raise fields.error(f"a turn must be {{'role', 'parts'}} with a role of {', '.join(ROLES)}")
-        made.append(Turn(turn["role"], _parts(fields, turn["parts"])))
-    return tuple(made)
+        checked.append(Turn(turn["role"], _parts(fields, turn["parts"])))
+    return tuple(checked)
 
 
 def read_responses(
@@ -172,10 +172,10 @@ def _response(fields: Fields, contestant: str | None) -> Response:
         text, pictures = fields.text("text"), _pictures(fields, answered=True)
         if bare and not pictures:
             raise fields.error("the response has no 'text', no 'pictures' and no 'parts'")
-        made: tuple[Part, ...] = pictures if pictures and text is None else (*pictures, text or "")
+        content: tuple[Part, ...] = pictures if pictures and text is None else (*pictures, text or "")
     else:
-        made = _parts(fields, parts, answered=True)
-    return Response(item, who, made, fields.tags(), sample)
+        content = _parts(fields, parts, answered=True)
+    return Response(item, who, content, fields.tags(), sample)
 
 
 def check_responses(
@@ -260,9 +260,9 @@ def _usage(fields: Fields) -> Usage:
 
 
 def _pictures(fields: Fields, *, answered: bool = False) -> tuple[Picture, ...]:
-    found = fields.json("pictures")
-    listed = found if isinstance(found, list) else [] if found is None else [found]
-    return tuple(_picture(fields, one, answered) for one in listed)
+    value = fields.json("pictures")
+    listed = value if isinstance(value, list) else [] if value is None else [value]
+    return tuple(_picture(fields, source, answered) for source in listed)
 
 
 def _parts(fields: Fields, parts: Any, *, answered: bool = False) -> tuple[Part, ...]:
@@ -366,9 +366,9 @@ def _named(path: Path, picture: Picture) -> str:
     """The picture's path as seen from the file; one held in memory is written beside it first."""
     source = picture.source
     if isinstance(source, bytes):
-        kept = path.with_name(path.name + ".pictures") / f"{picture.digest}.{picture.media.removeprefix('image/')}"
-        if not kept.exists():
-            with replacing(kept) as part:
+        copy = path.with_name(path.name + ".pictures") / f"{picture.digest}.{picture.media.removeprefix('image/')}"
+        if not copy.exists():
+            with replacing(copy) as part:
                 part.write_bytes(source)
-        source = kept
+        source = copy
     return os.path.relpath(source.resolve(), path.parent.resolve())

@@ -92,9 +92,9 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
             try:
                 yield number, line.decode("utf-8")
             except UnicodeDecodeError as error:
-                found = f"byte {error.object[error.start]:#04x} at column {error.start + 1}"
+                place = f"byte {error.object[error.start]:#04x} at column {error.start + 1}"
                 raise InputError(
-                    f"this is not UTF-8 ({found}); save the file as UTF-8", path=path, line=number
+                    f"this is not UTF-8 ({place}); save the file as UTF-8", path=path, line=number
                 ) from error
 
 
@@ -163,8 +163,8 @@ class _Text:
                 value, end = _DECODER.raw_decode(self._buffer)
             except json.JSONDecodeError:
                 if len(self._buffer) > LIMIT:
-                    found = f"the row is longer than {LIMIT // 2**20} MiB, the most we read, or not valid JSON"
-                    raise InputError(found, path=self.path, line=self.line) from None
+                    sentence = f"the row is longer than {LIMIT // 2**20} MiB, the most we read, or not valid JSON"
+                    raise InputError(sentence, path=self.path, line=self.line) from None
                 if not self._more():
                     raise
             else:
@@ -202,8 +202,8 @@ def _read_csv(path: Path, delimiter: str) -> Iterator[tuple[int, dict[str, Any]]
                 header = _header(path, cells)
             elif cells:
                 if len(cells) != len(header):
-                    found = f"{len(cells)} cells under {len(header)} columns"
-                    raise InputError(f"the row has {found}; is a comma or a quote amiss?", path=path, line=line)
+                    counts = f"{len(cells)} cells under {len(header)} columns"
+                    raise InputError(f"the row has {counts}; is a comma or a quote amiss?", path=path, line=line)
                 yield line, {name: _cell(cell) for name, cell in zip(header, cells, strict=True) if name}
             line = reader.line_num + 1
     except csv.Error as error:

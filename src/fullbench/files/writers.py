@@ -154,8 +154,8 @@ def _write_parquet(path: Path, part: Path, rows: Iterable[Mapping[str, Any]], co
             while batch := list(islice(left, 10_000)):
                 for row in batch:
                     _check_columns(path, row, columns)
-                made = [{name: _plain(row.get(name), kind) for name, kind in columns.items()} for row in batch]
-                writer.write_table(pyarrow.Table.from_pylist(made, schema=schema))
+                plain_rows = [{name: _plain(row.get(name), kind) for name, kind in columns.items()} for row in batch]
+                writer.write_table(pyarrow.Table.from_pylist(plain_rows, schema=schema))
                 count += len(batch)
     except (pyarrow.ArrowException, UnicodeEncodeError) as error:
         raise InputError(f"a row does not fit the table ({error})", path=path) from error

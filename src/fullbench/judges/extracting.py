@@ -85,14 +85,14 @@ class SecondReader:
         """The judge's verdicts, the unreadable ones read again."""
         unread: list[Verdict] = []
         for outcome in self.judge.hear(cases):
-            mine = replace(outcome, judge=self.name)
-            if isinstance(mine, Verdict) and mine.fault == "unreadable" and mine.text.strip():
-                unread.append(mine)
+            renamed = replace(outcome, judge=self.name)
+            if isinstance(renamed, Verdict) and renamed.fault == "unreadable" and renamed.text.strip():
+                unread.append(renamed)
                 if len(unread) >= _AT_ONCE:
                     yield from self._again(unread)
                     unread = []
             else:
-                yield mine
+                yield renamed
         yield from self._again(unread)
 
     def _again(self, verdicts: list[Verdict]) -> Iterator[Verdict | Failure]:

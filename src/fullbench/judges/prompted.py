@@ -24,7 +24,7 @@ from fullbench.nouns.judge import Kind, former_names_of
 from fullbench.nouns.model import DECLINED, Model, Prompt, Reply, as_judge, takes_schemas
 from fullbench.nouns.picture import UNKNOWN, Picture
 from fullbench.nouns.verdict import Failure, Fault, Verdict
-from fullbench.reading import read
+from fullbench.reading import READER, read
 from fullbench.reading.schemas import ruling_schema
 
 Mode = Literal["direct", "analyze", "steps"]
@@ -287,7 +287,7 @@ class PromptedJudge:
             return replace(reply.prompt, seed=seed, tag=hearing)
         return Verdict.of(
             case, self.name, ruling, text=reply.text, usage=hearing.usage, prompt=reply.prompt.digest,
-            earlier=tuple(hearing.earlier), at=now, exchanges=tuple(hearing.exchanges),
+            earlier=tuple(hearing.earlier), at=now, exchanges=tuple(hearing.exchanges), reader=READER,
         )  # fmt: skip
 
     def _read(self, case: Case, reply: Reply) -> tuple[float, ...] | Fault:

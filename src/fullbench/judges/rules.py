@@ -146,9 +146,9 @@ class ReferenceJudge(_Rule):
         return marks_from(case.ballot, worths)
 
 
-def _shared(wanted: Counter[str], given: Counter[str]) -> float:
-    total = wanted.total() + given.total()
-    return 2 * (wanted & given).total() / total if total else 0.0
+def _shared(wanted: Counter[str], words: Counter[str]) -> float:
+    total = wanted.total() + words.total()
+    return 2 * (wanted & words).total() / total if total else 0.0
 
 
 def length(rest: str, options: Mapping[str, str]) -> LengthJudge:

@@ -42,8 +42,8 @@ class OpenAIForm(Form):
         return head[:-1] + b',"body":' + body + b"}"
 
     def result(self, line: Mapping[str, Any]) -> bytes | Trouble:
-        found = _mapping(line.get("response"))
-        status, body = found.get("status_code"), found.get("body")
+        response = _mapping(line.get("response"))
+        status, body = response.get("status_code"), response.get("body")
         if status == 200 and body is not None:
             return orjson.dumps(body)
         failed = status if isinstance(status, int) and status != 200 else 500
@@ -67,13 +67,13 @@ class AnthropicForm(Form):
         return orjson.dumps({"custom_id": name})[:-1] + b',"params":' + body + b"}"
 
     def result(self, line: Mapping[str, Any]) -> bytes | Trouble:
-        found = _mapping(line.get("result"))
-        kind = found.get("type")
-        if kind == "succeeded" and found.get("message") is not None:
-            return orjson.dumps(found["message"])
+        result = _mapping(line.get("result"))
+        kind = result.get("type")
+        if kind == "succeeded" and result.get("message") is not None:
+            return orjson.dumps(result["message"])
         if kind in self._UNASKED:
             return Trouble("again", self._UNASKED[kind])
-        error = _mapping(_mapping(found.get("error")).get("error"))
+        error = _mapping(_mapping(result.get("error")).get("error"))
         return refusal(self._STATUS.get(str(error.get("type")), 500), orjson.dumps({"error": error or None}), {})
 
 
@@ -134,12 +134,12 @@ def reply_of(model: ChatModel, prompt: Prompt, line: Mapping[str, Any], rate: fl
 
 
 def _result(model: ChatModel, prompt: Prompt, line: Mapping[str, Any], tally: Tally) -> Answer | Trouble:
-    found = FORMS[model.dialect.name].result(line)
-    if isinstance(found, Trouble):
+    body = FORMS[model.dialect.name].result(line)
+    if isinstance(body, Trouble):
         tally.retries += 1
-        return found
+        return body
     tally.calls += 1
-    return read(model.dialect, found, prompt, tally)
+    return read(model.dialect, body, prompt, tally)
 
 
 def _mapping(value: object) -> Mapping[str, Any]:

@@ -105,9 +105,9 @@ class ChatModel:
 
     @cached_property
     def _provider(self) -> Provider:
-        found = provider(self.url, self.key)
-        found.join(self.limits)
-        return found
+        shared = provider(self.url, self.key)
+        shared.join(self.limits)
+        return shared
 
     def answer(self, prompts: Iterable[Prompt]) -> Iterator[Reply]:
         """Ask every prompt and yield the replies as they come. A missing key is told before anything is asked."""
@@ -115,9 +115,9 @@ class ChatModel:
 
         secret = self.key.read(needed=not is_local(self.url), server=f"the server at {self.url}")
         line = Line(self.dialect, self.url, self.model, self.sampling, self.limits, self.price, self.key, secret)
-        given = self.limits.concurrency
-        start = self._learned.get("width", given or START)
-        throttle = office().throttle(f"{self.model} at {self.url}", start, given)
+        ceiling = self.limits.concurrency
+        start = self._learned.get("width", ceiling or START)
+        throttle = office().throttle(f"{self.model} at {self.url}", start, ceiling)
 
         def replies() -> Iterator[Reply]:
             try:

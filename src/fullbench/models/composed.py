@@ -126,8 +126,8 @@ class Composed:
         return (words,)
 
     def _told(self, picture: Picture) -> str:
-        told = self.tools.notes(picture).told()
-        return FRAME.format(notes=told) if told else BLANK
+        notes = self.tools.notes(picture).told()
+        return FRAME.format(notes=notes) if notes else BLANK
 
 
 def _taken(waiting: deque[Reply]) -> Iterator[Reply]:

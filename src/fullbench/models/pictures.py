@@ -59,10 +59,10 @@ class _Kept:
 
     def get(self, key: tuple[str, Limit]) -> tuple[str, bytes] | None:
         with self._lock:
-            found = self._found.get(key)
-            if found is not None:
+            encoding = self._found.get(key)
+            if encoding is not None:
                 self._found.move_to_end(key)
-            return found
+            return encoding
 
     def put(self, key: tuple[str, Limit], value: tuple[str, bytes]) -> None:
         with self._lock:
@@ -80,12 +80,12 @@ _kept = _Kept(KEPT_BYTES)
 def encoded(picture: Picture, limit: Limit) -> tuple[str, bytes]:
     """The media type and the base64 of a picture within the limit. Encoded once, then remembered."""
     key = (picture.digest, limit)
-    found = _kept.get(key)
-    if found is None:
+    encoding = _kept.get(key)
+    if encoding is None:
         media, data = wire(picture, limit)
-        found = (media, pybase64.b64encode(data))
-        _kept.put(key, found)
-    return found
+        encoding = (media, pybase64.b64encode(data))
+        _kept.put(key, encoding)
+    return encoding
 
 
 def wire(picture: Picture, limit: Limit) -> tuple[str, bytes]:

@@ -55,9 +55,9 @@ def understand(question: str) -> Query:
     ('writing', 'things')
     """
     labels = tuple(labels_named(question))
-    found: Kind = next((kind for kind, words in _KINDS if words.search(question.lower())), "things")
-    needs_labels = found in {"count", "whether"}
-    return Query("things" if needs_labels and not labels else found, labels)
+    kind: Kind = next((kind for kind, words in _KINDS if words.search(question.lower())), "things")
+    needs_labels = kind in {"count", "whether"}
+    return Query("things" if needs_labels and not labels else kind, labels)
 
 
 def solve(query: Query, notes: Notes) -> Answer | None:
@@ -96,8 +96,8 @@ def say(query: Query, answer: Answer | None) -> str:
 def answered(question: str, notes: Notes) -> str:
     """What was noted, and then the answer itself, in a sentence of its own."""
     query = understand(question)
-    told = notes.told()
-    return f"{told}\n{say(query, solve(query, notes))}" if told else say(query, solve(query, notes))
+    noted = notes.told()
+    return f"{noted}\n{say(query, solve(query, notes))}" if noted else say(query, solve(query, notes))
 
 
 def asked(notes: Notes, rng: random.Random) -> str:
@@ -113,18 +113,18 @@ def worth(query: Query, known: Answer, text: str, *, some: bool = False) -> floa
     """From 0 to 1: how far an answer agrees with what is known, which may be `some` of the colours and not all."""
     if query.kind == "count":
         numbers = numbers_in(text)
-        given = count_of(text, query.labels[0])
-        return float((numbers[-1] if given is None and numbers else given) == known)
+        count = count_of(text, query.labels[0])
+        return float((numbers[-1] if count is None and numbers else count) == known)
     if query.kind == "whether":
         return float(affirmed(query, text) is known)
-    mine = set(known) if isinstance(known, tuple) else set()
+    truth = set(known) if isinstance(known, tuple) else set()
     if query.kind == "writing":
-        read = {word for line in mine for word in words_in(line)}
+        read = {word for line in truth for word in words_in(line)}
         return len(read & words_in(text)) / len(read) if read else float(_NO.search(text) is not None)
     named = colours_named(text) if query.kind == "colours" else set(labels_named(text))
-    if some and mine:
-        return len(mine & named) / len(mine)
-    return 2 * len(mine & named) / (len(mine) + len(named)) if mine or named else 1.0
+    if some and truth:
+        return len(truth & named) / len(truth)
+    return 2 * len(truth & named) / (len(truth) + len(named)) if truth or named else 1.0
 
 
 def understanding(notes: Notes, text: str) -> float:
@@ -132,10 +132,10 @@ def understanding(notes: Notes, text: str) -> float:
 
     What no tool looked for counts neither way.
     """
-    there, told = shown(notes, WEIGHTS), said(text, WEIGHTS)
+    there, claims = shown(notes, WEIGHTS), said(text, WEIGHTS)
     looked = {"thing": notes.seen is not None, "colour": notes.colours is not None and not notes.some_colours}
-    right = sum(weight for key, weight in there.items() if key in told)
-    wrong = sum(weight for key, weight in told.items() if looked.get(key[0]) and key not in there)
+    right = sum(weight for key, weight in there.items() if key in claims)
+    wrong = sum(weight for key, weight in claims.items() if looked.get(key[0]) and key not in there)
     return max(-1.0, (right - wrong) / sum(there.values())) if there else 0.0
 
 

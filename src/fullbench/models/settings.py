@@ -46,8 +46,8 @@ class Sampling:
         >>> Sampling().as_judge("gpt-4o").temperature, Sampling().as_judge("o3").temperature
         (0.0, None)
         """
-        said = self.temperature is not None or self.top_p is not None or _SETTLES.intersection(self.extra)
-        return self if said or _REASONS.search(model) else replace(self, temperature=0.0)
+        settled = self.temperature is not None or self.top_p is not None or _SETTLES.intersection(self.extra)
+        return self if settled or _REASONS.search(model) else replace(self, temperature=0.0)
 
     @property
     def tail(self) -> str:

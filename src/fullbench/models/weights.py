@@ -12,7 +12,7 @@ _END = 65536
 def fingerprint(path: Path) -> list[Any]:
     """What tells one set of weights from another: names and sizes of the files, and both ends of each."""
     files = [path] if path.is_file() else sorted(file for file in path.rglob("*") if file.is_file())
-    found: list[Any] = []
+    parts: list[Any] = []
     for file in files:
         size = file.stat().st_size
         with file.open("rb") as data:
@@ -20,5 +20,5 @@ def fingerprint(path: Path) -> list[Any]:
             if file.suffix in _WEIGHTS and size > 2 * _END:
                 data.seek(-_END, 2)
                 ends += data.read()
-        found.append([file.name, size, ends.hex()])
-    return found
+        parts.append([file.name, size, ends.hex()])
+    return parts

@@ -17,6 +17,10 @@ from fullbench.nouns.ballot import Ballot, Choice, Likert, Ranking, Real, Ruling
 if TYPE_CHECKING:
     from fullbench.reading.marks import Form
 
+READER = 1
+"""The version of the rules by which replies are read: to be raised when a reply may be read differently than before. A
+verdict that names none (0) was read by version 1."""
+
 _TERSE = 10
 
 

@@ -35,10 +35,6 @@ from fullbench.reading.objects import Objects
 from fullbench.reading.quotes import Quotes
 from fullbench.reading.words import after_thinking, plain, refuses
 
-READER = 1
-"""The version of the rules by which replies are read: to be raised when a reply may be read differently than before. A
-verdict that names none (0) was read by version 1."""
-
 LONGEST = 50_000
 
 

@@ -21,8 +21,8 @@ def plain(text: str) -> str:
     >>> plain("a\\x1b[31m\\nb")
     'a[31m b'
     """
-    kept = (" " if char.isspace() else char for char in text if char.isspace() or unicodedata.category(char) != "Cc")
-    return " ".join("".join(kept).split())
+    chars = (" " if char.isspace() else char for char in text if char.isspace() or unicodedata.category(char) != "Cc")
+    return " ".join("".join(chars).split())
 
 
 def decimals(cells: Sequence[Cell]) -> int:
@@ -95,8 +95,8 @@ def notes(table: Table) -> list[str]:
     for cell in (cell for row in table.rows for cell in row):
         if isinstance(cell, Estimate) and cell.method and not cell.why:
             kinds.setdefault(cell.level, {})[_COUNT.sub(r"\1 \2", cell.method)] = None
-    made = [f"Intervals ({100 * level:g} %): {'; '.join(found)}." for level, found in kinds.items()]
-    return [*table.notes, *made]
+    intervals = [f"Intervals ({100 * level:g} %): {'; '.join(methods)}." for level, methods in kinds.items()]
+    return [*table.notes, *intervals]
 
 
 def with_n(table: Table) -> tuple[list[str], list[list[str]]]:
@@ -111,10 +111,10 @@ def with_n(table: Table) -> tuple[list[str], list[list[str]]]:
     columns = list(table.columns)
     if not any(counts):
         return columns, rows
-    if all(len(found) <= 1 for found in counts):
+    if all(len(numbers) <= 1 for numbers in counts):
         if "n" in columns:
             return columns, rows
-        tails = [str(next(iter(found))) if found else EMPTY for found in counts]
+        tails = [str(next(iter(numbers))) if numbers else EMPTY for numbers in counts]
         return [*columns, "n"], [[*row, tail] for row, tail in zip(rows, tails, strict=True)]
     for row, cells in zip(rows, table.rows, strict=True):
         own = cells[columns.index("n")] if "n" in columns else None

@@ -55,14 +55,14 @@ def chart(table: Table, hint: Mapping[str, Any] | None = None) -> Chart | None:
     >>> chart(table, {"kind": "bars", "label": "model", "value": "n"}).alt
     'Wins. Bars: n by model, 2 rows; from A 3 to B 5.'
     """
-    found = table.chart if hint is None else hint
-    if found is None:
+    chosen = table.chart if hint is None else hint
+    if chosen is None:
         return None
-    kind = found.get("kind")
+    kind = chosen.get("kind")
     if kind not in KINDS:
         raise InputError(f"table {table.name!r}: unknown chart {kind!r}; known: {', '.join(sorted(KINDS))}")
     try:
-        body, words = KINDS[kind](table, found)
+        body, words = KINDS[kind](table, chosen)
     except KeyError as error:
         raise InputError(f"table {table.name!r}: a chart of kind {kind!r} needs the hint {error}") from error
     if not body["data"]["values"]:
@@ -73,8 +73,8 @@ def chart(table: Table, hint: Mapping[str, Any] | None = None) -> Chart | None:
 
 def svg(drawn: Chart) -> str:
     """The chart as SVG; text stays text, under a list of fonts that a browser has, Chinese ones among them."""
-    found: str = _converter().vegalite_to_svg(dict(drawn.spec), vl_version="5.20")
-    return _own_ids(found, digest(dict(drawn.spec))[:8])
+    drawing: str = _converter().vegalite_to_svg(dict(drawn.spec), vl_version="5.20")
+    return _own_ids(drawing, digest(dict(drawn.spec))[:8])
 
 
 def _own_ids(text: str, mark: str) -> str:
@@ -87,8 +87,8 @@ def _own_ids(text: str, mark: str) -> str:
 
 def png(drawn: Chart, *, scale: float = 2.0) -> bytes:
     """The chart as PNG, drawn with the fonts of this machine: for Chinese it needs one, such as `fonts-noto-cjk`."""
-    found: bytes = _converter().vegalite_to_png(dict(drawn.spec), scale=scale, vl_version="5.20")
-    return found
+    image: bytes = _converter().vegalite_to_png(dict(drawn.spec), scale=scale, vl_version="5.20")
+    return image
 
 
 def write_chart(drawn: Chart, path: str | Path, *, fonts: str | Path | None = None) -> Path:

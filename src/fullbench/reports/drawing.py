@@ -36,9 +36,9 @@ def _labelled(table: Table, hint: Mapping[str, Any]) -> list[Spec]:
     labels, figures = _column(table, hint["label"]), _column(table, hint["value"])
     groups = _column(table, hint["group"]) if "group" in hint else [None] * len(labels)
     return [
-        {"label": plain(str(label)), **found} | ({} if group is None else {"group": plain(str(group))})
+        {"label": plain(str(label)), **figure} | ({} if group is None else {"group": plain(str(group))})
         for label, cell, group in zip(labels, figures, groups, strict=True)
-        if (found := _figure(cell)) is not None
+        if (figure := _figure(cell)) is not None
     ]
 
 
@@ -105,8 +105,8 @@ def _bars(table: Table, hint: Mapping[str, Any]) -> tuple[Spec, str]:
 def _scatter(table: Table, hint: Mapping[str, Any]) -> tuple[Spec, str]:
     names = _column(table, hint["label"]) if "label" in hint else [""] * len(table.rows)
     rows: list[Spec] = []
-    for label, one, two in zip(names, _column(table, hint["x"]), _column(table, hint["y"]), strict=True):
-        across, up = _figure(one), _figure(two)
+    for label, x_cell, y_cell in zip(names, _column(table, hint["x"]), _column(table, hint["y"]), strict=True):
+        across, up = _figure(x_cell), _figure(y_cell)
         if across is not None and up is not None:
             ends = {"xlow": across["low"], "xhigh": across["high"], "ylow": up["low"], "yhigh": up["high"]}
             rows.append({"label": plain(str(label)), "x": across["value"], "y": up["value"], **ends})
@@ -154,11 +154,11 @@ def _guides(split: Sequence[float] | None, ends: Sequence[float]) -> list[Spec]:
 
 def _points(table: Table, hint: Mapping[str, Any]) -> list[Spec]:
     return [
-        {"label": plain(str(label)), "x": float(at), "value": found["value"]}
+        {"label": plain(str(label)), "x": float(at), "value": figure["value"]}
         for label, at, cell in zip(
             _column(table, hint["label"]), _column(table, hint["x"]), _column(table, hint["value"]), strict=True
         )
-        if isinstance(at, int | float) and (found := _figure(cell)) is not None
+        if isinstance(at, int | float) and (figure := _figure(cell)) is not None
     ]
 
 

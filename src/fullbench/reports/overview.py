@@ -20,7 +20,7 @@ from fullbench.reports.page import page as render
 def page(
     title: str,
     record: Record,
-    made: Sequence[Table],
+    tables: Sequence[Table],
     path: str | Path,
     *,
     lead: str = "",
@@ -31,7 +31,7 @@ def page(
 
     Sensitive pictures are veiled unless `unveiled`.
     """
-    sections = [Section("Results", tables=made)]
+    sections = [Section("Results", tables=tables)]
     if shown := exhibits(record, unveiled=unveiled):
         words = "Cases on which the judges differ most, with all that was said."
         sections.append(Section("Cases", words, exhibits=shown))
@@ -48,21 +48,21 @@ def exhibits(record: Record, limit: int = 6, *, unveiled: bool = False) -> list[
     """For each ballot in turn the panels on which rulings differ most, no item twice, with all that was said."""
     heard: dict[tuple[Any, ...], list[Verdict]] = defaultdict(list)
     for verdict in record:
-        known = any((verdict.item, *one) in record.responses for one in verdict.shown)
+        known = any((verdict.item, *place) in record.responses for place in verdict.shown)
         if known and verdict.item in record.items:
             heard[verdict.ballot, verdict.item, verdict.criterion, frozenset(verdict.shown)].append(verdict)
     queues: dict[str, deque[tuple[str, list[Verdict]]]] = defaultdict(deque)
     for (form, item, *_), verdicts in sorted(heard.items(), key=lambda entry: _telling(*entry)):
         queues[form].append((item, verdicts))
-    found: dict[str, Exhibit] = {}
-    while len(found) < limit and any(queues.values()):
+    chosen: dict[str, Exhibit] = {}
+    while len(chosen) < limit and any(queues.values()):
         for queue in filter(None, queues.values()):
             item, verdicts = queue.popleft()
-            if item not in found and len(found) < limit:
-                places = [(item, *one) for one in sorted(set(verdicts[0].shown))]
+            if item not in chosen and len(chosen) < limit:
+                places = [(item, *place) for place in sorted(set(verdicts[0].shown))]
                 shown = [record.responses[place] for place in places if place in record.responses]
-                found[item] = Exhibit(record.items[item], shown, verdicts, unveiled=unveiled)
-    return list(found.values())
+                chosen[item] = Exhibit(record.items[item], shown, verdicts, unveiled=unveiled)
+    return list(chosen.values())
 
 
 def _telling(place: tuple[Any, ...], verdicts: Sequence[Verdict]) -> tuple[Any, ...]:

@@ -139,8 +139,8 @@ def fragment(table: Table) -> str:
 
 def thumbnail(picture: Picture, *, size: int = THUMBNAIL, veiled: bool = False) -> str | None:
     """The picture as a data URI, no side longer than `size`; None when it cannot be decoded."""
-    made = shrunk(picture, size=size, veiled=veiled)
-    return None if made is None else "data:image/webp;base64," + base64.b64encode(made).decode()
+    image = shrunk(picture, size=size, veiled=veiled)
+    return None if image is None else "data:image/webp;base64," + base64.b64encode(image).decode()
 
 
 def shrunk(picture: Picture, *, size: int, veiled: bool = False) -> bytes | None:
@@ -248,7 +248,7 @@ def _exhibit(exhibit: Exhibit) -> dict[str, Any]:
 def _rulings(exhibit: Exhibit) -> dict[str, Any]:
     """Every verdict as a row of marks under the contestants' names; who was shown first, where orders differ."""
     shown = [response.contestant for response in exhibit.responses]
-    names = list(dict.fromkeys([*shown, *(name for one in exhibit.verdicts for name in one.contestants)]))
+    names = list(dict.fromkeys([*shown, *(name for verdict in exhibit.verdicts for name in verdict.contestants)]))
     rows = []
     for verdict in exhibit.verdicts:
         marks = dict(zip(verdict.contestants, verdict.marks or (), strict=False))

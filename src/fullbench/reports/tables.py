@@ -84,12 +84,12 @@ def table_from_json(text: str | bytes) -> Table:
 def read_tables(path: str | Path) -> list[Table]:
     """The tables of a JSON file that `write` made."""
     try:
-        found = _loads(Path(path).read_bytes())
+        content = _loads(Path(path).read_bytes())
     except OSError as error:
         raise InputError(f"cannot be read ({error.strerror})", path=path) from error
     except InputError as error:
         raise InputError(str(error), path=path) from error
-    return [_table(one) for one in (found if isinstance(found, list) else [found])]
+    return [_table(entry) for entry in (content if isinstance(content, list) else [content])]
 
 
 def _loads(text: str | bytes) -> Any:
@@ -181,7 +181,7 @@ def _markdown(table: Table) -> str:
     right = [numeric(table.column(name)) for name in table.columns] + [True] * (len(columns) - len(table.columns))
     lines = [f"**{table.title.translate(_MARKS)}**", ""]
     lines.append("| " + " | ".join(name.translate(_MARKS) for name in columns) + " |")
-    lines.append("| " + " | ".join("---:" if one else ":---" for one in right) + " |")
+    lines.append("| " + " | ".join("---:" if numbers else ":---" for numbers in right) + " |")
     for shown, cells in zip(rows, table.rows, strict=True):
         fields = [
             text.translate(_MARKS) if place < len(cells) and isinstance(cells[place], str) else text

@@ -164,10 +164,13 @@ class Kept:
         (tally,) = answer(
             [self.model], items, self.ledger, engine=self.engine, specs=specs, budget=self.budget, stop=self.stop
         )
-        found = {one.item: one for one in self.ledger.responses(self.name, item_keys=[item.key for item in items])}
+        responses = {
+            response.item: response
+            for response in self.ledger.responses(self.name, item_keys=[item.key for item in items])
+        }
         failed = tally.stopped or next(iter(tally.failures), "the call failed")
         for name, prompt in asked.items():
-            if (one := found.get(name)) is None:
+            if (response := responses.get(name)) is None:
                 yield Reply(prompt, error=failed)
             else:
-                yield Reply(prompt, one.text, stop=one.stop or one.tags.get("stop", ""))
+                yield Reply(prompt, response.text, stop=response.stop or response.tags.get("stop", ""))

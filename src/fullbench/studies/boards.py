@@ -69,19 +69,19 @@ class Ready:
         """What uniform sampling would ask, and what it would cost; nothing is asked."""
         models = [self.contestant] if self.contestant is not None else []
         pool = self.pool if self.name in self.pool.contestants() else self._stand_in()
-        made = plan.table(
+        forecast = plan.table(
             ledger, contestants=models, items=pool.items, judges=[self.judge], cases=lambda: uniform(pool, newcomer)
         )
         if pool is self.pool:
-            return made
+            return forecast
         note = f"{self.name} has not answered yet: answers of others stand in for its own."
-        return replace(made, notes=[*made.notes, note])
+        return replace(forecast, notes=[*forecast.notes, note])
 
     def _stand_in(self) -> Pool:
         """The pool with somebody's answer to each item said to be the newcomer's, to know about what it will cost."""
-        others = {one.item: one for one in self.pool.responses}
-        mine = [replace(one, contestant=self.name) for one in others.values()]
-        return Pool(self.pool.items, (*self.pool.responses, *mine))
+        others = {response.item: response for response in self.pool.responses}
+        stand_ins = [replace(response, contestant=self.name) for response in others.values()]
+        return Pool(self.pool.items, (*self.pool.responses, *stand_ins))
 
 
 def prepare(
@@ -100,7 +100,7 @@ def prepare(
     spec = specs.in_words_of(asked.benchmark, asked.judge, manner=asked.manner, reader=asked.reader or "")
     judge = specs.judge(spec)
     _check_sight(judge, items)
-    given = [one for path in asked.responses for one in _read(bench, path, items, asked.data, "")]
+    brought = [response for path in asked.responses for response in _read(bench, path, items, asked.data, "")]
     contestant = None if asked.predictions is not None or ":" not in asked.model else specs.contestant(asked.model)
     name = contestant.name if contestant is not None else asked.model
     models = [*plan.models_asked([judge]), *([] if contestant is None else [contestant])]
@@ -114,15 +114,15 @@ def prepare(
                 watch=watch,
             )  # fmt: skip
     if asked.predictions is not None:
-        given += _read(bench, asked.predictions, items, asked.data, name)
-    kept = ledger.responses(None, item_keys=[item.key for item in items])
-    said = {(one.item, one.contestant): one for one in kept}
+        brought += _read(bench, asked.predictions, items, asked.data, name)
+    stored = ledger.responses(None, item_keys=[item.key for item in items])
+    responses = {(response.item, response.contestant): response for response in stored}
     if bench.references is not None:
         references = list(bench.references(items))
-        given += references
+        brought += references
         ready.reference = references[0].contestant if references else None
-    said.update({(one.item, one.contestant): one for one in given})
-    ready.pool = Pool(items, tuple(said.values()))
+    responses.update({(response.item, response.contestant): response for response in brought})
+    ready.pool = Pool(items, tuple(responses.values()))
     return ready
 
 
@@ -171,8 +171,8 @@ def tables(
     return standings(record, judge, chosen, tag=tag, columns=columns)
 
 
-def page(record: Record, made: Sequence[Table], out: Path, digest: str) -> None:
+def page(record: Record, tables: Sequence[Table], out: Path, digest: str) -> None:
     """The leaderboard as a page with its charts."""
     from fullbench.reports.overview import page as render
 
-    render("Leaderboard", record, made, out, source={"ledger": digest})
+    render("Leaderboard", record, tables, out, source={"ledger": digest})

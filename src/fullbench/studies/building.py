@@ -119,10 +119,10 @@ def prompts_for(pictures: Mapping[str, Picture], rows: Path | None, same: str | 
         raise InputError("what do the pictures show? Give --prompts FILE (columns picture, prompt) or --prompt TEXT")
     if rows is None:
         return dict.fromkeys(pictures, same or "")
-    told = {picture: prompt for _, picture, prompt, _ in _told(rows)}
-    if missing := [path for path in pictures if path not in told]:
+    prompts = {picture: prompt for _, picture, prompt, _ in _told(rows)}
+    if missing := [path for path in pictures if path not in prompts]:
         raise InputError(f"no prompt for {missing[0]!r} ({len(missing)} lack one); add a row", path=rows)
-    return {path: told[path] for path in pictures}
+    return {path: prompts[path] for path in pictures}
 
 
 def group(name: str, prompt: str, rows: Path) -> Built:
@@ -132,7 +132,7 @@ def group(name: str, prompt: str, rows: Path) -> Built:
         if not picture:
             raise InputError("the row names no picture; draw one for its prompt and name it", path=rows, line=line)
         shown.append((Shown(words, axes), Picture.read(rows.parent / picture).data()))
-    if not any(one.groups for one, _ in shown):
+    if not any(person.groups for person, _ in shown):
         raise InputError("no column says how people differ; add one for each axis, such as age", path=rows)
     return Built([people(name, prompt, shown)])
 

@@ -33,9 +33,9 @@ def alike(pictures: Mapping[str, Picture], *, most: int = NEAR) -> Table:
     first: dict[str, str] = {}
     rows: list[list[Cell]] = []
     for name, picture in pictures.items():
-        kept = first.setdefault(picture.digest, name)
-        if kept != name:
-            rows.append([kept, name, SAME, 0])
+        original = first.setdefault(picture.digest, name)
+        if original != name:
+            rows.append([original, name, SAME, 0])
     prints: dict[str, int] = {}
     notes = [f"{len(pictures):,} pictures, {len(first):,} different files. Near: {most} of 256 bits differ, or fewer."]
     for name in first.values():
@@ -43,7 +43,7 @@ def alike(pictures: Mapping[str, Picture], *, most: int = NEAR) -> Table:
             prints[name] = fingerprint(decode(pictures[name]))
         except Unscorable as reason:
             notes.append(f"{name}: {reason}.")
-    rows += [[one, two, ALIKE, bits] for one, two, bits in near(prints, most=most)]
+    rows += [[name, other, ALIKE, bits] for name, other, bits in near(prints, most=most)]
     return Table("alike", "Pictures that are alike", ("picture", "and", "are", "bits"), rows, notes, {"most": most})
 
 
@@ -51,16 +51,16 @@ def read_pictures(folder: Path) -> tuple[dict[str, Picture], list[str]]:
     """All pictures of a folder and the folders in it by their path, and why some files are none."""
     if not folder.is_dir():
         raise InputError("this is no folder of pictures", path=folder)
-    found: dict[str, Picture] = {}
+    pictures: dict[str, Picture] = {}
     wrong = []
     for file in sorted(file for file in folder.rglob("*") if file.suffix.lower() in SUFFIXES):
         try:
-            found[str(file.relative_to(folder))] = Picture.read(file)
+            pictures[str(file.relative_to(folder))] = Picture.read(file)
         except InputError as reason:
             wrong.append(str(reason))
-    if not found:
+    if not pictures:
         raise InputError(f"the folder holds no picture that can be read; {len(wrong)} cannot", path=folder)
-    return found, wrong
+    return pictures, wrong
 
 
 @dataclass

@@ -28,18 +28,18 @@ def preferences(record: Record, judge: str, *, margin: float = 0.0) -> Iterator[
     Both orders count: a pair whose winner changes with the order, or that ties, is left out. Marks given apart must
     differ by more than `margin`.
     """
-    mine = record.where(judge=judge, fault=None)
-    if not len(mine):
+    ruled = record.where(judge=judge, fault=None)
+    if not len(ruled):
         raise InputError(f"no marked verdict of {judge!r} is in the ledger; judges there: {', '.join(record.judges)}")
     outcomes: dict[tuple[str, str, str], list[float]] = defaultdict(list)
-    for duel in mine.duels(margin):
-        one, two = sorted((duel.first, duel.second))
-        outcomes[duel.item, one, two].append(duel.outcome if duel.first == one else 1 - duel.outcome)
-    for (item, one, two), found in outcomes.items():
-        share = fmean(found)
+    for duel in ruled.duels(margin):
+        left, right = sorted((duel.first, duel.second))
+        outcomes[duel.item, left, right].append(duel.outcome if duel.first == left else 1 - duel.outcome)
+    for (item, left, right), points in outcomes.items():
+        share = fmean(points)
         if share == 0.5:
             continue
-        better, worse = (one, two) if share > 0.5 else (two, one)
+        better, worse = (left, right) if share > 0.5 else (right, left)
         pair = record.responses.get((item, better)), record.responses.get((item, worse))
         if item in record.items and pair[0] is not None and pair[1] is not None:
             yield record.items[item], pair[0], pair[1]
@@ -52,9 +52,9 @@ def export_dpo(
 
     Left out are pairs with a sensitive picture, unless `unveiled` asks for them: a veiled one would teach nothing.
     """
-    found = list(preferences(record, judge, margin=margin))
-    kept = [pair for pair in found if unveiled or not any(_sensitive(shown) for shown in pair)]
-    return write_rows(out, _rows(kept, out)), len(found) - len(kept)
+    pairs = list(preferences(record, judge, margin=margin))
+    shareable = [pair for pair in pairs if unveiled or not any(_sensitive(shown) for shown in pair)]
+    return write_rows(out, _rows(shareable, out)), len(pairs) - len(shareable)
 
 
 def exporter(record: Record, out: Path, options: Mapping[str, str]) -> dict[str, int]:
@@ -103,8 +103,8 @@ def _content(parts: Iterable[Part], pictures: bool) -> Any:
 
 def _path(picture: Picture, out: Path) -> str:
     """Where the picture lies, seen from the file; it is copied there under its digest."""
-    kept = out.parent / "pictures" / f"{picture.digest}.{picture.media.removeprefix('image/')}"
-    if not kept.exists():
-        with replacing(kept) as part:
+    copy = out.parent / "pictures" / f"{picture.digest}.{picture.media.removeprefix('image/')}"
+    if not copy.exists():
+        with replacing(copy) as part:
             part.write_bytes(picture.data())
-    return os.path.relpath(kept, out.parent)
+    return os.path.relpath(copy, out.parent)

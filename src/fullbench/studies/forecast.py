@@ -69,13 +69,13 @@ def weighed(
     mode = mode if mode in TOKENS_OUT else "analyze"
     used = seen.get(load.who)
     observed = used is not None and used.calls > 0 and used.seconds > 0
-    said = used.tokens_out / used.calls if used is not None and observed else TOKENS_OUT[mode]
+    reply_tokens = used.tokens_out / used.calls if used is not None and observed else TOKENS_OUT[mode]
     each = used.seconds / used.calls if used is not None and observed else SECONDS[mode]
     turns = max(map(len, hearings), default=0)
     sent = sum(estimate(prompt) for prompts in hearings for prompt in prompts) / max(1, len(hearings))
     calls = asked * turns
-    tokens_in = round(asked * (sent + said * turns * (turns - 1) / 2))
-    tokens_out = round(calls * said)
+    tokens_in = round(asked * (sent + reply_tokens * turns * (turns - 1) / 2))
+    tokens_out = round(calls * reply_tokens)
     price = model.price
     dollars = None if price is None else (tokens_in * price[0] + tokens_out * price[1]) / 1e6
     limits = limits_of(model)
@@ -97,12 +97,12 @@ def limits_of(model: object) -> Limits | None:
 
 def duration(loads: Sequence[Load]) -> float | None:
     """How long it takes when all are asked side by side; None where that is known of none."""
-    times = [one.seconds for one in loads if one.seconds is not None]
-    for server in {one.server for one in loads if one.server}:
-        mine = [one for one in loads if one.server == server]
-        calls = sum(one.calls or 0 for one in mine)
-        tokens = sum((one.tokens_in or 0) + (one.tokens_out or 0) for one in mine)
-        times += [_paced(limits, calls, tokens) for one in mine if (limits := one.limits) is not None]
+    times = [load.seconds for load in loads if load.seconds is not None]
+    for server in {load.server for load in loads if load.server}:
+        sharing = [load for load in loads if load.server == server]
+        calls = sum(load.calls or 0 for load in sharing)
+        tokens = sum((load.tokens_in or 0) + (load.tokens_out or 0) for load in sharing)
+        times += [_paced(limits, calls, tokens) for load in sharing if (limits := load.limits) is not None]
     return max(times) if times else None
 
 

@@ -26,22 +26,22 @@ class Imported:
 
 def import_verdicts(ledger: Ledger, verdicts: Iterable[Verdict], path: Path) -> Imported:
     """Add the verdicts of a file to a ledger's study, each once; what they speak of must be there."""
-    given = list(verdicts)
-    _check(ledger, given, path)
+    rulings = list(verdicts)
+    _check(ledger, rulings, path)
     standing: dict[Place, Verdict] = {}
-    judges = sorted({verdict.judge for verdict in given})
-    for verdict in ledger.verdicts(judges, cases={verdict.case for verdict in given}, texts=False, revisions=True):
+    judges = sorted({verdict.judge for verdict in rulings})
+    for verdict in ledger.verdicts(judges, cases={verdict.case for verdict in rulings}, texts=False, revisions=True):
         standing[_place(verdict)] = verdict
-    new = [verdict for verdict in given if _place(verdict) not in standing]
+    new = [verdict for verdict in rulings if _place(verdict) not in standing]
     ledger.add(*new)
     ledger.flush()
     differing = sum(
         (there.marks, there.fault) != (verdict.marks, verdict.fault)
-        for verdict in given
+        for verdict in rulings
         if (there := standing.get(_place(verdict))) is not None
     )
-    raters = len({(verdict.judge, verdict.rater) for verdict in given})
-    return Imported(len(new), len(given) - len(new) - differing, differing, raters)
+    raters = len({(verdict.judge, verdict.rater) for verdict in rulings})
+    return Imported(len(new), len(rulings) - len(new) - differing, differing, raters)
 
 
 def _place(verdict: Verdict) -> Place:
@@ -53,7 +53,9 @@ def _place(verdict: Verdict) -> Place:
 def _check(ledger: Ledger, verdicts: list[Verdict], path: Path) -> None:
     """Refuse a file that speaks of items or answers that the study does not hold."""
     items = {item.id for item in ledger.items(study=ledger.study)}
-    answers = {(said.item, said.contestant, said.sample) for said in ledger.responses(study=ledger.study)}
+    answers = {
+        (response.item, response.contestant, response.sample) for response in ledger.responses(study=ledger.study)
+    }
     for verdict in verdicts:
         if verdict.item not in items:
             raise InputError(

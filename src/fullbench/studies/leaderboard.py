@@ -67,10 +67,10 @@ class Newcomer:
     seed: int = 0
 
 
-def pair(item: Item, one: Response, two: Response) -> tuple[Case, Case]:
+def pair(item: Item, first: Response, second: Response) -> tuple[Case, Case]:
     """A match as its two cases, one in each order."""
     form = Choice(tie=False)
-    return Case(item, (one, two), form), Case(item, (two, one), form)
+    return Case(item, (first, second), form), Case(item, (second, first), form)
 
 
 def opponents(pool: Pool, newcomer: Newcomer) -> list[str]:
@@ -92,19 +92,19 @@ def uniform(pool: Pool, newcomer: Newcomer) -> Iterator[Case]:
     What is drawn depends on the seed and the names alone, so the same call gives the same cases on every machine.
     """
     others = opponents(pool, newcomer)
-    mine = pool.of(newcomer.name)
-    said = {name: pool.of(name) for name in pool.contestants()}
+    own_responses = pool.of(newcomer.name)
+    responses = {name: pool.of(name) for name in pool.contestants()}
     for item in pool.items:
-        there = [name for name in others if item.id in said[name]]
+        there = [name for name in others if item.id in responses[name]]
         draw = random.Random(f"{newcomer.seed}/{newcomer.name}/{item.id}")
-        if item.id in mine:
+        if item.id in own_responses:
             for name in sorted(draw.sample(there, min(newcomer.opponents, len(there)))):
-                yield from pair(item, mine[item.id], said[name][item.id])
+                yield from pair(item, own_responses[item.id], responses[name][item.id])
     if newcomer.reference is not None:
-        both = [item for item in pool.items if item.id in mine and item.id in said[newcomer.reference]]
+        both = [item for item in pool.items if item.id in own_responses and item.id in responses[newcomer.reference]]
         draw = random.Random(f"{newcomer.seed}/{newcomer.name}")
         for item in draw.sample(both, min(newcomer.reference_matches, len(both))):
-            yield from pair(item, mine[item.id], said[newcomer.reference][item.id])
+            yield from pair(item, own_responses[item.id], responses[newcomer.reference][item.id])
 
 
 @dataclass
@@ -141,9 +141,9 @@ class Board:
     def record(self) -> Record:
         """The judge's verdicts on the pool's items, old and new."""
         items = {item.id: item for item in self.pool.items}
-        found = self.ledger.record([self.judge.name]).where(lambda verdict: verdict.item in items)
-        said = {(response.item, response.contestant): response for response in self.pool.responses}
-        return Record(found.verdicts, items, {**found.responses, **said})
+        stored = self.ledger.record([self.judge.name]).where(lambda verdict: verdict.item in items)
+        responses = {(response.item, response.contestant): response for response in self.pool.responses}
+        return Record(stored.verdicts, items, {**stored.responses, **responses})
 
     def settled(self) -> Matches | None:
         """The matches so far; None before the first."""
@@ -234,7 +234,7 @@ class _Adaptive:
 
     def _left(self, rivals: Sequence[str]) -> dict[str, list[tuple[Item, Response, Response]]]:
         """For each opponent the items still to be played, in an order drawn from the seed."""
-        pool, mine = self.board.pool, self.board.pool.of(self.newcomer.name)
+        pool, own_responses = self.board.pool, self.board.pool.of(self.newcomer.name)
         settled = self.board.settled()
         done = {(m.item, m.first, m.second) for m in settled.matches} if settled else set()
         left = {}
@@ -242,9 +242,9 @@ class _Adaptive:
             theirs = pool.of(rival)
             sides = tuple(sorted((self.newcomer.name, rival)))
             open_ = [
-                (item, mine[item.id], theirs[item.id])
+                (item, own_responses[item.id], theirs[item.id])
                 for item in pool.items
-                if item.id in mine and item.id in theirs and (item.id, *sides) not in done
+                if item.id in own_responses and item.id in theirs and (item.id, *sides) not in done
             ]
             random.Random(f"{self.newcomer.seed}/{self.newcomer.name}/{rival}").shuffle(open_)
             left[rival] = open_
@@ -267,7 +267,7 @@ class _Adaptive:
         from fullbench.models.tokens import estimate
 
         judge = self.board.judge
-        cases = [case for item, one, two in open_[:8] for case in pair(item, one, two)]
+        cases = [case for item, first, second in open_[:8] for case in pair(item, first, second)]
         sent = [prompts[0] for case in cases if (prompts := prompts_of(judge, case))]
         models = models_of(judge)
         if not sent or not models:

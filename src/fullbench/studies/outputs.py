@@ -28,8 +28,8 @@ def differing(done: Conducted, folder: Path) -> list[Path]:
     """The files of a study that are not, byte for byte, what its ledger gives; `folder` is for what is made anew."""
     places = {path.parent for path in (done.study.tables, done.study.report) if path is not None}
     fresh = {path.name: path for path in write_outputs(done, folder)}
-    found = {name: place / name for name in fresh for place in places if (place / name).exists()}
+    written = {name: place / name for name in fresh for place in places if (place / name).exists()}
     return [
-        found.get(name, Path(name)) for name, path in fresh.items()
-        if name not in found or found[name].read_bytes() != path.read_bytes()
+        written.get(name, Path(name)) for name, path in fresh.items()
+        if name not in written or written[name].read_bytes() != path.read_bytes()
     ]  # fmt: skip

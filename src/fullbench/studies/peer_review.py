@@ -58,8 +58,8 @@ class Pictures:
                 continue
             images[file.name] = picture
         if not images:
-            found = f"; {len(bad)} could not be read: {bad[0]}" if bad else ""
-            raise InputError(f"the folder holds no picture{found}", path=path)
+            unread = f"; {len(bad)} could not be read: {bad[0]}" if bad else ""
+            raise InputError(f"the folder holds no picture{unread}", path=path)
         return cls(images, bad)
 
 
@@ -144,9 +144,9 @@ class PeerReview:
         both = 2 if self.orders == "both" else 1
         rows: list[list[Cell]] = []
         for name in self.names:
-            mine = [slot for slot in self.slots if slot.reviewer == name]
+            reviews = [slot for slot in self.slots if slot.reviewer == name]
             answers = {(slot.image, slot.reviewer) for slot in self.slots if name in {slot.one, slot.two}}
-            rows.append([name, len({slot.image for slot in mine}), len(answers), 2 * both * len(mine)])
+            rows.append([name, len({slot.image for slot in reviews}), len(answers), 2 * both * len(reviews)])
         notes = [f"{len(self.slots):,} reviews on {len(self.images)} pictures, each ruled by correctness and by "
                  "visual understanding. What the ledger knows already is not asked again."]  # fmt: skip
         return Table("plan", "What would be asked", ("contestant", "questions", "answers", "rulings"), rows, notes)
@@ -204,8 +204,8 @@ class PeerReview:
         """The questions written so far."""
         keys = [item.key for item in asking.writing(self.images)]
         wanted = {(slot.image, slot.reviewer) for slot in self.slots}
-        found = asking.questions(self.images, ledger.responses(self.names, item_keys=keys))
-        return [item for item in found if (item.tags["image"], item.tags["reviewer"]) in wanted]
+        items = asking.questions(self.images, ledger.responses(self.names, item_keys=keys))
+        return [item for item in items if (item.tags["image"], item.tags["reviewer"]) in wanted]
 
     def _asked(self, items: Sequence[Item]) -> dict[str, list[Item]]:
         """The questions that each contestant is to answer: those of others, where a review needs its answer."""
@@ -221,8 +221,8 @@ class PeerReview:
 
     def cases(self, items: Sequence[Item], responses: Sequence[Response]) -> list[Case]:
         """The reviews of the design for which both answers are there."""
-        made = asking.reviews(items, responses, orders=self.orders, seed=self.seed)
-        return design.within(made, self.slots)
+        reviews = asking.reviews(items, responses, orders=self.orders, seed=self.seed)
+        return design.within(reviews, self.slots)
 
     def docket(self, judge: Judge, items: Sequence[Item], responses: Sequence[Response]) -> Iterator[Case]:
         """What a judge hears: a reviewer the answers to its own questions, the others what is theirs to hear."""

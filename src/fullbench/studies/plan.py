@@ -42,7 +42,7 @@ def table(
     verdicts = [_verdicts(judge, cases(), ledger, seen) for judge in judges]
     loads = [*answers, *verdicts]
     times = [time for time in (duration(answers), duration(verdicts)) if time is not None]
-    rows = [_row(one.what, one.who, [one], one.seconds) for one in loads]
+    rows = [_row(load.what, load.who, [load], load.seconds) for load in loads]
     if len(loads) > 1:
         rows.append(_row("all", "", loads, sum(times) if times else None))
     columns = (
@@ -54,11 +54,11 @@ def table(
 
 def _row(what: str, who: str, loads: Sequence[Load], seconds: float | None) -> list[Cell]:
     """A row of one load or of several; in batches, what takes none counts at its live price where it is not alone."""
-    counts = [_sum([getattr(one, name) for one in loads]) for name in _COUNTS]
-    batches = [one.dollars if one.batch_dollars is None else one.batch_dollars for one in loads]
-    filed = any(one.batch_dollars is not None for one in loads)
+    counts = [_sum([getattr(load, name) for load in loads]) for name in _COUNTS]
+    batches = [load.dollars if load.batch_dollars is None else load.batch_dollars for load in loads]
+    filed = any(load.batch_dollars is not None for load in loads)
     time = None if seconds is None else clock(seconds)
-    return [what, who, *counts, _sum([one.dollars for one in loads]), _sum(batches) if filed else None, time]
+    return [what, who, *counts, _sum([load.dollars for load in loads]), _sum(batches) if filed else None, time]
 
 
 def _sum(amounts: Sequence[float | None]) -> float | None:
@@ -68,24 +68,24 @@ def _sum(amounts: Sequence[float | None]) -> float | None:
 
 
 def _notes(loads: Sequence[Load]) -> Iterator[str]:
-    if silent := [one.who for one in loads if one.calls is None]:
+    if silent := [load.who for load in loads if load.calls is None]:
         yield (
             f"What {', '.join(silent)} asks is not known, so its calls and its price are not: a judge says so by "
             "`models` and `prompts`."
         )
-    asked = [one for one in loads if one.calls]
+    asked = [load for load in loads if load.calls]
     if not asked:
         return
     yield f"Tokens are estimated from {SAMPLE} of the prompts at most; retries and resampled replies come on top."
-    if not all(one.observed for one in asked):
+    if not all(load.observed for load in asked):
         yield (
             f"Where the ledger has seen no call, a reply is taken to have {TOKENS_OUT['analyze']} tokens and to take "
             f"{SECONDS['analyze']:g} s ({TOKENS_OUT['direct']} tokens and {SECONDS['direct']:g} s without an analysis)."
         )
-    filed = [one.batch_dollars is not None for one in asked]
+    filed = [load.batch_dollars is not None for load in asked]
     if any(filed) and not all(filed):
         yield "In batches, what takes none counts at its live price."
-    if any(one.seconds for one in asked):
+    if any(load.seconds for load in asked):
         yield (
             "Time is what the limits allow: rpm and tpm, and concurrency at a time, or 8 where it adapts and may grow."
         )
@@ -115,8 +115,8 @@ def _split(
     counted, due = 0, 0
     sample: list[_Task] = []
     while chunk := list(islice(source, LOOKUP)):
-        found = known([key(task) for task in chunk])
-        fresh = [task for task in chunk if key(task) not in found]
+        answered = known([key(task) for task in chunk])
+        fresh = [task for task in chunk if key(task) not in answered]
         counted += len(chunk) - len(fresh)
         due += len(fresh)
         sample += fresh[: SAMPLE - len(sample)]

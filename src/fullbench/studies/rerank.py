@@ -62,20 +62,24 @@ def _place(response: Response) -> Place:
     return response.item, response.contestant, response.sample
 
 
-def _ranked(mine: Sequence[Response], marks: dict[Place, list[float]]) -> Iterator[Ranked]:
-    worths = {_place(one): fmean(given) for one in mine if (given := marks.get(_place(one)))}
-    for one in sorted(mine, key=lambda one: (-worths.get(_place(one), float("-inf")), _place(one))):
-        worth = worths.get(_place(one))
+def _ranked(responses: Sequence[Response], marks: dict[Place, list[float]]) -> Iterator[Ranked]:
+    worths = {
+        _place(response): fmean(own_marks) for response in responses if (own_marks := marks.get(_place(response)))
+    }
+    for response in sorted(
+        responses, key=lambda response: (-worths.get(_place(response), float("-inf")), _place(response))
+    ):
+        worth = worths.get(_place(response))
         better = None if worth is None else 1 + sum(other > worth for other in worths.values())
-        yield Ranked(one, better, worth, len(marks.get(_place(one), ())))
+        yield Ranked(response, better, worth, len(marks.get(_place(response), ())))
 
 
 def rows(ranked: Iterable[Ranked], out: Path, keep: int | None = None) -> Iterator[dict[str, Any]]:
     """Ranked responses as rows of a file: as responses are written, with rank and worth. `keep` so many of an item."""
     taken: Counter[str] = Counter()
-    for one in ranked:
-        response = one.response
-        if keep is not None and (one.rank is None or taken[response.item] >= keep):
+    for candidate in ranked:
+        response = candidate.response
+        if keep is not None and (candidate.rank is None or taken[response.item] >= keep):
             continue
         taken[response.item] += 1
         row: dict[str, Any] = {"item": response.item, "contestant": response.contestant, "sample": response.sample}
@@ -83,7 +87,7 @@ def rows(ranked: Iterable[Ranked], out: Path, keep: int | None = None) -> Iterat
             row["text"] = response.text
         if response.pictures:
             row["pictures"] = [_named(picture, out) for picture in response.pictures]
-        yield {**row, "rank": one.rank, "worth": one.worth, "marks": one.marks}
+        yield {**row, "rank": candidate.rank, "worth": candidate.worth, "marks": candidate.marks}
 
 
 def _named(picture: Picture, out: Path) -> str:

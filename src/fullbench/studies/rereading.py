@@ -12,8 +12,7 @@ from fullbench.nouns.call import NOTHING
 from fullbench.nouns.case import Case
 from fullbench.nouns.model import DECLINED
 from fullbench.nouns.verdict import PEOPLE, Verdict
-from fullbench.reading import read
-from fullbench.reading.replies import READER
+from fullbench.reading import READER, read
 
 CHUNK = 500
 

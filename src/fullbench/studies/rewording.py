@@ -66,12 +66,12 @@ def requests(items: Iterable[Item], count: int = REWRITES, language: Language | 
     """What a model is asked for each seed: `count` rewordings, in the language of the seed or the one given."""
     if count < 1:
         raise InputError(f"at least one rewording must be asked for; found {count}")
-    made = []
+    writing = []
     for item in seeds(items):
         spoken = language or language_of(item.question)
         turns = wording(spoken).fill({"question": (item.question,), "count": (str(count),)})
-        made.append(Item(f"{item.id}/reworded", turns, tags={"seed": item.id}))
-    return made
+        writing.append(Item(f"{item.id}/reworded", turns, tags={"seed": item.id}))
+    return writing
 
 
 @dataclass
@@ -90,27 +90,27 @@ def reworded(items: Sequence[Item], replies: Iterable[Response], count: int = RE
     """
     asked = {f"{item.id}/reworded": item for item in seeds(items)}
     seen = {item.id: {_bare(item.question)} for item in asked.values()}
-    given = Counter[str]()
-    made = Reworded()
-    for reply in sorted(replies, key=lambda one: (one.item, one.contestant)):
+    variants = Counter[str]()
+    queue = Reworded()
+    for reply in sorted(replies, key=lambda reply: (reply.item, reply.contestant)):
         item = asked[reply.item]
         where = f"{item.id}, by {reply.contestant}"
         if reply.tags.get("stop") in DECLINED:
-            made.failed.append(f"{where}: refused")
+            queue.failed.append(f"{where}: refused")
             continue
         lines = [line for line in map(_line, reply.text.splitlines()) if line]
         fresh = list(_fresh(lines[:count], seen[item.id]))
         if len(lines) > count:
-            made.failed.append(f"{where}: {len(lines)} lines where {count} were asked for; the rest is set aside")
+            queue.failed.append(f"{where}: {len(lines)} lines where {count} were asked for; the rest is set aside")
         if len(fresh) < count:
-            made.failed.append(f"{where}: {len(fresh)} of {count} rewordings are new")
+            queue.failed.append(f"{where}: {len(fresh)} of {count} rewordings are new")
         for text in fresh:
-            given[item.id] += 1
-            made.rows.append({
-                "seed": item.id, "variant": given[item.id], "question": item.question, "text": text, "same": None,
+            variants[item.id] += 1
+            queue.rows.append({
+                "seed": item.id, "variant": variants[item.id], "question": item.question, "text": text, "same": None,
                 "writer": reply.contestant,
             })  # fmt: skip
-    return made
+    return queue
 
 
 def _fresh(lines: Iterable[str], seen: set[str]) -> Iterator[str]:
@@ -152,12 +152,12 @@ def confirm(items: Sequence[Item], queue: Path, *, dropped: Collection[str] = ()
             continue
         if seed not in known:
             raise fields.error(f"the seed {seed!r} is not among the {len(known)} items")
-        said = _yes(fields, "same")
-        counts["waiting" if said is None else "same meaning" if said else "another meaning"] += 1
-        if said:
+        same = _yes(fields, "same")
+        counts["waiting" if same is None else "same meaning" if same else "another meaning"] += 1
+        if same:
             accepted.setdefault(seed, []).append(fields.name("text"))
-    made = [variant for item in items for variant in _variants(item, accepted.get(item.id, []))]
-    return Confirmed(made, _counted("rewordings", "Rewordings", counts))
+    variants = [variant for item in items for variant in _variants(item, accepted.get(item.id, []))]
+    return Confirmed(variants, _counted("rewordings", "Rewordings", counts))
 
 
 def _variants(item: Item, texts: Sequence[str]) -> Iterator[Item]:
@@ -186,28 +186,30 @@ def review(items: Sequence[Item], queue: Path) -> Confirmed:
     A person may have edited the reference and accepted it. An item without an answer waits and is left out.
     """
     known = {item.id: item for item in items}
-    kept: dict[str, Item] = {}
+    accepted: dict[str, Item] = {}
     counts: Counter[str] = Counter()
     for fields in _rows(queue):
         name = fields.name("item")
         if name not in known:
             raise fields.error(f"the item {name!r} is not among the {len(known)} items")
-        said = _yes(fields, "accept")
-        if said:
+        accept = _yes(fields, "accept")
+        if accept:
             counts["accepted"] += 1
-            kept[name] = replace(known[name], reference=fields.name("reference"))
+            accepted[name] = replace(known[name], reference=fields.name("reference"))
         else:
-            counts["waiting" if said is None else _reason(fields)] += 1
+            counts["waiting" if accept is None else _reason(fields)] += 1
     counts["no reference"] += sum(not item.reference for item in items)
-    return Confirmed([kept[item.id] for item in items if item.id in kept], _counted("references", "References", counts))
+    return Confirmed(
+        [accepted[item.id] for item in items if item.id in accepted], _counted("references", "References", counts)
+    )
 
 
 def _reason(fields: Fields) -> str:
-    said = (fields.text("reason") or "").strip()
+    reason = (fields.text("reason") or "").strip()
     for name, chinese in REASONS.items():
-        if said.lower() in {name, chinese}:
+        if reason.lower() in {name, chinese}:
             return name
-    raise fields.error(f"a reference that is turned down needs a reason: {', '.join(REASONS)}; found {said!r}")
+    raise fields.error(f"a reference that is turned down needs a reason: {', '.join(REASONS)}; found {reason!r}")
 
 
 def _rows(queue: Path) -> Iterator[Fields]:
@@ -216,12 +218,12 @@ def _rows(queue: Path) -> Iterator[Fields]:
 
 
 def _yes(fields: Fields, name: str) -> bool | None:
-    said = str(fields.get(name) if fields.get(name) is not None else "").strip().lower()
-    if not said:
+    answer = str(fields.get(name) if fields.get(name) is not None else "").strip().lower()
+    if not answer:
         return None
-    if said not in _YES | _NO:
-        raise fields.error(f"{name!r} is yes or no, or empty while it waits; found {said!r}")
-    return said in _YES
+    if answer not in _YES | _NO:
+        raise fields.error(f"{name!r} is yes or no, or empty while it waits; found {answer!r}")
+    return answer in _YES
 
 
 def _counted(name: str, title: str, counts: Mapping[str, int]) -> Table:

@@ -23,10 +23,10 @@ _JUDGING = {
 
 def benchmark(name: str) -> Benchmark:
     """The benchmark of that name."""
-    found = benchmark_named(name)
-    if not found.asks:
+    bench = benchmark_named(name)
+    if not bench.asks:
         raise InputError(f"the benchmark {name!r} has no items: its questions were not released; nothing can be asked")
-    return found
+    return bench
 
 
 def contestant(spec: str) -> Model:
@@ -44,10 +44,10 @@ def judge(spec: str) -> Judge:
     """
     parsed = Spec.parse(spec)
     if parsed.kind in names("judges"):
-        found = load("judges", parsed.kind)(parsed.name, parsed.options)
-        if not isinstance(found, Judge):
+        plugin = load("judges", parsed.kind)(parsed.name, parsed.options)
+        if not isinstance(plugin, Judge):
             raise InputError(f"the plugin {parsed.kind!r} made no judge: it lacks one of name, settings, hear")
-        return found
+        return plugin
     if parsed.kind in names("metrics"):
         from fullbench.judges.metrics.judges import judge_by
 
@@ -55,9 +55,9 @@ def judge(spec: str) -> Judge:
     if parsed.kind not in names("models"):
         known = sorted({*judging(), *names("models")})
         raise InputError(f"there is no judge or model {parsed.kind!r} (in {spec!r}). Installed: {', '.join(known)}")
-    mine = {key: value for key, value in parsed.options.items() if key in _JUDGING}
+    judging_options = {key: value for key, value in parsed.options.items() if key in _JUDGING}
     rest = {key: value for key, value in parsed.options.items() if key not in _JUDGING}
-    return _prompted(model_of(Spec(parsed.kind, parsed.name, rest), spec), mine)
+    return _prompted(model_of(Spec(parsed.kind, parsed.name, rest), spec), judging_options)
 
 
 def in_words_of(name: str, spec: str, *, manner: str = "", reader: str = "") -> str:
@@ -83,16 +83,16 @@ def _prompted(model: Model, options: Mapping[str, str]) -> Judge:
     from fullbench.judges.extracting import SecondReader
     from fullbench.judges.prompted import PromptedJudge, read_template
 
-    given = _worded(options.get("wording", PLAIN), options.get("manner", ""))
-    given |= {key: options[key] for key in ("mode", "sight", "language", "form", "label") if key in options}
-    given |= {key: _yes(options[key], key) for key in ("reference", "constrained") if key in options}
-    given |= {key: _whole(options[key], key) for key in ("resample", "sees") if key in options}
+    settings = _worded(options.get("wording", PLAIN), options.get("manner", ""))
+    settings |= {key: options[key] for key in ("mode", "sight", "language", "form", "label") if key in options}
+    settings |= {key: _yes(options[key], key) for key in ("reference", "constrained") if key in options}
+    settings |= {key: _whole(options[key], key) for key in ("resample", "sees") if key in options}
     if "steps" in options:
-        given["steps"] = tuple(options["steps"].split(","))
+        settings["steps"] = tuple(options["steps"].split(","))
     if "template" in options:
-        given["template"] = read_template(Path(options["template"]))
-    made = PromptedJudge(model, **given)
-    return SecondReader(made, contestant(options["reader"])) if "reader" in options else made
+        settings["template"] = read_template(Path(options["template"]))
+    prompted = PromptedJudge(model, **settings)
+    return SecondReader(prompted, contestant(options["reader"])) if "reader" in options else prompted
 
 
 PLAIN = "plain"
@@ -105,14 +105,14 @@ def _worded(name: str, manner: str) -> dict[str, Any]:
         if manner:
             raise InputError(f"manner={manner} is a benchmark's way of asking; name the benchmark by wording=NAME")
         return {}
-    found = benchmark(name)
-    if found.wording is None:
+    bench = benchmark(name)
+    if bench.wording is None:
         raise InputError(f"the benchmark {name!r} has no wording of its own; leave out the option wording")
     if not manner:
-        return dict(found.wording())
-    if manner not in found.manners:
-        raise InputError(f"{name!r} has no manner {manner!r}; known: {', '.join(found.manners) or 'none'}")
-    return dict(found.wording(manner))
+        return dict(bench.wording())
+    if manner not in bench.manners:
+        raise InputError(f"{name!r} has no manner {manner!r}; known: {', '.join(bench.manners) or 'none'}")
+    return dict(bench.wording(manner))
 
 
 def _yes(value: str, name: str) -> bool:

@@ -70,8 +70,8 @@ class Study:
         try:
             table = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
-            found = re.search(r"line (\d+)", str(error))
-            line = int(found[1]) if found else text.rstrip().count("\n") + 1
+            match = re.search(r"line (\d+)", str(error))
+            line = int(match[1]) if match else text.rstrip().count("\n") + 1
             raise InputError(f"not valid TOML: {error}", path=path, line=line) from error
         return cls._of(table, path, text)
 
@@ -80,8 +80,8 @@ class Study:
         known = {entry.name for entry in fields(cls)} - {"path"}
 
         def wrong(key: str, sentence: str) -> InputError:
-            found = re.search(rf"^\s*{re.escape(key)}\s*=", text, re.MULTILINE)
-            line = text.count("\n", 0, found.start()) + 1 + found[0].count("\n") if found else None
+            match = re.search(rf"^\s*{re.escape(key)}\s*=", text, re.MULTILINE)
+            line = text.count("\n", 0, match.start()) + 1 + match[0].count("\n") if match else None
             return InputError(sentence, path=path, line=line)
 
         values: dict[str, Any] = {}

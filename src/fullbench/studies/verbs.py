@@ -36,10 +36,10 @@ def answer(
 
 def judge(judges: Sequence[Judge | str], cases: Iterable[Case], ledger: Ledger) -> Record:
     """Let judges (judges, or specs such as `length`) rule on cases; what the ledger holds is not asked again."""
-    bench = [specs.judge(one) if isinstance(one, str) else one for one in judges]
+    bench = [specs.judge(judge) if isinstance(judge, str) else judge for judge in judges]
     docket = list(cases)
     hearing.hear(bench, lambda _: docket, ledger)
-    return ledger.record([one.name for one in bench], cases={case.key for case in docket})
+    return ledger.record([judge.name for judge in bench], cases={case.key for case in docket})
 
 
 def run(study: Study | Path | str, *, quiet: bool = True) -> Conducted:

@@ -113,9 +113,9 @@ def _wording(checked: Checked) -> None:
 
 
 def _labels(checked: Checked) -> None:
-    given = checked.benchmark.labels
-    assert given is not None
-    labels = list(given(checked.source))
+    labels_of = checked.benchmark.labels
+    assert labels_of is not None
+    labels = list(labels_of(checked.source))
     assert labels, "it has no label"
     known = {item.id for item in checked.items}
     for label in labels:
@@ -125,31 +125,31 @@ def _labels(checked: Checked) -> None:
         assert legal, f"the marks {label.marks} are not legal on {label.ballot}"
     votes = [(label.case, label.rater, label.trial, label.revision) for label in labels]
     assert len(set(votes)) == len(votes), "two labels of one person on one case; give each person a rater"
-    assert labels == list(given(checked.source)), "labels must be the same each time"
+    assert labels == list(labels_of(checked.source)), "labels must be the same each time"
 
 
 def _contestants(checked: Checked) -> None:
     models = checked.benchmark.contestants
     assert models is not None
-    made = list(models())
-    assert made, "it names no contestant"
-    for model in made:
+    contestants = list(models())
+    assert contestants, "it names no contestant"
+    for model in contestants:
         assert isinstance(model, Model), f"{model!r} is no model: name, settings, price or answer is missing"
         assert not list(model.answer(())), f"{model.name} answers where nothing was asked"
-    _unique([model.name for model in made])
+    _unique([model.name for model in contestants])
 
 
 def _judges(checked: Checked) -> None:
     judges = checked.benchmark.judges
     assert judges is not None
-    made = list(judges())
-    assert made, "it names no judge"
-    for judge in made:
+    bench = list(judges())
+    assert bench, "it names no judge"
+    for judge in bench:
         assert isinstance(judge, Judge), f"{judge!r} is no judge: name, settings or hear is missing"
         free = models_of(judge) == () or kind_of(judge) in {"metric", "scorer"}
         cases = _some(checked.cases) if free else []  # a judge that asks models may cost something
         assert len(list(judge.hear(cases))) == len(cases), f"{judge.name} does not rule on every case"
-    _unique([judge.name for judge in made])
+    _unique([judge.name for judge in bench])
 
 
 def _unique(names: Sequence[str]) -> None:
@@ -157,9 +157,9 @@ def _unique(names: Sequence[str]) -> None:
 
 
 def _references(checked: Checked) -> None:
-    given = checked.benchmark.references
-    assert given is not None
-    responses = list(given(checked.items))
+    references_of = checked.benchmark.references
+    assert references_of is not None
+    responses = list(references_of(checked.items))
     assert responses, "there is no reference"
     assert len({response.contestant for response in responses}) == 1, "references are answers of one contestant"
     _answers(responses, checked)
@@ -174,12 +174,12 @@ def _answers(responses: Sequence[Response], checked: Checked) -> None:
 def _submission(checked: Checked) -> None:
     from fullbench.files.nouns import write_responses
 
-    given = checked.benchmark.submission
-    assert given is not None
+    read = checked.benchmark.submission
+    assert read is not None
     file = checked.folder / "predictions.jsonl"
     write_responses(file, [Response.say(item.id, "newcomer", "An answer.") for item in checked.items])
     try:
-        responses = list(given(file, checked.items, None, "newcomer"))
+        responses = list(read(file, checked.items, None, "newcomer"))
     except InputError:
         return  # a layout of its own may refuse ours, with a sentence
     assert responses, "a file with an answer to every item gives no answer"

@@ -28,12 +28,12 @@ def items(source: Path | None = None) -> Iterable[Item]:
 
 def cases(items: Sequence[Item], responses: Iterable[Response], *, trials: int = 1) -> Iterator[Case]:
     """Every response rated on its own. The criterion is the task, since each task has rules of its own."""
-    given = list(responses)
+    answers = list(responses)
     by_task: dict[str, list[Item]] = {}
     for item in items:
         by_task.setdefault(item.tags.get("task") or "overall", []).append(item)
     for task, asked in by_task.items():
-        yield from cases_of(asked, given, Score(1, 10), criterion=task, trials=trials)
+        yield from cases_of(asked, answers, Score(1, 10), criterion=task, trials=trials)
 
 
 def tables(record: Record) -> Sequence[Table]:

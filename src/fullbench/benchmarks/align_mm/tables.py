@@ -26,25 +26,25 @@ _DRAWN = 6
 def tables(record: Record, *, split: tuple[float, float] | None = None, seed: int = 0) -> list[Table]:
     """All tables that the record has something for; `split` parts the quadrants at given values."""
     known = by_task(record)
-    made: list[Table] = []
+    shown: list[Table] = []
     for judge in known.judges:
-        found = [one for one in marks(known, judge).values() if one.marks]
-        if found:
-            made += judged(judge, found, split=split, seed=seed)
+        sheets = [sheet for sheet in marks(known, judge).values() if sheet.marks]
+        if sheets:
+            shown += judged(judge, sheets, split=split, seed=seed)
     if PEOPLE in known.judges:
-        made += agreement.tables(known, seed=seed)
-    made += repeats.tables(known, together=True, seed=seed)
-    made += [lengths(known.items.values(), known.responses.values()), *distributions(list(known.items.values()))]
-    made += [standard.faults(known, together=True), standard.costs(known)]
-    return [table for table in made if table.rows]
+        shown += agreement.tables(known, seed=seed)
+    shown += repeats.tables(known, together=True, seed=seed)
+    shown += [lengths(known.items.values(), known.responses.values()), *distributions(list(known.items.values()))]
+    shown += [standard.faults(known, together=True), standard.costs(known)]
+    return [table for table in shown if table.rows]
 
 
 def judged(
-    judge: str, found: Sequence[Marks], *, split: tuple[float, float] | None = None, seed: int = 0
+    judge: str, sheets: Sequence[Marks], *, split: tuple[float, float] | None = None, seed: int = 0
 ) -> list[Table]:
     """The tables of one judge: leaderboard, tasks, means with intervals, alignment, quadrants."""
     gaps = Gaps()
-    lines = [_Line.of(one, gaps, seed) for one in found]
+    lines = [_Line.of(sheet, gaps, seed) for sheet in sheets]
     ranked = sorted(lines, key=lambda line: -(sort_value(line.average) or 0.0))
     placed = quadrants([(line.name, line.average, line.alignment) for line in ranked], split=split, source=judge)
     ordered = [line.marks for line in ranked]
@@ -68,16 +68,16 @@ class _Line:
         return self.marks.contestant
 
     @classmethod
-    def of(cls, one: Marks, gaps: Gaps, seed: int) -> _Line:
-        where = one.contestant
-        average = gaps.cell(f"the interval of {where}'s Avg", partial(one.average, seed))
-        questions = gaps.cell(f"{where}'s mean over questions", partial(one.question_mean, seed))
-        aligned = gaps.cell(f"{where}'s alignment", partial(_score, one, seed))
-        return cls(one, average or fmean(one.task_means().values()), questions, aligned)
+    def of(cls, sheet: Marks, gaps: Gaps, seed: int) -> _Line:
+        where = sheet.contestant
+        average = gaps.cell(f"the interval of {where}'s Avg", partial(sheet.average, seed))
+        questions = gaps.cell(f"{where}'s mean over questions", partial(sheet.question_mean, seed))
+        aligned = gaps.cell(f"{where}'s alignment", partial(_score, sheet, seed))
+        return cls(sheet, average or fmean(sheet.task_means().values()), questions, aligned)
 
 
-def _score(one: Marks, seed: int) -> Estimate:
-    return one.alignment("left out", seed).estimate
+def _score(sheet: Marks, seed: int) -> Estimate:
+    return sheet.alignment("left out", seed).estimate
 
 
 def _leaderboard(judge: str, lines: Sequence[_Line], gaps: Gaps) -> Table:
@@ -101,10 +101,12 @@ def _categories(judge: str, ranked: Sequence[Marks], seed: int) -> Table:
     """A row for each contestant and category, with the interval over seeds."""
     gaps = Gaps()
     rows: list[list[Cell]] = []
-    for one in ranked:
-        for category, plain in one.category_means().items():
-            found = gaps.cell(f"the interval of {one.contestant} in {category}", partial(one.category, category, seed))
-            rows.append([one.contestant, category, CATEGORIES[category], found or plain])
+    for sheet in ranked:
+        for category, plain in sheet.category_means().items():
+            score = gaps.cell(
+                f"the interval of {sheet.contestant} in {category}", partial(sheet.category, category, seed)
+            )
+            rows.append([sheet.contestant, category, CATEGORIES[category], score or plain])
     columns = ("contestant", "category", "类别", "score")
     hint = {"kind": "bars", "label": "contestant", "value": "score", "group": "category"}
     title = f"Scores by category, each task counting once, by {judge}"
@@ -113,18 +115,18 @@ def _categories(judge: str, ranked: Sequence[Marks], seed: int) -> Table:
 
 def _profile(judge: str, ranked: Sequence[Marks]) -> Table:
     """Contestants by tasks, as the paper's Table 3."""
-    means = {one.contestant: one.task_means() for one in ranked}
+    means = {sheet.contestant: sheet.task_means() for sheet in ranked}
     axes = _tasks(ranked)
-    rows: list[list[Cell]] = [[name, *(found.get(task) for task in axes)] for name, found in means.items()]
+    rows: list[list[Cell]] = [[name, *(tasks.get(task) for task in axes)] for name, tasks in means.items()]
     hint = {"kind": "radar", "label": "contestant", "axes": axes, "most": _DRAWN} if len(axes) > 2 else None
     title = f"Mean score of each task, by {judge}"
     return Table(f"tasks {judge}", title, ("contestant", *axes), rows, (), {"judge": judge}, hint)
 
 
 def _tasks(ranked: Sequence[Marks]) -> list[str]:
-    found = {task for one in ranked for task in one.tasks}
-    known = [task.name for task in TASKS if task.name in found]
-    return known + sorted(found.difference(known))
+    named = {task for sheet in ranked for task in sheet.tasks}
+    known = [task.name for task in TASKS if task.name in named]
+    return known + sorted(named.difference(known))
 
 
 def _means(judge: str, ranked: Sequence[Marks], seed: int) -> Table:
@@ -132,11 +134,11 @@ def _means(judge: str, ranked: Sequence[Marks], seed: int) -> Table:
     gaps = Gaps()
     chinese: Mapping[str, str] = {task.name: task.zh for task in TASKS}
     rows: list[list[Cell]] = []
-    for one in ranked:
-        plain = one.task_means()
-        for task in one.tasks:
-            found = gaps.cell(f"the interval of {one.contestant} in {task}", partial(one.task, task, seed))
-            rows.append([one.contestant, task, chinese.get(task), found or plain[task]])
+    for sheet in ranked:
+        plain = sheet.task_means()
+        for task in sheet.tasks:
+            score = gaps.cell(f"the interval of {sheet.contestant} in {task}", partial(sheet.task, task, seed))
+            rows.append([sheet.contestant, task, chinese.get(task), score or plain[task]])
     columns = ("contestant", "task", "任务", "score")
     hint = {"kind": "heat", "row": "contestant", "column": "task", "value": "score"}
     title = f"Scores by task with intervals, by {judge}"
@@ -147,14 +149,16 @@ def _steadiness(judge: str, ranked: Sequence[Marks], seed: int) -> Table:
     """The alignment score under both treatments of seeds with one wording, and what it is made of."""
     gaps = Gaps()
     rows: list[list[Cell]] = []
-    for one in ranked:
-        found = gaps.cell(one.contestant, partial(one.alignment, "left out", seed))
-        if found is None:
+    for sheet in ranked:
+        alignment = gaps.cell(sheet.contestant, partial(sheet.alignment, "left out", seed))
+        if alignment is None:
             continue
-        literal = one.alignment("zero", seed)
-        score = gaps.cell(f"{one.contestant}, left out", partial(getattr, found, "estimate"))
-        zero = gaps.cell(f"{one.contestant}, as zero", partial(getattr, literal, "estimate"))
-        rows.append([one.contestant, score, zero, found.spread, found.seeds, found.steady, literal.as_zero])
+        literal = sheet.alignment("zero", seed)
+        score = gaps.cell(f"{sheet.contestant}, left out", partial(getattr, alignment, "estimate"))
+        zero = gaps.cell(f"{sheet.contestant}, as zero", partial(getattr, literal, "estimate"))
+        rows.append(
+            [sheet.contestant, score, zero, alignment.spread, alignment.seeds, alignment.steady, literal.as_zero]
+        )
     notes = [
         "Alignment is the number of seeds over the sum of the standard deviations of the scores of their wordings. A "
         "seed with one wording has none: it is left out, or counted as zero, as the paper's formula has it when taken "

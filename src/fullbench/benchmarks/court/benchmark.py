@@ -78,10 +78,10 @@ def _cases(seed: int) -> Cases:
     """
 
     def cases(items: Sequence[Item], responses: Iterable[Response], *, trials: int = 1) -> Iterator[Case]:
-        given = list(responses)
-        scores = cases_of(items, given, Score(1, 5), trials=trials)
-        pairs = cases_of(items, given, Choice(tie=True), size=2, orders="both", trials=trials)
-        return chain(scores, pairs, _rankings(seed, items, given, trials))
+        answers = list(responses)
+        scores = cases_of(items, answers, Score(1, 5), trials=trials)
+        pairs = cases_of(items, answers, Choice(tie=True), size=2, orders="both", trials=trials)
+        return chain(scores, pairs, _rankings(seed, items, answers, trials))
 
     return cases
 

@@ -61,11 +61,11 @@ def tables(record: Record, seed: int) -> list[Table]:
 def _leaderboards(record: Record, seed: int) -> list[Table]:
     """The truth's leaderboard, and that of the judge that errs least, from single marks: what a user would see."""
     shown = [name for name in record.judges if name == TRUTH or name.startswith("accurate")]
-    made = []
+    shown_tables = []
     for name in sorted(shown, key=_truth_first):
-        found = boards(record.where(judge=name, ballot=SCORES), Settings(seed=seed))
-        made += [board.table(f"leaderboard {name}", family=True) for board in found]
-    return made
+        by_scores = boards(record.where(judge=name, ballot=SCORES), Settings(seed=seed))
+        shown_tables += [board.table(f"leaderboard {name}", family=True) for board in by_scores]
+    return shown_tables
 
 
 def _means(record: Record) -> Table:

@@ -37,15 +37,15 @@ def cases_on(scales: Sequence[str]) -> Cases:
     def cases(items: Sequence[Item], responses: Iterable[Response], *, trials: int = 1) -> Iterator[Case]:
         from fullbench.court.making.pairs import criterion as about
 
-        given = list(responses)
+        answers = list(responses)
         by_criterion: dict[str, list[Item]] = {}
         for item in items:
             by_criterion.setdefault(about(item), []).append(item)
         for criterion, asked in by_criterion.items():
             for spec in scales:
-                yield from cases_of(asked, given, ballot(spec), criterion=criterion, trials=trials)
+                yield from cases_of(asked, answers, ballot(spec), criterion=criterion, trials=trials)
             if criterion != "bias":
-                yield from cases_of(asked, given, Choice(), size=2, orders="both", criterion=criterion, trials=trials)
+                yield from cases_of(asked, answers, Choice(), size=2, orders="both", criterion=criterion, trials=trials)
 
     return cases
 

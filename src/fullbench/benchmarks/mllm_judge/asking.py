@@ -73,7 +73,7 @@ def lengthen(model: Model, items: Iterable[Item], responses: Sequence[Response])
     probe knows them. An answer that did not become longer is set aside, with the reason.
     """
     asked = {item.id: item for item in items}
-    made = Lengthened()
+    lengthened = Lengthened()
 
     def prompts() -> Iterator[Prompt]:
         for response in responses:
@@ -84,13 +84,13 @@ def lengthen(model: Model, items: Iterable[Item], responses: Sequence[Response])
         old: Response = reply.prompt.tag
         where = f"{old.contestant} on {old.item}"
         if reply.error is not None:
-            made.failed.append(f"{where}: {reply.error}")
+            lengthened.failed.append(f"{where}: {reply.error}")
         elif len(reply.text.split()) <= len(old.text.split()):
-            made.failed.append(f"{where}: the new answer is no longer than the old one")
+            lengthened.failed.append(f"{where}: the new answer is no longer than the old one")
         else:
             tags = {**old.tags, LENGTHENS: old.contestant}
-            made.responses.append(Response(old.item, f"{old.contestant}+longer", (reply.text,), tags, old.sample))
-    return made
+            lengthened.responses.append(Response(old.item, f"{old.contestant}+longer", (reply.text,), tags, old.sample))
+    return lengthened
 
 
 @dataclass
@@ -109,15 +109,17 @@ def describe(model: Model, items: Sequence[Item]) -> Described:
     """
     pictures = {picture.digest: picture for item in items for picture in item.pictures}
     words: dict[str, str] = {}
-    made = Described()
-    asked = (Prompt(wording("describe").fill({"pictures": (one,)}), tag=digest) for digest, one in pictures.items())
+    described = Described()
+    asked = (
+        Prompt(wording("describe").fill({"pictures": (picture,)}), tag=digest) for digest, picture in pictures.items()
+    )
     for reply in model.answer(asked):
         if reply.error is not None or not reply.text.strip():
-            made.failed.append(f"picture {reply.prompt.tag[:8]}: {reply.error or 'the description is empty'}")
+            described.failed.append(f"picture {reply.prompt.tag[:8]}: {reply.error or 'the description is empty'}")
         else:
             words[reply.prompt.tag] = reply.text.strip()
     for item in items:
         known = all(picture.digest in words for picture in item.pictures)
         captions = tuple(words[picture.digest] for picture in item.pictures) if known else item.captions
-        made.items.append(replace(item, captions=captions))
-    return made
+        described.items.append(replace(item, captions=captions))
+    return described

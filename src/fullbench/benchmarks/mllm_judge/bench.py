@@ -34,11 +34,11 @@ def cases(items: Sequence[Item], responses: Iterable[Response], *, trials: int =
 
     An item without the tag is heard in all three ways.
     """
-    given = list(responses)
+    answers = list(responses)
     chosen = {task: [item for item in items if item.tags.get("task", task) == task] for task in _TASKS}
-    yield from cases_of(chosen["score"], given, Score(1, 5), trials=trials)
-    yield from cases_of(chosen["pair"], given, Choice(), size=2, orders="both", trials=trials)
-    yield from cases_of(chosen["batch"], given, Ranking(), size=None, orders="both", trials=trials)
+    yield from cases_of(chosen["score"], answers, Score(1, 5), trials=trials)
+    yield from cases_of(chosen["pair"], answers, Choice(), size=2, orders="both", trials=trials)
+    yield from cases_of(chosen["batch"], answers, Ranking(), size=None, orders="both", trials=trials)
 
 
 def wording() -> Mapping[str, Any]:

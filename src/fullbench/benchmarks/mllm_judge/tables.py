@@ -32,17 +32,17 @@ def family(judge: str, contestants: Collection[str]) -> set[str]:
 def tables(record: Record) -> list[Table]:
     """All tables that the record has something for."""
     heard = record.where(lambda verdict: not is_review(verdict))
-    made: list[Table] = []
+    shown: list[Table] = []
     if PEOPLE in heard.judges:
-        met = judging.meet(heard)
+        meetings = judging.meet(heard)
         names = heard.contestants
-        made += judging.agreement_tables(met, TAGS)
-        made.append(judging.decided_by_all(met))
-        made.append(probes.positions(met))
-        found = (probes.probes(met, judge, own=family(judge, names)) for judge in met.judges)
-        made.append(probes.table(finding for findings in found for finding in findings))
-    made += repeats.tables(heard)
+        shown += judging.agreement_tables(meetings, TAGS)
+        shown.append(judging.decided_by_all(meetings))
+        shown.append(probes.positions(meetings))
+        by_judge = (probes.probes(meetings, judge, own=family(judge, names)) for judge in meetings.judges)
+        shown.append(probes.table(finding for findings in by_judge for finding in findings))
+    shown += repeats.tables(heard)
     if len(heard) < len(record):
-        made.append(reviews.table(record))
-    made += [standard.faults(heard, together=True), standard.costs(heard)]
-    return [table for table in made if table.rows]
+        shown.append(reviews.table(record))
+    shown += [standard.faults(heard, together=True), standard.costs(heard)]
+    return [table for table in shown if table.rows]

@@ -65,8 +65,8 @@ def _benchmark(name: str, paper: str, released: str) -> Benchmark:
 
     def reproduce(data: Path) -> Reproduction:
         """The published figures, computed again from the released files."""
-        made: Reproduction = import_module(f"fullbench.benchmarks.upme.{released}").reproduce(data)
-        return made
+        reproduction: Reproduction = import_module(f"fullbench.benchmarks.upme.{released}").reproduce(data)
+        return reproduction
 
     return Benchmark(
         name=name,

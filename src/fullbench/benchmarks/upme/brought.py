@@ -45,8 +45,8 @@ def reviewed_sample() -> Record:
     verdicts: list[Verdict] = []
     for model in contestants():
         judge = PromptedJudge(model, criteria=asking.CRITERIA)
-        mine = [item for item in items if item.tags["reviewer"] == model.name]
-        heard = judge.hear(asking.reviews(mine, responses))
+        written = [item for item in items if item.tags["reviewer"] == model.name]
+        heard = judge.hear(asking.reviews(written, responses))
         verdicts += [verdict for verdict in heard if isinstance(verdict, Verdict)]
     known = [case for case in asking.reviews(items, responses) if case.criterion == CORRECTNESS]
     verdicts += PictureTruth(court(SEED, IMAGES)).hear(known)
@@ -75,8 +75,8 @@ def _pico(source: Path) -> Iterator[Verdict]:
 
 
 def _verdict(judge: str, pair: prd.Pair, outcome: float | None, rater: str = "") -> Verdict:
-    question, one, two = pair
-    item, names = str(question), (one, two)
+    question, first, second = pair
+    item, names = str(question), (first, second)
     case = digest(["label", item, list(names), BALLOT.spec, "overall"])
     if outcome is None:
         return Verdict(case, judge, item, names, BALLOT.spec, rater=rater, fault="unreadable")

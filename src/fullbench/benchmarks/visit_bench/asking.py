@@ -59,13 +59,13 @@ def compose(model: Model, items: Sequence[Item]) -> Composed:
     This is the third of four steps: a person writes the instruction, a person captions the images with it in mind,
     a model answers, a person verifies. New items carry the tag `verified` = `no` until then; see `verify`.
     """
-    made = Composed()
+    composed = Composed()
     wanted = {item.id: item for item in items}
 
     def prompts() -> Iterator[Prompt]:
         for item in wanted.values():
             if not item.captions:
-                made.failed.append(f"{item.id}: no caption, so there is nothing to write the reference from")
+                composed.failed.append(f"{item.id}: no caption, so there is nothing to write the reference from")
                 continue
             shown = "\n".join(f"[{place}] {caption}" for place, caption in enumerate(item.captions, 1))
             filled = wording("compose").fill({"described": (shown,), "question": (item.question,)})
@@ -74,11 +74,11 @@ def compose(model: Model, items: Sequence[Item]) -> Composed:
     for reply in model.answer(prompts()):
         item = wanted[reply.prompt.tag]
         if reply.error is not None or not reply.text.strip():
-            made.failed.append(f"{item.id}: {reply.error or 'the reply is empty'}")
+            composed.failed.append(f"{item.id}: {reply.error or 'the reply is empty'}")
         else:
             tags = {**item.tags, "verified": "no", "reference by": model.name}
-            made.items.append(replace(item, reference=reply.text.strip(), tags=tags))
-    return made
+            composed.items.append(replace(item, reference=reply.text.strip(), tags=tags))
+    return composed
 
 
 def verify(item: Item, label: str) -> Item:
@@ -93,9 +93,9 @@ def ablation(verified: Mapping[str, Sequence[Item]]) -> Table:
     """Which captions let a model write a right reference: for each kind of caption, the share that people verified."""
     rows: list[list[Cell]] = []
     for kind, items in verified.items():
-        said = [item.tags["label"] for item in items if "label" in item.tags]
-        if said:
-            rows.append([kind, wilson(said.count("correct"), len(said)), len(items) - len(said)])
+        labels = [item.tags["label"] for item in items if "label" in item.tags]
+        if labels:
+            rows.append([kind, wilson(labels.count("correct"), len(labels)), len(items) - len(labels)])
     columns = ("captions", "references that are right", "not verified yet")
     hint = {"kind": "bars", "label": "captions", "value": "references that are right"}
     return Table("captions", "What the captions do", columns, rows, (), {}, hint)

@@ -30,10 +30,10 @@ def cases(items: Sequence[Item], responses: Iterable[Response], *, trials: int =
     """Every two answers to an item, the verified reference among them, in both orders."""
     from fullbench.benchmarks.visit_bench.sources import REFERENCE, references
 
-    given = list(responses)
-    if not any(response.contestant == REFERENCE for response in given):
-        given += references(items)
-    yield from cases_of(items, given, Choice(tie=False), size=2, orders="both", trials=trials)
+    answers = list(responses)
+    if not any(response.contestant == REFERENCE for response in answers):
+        answers += references(items)
+    yield from cases_of(items, answers, Choice(tie=False), size=2, orders="both", trials=trials)
 
 
 def wording(manner: str = "") -> Mapping[str, Any]:

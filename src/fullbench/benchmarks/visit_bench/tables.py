@@ -21,15 +21,15 @@ RULE: Rule = "both-agree"
 
 def tables(record: Record) -> list[Table]:
     """A leaderboard for each judge, the families, judges beside people where people voted, faults and cost."""
-    made: list[Table] = []
+    shown: list[Table] = []
     for judge in record.judges:
         if judge == PEOPLE:
             continue
-        made += standings(record, judge, Settings(rule=RULE, reference=REFERENCE), tag=FAMILY)
+        shown += standings(record, judge, Settings(rule=RULE, reference=REFERENCE), tag=FAMILY)
     if PEOPLE in record.judges:
-        made += [people.agreement(record), people.systems(record)]
-    made += [labels(record), standard.faults(record, together=True), standard.costs(record)]
-    return [table for table in made if table.rows]
+        shown += [people.agreement(record), people.systems(record)]
+    shown += [labels(record), standard.faults(record, together=True), standard.costs(record)]
+    return [table for table in shown if table.rows]
 
 
 def labels(record: Record) -> Table:

@@ -43,14 +43,14 @@ class Cider:
 
     def _weighed(self, words: Words) -> list[_Vector]:
         log_all = math.log(self.documents)
-        made = []
+        vectors = []
         for n in range(1, _ORDER + 1):
             weights = {
                 gram: count * (log_all - math.log(max(1, self.seen.get(gram, 0))))
                 for gram, count in ngrams(words, n).items()
             }
-            made.append((weights, math.sqrt(sum(weight * weight for weight in weights.values()))))
-        return made
+            vectors.append((weights, math.sqrt(sum(weight * weight for weight in weights.values()))))
+        return vectors
 
     def _of_reference(self, words: Words) -> list[_Vector]:
         key = tuple(words)
@@ -60,14 +60,14 @@ class Cider:
 
     def score(self, candidate: Words, references: Sequence[Words]) -> float:
         """From 0 to 10: the mean over references and over runs of one to four words."""
-        mine = self._weighed(candidate)
+        vectors = self._weighed(candidate)
         total = 0.0
         for reference in references:
             penalty = math.exp(-((len(candidate) - len(reference)) ** 2) / (2 * _SIGMA**2))
-            for (given, long), (wanted, wide) in zip(mine, self._of_reference(reference), strict=True):
+            for (weights, long), (wanted, wide) in zip(vectors, self._of_reference(reference), strict=True):
                 if long and wide:
                     shared = sum(
-                        min(weight, wanted[gram]) * wanted[gram] for gram, weight in given.items() if gram in wanted
+                        min(weight, wanted[gram]) * wanted[gram] for gram, weight in weights.items() if gram in wanted
                     )
                     total += penalty * shared / (long * wide)
         return 10 * total / (_ORDER * len(references))

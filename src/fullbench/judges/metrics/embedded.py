@@ -38,8 +38,8 @@ def bert_score(candidate: Vectors, reference: Vectors) -> float:
 
     if not len(candidate) or not len(reference):
         return 0.0
-    one, two = (_unit(vectors, np) for vectors in (candidate, reference))
-    near = one @ two.T
+    candidate_units, reference_units = (_unit(vectors, np) for vectors in (candidate, reference))
+    near = candidate_units @ reference_units.T
     precision, recall = float(near.max(axis=1).mean()), float(near.max(axis=0).mean())
     return 2 * precision * recall / (precision + recall) if precision + recall > 0 else 0.0
 

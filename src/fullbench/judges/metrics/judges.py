@@ -80,12 +80,12 @@ def meteor(texts: Sequence[str], reference: str) -> list[float]:
 
 def cider(rest: str = "", options: Mapping[str, str] | None = None) -> MetricJudge:
     """The judge that `cider?corpus=ITEMS` names: CIDEr-D, words weighed by their rarity among the items' references."""
-    given = _plain("cider", rest, options, ("corpus",))
-    if "corpus" not in given:
+    plain_options = _plain("cider", rest, options, ("corpus",))
+    if "corpus" not in plain_options:
         raise InputError("the judge 'cider' needs all references to know what is rare: cider?corpus=items.jsonl")
     from fullbench.files.nouns import read_items
 
-    return cider_over(item.reference for item in read_items(Path(given["corpus"])) if item.reference)
+    return cider_over(item.reference for item in read_items(Path(plain_options["corpus"])) if item.reference)
 
 
 def cider_over(references: Iterable[str]) -> MetricJudge:
@@ -109,10 +109,10 @@ def bertscore(rest: str = "", options: Mapping[str, str] | None = None) -> Metri
 
 def bertscore_with(encoder: Encoder) -> MetricJudge:
     """BERTScore with an encoder of one's own; its name is part of the judge's."""
-    kept = cached(encoder)
+    caching = cached(encoder)
 
     def metric(texts: Sequence[str], reference: str) -> list[float]:
-        return compared(kept, texts, reference)
+        return compared(caching, texts, reference)
 
     return MetricJudge(f"bertscore+{encoder.name}", metric, {"metric": "BERTScore F1", "encoder": encoder.name})
 

@@ -79,7 +79,11 @@ def meteor_of(candidate: Words, reference: Words, stem: Stem | None = None) -> f
         return 0.0
     precision, recall = len(pairs) / len(candidate), len(pairs) / len(reference)
     mean = precision * recall / (_ALPHA * precision + (1 - _ALPHA) * recall)
-    runs = 1 + sum(1 for (one, there), (two, then) in pairwise(pairs) if two != one + 1 or then != there + 1)
+    runs = 1 + sum(
+        1
+        for (here, there), (next_here, next_there) in pairwise(pairs)
+        if next_here != here + 1 or next_there != there + 1
+    )
     score: float = mean * (1 - _GAMMA * (runs / len(pairs)) ** _BETA)
     return score
 
@@ -87,14 +91,14 @@ def meteor_of(candidate: Words, reference: Words, stem: Stem | None = None) -> f
 def _aligned(candidate: Words, reference: Words, stem: Stem | None) -> list[tuple[int, int]]:
     """Which word of the candidate meets which of the reference: from the end, each the last one still free."""
     pairs: list[tuple[int, int]] = []
-    mine, theirs = list(range(len(candidate))), list(range(len(reference)))
+    places, theirs = list(range(len(candidate))), list(range(len(reference)))
     for form in (None, stem) if stem is not None else (None,):
         free: dict[str, list[int]] = {}
         for place in theirs:
             word = reference[place]
             free.setdefault(word if form is None else form(word), []).append(place)
         left = []
-        for place in reversed(mine):
+        for place in reversed(places):
             word = candidate[place]
             open_ = free.get(word if form is None else form(word))
             if open_:
@@ -102,5 +106,5 @@ def _aligned(candidate: Words, reference: Words, stem: Stem | None) -> list[tupl
             else:
                 left.append(place)
         taken = {there for _, there in pairs}
-        mine, theirs = left[::-1], [place for place in theirs if place not in taken]
+        places, theirs = left[::-1], [place for place in theirs if place not in taken]
     return sorted(pairs)

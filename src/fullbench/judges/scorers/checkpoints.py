@@ -18,17 +18,17 @@ def tensors(path: Path) -> dict[str, Any]:
     import torch
 
     if path.suffix == ".safetensors":
-        found = _safe(path)
+        weights = _safe(path)
     else:
         try:
-            found = torch.load(path, map_location="cpu", weights_only=True)
+            weights = torch.load(path, map_location="cpu", weights_only=True)
         except (UnpicklingError, RuntimeError, EOFError, ValueError) as error:
             raise InputError("this is no file of tensors that torch saved; download it again", path=path) from error
-    if isinstance(found, Mapping) and isinstance(found.get("state_dict"), Mapping):
-        found = found["state_dict"]
-    if not isinstance(found, Mapping) or not found or not all(map(torch.is_tensor, found.values())):
+    if isinstance(weights, Mapping) and isinstance(weights.get("state_dict"), Mapping):
+        weights = weights["state_dict"]
+    if not isinstance(weights, Mapping) or not weights or not all(map(torch.is_tensor, weights.values())):
         raise InputError("the file holds something else than tensors by name", path=path)
-    return {str(name).removeprefix("module."): value for name, value in found.items()}
+    return {str(name).removeprefix("module."): value for name, value in weights.items()}
 
 
 def _safe(path: Path) -> Mapping[str, Any]:
@@ -36,10 +36,10 @@ def _safe(path: Path) -> Mapping[str, Any]:
     from safetensors.torch import load_file
 
     try:
-        found: Mapping[str, Any] = load_file(path)
+        weights: Mapping[str, Any] = load_file(path)
     except SafetensorError as error:
         raise InputError(f"this is no file of safetensors ({error}); download it again", path=path) from error
-    return found
+    return weights
 
 
 def linear(held: Mapping[str, Any], path: Path) -> Layers:

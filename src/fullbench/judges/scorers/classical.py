@@ -35,16 +35,19 @@ def noise(image: Image) -> float:
     """How little noise there is: one minus Immerkaer's estimate of its deviation (1996, doi:10.1006/cviu.1996.0060),
     which is 0.5 at 8 of 255."""
     grey = _grey(image)
-    found = _convolved(grey, np.array([[1, -2, 1], [-2, 4, -2], [1, -2, 1]], dtype=np.float32))
-    np.abs(found, out=found)
-    return 1 - _half(float(np.sqrt(np.pi / 2) * found.mean(dtype=np.float64) / 6), HALF_NOISE)
+    laplacian = _convolved(grey, np.array([[1, -2, 1], [-2, 4, -2], [1, -2, 1]], dtype=np.float32))
+    np.abs(laplacian, out=laplacian)
+    return 1 - _half(float(np.sqrt(np.pi / 2) * laplacian.mean(dtype=np.float64) / 6), HALF_NOISE)
 
 
 def colourfulness(image: Image) -> float:
     """Hasler and Suesstrunk's measure (2003, doi:10.1117/12.477378); 0.5 at 40."""
     red, green, blue = np.moveaxis(np.asarray(_small(image), dtype=float), -1, 0)
-    one, two = red - green, (red + green) / 2 - blue
-    return _half(float(np.hypot(one.std(), two.std()) + 0.3 * np.hypot(one.mean(), two.mean())), HALF_COLOUR)
+    red_green, yellow_blue = red - green, (red + green) / 2 - blue
+    return _half(
+        float(np.hypot(red_green.std(), yellow_blue.std()) + 0.3 * np.hypot(red_green.mean(), yellow_blue.mean())),
+        HALF_COLOUR,
+    )
 
 
 def naturalness(image: Image) -> float:

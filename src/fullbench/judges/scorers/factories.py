@@ -47,13 +47,13 @@ def _known(options: Mapping[str, str], known: tuple[str, ...]) -> None:
 def hub(kind: str, rest: str, options: Mapping[str, str]) -> ScorerJudge:
     """A score model of a kind, by hub name or folder."""
     _known(options, (*_MODEL, *_JUDGE))
-    made = KINDS[kind]
-    if made.needs_head and "head" not in options:
+    recipe = KINDS[kind]
+    if recipe.needs_head and "head" not in options:
         raise InputError(f"{kind} needs the file of its head: say {kind}:{rest or 'MODEL'}?head=FILE")
     own = {name: options[name] for name in _MODEL if name in options}
-    if not rest and made.processor:
-        own.setdefault("processor", made.processor)
-    scorer = made.make(rest or made.source, kind, span=_span(options) or made.span, **own)
+    if not rest and recipe.processor:
+        own.setdefault("processor", recipe.processor)
+    scorer = recipe.make(rest or recipe.source, kind, span=_span(options) or recipe.span, **own)
     return _judged(scorer, options)
 
 
@@ -71,9 +71,9 @@ def function(rest: str, options: Mapping[str, str]) -> ScorerJudge:
     The module may lie in the folder in which the command is typed.
     """
     _known(options, _JUDGE)
-    found = function_named(rest, form="scorer:MODULE:FUNCTION")
+    scoring = function_named(rest, form="scorer:MODULE:FUNCTION")
     span = _span(options)
-    return _judged(CallableScorer(rest, found, span, {"function": rest, "span": span}), options)
+    return _judged(CallableScorer(rest, scoring, span, {"function": rest, "span": span}), options)
 
 
 clip = partial(hub, "clip")

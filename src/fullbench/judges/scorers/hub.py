@@ -86,10 +86,10 @@ class HubScorer(TorchScorer):
 
     def _through_head(self, features: Any) -> Any:
         features = features.float()
-        takes, found = self._layers[0][0].shape[1], features.shape[-1]
-        if takes != found:
+        takes, width = self._layers[0][0].shape[1], features.shape[-1]
+        if takes != width:
             raise InputError(
-                f"{self.name}: the head takes {takes} numbers and the model gives {found}; they do not fit"
+                f"{self.name}: the head takes {takes} numbers and the model gives {width}; they do not fit"
             )
         for weight, bias in self._layers:
             features = features @ weight.T + bias
@@ -135,10 +135,10 @@ class MatchScorer(HubScorer):
 
     def _scores(self, words: Any, pixels: Any) -> Any:
         if self._model.config.model_type == "blip-2":
-            found = self._model(pixel_values=pixels, use_image_text_matching_head=True, **words).logits_per_image
+            logits = self._model(pixel_values=pixels, use_image_text_matching_head=True, **words).logits_per_image
         else:
-            found = self._model(pixel_values=pixels, use_itm_head=True, **words).itm_score
-        return found.float().softmax(-1)[:, 1]
+            logits = self._model(pixel_values=pixels, use_itm_head=True, **words).itm_score
+        return logits.float().softmax(-1)[:, 1]
 
 
 class RewardScorer(HubScorer):
@@ -161,9 +161,9 @@ class RewardScorer(HubScorer):
     def _particulars(self) -> Mapping[str, Any]:
         if self.head:
             return super()._particulars()
-        found = release.find(self.source, self.processor)
-        tokenizer = found.tokenizer if found else self.processor or release.TOKENIZER
-        config = found.config if found else None
+        files = release.find(self.source, self.processor)
+        tokenizer = files.tokenizer if files else self.processor or release.TOKENIZER
+        config = files.config if files else None
         return {
             "revision": self.revision,
             "config": identity(str(config)) if config else "",
@@ -179,9 +179,9 @@ class RewardScorer(HubScorer):
         if self.head:
             return super()._open(device, dtype)
         self._transformers()
-        found = release.fetch(self.source, self.processor, self.revision)
-        loaded = load(found.checkpoint, found.config, dtype)
-        self._tools = SimpleNamespace(tokenizer=found.words(loaded.tokens))
+        files = release.fetch(self.source, self.processor, self.revision)
+        loaded = load(files.checkpoint, files.config, dtype)
+        self._tools = SimpleNamespace(tokenizer=files.words(loaded.tokens))
         self._recipe = loaded.recipe
         self._take(loaded.layers, device)
         return loaded.encoders

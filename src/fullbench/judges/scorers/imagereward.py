@@ -101,8 +101,8 @@ class _Held:
         if unknown:
             raise self._unlike(f"it holds {_counted(unknown)} that ImageReward has not")
         for name, shape in wanted.items():
-            if (found := self.shape(name)) != shape:
-                raise self._unlike(f"{name!r} has the shape {found} in place of {shape}")
+            if (held_shape := self.shape(name)) != shape:
+                raise self._unlike(f"{name!r} has the shape {held_shape} in place of {shape}")
 
     def _unlike(self, why: str) -> InputError:
         return InputError(
@@ -151,25 +151,25 @@ def _text(held: _Held, path: Path | None) -> Any:
     from transformers import BlipTextConfig
 
     tokens, width = held.shape(f"{_WORDS}embeddings.word_embeddings.weight")
-    told = {
+    sizes = {
         "vocab_size": tokens,
         "hidden_size": width,
         "intermediate_size": held.shape(f"{_WORDS}encoder.layer.0.intermediate.dense.weight")[0],
         "num_hidden_layers": held.depth(f"{_WORDS}encoder.layer."),
         "max_position_embeddings": held.shape(f"{_WORDS}embeddings.position_embeddings.weight")[0],
     }
-    given = _given(path) if path else {}
-    for name, value in told.items():
-        if path and given.get(name, value) != value:
+    config = _given(path) if path else {}
+    for name, value in sizes.items():
+        if path and config.get(name, value) != value:
             raise InputError(
-                f"{name} is {given[name]}, but {value} in {held.path.name}; the two do not belong together", path=path
+                f"{name} is {config[name]}, but {value} in {held.path.name}; the two do not belong together", path=path
             )
     return BlipTextConfig(
-        **told,
+        **sizes,
         encoder_hidden_size=held.shape(f"{_EYES}pos_embed")[-1],
-        num_attention_heads=given.get("num_attention_heads") or _heads(held, "text", width),
-        layer_norm_eps=given.get("layer_norm_eps", 1e-12),
-        hidden_act=given.get("hidden_act", "gelu"),
+        num_attention_heads=config.get("num_attention_heads") or _heads(held, "text", width),
+        layer_norm_eps=config.get("layer_norm_eps", 1e-12),
+        hidden_act=config.get("hidden_act", "gelu"),
         pad_token_id=0,
         bos_token_id=None,
         eos_token_id=None,
@@ -179,9 +179,9 @@ def _text(held: _Held, path: Path | None) -> Any:
 
 def _given(path: Path) -> dict[str, Any]:
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        config = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise InputError(f"this is not JSON ({error}); download it again or take it away", path=path) from error
-    if not isinstance(found, dict):
+    if not isinstance(config, dict):
         raise InputError("this is not a configuration by name; download it again or take it away", path=path)
-    return found
+    return config

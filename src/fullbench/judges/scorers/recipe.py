@@ -164,7 +164,7 @@ def pixels(files: Sequence[Any], recipe: Recipe, device: Any, dtype: Any) -> Any
     if len(groups) == 1:
         return groups[0]
     order = [place for places in alike.values() for place in places]
-    seen = dict(zip(order, (one for group in groups for one in group), strict=True))
+    seen = dict(zip(order, (image for group in groups for image in group), strict=True))
     return torch.stack([seen[place] for place in range(len(files))])
 
 

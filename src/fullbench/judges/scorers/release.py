@@ -58,9 +58,9 @@ def find(source: str, processor: str = "") -> Release | None:
 
 def fetch(source: str, processor: str = "", revision: str = "") -> Release:
     """The release, from the hub where it is not on this machine."""
-    found = find(source, processor)
-    if found is not None:
-        return found
+    release = find(source, processor)
+    if release is not None:
+        return release
     folder = _download(source, (CHECKPOINT, CONFIG), "imagereward:FOLDER", revision)
     if not (folder / CHECKPOINT).is_file():
         raise InputError(f"the hub's {source} holds no {CHECKPOINT}; zai-org/ImageReward does")

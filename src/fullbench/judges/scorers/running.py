@@ -139,7 +139,7 @@ class TorchScorer(ABC):
         import torch
 
         assert self._recipe is not None
-        files = [one for one in prepared if one.dim() == 1]
+        files = [picture for picture in prepared if picture.dim() == 1]
         if not files:
             return torch.stack(list(prepared)).to(self._place).permute(0, 3, 1, 2)
         try:
@@ -151,14 +151,14 @@ class TorchScorer(ABC):
         if len(files) == len(prepared):
             return decoded
         rest = iter(decoded)
-        return torch.stack([next(rest) if one.dim() == 1 else self._moved(one) for one in prepared])
+        return torch.stack([next(rest) if picture.dim() == 1 else self._moved(picture) for picture in prepared])
 
     def _one_by_one(self, prepared: Sequence[Any]) -> list[Any]:
         """A batch in which the card does not decode some file: Pillow tries those, and says what is wrong with them."""
         seen, reasons = [], {}
-        for place, one in enumerate(prepared):
+        for place, picture in enumerate(prepared):
             try:
-                seen.append(self._moved(one) if one.dim() > 1 else self._decoded(one))
+                seen.append(self._moved(picture) if picture.dim() > 1 else self._decoded(picture))
             except Unscorable as reason:
                 reasons[place] = str(reason)
         if reasons:
@@ -197,11 +197,11 @@ class TorchScorer(ABC):
             words = self._read(list(prompts))
             self._settle()
         with torch.inference_mode(), self._turn, self._stream(shared=True):
-            found = self._scores(words, batch).float().flatten().to("cpu", non_blocking=True)
+            on_cpu = self._scores(words, batch).float().flatten().to("cpu", non_blocking=True)
             done = torch.cuda.current_stream(batch.device).record_event() if batch.is_cuda else None
         if done is not None:
             done.synchronize()
-        scores: list[float] = found.tolist()
+        scores: list[float] = on_cpu.tolist()
         return scores
 
     def _stream(self, *, shared: bool = False) -> Any:
@@ -248,10 +248,10 @@ class TorchScorer(ABC):
                 self._prompts.update(zip(missing, meaning(missing).cpu(), strict=True))
             for prompt in prompts:
                 self._prompts.move_to_end(prompt)
-            found = torch.stack([self._prompts[prompt] for prompt in prompts])
+            embeddings = torch.stack([self._prompts[prompt] for prompt in prompts])
             while len(self._prompts) > _KEPT:
                 self._prompts.popitem(last=False)
-        return found.to(self._place)
+        return embeddings.to(self._place)
 
     @abstractmethod
     def _scores(self, words: Any, pixels: Any) -> Any:

@@ -216,16 +216,16 @@ class ScorerJudge(AsksNobody):
 
     def _finish(self, under_way: deque[tuple[list[_Key], Future[_Found]]]) -> None:
         """Take the scores of the oldest batch."""
-        keys, found = under_way.popleft()
-        self._scores.update(zip(keys, found.result(), strict=True))
+        keys, batch = under_way.popleft()
+        self._scores.update(zip(keys, batch.result(), strict=True))
 
     def _rule(self, case: Case, shown: list[_Key] | str) -> Verdict:
         if isinstance(shown, str):
             return Verdict.of(case, self.name, "recused", text=shown)
-        found = [self._scores[key] for key in shown]
-        scores = [score for score in found if not isinstance(score, str)]
-        if len(scores) < len(found):
-            reasons = "; ".join(dict.fromkeys(score for score in found if isinstance(score, str)))
+        outcomes = [self._scores[key] for key in shown]
+        scores = [score for score in outcomes if not isinstance(score, str)]
+        if len(scores) < len(outcomes):
+            reasons = "; ".join(dict.fromkeys(score for score in outcomes if isinstance(score, str)))
             return Verdict.of(case, self.name, "recused", text=reasons)
         marks = self._marks(case.ballot, scores, [picture for _, picture in shown])
         text = ", ".join(f"{score:.6g}" for score in scores)

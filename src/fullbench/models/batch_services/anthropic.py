@@ -81,12 +81,12 @@ class AnthropicBatches(BatchServer):
     def _is(self, batch: str, order: Order) -> bool:
         """Whether a batch that ended is the one of this order: whether its names are ours."""
         with order.path.open("rb") as file:
-            asked = {found[0] for line in file if (found := named(line))}
+            asked = {request[0] for line in file if (request := named(line))}
         with TemporaryDirectory() as folder:
             results = Path(folder) / "results.jsonl"
             self.fetch(batch, results)
             with results.open("rb") as file:
-                return any(found[0] in asked for line in file if (found := named(line)))
+                return any(request[0] in asked for line in file if (request := named(line)))
 
 
 def _total(batch: Mapping[str, Any]) -> int:

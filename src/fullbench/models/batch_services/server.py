@@ -199,14 +199,14 @@ class BatchServer(ABC):
     def _sentence(self, trouble: Trouble) -> str:
         server, model, secret = f"the batch service at {self.model.url}", self.model, self._secret
         if trouble.status in {404, 405}:
-            said = f"{server} does not know what was asked of it ({trouble.message}); does this server take batches?"
+            reason = f"{server} does not know what was asked of it ({trouble.message}); does this server take batches?"
         elif trouble.complaint is not None and trouble.kind not in {"again", "busy"}:
-            said = complaints.sentence(
+            reason = complaints.sentence(
                 trouble.status, trouble.complaint, server=server, model=model.model, key=model.key.hint
             )
         else:
-            said = f"{server} did not do it ({trouble.message}); the same command goes on from here"
-        return said.replace(secret, "***") if secret else said
+            reason = f"{server} did not do it ({trouble.message}); the same command goes on from here"
+        return reason.replace(secret, "***") if secret else reason
 
 
 def count(value: Mapping[str, Any], name: str) -> int:

@@ -108,17 +108,17 @@ def sort(status: int, complaint: Complaint) -> Kind:
 
 def sentence(status: int, complaint: Complaint, *, server: str, model: str, key: str) -> str:
     """One sentence for the user: what, which server, what to do."""
-    said = f"{status}: {complaint.message}"
+    reply = f"{status}: {complaint.message}"
     if status == 402 or _MONEY.search(complaint.words):
-        return f"{server} says that the account is used up ({said}); top it up or use another key"
+        return f"{server} says that the account is used up ({reply}); top it up or use another key"
     if status in {401, 403} or re.search(r"api.?key", complaint.words, re.IGNORECASE):
-        return f"{server} refused the key ({said}); check {key}"
+        return f"{server} refused the key ({reply}); check {key}"
     if status in {404, 405} or 300 <= status < 400:
-        return f"{server} has no model {model!r} at this address ({said}); check the name and the URL"
+        return f"{server} has no model {model!r} at this address ({reply}); check the name and the URL"
     if "temperature" in complaint.words.lower():
         hint = "say temperature=default to leave it to the server"
-        return f"{server} will not serve {model!r} as it is asked ({said}); {hint}"
-    return f"{server} will not serve {model!r} as it is asked ({said}); check the name and its settings"
+        return f"{server} will not serve {model!r} as it is asked ({reply}); {hint}"
+    return f"{server} will not serve {model!r} as it is asked ({reply}); check the name and its settings"
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:

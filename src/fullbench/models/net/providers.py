@@ -136,7 +136,7 @@ _lock = threading.Lock()
 def provider(url: str, key: Key) -> Provider:
     """The provider behind an address and a key; the same one for all who ask it while anybody does."""
     with _lock:
-        found = _known.get((url, key))
-        if found is None:
-            found = _known[url, key] = Provider(url, key)
-        return found
+        known = _known.get((url, key))
+        if known is None:
+            known = _known[url, key] = Provider(url, key)
+        return known

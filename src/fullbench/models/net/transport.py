@@ -260,10 +260,10 @@ class Caller:
         if trouble.kind == "unclear" and not self._answered:
             self._unclear += 1
         if trouble.kind == "model" or self._unclear >= UNCLEAR_TRIES:
-            said = complaints.sentence(
+            sentence = complaints.sentence(
                 trouble.status, trouble.complaint, server=line.server, model=line.model, key=line.key.hint
             )
-            raise ModelError(line.hide(said))
+            raise ModelError(line.hide(sentence))
         return line.hide(trouble.message), ""
 
     def _wait(self, trouble: Trouble, attempt: int) -> float:

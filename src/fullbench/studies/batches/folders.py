@@ -107,9 +107,9 @@ class Shelf:
 
     def _read(self, path: Path) -> Folder:
         try:
-            found = json.loads((path / STATE).read_text(encoding="utf-8"))
-            lists = {name: tuple(found.get(name, ())) for name in ("asks", "others")}
-            return Folder(path, State(**{**found, **lists}))
+            state = json.loads((path / STATE).read_text(encoding="utf-8"))
+            lists = {name: tuple(state.get(name, ())) for name in ("asks", "others")}
+            return Folder(path, State(**{**state, **lists}))
         except (OSError, ValueError, TypeError, KeyError) as error:
             raise InputError(f"the state of this batch cannot be read ({error})", path=path / STATE) from error
 

@@ -42,13 +42,13 @@ class _Place:
 class Desk:
     """Who asks, and about what just now. `told` are the failures that the ledger knows of."""
 
-    def __init__(self, asks: str, told: Iterable[Failure] = ()) -> None:
+    def __init__(self, asks: str, failures: Iterable[Failure] = ()) -> None:
         self.asks = asks
         self.failed = NOTHING
         self._tail = digest(asks)[:8]
         self._at = ("", 0)
         self._told: dict[tuple[str, int], list[str]] = {}
-        for failure in told:
+        for failure in failures:
             self._told.setdefault((failure.case, failure.trial), []).append(failure.error)
 
     def sit(self, key: str, trial: int) -> None:
@@ -116,9 +116,9 @@ class Mailbox:
         file = self._files[path] = path.open("rb")
         offset = 0
         for line in file:
-            found = named(line) if line.strip() else None
-            if found is not None:
-                self._places.setdefault(found[0], []).append(_Place(folder, path, offset))
+            answer = named(line) if line.strip() else None
+            if answer is not None:
+                self._places.setdefault(answer[0], []).append(_Place(folder, path, offset))
             elif line.strip():
                 self.count.unreadable += 1
             offset += len(line)
@@ -145,10 +145,10 @@ class Mailbox:
     def _at(self, place: _Place, model: ChatModel, prompt: Prompt) -> Reply:
         file = self._files[place.path]
         file.seek(place.offset)
-        found = named(file.readline())
-        if found is None:
+        answer = named(file.readline())
+        if answer is None:
             raise InputError("this file changed while it was read; run the command again", path=place.path)
-        reply = reply_of(model, prompt, found[1], place.folder.state.rate)
+        reply = reply_of(model, prompt, answer[1], place.folder.state.rate)
         if reply.error is None:
             return reply
         return Reply(prompt, usage=reply.usage, error=f"batch {place.folder.path.name}: {reply.error}")

@@ -32,8 +32,8 @@ class Posting:
         server = batch_server(self._model(folder))
         doubt = "a run was cut off while it created it" if folder.state.stage == "creating" and not again else ""
         for attempt in range(CREATE_TRIES):
-            if doubt and (found := self._found(server, folder, doubt)) is not None:
-                return _sent(folder, found)
+            if doubt and (sent := self._found(server, folder, doubt)) is not None:
+                return _sent(folder, sent)
             order = server.prepare(self._order(folder))
             folder = folder.now(replace(folder.state, stage="creating", file=order.file, before=order.before))
             try:
@@ -92,8 +92,8 @@ class Posting:
 
         server = batch_server(self._model(folder))
         if folder.state.stage == "creating":
-            found = self._found(server, folder, "a run was cut off while it created it")
-            folder = folder if found is None else _sent(folder, found)
+            sent = self._found(server, folder, "a run was cut off while it created it")
+            folder = folder if sent is None else _sent(folder, sent)
         if folder.state.stage != "submitted":
             folder.remove()
             return None
@@ -120,9 +120,9 @@ class Posting:
         )
 
 
-def _sent(folder: Folder, found: Sent) -> Folder:
+def _sent(folder: Folder, sent: Sent) -> Folder:
     """The batch of a folder was found at the server."""
-    return folder.now(replace(folder.state, stage="submitted", batch=found.batch, status="submitted", sure=found.sure))
+    return folder.now(replace(folder.state, stage="submitted", batch=sent.batch, status="submitted", sure=sent.sure))
 
 
 def _lines(path: Path) -> int:
@@ -135,10 +135,10 @@ def _lines(path: Path) -> int:
 
 def _is_ours(folder: Folder) -> bool:
     """Whether what came back answers requests of this folder."""
-    mine = set(folder.names())
+    names = set(folder.names())
     for path in folder.replies:
         with path.open("rb") as file:
-            if any(found[0] in mine for line in file if (found := named(line))):
+            if any(answer[0] in names for line in file if (answer := named(line))):
                 return True
     return False
 

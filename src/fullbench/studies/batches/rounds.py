@@ -95,14 +95,14 @@ class Rounds:
             ]
 
     def wait(
-        self, told: Callable[[list[Folder]], bool], *, first: float = FIRST_WAIT, sleep: Callable[[float], None]
+        self, watch: Callable[[list[Folder]], bool], *, first: float = FIRST_WAIT, sleep: Callable[[float], None]
     ) -> list[Folder]:
-        """Look until every batch that was sent has ended, less and less often; `told` hears of each look, and says
+        """Look until every batch that was sent has ended, less and less often; `watch` hears of each look, and says
         whether to go on."""
         wait = first
         while True:
             folders = self.look()
-            if not any(folder.state.stage == "submitted" for folder in folders) or not told(folders):
+            if not any(folder.state.stage == "submitted" for folder in folders) or not watch(folders):
                 return folders
             sleep(wait)
             wait = min(LONGEST_WAIT, wait * 1.5)
@@ -130,9 +130,9 @@ class Rounds:
     def _contestants(self, mailbox: Mailbox) -> list[FiledModel]:
         filed = []
         for model in self._conductor.contestants:
-            made = filed_contestant(model, mailbox, self._ledger.failures)
-            if made is not None:
-                filed.append(made)
+            filed_model = filed_contestant(model, mailbox, self._ledger.failures)
+            if filed_model is not None:
+                filed.append(filed_model)
                 continue
             keys = [(item.key, 0) for item in self._conductor.items]
             if len(self._ledger.answered(model.name, keys)) < len(set(keys)):
@@ -143,13 +143,13 @@ class Rounds:
         return filed
 
     def _judges(self, mailbox: Mailbox) -> tuple[list[FiledJudge], list[str]]:
-        made = {judge.name: filed_judge(judge, mailbox, self._ledger.failures) for judge in self._conductor.judges}
-        filed = [judge for judge in made.values() if judge is not None]
+        by_name = {judge.name: filed_judge(judge, mailbox, self._ledger.failures) for judge in self._conductor.judges}
+        filed = [judge for judge in by_name.values() if judge is not None]
         if not filed:
             raise InputError(
                 "no judge of this study can be asked in a batch: that takes a model behind a server; use fullbench run"
             )
-        return filed, [name for name, judge in made.items() if judge is None]
+        return filed, [name for name, judge in by_name.items() if judge is None]
 
     def _models(self) -> Iterable[Model]:
         yield from self._conductor.contestants
@@ -163,18 +163,18 @@ class Rounds:
         """
         try:
             with path.open("rb") as file:
-                lines = {found[0]: line for line in file if line.strip() and (found := named(line))}
+                lines = {answer[0]: line for line in file if line.strip() and (answer := named(line))}
         except OSError as error:
             raise InputError(f"the file cannot be read ({error.strerror})", path=path) from error
         taken = 0
         for folder in self.shelf.folders():
-            mine = [lines[name] for name in folder.names() if name in lines]
-            taken += len(mine)
+            replies = [lines[name] for name in folder.names() if name in lines]
+            taken += len(replies)
             sent = folder.state.stage == "submitted"
-            if mine and folder.open and (not sent or len(mine) == folder.state.requests):
+            if replies and folder.open and (not sent or len(replies) == folder.state.requests):
                 with replacing(folder.path / OUTPUT) as part:
-                    part.write_bytes(b"".join(line.rstrip(b"\n") + b"\n" for line in mine))
-                folder.now(replace(folder.state, stage="ended", status="brought", done=len(mine)))
+                    part.write_bytes(b"".join(line.rstrip(b"\n") + b"\n" for line in replies))
+                folder.now(replace(folder.state, stage="ended", status="brought", done=len(replies)))
         if not taken:
             raise InputError(
                 f"none of the {len(lines):,} lines in this file answers a request of this study; "

@@ -96,8 +96,8 @@ def _ray() -> ModuleType:
         import ray
     except ImportError as error:
         raise MissingExtra("the engine 'ray'", "ray") from error
-    found: ModuleType = ray
-    return found
+    module: ModuleType = ray
+    return module
 
 
 def _losses() -> tuple[type[Exception], ...]:

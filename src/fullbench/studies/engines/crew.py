@@ -40,8 +40,8 @@ class Remote(Worker):
 
         node = ray.get_runtime_context().get_node_id()
         if version != __version__:
-            found = f"fullbench {__version__}, the run was started with {version}"
-            return node, Turn(error=EngineError(f"a worker has {found}; install the same version on all machines"))
+            versions = f"fullbench {__version__}, the run was started with {version}"
+            return node, Turn(error=EngineError(f"a worker has {versions}; install the same version on all machines"))
         return node, self.begin()
 
     def receive(self, parcel: bytes, *, more: bool, halt: bool) -> Turn:
@@ -198,7 +198,7 @@ class Crew:
             hand = calls[call]
             hand.call = None
             try:
-                told = self._ray.get(call)
+                turn = self._ray.get(call)
             except self._ray.exceptions.RayTaskError:
                 raise
             except self._ray.exceptions.RayError as error:
@@ -206,9 +206,9 @@ class Crew:
                 continue
             self._contract.desk.heard = time.monotonic()
             if not hand.node:
-                hand.node, told = told
+                hand.node, turn = turn
                 self._tally.workers += 1
-            yield from self._take(hand, told)
+            yield from self._take(hand, turn)
 
     def _take(self, hand: _Hand, turn: Turn) -> Iterator[Any]:
         for outcome in turn.outcomes:

@@ -95,15 +95,15 @@ class Office:
         A ceiling is shared evenly. What another worker may still be using is not given away, so that the sum stays
         within the ceiling while shares change.
         """
-        now, found = self._clock(), self._server(server)
-        granted = CEILING if ceiling is None else self._share(found.places, worker, using, ceiling)
-        return Grant(granted, max(0.0, found.held - now), now - found.jammed)
+        now, state = self._clock(), self._server(server)
+        granted = CEILING if ceiling is None else self._share(state.places, worker, using, ceiling)
+        return Grant(granted, max(0.0, state.held - now), now - state.jammed)
 
     def jam(self, server: str, wait: float | None) -> None:
         """A server had too much to do, and asks for a wait where it says so."""
-        now, found = self._clock(), self._server(server)
-        found.jammed = now
-        found.held = max(found.held, now + min(wait or 0.0, LONGEST_HOLD))
+        now, state = self._clock(), self._server(server)
+        state.jammed = now
+        state.held = max(state.held, now + min(wait or 0.0, LONGEST_HOLD))
 
     def leave(self, server: str, worker: str) -> None:
         """A worker has no call to this server any more."""
@@ -119,12 +119,12 @@ class Office:
 
     @staticmethod
     def _share(places: dict[str, _Place], worker: str, using: int, ceiling: int) -> int:
-        mine = places.setdefault(worker, _Place(0, using))
+        place_held = places.setdefault(worker, _Place(0, using))
         each, rest = divmod(ceiling, len(places))
         fair = each + (list(places).index(worker) < rest)
-        taken = sum(max(place.granted, place.using) for place in places.values() if place is not mine)
-        mine.granted, mine.using = max(0, min(fair, ceiling - taken)), using
-        return mine.granted
+        taken = sum(max(place.granted, place.using) for place in places.values() if place is not place_held)
+        place_held.granted, place_held.using = max(0, min(fair, ceiling - taken)), using
+        return place_held.granted
 
 
 Call = Callable[..., Any]

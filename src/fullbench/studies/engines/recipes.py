@@ -24,18 +24,19 @@ def wants_gpu(who: object) -> bool:
     return any(isinstance(device, str) and not device.startswith("cpu") for device in devices)
 
 
-def remade(name: str, make: Callable[[str], _Made], given: str | _Made) -> _Made:
+def remade(name: str, make: Callable[[str], _Made], recipe: str | _Made) -> _Made:
     """The judge or contestant called `name`, made from its spec where one was given.
 
     The name tells what can change a ruling, so that a machine where the same spec means something else (other files,
     another precision, another version) is found out before it asks anything.
     """
-    if not isinstance(given, str):
-        return given
-    made = make(given)
-    if made.name != name:
+    if not isinstance(recipe, str):
+        return recipe
+    judge_or_model = make(recipe)
+    if judge_or_model.name != name:
         raise EngineError(
-            f"the spec {given!r} means {made.name!r} on a worker and {name!r} where the run was started; use the same "
-            "version of fullbench and the same files on all machines, and name precision and device in the spec"
+            f"the spec {recipe!r} means {judge_or_model.name!r} on a worker and {name!r} where the run was started; "
+            "use the same version of fullbench and the same files on all machines, and name precision and device in "
+            "the spec"
         )
-    return made
+    return judge_or_model

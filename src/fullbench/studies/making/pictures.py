@@ -48,12 +48,12 @@ def near(prints: Mapping[str, int], *, most: int = NEAR) -> list[tuple[str, str,
     bits = np.array(
         [np.frombuffer(prints[name].to_bytes(32, "big"), dtype=np.uint8) for name in names], dtype=np.uint8
     ).reshape(len(names), 32)
-    found = []
+    pairs = []
     for place in range(len(names) - 1):
         apart = np.bitwise_count(bits[place + 1 :] ^ bits[place]).sum(axis=1)
         for other in np.flatnonzero(apart <= most):
-            found.append((names[place], names[place + 1 + int(other)], int(apart[other])))
-    return sorted(found, key=lambda pair: (pair[2], pair[0], pair[1]))
+            pairs.append((names[place], names[place + 1 + int(other)], int(apart[other])))
+    return sorted(pairs, key=lambda pair: (pair[2], pair[0], pair[1]))
 
 
 @dataclass(frozen=True)
@@ -67,35 +67,37 @@ class Made:
     sensitive: bool = False
 
 
-def keep(made: Iterable[Made], folder: Path, *, unveiled: bool = False) -> list[dict[str, Any]]:
+def keep(pictures: Iterable[Made], folder: Path, *, unveiled: bool = False) -> list[dict[str, Any]]:
     """Write pictures and a manifest: name, digest, source, how it was made.
 
     A sensitive picture is written veiled; with `unveiled=True` it is written as it is, under `sensitive/`, and the
     veiled one beside the others all the same.
     """
-    rows = list(_kept(made, folder, unveiled))
+    rows = list(_kept(pictures, folder, unveiled))
     write_rows(folder / "manifest.jsonl", rows)
     return rows
 
 
-def _kept(made: Iterable[Made], folder: Path, unveiled: bool) -> Iterator[dict[str, Any]]:
+def _kept(pictures: Iterable[Made], folder: Path, unveiled: bool) -> Iterator[dict[str, Any]]:
     names: set[str] = set()
-    for one in made:
-        if one.name in names or "/" in one.name or one.name.startswith("."):
-            raise InputError(f"a picture's name is its own and holds no slash; found {one.name!r}")
-        names.add(one.name)
-        shown = encoded(veiled(decode(Picture.of(one.data, name=one.name)))) if one.sensitive else one.data
-        _write(folder / f"{one.name}.png", shown)
-        if one.sensitive and unveiled:
-            _write(folder / SENSITIVE / f"{one.name}.png", one.data)
+    for picture in pictures:
+        if picture.name in names or "/" in picture.name or picture.name.startswith("."):
+            raise InputError(f"a picture's name is its own and holds no slash; found {picture.name!r}")
+        names.add(picture.name)
+        shown = (
+            encoded(veiled(decode(Picture.of(picture.data, name=picture.name)))) if picture.sensitive else picture.data
+        )
+        _write(folder / f"{picture.name}.png", shown)
+        if picture.sensitive and unveiled:
+            _write(folder / SENSITIVE / f"{picture.name}.png", picture.data)
         yield {
-            "name": one.name,
-            "file": f"{one.name}.png",
-            "sha256": hashlib.sha256(one.data).hexdigest(),
+            "name": picture.name,
+            "file": f"{picture.name}.png",
+            "sha256": hashlib.sha256(picture.data).hexdigest(),
             "shown": hashlib.sha256(shown).hexdigest(),
-            "source": one.source,
-            "how": one.how,
-            "sensitive": one.sensitive,
+            "source": picture.source,
+            "how": picture.how,
+            "sensitive": picture.sensitive,
         }
 
 
@@ -106,11 +108,11 @@ def _write(path: Path, data: bytes) -> None:
 
 def verify(folder: Path, rows: Sequence[Mapping[str, Any]]) -> list[str]:
     """What a manifest's pictures lack: missing files and changed bytes, one sentence each."""
-    found = []
+    faults = []
     for row in rows:
         path = folder / str(row["file"])
         if not path.is_file():
-            found.append(f"{row['name']}: the file is missing")
+            faults.append(f"{row['name']}: the file is missing")
         elif hashlib.sha256(path.read_bytes()).hexdigest() != row["shown"]:
-            found.append(f"{row['name']}: the bytes changed since the manifest was written")
-    return found
+            faults.append(f"{row['name']}: the bytes changed since the manifest was written")
+    return faults

@@ -47,23 +47,23 @@ class Made:
 
 def sanitise(model: Model, prompts: Iterable[str]) -> Made:
     """Every prompt beside a safe form of it, labelled. What the model calls safe already is set aside."""
-    made = Made()
+    outcome = Made()
     safe: dict[str, str] = {}
     for prompt, text, error in _asked(model, _SANITISE, prompts):
         words = text.strip().strip('"').strip()
         if error:
-            made.failed.append(f"{prompt[:60]!r}: {error}")
+            outcome.failed.append(f"{prompt[:60]!r}: {error}")
         elif not words or words.rstrip(".").upper() == "SAME" or words == prompt:
-            made.failed.append(f"{prompt[:60]!r}: nothing had to go")
+            outcome.failed.append(f"{prompt[:60]!r}: nothing had to go")
         else:
             safe[prompt] = words
     for prompt, text, error in _asked(model, _LABEL, safe):
-        found = tuple(label for label in LABELS if re.search(rf"\b{label}\b", text.lower()))
-        if error or not found:
-            made.failed.append(f"{prompt[:60]!r}: {error or 'the model named no known label'}")
+        labels = tuple(label for label in LABELS if re.search(rf"\b{label}\b", text.lower()))
+        if error or not labels:
+            outcome.failed.append(f"{prompt[:60]!r}: {error or 'the model named no known label'}")
         else:
-            made.pairs.append(Sanitised(prompt, safe[prompt], found))
-    return made
+            outcome.pairs.append(Sanitised(prompt, safe[prompt], labels))
+    return outcome
 
 
 def _asked(model: Model, words: str, prompts: Iterable[str]) -> Iterator[tuple[str, str, str]]:
