@@ -246,7 +246,7 @@ def act(site, organiser, annotator) -> None:
         study = next(one for one in studies.listed(connection) if one.kind_name == "pair")
     organiser.submit(f"/organise/{study.id}/guidelines", {"guidelines": "请认真看图。"})
     organiser.submit(f"/organise/{study.id}/state", {"to": "closed"})
-    organiser.submit(f"/organise/{study.id}/keep", {"together": "1"})
+    organiser.submit(f"/organise/{study.id}/keep", {})
     organiser.submit("/panels", {"name": "又两位", "rule": "mean", "judges": ["稳重", "古怪"]})
 
 

@@ -240,7 +240,8 @@ def test_a_study_of_four_people(site, enter, axe, tmp_path):
     boss.wait_for_selector(".flash")
     with Ledger(site.settings.data / "site.ledger", read_only=True) as ledger:
         record = ledger.record()
-    assert record.judges == ["human:Dora", "human:Kim", "human:Max", "human:王芳"]
+    assert record.judges == ["human"]
+    assert len({verdict.rater for verdict in record}) == 4
     assert len(record) == 3 * COUNT + done
     wins = [duel.outcome if duel.first == "model-red" else 1 - duel.outcome for duel in record.duels()]
     assert sum(wins) / len(wins) > 0.8
