@@ -129,6 +129,9 @@ def test_another_ledger_in_the_same_data_folder_never_mixes(database, tmp_path, 
     text = shown(three)
     assert "judge-of-the-first" in text
     assert "of-the-second" not in text
+    for app in (one, two, three):
+        app.state.ledger.close()
+        app.state.engine.dispose()
 
 
 def test_two_studies_with_the_same_ids_stay_apart(database, tmp_path):
