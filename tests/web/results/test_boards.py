@@ -19,15 +19,15 @@ from fullbench.nouns.table import EstimateLike
 from fullbench.nouns.verdict import Verdict
 from fullbench.reports import charts
 from fullbench.web.database import reading
-from fullbench.web.results import boards, cards, listing, updater
+from fullbench.web.results import boards, cards, listing, refreshing, updater
 from tests.web.results import making
 from tests.web.results.test_catalogue import every
 
 
 @pytest.fixture(scope="session")
 def refreshed(filled, ledger):
-    assert boards.refresh(filled, ledger) > 0
-    assert boards.refresh(filled, ledger) == 0
+    assert refreshing.refresh(filled, ledger) > 0
+    assert refreshing.refresh(filled, ledger) == 0
     return filled
 
 

@@ -11,7 +11,7 @@ from fullbench.errors import InputError
 from fullbench.ledger.store import Ledger
 from fullbench.nouns.table import EstimateLike
 from fullbench.web.database import reading, writing
-from fullbench.web.results import boards, catalogue, listing, panels
+from fullbench.web.results import boards, catalogue, listing, panels, refreshing
 from fullbench.web.results.filters import Filter
 from tests.web.results import making
 from tests.web.results.test_catalogue import every
@@ -40,7 +40,7 @@ def test_a_panel_rules_as_most_of_its_judges_do_and_changes_with_them(new_engine
             ledger.add(*[one for one in ruled if one.judge == making.PEOPLE[2]])
         up_to_date(engine, ledger)
         check(engine, made, (*making.JUDGES[:2], *making.PEOPLE))
-        boards.refresh(engine, ledger)
+        refreshing.refresh(engine, ledger)
     with reading(engine) as connection:
         board = boards.find(connection, boards.board_name("default", "panel:jury (majority)", "overall"))
         table = board.tables[0]

@@ -12,6 +12,7 @@ import pytest
 from sqlalchemy import update
 
 from fullbench.ledger.store import Ledger
+from fullbench.nouns.verdict import Verdict
 from fullbench.studies import specs
 from fullbench.studies.hear import hear
 from fullbench.web.accounts.users import User
@@ -23,8 +24,7 @@ from tests.waiting import until
 from tests.web.conftest import start_live
 from tests.web.results import making
 
-RULES = "mode=direct&sight=none&resample=0&attempts=1&label=m"
-"""With a name of its own, for the tests ask one judge at several addresses."""
+RULES = "mode=direct&sight=none&resample=0&attempts=1"
 
 
 def a_case(ledger, ballot="choice+tie"):
@@ -94,15 +94,15 @@ def run(engine, path, asked):
 
 def test_a_server_killed_in_the_middle_and_the_request_goes_on(tmp_path):
     path = making.fill(tmp_path / "small.ledger", count=1)
-    with FakeServer(says="[[A]]") as quick, FakeServer({"hang": 1.0}) as stuck:
-        good, dead = (f"vllm:m@{server.url}?{RULES}" for server in (quick, stuck))
-        key, judge = judged_once(path, good)
+    with FakeServer(says="[[A]]", answers=1) as server:
+        spec = f"vllm:m@{server.url}?{RULES}"
+        key, judge = judged_once(path, spec)
         live = start_live(tmp_path, "--ledger", str(path))
         cookie = live.cookie("Olga", "organiser")
         try:
             asked_for(live.engine, key, judge)
-            Browser(live, cookie).decide("run", dead, "open")
-            until(lambda: sum(stuck.books()["arrived"].values()) == 1)
+            Browser(live, cookie).decide("run", spec, "open")
+            until(lambda: sum(server.books()["arrived"].values()) == 2)
             assert states(live.engine) == {"queued": 1}
             live.process.send_signal(signal.SIGKILL)
             live.process.wait(timeout=120)
@@ -115,10 +115,11 @@ def test_a_server_killed_in_the_middle_and_the_request_goes_on(tmp_path):
             _, page = olga.ask("GET", "/requests?state=interrupted")
             assert "Go on" in page
             assert trials(path, judge, key) == [0]
-            olga.decide("run", good, "interrupted")
+            server.more(5)
+            olga.decide("run", spec, "interrupted")
             until(lambda: states(live.engine) == {"done": 1})
             assert trials(path, judge, key) == [0, 1]
-            assert sum(quick.books()["arrived"].values()) == 2
+            assert sum(server.books()["arrived"].values()) == 3
         finally:
             live.process.kill()
             live.process.wait(timeout=120)
@@ -168,10 +169,12 @@ def test_a_run_says_that_it_lives_while_the_judge_thinks(new_engine, tmp_path, m
     monkeypatch.setattr(rejudging, "BEAT", 0.05)
     engine = new_engine()
     path = making.fill(tmp_path / "small.ledger", count=1)
-    with FakeServer(says="[[A]]") as server:
-        key, judge = judged_once(path, f"vllm:m@{server.url}?{RULES}")
     with FakeServer({"401": 1.0}, latency=1.0) as server:
         spec = f"vllm:m@{server.url}?{RULES}"
+        judge = specs.judge(spec).name
+        with Ledger(path) as ledger:
+            key = a_case(ledger)
+            ledger.add(Verdict.of(ledger.case(key), judge, (1.0, 0.0)))
         begun = begin(engine, path, asked_for(engine, key, judge), spec)
         long_ago(engine)
         assert states(engine) == {"interrupted": 1}

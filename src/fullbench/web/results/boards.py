@@ -6,23 +6,21 @@ ledger's columns outside of any request, when verdicts came; a request only read
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import orjson
-from sqlalchemy import Connection, Engine, delete, func, select
+from sqlalchemy import Connection, Engine, func, select
 
 from fullbench.figures.slices import GROUPS
-from fullbench.ledger.store import Ledger
 from fullbench.nouns.digests import digest
 from fullbench.nouns.table import Table
 from fullbench.reports.tables import render, table_from_json
-from fullbench.web.database import reading
 from fullbench.web.results import catalogue, tables
 from fullbench.web.results.filters import Filter
 from fullbench.web.results.rows import put, studies
-from fullbench.web.results.rulings import is_panel, is_person
+from fullbench.web.results.rulings import is_person
 
 Links = Sequence[Sequence[Filter | None]]
 
@@ -110,47 +108,6 @@ class Heading:
     verdicts: int
 
 
-def refresh(engine: Engine, ledger: Ledger, *, going: Callable[[], bool] = lambda: True) -> int:
-    """Compute the boards of which verdicts came, drop those that are gone; say how many were computed.
-
-    `going` is asked before each; False ends it early.
-    """
-    from fullbench.web.results import figures, panels
-
-    with reading(engine) as connection:
-        wanted = _stamps(connection)
-        b = tables.boards.c
-        known = {row.name: row.stamp for row in connection.execute(select(b.name, b.stamp).where(b.kind == "board"))}
-        there = studies(connection)
-    made = 0
-    for place, study in enumerate(there):
-        due = [
-            subject for subject in wanted if subject[0] == study and known.get(board_name(*subject)) != wanted[subject]
-        ]
-        if not due or not going():
-            continue
-        columns = ledger.columns(study=study)
-        with reading(engine) as connection:
-            tags = item_tags(connection, there[study])
-        for _, judge, criterion in due:
-            if not going():
-                break
-            if is_panel(judge):
-                with reading(engine) as connection:
-                    source = panels.columns(connection, study, judge)
-            else:
-                source = columns
-            subject = figures.Subject(study, judge, criterion, study if place else "")
-            board = figures.compute(source, subject, tags)
-            keep(engine, "board", board.name, wanted[study, judge, criterion], dump(board))
-            made += 1
-    gone = set(known) - {board_name(*subject) for subject in wanted}
-    if gone and going():
-        with catalogue.sole(engine) as connection:
-            connection.execute(delete(tables.boards).where(tables.boards.c.name.in_(gone)))
-    return made
-
-
 def item_tags(connection: Connection, study: int, most: int = GROUPS) -> dict[str, dict[str, str]]:
     """The tags that part a study's items into a few groups, and each item's value."""
     t, i = tables.tags.c, tables.items.c
@@ -168,24 +125,11 @@ def keep(engine: Engine, kind: str, name: str, stamp: str, body: str) -> None:
         put(connection, tables.boards, [row], ["name"], ["kind", "stamp", "body"])
 
 
-def _stamps(connection: Connection) -> dict[tuple[str, str, str], str]:
-    """What the board of each study, judge and criterion would be computed from: equal texts, equal boards."""
-    c, s = tables.counts.c, tables.state.c
-    tagged = connection.execute(select(func.count()).select_from(tables.tags)).scalar_one()
-    turned = [
-        row.value for row in connection.execute(select(s.value).where(s.name.startswith("panel ")).order_by(s.name))
-    ]
-    return {
-        (study, judge, criterion): digest([int(count), last, tagged, turned if is_panel(judge) else []])[:16]
-        for study, judge, criterion, count, last in connection.execute(_headed(func.max(c.last)))
-    }
-
-
 def headings(connection: Connection, study: str = "") -> list[Heading]:
     """The boards of one study, or of all: the largest criterion first, people last."""
     found = [
         Heading(board_name(where, judge, criterion), where, judge, criterion, int(count))
-        for where, judge, criterion, count in connection.execute(_headed())
+        for where, judge, criterion, count in connection.execute(headed())
         if study in {"", where}
     ]
     order = list(studies(connection))
@@ -195,7 +139,7 @@ def headings(connection: Connection, study: str = "") -> list[Heading]:
     )
 
 
-def _headed(*more: Any) -> Any:
+def headed(*more: Any) -> Any:
     c, names = tables.counts.c, {kind: tables.names.alias(kind) for kind in ("study", "judge", "criterion")}
     asked = select(*(names[kind].c.name for kind in names), func.sum(c.n), *more).select_from(tables.counts)
     for kind, alias in names.items():

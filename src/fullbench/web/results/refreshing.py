@@ -1,0 +1,68 @@
+"""Boards computed anew when verdicts came: outside of any request, one study after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sqlalchemy import Connection, Engine, delete, func, select
+
+from fullbench.ledger.store import Ledger
+from fullbench.nouns.digests import digest
+from fullbench.web.database import reading
+from fullbench.web.results import boards, catalogue, figures, panels, tables
+from fullbench.web.results.rows import studies
+from fullbench.web.results.rulings import is_panel
+
+
+def refresh(engine: Engine, ledger: Ledger, *, going: Callable[[], bool] = lambda: True) -> int:
+    """Compute the boards of which verdicts came, drop those that are gone; say how many were computed.
+
+    `going` is asked before each; False ends it early.
+    """
+    with reading(engine) as connection:
+        wanted = _stamps(connection)
+        b = tables.boards.c
+        known = {row.name: row.stamp for row in connection.execute(select(b.name, b.stamp).where(b.kind == "board"))}
+        there = studies(connection)
+    made = 0
+    for place, study in enumerate(there):
+        due = [
+            subject
+            for subject in wanted
+            if subject[0] == study and known.get(boards.board_name(*subject)) != wanted[subject]
+        ]
+        if not due or not going():
+            continue
+        columns = ledger.columns(study=study)
+        with reading(engine) as connection:
+            tags = boards.item_tags(connection, there[study])
+        for _, judge, criterion in due:
+            if not going():
+                break
+            if is_panel(judge):
+                with reading(engine) as connection:
+                    source = panels.columns(connection, study, judge)
+            else:
+                source = columns
+            subject = figures.Subject(study, judge, criterion, study if place else "")
+            board = figures.compute(source, subject, tags)
+            boards.keep(engine, "board", board.name, wanted[study, judge, criterion], boards.dump(board))
+            made += 1
+    gone = set(known) - {boards.board_name(*subject) for subject in wanted}
+    if gone and going():
+        with catalogue.sole(engine) as connection:
+            connection.execute(delete(tables.boards).where(tables.boards.c.name.in_(gone)))
+    return made
+
+
+def _stamps(connection: Connection) -> dict[tuple[str, str, str], str]:
+    """What the board of each study, judge and criterion would be computed from: equal texts, equal boards."""
+    c, s = tables.counts.c, tables.state.c
+    tagged = connection.execute(select(func.count()).select_from(tables.tags)).scalar_one()
+    turned = [
+        row.value for row in connection.execute(select(s.value).where(s.name.startswith("panel ")).order_by(s.name))
+    ]
+    return {
+        (study, judge, criterion): digest([int(count), last, tagged, turned if is_panel(judge) else []])[:16]
+        for study, judge, criterion, count, last in connection.execute(boards.headed(func.max(c.last)))
+    }
