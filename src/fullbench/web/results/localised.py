@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from fullbench.nouns.estimate import Estimate
 from fullbench.nouns.table import Cell, Table
 from fullbench.web.results.boards import Linked
 from fullbench.web.words import Language, translate
@@ -40,7 +41,7 @@ def localised(linked: Linked, language: Language) -> Linked:
 def _data(table: Table) -> set[str]:
     """The columns that are named by the data: contestants, a tag, its values."""
     columns = list(table.columns)
-    if table.name == "wins":
+    if table.name.split(", ")[0] == "wins":  # the family of ballots may follow
         return set(columns[1:])
     if " by " not in table.name:
         return set()
@@ -48,6 +49,8 @@ def _data(table: Table) -> set[str]:
 
 
 def _cell(table: Table, column: str, cell: Cell, language: Language) -> Cell:
+    if isinstance(cell, Estimate):
+        return replace(cell, why=translate(language, cell.why)) if cell.why else cell
     group = " by " in table.name and column in _data(table)
     return translate(language, cell) if isinstance(cell, str) and (column in WORDY or group) else cell
 

@@ -2,7 +2,8 @@
 
 Sentences that come filled in, such as the notes of tables, the alternative text of charts and what errors say, are
 known by their pattern (`zh_filled.json`): `{names}` stand for whatever is there, and what stands for `{why}`,
-`{lean}`, `{figure}` and others of `WORDS` is translated in turn.
+`{lean}`, `{figure}` and others of `WORDS` is translated in turn. A pattern that begins with `{title}` is of a title with
+something behind it, such as the family of its ballots.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any, Literal, get_args
 
 Language = Literal["en", "zh"]
 LANGUAGES: tuple[Language, ...] = get_args(Language)
-WORDS = {"why", "lean", "figure", "kind", "rule", "what"}
+WORDS = {"why", "lean", "figure", "kind", "rule", "title", "what"}
 """Names in patterns that stand for words of ours."""
 NUMBERS = {"n", "all", "high", "lost", "low", "rows"}
 """Names in patterns that stand for numbers; all others stand for data."""
@@ -49,12 +50,14 @@ def translate(language: Language, sentence: str, **values: Any) -> str:
 
 @cache
 def _patterns() -> list[tuple[re.Pattern[str], str]]:
-    """What filled-in sentences look like, and their translation; those with the most fixed letters first."""
+    """What filled-in sentences look like, and their translation: what stands behind a title first, so that no name in
+    the title takes it for its own, then those with the most fixed letters."""
     known: dict[str, str] = json.loads(_FILLED.read_text(encoding="utf-8"))
     fixed = {english: re.split(r"\{(\w+)\}", english) for english in known if "{" in english}
     patterns = []
-    for english, parts in sorted(fixed.items(), key=lambda entry: -sum(map(len, entry[1][::2]))):
-        texts = [_any(part) if place % 2 else re.escape(part) for place, part in enumerate(parts)]
+    letters = {english: sum(map(len, parts[::2])) for english, parts in fixed.items()}
+    for english in sorted(fixed, key=lambda english: (not english.startswith("{title}"), -letters[english])):
+        texts = [_any(part) if place % 2 else re.escape(part) for place, part in enumerate(fixed[english])]
         patterns.append((re.compile("".join(texts), re.DOTALL), known[english]))
     return patterns
 
