@@ -128,12 +128,21 @@ def verdict(case: Case, judge: str, draw: random.Random, trial: int = 0) -> Verd
     return replace(told, trial=trial)
 
 
+def _under_another_criterion(ledger: Ledger, item: Item, said: list[Response], draw: random.Random) -> None:
+    for pair in combinations(said, 2):
+        case = Case(item, pair, Choice(), criterion="流畅")
+        ledger.add(case, *(verdict(case, judge, draw) for judge in (*JUDGES, *PEOPLE)))
+    for one in said:
+        case = Case(item, (one,), Score(1, 5), criterion="流畅")
+        ledger.add(case, *(verdict(case, judge, draw) for judge in (*JUDGES, *PEOPLE)))
+
+
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
     """A site with one of everything, and all of it in Chinese."""
     folder = tmp_path_factory.mktemp("zh")
     draw = random.Random(1)
-    with Ledger(folder / "账本") as ledger:
+    with Ledger(folder / "账本", study="第一项") as ledger:
         for item in questions():
             said = [Response.say(item.id, name, f"{name}：有四个方块") for name in WORTH]
             for pair in combinations(said, 2):
@@ -146,6 +155,13 @@ def site(tmp_path_factory):
                 ledger.add(*(verdict(case, "稳重", draw, trial) for trial in (1, 2)))
             case = Case(item, tuple(said), Ranking())
             ledger.add(case, *(verdict(case, judge, draw) for judge in (*JUDGES, *PEOPLE)))
+            _under_another_criterion(ledger, item, said, draw)
+    with Ledger(folder / "账本", study="另一项") as ledger:
+        for item in questions()[:3]:
+            said = [Response.say(item.id, name, f"{name}：有四个方块") for name in WORTH]
+            for pair in combinations(said, 2):
+                case = Case(item, pair, Choice())
+                ledger.add(case, *(verdict(case, judge, draw) for judge in ("稳重", *PEOPLE)))
     settings = Settings(f"sqlite:///{folder / 'web.sqlite'}", str(folder / "账本"), data=folder / "data")
     app = create_app(settings)
     updater.update(app.state.engine, app.state.ledger)

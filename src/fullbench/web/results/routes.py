@@ -60,7 +60,7 @@ def page(request: Request, template: str, values: dict[str, Any] | None) -> HTML
 @router.get("/")
 def home(request: Request, _user: Reader, connection: Database, study: Study = "") -> HTMLResponse:
     """All leaderboards of a study."""
-    values = views_of(request).home(connection, study)
+    values = views_of(request).home(connection, language_of(request), study)
     there = {"ledger_there": ledger_of(request) is not None}
     return page(request, "public/home.html", None if values is None else {**values, **there})
 

@@ -214,7 +214,7 @@ class _Site:
                     self._file(f"charts/{name}-{table}-{place}.svg", drawn)
 
     def _boards(self) -> None:
-        home = self.top.home(self.connection) or {}
+        home = self.top.home(self.connection, self.wish.language) or {}
         self._page("index.html", "public/home.html", {**home, "ledger_there": True})
         for heading in boards.headings(self.connection):
             values = self.below.board(self.connection, heading.name, self.wish.language)

@@ -80,7 +80,7 @@ class Views:
         return {"places": self.places, "tab": tab, "nothing": Filter(study=links.get(shown, "")), "studies": links,
                 "shown_study": shown, "in_study": links.get(shown, "")}  # fmt: skip
 
-    def home(self, connection: Connection, study: str = "") -> dict[str, Any] | None:
+    def home(self, connection: Connection, language: Language, study: str = "") -> dict[str, Any] | None:
         """The first page of a study."""
         there = studies(connection)
         if study and study not in there:
@@ -90,13 +90,13 @@ class Views:
         return {
             **self.common(connection, "boards", study),
             "totals": totals(connection, study or next(iter(there), "")),
-            "groups": [self._group(connection, one, stamps.get(one.name)) for one in headings],
+            "groups": [self._group(connection, one, stamps.get(one.name), language) for one in headings],
         }
 
-    def _group(self, connection: Connection, one: Heading, stamp: str | None) -> Group:
+    def _group(self, connection: Connection, one: Heading, stamp: str | None, language: Language) -> Group:
         board = self._board(connection, one.name, stamp)
         link = Filter(study=_link(connection, one.study), judge=one.judge, criterion=one.criterion)
-        top = self._tops.get((one.name, stamp), partial(_best, board)) if board else ()
+        top = self._tops.get((one.name, stamp, language), partial(_best, board, language)) if board else ()
         return Group(one.name, one.judge, one.criterion, one.verdicts, link, top)
 
     def _board(self, connection: Connection, name: str, stamp: str | None) -> Board | None:
@@ -276,12 +276,12 @@ def totals(connection: Connection, study: str) -> Totals:
     return Totals(listing.count(connection, Filter(study=study)).n, *counted)
 
 
-def _best(board: Board) -> list[tuple[str, str, str]]:
+def _best(board: Board, language: Language) -> list[tuple[str, str, str]]:
     """Rank set, name and figure of the best few: the first figure that most of them have."""
     if not board.tables:
         return []
     table = board.tables[0].table
-    best = table.rows[:TOP]
+    best = localised(board.tables[0], language).table.rows[:TOP]
     places = [place for place, name in enumerate(table.columns) if name not in {"rank", "contestant", "faults"}]
     column = max(places, key=lambda place: sum(row[place] is not None for row in best), default=None)
     if column is None:

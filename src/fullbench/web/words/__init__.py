@@ -2,8 +2,8 @@
 
 Sentences that come filled in, such as the notes of tables, the alternative text of charts and what errors say, are
 known by their pattern (`zh_filled.json`): `{names}` stand for whatever is there, and what stands for `{why}`,
-`{lean}`, `{figure}` and others of `WORDS` is translated in turn. A pattern that begins with `{title}` is of a title with
-something behind it, such as the family of its ballots.
+`{lean}`, `{figure}` and others of `WORDS` is translated in turn. A pattern that begins with `{title}` is of a title
+with something behind it, such as the family of its ballots.
 """
 
 from __future__ import annotations
