@@ -72,7 +72,6 @@ def test_from_files_to_a_ledger(folder, fullbench):
         record = ledger.record()
         assert record.judges == ["human"]
         assert len({verdict.rater for verdict in record}) == 1
-        assert "ann" not in {verdict.rater for verdict in record}
     listed = json.loads(fullbench("list", "--json").stdout)
     assert "red or blue" in str(listed)
     assert "share of votes won" in fullbench("show", "red or blue").stdout
