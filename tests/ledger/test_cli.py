@@ -45,14 +45,13 @@ def test_show_says_what_is_inside(path, monkeypatch):
     assert rows["a"][:3] == ["contestant", "a", "2"]
 
 
-def test_every_command_takes_its_ledger_as_an_argument_and_in_no_other_way(path, tmp_path):
+def test_every_command_takes_its_ledger_by_option_as_all_others_do(path):
     commands = typer.main.get_command(ledger_app).commands
     for name, command in commands.items():
         options = {word for each in command.params for word in each.opts}
-        assert "--ledger" not in options
-        first = next(each for each in command.params if each.param_type_name == "argument")
-        assert name == "copy" or first.default == "fullbench.ledger", name
+        assert name == "copy" or "--ledger" in options, name
     assert run("verify", path).exit_code == 0
+    assert run("verify", "--ledger", path).stdout == run("verify", path).stdout
 
 
 def test_show_as_json_and_the_ledger_from_the_environment(path):

@@ -115,9 +115,9 @@ def test_what_makes_every_call_fail_is_raised_after_what_was_ruled_is_kept(ledge
 
 
 def test_a_name_stands_for_one_way_of_judging(ledger):
-    hear([Plain()], pairs, ledger)
-    other = Plain()
-    other.settings = {"mode": "other"}
+    first, other = Plain(), Plain()
+    first.settings, other.settings = {"mode": "one"}, {"mode": "other"}
+    hear([first], pairs, ledger)
     with pytest.raises(LedgerError, match="plain"):
         hear([other], pairs, ledger)
 

@@ -172,9 +172,8 @@ def test_a_gain_is_what_a_match_takes_off_the_variance():
 
 def test_one_budget_pays_for_answers_and_verdicts_together(tmp_path: Path, monkeypatch):
     """A server that charges a cent a call: with ten cents, answering eight items leaves two for judging."""
-    from fullbench import registry
     from fullbench.nouns.model import Reply
-    from fullbench.studies import boards
+    from fullbench.studies import boards, specs
 
     class Priced(OfflineModel):
         def answer(self, prompts):
@@ -182,7 +181,7 @@ def test_one_budget_pays_for_answers_and_verdicts_together(tmp_path: Path, monke
                 yield Reply(prompt, self.reply(prompt), Usage(calls=1, dollars=0.01), stop="stop")
 
     made = Priced("m", lambda prompt: "Overall, Response A is better.", price=(1.0, 1.0))
-    monkeypatch.setattr(registry, "model", lambda *_: made)
+    monkeypatch.setattr(specs, "model_of", lambda *_: made)
     asked = boards.Asked("visitbench", None, (), "offline:m", None, "offline:m")
     with Ledger(tmp_path / "l") as ledger:
         ready = boards.prepare(asked, ledger, answer=True, budget=0.10, stop=Stop(), quiet=True)
