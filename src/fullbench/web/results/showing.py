@@ -51,7 +51,7 @@ class Sheet:
 
     @property
     def folded(self) -> bool:
-        return bool(self.charts) and self.linked.table.name != "leaderboard" and len(self.rows) > LONG
+        return bool(self.charts) and not self.linked.table.name.startswith("leaderboard") and len(self.rows) > LONG
 
 
 def sheets(
