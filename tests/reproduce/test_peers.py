@@ -14,7 +14,7 @@ from fullbench import registry
 from fullbench.errors import InputError
 from fullbench.figures.leaderboard import Settings, boards
 from fullbench.figures.matches import RULES, settle
-from fullbench.nouns.reproduction import Reproduced, Reproducible
+from fullbench.nouns.reproduction import Reproduced
 from fullbench.studies.recorded import recorded
 
 DATA = Path(__file__).parents[2] / ".." / "shared" / "data"
@@ -34,7 +34,7 @@ def folder(name: str) -> Path:
 @cache
 def made(name: str) -> dict[str, Reproduced]:
     benchmark = registry.load("benchmarks", name)
-    assert isinstance(benchmark, Reproducible)
+    assert benchmark.reproduce is not None
     assert benchmark.name == name
     found = benchmark.reproduce(folder(name)).cells
     assert len({cell.id for cell in found}) == len(found)
