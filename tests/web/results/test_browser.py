@@ -169,7 +169,7 @@ def test_sorting_and_searching_chinese(served, tab, axe):
     live, _ = served
     ready(tab, live.url)
     follow(tab, tab.get_by_role("link", name="steady", exact=True).first)
-    table = tab.get_by_role("region", name="Leaderboard by human, from choices", exact=True)
+    table = tab.get_by_role("region", name="Leaderboard by steady, from choices", exact=True)
     names = "all => all.map(one => one.textContent.trim())"
     assert table.locator("tbody tr td:nth-child(2)").evaluate_all(names) == list(making.WORTH)
     table.get_by_role("button", name="duels won", exact=True).click()
