@@ -62,9 +62,7 @@ class Site:
             for number in range(people):
                 user = users.User(f"{number:016x}", f"person {number}", "annotator", at=time.time())
                 row = {"id": user.id, "rater": user.id, "name": user.name, "name_key": user.name, "role": user.role}
-                connection.execute(
-                    insert(users_table).values(**row, disabled=False, at=user.at, password="-")
-                )
+                connection.execute(insert(users_table).values(**row, disabled=False, at=user.at, password="-"))
                 self.secrets.append(tokens.make(connection, user, "load", "write")[1])
         engine.dispose()
 

@@ -11,6 +11,7 @@ import pytest
 from fullbench import Case, Item, Response, Score, Verdict
 from fullbench.errors import EngineError, ModelError
 from fullbench.ledger.store import Ledger
+from fullbench.nouns.call import Call
 from fullbench.studies import specs
 from fullbench.studies.conduct import Conductor
 from fullbench.studies.engines import Budget, Engine, Stop, Tally
@@ -73,9 +74,18 @@ def heard(
     return tally
 
 
+def bare(call: Call) -> Call:
+    return replace(call, id="", at=0.0, usage=replace(call.usage, seconds=0.0))
+
+
 def plain(verdicts: Iterator[Verdict]) -> list[Verdict]:
-    """Verdicts without the time they took."""
-    kept = (replace(verdict, at=0.0, usage=replace(verdict.usage, seconds=0.0)) for verdict in verdicts)
+    """Verdicts without the time they took, and without the random ids of their calls."""
+    kept = (
+        replace(
+            verdict, at=0.0, usage=replace(verdict.usage, seconds=0.0), exchanges=tuple(map(bare, verdict.exchanges))
+        )
+        for verdict in verdicts
+    )
     return sorted(kept, key=lambda verdict: (verdict.judge, verdict.case, verdict.trial))
 
 
