@@ -181,3 +181,7 @@ def test_two_studies_that_share_ids_never_meet(cli, tmp_path):
     both = cli("report")
     assert "birds" in both
     assert "cars" in both
+    for command in (("report",), ("card", "length"), ("leaderboard", "show"), ("ledger", "tables")):
+        done = CliRunner().invoke(app, [*command, "--study", "planes"])
+        assert done.exit_code != 0
+        assert "there is no study 'planes'; it holds 'birds', 'cars'" in str(done.exception or done.output)

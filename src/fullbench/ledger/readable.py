@@ -235,7 +235,7 @@ class Readable:
         from fullbench.ledger import columns as narrow_columns  # late: it needs numpy, and whoever only asks does not
 
         with self._reading() as reader:
-            named = study or (self.study if self._study_named else None)
+            named = self._study(reader, study) if study or self._study_named else None
             return narrow_columns.columns(reader, reading.names_of(judge), beside, None if named is None else [named])
 
     def bill(self) -> list[Account]:
