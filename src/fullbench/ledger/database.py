@@ -13,6 +13,7 @@ from typing import Any, Literal, Protocol
 from fullbench.ledger.rows import Row
 
 Durability = Literal["process", "power"]
+"""What an acknowledged row survives: the end of the process, or a loss of power too."""
 
 
 class Taken(Exception):
@@ -58,6 +59,14 @@ class Connection(Protocol):
         """Whether it can still be used, asked."""
         ...
 
+    def log_bytes(self) -> int | None:
+        """How long the write-ahead log is that copies of the main file would lack; None where there is none such."""
+        ...
+
+    def checkpoint(self) -> None:
+        """Bring what is in the write-ahead log into the main file, as far as readers allow."""
+        ...
+
     def close(self) -> None: ...
 
 
@@ -99,6 +108,14 @@ class Database(Protocol):
 
     def connect(self, *, read_only: bool) -> Connection: ...
 
+    def gone(self) -> bool:
+        """Whether what this process has open for writing is no longer where the ledger's name leads to."""
+        ...
+
+    def rescue(self, connection: Connection) -> Path:
+        """Save all that an open connection still reaches, when the ledger is gone; gives the file."""
+        ...
+
     def plainly(self) -> AbstractContextManager[None]:
         """Turn what the database complains about into one sentence."""
         ...
@@ -125,6 +142,10 @@ class Database(Protocol):
 
     def noted_heads(self) -> list[tuple[str, int, str]]:
         """What all writers noted: writer, number and link of the last row that was acknowledged."""
+        ...
+
+    def missing_logs(self, reader: Connection) -> list[str]:
+        """The writers whose last rows were in a write-ahead log that is not here."""
         ...
 
     def integrity(self, reader: Connection) -> list[str]:

@@ -123,6 +123,12 @@ class Postgres:
             connection.raw.execute("SET default_transaction_read_only = on")
         return connection
 
+    def gone(self) -> bool:
+        return False
+
+    def rescue(self, connection: Connection) -> Path:
+        raise LedgerError(f"{self.place}: the ledger's tables are gone from the server")
+
     def _connect(self) -> PostgresConnection:
         import psycopg
         from psycopg.conninfo import conninfo_to_dict
@@ -189,6 +195,9 @@ class Postgres:
         """A server keeps what it acknowledged, or says that it lost it."""
 
     def noted_heads(self) -> list[tuple[str, int, str]]:
+        return []
+
+    def missing_logs(self, reader: Connection) -> list[str]:
         return []
 
     def integrity(self, reader: Connection) -> list[str]:
