@@ -10,6 +10,7 @@ import typer
 from fullbench.cli.common import (
     DEFAULT_LEDGER,
     BudgetOption,
+    DurabilityOption,
     EngineOption,
     LedgerOption,
     PicturesOption,
@@ -35,6 +36,7 @@ def answer(
     study: StudyOption = None,
     supersede: SupersedeOption = False,
     pictures: PicturesOption = None,
+    durability: DurabilityOption = None,
     budget: BudgetOption = None,
     engine: EngineOption = None,
     quiet: QuietOption = False,
@@ -48,6 +50,7 @@ def answer(
         fullbench answer --items photos/ --question "What is shown?" --contestant ollama:llava --out answers.csv
     """
     from fullbench.files.nouns import read_items, write_responses
+    from fullbench.ledger.places import durability_of
     from fullbench.ledger.store import Ledger
     from fullbench.studies import plan, specs
     from fullbench.studies.answer import answer as answer_all
@@ -61,7 +64,13 @@ def answer(
         model.answer(())
     with (
         asking_from(engine) as where,
-        Ledger(ledger, pictures=pictures, study=study, supersede=supersede) as book,
+        Ledger(
+            ledger,
+            pictures=pictures,
+            study=study,
+            supersede=supersede,
+            durability=durability_of(durability),
+        ) as book,
         stoppable() as stop,
     ):
         with watching("answers", names, len(asked) * samples, quiet=quiet) as watch:

@@ -43,6 +43,14 @@ StudyOption = Annotated[
 SupersedeOption = Annotated[
     bool, typer.Option("--supersede", help="Items whose content changed take the place of the earlier ones.")
 ]
+DurabilityOption = Annotated[
+    str | None,
+    typer.Option(
+        "--durability",
+        envvar="FULLBENCH_DURABILITY",
+        help="What is kept survives: power (a loss of power too; usual), process (kill -9, quicker on slow disks).",
+    ),
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON on standard output, nothing else.")]
 QuietOption = Annotated[bool, typer.Option("--quiet", help="No progress display.")]
 BudgetOption = Annotated[

@@ -11,6 +11,7 @@ from fullbench.cli.common import (
     DEFAULT_LEDGER,
     BudgetOption,
     DryRunOption,
+    DurabilityOption,
     EngineOption,
     JsonOption,
     LedgerOption,
@@ -48,6 +49,7 @@ def judge(
     study_name: StudyOption = None,
     supersede: SupersedeOption = False,
     pictures: PicturesOption = None,
+    durability: DurabilityOption = None,
     report: Annotated[Path | None, typer.Option(help="Write a page with tables, charts and cases here.")] = None,
     budget: BudgetOption = None,
     engine: EngineOption = None,
@@ -65,6 +67,7 @@ def judge(
             --judge "vllm:qwen2-vl@http://localhost:8000/v1?mode=direct" --judge length --report report.html
     """
     from fullbench.errors import InputError
+    from fullbench.ledger.places import durability_of
     from fullbench.ledger.store import Ledger
     from fullbench.nouns.case import ORDERS
     from fullbench.studies.conduct import Conductor
@@ -86,7 +89,13 @@ def judge(
     conductor.ready(budget)
     with (
         named(engine or study.engine) as where,
-        Ledger(ledger, pictures=pictures, study=study_name, supersede=supersede) as book,
+        Ledger(
+            ledger,
+            pictures=pictures,
+            study=study_name,
+            supersede=supersede,
+            durability=durability_of(durability),
+        ) as book,
         stoppable() as stop,
     ):
         done = conductor.conduct(book, engine=where, budget=budget, stop=stop, quiet=quiet)

@@ -10,6 +10,7 @@ import typer
 from fullbench.cli.common import (
     BudgetOption,
     DryRunOption,
+    DurabilityOption,
     EngineOption,
     JsonOption,
     PicturesOption,
@@ -29,6 +30,7 @@ def run(
         str | None, typer.Option("--ledger", help="Instead of the study's own ledger: a file or a URL.")
     ] = None,
     pictures: PicturesOption = None,
+    durability: DurabilityOption = None,
     budget: BudgetOption = None,
     engine: EngineOption = None,
     dry_run: DryRunOption = False,
@@ -48,6 +50,7 @@ def run(
 
         fullbench run study.toml --engine ray:auto
     """
+    from fullbench.ledger.places import durability_of
     from fullbench.ledger.store import Ledger
     from fullbench.studies.conduct import Conductor
     from fullbench.studies.engines import engine as named
@@ -64,7 +67,12 @@ def run(
     conductor.ready(limit)
     with (
         named(engine or plan.engine) as where,
-        Ledger(ledger or plan.ledger, pictures=pictures or plan.pictures, study=plan.name) as book,
+        Ledger(
+            ledger or plan.ledger,
+            pictures=pictures or plan.pictures,
+            study=plan.name,
+            durability=durability_of(durability),
+        ) as book,
         stoppable() as stop,
     ):
         done = conductor.conduct(book, engine=where, budget=limit, stop=stop, quiet=quiet)

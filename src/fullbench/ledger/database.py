@@ -106,6 +106,14 @@ class Database(Protocol):
         """Whether there is a ledger; looking makes none."""
         ...
 
+    def stored_version(self) -> int:
+        """The schema that the ledger has, whatever this code reads it as."""
+        ...
+
+    def back_up(self, target: Path) -> None:
+        """Write the ledger of one moment to a file, whole or not at all, while others may write to it."""
+        ...
+
     def connect(self, *, read_only: bool) -> Connection: ...
 
     def gone(self) -> bool:

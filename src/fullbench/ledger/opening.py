@@ -9,6 +9,7 @@ import shutil
 import sqlite3
 import tempfile
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -84,7 +85,7 @@ def _explained(path: Path, marked: Sequence[str], log_at_hand: bool, read_only: 
     return tuple(marked)
 
 
-def connect(path: Path, *, read_only: bool, durability: Durability = "process") -> sqlite3.Connection:
+def connect(path: Path, *, read_only: bool, durability: Durability = "power") -> sqlite3.Connection:
     """A connection that may be handed from thread to thread, in which nothing is committed by itself.
 
     One for reading opens the file for writing too where it may, only to tidy up after itself; it changes nothing.
@@ -147,7 +148,18 @@ def _link(part: Path, path: Path) -> None:
         return
     except OSError:
         part.rename(path)
+    _sync_folder(path.parent)
     heads.path_of(path).unlink(missing_ok=True)  # what a ledger that was deleted here had acknowledged
+
+
+def _sync_folder(folder: Path) -> None:
+    """Wait until the disk knows the new name; a file system that cannot do that is none that loses it."""
+    with suppress(OSError):
+        opened = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(opened)
+        finally:
+            os.close(opened)
 
 
 def _look(path: Path) -> None:

@@ -45,6 +45,18 @@ class Sqlite:
     def exists(self) -> bool:
         return self.path.exists()
 
+    def stored_version(self) -> int:
+        with self.plainly():
+            connection = opening.connect(self.path, read_only=True)
+            try:
+                return schema.version_of(connection)
+            finally:
+                connection.close()
+
+    def back_up(self, target: Path) -> None:
+        with self.plainly():
+            opening.back_up(self.path, target)
+
     def connect(self, *, read_only: bool) -> SqliteConnection:
         raw = opening.connect(self._opened.path, read_only=read_only, durability=self._durability)
         if not read_only and self._file is None:
