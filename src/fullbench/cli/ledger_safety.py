@@ -1,4 +1,4 @@
-"""`fullbench ledger backup` and `upgrade`: a second copy of a ledger, and an older one brought up to date."""
+"""`fullbench ledger backup`, `upgrade` and `sign`: a second copy, an older ledger brought up to date, a proof."""
 
 from __future__ import annotations
 
@@ -92,3 +92,35 @@ def upgrade(
         typer.echo(f"{source.place}: the ledger has the newest schema, {version}; nothing was changed")
     else:
         typer.echo(f"{source.place}: the ledger has schema {schema.VERSION} now, {version} before")
+
+
+def sign(
+    key: Annotated[Path, typer.Option("--key", help="Your private key (Ed25519; PEM or OpenSSH's form).")],
+    new: Annotated[bool, typer.Option("--new", help="Make the key first, with its public half beside it.")] = False,
+    to: Annotated[
+        Path | None, typer.Option("--to", help="Add the signature to this file too. Else LEDGER.signatures.")
+    ] = None,
+    place: LedgerArgument = None,
+    ledger: LedgerOption = DEFAULT_LEDGER,
+) -> None:
+    """Sign what the ledger holds now: `ledger verify --key` shows later whether any of it was rewritten or cut off.
+
+    The signature is kept in the ledger and in a file beside it. Keep a copy of that file elsewhere, or publish it.
+    Example: fullbench ledger sign study.ledger --key mine.key --new
+    """
+    from fullbench.ledger import signing
+    from fullbench.ledger.places import database
+    from fullbench.ledger.store import Ledger
+
+    if not database(place or ledger).exists():
+        raise InputError(f"{place or ledger}: there is no ledger here; check the path")
+    if new:
+        typer.echo(f"{signing.make_key(key)}: the public half of the new key {key}; give it to whoever verifies")
+    private = signing.private_key(key)
+    with Ledger(place or ledger) as opened:
+        if problems := opened.verify():
+            raise InputError(f"{opened.place}: the ledger is not sound and is not signed: {problems[0]}")
+        signature = signing.sign(opened, private)
+        file = to or signing.beside(opened.path)
+    signing.note(signature, file)
+    typer.echo(f"{opened.place}: head {signature.head} is signed by {signature.key}; the signature is in {file} too")

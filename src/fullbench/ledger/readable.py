@@ -277,6 +277,15 @@ class Readable:
             found = problems(self._database, reader, self._find, noted)
             return [text.encode("utf-8", "backslashreplace").decode() for text in found]
 
+    def verify_signatures(self, key: Path, files: Sequence[Path] = ()) -> list[str]:
+        """What the signatures by a public key show, those in the ledger and those in files; empty when all hold."""
+        from fullbench.ledger import signing
+
+        public = signing.public_key(key)
+        elsewhere = [signature for path in files for signature in signing.noted(path)]
+        with self._reading() as reader, reader.snapshot():
+            return list(signing.problems(reader, self.identity, public, elsewhere))
+
     def checked(self) -> dict[str, Any]:
         """What `verify` looks at, counted, as a JSON value."""
         with self._reading() as reader:
