@@ -160,6 +160,27 @@ class Readable:
         with self._reading() as reader, self._database.settled(reader):
             return membership.since(reader, place, limit)
 
+    def aliased(self) -> int:
+        """Grows whenever a name takes the place of another: rows that were read before have other names since."""
+        with self._reading() as reader:
+            return int(reader.execute("SELECT coalesce(max(rowid), 0) FROM aliases").fetchone()[0])
+
+    def superseded(self, since: int) -> tuple[int, dict[str, set[str]]]:
+        """The cases, by study, on contents that a later one took the place of, where that happened after a moment,
+        which is a number that grows; and the moment of the last time."""
+        last = "SELECT coalesce(max(rowid), 0) FROM study_items WHERE revision > 0"
+        with self._reading() as reader, self._database.settled(reader):
+            moment = int(reader.execute(last).fetchone()[0])
+            if moment <= since:
+                return moment, {}
+            studies = reader.execute("SELECT DISTINCT study FROM study_items WHERE revision > 0").fetchall()
+            return moment, {study: membership.superseded(reader, study) for (study,) in studies}
+
+    def failed(self) -> dict[str, int]:
+        """How many calls of each judge failed."""
+        with self._reading() as reader:
+            return accounts.failed(reader)
+
     def studies_of(self, places: Sequence[int]) -> dict[int, list[str]]:
         """The studies that the verdicts at these places (see `since`) belong to."""
         with self._reading() as reader:

@@ -6,7 +6,7 @@ They are computed from the verdicts themselves. Where these are very many, from 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -58,13 +58,13 @@ def faults_name(study: str) -> str:
 
 def refresh(engine: Engine, ledger: Ledger, *, going: Callable[[], bool] = lambda: True) -> int:
     """Compute the cards of judges of which verdicts came, or whom people met anew; say how many."""
-    made = 0
+    made, failed = 0, ledger.failed()
     with reading(engine) as connection:
         there = studies(connection)
     for place, study in enumerate(there):
         with reading(engine) as connection:
             known = boards.stamps(connection)
-            stamped = _stamps(connection, there[study])
+            stamped = _stamps(connection, there[study], failed)
         wanted = {
             name: stamp
             for name, stamp in stamped.items()
@@ -87,8 +87,8 @@ def refresh(engine: Engine, ledger: Ledger, *, going: Callable[[], bool] = lambd
     return made
 
 
-def _stamps(connection: Connection, study: int) -> dict[str, str]:
-    """What each judge's card would be computed from: its own verdicts and people's."""
+def _stamps(connection: Connection, study: int, failed: Mapping[str, int]) -> dict[str, str]:
+    """What each judge's card would be computed from: its own verdicts and failed calls, and people's verdicts."""
     c = tables.counts.c
     counts = connection.execute(
         select(c.judge_id, func.sum(c.n), func.max(c.last))
@@ -98,7 +98,11 @@ def _stamps(connection: Connection, study: int) -> dict[str, str]:
     )
     names = judges(connection)
     found = {names[judge]: (int(n), last) for judge, n, last in counts}
-    return {name: digest([counted, found.get(PEOPLE)])[:16] for name, counted in found.items() if not is_panel(name)}
+    return {
+        name: digest([counted, found.get(PEOPLE), *([failed[name]] if name in failed else [])])[:16]
+        for name, counted in found.items()
+        if not is_panel(name)
+    }
 
 
 @dataclass(frozen=True)
