@@ -176,6 +176,11 @@ class Readable:
             studies = reader.execute("SELECT DISTINCT study FROM study_items WHERE revision > 0").fetchall()
             return moment, {study: membership.superseded(reader, study) for (study,) in studies}
 
+    def formers(self, role: str, name: str) -> list[str]:
+        """The names whose place a judge's or contestant's name has taken."""
+        with self._reading() as reader:
+            return list(naming.Naming.read(reader).formers(role, [name])[1:])
+
     def failed(self) -> dict[str, int]:
         """How many calls of each judge failed."""
         with self._reading() as reader:

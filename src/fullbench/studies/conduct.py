@@ -14,7 +14,7 @@ from fullbench.nouns.ballot import ballot
 from fullbench.nouns.benchmark import Benchmark
 from fullbench.nouns.case import Case
 from fullbench.nouns.item import Item
-from fullbench.nouns.judge import Judge
+from fullbench.nouns.judge import Judge, former_names_of
 from fullbench.nouns.model import Model
 from fullbench.nouns.record import Record
 from fullbench.nouns.reproduction import Brought
@@ -164,7 +164,8 @@ class Conductor:
         """Answer, hear, and look at the record. Stopped half-way, the same call goes on from there."""
         stop = stop or Stop()
         purse = self.ready(budget)
-        refuse_open(ledger.path, [model.name for model in self.contestants] + [judge.name for judge in self.judges])
+        asked: list[Model | Judge] = [*self.contestants, *self.judges]
+        refuse_open(ledger.path, [name for who in asked for name in (who.name, *former_names_of(who))])
         tallies: list[Tally] = []
         if self.contestants:
             names = [model.name for model in self.contestants]
