@@ -13,6 +13,7 @@ from fullbench.cli.common import (
     DurabilityOption,
     EngineOption,
     LedgerOption,
+    PicturesFromOption,
     PicturesOption,
     QuietOption,
     StudyOption,
@@ -36,6 +37,7 @@ def answer(
     study: StudyOption = None,
     supersede: SupersedeOption = False,
     pictures: PicturesOption = None,
+    pictures_from: PicturesFromOption = None,
     durability: DurabilityOption = None,
     budget: BudgetOption = None,
     engine: EngineOption = None,
@@ -50,6 +52,7 @@ def answer(
         fullbench answer --items photos/ --question "What is shown?" --contestant ollama:llava --out answers.csv
     """
     from fullbench.files.nouns import read_items, write_responses
+    from fullbench.files.pictures import allowing
     from fullbench.ledger.places import durability_of
     from fullbench.ledger.store import Ledger
     from fullbench.studies import plan, specs
@@ -57,7 +60,8 @@ def answer(
     from fullbench.studies.progress import watching
 
     models = [specs.contestant(spec) for spec in contestants]
-    asked = list(read_items(items, question=question) if question else read_items(items))
+    with allowing(*pictures_from or ()):
+        asked = list(read_items(items, question=question) if question else read_items(items))
     purse = plan.purse(budget, models) if budget is not None else None
     names = [model.name for model in models]
     for model in models:

@@ -36,6 +36,13 @@ PicturesOption = Annotated[
         help="Where pictures are kept: a folder, or s3://bucket/prefix; the ledger remembers it. Else beside it.",
     ),
 ]
+PicturesFromOption = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--pictures-from",
+        help="Read pictures that data files name from this folder too, not only from the data's own. Repeatable.",
+    ),
+]
 StudyOption = Annotated[
     str | None,
     typer.Option("--study", help="The study in the ledger; unrelated data are kept apart by it."),

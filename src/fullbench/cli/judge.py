@@ -15,6 +15,7 @@ from fullbench.cli.common import (
     EngineOption,
     JsonOption,
     LedgerOption,
+    PicturesFromOption,
     PicturesOption,
     QuietOption,
     StudyOption,
@@ -49,6 +50,7 @@ def judge(
     study_name: StudyOption = None,
     supersede: SupersedeOption = False,
     pictures: PicturesOption = None,
+    pictures_from: PicturesFromOption = None,
     durability: DurabilityOption = None,
     report: Annotated[Path | None, typer.Option(help="Write a page with tables, charts and cases here.")] = None,
     budget: BudgetOption = None,
@@ -80,6 +82,7 @@ def judge(
         "judge", items=items, responses=responses, labels=labels, judges=tuple(judges), ballots=tuple(ballots),
         criteria=tuple(criteria or ("overall",)), orders=ORDERS[ORDERS.index(orders)], trials=trials, seed=seed,
         ledger=ledger, report=report, meetings="crossed" if cross_samples else "aligned",
+        pictures_from=tuple(pictures_from or ()),
     )  # fmt: skip
     conductor = Conductor(study)
     if dry_run:

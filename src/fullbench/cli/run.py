@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -13,6 +14,7 @@ from fullbench.cli.common import (
     DurabilityOption,
     EngineOption,
     JsonOption,
+    PicturesFromOption,
     PicturesOption,
     QuietOption,
     closing,
@@ -30,6 +32,7 @@ def run(
         str | None, typer.Option("--ledger", help="Instead of the study's own ledger: a file or a URL.")
     ] = None,
     pictures: PicturesOption = None,
+    pictures_from: PicturesFromOption = None,
     durability: DurabilityOption = None,
     budget: BudgetOption = None,
     engine: EngineOption = None,
@@ -58,6 +61,7 @@ def run(
     from fullbench.studies.study import Study
 
     plan = Study.read(study)
+    plan = replace(plan, pictures_from=(*plan.pictures_from, *(pictures_from or ())))
     conductor = Conductor(plan)
     limit = budget if budget is not None else plan.budget
     if dry_run:

@@ -9,6 +9,7 @@ from typing import Any
 
 from fullbench.errors import InputError, UserError
 from fullbench.files.nouns import read_items, read_responses, read_verdicts
+from fullbench.files.pictures import allowing
 from fullbench.ledger.store import Ledger
 from fullbench.nouns.ballot import ballot
 from fullbench.nouns.benchmark import Benchmark
@@ -66,6 +67,12 @@ class Conductor:
             raise InputError("a study names at least one judge", path=study.path)
         _distinct("judges", [judge.name for judge in self.judges])
         _distinct("contestants", [model.name for model in self.contestants])
+        with allowing(*study.pictures_from):
+            self._read_files()
+
+    def _read_files(self) -> None:
+        """The items, responses and labels of the study's files, or of its benchmark."""
+        study = self.study
         self.items: list[Item] = list(self._items())
         ids = {item.id for item in self.items}
         self.given: list[Response] = list(read_responses(study.responses, items=ids)) if study.responses else []
