@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from fullbench.hygiene import neutral, terminal
 from fullbench.nouns.table import Table
 from fullbench.studies.engines import Engine, Stop, Tally
 
@@ -82,7 +83,7 @@ def asking_from(engine: str | None) -> AbstractContextManager[Engine]:
 
 def say(text: str) -> None:
     """A sentence for the person, on standard error."""
-    typer.echo(text, err=True)
+    typer.echo(neutral(text), err=True)
 
 
 @contextmanager
@@ -128,7 +129,9 @@ def bar(what: str, *, quiet: bool) -> Iterator[Callable[[str, int, int], None]]:
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     tasks: dict[str, TaskID] = {}
-    with Progress(*columns, console=Console(stderr=True), disable=quiet or not sys.stderr.isatty()) as progress:
+    with Progress(
+        *columns, console=Console(file=terminal(sys.stderr)), disable=quiet or not sys.stderr.isatty()
+    ) as progress:
 
         def step(part: str, done: int, total: int) -> None:
             if part not in tasks:
