@@ -9,6 +9,7 @@ import numpy as np
 from fullbench.errors import Undefined
 from fullbench.nouns.estimate import Estimate
 from fullbench.stats.arrays import Floats, Numbers
+from fullbench.stats.quantiles import student_quantile
 from fullbench.stats.shares import wilson
 
 _BLOCK = 1 << 20
@@ -25,14 +26,12 @@ def cluster_mean(total: float, n: int, clusters: int, squares: float, *, level: 
     >>> print(cluster_mean(15, 5, 3, squares))
     3.000 [-0.943, 6.943] n=5
     """
-    from scipy.special import stdtrit
-
     if n <= 0:
         raise Undefined("a mean of nothing: no row was counted")
     if clusters < 2:
         raise Undefined("an interval over clusters needs at least two of them; found one")
     value = total / n
-    half = float(stdtrit(clusters - 1, (1 + level) / 2)) * (squares * clusters / (clusters - 1)) ** 0.5 / n
+    half = student_quantile(clusters - 1, (1 + level) / 2) * (squares * clusters / (clusters - 1)) ** 0.5 / n
     return Estimate(value, value - half, value + half, n, level, "cluster-robust")
 
 
