@@ -167,3 +167,12 @@ def test_how_intervals_were_made_stands_below_a_table_in_every_form_for_people()
         assert told.index("noted") < told.index("Intervals (90 %): Wilson.")
     assert "".join(table_from_json(render(table, "json")).notes) == "noted"
     assert "Intervals" not in render(Table("t", "T", ["x"], [[Estimate(1, 0, 2, 3)]]), "text")
+
+
+def test_what_an_estimate_says_of_its_interval_survives_json():
+    told = Estimate(
+        0.5, 0.25, 0.5, 90, method="bound", units=30, one_sided=True, simultaneous=True, corrected=True
+    )  # fmt: skip
+    table = Table("t", "T", ("a",), ((told,), (Estimate(0.5, 0.2, 0.6, 9),)))
+    assert table_from_json(render(table, "json")) == table
+    assert '"units": 30' in render(table, "json") and render(table, "json").count('"one_sided"') == 1

@@ -16,6 +16,7 @@ from fullbench.reports.cells import is_fault, notes, numeric, with_n
 from fullbench.reports.files import write_file
 
 Form = Literal["text", "markdown", "csv", "json", "html"]
+FLAGS = ("one_sided", "simultaneous", "corrected")
 SUFFIXES: dict[str, Form] = {".txt": "text", ".md": "markdown", ".csv": "csv", ".json": "json", ".html": "html"}
 
 
@@ -125,6 +126,8 @@ def _pack(cell: Cell) -> Any:
     if isinstance(cell, Estimate):
         packed |= {"level": cell.level, "method": cell.method}
         packed |= {} if cell.p is None else {"p": cell.p}
+        packed |= {} if cell.units is None else {"units": cell.units}
+        packed |= {flag: True for flag in FLAGS if getattr(cell, flag)}
         packed |= {"low": None, "high": None, "why": cell.why} if cell.why else {}
     return packed
 
