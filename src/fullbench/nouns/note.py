@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+WORD = "word."
 Value = str | int | float | None
 
 
@@ -23,15 +24,15 @@ class Note(str):
     id: str
     values: Mapping[str, Value]
 
-    def __new__(cls, id: str, text: str, /, **values: Value) -> Note:
+    def __new__(cls, id_: str, text: str, /, **values: Value) -> Note:
         """`text` is the sentence in English with `{names}` to fill in."""
-        return cls.again(id, text.format(**values), values)
+        return cls.again(id_, text.format(**values), values)
 
     @classmethod
-    def again(cls, id: str, said: str, values: Mapping[str, Value]) -> Note:
+    def again(cls, id_: str, said: str, values: Mapping[str, Value]) -> Note:
         """A note whose English sentence is at hand, as it comes out of a file."""
         note = super().__new__(cls, said)
-        note.id, note.values = id, dict(values)
+        note.id, note.values = id_, {name: _plain(value) for name, value in values.items()}
         return note
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -43,6 +44,48 @@ class Note(str):
         if message is None:
             return str(self)
         return message.format(**{name: say(value, messages) for name, value in self.values.items()})
+
+
+def _plain(value: Value) -> Value:
+    """The value as one of Python's own, so that it can be written: numpy's numbers are sorts of these."""
+    if value is None or isinstance(value, Note):
+        return value
+    if isinstance(value, str):
+        return str(value)
+    return float(value) if isinstance(value, float) else int(value)
+
+
+def word(text: str) -> Note:
+    """A word of ours, such as the name of a figure, that is its own id.
+
+    >>> word("pairs").id
+    'word.pairs'
+    """
+    return Note.again(f"{WORD}{text}", text, {})
+
+
+def listed(parts: Sequence[str]) -> str:
+    """Several texts as one, notes among them.
+
+    >>> str(listed(["a", "b", "c"]))
+    'a; b; c'
+    """
+    joined = parts[0]
+    for part in parts[1:]:
+        joined = Note("list.and", "{first}; {second}", first=joined, second=part)
+    return joined
+
+
+def sentences(parts: Sequence[str]) -> str:
+    """Sentences one after another.
+
+    >>> str(sentences(["One.", "Two."]))
+    'One. Two.'
+    """
+    joined = parts[0]
+    for part in parts[1:]:
+        joined = Note("list.sentences", "{first} {second}", first=joined, second=part)
+    return joined
 
 
 def say(value: Any, messages: Mapping[str, str]) -> Any:
@@ -63,8 +106,8 @@ def pack(text: str) -> dict[str, Any] | None:
     return {"id": text.id, **({"values": values} if values else {})}
 
 
-def unpack(said: str, packed: Mapping[str, Any] | None) -> str:
-    """The note that `pack` packed; a plain text where there was none."""
+def unpack(said: Any, packed: Mapping[str, Any] | None) -> Any:
+    """The note that `pack` packed; what there is where it was no note."""
     if packed is None:
         return said
     values = {

@@ -64,7 +64,7 @@ class Column(str):
         return Column(self.key, label, self.kind, self.better, named=self.named)
 
 
-def _column(key: str, label: str, kind: Kind, better: Better, named: bool) -> Column:  # noqa: FBT001 (for pickle)
+def _column(key: str, label: str, kind: Kind, better: Better, named: bool) -> Column:
     return Column(key, label, kind, better, named=named)
 
 
