@@ -15,6 +15,8 @@ from fullbench.cli.common import DEFAULT_LEDGER, JsonOption, LedgerOption, Pictu
 from fullbench.cli.common import show as show_tables
 from fullbench.errors import InputError
 from fullbench.files.writers import Columns
+from fullbench.nouns.headings import headings
+from fullbench.nouns.note import Note
 from fullbench.nouns.table import Table
 
 if TYPE_CHECKING:
@@ -148,13 +150,13 @@ def tables(
 
 def _answers(bill: Iterable[Account]) -> Table:
     """What the contestants' answers used, failed calls included; an export of verdicts does not know."""
-    columns = ("contestant", "responses", "failures", "calls", "retries", "tokens in", "tokens out", "dollars")
+    columns = headings("contestant", "responses", "failures", "calls", "retries", "tokens in", "tokens out", "dollars")
     rows = [
         [account.name, account.given, account.failures, account.usage.calls, account.usage.retries,
          account.usage.tokens_in, account.usage.tokens_out, account.usage.dollars]
         for account in bill if account.role == "contestant"
     ]  # fmt: skip
-    return Table("answers", "What answering cost", columns, rows)
+    return Table("answers", Note("cli.ledger.title.what-answering-cost", "What answering cost"), columns, rows)
 
 
 @ledger_app.command()
@@ -297,11 +299,21 @@ def _when(seconds: float) -> str:
 
 
 def _table(accounts: Iterable[dict[str, Any]]) -> Table:
-    columns = ("role", "name", "given", "faults", "failures", "calls", "tokens in", "tokens out", "dollars")
+    columns = headings("role", "name", "given", "faults", "failures", "calls", "tokens in", "tokens out", "dollars")
     rows = [
         [account["role"], account["name"], account["given"], sum(account["faults"].values()), account["failures"],
          *(account["usage"][name] for name in ("calls", "tokens_in", "tokens_out", "dollars"))]
         for account in accounts
     ]  # fmt: skip
-    notes = ["Dollars are not known where a '-' stands."] if any(row[-1] is None for row in rows) else []
-    return Table("bill", "What was given, and what it used", columns, rows, notes)
+    notes = (
+        [Note("cli.ledger.dollars-are-not-known-where", "Dollars are not known where a '-' stands.")]
+        if any(row[-1] is None for row in rows)
+        else []
+    )
+    return Table(
+        "bill",
+        Note("cli.ledger.title.what-was-given-and-what", "What was given, and what it used"),
+        columns,
+        rows,
+        notes,
+    )

@@ -17,6 +17,7 @@ from fullbench.nouns.case import Case
 from fullbench.nouns.item import Item
 from fullbench.nouns.judge import Judge, former_names_of
 from fullbench.nouns.model import Model
+from fullbench.nouns.note import Note, sentence
 from fullbench.nouns.record import Record
 from fullbench.nouns.reproduction import Brought
 from fullbench.nouns.response import Response
@@ -128,15 +129,23 @@ class Conductor:
         expected: Sequence[Response] = [*responses, *missing]
         if missing:
             notes.append(
-                f"{len(missing):,} answers are still to be given; verdicts on them are counted as if each had "
-                f"{TOKENS_OUT['answer']} tokens."
+                Note(
+                    "plan.answers-to-come",
+                    "{n:,} answers are still to be given; verdicts on them are counted as if each had {tokens} tokens.",
+                    n=len(missing),
+                    tokens=TOKENS_OUT["answer"],
+                )
             )
             try:
                 for _ in self.cases(expected):
                     pass
             except UserError as error:
                 expected = responses
-                notes[0] = f"{len(missing):,} answers are still to be given; verdicts on them are not counted: {error}"
+                notes[0] = Note(
+                    "plan.answers-not-counted",
+                    "{n:,} answers are still to be given; verdicts on them are not counted: {why}",
+                    n=len(missing), why=sentence(error),
+                )  # fmt: skip
         return plan.table(
             ledger, contestants=self.contestants, items=self.items, judges=self.judges,
             cases=lambda: self.cases(expected), samples=self.study.samples, notes=notes,

@@ -20,6 +20,7 @@ from fullbench.figures.card import card as judge_card
 from fullbench.figures.probes import LENGTHENS
 from fullbench.ledger.store import Ledger
 from fullbench.nouns.digests import digest
+from fullbench.nouns.note import pack, unpack
 from fullbench.nouns.record import Record
 from fullbench.nouns.table import Table
 from fullbench.nouns.verdict import PEOPLE
@@ -167,6 +168,7 @@ def faults(connection: Connection, study: str) -> Linked | None:
 def dump(card: Card) -> str:
     """A card as JSON."""
     value: dict[str, Any] = {name: getattr(card, name) for name in ("judge", "lead", "sampled", "total")}
+    value["said"] = pack(card.lead)
     value["sections"] = [[title, [boards.packed(one) for one in some]] for title, some in card.sections]
     return orjson.dumps(value).decode()
 
@@ -178,5 +180,6 @@ def find(connection: Connection, study: str, judge: str) -> tuple[Card, str] | N
     if row is None:
         return None
     value = orjson.loads(row.body)
+    value["lead"] = unpack(value["lead"], value.pop("said", None))
     value["sections"] = [(title, [boards.unpacked(one) for one in some]) for title, some in value["sections"]]
     return Card(**value), row.stamp
