@@ -14,7 +14,7 @@ from fullbench.nouns.record import Record
 from fullbench.nouns.verdict import FAULTS, Verdict
 
 CHUNK = 20_000
-KIND = ("study", "judge", "criterion", "ballot", "rater", "fault", "contestants", "samples")
+KIND = ("study", "judge", "criterion", "ballot", "rater", "fault", "contestants", "samples", "blind")
 """What many rows share; a store may hand it over as one text, which is taken apart once for all of them."""
 WHOLE = ("trial", "revision", "calls", "retries", "tokens_in", "tokens_out")
 REAL = ("dollars", "seconds")
@@ -26,7 +26,7 @@ _MOST_MARKS = 1 << 16
 _TEXTS = KIND[:5]
 _FAULTS: dict[str, int] = {fault: place for place, fault in enumerate(FAULTS)}
 
-Kind = tuple[str, str, str, str, str, str | None, Sequence[str], Sequence[int]]
+Kind = tuple[str, str, str, str, str, str | None, Sequence[str], Sequence[int], bool | int | None]
 
 
 def _itself(value: Any) -> Any:
@@ -91,6 +91,8 @@ class Builder:
         names["contestant"] = tuple(sorted({name for one in kinds for name in one[6]}))
         lost = np.array([-1 if one[5] is None else _FAULTS[one[5]] for one in kinds] or [-1], dtype=np.int8)
         arrays["fault"] = lost[kind]
+        seen = np.array([-1 if one[8] is None else int(one[8]) for one in kinds] or [-1], dtype=np.int8)
+        arrays["blind"] = seen[kind]
         return _laid_out(arrays, names, kind, _Shown.of(kinds, names["contestant"]), reasons=self._reasons, due=due)
 
 
@@ -168,6 +170,7 @@ def _laid_out(
         **{name: _tight(kept[name]) for name in WHOLE},
         case=kept["case"].astype(np.uint64),
         fault=kept["fault"].astype(np.int8),
+        blind=kept["blind"].astype(np.int8),
         dollars=kept["dollars"].astype(np.float64),
         seconds=kept["seconds"].astype(np.float64),
     )
@@ -237,7 +240,8 @@ def verdict_rows(verdicts: Iterable[Verdict], study: str = STUDY) -> Iterator[tu
         used = v.usage
         numbers = v.samples if any(v.samples) else ()
         yield (
-            (study, v.judge, v.criterion, v.ballot, v.rater, v.fault, v.contestants, numbers),
+            (study, v.judge, v.criterion, v.ballot, v.rater, v.fault, v.contestants, numbers,
+             v.circumstances.blind),
             v.item, v.case, v.marks, v.text if v.fault == "recused" else "", v.trial, v.revision,
             used.calls, used.retries, used.tokens_in, used.tokens_out, used.dollars, used.seconds,
         )  # fmt: skip

@@ -15,7 +15,7 @@ from fullbench.errors import InputError, MissingExtra
 ABSENT: dict[str, Any] = {
     "study": STUDY, "rater": "", "samples": "", "revision": 0, "text": "", "criterion": "overall",
     "trial": 0, "calls": 0, "retries": 0, "tokens_in": 0, "tokens_out": 0, "dollars": None, "seconds": 0.0,
-    "fault": None, "marks": None,
+    "fault": None, "marks": None, "blind": None,
 }  # fmt: skip
 """What a row has where the export has no such column."""
 
@@ -64,10 +64,10 @@ def _batches(source: Any) -> Iterator[dict[str, Sequence[Any]]]:
 
 
 def _kind(kind: tuple[Any, ...]) -> Kind:
-    *texts, contestants, samples = kind
+    *texts, contestants, samples, blind = kind
     study, judge, criterion, ballot, rater, fault = texts
     numbers = orjson.loads(samples) if samples else ()
-    return study, judge, criterion, ballot, rater, fault, orjson.loads(contestants), numbers
+    return study, judge, criterion, ballot, rater, fault, orjson.loads(contestants), numbers, blind
 
 
 def _listed(values: Any, name: str) -> Sequence[Any]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import cast
 
 import numpy as np
@@ -17,12 +17,14 @@ from fullbench.columns.builder import columns_of
 from fullbench.columns.table import STUDY, Columns, Family
 from fullbench.errors import Undefined
 from fullbench.figures import clustered
+from fullbench.figures.joined import joined
 from fullbench.figures.matches import SAID, Matches, Rule, settle
 from fullbench.nouns.estimate import Estimate
 from fullbench.nouns.record import Record
 from fullbench.nouns.table import Cell, Table
 from fullbench.stats.battles import Battles
 from fullbench.stats.elo import elo
+from fullbench.stats.joining import VoteRule
 from fullbench.stats.ratings import Ratings, rank_sets, rate
 from fullbench.stats.standings import cycles, separability
 from fullbench.stats.ties import Ties
@@ -37,7 +39,8 @@ FROM: Mapping[Family, str] = {"score": "single marks", "pair": "choices", "ranki
 class Settings:
     """How a leaderboard is made: what turns two orders into one result, how ties count, who is the reference.
 
-    `elo` adds ratings by Elo, which depend on the order of the matches.
+    `elo` adds ratings by Elo, which depend on the order of the matches. `votes` joins several people's votes on the
+    same responses, `visible` counts those that were cast with names in view.
     """
 
     rule: Rule = "mean"
@@ -45,6 +48,8 @@ class Settings:
     reference: str | None = None
     seed: int = 0
     elo: bool = False
+    votes: VoteRule = "default"
+    visible: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +61,8 @@ class Key:
     criterion: str
     family: Family
     orders: Rule = "mean"
-    votes: str = "each"
+    votes: str = ""
+    """The rule that joins several people's votes; empty where a ruling is no person's."""
     studies: int = 1
     """How many studies are shown together; a title names its study where there are several."""
 
@@ -93,12 +99,16 @@ class Board:
     notes: tuple[str, ...]
     faults: int
     due: int
+    columns: Columns
+    """The rulings that the figures are made of: people's votes joined, what does not count left out."""
     ratings: Ratings | None = None
     settings: Settings = field(default_factory=Settings)
 
     def title(self, *, family: bool) -> str:
         """The judge and the criterion; the family where the judge has several; the rule where it is not the mean."""
         rule = "" if self.key.orders == "mean" else f" (rule for two orders: {self.key.orders})"
+        if self.key.votes:
+            rule = "" if self.settings.votes == "default" else f" (rule for several votes: {self.key.votes})"
         words = f", from {FROM[self.key.family]}" if family else ""
         return f"Leaderboard by {self.key.judge}{self.key.on()}{words}{rule}"
 
@@ -128,6 +138,7 @@ class Board:
             "judge": key.judge, "criterion": key.criterion, "family": key.family, "rule": key.orders,
             "ties": self.settings.ties, "seed": self.settings.seed,
         }  # fmt: skip
+        source |= {"votes": key.votes} if key.votes else {}
         source |= {} if key.study == STUDY else {"study": key.study}
         return Table(name, self.title(family=family), tuple(columns), rows, self.notes, source, hint)
 
@@ -161,12 +172,18 @@ def tables(verdicts: Columns | Record, settings: Settings | None = None) -> list
 def board(columns: Columns, key: Key, settings: Settings | None = None) -> Board:
     """The board of verdicts that belong to one key."""
     chosen = settings or Settings()
-    settled = settle(columns, key.judge, chosen.rule)
-    counted = columns.latest()
-    counted = counted.rows(~counted.meeting_themselves())
-    notes = [f"By {key.judge}{key.on()}, from {', '.join(_ballots(counted))}."]
+    joint = joined(columns, chosen.votes, visible=chosen.visible)
+    counted = joint.columns
+    if joint.voted:
+        # A person sees one order: what is joined is votes, not orders.
+        rule: Rule = "each" if chosen.votes == "each" else "mean"
+        key = replace(key, orders=rule, votes=joint.tally.name)
+        settled = replace(settle(counted, key.judge, rule), half_heard=0)
+    else:
+        settled = settle(columns, key.judge, chosen.rule)
+    notes = [f"By {key.judge}{key.on()}, from {', '.join(_ballots(counted))}.", *joint.notes]
     size = len(settled.names)
-    ratings = _rated(settled, chosen, notes)
+    ratings = _rated(settled, chosen, notes, voted=joint.voted)
     rated: list[Estimate | None] = [None] * size if ratings is None else _honest(ratings, settled)
     won = _won(settled)
     means = _means(counted, settled.names)
@@ -180,14 +197,16 @@ def board(columns: Columns, key: Key, settings: Settings | None = None) -> Board
              against[who])
         for who in sorted(range(size), key=lambda who: _worth(ordered[who]))
     ]  # fmt: skip
-    faults = int((counted.fault >= 0).sum())
+    cast = columns.latest()
+    cast = cast.rows(~cast.meeting_themselves())
+    faults = int((cast.fault >= 0).sum())
     due = sum(pending.cases for pending in columns.due
               if (pending.study, pending.judge, pending.criterion, pending.family)
               == (key.study, key.judge, key.criterion, key.family)
               )  # fmt: skip
     older = len(columns) - len(columns.latest())
-    notes += _left_out(settled, chosen, faults=faults, verdicts=len(counted), due=due, older=older)
-    return Board(key, tuple(lines), settled, tuple(notes), faults, due, ratings, chosen)
+    notes += _left_out(settled, chosen, faults=faults, verdicts=len(cast), due=due, older=older)
+    return Board(key, tuple(lines), settled, tuple(notes), faults, due, counted, ratings, chosen)
 
 
 def _worth(estimate: Estimate | None) -> float:
@@ -209,11 +228,12 @@ def battles(settled: Matches, ties: Ties = "half") -> Battles:
     )
 
 
-def _rated(settled: Matches, settings: Settings, notes: list[str]) -> Ratings | None:
+def _rated(settled: Matches, settings: Settings, notes: list[str], *, voted: bool) -> Ratings | None:
     if not len(settled):
         return None
     ties = f"{settled.ties:,} of them ties" if settled.ties else "no ties"
-    notes.append(f"{len(settled):,} matches, {ties}; two orders: {SAID[settled.rule]}.")
+    orders = "" if voted else f"; two orders: {SAID[settled.rule]}"
+    notes.append(f"{len(settled):,} matches, {ties}{orders}.")
     try:
         ratings = rate(battles(settled, settings.ties), interval="sandwich", ties=settings.ties)
     except Undefined as reason:

@@ -17,6 +17,7 @@ from fullbench.figures.leaderboard import Board, Settings, battles, board, board
 from fullbench.figures.matches import RULES, Match, Matches, one_judge
 from fullbench.nouns.record import Record
 from fullbench.nouns.table import Cell, Table
+from fullbench.stats.joining import VOTE_RULES
 from fullbench.stats.standings import foreseen
 from fullbench.stats.style import lead, style_controlled
 
@@ -71,8 +72,14 @@ def rules(columns: Columns, ranked: Board) -> Table:
     (ruled,) = (part for (family,), part in ruled.by("family") if family == key.family)
     shown: dict[str, dict[str, Cell]] = {}
     shares: list[str] = []
-    for rule in RULES:
-        other = board(ruled, replace(key, orders=rule), replace(ranked.settings, rule=rule, elo=False, reference=None))
+    plain = replace(ranked.settings, elo=False, reference=None)
+    settings = (
+        {rule: replace(plain, votes=rule) for rule in VOTE_RULES if rule != "default"}
+        if key.votes
+        else {rule: replace(plain, rule=rule) for rule in RULES}
+    )
+    for rule, chosen in settings.items():
+        other = board(ruled, replace(key, orders=chosen.rule), chosen)
         if len(other.matches):
             shown[rule] = {line.contestant: line.rating for line in other.lines}
             ties = (other.matches.rows.outcome == 0.5).astype(np.float64)
@@ -80,7 +87,8 @@ def rules(columns: Columns, ranked: Board) -> Table:
     names = sorted({name for ratings in shown.values() for name in ratings})
     rows: list[list[Cell]] = [[name, *(ratings.get(name) for ratings in shown.values())] for name in names]
     notes = [f"Share of ties: {'; '.join(shares)}."]
-    return Table("rules", "What the rule for two orders does", ("contestant", *shown), rows, notes)
+    what = "several votes" if key.votes else "two orders"
+    return Table("rules", f"What the rule for {what} does", ("contestant", *shown), rows, notes)
 
 
 def wins(settled: Matches) -> Table:

@@ -55,6 +55,7 @@ def _names(names: Sequence[str]) -> tuple[str, ...]:
 def _plain(reader: Connection, judges: tuple[str, ...] | None, study: str) -> Iterator[Row]:
     """Rows as they are stored. What many share comes as one text: the database makes it faster than Python would."""
     named = _STORED | {"study": f"'{study.replace(chr(39), chr(39) * 2)}'", "fault": "coalesce(verdicts.fault, '')"}
+    named["blind"] = "coalesce(CAST(verdicts.blind AS TEXT), '')"
     named |= {"kind": f" || '{APART}' || ".join(named[name] for name in KIND), "reason": "''"}
     where, values = membership.condition(study)
     by, names = Naming.read(reader).judge_condition(judges)
@@ -66,9 +67,10 @@ def _plain(reader: Connection, judges: tuple[str, ...] | None, study: str) -> It
 def _kind(kind: str | Kind) -> Kind:
     if not isinstance(kind, str):
         return kind
-    study, judge, criterion, ballot, rater, fault, contestants, samples = kind.split(APART)
+    study, judge, criterion, ballot, rater, fault, contestants, samples, blind = kind.split(APART)
     return (
         study, judge, criterion, ballot, rater, fault or None, orjson.loads(contestants), orjson.loads(samples),
+        int(blind) if blind else None,
     )  # fmt: skip
 
 
