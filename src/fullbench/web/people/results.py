@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from sqlalchemy import Connection
 
 from fullbench.columns.builder import columns_of
@@ -21,7 +23,10 @@ PAGE = 50
 def contestants(connection: Connection, study: Study, rule: VoteRule = "default") -> list[Table]:
     """The leaderboards that the votes make: the figures that `fullbench report` shows of a ledger with them."""
     verdicts = [verdict for _, _, verdict in labels.verdicts(connection, study)]
-    return leaderboard.tables(columns_of(verdicts), leaderboard.Settings(votes=rule)) if verdicts else []
+    tables = leaderboard.tables(columns_of(verdicts), leaderboard.Settings(votes=rule)) if verdicts else []
+    return [
+        replace(table, name=f"contestants-{place}" if place else "contestants") for place, table in enumerate(tables)
+    ]
 
 
 def task_by_task(connection: Connection, study: Study, joint: Together, page: int) -> tuple[Table, bool]:
