@@ -17,6 +17,7 @@ from fullbench.cli.common import (
     PicturesOption,
     QuietOption,
     StudyOption,
+    VisibleOption,
     asking_from,
     closing,
     say,
@@ -31,6 +32,14 @@ leaderboard_app = typer.Typer(
 BenchmarkOption = Annotated[str, typer.Option(help="Whose items are played on.")]
 DataOption = Annotated[Path | None, typer.Option(help="The benchmark's released data; its sample where left out.")]
 RuleOption = Annotated[str, typer.Option(help="How two orders make one result: mean, both-agree, majority or each.")]
+ShownRuleOption = Annotated[
+    str | None,
+    typer.Option(
+        help="How a judge's rulings on the same responses make one result. Two orders of a model: mean, both-agree, "
+        "majority or each. Several people's votes: mean, median, majority, dawid-skene or each; the usual one of the "
+        "ballot where left out."
+    ),
+]
 TiesOption = Annotated[str, typer.Option(help="How ties are rated: half, davidson or rao-kupper.")]
 TagOption = Annotated[
     str | None, typer.Option("--by", help="The tag of items for the heat map; family, where left out.")
@@ -113,7 +122,8 @@ def show_board(
     ledger: LedgerOption = DEFAULT_LEDGER,
     study: StudyOption = None,
     judge: Annotated[str | None, typer.Option(help="Whose leaderboard, by the judge's full name.")] = None,
-    rule: RuleOption = "mean",
+    rule: ShownRuleOption = None,
+    visible: VisibleOption = False,
     ties: TiesOption = "half",
     reference: Annotated[str, typer.Option(help="The contestant that the others are compared with.")] = "reference",
     tag: TagOption = None,
@@ -134,7 +144,7 @@ def show_board(
     with Ledger(ledger, read_only=True, study=study) as book:
         record = book.record([judge] if judge else None)
         who = one_judge(record.judges, judge)
-        chosen = boards.settings(rule, ties, seed, reference)
+        chosen = boards.settings(rule, ties, seed, reference, visible=visible)
         tables = boards.tables(record, who, chosen, tag, columns=book.columns([who], study=book.one_study()))
         if out is not None and out.suffix in {".html", ".htm"}:
             boards.page(record, tables, out, book.digest())
