@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from fullbench.cli.common import DEFAULT_LEDGER, JsonOption, LedgerOption, StudyOption, say, show
+from fullbench.cli.common import DEFAULT_LEDGER, CorrectedOption, JsonOption, LedgerOption, StudyOption, say, show
 from fullbench.nouns.table import Table
 
 
@@ -26,6 +26,7 @@ def report(
         bool, typer.Option("--settle", help="Show each judge that left doubts once more, with people's marks there.")
     ] = False,
     against: Annotated[str | None, typer.Option(help="Compare all judges with this one.")] = None,
+    corrected: CorrectedOption = False,
     charts: Annotated[Path | None, typer.Option(help="A folder for the charts, each as SVG and PNG.")] = None,
     unveiled: Annotated[bool, typer.Option("--unveiled", help="Show sensitive pictures as they are.")] = False,
     seed: Annotated[int, typer.Option(help="For the bootstrap.")] = 0,
@@ -38,6 +39,8 @@ def report(
         fullbench report --ledger fullbench.ledger
 
         fullbench report --out report.html --charts charts/
+
+        fullbench report --corrected
     """
     from fullbench.columns.builder import columns_of
     from fullbench.errors import InputError
@@ -63,7 +66,10 @@ def report(
             record = settled(record).ordered() if settle else record.ordered()
         if settle:
             columns = columns_of(record)
-        shown = specs.benchmark(benchmark).tables(record) if benchmark else tables(columns, against=against, seed=seed)
+        shown = (
+            list(specs.benchmark(benchmark).tables(record)) if benchmark
+            else tables(columns, against=against, seed=seed, corrected=corrected)
+        )  # fmt: skip
         if charts is not None:
             _draw(shown, charts)
         if paged is not None:

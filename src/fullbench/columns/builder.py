@@ -17,7 +17,7 @@ CHUNK = 20_000
 KIND = ("study", "judge", "criterion", "ballot", "rater", "fault", "contestants", "samples")
 """What many rows share; a store may hand it over as one text, which is taken apart once for all of them."""
 WHOLE = ("trial", "revision", "calls", "retries", "tokens_in", "tokens_out")
-REAL = ("dollars", "seconds")
+REAL = ("dollars", "seconds", "probability")
 ROW = ("kind", "item", "case", "marks", "reason", *WHOLE, *REAL)
 """What a row has, in this order. Marks are a tuple, or a text that `parse` reads; `reason` is what a judge that recused
 itself said."""
@@ -65,7 +65,7 @@ class Builder:
         for name in WHOLE:
             self._keep(name, chunk[name], np.int32)
         for name in REAL:
-            # A price that is not known is no number; numpy makes NaN of None.
+            # A price, or a chance of being chosen, that is not known is no number; numpy makes NaN of None.
             self._keep(name, chunk[name], np.float64)
         if any(chunk["reason"]):
             self._reasons |= {self._size + place: text for place, text in enumerate(chunk["reason"]) if text}
@@ -170,6 +170,7 @@ def _laid_out(
         fault=kept["fault"].astype(np.int8),
         dollars=kept["dollars"].astype(np.float64),
         seconds=kept["seconds"].astype(np.float64),
+        probability=kept["probability"].astype(np.float64),
     )
 
 
@@ -240,4 +241,5 @@ def verdict_rows(verdicts: Iterable[Verdict], study: str = STUDY) -> Iterator[tu
             (study, v.judge, v.criterion, v.ballot, v.rater, v.fault, v.contestants, numbers),
             v.item, v.case, v.marks, v.text if v.fault == "recused" else "", v.trial, v.revision,
             used.calls, used.retries, used.tokens_in, used.tokens_out, used.dollars, used.seconds,
+            v.circumstances.probability,
         )  # fmt: skip

@@ -12,7 +12,7 @@ import numpy as np
 from fullbench.columns.builder import columns_of
 from fullbench.columns.table import Columns
 from fullbench.errors import InputError, Undefined
-from fullbench.figures import clustered, judging, leaderboard, probes, repeats, standard
+from fullbench.figures import clustered, corrected, judging, leaderboard, probes, repeats, standard
 from fullbench.figures.judging import Met
 from fullbench.nouns.call import Usage
 from fullbench.nouns.estimate import Estimate
@@ -68,6 +68,7 @@ def card(
                 sections[name] += _placed(tables, criterion)
     sections["Steadiness"] = repeats.tables(table, seed=seed)
     sections["Reviews"] = [_reviews(counted, judge, people)]
+    sections["Corrected"] = corrected.tables(columns_of(counted), judges=[judge], together=False, people=people)
     sections["Leaderboard"] = leaderboard.tables(table, leaderboard.Settings(seed=seed))
     sections["Faults and cost"] = [standard.faults(table), standard.reasons(table), standard.costs(table)]
     filled = {name: [shown for shown in tables if shown.rows] for name, tables in sections.items()}
@@ -75,7 +76,7 @@ def card(
     return Card(judge, lead, {name: tables for name, tables in filled.items() if tables})
 
 
-SECTIONS = ("Agreement", "Standing", "Steadiness", "Biases", "Reviews", "Leaderboard", "Faults and cost")
+SECTIONS = ("Agreement", "Standing", "Steadiness", "Biases", "Reviews", "Corrected", "Leaderboard", "Faults and cost")
 
 
 def _counted(record: Record) -> Record:

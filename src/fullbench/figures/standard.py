@@ -15,6 +15,7 @@ import numpy as np
 
 from fullbench.columns.builder import columns_of
 from fullbench.columns.table import Columns
+from fullbench.figures import corrected as corrections
 from fullbench.figures import leaderboard, repeats
 from fullbench.figures.judging import FIGURES, RULES, Agreement, agreements, meet
 from fullbench.figures.leaderboard import OVERALL
@@ -29,14 +30,16 @@ from fullbench.stats.shares import wilson
 Verdicts = Columns | Record
 
 
-def tables(verdicts: Verdicts, *, against: str | None = None, seed: int = 0) -> list[Table]:
+def tables(verdicts: Verdicts, *, against: str | None = None, seed: int = 0, corrected: bool = False) -> list[Table]:
     """All of them that the verdicts have something for.
 
-    Judges are compared with `against`, or with people where their verdicts are there.
+    Judges are compared with `against`, or with people where their verdicts are there. With `corrected`, what judges
+    say corrected by people's votes comes first.
     """
     columns = _columns(verdicts)
     other = against or (PEOPLE if PEOPLE in columns.judges() else None)
-    shown = leaderboard.tables(columns, leaderboard.Settings(seed=seed))
+    shown = corrections.tables(columns) if corrected else []
+    shown += corrections.opinions(columns, leaderboard.tables(columns, leaderboard.Settings(seed=seed)))
     if other is not None:
         shown += agreement(columns, other, seed=seed)
     shown += [orders(columns), *repeats.tables(columns, seed=seed), faults(columns), reasons(columns), costs(columns)]

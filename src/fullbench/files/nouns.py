@@ -13,7 +13,7 @@ Response
 Verdict
     `item`, `contestants` (or `contestant`, `model`), `marks` (or `mark`, `score`, `rating`) or `fault`, `ballot`,
     `criterion`, `judge`, `case`, `trial`, `text`, `earlier`, `prompt`, `at` and what was used: `calls`, `retries`,
-    `tokens_in`, `tokens_out`, `dollars`, `seconds`.
+    `tokens_in`, `tokens_out`, `dollars`, `seconds`; `probability`, the chance that the case had of being chosen.
 
 `parts` is a list of texts and `{"picture": PATH}`. Lists and mappings are JSON where the file has only text cells.
 Any other column of an item or a response becomes a tag.
@@ -38,7 +38,7 @@ from fullbench.nouns.digests import digest
 from fullbench.nouns.item import ROLES, Item, Part, Turn
 from fullbench.nouns.picture import SUFFIXES, Picture
 from fullbench.nouns.response import Response
-from fullbench.nouns.verdict import PEOPLE, Verdict
+from fullbench.nouns.verdict import PEOPLE, USUAL, Circumstances, Verdict
 
 __all__ = [
     "check_responses",
@@ -72,6 +72,7 @@ VERDICT_COLUMNS: Columns = {
     "trial": "int", "marks": "json", "fault": "text", "text": "text", "earlier": "json", "prompt": "text",
     "calls": "int", "retries": "int", "tokens_in": "int", "tokens_out": "int", "dollars": "float", "seconds": "float",
     "at": "float", "samples": "json", "rater": "text", "revision": "int",
+    "probability": "float",
 }  # fmt: skip
 
 
@@ -227,7 +228,7 @@ def read_verdicts(path: str | Path, *, judge: str = "human", ballot: str | None 
             yield Verdict(
                 case, who, item, contestants, spec, criterion, trial, marks, fields.fault(), fields.text("text") or "",
                 _usage(fields), fields.text("prompt") or "", tuple(fields.texts("earlier")), fields.number("at", 0.0),
-                _samples(fields), rater, revision,
+                _samples(fields), rater, revision, circumstances=_circumstances(fields),
             )  # fmt: skip
 
 
@@ -240,6 +241,15 @@ def _who(fields: Fields, judge: str, before: int) -> tuple[int, str]:
     if judge != PEOPLE or rater:
         return fields.integer("trial", 0 if rater else before), rater
     return 0, str(fields.integer("trial", before))
+
+
+def _circumstances(fields: Fields) -> Circumstances:
+    if fields.get("probability") is None:
+        return USUAL
+    chance = fields.number("probability", 1.0)
+    if not 0 < chance <= 1:
+        raise fields.error(f"'probability' is the chance of being chosen, above 0 and at most 1; found {chance:g}")
+    return Circumstances(probability=chance)
 
 
 def _samples(fields: Fields) -> tuple[int, ...]:
@@ -345,7 +355,8 @@ def write_verdicts(path: str | Path, verdicts: Iterable[Verdict]) -> int:
 
 def _verdict_row(verdict: Verdict) -> dict[str, Any]:
     usage = verdict.usage
-    row = {name: getattr(verdict if hasattr(verdict, name) else usage, name) for name in VERDICT_COLUMNS}
+    places = (verdict, usage, verdict.circumstances)
+    row = {name: next(getattr(place, name) for place in places if hasattr(place, name)) for name in VERDICT_COLUMNS}
     return {name: list(value) if isinstance(value, tuple) else value for name, value in row.items()}
 
 

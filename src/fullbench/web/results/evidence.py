@@ -30,6 +30,7 @@ def links(
     that does not find as many verdicts as its figure counts is left out.
     """
     name, _, criterion = table.name.partition(" on ")
+    criterion = str(table.source.get("criterion", criterion))
     table = replace(table, name=name)
     found = _Evidence(judge, lengthened)
     # Beside the usual criterion there may be others; the tables that name none are of all of them.
@@ -54,6 +55,8 @@ def _holds(table: Table, cell: Cell, link: Filter, count: Count | None) -> bool:
         return False
     if count is None or table.name in {"standing", "orders", "steadiness", "costs", "reasons"} or link.both:
         return True
+    if table.name.startswith("corrected"):  # it counts pairs, of which several verdicts make one
+        return True
     n = cell.n if isinstance(cell, EstimateLike) else cell
     return count(link) == n
 
@@ -76,6 +79,8 @@ class _Evidence:
             "costs": lambda *_: Filter(judge=self.judge),
             "reasons": lambda *_: Filter(judge=self.judge, fault="recused"),
         }
+        if table.name.startswith("corrected"):
+            return Filter(judge=self.judge, contestant=str(row.get("contestant", "")), met=True, fault="none")
         kind, tagged, tag = table.name.partition(" by ")
         if tagged:
             return self._grouped(kind, tag.split(",")[0], row, column)
