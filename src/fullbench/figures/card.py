@@ -12,7 +12,7 @@ import numpy as np
 from fullbench.columns.builder import columns_of
 from fullbench.columns.table import Columns
 from fullbench.errors import InputError, Undefined
-from fullbench.figures import clustered, corrected, judging, leaderboard, probes, repeats, standard
+from fullbench.figures import clustered, corrected, judging, leaderboard, probes, repeats, replacement, standard
 from fullbench.figures.judging import Met
 from fullbench.nouns.call import Usage
 from fullbench.nouns.estimate import Estimate
@@ -47,12 +47,14 @@ def card(
     tags: Sequence[str] = (),
     own: Collection[str] = (),
     columns: Columns | None = None,
+    epsilon: float = replacement.EPSILON,
     seed: int = 0,
 ) -> Card:
     """The card of one judge: agreement, standing, steadiness, biases, faults, cost, and its leaderboards.
 
     `tags` are the items' tags by which agreement is split; `own` are the contestants of the judge's own family. Figures
-    under different criteria stay apart. `columns` are the same verdicts as a ledger gives them: they know what is due.
+    under different criteria stay apart. `epsilon` is how much the judge may lose against a person and still take their
+    place. `columns` are the same verdicts as a ledger gives them: they know what is due.
     """
     if judge not in record.judges:
         raise InputError(f"the record holds no verdict of {judge!r}; judges there: {', '.join(record.judges)}")
@@ -68,7 +70,12 @@ def card(
                 sections[name] += _placed(tables, criterion)
     sections["Steadiness"] = repeats.tables(table, seed=seed)
     sections["Reviews"] = [_reviews(counted, judge, people)]
-    sections["Corrected"] = corrected.tables(columns_of(counted), judges=[judge], together=False, people=people)
+    everybody = columns_of(counted)
+    sections["Corrected"] = corrected.tables(everybody, judges=[judge], together=False, people=people)
+    slices = {tag: {item.id: item.tags[tag] for item in counted.items.values() if tag in item.tags} for tag in tags}
+    sections["Replacement"] = [
+        replacement.table(everybody, judges=[judge], slices=slices, epsilon=epsilon, people=people)
+    ]
     sections["Leaderboard"] = leaderboard.tables(table, leaderboard.Settings(seed=seed))
     sections["Faults and cost"] = [standard.faults(table), standard.reasons(table), standard.costs(table)]
     filled = {name: [shown for shown in tables if shown.rows] for name, tables in sections.items()}
@@ -76,7 +83,17 @@ def card(
     return Card(judge, lead, {name: tables for name, tables in filled.items() if tables})
 
 
-SECTIONS = ("Agreement", "Standing", "Steadiness", "Biases", "Reviews", "Corrected", "Leaderboard", "Faults and cost")
+SECTIONS = (
+    "Agreement",
+    "Standing",
+    "Steadiness",
+    "Biases",
+    "Reviews",
+    "Corrected",
+    "Replacement",
+    "Leaderboard",
+    "Faults and cost",
+)
 
 
 def _counted(record: Record) -> Record:

@@ -17,7 +17,7 @@ from fullbench.columns.builder import columns_of
 from fullbench.columns.table import STUDY, Columns, Family
 from fullbench.errors import Undefined
 from fullbench.figures import voted
-from fullbench.figures.leaderboard import FROM, OVERALL, Key, rank_text
+from fullbench.figures.leaderboard import FROM, Key, rank_text
 from fullbench.figures.voted import Votes
 from fullbench.nouns.estimate import Estimate
 from fullbench.nouns.record import Record
@@ -259,7 +259,7 @@ def agreement(columns: Columns, *, judges: Collection[str] | None = None, people
     What other judges make of the same pairs, and how decided the judge is, are the predictors.
     """
     rows: list[list[Cell]] = []
-    split = _split(columns)
+    split = voted.named_parts(columns)
     for (study, criterion), part in columns.by("study", "criterion"):
         if people not in part.judges():
             continue
@@ -285,13 +285,6 @@ def agreement(columns: Columns, *, judges: Collection[str] | None = None, people
     heads = ("judge", *split, "ruling", "agreement on all pairs", "agreement on voted pairs", "voted", "pairs")
     hint = {"kind": "intervals", "label": "judge", "value": "agreement on all pairs"}
     return Table("corrected agreement", "Agreement with people, corrected", heads, rows, notes, {}, hint)
-
-
-def _split(columns: Columns) -> list[str]:
-    """What rows must name beside the judge: the study where there are several, the criterion where it matters."""
-    criteria = {columns.names["criterion"][code] for code in np.unique(columns.criterion)}
-    several_studies = len(np.unique(columns.study)) > 1
-    return [*(["study"] if several_studies else []), *(["criterion"] if criteria - {OVERALL} else [])]
 
 
 def _figures(lines: Sequence[Line]) -> list[str]:

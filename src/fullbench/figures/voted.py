@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fullbench.columns.table import FAMILIES, Columns, Family, grouped
+from fullbench.figures.leaderboard import OVERALL
 from fullbench.figures.matches import settle
 
 Floats = npt.NDArray[np.float64]
@@ -65,6 +66,13 @@ def of_family(columns: Columns, family: Family) -> Columns:
     """The verdicts of one family of ballots that count: the latest of each rater, nobody beside itself."""
     part = columns.rows(columns.family == FAMILIES.index(family)).latest()
     return part.rows(~part.meeting_themselves())
+
+
+def named_parts(columns: Columns) -> list[str]:
+    """What rows must name beside the judge: the study where there are several, the criterion where it matters."""
+    criteria = {columns.names["criterion"][code] for code in np.unique(columns.criterion)}
+    several_studies = len(np.unique(columns.study)) > 1
+    return [*(["study"] if several_studies else []), *(["criterion"] if criteria - {OVERALL} else [])]
 
 
 def pairs(columns: Columns, judges: Sequence[str], people: str, family: Family) -> Votes:

@@ -36,7 +36,8 @@ class CorrectedRatings:
     """Ratings by people alone, by each judge alone and corrected, for the contestants that people linked.
 
     `rated` are their codes; the other lists follow them. `corrections` are judge less corrected, a line for each judge.
-    `covariance` is that of the corrected log strengths, `free` its degrees of freedom. `worth` is the weight that each
+    `covariance` is that of the corrected log strengths, `people_covariance` that of people's own, `free` the degrees of
+    freedom. `worth` is the weight that each
     judge's rulings got; `held` is True where a weak prior holds people's own ratings finite.
     """
 
@@ -47,6 +48,7 @@ class CorrectedRatings:
     corrections: tuple[tuple[Estimate, ...], ...]
     strengths: Floats
     covariance: Floats
+    people_covariance: Floats
     free: float
     worth: tuple[float, ...]
     voted: int
@@ -185,7 +187,8 @@ class _Matches:
             apart = np.diag(_mixed(products, single - mixed, single - mixed))
             corrections.append(replace(scale, centre=0.0).shown(strength - here, apart, rooms, cast))
         return CorrectedRatings(
-            rated, shown, people, tuple(by_judges), tuple(corrections), here, covariance * wide[0], wide[1],
+            rated, shown, people, tuple(by_judges), tuple(corrections), here, covariance * wide[0],
+            products[0, 0] * narrow[0], wide[1],
             tuple(float(line.mean()) for line in worth[1:]), drawn.voted, rows, held,
         )  # fmt: skip
 

@@ -181,7 +181,7 @@ def counted(name, row, column, lines) -> int:
     return len(lines)
 
 
-UNCOUNTED = {"costs", "reasons"}
+UNCOUNTED = {"costs", "reasons", "replacement"}
 """Tables whose numbers are no counts of verdicts; corrected figures count pairs."""
 
 

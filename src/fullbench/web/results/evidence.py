@@ -53,7 +53,11 @@ def _holds(table: Table, cell: Cell, link: Filter, count: Count | None) -> bool:
     """Whether a cell is a figure, and a filter finds as many verdicts as it says, where it counts verdicts."""
     if cell is None or isinstance(cell, str):
         return False
-    if count is None or table.name in {"standing", "orders", "steadiness", "costs", "reasons"} or link.both:
+    if (
+        count is None
+        or table.name in {"standing", "orders", "steadiness", "costs", "reasons", "replacement"}
+        or link.both
+    ):
         return True
     if table.name.startswith("corrected"):  # it counts pairs, of which several verdicts make one
         return True
@@ -78,6 +82,7 @@ class _Evidence:
             "orders": lambda _, column: Filter(judge=self.judge, both=True, decided=column == "first shown wins"),
             "costs": lambda *_: Filter(judge=self.judge),
             "reasons": lambda *_: Filter(judge=self.judge, fault="recused"),
+            "replacement": lambda *_: Filter(judge=self.judge, met=True, fault="none"),
         }
         if table.name.startswith("corrected"):
             return Filter(judge=self.judge, contestant=str(row.get("contestant", "")), met=True, fault="none")

@@ -12,7 +12,7 @@ from fullbench.nouns.table import Cell, Table
 from fullbench.web.results.boards import Linked
 from fullbench.web.words import Language, translate
 
-WORDY = {"ruling", "figure", "bias", "told apart", "share of the commonest ruling"}
+WORDY = {"ruling", "figure", "bias", "told apart", "may replace people", "share of the commonest ruling"}
 """Columns whose texts are words of ours."""
 
 
