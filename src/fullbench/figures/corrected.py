@@ -17,11 +17,14 @@ from fullbench.columns.builder import columns_of
 from fullbench.columns.table import STUDY, Columns, Family
 from fullbench.errors import Undefined
 from fullbench.figures import voted
-from fullbench.figures.leaderboard import FROM, Key, rank_text
+from fullbench.figures.leaderboard import Key, rank_text
+from fullbench.figures.places import FROM, from_family, mean_of
 from fullbench.figures.voted import Votes
 from fullbench.nouns.estimate import Estimate
+from fullbench.nouns.headings import headings
+from fullbench.nouns.note import Note, sentence
 from fullbench.nouns.record import Record
-from fullbench.nouns.table import Cell, Table
+from fullbench.nouns.table import Cell, Column, Table
 from fullbench.nouns.verdict import PEOPLE
 from fullbench.stats.comparison import benjamini_hochberg
 from fullbench.stats.corrected_ratings import corrected_ratings
@@ -30,8 +33,7 @@ from fullbench.stats.ratings import rank_sets
 
 RATING, WON = "rating", "duels won"
 _BOUNDS = {WON: (0.0, 1.0)}
-TOGETHER = "all judges together"
-OPINION = "This is the opinion of {judge}: no person voted here, so it does not say what people would say."
+TOGETHER = Note("corrected.together", "all judges together")
 _FEW = 10
 """Fewer votes than this for each contestant are said to be few."""
 
@@ -67,8 +69,11 @@ class CorrectedBoard:
 
     def tables(self, *, family: bool = False) -> list[Table]:
         """Ratings in one table, shares and means in another."""
-        words = f", from {FROM[self.key.family]}" if family else ""
-        title = f"Leaderboard by {self.key.judge}{self.key.on()}{words}, corrected by people's votes"
+        title = Note(
+            "corrected.title", "Leaderboard by {judge}{place}{family}, corrected by people's votes",
+            judge=TOGETHER if self.key.judge == TOGETHER else self.key.judge, place=self.key.on(),
+            family=from_family(self.key.family) if family else "",
+        )  # fmt: skip
         name = f"corrected {self.key.judge}{self.key.on()}, {self.key.family}"
         source = {
             "judges": list(self.judges), "criterion": self.key.criterion, "family": self.key.family,
@@ -83,21 +88,21 @@ class CorrectedBoard:
                 for rank, line in zip(ranks, rated, strict=True)
             ]
             hint = {"kind": "intervals", "label": "contestant", "value": "corrected"}
-            columns = ("rank", "contestant", *self._heads(), "votes")
+            columns = headings("rank", "contestant", *self._heads(), "votes")
             shown.append(Table(name, title, columns, rows, self.notes, source, hint))
         rest = [line for figure in _figures(self.lines) if figure != RATING for line in self.of(figure)]
         if rest:
             rows = [[line.figure, line.contestant, *self._cells(line), line.people.n] for line in rest]
-            columns = ("figure", "contestant", *self._heads(), "votes")
+            columns = headings("figure", "contestant", *self._heads(), "votes")
             notes = () if rated else self.notes
-            further = f"{title}: shares and means"
+            further = Note("corrected.title.shares", "{title}: shares and means", title=title)
             shown.append(Table(f"{name}, shares and means", further, columns, rows, notes, source))
         return shown
 
-    def _heads(self) -> list[str]:
+    def _heads(self) -> Sequence[str]:
         if len(self.judges) == 1:
             return ["corrected", "people alone", "judge alone", "judge flatters by"]
-        return ["corrected", "people alone", *(f"{judge} alone" for judge in self.judges)]
+        return ["corrected", "people alone", *map(_alone, self.judges)]
 
     def _cells(self, line: Line) -> list[Cell]:
         flattered = line.flattered if len(self.judges) == 1 else ()
@@ -120,7 +125,7 @@ def boards(
             every = [judge for judge in part.judges() if judge != people and _rules(part, judge, family)]
             groups = [(judge,) for judge in every if judges is None or judge in judges]
             for group in [*groups, *([tuple(every)] if together and len(every) > 1 else [])]:
-                name = group[0] if len(group) == 1 else TOGETHER
+                name = group[0] if len(group) == 1 else str(TOGETHER)
                 key = Key(study, name, criterion, family, studies=studies)
                 board = _board(part, key, group, people)
                 if board is not None:
@@ -154,7 +159,7 @@ def opinions(columns: Columns, shown: Sequence[Table], *, people: str = PEOPLE) 
         return known[study, criterion]
 
     return [
-        replace(table, notes=(*table.notes, OPINION.format(judge=table.source["judge"])))
+        replace(table, notes=(*table.notes, _opinion(str(table.source["judge"]))))
         if {"judge", "criterion", "family"} <= set(table.source) and table.source["judge"] != people
         and not voted_on(str(table.source.get("study", STUDY)), str(table.source["criterion"]))
         else table
@@ -182,7 +187,7 @@ def _board(part: Columns, key: Key, judges: Sequence[str], people: str) -> Corre
         for ballot in voted.ballots(part, people):
             marked = voted.marks(part, judges, people, ballot)
             votes = votes if votes.voted else marked
-            lines += _means(marked, names, f"mean {ballot}")
+            lines += _means(marked, names, mean_of(ballot))
     if not lines:
         return None
     said = [*_made(votes, key, lines), *_flattered(lines, judges), *notes, *_left(votes)]
@@ -198,15 +203,27 @@ def _ratings(votes: Votes, names: Sequence[str], notes: list[str]) -> Iterator[L
             cluster=votes.item,
         )  # fmt: skip
     except Undefined as reason:
-        notes.append(f"No corrected ratings: {reason}.")
+        notes.append(Note("corrected.no-ratings", "No corrected ratings: {reason}.", reason=sentence(reason)))
         return
     left = [names[code] for place, code in enumerate(codes.tolist()) if place not in fitted.rated]
     if left:
-        notes.append(f"Not corrected, for people did not vote on them beside the others: {', '.join(left)}.")
+        notes.append(
+            Note(
+                "corrected.unlinked", "Not corrected, for people did not vote on them beside the others: {names}.",
+                names=", ".join(left),
+            )
+        )  # fmt: skip
     if fitted.held:
-        notes.append("People's votes leave somebody undefeated: a weak prior holds the ratings finite.")
+        notes.append(
+            Note("corrected.held", "People's votes leave somebody undefeated: a weak prior holds the ratings finite.")
+        )
     if votes.voted < _FEW * len(fitted.rated):
-        notes.append(f"Few votes: {votes.voted:,} for {len(fitted.rated)} contestants; intervals may be too narrow.")
+        notes.append(
+            Note(
+                "corrected.few", "Few votes: {n:,} for {contestants} contestants; intervals may be too narrow.",
+                n=votes.voted, contestants=len(fitted.rated),
+            )
+        )  # fmt: skip
     for place, code in enumerate(fitted.rated):
         yield Line(
             names[codes[code]], RATING, fitted.corrected[place], fitted.people[place],
@@ -281,28 +298,54 @@ def agreement(columns: Columns, *, judges: Collection[str] | None = None, people
                     judge, *(placed[part] for part in split), FROM[family], within(found.corrected, 0, 1),
                     within(found.people, 0, 1), votes.voted, len(votes),
                 ])  # fmt: skip
-    notes = ["Agreement: one less the distance of the judge's outcome of a pair from people's, a tie half a win."]
-    heads = ("judge", *split, "ruling", "agreement on all pairs", "agreement on voted pairs", "voted", "pairs")
+    notes = [
+        Note(
+            "corrected.agreement",
+            "Agreement: one less the distance of the judge's outcome of a pair from people's, a tie half a win.",
+        )
+    ]
+    heads = headings("judge", *split, "ruling", "agreement on all pairs", "agreement on voted pairs", "voted", "pairs")
     hint = {"kind": "intervals", "label": "judge", "value": "agreement on all pairs"}
-    return Table("corrected agreement", "Agreement with people, corrected", heads, rows, notes, {}, hint)
+    title = Note("corrected.title.agreement", "Agreement with people, corrected")
+    return Table("corrected agreement", title, heads, rows, notes, {}, hint)
 
 
 def _figures(lines: Sequence[Line]) -> list[str]:
     return list(dict.fromkeys(line.figure for line in lines))
 
 
-def _made(votes: Votes, key: Key, lines: Sequence[Line]) -> Iterator[str]:
-    what = "marks" if len(votes.sides) == 1 else "pairs"
-    yield (
-        f"Corrected: what people would say of all {len(votes):,} {what} ruled on by {key.judge}, from votes on "
-        f"{votes.voted:,} of them on {votes.items:,} items; several votes count by their mean."
+def _alone(judge: str) -> Column:
+    label = Note("column.alone", "{judge} alone", judge=judge)
+    return Column(str(label), label, "figure", "more")
+
+
+def _opinion(judge: str) -> str:
+    return Note(
+        "corrected.opinion",
+        "This is the opinion of {judge}: no person voted here, so it does not say what people would say.",
+        judge=judge,
     )
+
+
+def _made(votes: Votes, key: Key, lines: Sequence[Line]) -> Iterator[str]:
+    what = Note("corrected.marks", "marks") if len(votes.sides) == 1 else Note("corrected.pairs", "pairs")
+    yield Note(
+        "corrected.made",
+        "Corrected: what people would say of all {all:,} {what} ruled on by {judge}, from votes on {n:,} of them on "
+        "{items:,} items; several votes count by their mean.",
+        all=len(votes), what=what, judge=TOGETHER if key.judge == TOGETHER else key.judge, n=votes.voted,
+        items=votes.items,
+    )  # fmt: skip
     first = [line for line in lines if line.figure == lines[0].figure]
     widths = [(line.corrected.high - line.corrected.low, line.people.high - line.people.low) for line in first]
     ours, theirs = (float(np.mean([pair[side] for pair in widths])) for side in (0, 1))
     if ours > 0 and theirs > 0:
-        saved = round(votes.voted * ((theirs / ours) ** 2 - 1))
-        yield f"The intervals are {1 - ours / theirs:.0%} narrower than by votes alone, as if {saved:,} more were cast."
+        saved = max(0, round(votes.voted * ((theirs / ours) ** 2 - 1)))
+        yield Note(
+            "corrected.narrower",
+            "The intervals are {share:.0%} narrower than by votes alone, as if {n:,} more were cast.",
+            share=max(0.0, 1 - ours / theirs), n=saved,
+        )  # fmt: skip
 
 
 def _flattered(lines: Sequence[Line], judges: Sequence[str]) -> Iterator[str]:
@@ -317,20 +360,39 @@ def _flattered(lines: Sequence[Line], judges: Sequence[str]) -> Iterator[str]:
             key=lambda pair: -abs(pair[0].value),
         )
         for gap, line in sure[:3]:
-            verb = "flatters" if gap.value > 0 else "is too hard on"
             low, high = sorted((abs(gap.low), abs(gap.high)))
-            ends = f"[{low:.0f}, {high:.0f}]" if points else f"[{low:.2f}, {high:.2f}]"
-            size = f"{abs(gap.value):.0f} points" if points else f"{abs(gap.value):.2f}"
-            yield f"{judge} {verb} {line.contestant} by {size} {ends}."
+            digits = 0 if points else 2
+            size, least, most = (f"{value:.{digits}f}" for value in (abs(gap.value), low, high))
+            said = {"judge": judge, "contestant": line.contestant, "size": size, "low": least, "high": most}
+            yield _too_good(**said) if gap.value > 0 else _too_hard(**said)
+
+
+def _too_good(judge: str, contestant: str, size: str, low: str, high: str) -> str:
+    return Note(
+        "corrected.flatters", "{judge} flatters {contestant} by {size} points [{low}, {high}].",
+        judge=judge, contestant=contestant, size=size, low=low, high=high,
+    )  # fmt: skip
+
+
+def _too_hard(judge: str, contestant: str, size: str, low: str, high: str) -> str:
+    return Note(
+        "corrected.hard", "{judge} is too hard on {contestant} by {size} points [{low}, {high}].",
+        judge=judge, contestant=contestant, size=size, low=low, high=high,
+    )  # fmt: skip
 
 
 def _left(votes: Votes) -> Iterator[str]:
     if votes.chance is not None:
-        yield "The sample was designed: each vote counts by the chance that its pair had of being chosen."
+        yield Note(
+            "corrected.designed",
+            "The sample was designed: each vote counts by the chance that its pair had of being chosen.",
+        )
     if votes.guessed:
-        yield f"{votes.guessed:,} votes have no chance of their own and count as drawn evenly."
+        yield Note(
+            "corrected.guessed", "{n:,} votes have no chance of their own and count as drawn evenly.", n=votes.guessed
+        )
     if votes.outside:
-        yield f"{votes.outside:,} voted pairs that no judge here ruled on are left out."
+        yield Note("corrected.outside", "{n:,} voted pairs that no judge here ruled on are left out.", n=votes.outside)
 
 
 def _p(gap: Estimate) -> float:

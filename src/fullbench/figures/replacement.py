@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, cast
 
 import numpy as np
 
 from fullbench.columns.table import Bools, Columns, Family, grouped
 from fullbench.errors import Undefined
-from fullbench.figures.leaderboard import FROM
 from fullbench.figures.matches import settle
+from fullbench.figures.places import FROM
 from fullbench.figures.voted import Floats, Ints, named_parts, of_family
+from fullbench.nouns.headings import headings
+from fullbench.nouns.note import Note, sentence
 from fullbench.nouns.table import Cell, Table
 from fullbench.nouns.verdict import PEOPLE
-from fullbench.stats.alternative_annotator import EPSILONS, Replacement, alternative_annotator
+from fullbench.stats.alternative_annotator import EPSILONS, ROWS, Replacement, alternative_annotator
 
 EPSILON = EPSILONS["trained"]
 ALL = "all"
@@ -41,7 +43,12 @@ def table(
                     found = replacement(part.rows(chosen), judge, cast("Family", family), epsilon, people)
                 except Undefined as reason:
                     if label == ALL:
-                        notes.append(f"{judge} on {FROM[cast('Family', family)]}: {reason}.")
+                        notes.append(
+                            Note(
+                                "replacement.none", "{judge} on {ruling}: {reason}.",
+                                judge=judge, ruling=FROM[cast("Family", family)], reason=sentence(reason),
+                            )
+                        )  # fmt: skip
                     continue
                 placed = {"study": study, "criterion": criterion}
                 rows.append([
@@ -51,14 +58,20 @@ def table(
                 ])  # fmt: skip
                 notes += _said(judge, label, found)
     notes.append(
-        f"Alternative annotator test, epsilon {epsilon:g}: each person is set aside in turn, and the judge may lose by "
-        "epsilon against them; it replaces people where it replaces at least half of them (Benjamini-Yekutieli at 5%)."
+        Note(
+            "replacement.how",
+            "Alternative annotator test, epsilon {epsilon:g}: each person is set aside in turn, and the judge may lose "
+            "by epsilon against them; it replaces people where it replaces at least half of them "
+            "(Benjamini-Yekutieli at 5%).",
+            epsilon=epsilon,
+        )
     )
-    heads = (
-        "judge", *split, "ruling", "slice", "may replace people", "people replaced",
-        "as near as a person", "people", "comparisons",
+    heads = headings(
+        "judge", *split, "ruling", "slice", "may replace people", "people replaced", "as near as a person", "people",
+        "comparisons",
     )  # fmt: skip
-    return Table("replacement", "May this judge replace people here?", heads, rows, tuple(dict.fromkeys(notes)))
+    title = Note("replacement.title", "May this judge replace people here?")
+    return Table("replacement", title, heads, rows, tuple(dict.fromkeys(notes)))
 
 
 def replacement(
@@ -68,7 +81,7 @@ def replacement(
     keys, value, rater = _told(of_family(part.of(judge=people), family), family)
     own_keys, own, _ = _told(of_family(part.of(judge=judge), family), family)
     if not len(value) or not len(own):
-        raise Undefined("people and judge ruled on nothing in common")
+        raise Undefined(Note("replacement.apart", "people and judge ruled on nothing in common"))
     both = tuple(np.concatenate([one, two]) for one, two in zip(keys, own_keys, strict=True))
     code, first = grouped(*both)
     size = len(value)
@@ -122,13 +135,22 @@ def _slices(part: Columns, slices: Slices) -> Iterator[tuple[str, Bools]]:
                 yield f"{tag}: {value}", chosen
 
 
-def _said(judge: str, label: str, found: Replacement) -> Sequence[str]:
+def _said(judge: str, label: str, found: Replacement) -> Iterator[str]:
     """The verdict of the test as a plain sentence."""
-    where = "" if label == ALL else f" on {label}"
+    where = "" if label == ALL else Note("replacement.on", " on {slice}", slice=label)
     count, every = sum(one.replaced for one in found.annotators), len(found.annotators)
     if found.passes:
-        said = f"{judge} may replace people here{where}: it replaces {count} of {every} people."
+        yield Note(
+            "replacement.may", "{judge} may replace people here{where}: it replaces {n} of {all} people.",
+            judge=judge, where=where, n=count, all=every,
+        )  # fmt: skip
     else:
-        said = f"{judge} may not replace people here{where}: it replaces {count} of {every} people."
-    left = [f"Left out for fewer than 30 shared rulings: {', '.join(found.left_out)}."] if found.left_out else []
-    return [said, *left]
+        yield Note(
+            "replacement.may-not", "{judge} may not replace people here{where}: it replaces {n} of {all} people.",
+            judge=judge, where=where, n=count, all=every,
+        )  # fmt: skip
+    if found.left_out:
+        yield Note(
+            "replacement.left-out", "Left out for fewer than {rows} shared rulings: {names}.",
+            rows=ROWS, names=", ".join(found.left_out),
+        )  # fmt: skip

@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from fullbench.columns.table import FAMILIES, Columns, Family, grouped
-from fullbench.figures.leaderboard import OVERALL
 from fullbench.figures.matches import settle
+from fullbench.figures.places import OVERALL
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

@@ -14,8 +14,10 @@ import numpy as np
 
 from fullbench.errors import Undefined
 from fullbench.nouns.estimate import Estimate
+from fullbench.nouns.note import Note
 from fullbench.stats.arrays import Floats, Ints
 from fullbench.stats.clusters import cluster_mean
+from fullbench.stats.prediction_powered import NO_SPREAD, ONE_ITEM
 
 EPSILONS: Mapping[str, float] = {"experts": 0.2, "trained": 0.15, "crowd": 0.1}
 """How much a judge may lose against annotators of each kind: the dearer a person, the more."""
@@ -88,7 +90,12 @@ def alternative_annotator(
              cluster[rows])
         )  # fmt: skip
     if len(compared) < ANNOTATORS:
-        raise Undefined(f"the test needs {ANNOTATORS} people with {ROWS} shared rulings each; found {len(compared)}")
+        raise Undefined(
+            Note(
+                "replacement.few", "the test needs {people} people with {rows} shared rulings each; found {found}",
+                people=ANNOTATORS, rows=ROWS, found=len(compared),
+            )
+        )  # fmt: skip
     gaps = [_mean(ours - theirs, items) for _, ours, theirs, items in compared]
     ps = [_p(gap, epsilon, len(np.unique(row[3]))) for gap, row in zip(gaps, compared, strict=True)]
     passed = _yekutieli(ps, level)
@@ -106,9 +113,9 @@ def _mean(values: Floats, cluster: Ints) -> Estimate:
     mean = float(values.mean())
     squares = float(((sums - mean * sizes) ** 2).sum())
     if len(sums) < 2:
-        return Estimate.bare(mean, len(values), "one item")
+        return Estimate.bare(mean, len(values), ONE_ITEM)
     if squares <= 1e-20:
-        return Estimate.bare(mean, len(values), "items do not differ")
+        return Estimate.bare(mean, len(values), NO_SPREAD)
     return cluster_mean(float(values.sum()), len(values), len(sums), squares)
 
 

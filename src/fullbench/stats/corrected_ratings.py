@@ -17,9 +17,10 @@ import numpy.typing as npt
 
 from fullbench.errors import Undefined
 from fullbench.nouns.estimate import Estimate
+from fullbench.nouns.note import Note
 from fullbench.stats.arrays import Bools, Floats, Ints, Numbers, duels
 from fullbench.stats.graphs import strong_components, weak_components
-from fullbench.stats.prediction_powered import METHOD, Drawn, people_spread, reach
+from fullbench.stats.prediction_powered import METHOD, NO_SPREAD, ONE_ITEM, Drawn, people_spread, reach
 
 _STEPS = 100
 _CLOSE = 1e-10
@@ -81,7 +82,7 @@ def corrected_ratings(
     one, two, _, size = duels(first, second, np.where(np.isnan(votes), 0.5, votes), contestants, shares=True)
     there = ~np.isnan(votes)
     if not there.any():
-        raise Undefined("nobody voted on any of these")
+        raise Undefined(Note("corrected.nobody", "nobody voted on any of these"))
     met = np.bincount(one[there] * size + two[there], minlength=size * size).reshape(size, size).astype(np.float64)
     rated = np.array(weak_components(met)[0])
     place = np.full(size, -1)
@@ -353,11 +354,11 @@ class _Scale:
         shown = []
         for value, spread, (factor, free), n in zip(values, variance, rooms, counts, strict=True):
             if not np.isfinite(factor):
-                shown.append(Estimate.bare(float(value), int(n), "one item"))
+                shown.append(Estimate.bare(float(value), int(n), ONE_ITEM))
                 continue
             far = float(stdtrit(free, (1 + self.level) / 2)) * self.points
             half = far * math.sqrt(max(0.0, float(spread)) * factor)
             middle, low, high = float(value), float(value) - half, float(value) + half
-            known = Estimate(middle, low, high, int(n), self.level, method)
-            shown.append(known if half > 1e-9 else Estimate.bare(middle, int(n), "items do not differ"))
+            known = Estimate(middle, low, high, int(n), self.level, method, corrected=method == METHOD)
+            shown.append(known if half > 1e-9 else Estimate.bare(middle, int(n), NO_SPREAD))
         return tuple(shown)

@@ -17,9 +17,12 @@ import numpy.typing as npt
 
 from fullbench.errors import Undefined
 from fullbench.nouns.estimate import Estimate
+from fullbench.nouns.note import Note
 from fullbench.stats.arrays import Bools, Floats, Ints, Numbers, codes, column
 
 METHOD = "prediction-powered"
+ONE_ITEM = Note("no-interval.one-item", "one item")
+NO_SPREAD = Note("no-interval.no-spread", "items do not differ")
 _TIED = 1e-12
 
 
@@ -62,7 +65,7 @@ class Drawn:
             raise ValueError(f"the columns must have one length; found {len(vote)} votes, {lines.shape[1]} predictions")
         there = ~np.isnan(vote)
         if not there.any():
-            raise Undefined("nobody voted on any of these")
+            raise Undefined(Note("corrected.nobody", "nobody voted on any of these"))
         if np.isinf(lines).any() or np.isnan(lines).any():
             raise ValueError("a prediction must be a finite number")
         weight = np.where(there, 1.0, 0.0)
@@ -129,20 +132,23 @@ def corrected_mean(
     value = alone - float(worth @ (sampled - means))
     wide = people_spread(drawn.units, used)
 
-    def said(middle: float, parts: Floats, room: tuple[float, float], n: int) -> Estimate:
+    cast = len(np.unique(drawn.cluster[drawn.there]))
+
+    def said(middle: float, parts: Floats, room: tuple[float, float], n: int, *, helped: bool = False) -> Estimate:
         from scipy.special import stdtrit
 
         factor, free = room
         if not np.isfinite(factor):
-            return Estimate.bare(middle, n, "one item")
+            return Estimate.bare(middle, n, ONE_ITEM)
         half = float(stdtrit(free, (1 + level) / 2)) * (float(parts @ parts) * factor) ** 0.5
         if half <= _TIED:
-            return Estimate.bare(middle, n, "items do not differ")
-        return Estimate(middle, middle - half, middle + half, n, level, METHOD)
+            return Estimate.bare(middle, n, NO_SPREAD)
+        units = drawn.clusters if n == rows else cast
+        return Estimate(middle, middle - half, middle + half, n, level, METHOD, units=units, corrected=helped)
 
     every = people_spread(drawn.clusters, 0)
     return Corrected(
-        said(value, both, wide, drawn.voted),
+        said(value, both, wide, drawn.voted, helped=True),
         said(alone, people, spread, drawn.voted),
         tuple(said(float(mean), line, every, rows) for mean, line in zip(means, ruled, strict=True)),
         tuple(
