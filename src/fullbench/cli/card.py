@@ -33,11 +33,14 @@ def card(
     own: Annotated[
         list[str] | None, typer.Option(help="A contestant of the judge's own family. Again for more.")
     ] = None,
+    epsilon: Annotated[
+        float, typer.Option(min=0.0, max=1.0, help="How much a judge may lose against a person and replace them.")
+    ] = 0.15,
     out: Annotated[Path | None, typer.Option(help="A file: .html, .json, .md, .txt or .csv.")] = None,
     seed: Annotated[int, typer.Option(help="For the bootstrap.")] = 0,
     as_json: JsonOption = False,
 ) -> None:
-    """Show one judge's card: agreement with people, standing, steadiness, biases, faults and cost.
+    """Show one judge's card: agreement with people, standing, steadiness, biases, replacement, faults and cost.
 
     Examples:
 
@@ -68,7 +71,7 @@ def card(
     record = Record((*record.verdicts, *voted), record.items, record.responses).ordered()
     built = judge_card(
         record, judge, people=people, tags=tags or (), own=own or (), columns=columns, rule=joining, visible=visible,
-        seed=seed,
+        epsilon=epsilon, seed=seed,
     )  # fmt: skip
     if out is not None:
         cards.write(built, out)

@@ -84,6 +84,11 @@ EngineOption = Annotated[
 DEFAULT_LEDGER = "fullbench.ledger"
 
 
+CorrectedOption = Annotated[
+    bool, typer.Option("--corrected", help="Judges' figures corrected by people's votes, all side by side.")
+]
+
+
 def asking_from(engine: str | None) -> AbstractContextManager[Engine]:
     """The engine that the person named, entered before a ledger is made; this process where they named none."""
     from fullbench.studies.engines import engine as named

@@ -10,6 +10,7 @@ import typer
 from fullbench.cli.common import (
     DEFAULT_LEDGER,
     BudgetOption,
+    CorrectedOption,
     DryRunOption,
     EngineOption,
     JsonOption,
@@ -127,6 +128,7 @@ def show_board(
     ties: TiesOption = "half",
     reference: Annotated[str, typer.Option(help="The contestant that the others are compared with.")] = "reference",
     tag: TagOption = None,
+    corrected: CorrectedOption = False,
     seed: Annotated[int, typer.Option(help="For whatever is drawn at random.")] = 0,
     out: OutOption = None,
     as_json: JsonOption = False,
@@ -136,16 +138,26 @@ def show_board(
     Examples:
 
         fullbench leaderboard show --judge length --out leaderboard.md
+
+        fullbench leaderboard show --judge length --corrected
     """
+    from fullbench.figures import corrected as corrections
     from fullbench.figures.matches import one_judge
     from fullbench.ledger.store import Ledger
+    from fullbench.nouns.verdict import PEOPLE
     from fullbench.studies import boards
 
     with Ledger(ledger, read_only=True, study=study) as book:
         record = book.record([judge] if judge else None)
-        who = one_judge(record.judges, judge)
+        # People are no second judge to choose from, unless there is no other.
+        judges = [name for name in record.judges if name != PEOPLE or judge == PEOPLE]
+        who = one_judge(judges or record.judges, judge)
         chosen = boards.settings(rule, ties, seed, reference, visible=visible)
-        tables = boards.tables(record, who, chosen, tag, columns=book.columns([who], study=book.one_study()))
+        columns = book.columns(None if corrected else [who, PEOPLE], study=book.one_study())
+        tables = boards.tables(record, who, chosen, tag, columns=columns.of(judge=who))
+        tables = corrections.opinions(columns, tables)
+        if corrected:
+            tables = [*corrections.tables(columns, judges=[who]), *tables]
         if out is not None and out.suffix in {".html", ".htm"}:
             boards.page(record, tables, out, book.digest())
             say(f"The page: {out}")

@@ -10,6 +10,7 @@ import typer
 
 from fullbench.cli.common import (
     DEFAULT_LEDGER,
+    CorrectedOption,
     JsonOption,
     LedgerOption,
     StudyOption,
@@ -37,6 +38,7 @@ def report(
     rule: VoteRuleOption = "default",
     visible: VisibleOption = False,
     against: Annotated[str | None, typer.Option(help="Compare all judges with this one.")] = None,
+    corrected: CorrectedOption = False,
     charts: Annotated[Path | None, typer.Option(help="A folder for the charts, each as SVG and PNG.")] = None,
     unveiled: Annotated[bool, typer.Option("--unveiled", help="Show sensitive pictures as they are.")] = False,
     seed: Annotated[int, typer.Option(help="For the bootstrap.")] = 0,
@@ -49,6 +51,8 @@ def report(
         fullbench report --ledger fullbench.ledger
 
         fullbench report --out report.html --charts charts/
+
+        fullbench report --corrected
     """
     from fullbench.columns.builder import columns_of
     from fullbench.errors import InputError
@@ -79,10 +83,11 @@ def report(
         if settle:
             columns = columns_of(record)
         shown = (
-            specs.benchmark(benchmark).tables(record)
-            if benchmark
-            else tables(columns, against=against, rule=joining, visible=visible, seed=seed)
-        )
+            list(specs.benchmark(benchmark).tables(record)) if benchmark
+            else tables(
+                columns, against=against, rule=joining, visible=visible, seed=seed, corrected=corrected
+            )
+        )  # fmt: skip
         if charts is not None:
             _draw(shown, charts)
         if paged is not None:

@@ -12,7 +12,7 @@ import numpy as np
 from fullbench.columns.builder import columns_of
 from fullbench.columns.table import Columns
 from fullbench.errors import InputError, Undefined
-from fullbench.figures import clustered, judging, leaderboard, probes, repeats, standard
+from fullbench.figures import clustered, corrected, judging, leaderboard, probes, repeats, replacement, standard
 from fullbench.figures.judging import Met
 from fullbench.figures.places import place, placed
 from fullbench.nouns.call import Usage
@@ -52,14 +52,16 @@ def card(
     columns: Columns | None = None,
     rule: VoteRule = "default",
     visible: bool = False,
+    epsilon: float = replacement.EPSILON,
     seed: int = 0,
 ) -> Card:
     """The card of one judge: agreement, standing, steadiness, biases, faults, cost, and its leaderboards.
 
     `tags` are the items' tags by which agreement is split; `own` are the contestants of the judge's own family. Figures
     under different criteria stay apart. `rule` joins several people's votes on the same responses; votes that were
-    cast with names in view are left out of agreement unless `visible` asks for them. `columns` are the same verdicts as
-    a ledger gives them: they know what is due.
+    cast with names in view are left out of agreement unless `visible` asks for them. `epsilon` is how much the judge
+    may lose against a person and still take their place. `columns` are the same verdicts as a ledger gives them: they
+    know what is due.
     """
     if judge not in record.judges:
         raise InputError(f"the record holds no verdict of {judge!r}; judges there: {', '.join(record.judges)}")
@@ -77,6 +79,12 @@ def card(
                 sections[name] += _placed(tables, criterion)
     sections["Steadiness"] = repeats.tables(table, seed=seed)
     sections["Reviews"] = [_reviews(counted, judge, people)]
+    everybody = columns_of(counted)
+    sections["Corrected"] = corrected.tables(everybody, judges=[judge], together=False, people=people)
+    slices = {tag: {item.id: item.tags[tag] for item in counted.items.values() if tag in item.tags} for tag in tags}
+    sections["Replacement"] = [
+        replacement.table(everybody, judges=[judge], slices=slices, epsilon=epsilon, people=people)
+    ]
     chosen = leaderboard.Settings(votes=rule, visible=visible, seed=seed)
     sections["Leaderboard"] = leaderboard.tables(table, chosen)
     sections["Faults and cost"] = [standard.faults(table), standard.reasons(table), standard.costs(table)]
@@ -85,7 +93,17 @@ def card(
     return Card(judge, lead, {name: tables for name, tables in filled.items() if tables})
 
 
-SECTIONS = ("Agreement", "Standing", "Steadiness", "Biases", "Reviews", "Leaderboard", "Faults and cost")
+SECTIONS = (
+    "Agreement",
+    "Standing",
+    "Steadiness",
+    "Biases",
+    "Reviews",
+    "Corrected",
+    "Replacement",
+    "Leaderboard",
+    "Faults and cost",
+)
 
 
 def _counted(record: Record) -> Record:

@@ -130,7 +130,7 @@ class Board:
         columns += headings("wins against the reference") if reference else ()
         rows: list[list[Cell]] = []
         for line in self.lines:
-            row: list[Cell] = [_ranked(line.rank), line.contestant]
+            row: list[Cell] = [rank_text(line.rank), line.contestant]
             row += [line.rating, line.won] if played else []
             row += [line.means.get(ballot) for ballot in ballots]
             row += [line.elo, line.matches] if elo_ else []
@@ -413,7 +413,12 @@ def further_notes(settled: Matches, rated: Sequence[Estimate | None]) -> Iterato
             yield Note("leaderboard.cycles", "{n} cycles of three: {shown}.", n=len(circles), shown=shown)
 
 
-def _ranked(rank: tuple[int, int] | None) -> str:
+def rank_text(rank: tuple[int, int] | None) -> str:
+    """A rank, or the best and the worst of a set of ranks.
+
+    >>> rank_text((2, 2)), rank_text((1, 3)), rank_text(None)
+    ('2', '1-3', '-')
+    """
     if rank is None:
         return "-"
     return str(rank[0]) if rank[0] == rank[1] else f"{rank[0]}-{rank[1]}"

@@ -15,6 +15,7 @@ import numpy as np
 
 from fullbench.columns.builder import columns_of
 from fullbench.columns.table import Columns
+from fullbench.figures import corrected as corrections
 from fullbench.figures import leaderboard, repeats
 from fullbench.figures.judging import FIGURES, Agreement, Met, agreements, meet
 from fullbench.figures.matches import settle
@@ -33,16 +34,25 @@ Verdicts = Columns | Record
 
 
 def tables(
-    verdicts: Verdicts, *, against: str | None = None, rule: VoteRule = "default", visible: bool = False, seed: int = 0
+    verdicts: Verdicts,
+    *,
+    against: str | None = None,
+    rule: VoteRule = "default",
+    visible: bool = False,
+    corrected: bool = False,
+    seed: int = 0,
 ) -> list[Table]:
     """All of them that the verdicts have something for.
 
     Judges are compared with `against`, or with people where their verdicts are there. `rule` joins several votes on
-    the same responses; votes that were cast with names in view count only where `visible` asks for them.
+    the same responses; votes that were cast with names in view count only where `visible` asks for them. With
+    `corrected`, what judges say corrected by people's votes comes first.
     """
     columns = _columns(verdicts)
     other = against or (PEOPLE if PEOPLE in columns.judges() else None)
-    shown = leaderboard.tables(columns, leaderboard.Settings(votes=rule, visible=visible, seed=seed))
+    chosen = leaderboard.Settings(votes=rule, visible=visible, seed=seed)
+    shown = corrections.tables(columns) if corrected else []
+    shown += corrections.opinions(columns, leaderboard.tables(columns, chosen))
     if other is not None:
         shown += agreement(columns, other, rule=rule, visible=visible, seed=seed)
     shown += [orders(columns), *repeats.tables(columns, seed=seed), faults(columns), reasons(columns), costs(columns)]

@@ -13,7 +13,7 @@ Response
 Verdict
     `item`, `contestants` (or `contestant`, `model`), `marks` (or `mark`, `score`, `rating`) or `fault`, `ballot`,
     `criterion`, `judge`, `case`, `trial`, `text`, `earlier`, `prompt`, `at` and what was used: `calls`, `retries`,
-    `tokens_in`, `tokens_out`, `dollars`, `seconds`.
+    `tokens_in`, `tokens_out`, `dollars`, `seconds`; `probability`, the chance that the case had of being chosen.
 
 `parts` is a list of texts and `{"picture": PATH}`. Lists and mappings are JSON where the file has only text cells.
 Any other column of an item or a response becomes a tag.
@@ -73,6 +73,7 @@ VERDICT_COLUMNS: Columns = {
     "trial": "int", "marks": "json", "fault": "text", "text": "text", "earlier": "json", "prompt": "text",
     "calls": "int", "retries": "int", "tokens_in": "int", "tokens_out": "int", "dollars": "float", "seconds": "float",
     "at": "float", "samples": "json", "rater": "text", "revision": "int", "blind": "int", "guideline": "text",
+    "probability": "float",
 }  # fmt: skip
 
 
@@ -244,13 +245,18 @@ def _who(fields: Fields, judge: str, before: int) -> tuple[int, str]:
 
 
 def _circumstances(fields: Fields) -> Circumstances:
-    """Whether a vote was cast blind, and under which guideline, where a row says so."""
+    """Whether a vote was cast blind, under which guideline, and with what chance its case was chosen, where a row says
+    so."""
     blind = {"": None, "0": False, "1": True, "false": False, "true": True}
     text = "" if fields.get("blind") is None else str(fields.get("blind")).lower().removesuffix(".0")
     if text not in blind:
         raise fields.error(f"'blind' is 1 for a vote cast without names in view, else 0; found {text!r}")
     guideline = fields.text("guideline") or ""
-    return USUAL if blind[text] is None and not guideline else Circumstances(blind[text], guideline)
+    chance = None if fields.get("probability") is None else fields.number("probability", 1.0)
+    if chance is not None and not 0 < chance <= 1:
+        raise fields.error(f"'probability' is the chance of being chosen, above 0 and at most 1; found {chance:g}")
+    usual = blind[text] is None and not guideline and chance is None
+    return USUAL if usual else Circumstances(blind[text], guideline, probability=chance)
 
 
 def _samples(fields: Fields) -> tuple[int, ...]:
