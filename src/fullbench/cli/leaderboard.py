@@ -129,13 +129,13 @@ def show_board(
     """
     from fullbench.figures.matches import one_judge
     from fullbench.ledger.store import Ledger
-    from fullbench.studies import boards
+    from fullbench.studies import boards, seated
 
     with Ledger(ledger, read_only=True, study=study) as book:
-        record = book.record([judge] if judge else None)
+        record = seated.record(book, [judge] if judge else None)
         who = one_judge(record.judges, judge)
         chosen = boards.settings(rule, ties, seed, reference)
-        tables = boards.tables(record, who, chosen, tag, columns=book.columns([who], study=book.one_study()))
+        tables = boards.tables(record, who, chosen, tag, columns=seated.columns(book, [who], study=book.one_study()))
         if out is not None and out.suffix in {".html", ".htm"}:
             boards.page(record, tables, out, book.digest())
             say(f"The page: {out}")

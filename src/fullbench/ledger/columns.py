@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import orjson
 
 from fullbench.columns.builder import KIND, ROW, Builder, Kind, verdict_rows
-from fullbench.columns.table import Columns, Due
+from fullbench.columns.table import STUDY, Columns, Due
 from fullbench.ledger import membership, reading, rows
 from fullbench.ledger.database import Connection
 from fullbench.ledger.naming import Naming
@@ -17,6 +17,9 @@ from fullbench.nouns.verdict import PEOPLE, Verdict
 
 APART = "\x1f"
 """Stands between the parts of a kind; no name may hold it, for it is a control character."""
+
+Beside = Iterable[Verdict] | Mapping[str, Iterable[Verdict]]
+"""Verdicts that stand beside those of the ledger, or such verdicts by study."""
 
 _STORED = {name: f"verdicts.{'case_key' if name == 'case' else name}" for name in (*KIND, *ROW)}
 _NARROW = tuple(name for name in (*KIND, *ROW) if name not in {"study", "kind", "reason"})
@@ -27,7 +30,7 @@ _MAPPED = f"(substr(verdicts.judge, 1, {len(PEOPLE)}) = '{PEOPLE}' OR coalesce(v
 def columns(
     reader: Connection,
     judges: tuple[str, ...] | None,
-    beside: Iterable[Verdict] = (),
+    beside: Beside = (),
     studies: Sequence[str] | None = None,
 ) -> Columns:
     """The verdicts of these judges (None: of all) in these studies (None: in each), and some that stand beside.
@@ -36,7 +39,8 @@ def columns(
     """
     chosen = membership.studies(reader) if studies is None else list(studies)
     builder = Builder(_kind, lambda marks: orjson.loads(marks) if isinstance(marks, str) else marks)
-    builder.extend(verdict_rows(beside, chosen[0]) if len(chosen) == 1 else verdict_rows(beside))
+    for study, verdicts in _by_study(beside, chosen).items():
+        builder.extend(verdict_rows(verdicts, study))
     due: list[Due] = []
     for study in chosen:
         plain = reading.as_stored(reader, study)
@@ -46,6 +50,13 @@ def columns(
         builder.extend(_rows(mapped, study, _recusals(reader, judges, study)))
         due += _due(reader, judges, study)
     return builder.finish(due)
+
+
+def _by_study(beside: Beside, chosen: Sequence[str]) -> Mapping[str, Iterable[Verdict]]:
+    """What stands beside the verdicts, by study: those that name none belong to the only one there is."""
+    if isinstance(beside, Mapping):
+        return beside
+    return {chosen[0] if len(chosen) == 1 else STUDY: beside}
 
 
 def _names(names: Sequence[str]) -> tuple[str, ...]:
