@@ -195,6 +195,8 @@ def _wait(rounds: Rounds, stop: Stop, every: float, quiet: bool) -> list[Folder]
 def _tell(done: Pass) -> int:
     """Say what came of a pass. The exit code: 0 when nothing is missing, 1 when something is."""
     count = done.count
+    for notice in done.notices:
+        say(notice)
     for tally in done.tallies:
         for error, times in tally.failures.most_common(3):
             say(f"{tally.name}: {times} failed: {error}")

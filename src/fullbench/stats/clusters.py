@@ -10,6 +10,7 @@ from fullbench.errors import Undefined
 from fullbench.nouns.estimate import Estimate
 from fullbench.nouns.note import Note
 from fullbench.stats.arrays import Floats, Numbers
+from fullbench.stats.quantiles import student_quantile
 from fullbench.stats.shares import wilson
 
 _BLOCK = 1 << 20
@@ -26,8 +27,6 @@ def cluster_mean(total: float, n: int, clusters: int, squares: float, *, level: 
     >>> print(cluster_mean(15, 5, 3, squares))
     3.000 [-0.943, 6.943] n=5
     """
-    from scipy.special import stdtrit
-
     if n <= 0:
         raise Undefined(Note("undefined.a-mean-of-nothing-no", "a mean of nothing: no row was counted"))
     if clusters < 2:
@@ -38,7 +37,7 @@ def cluster_mean(total: float, n: int, clusters: int, squares: float, *, level: 
             )
         )
     value = total / n
-    half = float(stdtrit(clusters - 1, (1 + level) / 2)) * (squares * clusters / (clusters - 1)) ** 0.5 / n
+    half = student_quantile(clusters - 1, (1 + level) / 2) * (squares * clusters / (clusters - 1)) ** 0.5 / n
     return Estimate(value, value - half, value + half, n, level, "cluster-robust")
 
 

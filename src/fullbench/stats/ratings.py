@@ -21,6 +21,7 @@ from fullbench.stats.arrays import Floats, Ints, Numbers, duels
 from fullbench.stats.battles import Battles
 from fullbench.stats.bootstrap import Labels
 from fullbench.stats.graphs import strong_components, weak_components
+from fullbench.stats.quantiles import normal_quantile
 from fullbench.stats.shares import share, wilson
 from fullbench.stats.strengths import newton
 from fullbench.stats.ties import Fit, Ties, expected, fit
@@ -303,13 +304,11 @@ def _resolver(within: Battles, best_fit: Fit, ties: Ties) -> Callable[[Floats], 
 
 def _normal(best_fit: Fit, held: int | None, level: float) -> tuple[Floats, Floats]:
     """Normal intervals from the covariance of the log strengths."""
-    from scipy.special import ndtri
-
     size = len(best_fit.strengths)
     contrast = np.eye(size) - (1 / size if held is None else np.eye(size)[held])
     spread = np.sqrt(np.clip(np.diag(contrast @ best_fit.covariance @ contrast.T), 0, None))
     middle = contrast @ best_fit.strengths
-    half = float(ndtri((1 + level) / 2)) * spread
+    half = normal_quantile((1 + level) / 2) * spread
     return middle - half, middle + half
 
 

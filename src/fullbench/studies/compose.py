@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from fullbench.errors import InputError, Unscorable
+from fullbench.files.pictures import read_picture
 from fullbench.judges.scorers.pictures import decode
 from fullbench.ledger.store import Ledger
 from fullbench.nouns.ballot import Language
@@ -72,7 +73,7 @@ def read_pictures(folder: Path) -> tuple[dict[str, Picture], list[str]]:
     wrong = []
     for file in sorted(file for file in folder.rglob("*") if file.suffix.lower() in SUFFIXES):
         try:
-            pictures[str(file.relative_to(folder))] = Picture.read(file)
+            pictures[str(file.relative_to(folder))] = read_picture(folder, str(file.relative_to(folder)))
         except InputError as reason:
             wrong.append(str(reason))
     if not pictures:

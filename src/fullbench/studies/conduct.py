@@ -11,12 +11,13 @@ from typing import Any
 from fullbench.errors import InputError, UserError
 from fullbench.figures.panels import with_views
 from fullbench.files.nouns import read_items, read_responses, read_verdicts
+from fullbench.files.pictures import allowing
 from fullbench.ledger.store import Ledger
 from fullbench.nouns.ballot import ballot
 from fullbench.nouns.benchmark import Benchmark
 from fullbench.nouns.case import Case
 from fullbench.nouns.item import Item
-from fullbench.nouns.judge import Judge
+from fullbench.nouns.judge import Judge, former_names_of
 from fullbench.nouns.model import Model
 from fullbench.nouns.note import Note, sentence
 from fullbench.nouns.panel import View, is_view
@@ -75,6 +76,12 @@ class Conductor:
             raise InputError("a study names at least one judge", path=study.path)
         _distinct("judges", [judge.name for judge in self.judges])
         _distinct("contestants", [model.name for model in self.contestants])
+        with allowing(*study.pictures_from):
+            self._read_files()
+
+    def _read_files(self) -> None:
+        """The items, responses and labels of the study's files, or of its benchmark."""
+        study = self.study
         self.items: list[Item] = list(self._items())
         ids = {item.id for item in self.items}
         self.given: list[Response] = list(read_responses(study.responses, items=ids)) if study.responses else []
@@ -189,7 +196,8 @@ class Conductor:
         """Answer, hear, and look at the record. Stopped half-way, the same call goes on from there."""
         stop = stop or Stop()
         purse = self.ready(budget)
-        refuse_open(ledger.path, [model.name for model in self.contestants] + [judge.name for judge in self.judges])
+        asked: list[Model | Judge] = [*self.contestants, *self.judges]
+        refuse_open(ledger.path, [name for who in asked for name in (who.name, *former_names_of(who))])
         tallies: list[Tally] = []
         if self.contestants:
             names = [model.name for model in self.contestants]

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from fullbench.errors import InputError
 from fullbench.figures.peers.reviews import GAMMA, Gamma
+from fullbench.files.pictures import read_picture
 from fullbench.judges.peer_review import asking, design
 from fullbench.judges.prompted import Mode, PromptedJudge
 from fullbench.ledger.store import Ledger
@@ -53,7 +54,7 @@ class Pictures:
             if limit is not None and len(images) == limit:
                 break
             try:
-                picture = Picture.read(file)
+                picture = read_picture(path, file.name)
                 _decode(picture, file)
             except InputError as error:
                 bad.append(str(error))

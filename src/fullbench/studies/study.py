@@ -18,7 +18,7 @@ from fullbench.nouns.panel import CASCADE, PANEL, is_view
 from fullbench.nouns.response import Response
 from fullbench.studies.views import VIEWS, views
 
-_LISTS = {"ballots", "criteria", "contestants", "judges"}
+_LISTS = {"ballots", "criteria", "contestants", "judges", "pictures_from"}
 _PATHS = {"data", "items", "responses", "labels", "ledger", "pictures", "report", "tables"}
 
 
@@ -26,7 +26,8 @@ _PATHS = {"data", "items", "responses", "labels", "ledger", "pictures", "report"
 class Study:
     """What a study file says.
 
-    Paths are taken from the folder of the file; `ledger` and `pictures` may be URLs.
+    Paths are taken from the folder of the file; `ledger` and `pictures` may be URLs. Pictures that data files name are
+    read from the data's own folders and from those in `pictures_from`.
 
     Either `benchmark` (with `data`, its released files, where it needs them) or `items`. Responses come from the file
     `responses`, from the `contestants`, or from both; where neither is named, from a benchmark that brings some, with
@@ -58,6 +59,7 @@ class Study:
     engine: str = "here"
     ledger: str | Path = Path("fullbench.ledger")
     pictures: str | Path | None = None
+    pictures_from: tuple[Path, ...] = ()
     tables: Path | None = None
     report: Path | None = None
     panels: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -133,7 +135,7 @@ def _value(key: str, value: Any, folder: Path, wrong: Any) -> Any:
             raise wrong(key, f"{key} is a list of texts; found {value!r}")
         if len(set(value)) < len(value):
             raise wrong(key, f"{key} names something twice: {value}")
-        return tuple(value)
+        return tuple(folder / entry for entry in value) if key == "pictures_from" else tuple(value)
     if key in {"trials", "samples", "seed"}:
         if not isinstance(value, int) or isinstance(value, bool) or value < (key != "seed"):
             raise wrong(key, f"{key} is a whole number{' from 1' if key != 'seed' else ''}; found {value!r}")

@@ -19,6 +19,7 @@ from fullbench.benchmarks.mj_bench.sample import sample
 from fullbench.court.making.pairs import CHOSEN, PERSPECTIVES, REJECTED, labels
 from fullbench.errors import InputError
 from fullbench.files.nouns import read_items, read_responses, read_rows, read_verdicts
+from fullbench.files.pictures import read_picture
 from fullbench.judges.scorers.classical import MEASURES, measure
 from fullbench.judges.scorers.scorer import ScorerJudge
 from fullbench.nouns.benchmark import Cases
@@ -157,15 +158,14 @@ def _picture(value: Any, file: Path, loaded: Loaded) -> Picture | None:
         if not path.is_file():
             loaded.odd["a picture's file is missing: the pair is left out"] += 1
             return None
-        return _unchecked(path.read_bytes(), path, loaded)
+        return _noted(read_picture(file.parent, value, path=file, answered=True), loaded)
     if not isinstance(value, bytes):
         loaded.odd["half of a pair is missing: the pair is left out"] += 1
         return None
-    return _unchecked(value, value, loaded)
+    return _noted(Picture.as_given(value, value), loaded)
 
 
-def _unchecked(data: bytes, source: Path | bytes, loaded: Loaded) -> Picture:
-    picture = Picture.as_given(data, source)
+def _noted(picture: Picture, loaded: Loaded) -> Picture:
     if picture.media == UNKNOWN:
         loaded.odd["a picture is none that we know: judges recuse themselves"] += 1
     return picture

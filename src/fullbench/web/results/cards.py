@@ -6,7 +6,7 @@ They are computed from the verdicts themselves. Where these are very many, from 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -61,14 +61,14 @@ def faults_name(study: str) -> str:
 
 def refresh(engine: Engine, ledger: Ledger, *, going: Callable[[], bool] = lambda: True) -> int:
     """Compute the cards of judges of which verdicts came, or whom people met anew; say how many."""
-    made = 0
+    made, failed = 0, ledger.failed()
     named = {view.name for view in ledger.views()}
     with reading(engine) as connection:
         there = studies(connection)
     for place, study in enumerate(there):
         with reading(engine) as connection:
             known = boards.stamps(connection)
-            stamped = _stamps(connection, there[study], named)
+            stamped = _stamps(connection, there[study], failed, named)
         wanted = {
             name: stamp
             for name, stamp in stamped.items()
@@ -91,8 +91,11 @@ def refresh(engine: Engine, ledger: Ledger, *, going: Callable[[], bool] = lambd
     return made
 
 
-def _stamps(connection: Connection, study: int, named: Collection[str]) -> dict[str, str]:
-    """What each judge's card would be computed from: its own verdicts and people's."""
+def _stamps(connection: Connection, study: int, failed: Mapping[str, int], named: Collection[str]) -> dict[str, str]:
+    """What each judge's card would be computed from: its own verdicts and failed calls, and people's verdicts.
+
+    `named` are the panels of studies, which have cards as other judges do.
+    """
     c = tables.counts.c
     counts = connection.execute(
         select(c.judge_id, func.sum(c.n), func.max(c.last))
@@ -103,7 +106,7 @@ def _stamps(connection: Connection, study: int, named: Collection[str]) -> dict[
     names = judges(connection)
     found = {names[judge]: (int(n), last) for judge, n, last in counts}
     return {
-        name: digest([counted, found.get(PEOPLE)])[:16]
+        name: digest([counted, found.get(PEOPLE), *([failed[name]] if name in failed else [])])[:16]
         for name, counted in found.items()
         if not is_panel(name) or name in named
     }
