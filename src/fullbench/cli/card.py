@@ -55,6 +55,7 @@ def card(
     from fullbench.ledger.store import Ledger
     from fullbench.nouns.record import Record
     from fullbench.reports import card as cards
+    from fullbench.studies import seated
     from fullbench.studies.recorded import recorded
 
     joining = rule_of(rule)
@@ -67,7 +68,8 @@ def card(
             say(f"{table.title}: {len(table.rows)} kinds of things; `fullbench export` and `reproduce` list them.")
     else:
         with Ledger(ledger, read_only=True) as book:
-            record, columns = book.record(study=study), book.columns([judge], beside=voted, study=book.one_study(study))
+            record = seated.record(book, study=study)
+            columns = seated.columns(book, [judge], beside=voted, study=book.one_study(study))
     record = Record((*record.verdicts, *voted), record.items, record.responses).ordered()
     built = judge_card(
         record, judge, people=people, tags=tags or (), own=own or (), columns=columns, rule=joining, visible=visible,

@@ -145,15 +145,15 @@ def show_board(
     from fullbench.figures.matches import one_judge
     from fullbench.ledger.store import Ledger
     from fullbench.nouns.verdict import PEOPLE
-    from fullbench.studies import boards
+    from fullbench.studies import boards, seated
 
     with Ledger(ledger, read_only=True, study=study) as book:
-        record = book.record([judge] if judge else None)
+        record = seated.record(book, [judge] if judge else None)
         # People are no second judge to choose from, unless there is no other.
         judges = [name for name in record.judges if name != PEOPLE or judge == PEOPLE]
         who = one_judge(judges or record.judges, judge)
         chosen = boards.settings(rule, ties, seed, reference, visible=visible)
-        columns = book.columns(None if corrected else [who, PEOPLE], study=book.one_study())
+        columns = seated.columns(book, None if corrected else [who, PEOPLE], study=book.one_study())
         tables = boards.tables(record, who, chosen, tag, columns=columns.of(judge=who))
         tables = corrections.opinions(columns, tables)
         if corrected:

@@ -63,7 +63,7 @@ def report(
     from fullbench.ledger.store import Ledger
     from fullbench.nouns.record import Record
     from fullbench.reports.overview import page
-    from fullbench.studies import specs
+    from fullbench.studies import seated, specs
 
     joining = rule_of(rule)
     if benchmark and joining != "default":
@@ -71,13 +71,13 @@ def report(
     voted = [] if labels is None else list(read_verdicts(labels))
     paged = out if out is not None and out.suffix in {".html", ".htm"} else None
     with Ledger(ledger, read_only=True) as book:
-        columns = book.columns(judges or None, beside=voted, study=study)
+        columns = seated.columns(book, judges or None, beside=voted, study=study)
         if len(columns) == len(voted):
             raise InputError("the ledger holds no verdict of these judges", path=book.place)
         record = Record(())
         # Texts are read only where somebody will see them, or a benchmark has tables of its own.
         if benchmark or settle or paged:
-            stored = book.record(judges or None, study=study)
+            stored = seated.record(book, judges or None, study=study)
             record = Record((*stored.verdicts, *voted), stored.items, stored.responses)
             record = settled(record).ordered() if settle else record.ordered()
         if settle:
