@@ -11,10 +11,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fullbench.cli.common import DEFAULT_LEDGER, JsonOption, LedgerOption, PicturesOption, QuietOption, StudyOption, bar
+from fullbench.cli.common import (
+    DEFAULT_LEDGER,
+    CorrectedOption,
+    JsonOption,
+    LedgerOption,
+    PicturesOption,
+    QuietOption,
+    StudyOption,
+    bar,
+)
 from fullbench.cli.common import show as show_tables
 from fullbench.errors import InputError
 from fullbench.files.writers import Columns
+from fullbench.nouns.headings import headings
+from fullbench.nouns.note import Note
 from fullbench.nouns.table import Table
 
 if TYPE_CHECKING:
@@ -124,6 +135,7 @@ def tables(
     ledger: LedgerOption = DEFAULT_LEDGER,
     study: StudyOption = None,
     out: Annotated[Path | None, typer.Option(help="A file: .md, .csv, .json, .txt or .html.")] = None,
+    corrected: CorrectedOption = False,
     seed: Annotated[int, typer.Option(help="For the resamples of the agreement with people.")] = 0,
     as_json: JsonOption = False,
 ) -> None:
@@ -134,6 +146,7 @@ def tables(
     from fullbench.columns.parquet import columns_of_parquet
     from fullbench.figures import standard
     from fullbench.figures.between import between
+    from fullbench.studies import seated
 
     source = place or ledger
     path = Path(source)
@@ -142,22 +155,22 @@ def tables(
         columns = columns_of_parquet(path).of(study=study)
     else:
         with _open(source) as opened:
-            columns, bill, source = opened.columns(study=study), opened.bill(), opened.place
+            columns, bill, source = seated.columns(opened, study=study), opened.bill(), opened.place
     if not len(columns):
         raise InputError(f"{source}: there is no verdict in it")
-    figures = [*standard.tables(columns, seed=seed), between(columns), _answers(bill)]
+    figures = [*standard.tables(columns, seed=seed, corrected=corrected), between(columns), _answers(bill)]
     show_tables([table for table in figures if table.rows], as_json=as_json, out=out)
 
 
 def _answers(bill: Iterable[Account]) -> Table:
     """What the contestants' answers used, failed calls included; an export of verdicts does not know."""
-    columns = ("contestant", "responses", "failures", "calls", "retries", "tokens in", "tokens out", "dollars")
+    columns = headings("contestant", "responses", "failures", "calls", "retries", "tokens in", "tokens out", "dollars")
     rows = [
         [account.name, account.given, account.failures, account.usage.calls, account.usage.retries,
          account.usage.tokens_in, account.usage.tokens_out, account.usage.dollars]
         for account in bill if account.role == "contestant"
     ]  # fmt: skip
-    return Table("answers", "What answering cost", columns, rows)
+    return Table("answers", Note("cli.ledger.title.what-answering-cost", "What answering cost"), columns, rows)
 
 
 @ledger_app.command()
@@ -300,11 +313,21 @@ def _when(seconds: float) -> str:
 
 
 def _table(accounts: Iterable[dict[str, Any]]) -> Table:
-    columns = ("role", "name", "given", "faults", "failures", "calls", "tokens in", "tokens out", "dollars")
+    columns = headings("role", "name", "given", "faults", "failures", "calls", "tokens in", "tokens out", "dollars")
     rows = [
         [account["role"], account["name"], account["given"], sum(account["faults"].values()), account["failures"],
          *(account["usage"][name] for name in ("calls", "tokens_in", "tokens_out", "dollars"))]
         for account in accounts
     ]  # fmt: skip
-    notes = ["Dollars are not known where a '-' stands."] if any(row[-1] is None for row in rows) else []
-    return Table("bill", "What was given, and what it used", columns, rows, notes)
+    notes = (
+        [Note("cli.ledger.dollars-are-not-known-where", "Dollars are not known where a '-' stands.")]
+        if any(row[-1] is None for row in rows)
+        else []
+    )
+    return Table(
+        "bill",
+        Note("cli.ledger.title.what-was-given-and-what", "What was given, and what it used"),
+        columns,
+        rows,
+        notes,
+    )

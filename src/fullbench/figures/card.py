@@ -12,16 +12,19 @@ import numpy as np
 from fullbench.columns.builder import columns_of
 from fullbench.columns.table import Columns
 from fullbench.errors import InputError, Undefined
-from fullbench.figures import clustered, judging, leaderboard, probes, repeats, standard
+from fullbench.figures import clustered, corrected, judging, leaderboard, probes, repeats, replacement, standard
 from fullbench.figures.judging import Met
+from fullbench.figures.places import place, placed
 from fullbench.nouns.call import Usage
 from fullbench.nouns.estimate import Estimate
+from fullbench.nouns.headings import headings
+from fullbench.nouns.note import Note, sentences, word
 from fullbench.nouns.record import Pairing, Record
 from fullbench.nouns.table import Cell, Table
 from fullbench.nouns.verdict import PEOPLE
 from fullbench.stats import weighted
 from fullbench.stats.comparison import benjamini_hochberg, paired_difference
-from fullbench.stats.rankings import edit_distance
+from fullbench.stats.joining import VoteRule
 
 Place = tuple[str, frozenset[tuple[str, int]], str]
 
@@ -47,12 +50,18 @@ def card(
     tags: Sequence[str] = (),
     own: Collection[str] = (),
     columns: Columns | None = None,
+    rule: VoteRule = "default",
+    visible: bool = False,
+    epsilon: float = replacement.EPSILON,
     seed: int = 0,
 ) -> Card:
     """The card of one judge: agreement, standing, steadiness, biases, faults, cost, and its leaderboards.
 
     `tags` are the items' tags by which agreement is split; `own` are the contestants of the judge's own family. Figures
-    under different criteria stay apart. `columns` are the same verdicts as a ledger gives them: they know what is due.
+    under different criteria stay apart. `rule` joins several people's votes on the same responses; votes that were
+    cast with names in view are left out of agreement unless `visible` asks for them. `epsilon` is how much the judge
+    may lose against a person and still take their place. `columns` are the same verdicts as a ledger gives them: they
+    know what is due.
     """
     if judge not in record.judges:
         raise InputError(f"the record holds no verdict of {judge!r}; judges there: {', '.join(record.judges)}")
@@ -62,20 +71,39 @@ def card(
     overall: list[judging.Agreement] = []
     for criterion, part in counted.by("criterion").items():
         if judge in part.judges:
-            agreed, by_section = _criterion(part, judge, people, tags=tags, own=own, seed=seed)
+            agreed, by_section = _criterion(
+                judging.meet(part, people, rule, visible=visible), judge, tags=tags, own=own, seed=seed
+            )
             overall += agreed
             for name, tables in by_section.items():
                 sections[name] += _placed(tables, criterion)
     sections["Steadiness"] = repeats.tables(table, seed=seed)
     sections["Reviews"] = [_reviews(counted, judge, people)]
-    sections["Leaderboard"] = leaderboard.tables(table, leaderboard.Settings(seed=seed))
+    everybody = columns_of(counted)
+    sections["Corrected"] = corrected.tables(everybody, judges=[judge], together=False, people=people)
+    slices = {tag: {item.id: item.tags[tag] for item in counted.items.values() if tag in item.tags} for tag in tags}
+    sections["Replacement"] = [
+        replacement.table(everybody, judges=[judge], slices=slices, epsilon=epsilon, people=people)
+    ]
+    chosen = leaderboard.Settings(votes=rule, visible=visible, seed=seed)
+    sections["Leaderboard"] = leaderboard.tables(table, chosen)
     sections["Faults and cost"] = [standard.faults(table), standard.reasons(table), standard.costs(table)]
     filled = {name: [shown for shown in tables if shown.rows] for name, tables in sections.items()}
     lead = _lead(record.where(judge=judge), overall, len(record) - len(counted))
     return Card(judge, lead, {name: tables for name, tables in filled.items() if tables})
 
 
-SECTIONS = ("Agreement", "Standing", "Steadiness", "Biases", "Reviews", "Leaderboard", "Faults and cost")
+SECTIONS = (
+    "Agreement",
+    "Standing",
+    "Steadiness",
+    "Biases",
+    "Reviews",
+    "Corrected",
+    "Replacement",
+    "Leaderboard",
+    "Faults and cost",
+)
 
 
 def _counted(record: Record) -> Record:
@@ -92,14 +120,13 @@ def _counted(record: Record) -> Record:
 
 
 def _criterion(
-    part: Record, judge: str, people: str, *, tags: Sequence[str], own: Collection[str], seed: int
+    meetings: Met, judge: str, *, tags: Sequence[str], own: Collection[str], seed: int
 ) -> tuple[Sequence[judging.Agreement], dict[str, list[Table]]]:
     """What is known under one criterion."""
-    meetings = judging.meet(part, people)
     overall = judging.agreements(meetings, judge, seed=seed)
     return overall, {
         "Agreement": [
-            _overall(overall),
+            _overall(meetings, overall),
             *judging.agreement_tables(meetings, tags, judges=[judge], brief=True, seed=seed),
         ],
         "Standing": [standing(meetings, judge, seed=seed)],
@@ -109,35 +136,69 @@ def _criterion(
 
 def _placed(tables: Sequence[Table], criterion: str) -> Iterator[Table]:
     for table in tables:
-        on = "" if criterion == leaderboard.OVERALL else f" on {criterion}"
-        yield replace(table, name=table.name + on, title=table.title + on)
+        on = place("", criterion)
+        yield replace(table, name=table.name + on, title=placed(table.title, on))
 
 
 def _lead(verdicts: Record, overall: Sequence[judging.Agreement], set_aside: int) -> str:
     used = sum((verdict.usage for verdict in verdicts), Usage())
     lost = sum(verdict.fault is not None for verdict in verdicts)
-    parts = [f"{len(verdicts):,} verdicts, {lost:,} of them faults."]
+    parts: list[str] = [
+        Note("card.lead.verdicts", "{n:,} verdicts, {lost:,} of them faults.", n=len(verdicts), lost=lost)
+    ]
     for entry in overall:
         name = next(iter(judging.FIGURES[entry.shape]))
         if entry.first is not None:
-            parts.append(f"On {entry.shape}, {name} with people is {entry.first}.")
+            parts.append(
+                Note(
+                    "card.lead.agreement", "On {shape}, {figure} with people is {estimate}.",
+                    shape=word(entry.shape), figure=word(name), estimate=str(entry.first),
+                )
+            )  # fmt: skip
     if not overall:
-        parts.append("No verdict of people on the same responses is at hand, so nothing is said about agreement.")
+        parts.append(
+            Note(
+                "card.lead.no-people",
+                "No verdict of people on the same responses is at hand, so nothing is said about agreement.",
+            )
+        )
     if set_aside:
-        parts.append(f"{set_aside:,} verdicts are set aside: changed later, or a contestant beside itself.")
+        parts.append(
+            Note(
+                "card.lead.set-aside", "{n:,} verdicts are set aside: changed later, or a contestant beside itself.",
+                n=set_aside,
+            )
+        )  # fmt: skip
     if used.calls and used.dollars is not None:
-        parts.append(f"1,000 verdicts cost {1000 * used.dollars / len(verdicts):.2f} dollars.")
+        dollars = 1000 * used.dollars / len(verdicts)
+        parts.append(Note("card.lead.dollars", "1,000 verdicts cost {dollars:.2f} dollars.", dollars=dollars))
     if used.calls:
-        parts.append(f"A call takes {used.seconds / used.calls:.2f} s.")
-    return " ".join(parts)
+        parts.append(Note("card.lead.seconds", "A call takes {seconds:.2f} s.", seconds=used.seconds / used.calls))
+    return sentences(parts)
 
 
-def _overall(overall: Sequence[judging.Agreement]) -> Table:
+def _overall(meetings: Met, overall: Sequence[judging.Agreement]) -> Table:
     rows: list[list[Cell]] = [
         [entry.shape, name, figure, entry.faults] for entry in overall for name, figure in entry.figures.items()
     ]
-    notes = [f"{entry.shape}, {name}: {why}." for entry in overall for name, why in entry.undefined.items()]
-    return Table("agreement", "Agreement with people", ("ruling", "figure", "estimate", "faults"), rows, notes)
+    notes: list[str] = [
+        Note("card.undefined", "{shape}, {figure}: {why}.", shape=word(entry.shape), figure=word(name), why=why)
+        for entry in overall
+        for name, why in entry.undefined.items()
+    ]
+    notes += [
+        Note("card.votes", "On {shape}: {note}", shape=word(kind), note=note)
+        for kind in meetings.votes
+        for note in meetings.notes(kind)
+    ]
+    return Table(
+        "agreement",
+        Note("card.title.agreement-with-people", "Agreement with people"),
+        headings("ruling", "figure", "estimate", "faults"),
+        rows,
+        notes,
+        {"rule": {kind: meetings.rule(kind) for kind in meetings.votes}},
+    )
 
 
 def _reviews(record: Record, judge: str, people: str) -> Table:
@@ -149,7 +210,12 @@ def _reviews(record: Record, judge: str, people: str) -> Table:
             marks = np.array([verdict.marks[0] for verdict in reviews if verdict.marks is not None])
             _, items = np.unique([verdict.item for verdict in reviews], return_inverse=True)
             rows.append([criterion, reviews[0].ballot, clustered.mean(marks, items)])
-    return Table("reviews", "What people think of its rulings", ("criterion", "ballot", "mean mark"), rows)
+    return Table(
+        "reviews",
+        Note("card.title.what-people-think-of-its", "What people think of its rulings"),
+        headings("criterion", "ballot", "mean mark"),
+        rows,
+    )
 
 
 def standing(meetings: Met, judge: str, *, seed: int = 0) -> Table:
@@ -166,12 +232,26 @@ def standing(meetings: Met, judge: str, *, seed: int = 0) -> Table:
     for row, told_apart in zip(rows, passed, strict=True):
         row.append("yes" if told_apart else "no")
     notes = [
-        f"The figure of {judge} less that of the other judge on the same responses; all rulings of a judge on them, "
-        "both orders and every trial, count by their mean. Items are kept together.",
-        "For an edit distance less is better. Told apart: by the interval, after Benjamini-Hochberg at 5%.",
+        Note(
+            "card.the-figure-of-less-that",
+            "The figure of {judge} less that of the other judge on the same responses; all rulings of a judge on them, "
+            "both orders and every trial, count by their mean. Items are kept together.",
+            judge=judge,
+        ),
+        Note(
+            "card.for-an-edit-distance-less",
+            "For an edit distance less is better. Told apart: by the interval, after Benjamini-Hochberg at 5%.",
+        ),
     ]
-    columns = ("other judge", "ruling", "figure", "difference", "told apart")
-    return Table("standing", "Among other judges", columns, rows, notes, {"judge": judge, "seed": seed})
+    columns = headings("other judge", "ruling", "figure", "difference", "told apart")
+    return Table(
+        "standing",
+        Note("card.title.among-other-judges", "Among other judges"),
+        columns,
+        rows,
+        notes,
+        {"judge": judge, "seed": seed},
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +294,7 @@ def _right(pairing: Pairing) -> float:
 
 
 def _distance(pairing: Pairing) -> float:
-    return edit_distance(judging.order(pairing.marks), judging.order(pairing.other))
+    return judging.distance_of_orders(pairing.marks, pairing.other)
 
 
 def _gap(kind: str, shared: Sequence[_Shared], seed: int) -> Estimate | None:

@@ -12,6 +12,9 @@ from typing import Any, Literal, Protocol
 
 from fullbench.ledger.rows import Row
 
+BATCH = 500
+"""Rows that are fetched at one time: few enough to stay in the processor's cache, which counts for millions of them."""
+
 Durability = Literal["process", "power"]
 """What an acknowledged row survives: the end of the process, or a loss of power too."""
 
@@ -36,7 +39,11 @@ class Connection(Protocol):
         ...
 
     def stream(self, sql: str, values: Sequence[Any] = ()) -> Iterator[Row]:
-        """The rows of a query, a thousand at a time."""
+        """The rows of a query, one after the other."""
+        ...
+
+    def batches(self, sql: str, values: Sequence[Any] = ()) -> Iterator[Sequence[Row]]:
+        """The rows of a query, `BATCH` at a time."""
         ...
 
     def insert(self, table: str, rows: Sequence[Row]) -> None:

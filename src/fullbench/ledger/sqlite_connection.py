@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from fullbench.ledger import schema
-from fullbench.ledger.database import Answer, Taken
+from fullbench.ledger.database import BATCH, Answer, Taken
 from fullbench.ledger.rows import Row
 
 INSERTS = {
@@ -30,9 +30,13 @@ class SqliteConnection:
         return self.raw.execute(sql, values)
 
     def stream(self, sql: str, values: Sequence[Any] = ()) -> Iterator[Row]:
-        cursor = self.raw.execute(sql, values)
-        while batch := cursor.fetchmany(1000):
+        for batch in self.batches(sql, values):
             yield from batch
+
+    def batches(self, sql: str, values: Sequence[Any] = ()) -> Iterator[Sequence[Row]]:
+        cursor = self.raw.execute(sql, values)
+        while batch := cursor.fetchmany(BATCH):
+            yield batch
 
     def insert(self, table: str, rows: Sequence[Row]) -> None:
         if self.raw.executemany(INSERTS[table], rows).rowcount < len(rows):

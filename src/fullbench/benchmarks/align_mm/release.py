@@ -17,7 +17,9 @@ from fullbench.files.readers import read_rows
 from fullbench.nouns.ballot import Score
 from fullbench.nouns.case import Case
 from fullbench.nouns.digests import digest
+from fullbench.nouns.headings import headings
 from fullbench.nouns.item import Item, Role, Turn
+from fullbench.nouns.note import Note
 from fullbench.nouns.response import Response
 from fullbench.nouns.table import Cell, Table
 from fullbench.nouns.verdict import Fault, Verdict
@@ -215,4 +217,9 @@ def oddities(questions: Sequence[Question], folder: Path) -> Table:
         "questions whose task is misspelt: taken as meant": count(lambda question: question.spelt in MISSPELT),
     }
     rows: list[list[Cell]] = [[times, what] for what, times in counts.items() if times]
-    return Table("oddities", "What was odd in the released files", ("rows", "what, and what was done"), rows)
+    return Table(
+        "oddities",
+        Note("align-mm.release.title.what-was-odd-in-the", "What was odd in the released files"),
+        headings("rows", "what, and what was done"),
+        rows,
+    )

@@ -23,7 +23,9 @@ from fullbench.files.pictures import read_picture
 from fullbench.judges.scorers.classical import MEASURES, measure
 from fullbench.judges.scorers.scorer import ScorerJudge
 from fullbench.nouns.benchmark import Cases
+from fullbench.nouns.headings import headings
 from fullbench.nouns.item import SENSITIVE, Item
+from fullbench.nouns.note import Note
 from fullbench.nouns.picture import UNKNOWN, Picture
 from fullbench.nouns.record import Record
 from fullbench.nouns.reproduction import Brought
@@ -70,7 +72,18 @@ def bring(source: Path | None, cases: Cases) -> Brought:
         for name in MEASURES:
             verdicts += ScorerJudge(measure(name)).hear(cases(list(loaded.items.values()), loaded.responses))
     rows: list[list[Cell]] = [[what, count] for what, count in sorted(loaded.odd.items())]
-    odd = [Table("oddities", "What was odd in the data", ("what", "rows"), rows)] if rows else []
+    odd = (
+        [
+            Table(
+                "oddities",
+                Note("mj-bench.sources.title.what-was-odd-in-the", "What was odd in the data"),
+                headings("what", "rows"),
+                rows,
+            )
+        ]
+        if rows
+        else []
+    )
     return Brought(Record(tuple(verdicts), loaded.items, known), odd)
 
 

@@ -10,7 +10,9 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
-from fullbench.figures.leaderboard import OVERALL
+from fullbench.figures.judging import UNTAGGED
+from fullbench.figures.places import OVERALL
+from fullbench.nouns.note import Note
 from fullbench.nouns.table import Cell, EstimateLike, Table
 from fullbench.web.results.boards import Links
 from fullbench.web.results.filters import Filter
@@ -30,14 +32,16 @@ def links(
     that does not find as many verdicts as its figure counts is left out.
     """
     name, _, criterion = table.name.partition(" on ")
+    criterion = str(table.source.get("criterion", criterion))
     table = replace(table, name=name)
     found = _Evidence(judge, lengthened)
     # Beside the usual criterion there may be others; the tables that name none are of all of them.
     under = criterion or ("" if name in ALL_CRITERIA else OVERALL)
     made: list[list[Filter | None]] = []
     for cells in table.rows:
-        row = dict(zip(table.columns, cells, strict=True))
-        behind = [found.of(table, row, name) for name in table.columns]
+        keys = [column.key for column in table.typed]
+        row = dict(zip(keys, cells, strict=True))
+        behind = [found.of(table, row, key) for key in keys]
         placed = [
             None if link is None else replace(link, study=study, criterion=link.criterion or under) for link in behind
         ]
@@ -52,7 +56,13 @@ def _holds(table: Table, cell: Cell, link: Filter, count: Count | None) -> bool:
     """Whether a cell is a figure, and a filter finds as many verdicts as it says, where it counts verdicts."""
     if cell is None or isinstance(cell, str):
         return False
-    if count is None or table.name in {"standing", "orders", "steadiness", "costs", "reasons"} or link.both:
+    if (
+        count is None
+        or table.name in {"standing", "orders", "steadiness", "costs", "reasons", "replacement"}
+        or link.both
+    ):
+        return True
+    if table.name.startswith("corrected"):  # it counts pairs, of which several verdicts make one
         return True
     n = cell.n if isinstance(cell, EstimateLike) else cell
     return count(link) == n
@@ -75,7 +85,10 @@ class _Evidence:
             "orders": lambda _, column: Filter(judge=self.judge, both=True, decided=column == "first shown wins"),
             "costs": lambda *_: Filter(judge=self.judge),
             "reasons": lambda *_: Filter(judge=self.judge, fault="recused"),
+            "replacement": lambda *_: Filter(judge=self.judge, met=True, fault="none"),
         }
+        if table.name.startswith("corrected"):
+            return Filter(judge=self.judge, contestant=str(row.get("contestant", "")), met=True, fault="none")
         kind, tagged, tag = table.name.partition(" by ")
         if tagged:
             return self._grouped(kind, tag.split(",")[0], row, column)
@@ -98,8 +111,10 @@ class _Evidence:
 
     def _grouped(self, kind: str, tag: str, row: Row, column: str) -> Filter | None:
         found = self._agreement({"ruling": kind, "figure": column}, column)
-        group = str(row.get(tag, ""))
-        value = "" if group.startswith("mean of ") else group
+        group = row.get(tag, "")
+        if group == UNTAGGED:
+            return None
+        value = "" if isinstance(group, Note) else str(group)  # a mean over groups
         return None if found is None else replace(found, tag=tag, value=value)
 
     def _standing(self, row: Row, _column: str) -> Filter | None:
