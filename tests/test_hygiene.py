@@ -84,7 +84,7 @@ def everything(data: Path, done: subprocess.CompletedProcess[str]) -> str:
     return "\n".join([done.stdout, done.stderr, *files])
 
 
-@pytest.mark.parametrize("lead", [0, 200, 275, 285, 299])
+@pytest.mark.parametrize("lead", [0, 285])
 def test_a_key_that_a_server_repeats_is_masked_wherever_the_text_is_cut(data, lead):
     for body in ({"error": {"message": "x" * lead + f" Bearer {KEY} is not right"}}, {"detail": "y" * lead + KEY}):
         with Server(400, json.dumps(body).encode()) as server:

@@ -9,6 +9,8 @@ import pytest
 from fullbench.cli import main
 from tests.making import png
 
+KEYED = "key_env=OPENAI_API_KEY"
+
 
 @pytest.fixture
 def cli(monkeypatch, capsys, tmp_path):

@@ -15,6 +15,7 @@ def main() -> None:
     from fullbench.errors import FullbenchError
     from fullbench.hygiene import Neutral, NeutralFormatter, neutral
 
+    before = sys.stdout, sys.stderr
     sys.stdout, sys.stderr = Neutral(sys.stdout), Neutral(sys.stderr)
     handler = logging.StreamHandler()
     handler.setFormatter(NeutralFormatter())
@@ -24,3 +25,6 @@ def main() -> None:
     except FullbenchError as error:
         sys.stderr.write(neutral(f"fullbench: {error}") + "\n")
         sys.exit(2)
+    finally:
+        sys.stdout, sys.stderr = before
+        logging.getLogger().removeHandler(handler)

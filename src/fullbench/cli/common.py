@@ -22,6 +22,7 @@ from fullbench.studies.engines import Engine, Stop, Tally
 if TYPE_CHECKING:
     from fullbench.ledger.store import Ledger
     from fullbench.nouns.record import Record
+    from fullbench.studies.study import Study
 
 LedgerOption = Annotated[
     str,
@@ -71,6 +72,10 @@ DurabilityOption = Annotated[
     ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON on standard output, nothing else.")]
+SafeOption = Annotated[
+    bool,
+    typer.Option("--safe", envvar="FULLBENCH_SAFE", help="Refuse a study that runs code or sends variables or files."),
+]
 QuietOption = Annotated[bool, typer.Option("--quiet", help="No progress display.")]
 BudgetOption = Annotated[
     float | None, typer.Option("--budget", min=0.0, help="Stop before this many dollars are spent.")
@@ -88,6 +93,23 @@ DEFAULT_LEDGER = "fullbench.ledger"
 CorrectedOption = Annotated[
     bool, typer.Option("--corrected", help="Judges' figures corrected by people's votes, all side by side.")
 ]
+
+
+def warn(study: Study, ledger: str | Path, *, safe: bool) -> None:
+    """Before the first run of a study, say what it does beyond asking models; with `safe`, refuse that."""
+    from fullbench.ledger.places import database
+    from fullbench.ledger.store import Ledger
+    from fullbench.studies.trust import refuse_risks
+
+    risks = refuse_risks(study, safe=safe)
+    if not risks:
+        return
+    if database(ledger).exists():
+        with Ledger(ledger, read_only=True) as book:
+            if study.name in book.studies():
+                return
+    for sentence in risks:
+        say(f"{study.path}: {sentence} (--safe refuses that)")
 
 
 def asking_from(engine: str | None) -> AbstractContextManager[Engine]:

@@ -78,8 +78,8 @@ def _places(folder: Path) -> Iterable[Path]:
     yield _boundary(folder.absolute())
     for named in _named.get():
         yield named.resolve()
-    for named in filter(None, os.environ.get("FULLBENCH_PICTURES_FROM", "").split(os.pathsep)):
-        yield Path(named).resolve()
+    for place in filter(None, os.environ.get("FULLBENCH_PICTURES_FROM", "").split(os.pathsep)):
+        yield Path(place).resolve()
 
 
 @lru_cache(maxsize=256)
