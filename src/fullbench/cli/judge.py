@@ -89,7 +89,7 @@ def judge(
         Ledger(ledger, pictures=pictures, study=study_name, supersede=supersede) as book,
         stoppable() as stop,
     ):
-        done = conductor.conduct(book, engine=where, budget=budget, stop=stop, quiet=quiet)
+        done = conductor.conduct(book, engine=where, budget=budget, stop=stop, quiet=quiet, whole=report is not None)
         if report is not None:
             from fullbench.reports.overview import page
 
@@ -97,5 +97,5 @@ def judge(
         show(done.tables, as_json=as_json)
         if report is not None:
             say(f"The page: {report}")
-        lonely(done.record)
+        lonely(done.record, comparing=done.comparing)
         return closing(done.tallies, what="verdicts")

@@ -208,8 +208,8 @@ _DENSE = 1 << 40
 
 def _compact(values: Array) -> Ints:
     """Whole numbers from zero in the same order, without sorting where they are small already."""
-    if values.dtype.kind in "iu" and values.dtype.itemsize < 8 and (values.dtype.kind == "u" or values.min() >= 0):
-        return values.astype(np.int64)
+    if values.dtype.kind in "iu" and values.min() >= 0 and (values.dtype.itemsize < 8 or values.max() < 1 << 32):
+        return values.astype(np.int64, copy=False)
     inverse: Ints = np.unique(values, return_inverse=True)[1].astype(np.int64)
     return inverse
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import erfc, sqrt
+from math import erfc, fsum, isnan, sqrt
 from statistics import fmean
 
 import numpy as np
@@ -14,7 +14,6 @@ from fullbench.columns.table import Columns
 from fullbench.errors import InputError, Undefined
 from fullbench.figures import clustered, judging, leaderboard, probes, repeats, standard
 from fullbench.figures.judging import Met
-from fullbench.nouns.call import Usage
 from fullbench.nouns.estimate import Estimate
 from fullbench.nouns.record import Pairing, Record
 from fullbench.nouns.table import Cell, Table
@@ -52,17 +51,21 @@ def card(
     """The card of one judge: agreement, standing, steadiness, biases, faults, cost, and its leaderboards.
 
     `tags` are the items' tags by which agreement is split; `own` are the contestants of the judge's own family. Figures
-    under different criteria stay apart. `columns` are the same verdicts as a ledger gives them: they know what is due.
+    under different criteria stay apart. `columns` are all verdicts as a ledger gives them: they know what is due. The
+    record then need not hold more of them than what agreement is made of (`narrow.rows_beside`).
     """
-    if judge not in record.judges:
-        raise InputError(f"the record holds no verdict of {judge!r}; judges there: {', '.join(record.judges)}")
-    table = (columns_of(record) if columns is None else columns).of(judge=judge)
+    everybody = columns_of(record) if columns is None else columns
+    if judge not in everybody.judges():
+        raise InputError(f"the record holds no verdict of {judge!r}; judges there: {', '.join(everybody.judges())}")
+    table = everybody.of(judge=judge)
     counted = _counted(record)
     sections: dict[str, list[Table]] = {name: [] for name in SECTIONS}
     overall: list[judging.Agreement] = []
-    for criterion, part in counted.by("criterion").items():
-        if judge in part.judges:
-            agreed, by_section = _criterion(part, judge, people, tags=tags, own=own, seed=seed)
+    by_criterion = counted.by("criterion")
+    for (criterion,), ruled in table.by("criterion"):
+        part = by_criterion.get(criterion, Record((), counted.items, counted.responses))
+        if not ruled.meeting_themselves().all():
+            agreed, by_section = _criterion(part, ruled, judge, people, tags=tags, own=own, seed=seed)
             overall += agreed
             for name, tables in by_section.items():
                 sections[name] += _placed(tables, criterion)
@@ -71,7 +74,7 @@ def card(
     sections["Leaderboard"] = leaderboard.tables(table, leaderboard.Settings(seed=seed))
     sections["Faults and cost"] = [standard.faults(table), standard.reasons(table), standard.costs(table)]
     filled = {name: [shown for shown in tables if shown.rows] for name, tables in sections.items()}
-    lead = _lead(record.where(judge=judge), overall, len(record) - len(counted))
+    lead = _lead(table, overall, len(everybody) - len(everybody.latest()) + _meeting_themselves(everybody))
     return Card(judge, lead, {name: tables for name, tables in filled.items() if tables})
 
 
@@ -91,10 +94,14 @@ def _counted(record: Record) -> Record:
     )
 
 
+def _meeting_themselves(columns: Columns) -> int:
+    return int(columns.latest().meeting_themselves().sum())
+
+
 def _criterion(
-    part: Record, judge: str, people: str, *, tags: Sequence[str], own: Collection[str], seed: int
+    part: Record, ruled: Columns, judge: str, people: str, *, tags: Sequence[str], own: Collection[str], seed: int
 ) -> tuple[Sequence[judging.Agreement], dict[str, list[Table]]]:
-    """What is known under one criterion."""
+    """What is known under one criterion, from verdicts beside people's and from all of the judge's."""
     meetings = judging.meet(part, people)
     overall = judging.agreements(meetings, judge, seed=seed)
     return overall, {
@@ -103,7 +110,7 @@ def _criterion(
             *judging.agreement_tables(meetings, tags, judges=[judge], brief=True, seed=seed),
         ],
         "Standing": [standing(meetings, judge, seed=seed)],
-        "Biases": [probes.table(probes.probes(meetings, judge, own=own))],
+        "Biases": [probes.table(probes.probes(meetings, judge, own=own, ruled=ruled))],
     }
 
 
@@ -113,9 +120,9 @@ def _placed(tables: Sequence[Table], criterion: str) -> Iterator[Table]:
         yield replace(table, name=table.name + on, title=table.title + on)
 
 
-def _lead(verdicts: Record, overall: Sequence[judging.Agreement], set_aside: int) -> str:
-    used = sum((verdict.usage for verdict in verdicts), Usage())
-    lost = sum(verdict.fault is not None for verdict in verdicts)
+def _lead(verdicts: Columns, overall: Sequence[judging.Agreement], set_aside: int) -> str:
+    calls, dollars = int(verdicts.calls.sum(dtype=np.int64)), fsum(verdicts.dollars)
+    lost = int((verdicts.fault >= 0).sum())
     parts = [f"{len(verdicts):,} verdicts, {lost:,} of them faults."]
     for entry in overall:
         name = next(iter(judging.FIGURES[entry.shape]))
@@ -125,10 +132,11 @@ def _lead(verdicts: Record, overall: Sequence[judging.Agreement], set_aside: int
         parts.append("No verdict of people on the same responses is at hand, so nothing is said about agreement.")
     if set_aside:
         parts.append(f"{set_aside:,} verdicts are set aside: changed later, or a contestant beside itself.")
-    if used.calls and used.dollars is not None:
-        parts.append(f"1,000 verdicts cost {1000 * used.dollars / len(verdicts):.2f} dollars.")
-    if used.calls:
-        parts.append(f"A call takes {used.seconds / used.calls:.2f} s.")
+    # A price that is not known is no number, and so is a sum with it.
+    if calls and not isnan(dollars):
+        parts.append(f"1,000 verdicts cost {1000 * dollars / len(verdicts):.2f} dollars.")
+    if calls:
+        parts.append(f"A call takes {fsum(verdicts.seconds) / calls:.2f} s.")
     return " ".join(parts)
 
 
