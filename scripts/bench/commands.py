@@ -80,9 +80,7 @@ def memory() -> list[Row]:
     growth = (large - small) * 2**20 / (MANY - FEW)
     return [
         Row.of(f"memory of fullbench judge, {MANY:,} verdicts", large, small, f"{FEW:,} verdicts", "MB"),
-        Row.of(
-            "memory of fullbench judge, a further verdict", growth, 100.0, "the aim", "bytes", target=Target(1.0)
-        ),
+        Row.of("memory of fullbench judge, a further verdict", growth, 100.0, "the aim", "bytes", target=Target(1.0)),
     ]
 
 

@@ -136,6 +136,12 @@ class PostgresConnection:
             return False
         return True
 
+    def log_bytes(self) -> None:
+        """A server keeps its log to itself."""
+
+    def checkpoint(self) -> None:
+        """A server does that by itself."""
+
     def close(self) -> None:
         self.raw.close()
 

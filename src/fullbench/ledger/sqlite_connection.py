@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from fullbench.ledger import schema
@@ -21,8 +22,9 @@ INSERTS = {
 class SqliteConnection:
     """A connection that may be handed from thread to thread."""
 
-    def __init__(self, raw: sqlite3.Connection) -> None:
+    def __init__(self, raw: sqlite3.Connection, log: Path | None = None) -> None:
         self.raw = raw
+        self._log = log
 
     def execute(self, sql: str, values: Sequence[Any] = ()) -> Answer:
         return self.raw.execute(sql, values)
@@ -67,6 +69,17 @@ class SqliteConnection:
 
     def ping(self) -> bool:
         return True
+
+    def log_bytes(self) -> int | None:
+        if self._log is None:
+            return None
+        try:
+            return self._log.stat().st_size
+        except OSError:
+            return 0
+
+    def checkpoint(self) -> None:
+        self.raw.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
 
     def close(self) -> None:
         self.raw.close()

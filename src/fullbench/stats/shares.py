@@ -8,6 +8,7 @@ import numpy as np
 
 from fullbench.errors import Undefined
 from fullbench.nouns.estimate import Estimate
+from fullbench.nouns.note import Note
 from fullbench.stats.arrays import Numbers, column
 from fullbench.stats.bootstrap import Labels, bootstrap
 from fullbench.stats.quantiles import normal_quantile
@@ -23,7 +24,7 @@ def wilson(hits: float, n: int, *, level: float = 0.95) -> Estimate:
     0.800 [0.490, 0.943] n=10
     """
     if n <= 0:
-        raise Undefined("a share of nothing: no row was counted")
+        raise Undefined(Note("undefined.a-share-of-nothing-no", "a share of nothing: no row was counted"))
     if not 0 <= hits <= n:
         raise ValueError(f"a share needs 0 <= hits <= n; found {hits} of {n}")
     z = normal_quantile((1 + level) / 2)
