@@ -106,7 +106,7 @@ class Columns:
         index = np.flatnonzero(chosen) if chosen.dtype == np.bool_ else chosen
         if len(index) == len(self):
             return self
-        sizes = self.shown[index]
+        sizes = self.start[index + 1].astype(np.int64) - self.start[index]
         start = np.concatenate([[0], np.cumsum(sizes)])
         shown = np.repeat(self.start[index].astype(np.int64) - start[:-1], sizes) + np.arange(start[-1])
         kept: dict[str, Any] = {}
@@ -137,12 +137,13 @@ class Columns:
 
     def by(self, *columns: str) -> Iterator[tuple[tuple[str, ...], Columns]]:
         """The verdicts of each combination of study, judge, criterion or family, in sorted order."""
-        values = [getattr(self, column).astype(np.int64) for column in columns]
+        values = [getattr(self, column) for column in columns]
         code, places = grouped(*values)
         # Numbers of 16 bits are sorted by counting.
         small = code.astype(np.uint16) if len(places) < 1 << 16 else code
         order = np.argsort(small, kind="stable")
         bounds = np.concatenate([[0], np.cumsum(np.bincount(code, minlength=len(places)))])
+        del code, small
         for number, first in enumerate(places):
             index = order[bounds[number] : bounds[number + 1]]
             names = tuple(
