@@ -7,7 +7,7 @@ items drawn at random.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -26,6 +26,7 @@ from fullbench.nouns.note import pack, unpack
 from fullbench.nouns.record import Record
 from fullbench.nouns.table import Table
 from fullbench.nouns.verdict import PEOPLE
+from fullbench.studies import seated
 from fullbench.web.database import reading
 from fullbench.web.results import boards, evidence, figures, listing, tables
 from fullbench.web.results.boards import Linked
@@ -62,12 +63,13 @@ def faults_name(study: str) -> str:
 def refresh(engine: Engine, ledger: Ledger, *, going: Callable[[], bool] = lambda: True) -> int:
     """Compute the cards of judges of which verdicts came, or whom people met anew; say how many."""
     made, failed = 0, ledger.failed()
+    named = {view.name for view in ledger.views()}
     with reading(engine) as connection:
         there = studies(connection)
     for place, study in enumerate(there):
         with reading(engine) as connection:
             known = boards.stamps(connection)
-            stamped = _stamps(connection, there[study], failed)
+            stamped = _stamps(connection, there[study], failed, named)
         wanted = {
             name: stamp
             for name, stamp in stamped.items()
@@ -76,7 +78,7 @@ def refresh(engine: Engine, ledger: Ledger, *, going: Callable[[], bool] = lambd
         everybody = digest(sorted(stamped.items()))[:16]
         if not going() or (not wanted and known.get(faults_name(study)) == everybody):
             continue
-        columns, link = ledger.columns(study=study), study if place else ""
+        columns, link = seated.columns(ledger, study=study), study if place else ""
         table = boards.packed(figures.faults(standard.faults(columns), link))
         boards.keep(engine, "faults", faults_name(study), everybody, orjson.dumps(table).decode())
         with reading(engine) as connection:
@@ -91,8 +93,11 @@ def refresh(engine: Engine, ledger: Ledger, *, going: Callable[[], bool] = lambd
     return made
 
 
-def _stamps(connection: Connection, study: int, failed: Mapping[str, int]) -> dict[str, str]:
-    """What each judge's card would be computed from: its own verdicts and failed calls, and people's verdicts."""
+def _stamps(connection: Connection, study: int, failed: Mapping[str, int], named: Collection[str]) -> dict[str, str]:
+    """What each judge's card would be computed from: its own verdicts and failed calls, and people's verdicts.
+
+    `named` are the panels of studies, which have cards as other judges do.
+    """
     c = tables.counts.c
     counts = connection.execute(
         select(c.judge_id, func.sum(c.n), func.max(c.last))
@@ -105,7 +110,7 @@ def _stamps(connection: Connection, study: int, failed: Mapping[str, int]) -> di
     return {
         name: digest([counted, found.get(PEOPLE), *([failed[name]] if name in failed else [])])[:16]
         for name, counted in found.items()
-        if not is_panel(name)
+        if not is_panel(name) or name in named
     }
 
 
