@@ -17,12 +17,14 @@ from fullbench.cli.common import (
     PicturesFromOption,
     PicturesOption,
     QuietOption,
+    SafeOption,
     closing,
     ledger_if_any,
     lonely,
     say,
     show,
     stoppable,
+    warn,
 )
 
 
@@ -36,6 +38,7 @@ def run(
     durability: DurabilityOption = None,
     budget: BudgetOption = None,
     engine: EngineOption = None,
+    safe: SafeOption = False,
     dry_run: DryRunOption = False,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
@@ -62,6 +65,7 @@ def run(
 
     plan = Study.read(study)
     plan = replace(plan, pictures_from=(*plan.pictures_from, *(pictures_from or ())))
+    warn(plan, ledger or plan.ledger, safe=safe)
     conductor = Conductor(plan)
     limit = budget if budget is not None else plan.budget
     if dry_run:
