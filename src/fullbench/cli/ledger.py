@@ -143,6 +143,7 @@ def tables(
     from fullbench.columns.parquet import columns_of_parquet
     from fullbench.figures import standard
     from fullbench.figures.between import between
+    from fullbench.studies import seated
 
     source = place or ledger
     path = Path(source)
@@ -151,7 +152,7 @@ def tables(
         columns = columns_of_parquet(path).of(study=study)
     else:
         with _open(source) as opened:
-            columns, bill, source = opened.columns(study=study), opened.bill(), opened.place
+            columns, bill, source = seated.columns(opened, study=study), opened.bill(), opened.place
     if not len(columns):
         raise InputError(f"{source}: there is no verdict in it")
     figures = [*standard.tables(columns, seed=seed, corrected=corrected), between(columns), _answers(bill)]

@@ -72,7 +72,7 @@ VERDICT_COLUMNS: Columns = {
     "case": "text", "judge": "text", "item": "text", "contestants": "json", "ballot": "text", "criterion": "text",
     "trial": "int", "marks": "json", "fault": "text", "text": "text", "earlier": "json", "prompt": "text",
     "calls": "int", "retries": "int", "tokens_in": "int", "tokens_out": "int", "dollars": "float", "seconds": "float",
-    "at": "float", "samples": "json", "rater": "text", "revision": "int",
+    "at": "float", "samples": "json", "rater": "text", "revision": "int", "blind": "int", "guideline": "text",
     "probability": "float",
 }  # fmt: skip
 
@@ -245,12 +245,18 @@ def _who(fields: Fields, judge: str, before: int) -> tuple[int, str]:
 
 
 def _circumstances(fields: Fields) -> Circumstances:
-    if fields.get("probability") is None:
-        return USUAL
-    chance = fields.number("probability", 1.0)
-    if not 0 < chance <= 1:
+    """Whether a vote was cast blind, under which guideline, and with what chance its case was chosen, where a row says
+    so."""
+    blind = {"": None, "0": False, "1": True, "false": False, "true": True}
+    text = "" if fields.get("blind") is None else str(fields.get("blind")).lower().removesuffix(".0")
+    if text not in blind:
+        raise fields.error(f"'blind' is 1 for a vote cast without names in view, else 0; found {text!r}")
+    guideline = fields.text("guideline") or ""
+    chance = None if fields.get("probability") is None else fields.number("probability", 1.0)
+    if chance is not None and not 0 < chance <= 1:
         raise fields.error(f"'probability' is the chance of being chosen, above 0 and at most 1; found {chance:g}")
-    return Circumstances(probability=chance)
+    usual = blind[text] is None and not guideline and chance is None
+    return USUAL if usual else Circumstances(blind[text], guideline, probability=chance)
 
 
 def _samples(fields: Fields) -> tuple[int, ...]:
@@ -356,9 +362,9 @@ def write_verdicts(path: str | Path, verdicts: Iterable[Verdict]) -> int:
 
 
 def _verdict_row(verdict: Verdict) -> dict[str, Any]:
-    usage = verdict.usage
-    places = (verdict, usage, verdict.circumstances)
-    row = {name: next(getattr(place, name) for place in places if hasattr(place, name)) for name in VERDICT_COLUMNS}
+    parts = (verdict, verdict.usage, verdict.circumstances)
+    row = {name: next(getattr(part, name) for part in parts if hasattr(part, name)) for name in VERDICT_COLUMNS}
+    row["blind"] = None if row["blind"] is None else int(row["blind"])
     return {name: list(value) if isinstance(value, tuple) else value for name, value in row.items()}
 
 

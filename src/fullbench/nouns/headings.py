@@ -82,7 +82,10 @@ _LABELLED = (
     Column("alike", "are", "word"),
     Column("what was made of them", "done", "text"),
     Column("share of faults", "share", "figure", "less"),
-    *(Column(f"way {rule}", rule, "figure", "more") for rule in ("mean", "both-agree", "majority", "each")),
+    *(
+        Column(f"way {rule}", rule, "figure", "more")
+        for rule in ("mean", "both-agree", "majority", "each", "median", "dawid-skene")
+    ),
 )
 """Columns whose labels other columns have too."""
 HEADINGS = {

@@ -45,7 +45,7 @@ def compute(columns: Columns, subject: Subject, tags: Tags) -> Board:
         made = leaderboard.board(parts[family], key)
         several = len(ruled) > 1
         linked.append(_leaderboard(made, parts[family], subject, several=several))
-        closer += _closer(made, parts[family], subject, tags, several=several)
+        closer += _closer(made, subject, tags, several=several)
     if not is_panel(subject.judge):
         linked = _signed(columns, subject, linked)
     return Board(subject.study, subject.judge, subject.criterion, len(mine.latest()), [*linked, *closer])
@@ -86,7 +86,7 @@ def _leaderboard(made: leaderboard.Board, part: Columns, subject: Subject, *, se
     return Linked(replace(table, columns=(*table.columns, *headings("faults")), rows=rows), links, charts)
 
 
-def _closer(made: leaderboard.Board, part: Columns, subject: Subject, tags: Tags, *, several: bool) -> Sequence[Linked]:
+def _closer(made: leaderboard.Board, subject: Subject, tags: Tags, *, several: bool) -> Sequence[Linked]:
     family = made.key.family
     asked = partial(_asked(subject, family), fault="none")
     found: list[Linked] = []
@@ -94,10 +94,10 @@ def _closer(made: leaderboard.Board, part: Columns, subject: Subject, tags: Tags
     if pairs is not None:
         found.append(_linked(pairs, [_wins(pairs, row, asked, family) for row in pairs.table.rows]))
     for tag, groups in tags.items():
-        for one in slices.by_tag(part, made, tag, groups):
+        for one in slices.by_tag(made, tag, groups):
             grouped = partial(asked, ballot=str(one.table.source.get("ballot", "")), tag=tag)
             found.append(_linked(one, [_grouped(one, row, grouped) for row in one.table.rows]))
-    for one in slices.densities(part, made):
+    for one in slices.densities(made):
         spec = str(one.table.source["ballot"])
         behind = [[None, None, asked(contestant=str(row[0]), ballot=spec)] for row in one.table.rows]
         found.append(_linked(one, behind))

@@ -9,6 +9,7 @@ from sqlalchemy import Connection, Engine, delete, func, select
 from fullbench.ledger.store import Ledger
 from fullbench.nouns.digests import digest
 from fullbench.nouns.verdict import PEOPLE
+from fullbench.studies import seated
 from fullbench.web.database import reading
 from fullbench.web.results import boards, catalogue, figures, panels, tables
 from fullbench.web.results.rows import studies
@@ -35,13 +36,14 @@ def refresh(engine: Engine, ledger: Ledger, *, going: Callable[[], bool] = lambd
         ]
         if not due or not going():
             continue
-        columns = ledger.columns(study=study)
+        columns = seated.columns(ledger, study=study)
+        named = {view.name for view in ledger.views()}
         with reading(engine) as connection:
             tags = boards.item_tags(connection, there[study])
         for _, judge, criterion in due:
             if not going():
                 break
-            if is_panel(judge):
+            if is_panel(judge) and judge not in named:
                 with reading(engine) as connection:
                     source = panels.columns(connection, study, judge)
             else:
