@@ -195,9 +195,9 @@ def closing(tallies: Sequence[Tally], *, what: str) -> int:
     return 130 if stopped == "interrupted" else 1 if stopped or failed else 0
 
 
-def lonely(record: Record) -> None:
+def lonely(record: Record, *, comparing: bool) -> None:
     """Say which items are in no comparison because a response is missing, where there are comparisons."""
-    if not any(len(verdict.contestants) > 1 for verdict in record):
+    if not comparing:
         return
     answers = Counter(item for item, _ in {(item, contestant) for item, contestant, _ in record.responses})
     alone = [item for item in record.items if answers[item] < 2]

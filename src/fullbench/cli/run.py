@@ -83,10 +83,12 @@ def run(
         ) as book,
         stoppable() as stop,
     ):
-        done = conductor.conduct(book, engine=where, budget=limit, stop=stop, quiet=quiet)
+        done = conductor.conduct(
+            book, engine=where, budget=limit, stop=stop, quiet=quiet, whole=plan.report is not None
+        )
         written = write_outputs(done)
         show(done.tables, as_json=as_json)
         for path in written:
             say(f"Written: {path}")
-        lonely(done.record)
+        lonely(done.record, comparing=done.comparing)
         return closing(done.tallies, what="answers or verdicts")

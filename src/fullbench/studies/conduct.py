@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib.metadata import version
+from itertools import groupby
 from typing import Any
 
 from fullbench.errors import InputError, UserError
@@ -42,11 +43,14 @@ class Conducted:
 
     study: Study
     record: Record
+    """What was ruled, with texts; without any verdict where only tables were asked for (`whole=False`)."""
     tables: Sequence[Table]
     source: Mapping[str, Any] = field(default_factory=dict)
     tallies: list[Tally] = field(default_factory=list)
     missing: int = 0
     """So many verdicts of the study are not there yet; a replay counts them."""
+    comparing: bool = False
+    """Whether a verdict shows several responses."""
 
 
 class Conductor:
@@ -192,8 +196,12 @@ class Conductor:
         budget: float | None = None,
         stop: Stop | None = None,
         quiet: bool = False,
+        whole: bool = True,
     ) -> Conducted:
-        """Answer, hear, and look at the record. Stopped half-way, the same call goes on from there."""
+        """Answer, hear, and look at the record. Stopped half-way, the same call goes on from there.
+
+        Without `whole`, tables of one's own data are made from columns: no verdict is held with its text.
+        """
         stop = stop or Stop()
         purse = self.ready(budget)
         asked: list[Model | Judge] = [*self.contestants, *self.judges]
@@ -212,7 +220,7 @@ class Conductor:
         responses = self.responses(ledger)
         if not stop.reason:
             tallies += self._hear(ledger, responses, purse, stop, engine=engine, quiet=quiet)
-        return self._look(ledger, responses, tallies)
+        return self._look(ledger, responses, tallies, whole=whole)
 
     def _enter_labels(self, ledger: Ledger) -> None:
         """People's labels stand in the ledger like everybody's verdicts, once each."""
@@ -227,7 +235,7 @@ class Conductor:
     def replay(self, ledger: Ledger) -> Conducted:
         """The tables of what the ledger holds; nothing is asked, and no key is needed."""
         responses = self.responses(ledger)
-        done = self._look(ledger, responses, [])
+        done = self._look(ledger, responses, [], whole=True)
         if not len(done.record):
             raise InputError(f"{ledger.place} holds no verdict of this study; `fullbench run` asks for them")
         cases = list(self.cases(responses))
@@ -236,13 +244,39 @@ class Conductor:
         done.missing = wanted - sum(not is_view(verdict.judge) for verdict in done.record)
         return done
 
-    def _look(self, ledger: Ledger, responses: Sequence[Response], tallies: list[Tally]) -> Conducted:
-        record = self.record(ledger, responses)
-        source = self._source(record)
-        tables = [replace(table, source={**source, **table.source}) for table in self.tables(record)]
-        return Conducted(self.study, record, tables, source, tallies)
+    def _look(self, ledger: Ledger, responses: Sequence[Response], tallies: list[Tally], *, whole: bool) -> Conducted:
+        study = self.study
+        # A ballot named twice would have each of its verdicts read twice: a record holds them once.
+        twice = len({*study.ballots}) < len(study.ballots) or len({*study.criteria}) < len(study.criteria)
+        # Panels and cascades join what their members ruled: that needs the verdicts themselves.
+        if whole or twice or self.views or self.benchmark is not None:
+            record = self.record(ledger, responses)
+            source = self._source(record.contestants, record.digest())
+            shown = self.tables(record)
+            comparing = any(len(verdict.contestants) > 1 for verdict in record)
+        else:
+            from fullbench.figures.standard import tables
+            from fullbench.studies.narrow import read
 
-    def _source(self, record: Record) -> dict[str, Any]:
+            columns, digest = read(self._ruled(ledger, responses))
+            record = Record((), {item.id: item for item in self.items}, _by_place(responses))
+            source = self._source(list(columns.names["contestant"]), digest)
+            shown = tables(columns, seed=study.seed)
+            comparing = bool((columns.shown > 1).any())
+        tables_ = [replace(table, source={**source, **table.source}) for table in shown]
+        return Conducted(study, record, tables_, source, tallies, comparing=comparing)
+
+    def _ruled(self, ledger: Ledger, responses: Sequence[Response]) -> Iterator[Verdict]:
+        """The study's verdicts, people's among them, one after the other."""
+        names = [*(judge.name for judge in self.judges), PEOPLE]
+        yield from self.labels
+        labelled = {(label.case, label.judge, label.trial, label.rater) for label in self.labels}
+        for keys in _keys(self.cases(responses)):
+            for verdict in ledger.verdicts(names, cases=keys):
+                if (verdict.case, verdict.judge, verdict.trial, verdict.rater) not in labelled:
+                    yield verdict
+
+    def _source(self, contestants: Sequence[str], verdicts: str) -> dict[str, Any]:
         """What made the tables: enough to make them again, and to see whether they are the same."""
         study = self.study
         own = {"ballots": list(study.ballots), "criteria": list(study.criteria), "orders": study.orders}
@@ -250,10 +284,10 @@ class Conductor:
             "study": study.name,
             **({"benchmark": study.benchmark} if study.benchmark else own),
             "judges": [*(judge.name for judge in self.judges), *(view.name for view in self.views)],
-            "contestants": record.contestants,
+            "contestants": list(contestants),
             "trials": study.trials,
             "seed": study.seed,
-            "verdicts": record.digest(),
+            "verdicts": verdicts,
             "fullbench": version("fullbench"),
         }
 
@@ -307,8 +341,7 @@ class Conductor:
             and (verdict.case, verdict.judge, verdict.trial, verdict.rater) not in labelled
         ]
         items = {item.id: item for item in self.items}
-        shown = {(response.item, response.contestant, response.sample): response for response in responses}
-        return Record(with_views((*ruled, *self.labels, *voted), self.views), items, shown)
+        return Record(with_views((*ruled, *self.labels, *voted), self.views), items, _by_place(responses))
 
     def tables(self, record: Record) -> Sequence[Table]:
         if self.benchmark is not None:
@@ -316,6 +349,25 @@ class Conductor:
         from fullbench.figures.standard import tables
 
         return tables(record, seed=self.study.seed)
+
+
+_AT_ONCE = 5_000
+
+
+def _keys(cases: Iterable[Case]) -> Iterator[list[str]]:
+    """The keys of cases, each once, some thousands at a time: the same case again comes with the same item."""
+    keys: dict[str, None] = {}
+    for _, of_item in groupby(cases, key=lambda case: case.item.id):
+        keys |= dict.fromkeys(case.key for case in of_item)
+        if len(keys) >= _AT_ONCE:
+            yield list(keys)
+            keys = {}
+    if keys:
+        yield list(keys)
+
+
+def _by_place(responses: Iterable[Response]) -> dict[tuple[str, str, int], Response]:
+    return {(response.item, response.contestant, response.sample): response for response in responses}
 
 
 def _same(cases: Sequence[Case], _judge: Judge) -> Sequence[Case]:
