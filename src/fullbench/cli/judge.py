@@ -9,6 +9,9 @@ import typer
 
 from fullbench.cli.common import (
     DEFAULT_LEDGER,
+    AgainOption,
+    AnywayOption,
+    BudgetForOption,
     BudgetOption,
     DryRunOption,
     EngineOption,
@@ -50,6 +53,9 @@ def judge(
     pictures: PicturesOption = None,
     report: Annotated[Path | None, typer.Option(help="Write a page with tables, charts and cases here.")] = None,
     budget: BudgetOption = None,
+    budget_for: BudgetForOption = "run",
+    anyway: AnywayOption = False,
+    again: AgainOption = False,
     engine: EngineOption = None,
     dry_run: DryRunOption = False,
     as_json: JsonOption = False,
@@ -68,6 +74,7 @@ def judge(
     from fullbench.ledger.store import Ledger
     from fullbench.nouns.case import ORDERS
     from fullbench.studies.conduct import Conductor
+    from fullbench.studies.engines import Insistence
     from fullbench.studies.engines import engine as named
     from fullbench.studies.study import Study
 
@@ -89,7 +96,10 @@ def judge(
         Ledger(ledger, pictures=pictures, study=study_name, supersede=supersede) as book,
         stoppable() as stop,
     ):
-        done = conductor.conduct(book, engine=where, budget=budget, stop=stop, quiet=quiet)
+        done = conductor.conduct(
+            book, engine=where, budget=budget, spent=book.spent(book.study) if budget_for == "study" else 0.0,
+            stop=stop, insist=Insistence(anyway, again), quiet=quiet,
+        )  # fmt: skip
         if report is not None:
             from fullbench.reports.overview import page
 

@@ -8,6 +8,9 @@ from typing import Annotated
 import typer
 
 from fullbench.cli.common import (
+    AgainOption,
+    AnywayOption,
+    BudgetForOption,
     BudgetOption,
     DryRunOption,
     EngineOption,
@@ -30,6 +33,9 @@ def run(
     ] = None,
     pictures: PicturesOption = None,
     budget: BudgetOption = None,
+    budget_for: BudgetForOption = "run",
+    anyway: AnywayOption = False,
+    again: AgainOption = False,
     engine: EngineOption = None,
     dry_run: DryRunOption = False,
     as_json: JsonOption = False,
@@ -50,6 +56,7 @@ def run(
     """
     from fullbench.ledger.store import Ledger
     from fullbench.studies.conduct import Conductor
+    from fullbench.studies.engines import Insistence
     from fullbench.studies.engines import engine as named
     from fullbench.studies.outputs import write_outputs
     from fullbench.studies.study import Study
@@ -67,7 +74,10 @@ def run(
         Ledger(ledger or plan.ledger, pictures=pictures or plan.pictures, study=plan.name) as book,
         stoppable() as stop,
     ):
-        done = conductor.conduct(book, engine=where, budget=limit, stop=stop, quiet=quiet)
+        done = conductor.conduct(
+            book, engine=where, budget=limit, spent=book.spent(plan.name) if budget_for == "study" else 0.0, stop=stop,
+            insist=Insistence(anyway, again), quiet=quiet,
+        )  # fmt: skip
         written = write_outputs(done)
         show(done.tables, as_json=as_json)
         for path in written:

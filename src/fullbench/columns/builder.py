@@ -164,6 +164,7 @@ def _laid_out(
         mark=mark,
         recusals=dict(sorted((row_of[row], text) for row, text in reasons.items())),
         due=tuple(sorted(due, key=lambda one: (one.study, one.judge, one.criterion, one.family))),
+        failed=(),
         **{name: kept[name] for name in (*_TEXTS, "item")},
         **{name: _tight(kept[name]) for name in WHOLE},
         case=kept["case"].astype(np.uint64),

@@ -14,13 +14,14 @@ from typing import Literal
 import numpy as np
 
 from fullbench.columns.builder import columns_of
-from fullbench.columns.table import Columns
+from fullbench.columns.table import Columns, Due
 from fullbench.figures import leaderboard, repeats
-from fullbench.figures.judging import FIGURES, RULES, Agreement, agreements, meet
+from fullbench.figures.judging import FIGURES, RULES, SHAPES, Agreement, agreements, meet
 from fullbench.figures.leaderboard import OVERALL
 from fullbench.figures.matches import settle
 from fullbench.figures.narrow import beside
 from fullbench.figures.position import position
+from fullbench.nouns.call import Usage
 from fullbench.nouns.record import Record
 from fullbench.nouns.table import Cell, Table
 from fullbench.nouns.verdict import FAULTS, PEOPLE
@@ -79,19 +80,34 @@ def agreement(verdicts: Verdicts, other: str, *, seed: int = 0) -> list[Table]:
         entries = [entry for judge in meetings.judges for entry in agreements(meetings, judge, seed=seed)]
         for kind in FIGURES:
             of_kind = [entry for entry in entries if entry.shape == kind]
-            shown.append(_compared(kind, of_kind, other, place, seed))
+            due = [
+                one
+                for one in columns.due
+                if (one.study, one.criterion, SHAPES[one.family]) == (study, criterion, kind) and one.judge != other
+            ]
+            shown.append(_compared(kind, of_kind, other, place, seed, due=due))
     return shown
 
 
-def _compared(kind: str, entries: Sequence[Agreement], other: str, place: str, seed: int) -> Table:
+def _compared(
+    kind: str, entries: Sequence[Agreement], other: str, place: str, seed: int, *, due: Sequence[Due]
+) -> Table:
     figures = list(FIGURES[kind])
     notes = [f"Beside the verdicts of {other} on the same responses ({RULES[kind]} of several); items are resampled."]
     notes += [f"{entry.judge}, {name}: {reason}." for entry in entries for name, reason in entry.undefined.items()]
     best = sorted(entries, key=lambda entry: -entry.first.value if entry.first else float("inf"))
-    rows = [[entry.judge, *(entry.figures.get(name) for name in figures), entry.n, entry.faults] for entry in best]
+    missing = Counter({one.judge: 0 for one in due})
+    for one in due:
+        missing[one.judge] += one.cases
+    rows = [
+        [entry.judge, *(entry.figures.get(name) for name in figures), entry.n, entry.faults]
+        + ([missing[entry.judge]] if due else [])
+        for entry in best
+    ]
+    notes += _due_notes(due)[:1]
     hint = {"kind": "intervals", "label": "judge", "value": figures[0]}
     source = {"against": other, "rule": RULES[kind], "seed": seed}
-    columns = ("judge", *figures, "n", "faults")
+    columns = ("judge", *figures, "n", "faults", *(["due"] if due else []))
     title = f"Agreement with {other} on {kind}{place}"
     return Table(f"agreement {kind}{place}", title, columns, rows, notes, source, hint)
 
@@ -119,17 +135,36 @@ def faults(verdicts: Verdicts, *, together: bool = False) -> Table:
         counts = part.faults()
         wrong, total = sum(counts[fault] for fault in FAULTS), counts["verdicts"]
         row = [*cells, total, total - wrong, *(counts[fault] for fault in FAULTS), wilson(wrong, total)]
-        named = dict(zip(head, cells, strict=True))
-        due = sum(
-            unruled.cases
-            for unruled in columns.due
-            if all(getattr(unruled, key) == name for key, name in named.items())
-        )
-        rows.append([*row, due] if columns.due else row)
+        rows.append([*row, *_due(columns, head, cells)])
+    silent = {tuple(getattr(one, key) for key in head): None for one in columns.due}
+    for named in silent.keys() - {tuple(row[: len(head)]) for row in rows}:
+        cells = list[Cell](named)
+        rows.append([*cells, 0, 0, *(0 for _ in FAULTS), None, *_due(columns, head, cells)])
+    rows.sort(key=lambda row: tuple(map(str, row[: len(head)])))
     hint = {"kind": "stacked", "label": "judge", "parts": ["ruled", *FAULTS]}
-    names = (*head, "verdicts", "ruled", *FAULTS, "faulty", *(["due"] if columns.due else []))
-    notes = ["Due: cases whose call failed and that have no verdict yet; no figure counts them."] if columns.due else ()
+    names = (*head, "verdicts", "ruled", *FAULTS, "faulty", *_DUE[: len(_due(columns, head, ()))])
+    notes = _due_notes(columns.due)
     return Table("faults", "Faults", names, rows, notes, {}, hint)
+
+
+_DUE = ("due", "failed for good")
+
+
+def _due(columns: Columns, head: Sequence[str], cells: Sequence[Cell]) -> list[Cell]:
+    """How many cases are due in a row of a table, and how many of them failed for good; none where no row has any."""
+    if not columns.due:
+        return []
+    named = dict(zip(head, cells, strict=False))
+    own = [one for one in columns.due if all(getattr(one, key) == name for key, name in named.items())]
+    due, lasting = sum(one.cases for one in own), sum(one.lasting for one in own)
+    return [due, lasting] if any(one.lasting for one in columns.due) else [due]
+
+
+def _due_notes(due: Sequence[Due]) -> list[str]:
+    notes = ["Due: cases whose call failed and that have no verdict yet; no figure counts them."] if due else []
+    if any(one.lasting for one in due):
+        notes.append("Failed for good: those of them that no run asks for by itself, such as too long prompts.")
+    return notes
 
 
 _MOST_REASONS = 20
@@ -154,19 +189,35 @@ def reasons(verdicts: Verdicts) -> Table:
 
 
 def costs(verdicts: Verdicts) -> Table:
-    """What the verdicts of each judge used. Calls that brought no verdict are in the ledger's bill."""
+    """What each judge used, for verdicts and, where a ledger knows of them, for calls that brought none."""
+    columns = _columns(verdicts)
+    used = {judge: (len(part), _used(part)) for (judge,), part in columns.by("judge")}
+    lost = {one.judge: 0 for one in columns.failed}
+    for one in columns.failed:
+        count, usage = used.get(one.judge, (0, Usage()))
+        used[one.judge] = (count, usage + one.usage)
+        lost[one.judge] += one.failures
     rows: list[list[Cell]] = []
-    for (judge,), part in _columns(verdicts).by("judge"):
-        calls, retries, tokens_in, tokens_out = (
-            int(column.sum(dtype=np.int64)) for column in (part.calls, part.retries, part.tokens_in, part.tokens_out)
-        )
-        if not calls:
+    for judge, (count, usage) in sorted(used.items()):
+        if not usage.calls and not lost.get(judge):
             continue
-        dollars = None if np.isnan(part.dollars).any() else math.fsum(part.dollars)
-        thousand = None if dollars is None else 1000 * dollars / len(part)
-        seconds = math.fsum(part.seconds) / calls
-        rows.append([judge, len(part), calls, retries, tokens_in, tokens_out, dollars, thousand, seconds])
-    columns = (
-        "judge", "verdicts", "calls", "retries", "tokens in", "tokens out", "dollars", "dollars per 1,000", "s a call",
+        thousand = None if usage.dollars is None or not count else 1000 * usage.dollars / count
+        seconds = usage.seconds / usage.calls if usage.calls else None
+        tokens = [usage.tokens_in, usage.tokens_out]
+        failed = [lost.get(judge, 0)] if lost else []
+        rows.append([judge, count, *failed, usage.calls, usage.retries, *tokens, usage.dollars, thousand, seconds])
+    names = (
+        "judge", "verdicts", *(["failed"] if lost else []), "calls", "retries", "tokens in", "tokens out", "dollars",
+        "dollars per 1,000", "s a call",
     )  # fmt: skip
-    return Table("costs", "What it cost", columns, rows)
+    notes = ["Failed: calls that brought no verdict; what they cost is counted in."] if lost else ()
+    return Table("costs", "What it cost", names, rows, notes)
+
+
+def _used(part: Columns) -> Usage:
+    """The sum of what verdicts used."""
+    calls, retries, tokens_in, tokens_out = (
+        int(column.sum(dtype=np.int64)) for column in (part.calls, part.retries, part.tokens_in, part.tokens_out)
+    )
+    dollars = None if np.isnan(part.dollars).any() else math.fsum(part.dollars)
+    return Usage(calls, retries, tokens_in, tokens_out, dollars, math.fsum(part.seconds))

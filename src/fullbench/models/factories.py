@@ -161,7 +161,7 @@ def _temperature(word: str) -> float | str:
 
 SAMPLING: Mapping[str, Callable[[str], Any]] = {
     "temperature": _temperature, "top_p": _number, "max_tokens": int, "seed": int, "system": str, "extra": json.loads,
-    "pixels": int,
+    "pixels": int, "effort": str,
 }  # fmt: skip
 LIMITS: Mapping[str, Callable[[str], Any]] = {
     "rpm": _number, "tpm": _number, "concurrency": int, "timeout": _number, "attempts": int, "patience": _number,

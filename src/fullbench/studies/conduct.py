@@ -24,7 +24,7 @@ from fullbench.nouns.verdict import PEOPLE, Verdict
 from fullbench.studies import plan, specs
 from fullbench.studies.answer import answer
 from fullbench.studies.batches.folders import refuse_open
-from fullbench.studies.engines import HERE, Budget, Engine, Stop, Tally
+from fullbench.studies.engines import HERE, USUAL, Budget, Engine, Insistence, Stop, Tally
 from fullbench.studies.forecast import TOKENS_OUT
 from fullbench.studies.hear import hear
 from fullbench.studies.progress import watching
@@ -145,12 +145,15 @@ class Conductor:
             if (item.id, model.name, sample) not in answered
         ]  # fmt: skip
 
-    def ready(self, budget: float | None = None) -> Budget | None:
-        """Refuse what cannot go well (a missing key, a budget without prices) before anything is made or asked."""
+    def ready(self, budget: float | None = None, *, spent: float = 0.0) -> Budget | None:
+        """Refuse what cannot go well (a missing key, a budget without prices) before anything is made or asked.
+
+        `spent` is what the study cost before, where the budget is for all of it.
+        """
         models = [*self.contestants, *plan.models_asked(self.judges)]
         for model in models:
             model.answer(())
-        return plan.purse(budget, models) if budget is not None else None
+        return plan.purse(budget, models, spent=spent) if budget is not None else None
 
     def conduct(
         self,
@@ -158,12 +161,17 @@ class Conductor:
         *,
         engine: Engine = HERE,
         budget: float | None = None,
+        spent: float = 0.0,
         stop: Stop | None = None,
+        insist: Insistence = USUAL,
         quiet: bool = False,
     ) -> Conducted:
-        """Answer, hear, and look at the record. Stopped half-way, the same call goes on from there."""
+        """Answer, hear, and look at the record. Stopped half-way, the same call goes on from there.
+
+        `spent` is what the study cost before, where the budget is for all of it.
+        """
         stop = stop or Stop()
-        purse = self.ready(budget)
+        purse = self.ready(budget, spent=spent)
         refuse_open(ledger.path, [model.name for model in self.contestants] + [judge.name for judge in self.judges])
         tallies: list[Tally] = []
         if self.contestants:
@@ -171,13 +179,33 @@ class Conductor:
             with watching("answers", names, len(self.items) * self.study.samples, quiet=quiet) as watch:
                 tallies += answer(
                     self.contestants, self.items, ledger, samples=self.study.samples,
-                    engine=engine, specs=self.specs, budget=purse, stop=stop, watch=watch,
+                    engine=engine, specs=self.specs, budget=purse, stop=stop, watch=watch, insist=insist,
                 )  # fmt: skip
         self._enter_labels(ledger)
         responses = self.responses(ledger)
         if not stop.reason:
-            tallies += self._hear(ledger, responses, purse, stop, engine=engine, quiet=quiet)
+            total = self._count(responses, stop)
+            if total is None:
+                uncounted = [Tally(judge.name, stopped=stop.reason) for judge in self.judges]
+                return Conducted(self.study, Record(()), (), tallies=[*tallies, *uncounted])
+            names = [judge.name for judge in self.judges]
+            with watching("verdicts", names, total, quiet=quiet) as watch:
+                tallies += hear(
+                    self.judges, lambda _: self.cases(responses), ledger,
+                    engine=engine, specs=self.specs, budget=purse, stop=stop, watch=watch, insist=insist,
+                )  # fmt: skip
         return self._look(ledger, responses, tallies)
+
+    def _count(self, responses: Sequence[Response], stop: Stop) -> int | None:
+        """How many cases there are to hear; None where somebody stopped it, for there may be very many."""
+        total = 0
+        for _ in self.cases(responses):
+            total += 1
+            if stop.reason:
+                return None
+        if not total:
+            raise InputError("there is no case to hear: no item has as many responses as the ballots show at once")
+        return total
 
     def _enter_labels(self, ledger: Ledger) -> None:
         """People's labels stand in the ledger like everybody's verdicts, once each."""
@@ -202,7 +230,7 @@ class Conductor:
     def _look(self, ledger: Ledger, responses: Sequence[Response], tallies: list[Tally]) -> Conducted:
         record = self.record(ledger, responses)
         source = self._source(record)
-        tables = [replace(table, source={**source, **table.source}) for table in self.tables(record)]
+        tables = [replace(table, source={**source, **table.source}) for table in self.tables(record, ledger)]
         return Conducted(self.study, record, tables, source, tallies)
 
     def _source(self, record: Record) -> dict[str, Any]:
@@ -219,26 +247,6 @@ class Conductor:
             "verdicts": record.digest(),
             "fullbench": version("fullbench"),
         }
-
-    def _hear(
-        self,
-        ledger: Ledger,
-        responses: Sequence[Response],
-        purse: Budget | None,
-        stop: Stop,
-        *,
-        engine: Engine,
-        quiet: bool,
-    ) -> list[Tally]:
-        total = sum(1 for _ in self.cases(responses))
-        if not total:
-            raise InputError("there is no case to hear: no item has as many responses as the ballots show at once")
-        names = [judge.name for judge in self.judges]
-        with watching("verdicts", names, total, quiet=quiet) as watch:
-            return hear(
-                self.judges, lambda _: self.cases(responses), ledger,
-                engine=engine, specs=self.specs, budget=purse, stop=stop, watch=watch,
-            )  # fmt: skip
 
     def record(self, ledger: Ledger, responses: Sequence[Response]) -> Record:
         """The study's verdicts, people's labels and votes among them.
@@ -263,12 +271,22 @@ class Conductor:
         shown = {(response.item, response.contestant, response.sample): response for response in responses}
         return Record((*ruled, *self.labels, *voted), items, shown)
 
-    def tables(self, record: Record) -> Sequence[Table]:
-        if self.benchmark is not None:
-            return [*self.benchmark.tables(record), *self.odd]
-        from fullbench.figures.standard import tables
+    def tables(self, record: Record, ledger: Ledger) -> Sequence[Table]:
+        """The study's tables; what is due and what failed calls cost stands in them, or beside a benchmark's own."""
+        from fullbench.columns.builder import columns_of
+        from fullbench.columns.table import STUDY
+        from fullbench.figures import standard
 
-        return tables(record, seed=self.study.seed)
+        due, failed = ledger.unruled([judge.name for judge in self.judges], ledger.study)
+        columns = replace(
+            columns_of(record),
+            due=tuple(replace(one, study=STUDY) for one in due),
+            failed=tuple(replace(one, study=STUDY) for one in failed),
+        )
+        if self.benchmark is None:
+            return standard.tables(columns, seed=self.study.seed)
+        missing = [standard.faults(columns, together=True), standard.costs(columns)] if due or failed else []
+        return [*self.benchmark.tables(record), *self.odd, *missing]
 
 
 def _distinct(what: str, names: Sequence[str]) -> None:

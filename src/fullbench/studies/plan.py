@@ -91,15 +91,15 @@ def _notes(loads: Sequence[Load]) -> Iterator[str]:
         )
 
 
-def purse(limit: float, models: Sequence[Model]) -> Budget:
-    """A budget, refused where a price is not known: money cannot be counted then."""
+def purse(limit: float, models: Sequence[Model], *, spent: float = 0.0) -> Budget:
+    """A budget, refused where a price is not known: money cannot be counted then. `spent` was taken from it before."""
     for model in models:
         if model.price is None:
             raise InputError(
                 f"no price is known for {model.name!r}, so a budget cannot be kept: give its price in dollars per "
                 "million tokens (?price_in=..&price_out=..), or leave out the budget"
             )
-    return Budget(limit)
+    return Budget(limit, before=spent)
 
 
 def models_asked(judges: Iterable[Judge]) -> list[Model]:

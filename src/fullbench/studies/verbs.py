@@ -52,5 +52,5 @@ def run(study: Study | Path | str, *, quiet: bool = True) -> Conducted:
 
 def report(verdicts: Record | Ledger, *, against: str | None = None, seed: int = 0) -> list[Table]:
     """The tables that `fullbench report` prints: leaderboards, agreement, steadiness, faults and cost."""
-    record = verdicts.record() if isinstance(verdicts, Ledger) else verdicts
-    return standard.tables(record, against=against, seed=seed)
+    columns = verdicts.columns() if isinstance(verdicts, Ledger) else verdicts
+    return standard.tables(columns, against=against, seed=seed)
