@@ -13,8 +13,10 @@ from fullbench.cli.common import (
     AnywayOption,
     BudgetForOption,
     BudgetOption,
+    DurabilityOption,
     EngineOption,
     LedgerOption,
+    PicturesFromOption,
     PicturesOption,
     QuietOption,
     StudyOption,
@@ -38,6 +40,8 @@ def answer(
     study: StudyOption = None,
     supersede: SupersedeOption = False,
     pictures: PicturesOption = None,
+    pictures_from: PicturesFromOption = None,
+    durability: DurabilityOption = None,
     budget: BudgetOption = None,
     budget_for: BudgetForOption = "run",
     anyway: AnywayOption = False,
@@ -54,6 +58,8 @@ def answer(
         fullbench answer --items photos/ --question "What is shown?" --contestant ollama:llava --out answers.csv
     """
     from fullbench.files.nouns import read_items, write_responses
+    from fullbench.files.pictures import allowing
+    from fullbench.ledger.places import durability_of
     from fullbench.ledger.store import Ledger
     from fullbench.studies import plan, specs
     from fullbench.studies.answer import answer as answer_all
@@ -61,7 +67,8 @@ def answer(
     from fullbench.studies.progress import watching
 
     models = [specs.contestant(spec) for spec in contestants]
-    asked = list(read_items(items, question=question) if question else read_items(items))
+    with allowing(*pictures_from or ()):
+        asked = list(read_items(items, question=question) if question else read_items(items))
     if budget is not None:
         plan.purse(budget, models)
     names = [model.name for model in models]
@@ -69,7 +76,13 @@ def answer(
         model.answer(())
     with (
         asking_from(engine) as where,
-        Ledger(ledger, pictures=pictures, study=study, supersede=supersede) as book,
+        Ledger(
+            ledger,
+            pictures=pictures,
+            study=study,
+            supersede=supersede,
+            durability=durability_of(durability),
+        ) as book,
         stoppable() as stop,
     ):
         spent = book.spent(book.study) if budget_for == "study" else 0.0

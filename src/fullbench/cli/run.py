@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -13,8 +14,10 @@ from fullbench.cli.common import (
     BudgetForOption,
     BudgetOption,
     DryRunOption,
+    DurabilityOption,
     EngineOption,
     JsonOption,
+    PicturesFromOption,
     PicturesOption,
     QuietOption,
     closing,
@@ -32,6 +35,8 @@ def run(
         str | None, typer.Option("--ledger", help="Instead of the study's own ledger: a file or a URL.")
     ] = None,
     pictures: PicturesOption = None,
+    pictures_from: PicturesFromOption = None,
+    durability: DurabilityOption = None,
     budget: BudgetOption = None,
     budget_for: BudgetForOption = "run",
     anyway: AnywayOption = False,
@@ -54,6 +59,7 @@ def run(
 
         fullbench run study.toml --engine ray:auto
     """
+    from fullbench.ledger.places import durability_of
     from fullbench.ledger.store import Ledger
     from fullbench.studies.conduct import Conductor
     from fullbench.studies.engines import Insistence
@@ -62,6 +68,7 @@ def run(
     from fullbench.studies.study import Study
 
     plan = Study.read(study)
+    plan = replace(plan, pictures_from=(*plan.pictures_from, *(pictures_from or ())))
     conductor = Conductor(plan)
     limit = budget if budget is not None else plan.budget
     if dry_run:
@@ -71,7 +78,12 @@ def run(
     conductor.ready(limit)
     with (
         named(engine or plan.engine) as where,
-        Ledger(ledger or plan.ledger, pictures=pictures or plan.pictures, study=plan.name) as book,
+        Ledger(
+            ledger or plan.ledger,
+            pictures=pictures or plan.pictures,
+            study=plan.name,
+            durability=durability_of(durability),
+        ) as book,
         stoppable() as stop,
     ):
         done = conductor.conduct(

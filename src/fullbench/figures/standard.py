@@ -17,11 +17,13 @@ from fullbench.columns.builder import columns_of
 from fullbench.columns.table import Columns, Due
 from fullbench.figures import leaderboard, repeats
 from fullbench.figures.judging import FIGURES, RULES, SHAPES, Agreement, agreements, meet
-from fullbench.figures.leaderboard import OVERALL
 from fullbench.figures.matches import settle
 from fullbench.figures.narrow import beside
+from fullbench.figures.places import OVERALL, place
 from fullbench.figures.position import position
 from fullbench.nouns.call import Usage
+from fullbench.nouns.headings import headings
+from fullbench.nouns.note import Note, word
 from fullbench.nouns.record import Record
 from fullbench.nouns.table import Cell, Table
 from fullbench.nouns.verdict import FAULTS, PEOPLE
@@ -74,7 +76,7 @@ def agreement(verdicts: Verdicts, other: str, *, seed: int = 0) -> list[Table]:
     shown = []
     several = len(np.unique(columns.study)) > 1
     for (study, criterion), part in columns.by("study", "criterion"):
-        place = (f" in {study}" if several else "") + ("" if criterion == OVERALL else f" on {criterion}")
+        behind = place(study if several else "", criterion)
         record = beside(part, other)
         meetings = meet(record, other)
         entries = [entry for judge in meetings.judges for entry in agreements(meetings, judge, seed=seed)]
@@ -85,18 +87,29 @@ def agreement(verdicts: Verdicts, other: str, *, seed: int = 0) -> list[Table]:
                 for one in columns.due
                 if (one.study, one.criterion, SHAPES[one.family]) == (study, criterion, kind) and one.judge != other
             ]
-            shown.append(_compared(kind, of_kind, other, place, seed, due=due))
+            shown.append(_compared(kind, of_kind, other, behind, seed, due=due))
     return shown
 
 
 def _compared(
-    kind: str, entries: Sequence[Agreement], other: str, place: str, seed: int, *, due: Sequence[Due]
+    kind: str, entries: Sequence[Agreement], other: str, behind: str, seed: int, *, due: Sequence[Due]
 ) -> Table:
     figures = list(FIGURES[kind])
-    notes = [f"Beside the verdicts of {other} on the same responses ({RULES[kind]} of several); items are resampled."]
-    notes += [f"{entry.judge}, {name}: {reason}." for entry in entries for name, reason in entry.undefined.items()]
+    notes = [
+        Note(
+            "standard.beside-the-verdicts-of-on",
+            "Beside the verdicts of {other} on the same responses ({rule} of several); items are resampled.",
+            other=other,
+            rule=word(RULES[kind]),
+        )
+    ]
+    notes += [
+        Note("standard.undefined", "{judge}, {figure}: {why}.", judge=entry.judge, figure=word(name), why=reason)
+        for entry in entries
+        for name, reason in entry.undefined.items()
+    ]
     best = sorted(entries, key=lambda entry: -entry.first.value if entry.first else float("inf"))
-    missing = Counter({one.judge: 0 for one in due})
+    missing: Counter[str] = Counter()
     for one in due:
         missing[one.judge] += one.cases
     rows = [
@@ -107,9 +120,15 @@ def _compared(
     notes += _due_notes(due)[:1]
     hint = {"kind": "intervals", "label": "judge", "value": figures[0]}
     source = {"against": other, "rule": RULES[kind], "seed": seed}
-    columns = ("judge", *figures, "n", "faults", *(["due"] if due else []))
-    title = f"Agreement with {other} on {kind}{place}"
-    return Table(f"agreement {kind}{place}", title, columns, rows, notes, source, hint)
+    columns = headings("judge", *figures, "n", "faults", *(["due"] if due else []))
+    title = Note(
+        "standard.title.agreement-with-on",
+        "Agreement with {other} on {kind}{behind}",
+        other=other,
+        kind=word(kind),
+        behind=behind,
+    )
+    return Table(f"agreement {kind}{behind}", title, columns, rows, notes, source, hint)
 
 
 def orders(verdicts: Verdicts) -> Table:
@@ -120,10 +139,23 @@ def orders(verdicts: Verdicts) -> Table:
         effect = position(settle(part.rows(part.shown == 2), rule="mean")) if (part.shown == 2).any() else None
         if effect is not None:
             rows.append([*cells, effect.same, effect.first, effect.pairs])
-    notes = ["An unbiased judge prefers the first shown half of the time, ties left out. Items are kept together."]
-    columns = (*head, "same ruling in both orders", "first shown wins", "pairs")
+    notes = [
+        Note(
+            "standard.an-unbiased-judge-prefers-the",
+            "An unbiased judge prefers the first shown half of the time, ties left out. Items are kept together.",
+        )
+    ]
+    columns = headings(*head, "same ruling in both orders", "first shown wins", "pairs")
     hint = {"kind": "intervals", "label": "judge", "value": "first shown wins", "reference": 0.5}
-    return Table("orders", "The order of presentation", columns, rows, notes, {}, hint)
+    return Table(
+        "orders",
+        Note("standard.title.the-order-of-presentation", "The order of presentation"),
+        columns,
+        rows,
+        notes,
+        {},
+        hint,
+    )
 
 
 def faults(verdicts: Verdicts, *, together: bool = False) -> Table:
@@ -142,9 +174,9 @@ def faults(verdicts: Verdicts, *, together: bool = False) -> Table:
         rows.append([*cells, 0, 0, *(0 for _ in FAULTS), None, *_due(columns, head, cells)])
     rows.sort(key=lambda row: tuple(map(str, row[: len(head)])))
     hint = {"kind": "stacked", "label": "judge", "parts": ["ruled", *FAULTS]}
-    names = (*head, "verdicts", "ruled", *FAULTS, "faulty", *_DUE[: len(_due(columns, head, ()))])
+    names = headings(*head, "verdicts", "ruled", *FAULTS, "faulty", *_DUE[: len(_due(columns, head, ()))])
     notes = _due_notes(columns.due)
-    return Table("faults", "Faults", names, rows, notes, {}, hint)
+    return Table("faults", Note("standard.title.faults", "Faults"), names, rows, notes, {}, hint)
 
 
 _DUE = ("due", "failed for good")
@@ -160,10 +192,22 @@ def _due(columns: Columns, head: Sequence[str], cells: Sequence[Cell]) -> list[C
     return [due, lasting] if any(one.lasting for one in columns.due) else [due]
 
 
-def _due_notes(due: Sequence[Due]) -> list[str]:
-    notes = ["Due: cases whose call failed and that have no verdict yet; no figure counts them."] if due else []
+def _due_notes(due: Sequence[Due]) -> list[Note]:
+    notes = []
+    if due:
+        notes.append(
+            Note(
+                "standard.due-cases-whose-call-failed",
+                "Due: cases whose call failed and that have no verdict yet; no figure counts them.",
+            )
+        )
     if any(one.lasting for one in due):
-        notes.append("Failed for good: those of them that no run asks for by itself, such as too long prompts.")
+        notes.append(
+            Note(
+                "standard.failed-for-good",
+                "Failed for good: those of them that no run asks for by itself, such as too long prompts.",
+            )
+        )
     return notes
 
 
@@ -184,34 +228,45 @@ def reasons(verdicts: Verdicts) -> Table:
         [judge, first[judge, reason], count] for (judge, reason), count in counts.most_common(_MOST_REASONS)
     ]
     left = sum(counts.values()) - sum(count for _, count in counts.most_common(_MOST_REASONS))
-    notes = [f"{left} recusals for other reasons are not shown."] if left else []
-    return Table("reasons", "Why judges recused themselves", ("judge", "why", "verdicts"), rows, notes)
+    notes = (
+        [Note("standard.recusals-for-other-reasons-are", "{left} recusals for other reasons are not shown.", left=left)]
+        if left
+        else []
+    )
+    return Table(
+        "reasons",
+        Note("standard.title.why-judges-recused-themselves", "Why judges recused themselves"),
+        headings("judge", "why", "verdicts"),
+        rows,
+        notes,
+    )
 
 
 def costs(verdicts: Verdicts) -> Table:
     """What each judge used, for verdicts and, where a ledger knows of them, for calls that brought none."""
     columns = _columns(verdicts)
     used = {judge: (len(part), _used(part)) for (judge,), part in columns.by("judge")}
-    lost = {one.judge: 0 for one in columns.failed}
+    lost: Counter[str] = Counter()
     for one in columns.failed:
         count, usage = used.get(one.judge, (0, Usage()))
         used[one.judge] = (count, usage + one.usage)
         lost[one.judge] += one.failures
     rows: list[list[Cell]] = []
     for judge, (count, usage) in sorted(used.items()):
-        if not usage.calls and not lost.get(judge):
+        if not usage.calls and not lost[judge]:
             continue
         thousand = None if usage.dollars is None or not count else 1000 * usage.dollars / count
         seconds = usage.seconds / usage.calls if usage.calls else None
         tokens = [usage.tokens_in, usage.tokens_out]
-        failed = [lost.get(judge, 0)] if lost else []
+        failed = [lost[judge]] if columns.failed else []
         rows.append([judge, count, *failed, usage.calls, usage.retries, *tokens, usage.dollars, thousand, seconds])
-    names = (
-        "judge", "verdicts", *(["failed"] if lost else []), "calls", "retries", "tokens in", "tokens out", "dollars",
-        "dollars per 1,000", "s a call",
+    names = headings(
+        "judge", "verdicts", *(["failed"] if columns.failed else []), "calls", "retries", "tokens in", "tokens out",
+        "dollars", "dollars per 1,000", "s a call",
     )  # fmt: skip
-    notes = ["Failed: calls that brought no verdict; what they cost is counted in."] if lost else ()
-    return Table("costs", "What it cost", names, rows, notes)
+    note = Note("standard.failed-calls", "Failed: calls that brought no verdict; what they cost is counted in.")
+    title = Note("standard.title.what-it-cost", "What it cost")
+    return Table("costs", title, names, rows, [note] if columns.failed else ())
 
 
 def _used(part: Columns) -> Usage:
