@@ -221,6 +221,10 @@ def openai_reply(text: str, mood: str) -> dict[str, Any]:
         message = {"role": "assistant", "content": None, "tool_calls": [{"id": "t", "type": "function"}]}
     if mood == "think":
         message["reasoning_content"] = THOUGHT
+    if mood == "ponder":
+        message = {"role": "assistant", "content": "", "reasoning_content": THOUGHT}
+    if mood == "hush":
+        message["content"] = "\n"
     if mood == "aloud":
         message["content"] = f"<think>\n{THOUGHT}\n</think>\n\n{text}"
     if mood == "refuse":
@@ -268,7 +272,8 @@ SPEAK = {
 }
 MOODS = {
     "please refuse": "refuse", "please filter": "filter", "please be long": "length", "do not count": "uncounted",
-    "please think": "think", "please mumble": "aloud", "please call": "tool",
+    "please think": "think", "please mumble": "aloud", "please call": "tool", "please ponder": "ponder",
+    "please hush": "hush",
 }  # fmt: skip
 COMPLAINTS = {
     "complain: context": (400, {"message": "maximum context length is 8192 tokens", "code": "context_length_exceeded"}),

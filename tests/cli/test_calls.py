@@ -7,9 +7,11 @@ import os
 import re
 import resource
 import signal
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -306,3 +308,34 @@ def test_tables_that_cannot_be_shown_are_told_in_a_sentence(tmp_path):
         )  # fmt: skip
     assert "Traceback" not in done.stderr
     assert "could not be shown (No space left on device)" in done.stderr
+
+
+ENDINGS = {
+    "How many": "", "please hush": "empty", "please call": "tool", "please ponder": "thought",
+    "please be long": "length", "please filter": "filter", "please refuse": "refused", "please think": "",
+    "please mumble": "",
+}  # fmt: skip
+
+
+def test_answers_are_recorded_as_what_they_are_and_thoughts_apart(tmp_path):
+    write(tmp_path, ENDINGS)
+    with FakeServer(says="三只猫") as server:
+        words = ["answer", "--items", "items.jsonl", "--contestant", f"vllm:m@{server.url}", "--out", "a.jsonl"]
+        code, _, err = ended(
+            subprocess.Popen(
+                [*MAIN, *words, "--ledger", "l.ledger"],
+                cwd=tmp_path,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            )  # fmt: skip
+        )
+    assert code == 0, err
+    rows = [json.loads(line) for line in (tmp_path / "a.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert [row.get("tags", {}).get("stop", "") for row in rows] == list(ENDINGS.values())
+    assert "6 of 9 are not what was asked for: 1 empty, 1 tool, 1 thought, 1 length, 1 filter, 1 refused" in err
+    assert "Asked 9, known 0, failed 0, cost $0.00." in err
+    assert {row["text"] for row in rows[-2:]} == {"三只猫"}, "no thought is part of an answer"
+    with closing(sqlite3.connect(tmp_path / "l.ledger")) as database:
+        thoughts = [thought for (thought,) in database.execute("SELECT reasoning FROM calls WHERE role = 'contestant'")]
+    assert sorted(map(bool, thoughts)) == [False] * 6 + [True] * 3, "what was thought is kept with the call"

@@ -10,7 +10,7 @@ from fullbench.errors import LedgerError, ModelError
 from fullbench.judges.prompted import PromptedJudge
 from fullbench.ledger.store import Ledger
 from fullbench.studies.answer import answer
-from fullbench.studies.engines import Budget, Insistence, Stop, Tally
+from fullbench.studies.engines import Budget, Stop, Tally
 from fullbench.studies.hear import hear
 from tests.making import Talker, answers, item
 
@@ -124,7 +124,7 @@ def test_a_name_stands_for_one_way_of_judging(ledger):
 
 def test_faults_are_counted_and_are_verdicts(ledger):
     judge = PromptedJudge(Talker(lambda _: "who knows"), resample=0)
-    (tally,) = hear([judge], pairs, ledger, insist=Insistence(anyway=True))
+    (tally,) = hear([judge], pairs, ledger)
     assert (tally.done, dict(tally.faults)) == (60, {"unreadable": 60})
     (again,) = hear([judge], pairs, ledger)
     assert again.asked == 0

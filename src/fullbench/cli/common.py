@@ -172,6 +172,9 @@ def closing(tallies: Sequence[Tally], *, what: str) -> int:
             say(notice)
         for error, count in tally.failures.most_common(3):
             say(f"{tally.name}: {count} failed: {error}")
+        if tally.faults:
+            kinds = ", ".join(f"{count:,} {kind}" for kind, count in tally.faults.most_common())
+            say(f"{tally.name}: {tally.faults.total():,} of {tally.done:,} are not what was asked for: {kinds}")
         if len(tally.failures) > 3:
             rest = tally.failed - sum(count for _, count in tally.failures.most_common(3))
             say(f"{tally.name}: {rest} failed in {len(tally.failures) - 3} other ways")

@@ -139,7 +139,7 @@ def _result(model: ChatModel, prompt: Prompt, line: Mapping[str, Any], tally: Ta
         tally.retries += 1
         return body
     tally.calls += 1
-    return read(model.dialect, body, prompt, tally)
+    return read(model.dialect, body, prompt, tally, model.model)
 
 
 def _mapping(value: object) -> Mapping[str, Any]:

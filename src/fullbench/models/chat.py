@@ -59,7 +59,7 @@ class ChatModel:
     @cached_property
     def name(self) -> str:
         place = self.label or self.address
-        return self.model + (f"@{place}" if place else "") + self.sampling.tail
+        return self.model + (f"@{place}" if place else "") + self.dialect.tail + self.sampling.tail
 
     @cached_property
     def address(self) -> str:

@@ -52,16 +52,16 @@ class Trouble:
     alien: str = ""
 
 
-def read(dialect: Dialect, raw: bytes, prompt: Prompt, tally: Tally) -> Answer | Trouble:
-    """The answer in a body that came with 200. What the server did not count is estimated, never zero.
+def read(dialect: Dialect, raw: bytes, prompt: Prompt, tally: Tally, model: str = "") -> Answer | Trouble:
+    """The answer in a body that came with 200. What the server did not count is estimated for this model, never zero.
 
     Nothing that a body may hold is raised: what cannot be read is the trouble of its prompt, with a reason.
     """
     result = _read(dialect, raw)
     if isinstance(result, Trouble):
-        tally.tokens_in += estimate(prompt)
+        tally.tokens_in += estimate(prompt, model)
         return result
-    tally.tokens_in += estimate(prompt) if result.tokens_in is None else result.tokens_in
+    tally.tokens_in += estimate(prompt, model) if result.tokens_in is None else result.tokens_in
     tally.tokens_out += words(result.reasoning + result.text) if result.tokens_out is None else result.tokens_out
     return result
 

@@ -72,7 +72,8 @@ def weighed(
     reply_tokens = used.tokens_out / used.calls if used is not None and observed else TOKENS_OUT[mode]
     each = used.seconds / used.calls if used is not None and observed else SECONDS[mode]
     turns = max(map(len, hearings), default=0)
-    sent = sum(estimate(prompt) for prompts in hearings for prompt in prompts) / max(1, len(hearings))
+    looks = str(getattr(model, "model", model.name))
+    sent = sum(estimate(prompt, looks) for prompts in hearings for prompt in prompts) / max(1, len(hearings))
     calls = asked * turns
     tokens_in = round(asked * (sent + reply_tokens * turns * (turns - 1) / 2))
     tokens_out = round(calls * reply_tokens)

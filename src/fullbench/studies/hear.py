@@ -8,7 +8,7 @@ from functools import cache
 
 from fullbench.ledger.store import Ledger
 from fullbench.nouns.case import Case
-from fullbench.nouns.judge import Judge, kind_of
+from fullbench.nouns.judge import Judge, models_of
 from fullbench.studies import specs as named
 from fullbench.studies.engines import (
     HERE,
@@ -26,6 +26,7 @@ from fullbench.studies.engines import (
     wants_gpu,
     work,
 )
+from fullbench.studies.forecast import limits_of
 from fullbench.studies.introducing import introduce
 
 Docket = Callable[[Judge], Iterable[Case]]
@@ -46,7 +47,7 @@ def hear(
 ) -> list[Tally]:
     """Let every judge hear its docket. What the ledger holds already is not asked again, nor what failed for good.
 
-    A judge that asks a model and has only brought faults and failures is stopped alone. `specs` gives the spec of
+    A judge that asks a server and has only brought faults and failures is stopped alone. `specs` gives the spec of
     judges by their name: a worker of a cluster makes the judge from it, where it would otherwise be sent the judge
     itself.
     """
@@ -64,6 +65,11 @@ class _Recipe:
 
     def __call__(self) -> Ask:
         return remade(self.name, named.judge, self.made).hear
+
+
+def _served(judge: Judge) -> bool:
+    """Whether a judge asks a model behind a server, so that asking in vain costs something."""
+    return any(limits_of(model) is not None for model in models_of(judge) or ())
 
 
 def _job(judge: Judge, docket: Docket, ledger: Ledger, spec: str | None) -> Job[Case]:
@@ -89,5 +95,5 @@ def _job(judge: Judge, docket: Docket, ledger: Ledger, spec: str | None) -> Job[
         flush=ledger.flush,
         notices=notices,
         failed_for_good=lambda: ledger.failed_for_good(judge.name),
-        proven=cache(lambda: kind_of(judge) != "model" or ledger.has_ruled(judge.name)),
+        proven=cache(lambda: not _served(judge) or ledger.has_ruled(judge.name)),
     )

@@ -54,6 +54,8 @@ class Dialect(ABC):
     name: ClassVar[str]
     home: ClassVar[str]
     """The address of the provider whose dialect it is; any other server is named with its address."""
+    tail: ClassVar[str] = ""
+    """What a model's name needs where its provider has two APIs, by which it may answer differently."""
     takes_seed: ClassVar[bool] = True
     takes_schemas: ClassVar[bool] = False
     marks: ClassVar[tuple[str, ...]]

@@ -22,6 +22,7 @@ class Responses(Dialect):
 
     name = "responses"
     home = OpenAI.home
+    tail = "+responses"
     takes_seed = False
     takes_schemas = True
     marks = ("output", "incomplete_details")

@@ -138,7 +138,7 @@ class Caller:
             return Reply(prompt, error=str(error), failure=lasting(prompt))
         guess = 0
         if self._tokens is not None:
-            guess = estimate(prompt) + (line.sampling.max_tokens or REPLY_TOKENS)
+            guess = estimate(prompt, line.model) + (line.sampling.max_tokens or REPLY_TOKENS)
         tries = Tries(self._clock() + line.limits.patience)
         while True:
             if self._purse is not None and (why := self._purse.empty):
@@ -281,18 +281,18 @@ class Caller:
         if seen != 200:
             tally.retries += 1
             return refusal(seen, raw, response.headers)
-        return read(self._line.dialect, raw, prompt, tally)
+        return read(self._line.dialect, raw, prompt, tally, self._line.model)
 
     def _unpackable(self, why: str, seen: int, prompt: Prompt, tally: Tally) -> Trouble:
         if seen != 200:
             tally.retries += 1
             return refusal(seen, why.encode(), {})
-        tally.tokens_in += estimate(prompt)
+        tally.tokens_in += estimate(prompt, self._line.model)
         return Trouble("garbled", f"200 with {why}")
 
     def _broken_off(self, error: Exception, seen: int, prompt: Prompt, tally: Tally) -> Trouble:
         if seen == 200:
-            tally.tokens_in += estimate(prompt)
+            tally.tokens_in += estimate(prompt, self._line.model)
         else:
             tally.retries += 1
         if isinstance(error, TimeoutError):
