@@ -320,16 +320,12 @@ ENDINGS = {
 def test_answers_are_recorded_as_what_they_are_and_thoughts_apart(tmp_path):
     write(tmp_path, ENDINGS)
     with FakeServer(says="三只猫") as server:
-        words = ["answer", "--items", "items.jsonl", "--contestant", f"vllm:m@{server.url}", "--out", "a.jsonl"]
-        code, _, err = ended(
-            subprocess.Popen(
-                [*MAIN, *words, "--ledger", "l.ledger"],
-                cwd=tmp_path,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                text=True,
-            )  # fmt: skip
-        )
+        words = ["--items", "items.jsonl", "--contestant", f"vllm:m@{server.url}", "--out", "a.jsonl"]
+        done = subprocess.run(
+            [*MAIN, "answer", *words, "--ledger", "l.ledger"], cwd=tmp_path, capture_output=True, text=True,
+            timeout=LONG, check=False,
+        )  # fmt: skip
+    code, err = done.returncode, done.stderr
     assert code == 0, err
     rows = [json.loads(line) for line in (tmp_path / "a.jsonl").read_text(encoding="utf-8").splitlines()]
     assert [row.get("tags", {}).get("stop", "") for row in rows] == list(ENDINGS.values())

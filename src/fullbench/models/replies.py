@@ -57,7 +57,16 @@ def read(dialect: Dialect, raw: bytes, prompt: Prompt, tally: Tally, model: str 
 
     Nothing that a body may hold is raised: what cannot be read is the trouble of its prompt, with a reason.
     """
-    result = _read(dialect, raw)
+    return _counted(_read(dialect, raw), prompt, tally, model)
+
+
+def read_payload(dialect: Dialect, payload: Any, prompt: Prompt, tally: Tally, model: str = "") -> Answer | Trouble:
+    """The same of a body that was parsed before, as in a line of a batch."""
+    return _counted(_understood(dialect, payload), prompt, tally, model)
+
+
+def _counted(result: Answer | Trouble, prompt: Prompt, tally: Tally, model: str) -> Answer | Trouble:
+    """What an attempt used, added to the tally."""
     if isinstance(result, Trouble):
         tally.tokens_in += estimate(prompt, model)
         return result
@@ -73,10 +82,14 @@ def _read(dialect: Dialect, raw: bytes) -> Answer | Trouble:
         seems = looks(raw)
         kind: Kind = "garbled" if seems == "a stream of events" else "again"
         return Trouble(kind, f"200 with {seems}{_quoted(raw)}", alien="" if seems == "a broken body" else seems)
+    return _understood(dialect, payload)
+
+
+def _understood(dialect: Dialect, payload: Any) -> Answer | Trouble:
     if not isinstance(payload, Mapping):
         return Trouble("garbled", f"200 with JSON, but no answer: it is {named(payload)}", alien="JSON of another kind")
     if payload.get("error"):
-        return refusal(_status_in(payload), raw, {})
+        return refused(_status_in(payload), payload)
     try:
         answer = dialect.parse(payload)
     except Misshapen as error:
@@ -101,6 +114,12 @@ def refusal(status: int, raw: bytes, headers: Mapping[str, str]) -> Trouble:
         payload = loaded(raw)
     except ValueError:
         payload = None
+    return refused(status, payload, raw, headers)
+
+
+def refused(status: int, payload: Any, raw: bytes = b"", headers: Mapping[str, str] | None = None) -> Trouble:
+    """The same of a body that was parsed before."""
+    headers = headers or {}
     complaint = complaints.read(payload, raw)
     wait = complaints.retry_after(headers)
     kind = complaints.sort(status, complaint)
