@@ -53,8 +53,11 @@ def start(folder: Path, *words: str, judges: Iterable[str], ledger: str = "l.led
     )  # fmt: skip
 
 
-def ended(process: subprocess.Popen[str]) -> tuple[int, str, str]:
-    out, err = process.communicate(timeout=LONG)
+def ended(process: subprocess.Popen[str], seconds: float = LONG) -> tuple[int, str, str]:
+    try:
+        out, err = process.communicate(timeout=seconds)
+    finally:
+        process.kill()  # only where it did not end by itself
     assert "Traceback" not in err, err
     return process.returncode, out, err
 
@@ -72,7 +75,7 @@ def among_faults(folder: Path, ledger: str, *, cases: int, attempts: int, seed: 
     shares = dict.fromkeys(MIX, 0.4 / len(MIX)) | {"bomb": 0.4 / cases * 2, "drip": 0.4 / cases * 4}
     with FakeServer(shares, seed=seed, says="[[4]]") as server:
         wire = {"attempts": attempts, "timeout": 3, "rest": 0.05, "price_in": 1, "price_out": 2, "concurrency": 24}
-        first, _, err = ended(start(folder, judges=[spec(server, **wire)], ledger=ledger))
+        first, _, err = ended(start(folder, judges=[spec(server, **wire)], ledger=ledger), LONG + cases / 5)
         assert first == 1, err
         failed = int(re.search(r"failed (\d[\d,]*)", err)[1].replace(",", ""))
         assert f"Asked {cases:,}, known 0, failed {failed:,}, cost $" in err
@@ -93,7 +96,7 @@ def among_faults(folder: Path, ledger: str, *, cases: int, attempts: int, seed: 
         assert set(books["sent"]) >= {"good", *MIX} - {"bomb", "drip"}
         code, out, err = 1, "", ""
         for _ in range(12):
-            code, out, err = ended(start(folder, judges=[spec(server, **wire)], ledger=ledger))
+            code, out, err = ended(start(folder, judges=[spec(server, **wire)], ledger=ledger), LONG + cases / 5)
             if not code:
                 break
         assert (code, "failed 0" in err) == (0, True), err
@@ -174,6 +177,8 @@ def test_what_can_never_do_is_told_apart_and_not_asked_again(tmp_path):
         assert "20 cases are due" in out
         page = (tmp_path / "page.html").read_text(encoding="utf-8")
         assert "failed for good" in page
+        _, out, _ = ended(start(tmp_path, "--dry-run", judges=[judge]))
+        assert "20 failed for good before and would not be asked" in out
         ended(start(tmp_path, "--again", judges=[judge]))
         assert sum(server.books()["attempts"].values()) == attempts + 20
 
@@ -215,6 +220,7 @@ def test_a_run_that_ends_by_an_error_bills_what_it_had_asked(tmp_path):
         answered = sum(server.books()["answered"].values())
     assert code == 2
     assert "is no API that speaks openai: it sends an HTML page" in err
+    assert "Asked 8, known 0, failed 8, cost $" in err
     with Ledger(tmp_path / "l.ledger", read_only=True) as book:
         (account,) = (account for account in book.bill() if account.role == "judge")
     assert account.usage.calls == answered

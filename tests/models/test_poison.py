@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import socket
 import subprocess
 import sys
+import threading
+from contextlib import suppress
 
 import pytest
 
@@ -89,3 +92,23 @@ def test_a_server_that_is_no_api_is_named_as_such(kind, named):
     assert "check the URL" in str(trouble.value)
     assert sum(reply.usage.calls for reply in replies) == sum(books["answered"].values()), "what it sent was paid for"
     assert sum(books["answered"].values()) < 40
+
+
+def test_a_port_that_speaks_no_http_is_named_as_no_api():
+    """Such as that of a database or of ssh: it greets, whatever it is told."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    listener.settimeout(30)
+
+    def greet() -> None:
+        with listener, suppress(OSError):
+            while True:
+                connection, _ = listener.accept()
+                with connection:
+                    connection.recv(65536)
+                    connection.sendall(b"SSH-2.0-OpenSSH_9.6\r\n" * 10)
+
+    threading.Thread(target=greet, daemon=True).start()
+    url = f"http://127.0.0.1:{listener.getsockname()[1]}/v1"
+    with pytest.raises(ModelError, match=r"is no API .* it sends something that is no HTTP"):
+        list(ChatModel("x", url, limits=QUICK).answer(map(ask, range(20))))
+    listener.close()

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from fullbench.errors import FullbenchError
 from fullbench.nouns.call import Usage
 from fullbench.nouns.table import Table
 from fullbench.studies.engines import SIGNALLED, Engine, Stop, Tally
@@ -136,6 +137,10 @@ def stoppable() -> Iterator[Stop]:
     before = {number: signal.signal(number, on_signal) for number in reasons}
     try:
         yield stop
+    except FullbenchError:
+        if stop.tallies:
+            say(summary(stop.tallies))
+        raise
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

@@ -29,7 +29,10 @@ class Limited(Protocol):
 
 @dataclass(frozen=True)
 class Load:
-    """What one judge or contestant would be asked, and what that takes. None is what cannot be known, never nothing."""
+    """What one judge or contestant would be asked, and what that takes. None is what cannot be known, never nothing.
+
+    `passed_over` are tasks that failed for good before: they would not be asked.
+    """
 
     what: str
     who: str
@@ -42,6 +45,7 @@ class Load:
     dollars: float | None = 0.0
     seconds: float | None = None
     observed: bool = False
+    passed_over: int = 0
 
     @property
     def batch_dollars(self) -> float | None:

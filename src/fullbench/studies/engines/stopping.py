@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from typing import Any
 
 FAREWELL = 3.0
 """Seconds that leaving at once may take: what is in flight is put on the bill in them."""
@@ -19,6 +20,8 @@ class Stop:
     """A flag that says: ask nothing more, but wait for what is in flight."""
 
     reason: str = ""
+    tallies: list[Any] = field(default_factory=list, repr=False)
+    """What came of all work that this flag may stop, so that a run that ends by an error can still say it."""
     _farewells: list[Callable[[], None]] = field(default_factory=list, repr=False)
 
     def pull(self, reason: str) -> None:

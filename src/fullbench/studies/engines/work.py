@@ -164,6 +164,7 @@ def work(
     """
     stop = stop or Stop()
     tallies = [Tally(job.name, notices=job.notices) for job in jobs]
+    stop.tallies += tallies
 
     def one(job: Job[Any], tally: Tally) -> None:
         started = time.monotonic()
