@@ -15,8 +15,9 @@ import numpy as np
 
 from fullbench.columns.builder import columns_of
 from fullbench.columns.table import Columns, Due
+from fullbench.figures import corrected as corrections
 from fullbench.figures import leaderboard, repeats
-from fullbench.figures.judging import FIGURES, RULES, SHAPES, Agreement, agreements, meet
+from fullbench.figures.judging import FIGURES, SHAPES, Agreement, Met, agreements, meet
 from fullbench.figures.matches import settle
 from fullbench.figures.narrow import beside
 from fullbench.figures.places import OVERALL, place
@@ -27,21 +28,34 @@ from fullbench.nouns.note import Note, word
 from fullbench.nouns.record import Record
 from fullbench.nouns.table import Cell, Table
 from fullbench.nouns.verdict import FAULTS, PEOPLE
+from fullbench.stats.joining import VoteRule
 from fullbench.stats.shares import wilson
 
 Verdicts = Columns | Record
 
 
-def tables(verdicts: Verdicts, *, against: str | None = None, seed: int = 0) -> list[Table]:
+def tables(
+    verdicts: Verdicts,
+    *,
+    against: str | None = None,
+    rule: VoteRule = "default",
+    visible: bool = False,
+    corrected: bool = False,
+    seed: int = 0,
+) -> list[Table]:
     """All of them that the verdicts have something for.
 
-    Judges are compared with `against`, or with people where their verdicts are there.
+    Judges are compared with `against`, or with people where their verdicts are there. `rule` joins several votes on
+    the same responses; votes that were cast with names in view count only where `visible` asks for them. With
+    `corrected`, what judges say corrected by people's votes comes first.
     """
     columns = _columns(verdicts)
     other = against or (PEOPLE if PEOPLE in columns.judges() else None)
-    shown = leaderboard.tables(columns, leaderboard.Settings(seed=seed))
+    chosen = leaderboard.Settings(votes=rule, visible=visible, seed=seed)
+    shown = corrections.tables(columns) if corrected else []
+    shown += corrections.opinions(columns, leaderboard.tables(columns, chosen))
     if other is not None:
-        shown += agreement(columns, other, seed=seed)
+        shown += agreement(columns, other, rule=rule, visible=visible, seed=seed)
     shown += [orders(columns), *repeats.tables(columns, seed=seed), faults(columns), reasons(columns), costs(columns)]
     return [table for table in shown if table.rows]
 
@@ -70,7 +84,9 @@ def _by_judge(columns: Columns, *, together: bool = False) -> tuple[list[str], I
     return ["judge", *split], ((list[Cell](names), part) for names, part in groups)
 
 
-def agreement(verdicts: Verdicts, other: str, *, seed: int = 0) -> list[Table]:
+def agreement(
+    verdicts: Verdicts, other: str, *, rule: VoteRule = "default", visible: bool = False, seed: int = 0
+) -> list[Table]:
     """How far each judge agrees with another one, for scores, pairs and rankings, criterion by criterion."""
     columns = _columns(verdicts)
     shown = []
@@ -78,7 +94,7 @@ def agreement(verdicts: Verdicts, other: str, *, seed: int = 0) -> list[Table]:
     for (study, criterion), part in columns.by("study", "criterion"):
         behind = place(study if several else "", criterion)
         record = beside(part, other)
-        meetings = meet(record, other)
+        meetings = meet(record, other, rule, visible=visible)
         entries = [entry for judge in meetings.judges for entry in agreements(meetings, judge, seed=seed)]
         for kind in FIGURES:
             of_kind = [entry for entry in entries if entry.shape == kind]
@@ -87,21 +103,23 @@ def agreement(verdicts: Verdicts, other: str, *, seed: int = 0) -> list[Table]:
                 for one in columns.due
                 if (one.study, one.criterion, SHAPES[one.family]) == (study, criterion, kind) and one.judge != other
             ]
-            shown.append(_compared(kind, of_kind, other, behind, seed, due=due))
+            shown.append(_compared(meetings, kind, of_kind, behind, seed, due=due))
     return shown
 
 
 def _compared(
-    kind: str, entries: Sequence[Agreement], other: str, behind: str, seed: int, *, due: Sequence[Due]
+    meetings: Met, kind: str, entries: Sequence[Agreement], behind: str, seed: int, *, due: Sequence[Due]
 ) -> Table:
+    other, rule = meetings.people, meetings.rule(kind)
     figures = list(FIGURES[kind])
     notes = [
         Note(
             "standard.beside-the-verdicts-of-on",
             "Beside the verdicts of {other} on the same responses ({rule} of several); items are resampled.",
             other=other,
-            rule=word(RULES[kind]),
-        )
+            rule=word(rule),
+        ),
+        *meetings.notes(kind),
     ]
     notes += [
         Note("standard.undefined", "{judge}, {figure}: {why}.", judge=entry.judge, figure=word(name), why=reason)
@@ -119,7 +137,7 @@ def _compared(
     ]
     notes += _due_notes(due)[:1]
     hint = {"kind": "intervals", "label": "judge", "value": figures[0]}
-    source = {"against": other, "rule": RULES[kind], "seed": seed}
+    source = {"against": other, "rule": rule, "seed": seed}
     columns = headings("judge", *figures, "n", "faults", *(["due"] if due else []))
     title = Note(
         "standard.title.agreement-with-on",

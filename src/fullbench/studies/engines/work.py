@@ -19,7 +19,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from fullbench.errors import FullbenchError
 from fullbench.models.net.spending import paid_by
 from fullbench.nouns.call import NOTHING, Usage
-from fullbench.nouns.verdict import Failure
+from fullbench.nouns.verdict import Failure, Reader
 from fullbench.studies.engines.keeping import keepable, sane
 from fullbench.studies.engines.spending import Budget
 from fullbench.studies.engines.stopping import Stop
@@ -53,6 +53,8 @@ class Tally:
     asked: int = 0
     done: int = 0
     faults: Counter[str] = field(default_factory=Counter)
+    replies: Counter[str] = field(default_factory=Counter)
+    """How replies were read: `marked`, `unmarked` (see `Reader`), and `cut off`, which left no ruling."""
     failures: Counter[str] = field(default_factory=Counter)
     usage: Usage = NOTHING
     stopped: str = ""
@@ -97,6 +99,10 @@ class Recipe(Protocol):
     def __call__(self) -> Ask: ...
 
 
+def _itself(task: Any) -> Any:
+    return task
+
+
 @dataclass(frozen=True)
 class Job(Generic[Task]):
     """One judge's or contestant's work: where tasks come from, which are known, how to ask, where outcomes go."""
@@ -117,6 +123,8 @@ class Job(Generic[Task]):
     """The tasks of earlier runs that no call can do, asked for once."""
     proven: Callable[[], bool] = lambda: True
     """Whether it has ever brought what it was asked for; one that has not is given up after `HOPELESS` tries."""
+    asked: Callable[[Task], Task] = _itself
+    """What is handed on in the place of a task that is due."""
 
 
 class Engine(Protocol):
@@ -238,7 +246,7 @@ class _Work:
             job.enter(list(due.values()))
             for key, task in due.items():
                 self._open.add(key)
-                yield key, task
+                yield key, job.asked(task)
 
     def _keep(self, outcome: Any) -> Any:
         """Keep an outcome; one that cannot be kept is a failure of its case, with what is known of its cost."""
@@ -269,6 +277,7 @@ class _Work:
             if fault:
                 tally.faults[fault] += 1
                 self._sample = getattr(outcome, "text", "") or self._sample
+            tally.replies.update(_read_as(outcome))
         if self._share is not None:
             self._share.pay(outcome.usage)
         if not self._insist.anyway and not tally.stopped and tally.hopeless and not self._job.proven():
@@ -294,3 +303,11 @@ class _Work:
 
 def _words(error: Exception) -> str:
     return " ".join(f"{type(error).__name__}: {error}".split())[:SAMPLE]
+
+
+def _read_as(outcome: Any) -> Iterator[str]:
+    reader = Reader(getattr(outcome, "reader", 0))
+    if reader.marked or reader.unmarked:
+        yield "marked" if reader.marked else "unmarked"
+    if reader.cut and getattr(outcome, "fault", None) == "unreadable":
+        yield "cut off"
