@@ -9,6 +9,9 @@ from typing import Annotated
 import typer
 
 from fullbench.cli.common import (
+    AgainOption,
+    AnywayOption,
+    BudgetForOption,
     BudgetOption,
     DryRunOption,
     DurabilityOption,
@@ -37,6 +40,9 @@ def run(
     pictures_from: PicturesFromOption = None,
     durability: DurabilityOption = None,
     budget: BudgetOption = None,
+    budget_for: BudgetForOption = "run",
+    anyway: AnywayOption = False,
+    again: AgainOption = False,
     engine: EngineOption = None,
     safe: SafeOption = False,
     dry_run: DryRunOption = False,
@@ -59,6 +65,7 @@ def run(
     from fullbench.ledger.places import durability_of
     from fullbench.ledger.store import Ledger
     from fullbench.studies.conduct import Conductor
+    from fullbench.studies.engines import Insistence
     from fullbench.studies.engines import engine as named
     from fullbench.studies.outputs import write_outputs
     from fullbench.studies.study import Study
@@ -84,8 +91,9 @@ def run(
         stoppable() as stop,
     ):
         done = conductor.conduct(
-            book, engine=where, budget=limit, stop=stop, quiet=quiet, whole=plan.report is not None
-        )
+            book, engine=where, budget=limit, spent=book.spent(plan.name) if budget_for == "study" else 0.0, stop=stop,
+            insist=Insistence(anyway, again), quiet=quiet, whole=plan.report is not None,
+        )  # fmt: skip
         written = write_outputs(done)
         show(done.tables, as_json=as_json)
         for path in written:

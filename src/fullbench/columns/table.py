@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from fullbench.nouns.call import Usage
 from fullbench.nouns.verdict import FAULTS
 
 Array = npt.NDArray[Any]
@@ -29,13 +30,27 @@ STUDY = "default"
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """Cases of which a judge's call failed and no verdict came since: how many, under which criterion and ballot."""
+    """Cases of which a judge's call failed and no verdict came since: how many, under which criterion and ballot.
+
+    `lasting` of them failed for good, such as prompts that are too long: no run asks for them by itself.
+    """
 
     study: str
     judge: str
     criterion: str
     family: Family
     cases: int
+    lasting: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """What a judge's calls used in a study that brought no verdict, and how many they are."""
+
+    study: str
+    judge: str
+    failures: int
+    usage: Usage
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +90,7 @@ class Columns:
     probability: npt.NDArray[np.float64]
     recusals: Mapping[int, str]
     due: tuple[Due, ...] = ()
+    failed: tuple[Failed, ...] = ()
 
     def __len__(self) -> int:
         return len(self.judge)
@@ -106,7 +122,8 @@ class Columns:
         return [self.names["judge"][code] for code in np.unique(self.judge)]
 
     def rows(self, chosen: Bools | Ints) -> Columns:
-        """Some of the verdicts (by a mask, or by their numbers in rising order) under the same names; `due` stays."""
+        """Some of the verdicts (by a mask, or by their numbers in rising order) under the same names; what is due or
+        failed stays."""
         index = np.flatnonzero(chosen) if chosen.dtype == np.bool_ else chosen
         if len(index) == len(self):
             return self
@@ -128,7 +145,7 @@ class Columns:
     def of(self, **named: str | Sequence[str] | None) -> Columns:
         """The verdicts whose study, judge, criterion, ballot, item or rater has one of these names; None: any."""
         chosen = np.ones(len(self), dtype=np.bool_)
-        due = self.due
+        due, failed = self.due, self.failed
         for column, value in named.items():
             if value is None:
                 continue
@@ -137,7 +154,9 @@ class Columns:
             chosen &= known[getattr(self, column).astype(np.int64)]
             if column in {"study", "judge", "criterion"}:
                 due = tuple(one for one in due if getattr(one, column) in wanted)
-        return replace(self.rows(chosen), due=due)
+            if column in {"study", "judge"}:
+                failed = tuple(one for one in failed if getattr(one, column) in wanted)
+        return replace(self.rows(chosen), due=due, failed=failed)
 
     def by(self, *columns: str) -> Iterator[tuple[tuple[str, ...], Columns]]:
         """The verdicts of each combination of study, judge, criterion or family, in sorted order."""

@@ -283,6 +283,13 @@ def failures(reader: Connection, name: str) -> Iterator[Failure]:
         yield Failure(key, name, trial, error, Usage(*spent), kind)
 
 
+def has_ruled(reader: Connection, judge: str) -> bool:
+    """Whether a verdict of this judge has marks."""
+    names = tuple(Naming.read(reader).formers("judge", [judge]))
+    by, values = _among("judge", names)
+    return bool(reader.execute(f"SELECT 1 FROM verdicts WHERE fault IS NULL AND {by} LIMIT 1", values).fetchall())
+
+
 def _among(column: str, values: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
     return (f"{column} IN ({', '.join('?' * len(values))})" if values else "1 = 0"), values
 

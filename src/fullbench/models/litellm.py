@@ -95,7 +95,7 @@ class LiteLLMModel:
             answer = None
         if answer is None:
             return Reply(prompt, usage=Usage(calls=1, dollars=None), error="an answer without a choice in it")
-        tokens_in = estimate(prompt) if answer.tokens_in is None else answer.tokens_in
+        tokens_in = estimate(prompt, self.model) if answer.tokens_in is None else answer.tokens_in
         tokens_out = words(answer.reasoning + answer.text) if answer.tokens_out is None else answer.tokens_out
         dollars = None
         if self.listed is not None:

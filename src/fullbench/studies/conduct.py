@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib.metadata import version
-from itertools import groupby
 from typing import Any
 
 from fullbench.errors import InputError, UserError
@@ -30,7 +29,7 @@ from fullbench.nouns.verdict import PEOPLE, Verdict
 from fullbench.studies import plan, specs, views
 from fullbench.studies.answer import answer
 from fullbench.studies.batches.folders import refuse_open
-from fullbench.studies.engines import HERE, Budget, Engine, Stop, Tally
+from fullbench.studies.engines import HERE, USUAL, Budget, Engine, Insistence, Stop, Tally
 from fullbench.studies.forecast import TOKENS_OUT
 from fullbench.studies.hear import hear
 from fullbench.studies.progress import watching
@@ -181,12 +180,15 @@ class Conductor:
             if (item.id, model.name, sample) not in answered
         ]  # fmt: skip
 
-    def ready(self, budget: float | None = None) -> Budget | None:
-        """Refuse what cannot go well (a missing key, a budget without prices) before anything is made or asked."""
+    def ready(self, budget: float | None = None, *, spent: float = 0.0) -> Budget | None:
+        """Refuse what cannot go well (a missing key, a budget without prices) before anything is made or asked.
+
+        `spent` is what the study cost before, where the budget is for all of it.
+        """
         models = [*self.contestants, *plan.models_asked(self.judges)]
         for model in models:
             model.answer(())
-        return plan.purse(budget, models) if budget is not None else None
+        return plan.purse(budget, models, spent=spent) if budget is not None else None
 
     def conduct(
         self,
@@ -194,16 +196,19 @@ class Conductor:
         *,
         engine: Engine = HERE,
         budget: float | None = None,
+        spent: float = 0.0,
         stop: Stop | None = None,
+        insist: Insistence = USUAL,
         quiet: bool = False,
         whole: bool = True,
     ) -> Conducted:
         """Answer, hear, and look at the record. Stopped half-way, the same call goes on from there.
 
-        Without `whole`, tables of one's own data are made from columns: no verdict is held with its text.
+        `spent` is what the study cost before, where the budget is for all of it. Without `whole`, tables of one's own
+        data are made from columns: no verdict is held with its text.
         """
         stop = stop or Stop()
-        purse = self.ready(budget)
+        purse = self.ready(budget, spent=spent)
         asked: list[Model | Judge] = [*self.contestants, *self.judges]
         refuse_open(ledger.path, [name for who in asked for name in (who.name, *former_names_of(who))])
         tallies: list[Tally] = []
@@ -212,15 +217,30 @@ class Conductor:
             with watching("answers", names, len(self.items) * self.study.samples, quiet=quiet) as watch:
                 tallies += answer(
                     self.contestants, self.items, ledger, samples=self.study.samples,
-                    engine=engine, specs=self.specs, budget=purse, stop=stop, watch=watch,
+                    engine=engine, specs=self.specs, budget=purse, stop=stop, watch=watch, insist=insist,
                 )  # fmt: skip
         self._enter_labels(ledger)
         for view in self.views:
             ledger.declare("judge", view.name, view.settings)
         responses = self.responses(ledger)
         if not stop.reason:
-            tallies += self._hear(ledger, responses, purse, stop, engine=engine, quiet=quiet)
+            heard = self._hear(ledger, responses, purse, stop, engine=engine, insist=insist, quiet=quiet)
+            if heard is None:
+                uncounted = [Tally(judge.name, stopped=stop.reason) for judge in self.judges]
+                return Conducted(self.study, Record(()), (), tallies=[*tallies, *uncounted])
+            tallies += heard
         return self._look(ledger, responses, tallies, whole=whole)
+
+    def _count(self, responses: Sequence[Response], stop: Stop) -> int | None:
+        """How many cases there are to hear; None where somebody stopped it, for there may be very many."""
+        total = 0
+        for _ in self.cases(responses):
+            total += 1
+            if stop.reason:
+                return None
+        if not total:
+            raise InputError("there is no case to hear: no item has as many responses as the ballots show at once")
+        return total
 
     def _enter_labels(self, ledger: Ledger) -> None:
         """People's labels stand in the ledger like everybody's verdicts, once each."""
@@ -252,13 +272,14 @@ class Conductor:
         if whole or twice or self.views or self.benchmark is not None:
             record = self.record(ledger, responses)
             source = self._source(record.contestants, record.digest())
-            shown = self.tables(record)
+            shown = self.tables(record, ledger)
             comparing = any(len(verdict.contestants) > 1 for verdict in record)
         else:
             from fullbench.figures.standard import tables
-            from fullbench.studies.narrow import read
+            from fullbench.studies.narrow import read, with_due
 
-            columns, digest = read(self._ruled(ledger, responses))
+            ruled, digest = read(self._ruled(ledger, responses))
+            columns = with_due(ruled, ledger, self.judges)
             record = Record((), {item.id: item for item in self.items}, _by_place(responses))
             source = self._source(list(columns.names["contestant"]), digest)
             shown = tables(columns, seed=study.seed)
@@ -268,10 +289,12 @@ class Conductor:
 
     def _ruled(self, ledger: Ledger, responses: Sequence[Response]) -> Iterator[Verdict]:
         """The study's verdicts, people's among them, one after the other."""
+        from fullbench.studies.narrow import keys_of
+
         names = [*(judge.name for judge in self.judges), PEOPLE]
         yield from self.labels
         labelled = {(label.case, label.judge, label.trial, label.rater) for label in self.labels}
-        for keys in _keys(self.cases(responses)):
+        for keys in keys_of(self.cases(responses)):
             for verdict in ledger.verdicts(names, cases=keys):
                 if (verdict.case, verdict.judge, verdict.trial, verdict.rater) not in labelled:
                     yield verdict
@@ -299,16 +322,18 @@ class Conductor:
         stop: Stop,
         *,
         engine: Engine,
+        insist: Insistence,
         quiet: bool,
-    ) -> list[Tally]:
-        total = sum(1 for _ in self.cases(responses))
-        if not total:
-            raise InputError("there is no case to hear: no item has as many responses as the ballots show at once")
+    ) -> list[Tally] | None:
+        """What came of hearing; None where it was stopped before the cases were counted."""
+        total = self._count(responses, stop)
+        if total is None:
+            return None
         first = [judge for judge in self.judges if judge.name not in self.second]
         with watching("verdicts", [judge.name for judge in first], total, quiet=quiet) as watch:
             tallies = hear(
                 first, lambda _: self.cases(responses), ledger,
-                engine=engine, specs=self.specs, budget=purse, stop=stop, watch=watch,
+                engine=engine, specs=self.specs, budget=purse, stop=stop, watch=watch, insist=insist,
             )  # fmt: skip
         for judge in self.judges:
             if judge.name in self.second and not stop.reason:
@@ -317,7 +342,7 @@ class Conductor:
                 with watching("verdicts", [judge.name], len(doubts), quiet=quiet) as watch:
                     tallies += hear(
                         [judge], docket, ledger,
-                        engine=engine, specs=self.specs, budget=purse, stop=stop, watch=watch,
+                        engine=engine, specs=self.specs, budget=purse, stop=stop, watch=watch, insist=insist,
                     )  # fmt: skip
         return tallies
 
@@ -343,27 +368,18 @@ class Conductor:
         items = {item.id: item for item in self.items}
         return Record(with_views((*ruled, *self.labels, *voted), self.views), items, _by_place(responses))
 
-    def tables(self, record: Record) -> Sequence[Table]:
-        if self.benchmark is not None:
-            return [*self.benchmark.tables(record), *self.odd]
-        from fullbench.figures.standard import tables
+    def tables(self, record: Record, ledger: Ledger) -> Sequence[Table]:
+        """The study's tables; what is due and what failed calls cost stands in them, or beside a benchmark's own."""
+        from fullbench.columns.builder import columns_of
+        from fullbench.figures import standard
+        from fullbench.studies.narrow import with_due
 
-        return tables(record, seed=self.study.seed)
-
-
-_AT_ONCE = 5_000
-
-
-def _keys(cases: Iterable[Case]) -> Iterator[list[str]]:
-    """The keys of cases, each once, some thousands at a time: the same case again comes with the same item."""
-    keys: dict[str, None] = {}
-    for _, of_item in groupby(cases, key=lambda case: case.item.id):
-        keys |= dict.fromkeys(case.key for case in of_item)
-        if len(keys) >= _AT_ONCE:
-            yield list(keys)
-            keys = {}
-    if keys:
-        yield list(keys)
+        columns = with_due(columns_of(record), ledger, self.judges)
+        due, failed = columns.due, columns.failed
+        if self.benchmark is None:
+            return standard.tables(columns, seed=self.study.seed)
+        missing = [standard.faults(columns, together=True), standard.costs(columns)] if due or failed else []
+        return [*self.benchmark.tables(record), *self.odd, *missing]
 
 
 def _by_place(responses: Iterable[Response]) -> dict[tuple[str, str, int], Response]:

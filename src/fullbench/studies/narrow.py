@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from hashlib import blake2b
+from itertools import groupby
 
 import numpy as np
 
 from fullbench.columns.builder import Builder, verdict_rows
-from fullbench.columns.table import Columns
+from fullbench.columns.table import STUDY, Columns
+from fullbench.ledger.store import Ledger
+from fullbench.nouns.case import Case
+from fullbench.nouns.judge import Judge
 from fullbench.nouns.record import verdict_digest
 from fullbench.nouns.verdict import Verdict
 
 _WIDTH = 32
 _BLOCK = 1 << 14
+_AT_ONCE = 5_000
 
 
 def read(verdicts: Iterable[Verdict]) -> tuple[Columns, str]:
@@ -42,3 +48,25 @@ def _joined(digests: bytearray) -> str:
         whole.update(("," if start else "").encode() + ",".join(f'"{name}"' for name in names).encode())
     whole.update(b"]")
     return whole.hexdigest()
+
+
+def with_due(columns: Columns, ledger: Ledger, judges: Sequence[Judge]) -> Columns:
+    """The columns of a study with what is due and what failed calls used, as its ledger knows it."""
+    due, failed = ledger.unruled([judge.name for judge in judges], ledger.study)
+    return replace(
+        columns,
+        due=tuple(replace(entry, study=STUDY) for entry in due),
+        failed=tuple(replace(entry, study=STUDY) for entry in failed),
+    )
+
+
+def keys_of(cases: Iterable[Case]) -> Iterator[list[str]]:
+    """The keys of cases, each once, some thousands at a time: the same case again comes with the same item."""
+    keys: dict[str, None] = {}
+    for _, of_item in groupby(cases, key=lambda case: case.item.id):
+        keys |= dict.fromkeys(case.key for case in of_item)
+        if len(keys) >= _AT_ONCE:
+            yield list(keys)
+            keys = {}
+    if keys:
+        yield list(keys)

@@ -7,7 +7,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import IO, TYPE_CHECKING
 
 from fullbench.hygiene import terminal
@@ -102,8 +102,9 @@ class LineWatch:
         spent = sum((tally.usage for tally in tallies), Usage())
         busy = workers(sum(tally.workers for tally in tallies))
         text = f"{self._what}: {seen:,}{of}, {rate:,.1f}/s{busy}, {wrong(tallies)}, {money(spent)}{left}"
-        self._out.write(text + "\n")
-        self._out.flush()
+        with suppress(OSError):  # nobody reads it any longer, which is no reason to stop
+            self._out.write(text + "\n")
+            self._out.flush()
 
 
 class LiveWatch:

@@ -54,5 +54,5 @@ def run(study: Study | Path | str, *, quiet: bool = True) -> Conducted:
 
 def report(verdicts: Record | Ledger, *, against: str | None = None, seed: int = 0) -> list[Table]:
     """The tables that `fullbench report` prints: leaderboards, agreement, steadiness, faults and cost."""
-    record = seated.record(verdicts) if isinstance(verdicts, Ledger) else verdicts
-    return standard.tables(record, against=against, seed=seed)
+    columns = seated.columns(verdicts) if isinstance(verdicts, Ledger) else verdicts
+    return standard.tables(columns, against=against, seed=seed)
