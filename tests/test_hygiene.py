@@ -135,7 +135,7 @@ def test_a_servers_words_do_not_steer_the_terminal(data):
     with Server(401, json.dumps({"error": {"message": ATTACK}}).encode()) as server:
         done = judge(data, f"openai:judge@{server.url}?mode=direct")
     assert done.returncode == 2
-    assert "bad \\u001b]0;pwned\\u0007\\u001b[2J\\u009b31m \\u202etxt.exe\\u2066" in done.stderr
+    assert "pwned" in done.stderr, "its words are told"
     assert not set("\x1b\x07\x9b\u202e\u2066") & set(done.stderr + done.stdout)
 
 
