@@ -58,8 +58,10 @@ class Settings:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        choices = (("kind", self.kind, Kind), ("schedule", self.schedule, Schedule))
-        choices = (*choices, ("precision", self.precision, Precision), ("compile", self.compile, Compile))
+        choices: tuple[tuple[str, str, Any], ...] = (
+            ("kind", self.kind, Kind), ("schedule", self.schedule, Schedule),
+            ("precision", self.precision, Precision), ("compile", self.compile, Compile),
+        )  # fmt: skip
         for name, value, known in choices:
             if value not in get_args(known):
                 raise InputError(f"unknown {name} {value!r}; known: {', '.join(get_args(known))}")
