@@ -6,7 +6,7 @@ ledger before the next is waited for, and the same call goes on where the last o
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -33,6 +33,9 @@ from fullbench.studies.answer import answer
 from fullbench.studies.engines import HERE, Budget, Engine, Stop, Tally
 from fullbench.studies.hear import hear
 from fullbench.studies.progress import watching
+
+COSTS = "cost a picture"
+"""The table that says what one run used."""
 
 
 @dataclass(frozen=True)
@@ -189,9 +192,9 @@ class PeerReview:
         """
         going = _Going(ledger, self.ready(budget), stop or Stop(), quiet, engine, specs or {})
         steps: dict[str, list[Tally]] = {}
-        steps["questions"] = self._ask("questions", self._writing(), going)
+        steps["questions"] = self._ask("questions", self.writing(), going)
         items = self.questions(ledger)
-        steps["answers"] = self._ask("answers", self._asked(items), going)
+        steps["answers"] = self._ask("answers", self.asked(items), going)
         responses = self.responses(ledger, items)
         if not going.stop.reason:
             steps["reviews"] = self._hear(items, responses, going)
@@ -208,7 +211,7 @@ class PeerReview:
                 budget=going.purse, stop=going.stop, watch=watch,
             )  # fmt: skip
 
-    def _writing(self) -> dict[str, list[Item]]:
+    def writing(self) -> dict[str, list[Item]]:
         """The requests for a question, by who is to write one."""
         requests = dict(zip(self.images, asking.writing(self.images), strict=True))
         wanted = {(slot.reviewer, slot.image) for slot in self.slots}
@@ -219,11 +222,14 @@ class PeerReview:
     def questions(self, ledger: Ledger) -> list[Item]:
         """The questions written so far."""
         keys = [item.key for item in asking.writing(self.images)]
+        return self.wanted(asking.questions(self.images, ledger.responses(self.names, item_keys=keys)))
+
+    def wanted(self, items: Iterable[Item]) -> list[Item]:
+        """Those of some questions that a review of the design is about."""
         wanted = {(slot.image, slot.reviewer) for slot in self.slots}
-        items = asking.questions(self.images, ledger.responses(self.names, item_keys=keys))
         return [item for item in items if (item.tags["image"], item.tags["reviewer"]) in wanted]
 
-    def _asked(self, items: Sequence[Item]) -> dict[str, list[Item]]:
+    def asked(self, items: Sequence[Item]) -> dict[str, list[Item]]:
         """The questions that each contestant is to answer: those of others, where a review needs its answer."""
         wanted = {(name, slot.image, slot.reviewer) for slot in self.slots for name in (slot.one, slot.two)}
         return {
@@ -302,7 +308,7 @@ class PeerReview:
             )
         ]
         return Table(
-            "cost a picture",
+            COSTS,
             Note("peer-review.title.what-a-picture-costs", "What a picture costs"),
             columns,
             rows,
