@@ -30,7 +30,7 @@ from fullbench.nouns.response import Response
 from fullbench.nouns.table import Cell, Table
 from fullbench.studies import plan
 from fullbench.studies.answer import answer
-from fullbench.studies.engines import HERE, Budget, Engine, Stop, Tally
+from fullbench.studies.engines import HERE, USUAL, Budget, Engine, Insistence, Stop, Tally
 from fullbench.studies.hear import hear
 from fullbench.studies.progress import watching
 
@@ -99,6 +99,7 @@ class _Going:
     quiet: bool
     engine: Engine
     specs: Mapping[str, str]
+    insist: Insistence
 
 
 @dataclass(frozen=True)
@@ -170,11 +171,11 @@ class PeerReview:
             notes,
         )
 
-    def ready(self, budget: float | None = None) -> Budget | None:
+    def ready(self, budget: float | None = None, *, spent: float = 0.0) -> Budget | None:
         """Refuse what cannot go well (a missing key, a budget without prices) before anything is asked."""
         for model in self.contestants:
             model.answer(())
-        return plan.purse(budget, list(self.contestants)) if budget is not None else None
+        return plan.purse(budget, list(self.contestants), spent=spent) if budget is not None else None
 
     def conduct(
         self,
@@ -183,14 +184,16 @@ class PeerReview:
         engine: Engine = HERE,
         specs: Mapping[str, str] | None = None,
         budget: float | None = None,
+        spent: float = 0.0,
         stop: Stop | None = None,
+        insist: Insistence = USUAL,
         quiet: bool = False,
     ) -> Reviewed:
         """Write, answer, review, and look at the record. Stopped half-way, the same call goes on from there.
 
         `specs` gives the spec of contestants by their name, as for `answer`; reviewers are sent as they are.
         """
-        going = _Going(ledger, self.ready(budget), stop or Stop(), quiet, engine, specs or {})
+        going = _Going(ledger, self.ready(budget, spent=spent), stop or Stop(), quiet, engine, specs or {}, insist)
         steps: dict[str, list[Tally]] = {}
         steps["questions"] = self._ask("questions", self.writing(), going)
         items = self.questions(ledger)
@@ -208,7 +211,7 @@ class PeerReview:
         with watching(what, self.names, max(map(len, asked.values())), quiet=going.quiet) as watch:
             return answer(
                 self.contestants, lambda model: asked[model.name], going.ledger, engine=going.engine, specs=going.specs,
-                budget=going.purse, stop=going.stop, watch=watch,
+                budget=going.purse, stop=going.stop, watch=watch, insist=going.insist,
             )  # fmt: skip
 
     def writing(self) -> dict[str, list[Item]]:
@@ -272,7 +275,7 @@ class PeerReview:
         with watching("reviews", [judge.name for judge in judges], total, quiet=going.quiet) as watch:
             return hear(
                 judges, lambda judge: self.docket(judge, items, responses), going.ledger, engine=going.engine,
-                budget=going.purse, stop=going.stop, watch=watch,
+                budget=going.purse, stop=going.stop, watch=watch, insist=going.insist,
             )  # fmt: skip
 
     def record(self, ledger: Ledger, items: Sequence[Item], responses: Sequence[Response]) -> Record:

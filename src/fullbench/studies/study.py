@@ -16,8 +16,7 @@ from fullbench.nouns.case import cases as cases_of
 from fullbench.nouns.item import Item
 from fullbench.nouns.panel import CASCADE, PANEL, is_view
 from fullbench.nouns.response import Response
-from fullbench.studies.options import JUDGING, KINDS, OPTIONS, check, options
-from fullbench.studies.views import VIEWS, views
+from fullbench.studies.options import JUDGING, KINDS, OPTIONS, VIEWS, check, options, views
 
 _LISTS = {"ballots", "criteria", "contestants", "judges", "pictures_from"}
 _PATHS = {"data", "items", "responses", "labels", "ledger", "pictures", "report", "tables"}

@@ -11,7 +11,7 @@ from typing import Protocol
 from fullbench.ledger.store import Ledger
 from fullbench.nouns.table import Table
 from fullbench.studies.conduct import Conducted, Conductor
-from fullbench.studies.engines import HERE, Budget, Engine, Stop
+from fullbench.studies.engines import HERE, USUAL, Budget, Engine, Insistence, Stop
 from fullbench.studies.study import Study
 
 
@@ -21,7 +21,7 @@ class Conducting(Protocol):
     def plan(self, ledger: Ledger) -> Table:
         """What would be asked, and what it would take; nothing is asked."""
 
-    def ready(self, budget: float | None = None) -> Budget | None:
+    def ready(self, budget: float | None = None, *, spent: float = 0.0) -> Budget | None:
         """Refuse what cannot go well before anything is made or asked."""
 
     def conduct(
@@ -30,10 +30,13 @@ class Conducting(Protocol):
         *,
         engine: Engine = HERE,
         budget: float | None = None,
+        spent: float = 0.0,
         stop: Stop | None = None,
+        insist: Insistence = USUAL,
         quiet: bool = False,
+        whole: bool = True,
     ) -> Conducted:
-        """Ask what the ledger does not hold yet, and look at all of it."""
+        """Ask what the ledger does not hold yet, and look at all of it; `whole` asks for a record with its texts."""
 
     def replay(self, ledger: Ledger) -> Conducted:
         """The tables of what the ledger holds; nothing is asked."""

@@ -8,7 +8,7 @@ from fullbench.ledger.store import Ledger
 from fullbench.nouns.table import Table
 from fullbench.studies import boards, plan, specs
 from fullbench.studies.conduct import Conducted
-from fullbench.studies.engines import HERE, Budget, Engine, Stop
+from fullbench.studies.engines import HERE, USUAL, Budget, Engine, Insistence, Stop
 from fullbench.studies.kinds.looking import looked_at
 from fullbench.studies.leaderboard import Board, Newcomer, Schedule, uniform
 from fullbench.studies.progress import watching
@@ -38,7 +38,7 @@ class Growing:
         ready = boards.prepare(self.asked, ledger, answer=False, budget=None, stop=Stop())
         return ready.forecast(ledger, self._newcomer(ready))
 
-    def ready(self, budget: float | None = None) -> Budget | None:
+    def ready(self, budget: float | None = None, *, spent: float = 0.0) -> Budget | None:
         """Refuse a missing key, or a budget without prices."""
         spec = specs.in_words_of(
             self.asked.benchmark, self.asked.judge, manner=self.asked.manner, reader=self.asked.reader or ""
@@ -46,7 +46,7 @@ class Growing:
         models = plan.models_asked([specs.judge(spec)])
         for model in models:
             model.answer(())
-        return plan.purse(budget, models) if budget is not None else None
+        return plan.purse(budget, models, spent=spent) if budget is not None else None
 
     def _newcomer(self, ready: boards.Ready) -> Newcomer:
         given = self.study.options
@@ -58,14 +58,27 @@ class Growing:
         *,
         engine: Engine = HERE,
         budget: float | None = None,
+        spent: float = 0.0,
         stop: Stop | None = None,
+        insist: Insistence = USUAL,
         quiet: bool = False,
+        whole: bool = True,
     ) -> Conducted:
         """Let the newcomer answer and play what is due, and rate everybody anew."""
         stop, given = stop or Stop(), self.study.options
-        ready = boards.prepare(self.asked, ledger, answer=True, budget=budget, stop=stop, engine=engine, quiet=quiet)
+        ready = boards.prepare(
+            self.asked,
+            ledger,
+            answer=True,
+            budget=budget,
+            spent=spent,
+            stop=stop,
+            engine=engine,
+            insist=insist,
+            quiet=quiet,
+        )
         newcomer = self._newcomer(ready)
-        board = ready.board(ledger, self.settings, engine)
+        board = ready.board(ledger, self.settings, engine, insist)
         with watching("verdicts", [ready.judge.name], ready.total(newcomer), quiet=quiet) as watch:
             added = board.add(
                 newcomer, schedule=self.schedule, width=float(given.get("width", 25.0)), most=given.get("most"),

@@ -20,7 +20,7 @@ from fullbench.nouns.response import Response
 from fullbench.nouns.table import Table
 from fullbench.studies import correlations, plan, specs
 from fullbench.studies.conduct import Conducted
-from fullbench.studies.engines import HERE, Budget, Engine, Stop
+from fullbench.studies.engines import HERE, USUAL, Budget, Engine, Insistence, Stop
 from fullbench.studies.forecast import TOKENS_OUT
 from fullbench.studies.kinds.looking import looked_at
 from fullbench.studies.peer_review import COSTS, PeerReview, Pictures
@@ -82,9 +82,9 @@ class Reviewing:
         ]
         return plan.laid_out(loads, rulings)
 
-    def ready(self, budget: float | None = None) -> Budget | None:
+    def ready(self, budget: float | None = None, *, spent: float = 0.0) -> Budget | None:
         """Refuse a missing key, or a budget without prices."""
-        return self.review.ready(budget)
+        return self.review.ready(budget, spent=spent)
 
     def conduct(
         self,
@@ -92,11 +92,16 @@ class Reviewing:
         *,
         engine: Engine = HERE,
         budget: float | None = None,
+        spent: float = 0.0,
         stop: Stop | None = None,
+        insist: Insistence = USUAL,
         quiet: bool = False,
+        whole: bool = True,
     ) -> Conducted:
         """Write, answer, review what is due, and look at the record."""
-        done = self.review.conduct(ledger, engine=engine, specs=self.specs, budget=budget, stop=stop, quiet=quiet)
+        done = self.review.conduct(
+            ledger, engine=engine, specs=self.specs, budget=budget, spent=spent, stop=stop, insist=insist, quiet=quiet
+        )
         # What this run cost depends on what the ledger knew: a replay could not say it again.
         tables = [table for table in done.tables if table.name != COSTS]
         found = looked_at(self.study, done.record, tables, [judge.name for judge in self.review.judges()], done.tallies)

@@ -20,7 +20,7 @@ from fullbench.nouns.table import Cell, Table
 from fullbench.studies import plan, specs
 from fullbench.studies import rerank as ranking
 from fullbench.studies.conduct import Conducted
-from fullbench.studies.engines import HERE, Budget, Engine, Stop, Tally
+from fullbench.studies.engines import HERE, USUAL, Budget, Engine, Insistence, Stop, Tally
 from fullbench.studies.hear import hear
 from fullbench.studies.kinds.looking import looked_at
 from fullbench.studies.progress import watching
@@ -55,12 +55,12 @@ class Reranking:
         """What would be asked, and what it would take."""
         return plan.table(ledger, contestants=(), items=self.items, judges=[self.judge], cases=lambda: iter(self.cases))
 
-    def ready(self, budget: float | None = None) -> Budget | None:
+    def ready(self, budget: float | None = None, *, spent: float = 0.0) -> Budget | None:
         """Refuse a missing key, or a budget without prices."""
         models = plan.models_asked([self.judge])
         for model in models:
             model.answer(())
-        return plan.purse(budget, models) if budget is not None else None
+        return plan.purse(budget, models, spent=spent) if budget is not None else None
 
     def conduct(
         self,
@@ -68,15 +68,18 @@ class Reranking:
         *,
         engine: Engine = HERE,
         budget: float | None = None,
+        spent: float = 0.0,
         stop: Stop | None = None,
+        insist: Insistence = USUAL,
         quiet: bool = False,
+        whole: bool = True,
     ) -> Conducted:
         """Let the judge rule on what is due, and put the answers in order."""
-        purse = self.ready(budget)
+        purse = self.ready(budget, spent=spent)
         with watching("verdicts", [self.judge.name], len(self.cases), quiet=quiet) as watch:
             tallies = hear(
                 [self.judge], lambda _: self.cases, ledger, engine=engine, specs={self.judge.name: self.spec},
-                budget=purse, stop=stop, watch=watch,
+                budget=purse, stop=stop, watch=watch, insist=insist,
             )  # fmt: skip
         return self._look(ledger, tallies)
 
