@@ -25,6 +25,7 @@ from fullbench.cli.common import (
     show,
     stoppable,
 )
+from fullbench.nouns.table import Table
 
 leaderboard_app = typer.Typer(
     help="A leaderboard that grows: old verdicts are never asked again.", no_args_is_help=True
@@ -185,6 +186,9 @@ def show_board(
     reference: Annotated[str, typer.Option(help="The contestant that the others are compared with.")] = "reference",
     tag: TagOption = None,
     corrected: CorrectedOption = False,
+    together: Annotated[
+        bool, typer.Option("--joint", help="First a leaderboard by all judges in one model, and the judges in it.")
+    ] = False,
     seed: Annotated[int, typer.Option(help="For whatever is drawn at random.")] = 0,
     out: OutOption = None,
     as_json: JsonOption = False,
@@ -196,10 +200,14 @@ def show_board(
         fullbench leaderboard show --judge length --out leaderboard.md
 
         fullbench leaderboard show --judge length --corrected
+
+        fullbench leaderboard show --joint
     """
     from fullbench.figures import corrected as corrections
+    from fullbench.figures import joint
     from fullbench.figures.matches import one_judge
     from fullbench.ledger.store import Ledger
+    from fullbench.nouns.text import length_of
     from fullbench.nouns.verdict import PEOPLE
     from fullbench.studies import boards, seated
 
@@ -207,13 +215,18 @@ def show_board(
         record = seated.record(book, [judge] if judge else None)
         # People are no second judge to choose from, unless there is no other.
         judges = [name for name in record.judges if name != PEOPLE or judge == PEOPLE]
-        who = one_judge(judges or record.judges, judge)
-        chosen = boards.settings(rule, ties, seed, reference, visible=visible)
-        columns = seated.columns(book, None if corrected else [who, PEOPLE], study=book.one_study())
-        tables = boards.tables(record, who, chosen, tag, columns=columns.of(judge=who))
-        tables = corrections.opinions(columns, tables)
-        if corrected:
-            tables = [*corrections.tables(columns, judges=[who]), *tables]
+        tables: list[Table] = []
+        if together:
+            every = record if judge is None else seated.record(book, None)
+            lengths = {key: length_of(response.text) for key, response in every.responses.items()}
+            tables += joint.tables(seated.columns(book, None, study=book.one_study()), lengths)
+        if not together or judge is not None or len(judges) == 1:
+            who = one_judge(judges or record.judges, judge)
+            chosen = boards.settings(rule, ties, seed, reference, visible=visible)
+            columns = seated.columns(book, None if corrected else [who, PEOPLE], study=book.one_study())
+            tables += corrections.tables(columns, judges=[who]) if corrected else []
+            own = boards.tables(record, who, chosen, tag, columns=columns.of(judge=who))
+            tables += corrections.opinions(columns, own)
         if out is not None and out.suffix in {".html", ".htm"}:
             boards.page(record, tables, out, book.digest())
             say(f"The page: {out}")

@@ -43,9 +43,9 @@ _KEYS: dict[tuple[Kind, Better], tuple[str, ...]] = {
         "mark", "threshold", "margin", "correctness", "visual", "correlation",
         "truth", "planted", "printed", "gap", "chi-square", "p", "phi", "weight",
         "mean loss", "least", "most", "a quarter", "half", "three quarters", "sd", "uniform sd", "median seconds",
-        "hasty %", "s a call", "seconds a picture", "half interval (points)",
+        "hasty %", "s a call", "seconds a picture", "half interval (points)", "share of ties",
     ),
-    ("number", "more"): ("votes saved",),
+    ("number", "more"): ("votes saved", "worth of a vote"),
     ("number", "less"): (
         "without the judge", "with the judge", "dollars", "dollars per 1,000", "dollars a picture", "in batches",
         "moved",
@@ -54,7 +54,7 @@ _KEYS: dict[tuple[Kind, Better], tuple[str, ...]] = {
         "estimate", "judge's", "people's", "difference", "change", "before", "after", "ours", "observed", "predicted",
         "share", "value", "effect", "recovered", "first shown wins", "ties", "mean", "mean mark", "mean spread",
         "deviation of grades", "beside the first", "chance", "colluder", "honest", "overall", "prefers the safe one",
-        "prefers the unsafe one", "judge flatters by",
+        "prefers the unsafe one", "judge flatters by", "place bias", "length bias",
     ),
     ("figure", "more"): (
         "worth",
@@ -69,6 +69,7 @@ _KEYS: dict[tuple[Kind, Better], tuple[str, ...]] = {
         "UPME", "UPME, robust", "PiCO", "PRD", "uniform", "rating vote", "majority vote", "UPME tau", "uniform tau",
         "best one first", "tau, honest", "tau, colluding", "preferred", "known answers right", "with the others",
         "said the same", "share of votes won", "mean mark, n for the best of n", "corrected", "people alone",
+        "discrimination",
         "judge alone", "agreement on all pairs", "agreement on voted pairs", "people replaced", "as near as a person",
     ),
     ("figure", "less"): (

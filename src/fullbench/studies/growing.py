@@ -110,9 +110,7 @@ class _Growing:
         one, two = known[rows.one][there], known[rows.two][there]
         grown.matches = int(there.sum())
         if grown.matches:
-            grown.seen = look(
-                one, two, rows.outcome[there], rows.item[there].astype(np.int64), len(grown.names), zone=self.zone
-            )
+            grown.seen = look(one, two, rows.outcome[there], item, len(grown.names), zone=self.zone)
 
     def _enough(self, grown: Grown, left: dict[tuple[int, int], Open], stop: Stop) -> str:
         if grown.seen is not None and not grown.seen.undecided:
