@@ -143,7 +143,7 @@ def _overall(meetings: Met, overall: Sequence[judging.Agreement]) -> Table:
         [entry.shape, name, figure, entry.faults] for entry in overall for name, figure in entry.figures.items()
     ]
     notes = [f"{entry.shape}, {name}: {why}." for entry in overall for name, why in entry.undefined.items()]
-    notes += [f"{kind.capitalize()}: {note}" for kind in meetings.votes for note in meetings.notes(kind)]
+    notes += [note for kind in meetings.votes for note in meetings.notes(kind)]
     source = {"rule": {kind: meetings.rule(kind) for kind in meetings.votes}}
     columns = ("ruling", "figure", "estimate", "faults")
     return Table("agreement", "Agreement with people", columns, rows, notes, source)

@@ -19,6 +19,7 @@ from fullbench.errors import Undefined
 from fullbench.figures import clustered
 from fullbench.figures.joined import joined
 from fullbench.figures.matches import SAID, Matches, Rule, settle
+from fullbench.nouns.criteria import LESS_IS_BETTER
 from fullbench.nouns.estimate import Estimate
 from fullbench.nouns.record import Record
 from fullbench.nouns.table import Cell, Table
@@ -174,20 +175,25 @@ def board(columns: Columns, key: Key, settings: Settings | None = None) -> Board
     chosen = settings or Settings()
     joint = joined(columns, chosen.votes, visible=chosen.visible)
     counted = joint.columns
+    less = key.criterion in LESS_IS_BETTER
+    ruled = replace(counted, mark=-counted.mark) if less else counted
     if joint.voted:
         # A person sees one order: what is joined is votes, not orders.
         rule: Rule = "each" if chosen.votes == "each" else "mean"
         key = replace(key, orders=rule, votes=joint.tally.name)
-        settled = replace(settle(counted, key.judge, rule), half_heard=0)
+        settled = replace(settle(ruled, key.judge, rule), half_heard=0)
     else:
-        settled = settle(columns, key.judge, chosen.rule)
+        settled = replace(
+            settle(ruled, key.judge, chosen.rule), set_aside=int(columns.latest().meeting_themselves().sum())
+        )
     notes = [f"By {key.judge}{key.on()}, from {', '.join(_ballots(counted))}.", *joint.notes]
+    notes += ["Less is better here: the lower mark wins a match."] if less else []
     size = len(settled.names)
     ratings = _rated(settled, chosen, notes, voted=joint.voted)
     rated: list[Estimate | None] = [None] * size if ratings is None else _honest(ratings, settled)
     won = _won(settled)
     means = _means(counted, settled.names)
-    ordered = _order(rated, won, means, notes)
+    ordered = _order(rated, won, _means(ruled, settled.names), notes)
     ranks = rank_sets(ordered)
     orders = _elo(settled, chosen) if chosen.elo and len(settled) else [None] * size
     against = _against(settled, chosen.reference)
