@@ -11,13 +11,13 @@ from rich.cells import cell_len
 
 from fullbench.errors import InputError
 from fullbench.nouns.estimate import Estimate
-from fullbench.nouns.table import Table
+from fullbench.nouns.table import Column, Table
 from fullbench.reports.tables import read_tables, render, table_from_json, write
 
 TABLE = Table(
     "agreement",
     "Agreement with people",
-    ("judge", "r", "rating", "refused", "words"),
+    ("judge", "r", "rating", Column("refused", kind="fault"), "words"),
     (
         ("gpt|4", Estimate(0.812, 0.774, 0.851, 412, method="Wilson", p=0.01), 1034.4, 3, "a,b"),
         ("智谱评审模型", Estimate(-0.001, -0.1, 0.1, 400), 988.6, 0, 'say "hi"'),
@@ -167,3 +167,13 @@ def test_how_intervals_were_made_stands_below_a_table_in_every_form_for_people()
         assert told.index("noted") < told.index("Intervals (90 %): Wilson.")
     assert "".join(table_from_json(render(table, "json")).notes) == "noted"
     assert "Intervals" not in render(Table("t", "T", ["x"], [[Estimate(1, 0, 2, 3)]]), "text")
+
+
+def test_what_an_estimate_says_of_its_interval_survives_json():
+    told = Estimate(
+        0.5, 0.25, 0.5, 90, method="bound", units=30, one_sided=True, simultaneous=True, corrected=True
+    )  # fmt: skip
+    table = Table("t", "T", ("a",), ((told,), (Estimate(0.5, 0.2, 0.6, 9),)))
+    assert table_from_json(render(table, "json")) == table
+    assert '"units": 30' in render(table, "json")
+    assert render(table, "json").count('"one_sided"') == 1

@@ -38,7 +38,8 @@ NAMES = {
     "Pearson", "Spearman", "Kendall", "Bradley", "Terry", "McNemar", "Benjamini", "Hochberg", "Wilson", "Dawid",
     "Skene", "alpha", "kappa", "Parquet", "jsonl", "csv", "parquet", "sensitive", "gpt", "Markdown", "PNG", "JPEG",
     "WebP", "GIF", "UTC", "Enter", "Esc", "Ctrl", "Shift", "Tab", "human", "panel", "people", "majority", "mean",
-    "overall", "agrees", "hallucinates", "reasons", "choice", "tie", "score", "ranking", "likert", "Bearer", "Authorization", "application", "problem",
+    "agrees", "hallucinates", "reasons",
+    "overall", "choice", "tie", "score", "ranking", "likert", "Bearer", "Authorization", "application", "problem",
 }  # fmt: skip
 """Proper names, and words that are part of the data: ballots, kinds of judges, criteria by name."""
 MARKED = (

@@ -9,10 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from fullbench.nouns.estimate import Estimate
+from fullbench.nouns.note import Note
 from fullbench.stats.clusters import cluster_mean, cluster_share
 
-ONE_ITEM = "one item"
-NO_SPREAD = "items do not differ"
+ONE_ITEM = Note("no-interval.one-item", "one item")
+NO_SPREAD = Note("no-interval.no-spread", "items do not differ")
 _WIDTH = 1e-9
 
 

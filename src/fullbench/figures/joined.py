@@ -16,22 +16,23 @@ import numpy.typing as npt
 from fullbench.columns.table import Columns
 from fullbench.errors import InputError
 from fullbench.nouns import ballot as ballots
+from fullbench.nouns.note import Note, listed
 from fullbench.nouns.record import Record
 from fullbench.nouns.verdict import Verdict
 from fullbench.stats.joining import USUAL, VOTE_RULES, Form, Joint, Vote, VoteRule, join
 
 SAID: Mapping[VoteRule, str] = {
-    "mean": "the mean",
-    "median": "the median",
-    "majority": "the majority",
-    "dawid-skene": "Dawid and Skene's model of raters' errors",
-    "each": "each vote on its own",
+    "mean": Note("votes.mean", "the mean"),
+    "median": Note("votes.median", "the median"),
+    "majority": Note("votes.majority", "the majority"),
+    "dawid-skene": Note("votes.dawid-skene", "Dawid and Skene's model of raters' errors"),
+    "each": Note("votes.each", "each vote on its own"),
 }
-SPLIT: Mapping[Form, str] = {
-    "choice": "count as ties",
-    "yes-no": "are undecided and count halfway",
-    "scale": "have the mean of the commonest marks",
-    "order": "have the mean rank of the commonest orders",
+SPLIT: Mapping[Form, Note] = {
+    "choice": Note("votes.split.choice", "count as ties"),
+    "yes-no": Note("votes.split.yes-no", "are undecided and count halfway"),
+    "scale": Note("votes.split.scale", "have the mean of the commonest marks"),
+    "order": Note("votes.split.order", "have the mean rank of the commonest orders"),
 }
 
 
@@ -95,25 +96,31 @@ class Tally:
     def words(self) -> str:
         """The rule in words, form by form where the usual one differs."""
         rules = {USUAL[form] if self.rule == "default" else self.rule for form in self.forms}
-        return ", ".join(SAID[rule] for rule in VOTE_RULES if rule in rules) or SAID.get(self.rule, "")
+        return listed([SAID[rule] for rule in VOTE_RULES if rule in rules] or [SAID.get(self.rule, "")])
 
     def notes(self) -> list[str]:
         """Sentences on what was joined, how many were split, and what was left out."""
-        notes = []
+        notes: list[str] = []
         if self.several:
-            notes.append(
-                f"{self.votes:,} votes on {self.panels:,} sets of responses, {self.several:,} of them with several "
-                f"votes; several votes count as one: {self.words}."
-            )
+            notes.append(Note(
+                "votes.joined",
+                "{n:,} votes on {panels:,} sets of responses, {several:,} of them with several votes; several votes "
+                "count as one: {rule}.",
+                n=self.votes, panels=self.panels, several=self.several, rule=self.words,
+            ))  # fmt: skip
             notes += [
-                f"{count:,} of them are split, with no vote the commonest; they {SPLIT[form]}."
-                for form, count in self.split.items()
-                if count
-            ]
+                Note(
+                    "votes.split", "{n:,} of them are split, with no vote the commonest; they {what}.",
+                    n=count, what=SPLIT[form],
+                )
+                for form, count in self.split.items() if count
+            ]  # fmt: skip
         if self.visible:
-            notes.append(f"{self.visible:,} votes that were cast with names in view are left out.")
+            text = "{n:,} votes that were cast with names in view are left out."
+            notes.append(Note("votes.visible.out", text, n=self.visible))
         if self.counted_visible:
-            notes.append(f"{self.counted_visible:,} votes that were cast with names in view are counted.")
+            text = "{n:,} votes that were cast with names in view are counted."
+            notes.append(Note("votes.visible.in", text, n=self.counted_visible))
         return notes
 
 

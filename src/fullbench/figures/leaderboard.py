@@ -18,9 +18,13 @@ from fullbench.columns.table import STUDY, Columns, Family
 from fullbench.errors import Undefined
 from fullbench.figures import clustered
 from fullbench.figures.joined import joined
-from fullbench.figures.matches import SAID, Matches, Rule, settle
+from fullbench.figures.matches import CALLED, SAID, Matches, Rule, settle
+from fullbench.figures.places import from_family, mean_heading, place
+from fullbench.figures.won import means_of, won_against, won_by
 from fullbench.nouns.criteria import LESS_IS_BETTER
 from fullbench.nouns.estimate import Estimate
+from fullbench.nouns.headings import headings
+from fullbench.nouns.note import Note, sentence, word
 from fullbench.nouns.record import Record
 from fullbench.nouns.table import Cell, Table
 from fullbench.stats.battles import Battles
@@ -32,8 +36,6 @@ from fullbench.stats.ties import Ties
 
 K = 4.0
 DRAWS = 200
-OVERALL = "overall"
-FROM: Mapping[Family, str] = {"score": "single marks", "pair": "choices", "ranking": "rankings"}
 
 
 @dataclass(frozen=True)
@@ -69,8 +71,7 @@ class Key:
 
     def on(self) -> str:
         """Study and criterion in words, where a reader could take them for others."""
-        study = f" in {self.study}" if self.studies > 1 else ""
-        return study + ("" if self.criterion == OVERALL else f" on {self.criterion}")
+        return place(self.study if self.studies > 1 else "", self.criterion)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,22 +108,27 @@ class Board:
 
     def title(self, *, family: bool) -> str:
         """The judge and the criterion; the family where the judge has several; the rule where it is not the mean."""
-        rule = "" if self.key.orders == "mean" else f" (rule for two orders: {self.key.orders})"
+        rule = Note("place.rule", " (rule for two orders: {rule})", rule=CALLED[self.key.orders])
+        usual = self.key.orders == "mean"
         if self.key.votes:
-            rule = "" if self.settings.votes == "default" else f" (rule for several votes: {self.key.votes})"
-        words = f", from {FROM[self.key.family]}" if family else ""
-        return f"Leaderboard by {self.key.judge}{self.key.on()}{words}{rule}"
+            rule = Note("place.votes", " (rule for several votes: {rule})", rule=word(self.key.votes))
+            usual = self.settings.votes == "default"
+        return Note(
+            "leaderboard.title", "Leaderboard by {judge}{place}{family}{rule}",
+            judge=self.key.judge, place=self.key.on(), family=from_family(self.key.family) if family else "",
+            rule="" if usual else rule,
+        )  # fmt: skip
 
     def table(self, name: str = "leaderboard", *, family: bool = False) -> Table:
         """The board as a table."""
         ballots = sorted({ballot for line in self.lines for ballot in line.means})
         played = any(line.matches for line in self.lines)
         elo_, reference = any(line.elo for line in self.lines), self.settings.reference
-        columns = ["rank", "contestant"]
-        columns += ["rating", "duels won"] if played else []
-        columns += [f"mean {ballot}" for ballot in ballots]
-        columns += ["Elo", "matches"] if elo_ else []
-        columns += ["wins against the reference"] if reference else []
+        columns = [*headings("rank", "contestant")]
+        columns += headings("rating", "duels won") if played else ()
+        columns += [mean_heading(ballot) for ballot in ballots]
+        columns += headings("Elo", "matches") if elo_ else ()
+        columns += headings("wins against the reference") if reference else ()
         rows: list[list[Cell]] = []
         for line in self.lines:
             row: list[Cell] = [_ranked(line.rank), line.contestant]
@@ -132,7 +138,7 @@ class Board:
             row += [line.against] if reference else []
             rows.append(row)
         rated = any(line.rating for line in self.lines)
-        best = "rating" if rated else "duels won" if played else columns[2] if ballots else None
+        best = "rating" if rated else "duels won" if played else columns[2].key if ballots else None
         hint = None if best is None else {"kind": "intervals", "label": "contestant", "value": best}
         key = self.key
         source = {
@@ -183,20 +189,23 @@ def board(columns: Columns, key: Key, settings: Settings | None = None) -> Board
         key = replace(key, orders=rule, votes=joint.tally.name)
         settled = replace(settle(ruled, key.judge, rule), half_heard=0)
     else:
-        settled = replace(
-            settle(ruled, key.judge, chosen.rule), set_aside=int(columns.latest().meeting_themselves().sum())
-        )
-    notes = [f"By {key.judge}{key.on()}, from {', '.join(_ballots(counted))}.", *joint.notes]
-    notes += ["Less is better here: the lower mark wins a match."] if less else []
+        itself = int(columns.latest().meeting_themselves().sum())
+        settled = replace(settle(ruled, key.judge, chosen.rule), set_aside=itself)
+    by = Note(
+        "leaderboard.by-from", "By {judge}{place}, from {ballots}.",
+        judge=key.judge, place=key.on(), ballots=", ".join(_ballots(counted)),
+    )  # fmt: skip
+    notes: list[str] = [by, *joint.notes]
+    notes += [Note("leaderboard.less", "Less is better here: the lower mark wins a match.")] if less else []
     size = len(settled.names)
     ratings = _rated(settled, chosen, notes, voted=joint.voted)
     rated: list[Estimate | None] = [None] * size if ratings is None else _honest(ratings, settled)
-    won = _won(settled)
-    means = _means(counted, settled.names)
-    ordered = _order(rated, won, _means(ruled, settled.names), notes)
+    won = won_by(settled)
+    means = means_of(counted, settled.names)
+    ordered = _order(rated, won, means_of(ruled, settled.names), notes)
     ranks = rank_sets(ordered)
     orders = _elo(settled, chosen) if chosen.elo and len(settled) else [None] * size
-    against = _against(settled, chosen.reference)
+    against = won_against(settled, chosen.reference)
     played = np.bincount(np.concatenate([settled.rows.one, settled.rows.two]), minlength=size)
     lines = [
         Line(settled.names[who], ranks[who], rated[who], won[who], means[who], int(played[who]), orders[who],
@@ -237,18 +246,37 @@ def battles(settled: Matches, ties: Ties = "half") -> Battles:
 def _rated(settled: Matches, settings: Settings, notes: list[str], *, voted: bool) -> Ratings | None:
     if not len(settled):
         return None
-    ties = f"{settled.ties:,} of them ties" if settled.ties else "no ties"
-    orders = "" if voted else f"; two orders: {SAID[settled.rule]}"
-    notes.append(f"{len(settled):,} matches, {ties}{orders}.")
+    tied = Note("leaderboard.tied", "{n:,} of them ties", n=settled.ties)
+    ties = tied if settled.ties else Note("leaderboard.no-ties", "no ties")
+    matched = Note(
+        "leaderboard.matches-two-orders", "{n:,} matches, {ties}; two orders: {rule}.",
+        n=len(settled), ties=ties, rule=SAID[settled.rule],
+    )  # fmt: skip
+    voted_on = Note("leaderboard.matches", "{n:,} matches, {ties}.", n=len(settled), ties=ties)
+    notes.append(voted_on if voted else matched)
     try:
         ratings = rate(battles(settled, settings.ties), interval="sandwich", ties=settings.ties)
     except Undefined as reason:
-        notes.append(f"No ratings: {reason}.")
+        notes.append(Note("leaderboard.no-ratings", "No ratings: {reason}.", reason=sentence(reason)))
         return None
-    notes.append(f"Ratings: Bradley-Terry, ties {settings.ties}, items kept together, mean 1000.")
-    notes += [f"{settled.names[who]} is not rated: {reason}." for who, reason in ratings.unrated.items()]
+    notes.append(
+        Note(
+            "leaderboard.ratings-bradley-terry-ties-items",
+            "Ratings: Bradley-Terry, ties {ties}, items kept together, mean 1000.",
+            ties=word(settings.ties),
+        )
+    )
+    notes += [
+        Note("leaderboard.is-not-rated", "{contestant} is not rated: {reason}.",
+             contestant=settled.names[who], reason=reason)
+        for who, reason in ratings.unrated.items()
+    ]  # fmt: skip
     if len(ratings.components) > 1:
-        notes.append(f"The comparisons fall into {len(ratings.components)} groups; the largest is rated.")
+        several = Note(
+            "leaderboard.components", "The comparisons fall into {n} groups; the largest is rated.",
+            n=len(ratings.components),
+        )  # fmt: skip
+        notes.append(several)
     return ratings
 
 
@@ -262,34 +290,6 @@ def _honest(ratings: Ratings, settled: Matches) -> list[Estimate | None]:
             for rated in ratings.estimates]  # fmt: skip
 
 
-def _won(settled: Matches) -> list[Estimate | None]:
-    """Each contestant's share of matches, ties half."""
-    rows = settled.rows
-    shares: list[Estimate | None] = []
-    for who in range(len(settled.names)):
-        first, second = rows.one == who, rows.two == who
-        values = np.concatenate([rows.outcome[first], 1 - rows.outcome[second]])
-        items = np.concatenate([rows.item[first], rows.item[second]])
-        shares.append(clustered.share(values, items) if len(values) else None)
-    return shares
-
-
-def _means(columns: Columns, names: Sequence[str]) -> list[dict[str, Estimate]]:
-    """Each contestant's mean mark on each ballot that marks one response at a time."""
-    single = np.flatnonzero((columns.shown == 1) & (columns.fault < 0))
-    at = columns.start.astype(np.int64)[single]
-    who, ballot, item, mark = columns.contestant[at], columns.ballot[single], columns.item[single], columns.mark[at]
-    means: list[dict[str, Estimate]] = []
-    codes = {name: code for code, name in enumerate(columns.names["contestant"])}
-    for name in names:
-        own = who == codes[name]
-        means.append({
-            columns.names["ballot"][spec]: clustered.mean(mark[chosen], item[chosen])
-            for spec in np.unique(ballot[own]) if (chosen := own & (ballot == spec)).any()
-        })  # fmt: skip
-    return means
-
-
 def _order(
     rated: Sequence[Estimate | None], won: Sequence[Estimate | None], means: Sequence[Mapping[str, Estimate]],
     notes: list[str],
@@ -298,7 +298,11 @@ def _order(
     if rated and all(rated):
         return rated
     if any(won):
-        notes.append("Ranked by the share of matches won, for not everybody is rated.")
+        notes.append(
+            Note(
+                "leaderboard.ranked-by-the-share-of", "Ranked by the share of matches won, for not everybody is rated."
+            )
+        )
         return won
     first = min((ballot for mean in means for ballot in mean), default="")
     return [mean.get(first) for mean in means]
@@ -313,56 +317,58 @@ def _elo(settled: Matches, settings: Settings) -> list[Estimate | None]:
     )  # fmt: skip
 
 
-def _against(settled: Matches, reference: str | None) -> list[Estimate | None]:
-    """The share of matches that each won against the reference, ties left out."""
-    if reference not in settled.names:
-        return [None] * len(settled.names)
-    other, rows = settled.names.index(reference), settled.rows
-    shares: list[Estimate | None] = []
-    for who in range(len(settled.names)):
-        decided = rows.outcome != 0.5
-        first, second = (
-            (rows.one == who) & (rows.two == other) & decided,
-            (rows.two == who) & (rows.one == other) & decided,
-        )
-        values = np.concatenate([rows.outcome[first], 1 - rows.outcome[second]])
-        items = np.concatenate([rows.item[first], rows.item[second]])
-        shares.append(clustered.share(values, items) if len(values) else None)
-    return shares
-
-
 def _left_out(
     settled: Matches, settings: Settings, *, faults: int, verdicts: int, due: int, older: int
 ) -> Iterator[str]:
     """What stands in no figure here, and what a reader of the columns must know."""
     if settings.elo:
-        yield (f"Elo: K = {K:g}, the median over {DRAWS} random orders and the range of 95% of them; it depends on the "
-               "order.")  # fmt: skip
+        yield Note(
+            "leaderboard.elo",
+            "Elo: K = {k:g}, the median over {draws} random orders and the range of 95% of them; it depends on the "
+            "order.",
+            k=K, draws=DRAWS,
+        )  # fmt: skip
     if settings.reference in settled.names:
-        yield f"Wins against {settings.reference}: ties are left out of both wins and n."
+        yield Note(
+            "leaderboard.reference",
+            "Wins against {reference}: ties are left out of both wins and n.",
+            reference=settings.reference,
+        )
     if faults:
-        yield f"{faults:,} of {verdicts:,} verdicts of this judge are faults and count nowhere here."
+        yield Note(
+            "leaderboard.faults", "{n:,} of {all:,} verdicts of this judge are faults and count nowhere here.",
+            n=faults, all=verdicts,
+        )  # fmt: skip
     if due:
-        yield f"{due:,} cases are due: their calls failed, so they are missing here."
+        yield Note("leaderboard.due", "{n:,} cases are due: their calls failed, so they are missing here.", n=due)
     if settled.half_heard:
-        rest = "are no matches yet" if settings.rule in {"both-agree", "majority"} else "rest on that order"
-        yield f"{settled.half_heard:,} pairs were ruled on in one order only and {rest}."
+        waiting = settings.rule in {"both-agree", "majority"}
+        waits = Note("leaderboard.no-matches-yet", "are no matches yet")
+        rests = Note("leaderboard.one-order", "rest on that order")
+        yield Note(
+            "leaderboard.half-heard", "{n:,} pairs were ruled on in one order only and {rest}.",
+            n=settled.half_heard, rest=waits if waiting else rests,
+        )  # fmt: skip
     if settled.set_aside:
-        yield f"{settled.set_aside:,} verdicts that show a contestant beside itself are set aside."
+        yield Note(
+            "leaderboard.set-aside", "{n:,} verdicts that show a contestant beside itself are set aside.",
+            n=settled.set_aside,
+        )  # fmt: skip
     if older:
-        yield f"{older:,} votes that their raters changed later are set aside."
+        yield Note("leaderboard.older", "{n:,} votes that their raters changed later are set aside.", n=older)
 
 
 def further_notes(settled: Matches, rated: Sequence[Estimate | None]) -> Iterator[str]:
     """How far the ratings tell neighbours apart, and who beats whom in a circle."""
     if sum(rating is not None for rating in rated) > 1:
-        yield f"Neighbours whose intervals do not overlap: {separability(rated)}."
+        share = str(separability(rated))
+        yield Note("leaderboard.neighbours", "Neighbours whose intervals do not overlap: {share}.", share=share)
     if len(settled):
         names = settled.names
         circles = cycles(battles(settled).matrix())
         if circles:
             shown = "; ".join(" > ".join(names[who] for who in (*circle, circle[0])) for circle in circles[:3])
-            yield f"{len(circles)} cycles of three: {shown}."
+            yield Note("leaderboard.cycles", "{n} cycles of three: {shown}.", n=len(circles), shown=shown)
 
 
 def _ranked(rank: tuple[int, int] | None) -> str:

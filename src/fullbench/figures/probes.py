@@ -14,6 +14,8 @@ import numpy as np
 from fullbench.errors import Undefined
 from fullbench.figures.judging import Met, order, winner
 from fullbench.nouns.estimate import Estimate
+from fullbench.nouns.headings import headings
+from fullbench.nouns.note import Note, word
 from fullbench.nouns.record import Pairing, Record
 from fullbench.nouns.table import Cell, Table
 from fullbench.nouns.verdict import Verdict
@@ -23,6 +25,29 @@ from fullbench.stats.bias import favour, length_slope, score_shift, swap_flips
 from fullbench.stats.bootstrap import bootstrap
 from fullbench.stats.weighted import mean, pearson
 
+LEANS = {
+    "first-place": Note("lean.first-place", "it leans to the first place"),
+    "second-place": Note("lean.second-place", "it leans to the second place"),
+    "more-ties": Note("lean.more-ties", "it calls ties more readily"),
+    "fewer-ties": Note("lean.fewer-ties", "it shuns ties"),
+    "copies": Note("lean.copies", "it copies"),
+    "copies-less": Note("lean.copies-less", "it copies less than chance and quality would have it"),
+    "likes-length": Note("lean.likes-length", "it likes length more than people do"),
+    "dislikes-length": Note("lean.dislikes-length", "it likes length less than people do"),
+    "long-gain": Note("lean.long-gain", "long answers gain"),
+    "long-lose": Note("lean.long-lose", "long answers lose"),
+    "rewards-length": Note("lean.rewards-length", "it rewards mere length"),
+    "punishes-length": Note("lean.punishes-length", "it punishes mere length"),
+    "lenient": Note("lean.lenient", "it is lenient"),
+    "strict": Note("lean.strict", "it is strict"),
+    "crowds-top": Note("lean.crowds-top", "it crowds the top"),
+    "spares-top": Note("lean.spares-top", "it uses the top less"),
+    "spreads": Note("lean.spreads", "it spreads its marks more than people do"),
+    "fewer-marks": Note("lean.fewer-marks", "it uses fewer marks than people do"),
+    "own": Note("lean.own", "it favours its own"),
+    "hard-on-own": Note("lean.hard-on-own", "it is harder on its own"),
+}
+"""What an interval may say of a difference."""
 LENGTHENS = "lengthens"
 """The tag of a response that says, in more words, what the response of the contestant it names says."""
 
@@ -104,7 +129,7 @@ def _lean(gap: Estimate, more: str, less: str) -> str:
     """What the interval of a difference says."""
     if gap.low > 0:
         return more
-    return less if gap.high < 0 else f"no difference can be told from {gap.n:,} rows"
+    return less if gap.high < 0 else Note("lean.none", "no difference can be told from {n:,} rows", n=gap.n)
 
 
 def _percent(value: Estimate) -> str:
@@ -116,14 +141,18 @@ def _position(judge: str, pairings: Sequence[Pairing]) -> Iterator[Finding]:
     both = [(winner(p.marks), winner(p.other), p.verdict.item) for p in pairings]
     decided = [(float(a == 0), float(b == 0), item) for a, b, item in both if a is not None and b is not None]
     if first := _beside(decided):
-        lean = first.lean("it leans to the first place", "it leans to the second place")
-        says = (
-            "Of pairs that both decide it gives {} to the first shown, people {}: ".format(*first.shares) + f"{lean}."
-        )
+        lean = first.lean(LEANS["first-place"], LEANS["second-place"])
+        says = Note(
+            "probes.position", "Of pairs that both decide it gives {ours} to the first shown, people {theirs}: {lean}.",
+            ours=first.shares[0], theirs=first.shares[1], lean=lean,
+        )  # fmt: skip
         yield Finding(judge, "position", "first shown wins", first.ours, first.theirs, says)
     if ties := _beside([(float(a is None), float(b is None), item) for a, b, item in both]):
-        lean = ties.lean("it calls ties more readily", "it shuns ties")
-        says = "It calls {} of pairs ties, people {}: ".format(*ties.shares) + f"{lean}."
+        lean = ties.lean(LEANS["more-ties"], LEANS["fewer-ties"])
+        says = Note(
+            "probes.ties", "It calls {ours} of pairs ties, people {theirs}: {lean}.",
+            ours=ties.shares[0], theirs=ties.shares[1], lean=lean,
+        )  # fmt: skip
         yield Finding(judge, "ties", "ties", ties.ours, ties.theirs, says)
 
 
@@ -150,10 +179,12 @@ def _swaps(judge: str, ruled: Record) -> Iterator[Finding]:
     to_first = sum(a > 0 and b > 0 for a, b in zip(first, second, strict=True))
     to_second = sum(a < 0 and b < 0 for a, b in zip(first, second, strict=True))
     if flips is not None:
-        says = (
-            f"When two answers change places, {_percent(flips)} of its rulings change: "
-            f"{to_first} times the first shown won both times, {to_second} times the second."
-        )
+        says = Note(
+            "probes.swaps",
+            "When two answers change places, {share} of its rulings change: {first} times the first shown won both "
+            "times, {second} times the second.",
+            share=_percent(flips), first=to_first, second=to_second,
+        )  # fmt: skip
         yield Finding(judge, "position", "changed by a swap", flips, None, says)
 
 
@@ -169,8 +200,11 @@ def _copying(judge: str, pairings: Sequence[Pairing], example: str | None) -> It
     taught = [(float(x == example), float(y == example), item) for x, y, item in ranked if len(x) == len(example or "")]
     for name, rows in {"the order shown": shown, "the example's order": taught}.items():
         if beside := _beside(rows):
-            lean = beside.lean("it copies", "it copies less than chance and quality would have it")
-            says = f"{beside.shares[0]} of its rankings are {name}, of people's {beside.shares[1]}: {lean}."
+            lean = beside.lean(LEANS["copies"], LEANS["copies-less"])
+            says = Note(
+                "probes.copying", "{ours} of its rankings are {what}, of people's {theirs}: {lean}.",
+                ours=beside.shares[0], what=word(name), theirs=beside.shares[1], lean=lean,
+            )  # fmt: skip
             yield Finding(judge, "copying", name, beside.ours, beside.theirs, says)
 
 
@@ -192,11 +226,17 @@ def _length(judge: str, record: Record, pairings: Sequence[Pairing]) -> Iterator
         slope = length_slope(marks, other, words, items)
     except ValueError:
         return
-    lean = _lean(gap, "it likes length more than people do", "it likes length less than people do")
-    says = f"Its scores go with length by {ours.value:+.2f}, people's by {theirs.value:+.2f}: {lean}."
+    lean = _lean(gap, LEANS["likes-length"], LEANS["dislikes-length"])
+    says = Note(
+        "probes.length", "Its scores go with length by {ours:+.2f}, people's by {theirs:+.2f}: {lean}.",
+        ours=ours.value, theirs=theirs.value, lean=lean,
+    )  # fmt: skip
     yield Finding(judge, "length", "correlation with words", ours, theirs, says)
-    lean = _lean(slope, "long answers gain", "long answers lose")
-    says = f"At the same human score, twice the words change its score by {slope.value:+.2f}: {lean}."
+    lean = _lean(slope, LEANS["long-gain"], LEANS["long-lose"])
+    says = Note(
+        "probes.twice", "At the same human score, twice the words change its score by {value:+.2f}: {lean}.",
+        value=slope.value, lean=lean,
+    )  # fmt: skip
     yield Finding(judge, "length", "marks for twice the words", slope, None, says)
 
 
@@ -220,8 +260,11 @@ def _lengthened(judge: str, record: Record, ruled: Record) -> Iterator[Finding]:
         if (item, name, sample) in longer and (item, longer[item, name, sample], sample, rest) in marks
     ]
     if beside := _beside(gains):
-        lean = beside.lean("it rewards mere length", "it punishes mere length")
-        says = f"An answer said at greater length, and no better, gains {beside.gap.value:+.2f} marks: {lean}."
+        lean = beside.lean(LEANS["rewards-length"], LEANS["punishes-length"])
+        says = Note(
+            "probes.lengthened", "An answer said at greater length, and no better, gains {value:+.2f} marks: {lean}.",
+            value=beside.gap.value, lean=lean,
+        )  # fmt: skip
         yield Finding(judge, "length", "gain when lengthened", beside.gap, None, says)
 
 
@@ -232,23 +275,34 @@ def _shift(judge: str, pairings: Sequence[Pairing]) -> Iterator[Finding]:
     items = [p.verdict.item for p in pairings]
     marks, other = [p.marks[0] for p in pairings], [p.other[0] for p in pairings]
     if shift := _tried(lambda: score_shift(marks, other, items)):
-        says = f"On the same answers its scores are {shift.value:+.2f} from people's: "
-        yield Finding(
-            judge, "high score", "mean shift", shift, None, f"{says}{_lean(shift, 'it is lenient', 'it is strict')}."
-        )
+        says = Note(
+            "probes.shift", "On the same answers its scores are {value:+.2f} from people's: {lean}.",
+            value=shift.value, lean=_lean(shift, LEANS["lenient"], LEANS["strict"]),
+        )  # fmt: skip
+        yield Finding(judge, "high score", "mean shift", shift, None, says)
     top = sorted({*marks, *other})[-2:]
     if high := _beside([(float(a in top), float(b in top), i) for a, b, i in zip(marks, other, items, strict=True)]):
-        names = " and ".join(f"{mark:g}" for mark in top)
-        lean = high.lean("it crowds the top", "it uses the top less")
-        says = f"It gives {names} to {high.shares[0]} of answers, people to {high.shares[1]}: {lean}."
-        yield Finding(judge, "high score", f"share of {names}", high.ours, high.theirs, says)
+        marks_named = [f"{mark:g}" for mark in top]
+        names = (
+            marks_named[0] if len(top) == 1 else Note("probes.two", "{a} and {b}", a=marks_named[0], b=marks_named[1])
+        )
+        lean = high.lean(LEANS["crowds-top"], LEANS["spares-top"])
+        says = Note(
+            "probes.top", "It gives {marks} to {ours} of answers, people to {theirs}: {lean}.",
+            marks=names, ours=high.shares[0], theirs=high.shares[1], lean=lean,
+        )  # fmt: skip
+        figure = Note("probes.share-of", "share of {marks}", marks=names)
+        yield Finding(judge, "high score", figure, high.ours, high.theirs, says)
     try:
         spread, wanted = (bootstrap(_entropy, values, cluster=items) for values in (marks, other))
         gap = bootstrap(lambda weights, a, b: _entropy(weights, a) - _entropy(weights, b), marks, other, cluster=items)
     except Undefined:
         return
-    lean = _lean(gap, "it spreads its marks more than people do", "it uses fewer marks than people do")
-    says = f"Its scores carry {spread.value:.2f} bits, people's {wanted.value:.2f}: {lean}."
+    lean = _lean(gap, LEANS["spreads"], LEANS["fewer-marks"])
+    says = Note(
+        "probes.entropy", "Its scores carry {ours:.2f} bits, people's {theirs:.2f}: {lean}.",
+        ours=spread.value, theirs=wanted.value, lean=lean,
+    )  # fmt: skip
     yield Finding(judge, "high score", "entropy in bits", spread, wanted, says)
 
 
@@ -268,8 +322,12 @@ def _ego_scores(judge: str, pairings: Sequence[Pairing], own: set[str]) -> Itera
         return
     marks, other = [p.marks[0] for p in pairings], [p.other[0] for p in pairings]
     if extra := _tried(lambda: favour(marks, other, is_own, [p.verdict.item for p in pairings])):
-        lean = _lean(extra, "it favours its own", "it is harder on its own")
-        says = f"Against people's scores, its own family's answers get {extra.value:+.2f} more than others': {lean}."
+        lean = _lean(extra, LEANS["own"], LEANS["hard-on-own"])
+        says = Note(
+            "probes.own-scores",
+            "Against people's scores, its own family's answers get {value:+.2f} more than others': {lean}.",
+            value=extra.value, lean=lean,
+        )  # fmt: skip
         yield Finding(judge, "ego", "extra marks for its own", extra, None, says)
 
 
@@ -278,11 +336,11 @@ def _ego_pairs(judge: str, pairings: Sequence[Pairing], own: set[str]) -> Iterat
     rows = [(p, place) for p in pairings if (place := _own_place(p, own)) is not None]
     won = [(float(winner(p.marks) == place), float(winner(p.other) == place), p.verdict.item) for p, place in rows]
     if beside := _beside(won):
-        lean = beside.lean("it favours its own", "it is harder on its own")
-        says = (
-            f"Its own family wins {beside.shares[0]} of its pairs by its ruling, "
-            f"{beside.shares[1]} by people's: {lean}."
-        )
+        lean = beside.lean(LEANS["own"], LEANS["hard-on-own"])
+        says = Note(
+            "probes.own-pairs", "Its own family wins {ours} of its pairs by its ruling, {theirs} by people's: {lean}.",
+            ours=beside.shares[0], theirs=beside.shares[1], lean=lean,
+        )  # fmt: skip
         yield Finding(judge, "ego", "own answers preferred", beside.ours, beside.theirs, says)
 
 
@@ -296,9 +354,13 @@ def table(findings: Iterable[Finding]) -> Table:
     """Findings as a table, their sentences below it."""
     listed = list(findings)
     rows: list[list[Cell]] = [[f.judge, f.bias, f.figure, f.value, f.people] for f in listed]
-    notes = [f"{finding.judge}: {finding.says}" for finding in listed]
+    notes = [Note("probes.says", "{judge}: {says}", judge=finding.judge, says=finding.says) for finding in listed]
     return Table(
-        "biases", "What else moves the judges", ("judge", "bias", "figure", "judge's", "people's"), rows, notes
+        "biases",
+        Note("probes.title.what-else-moves-the-judges", "What else moves the judges"),
+        headings("judge", "bias", "figure", "judge's", "people's"),
+        rows,
+        notes,
     )
 
 
@@ -309,9 +371,14 @@ def positions(meetings: Met) -> Table:
         for kind in ("pairs", "rankings"):
             if pairs := meetings.of(judge, kind):
                 rows += _placed(judge, kind, pairs)
-    columns = ("judge", "ruling", "place", "judge's", "people's")
-    notes = ["The share of panels of that size in which each place is put first; a tie is a place of its own."]
-    return Table("positions", "Which place wins", columns, rows, notes)
+    columns = headings("judge", "ruling", "place", "judge's", "people's")
+    notes = [
+        Note(
+            "probes.the-share-of-panels-of",
+            "The share of panels of that size in which each place is put first; a tie is a place of its own.",
+        )
+    ]
+    return Table("positions", Note("probes.title.which-place-wins", "Which place wins"), columns, rows, notes)
 
 
 def _placed(judge: str, kind: str, pairings: Sequence[Pairing]) -> Iterator[list[Cell]]:
@@ -322,4 +389,9 @@ def _placed(judge: str, kind: str, pairings: Sequence[Pairing]) -> Iterator[list
         rows = [(float(winner(p.marks) == place), float(winner(p.other) == place), p.verdict.item) for p in full]
         beside = _beside(rows)
         shares = (None, None) if beside is None else (beside.ours, beside.theirs)
-        yield [judge, kind, "tie" if place is None else f"{place + 1} of {size}", *shares]
+        yield [
+            judge,
+            kind,
+            word("tie") if place is None else Note("probes.place", "{place} of {size}", place=place + 1, size=size),
+            *shares,
+        ]

@@ -14,6 +14,9 @@ class Estimate:
 
     `level` is the coverage the interval aims at, `method` names how it was made, `p` is a two-sided p-value where the
     statistic has one. Where the data cannot give an interval, `why` says so in a few words; both ends are the value.
+    `units` is the number of independent units (items) behind the figure, None where it is not known. `one_sided`: only
+    one end bounds the figure; `simultaneous`: the level holds for all figures of a family together; `corrected`: the
+    figure was corrected for a judge's known errors, so that it is no plain mean of what was ruled.
 
     >>> print(Estimate(0.81, 0.772, 0.853, 412))
     0.810 [0.772, 0.853] n=412
@@ -29,6 +32,10 @@ class Estimate:
     method: str = ""
     p: float | None = None
     why: str = ""
+    units: int | None = None
+    one_sided: bool = False
+    simultaneous: bool = False
+    corrected: bool = False
 
     def __post_init__(self) -> None:
         if not all(map(math.isfinite, (self.value, self.low, self.high))):

@@ -14,6 +14,7 @@ import numpy as np
 
 from fullbench.errors import Undefined
 from fullbench.nouns.estimate import Estimate
+from fullbench.nouns.note import Note
 from fullbench.stats import weighted
 from fullbench.stats.arrays import Bools, Floats, Numbers, column, columns
 from fullbench.stats.bootstrap import Labels, Method, Statistic, bootstrap
@@ -35,9 +36,21 @@ def _with_p(statistic: Statistic, test: str, x: Numbers, y: Numbers, options: Op
 
     xs, ys = columns(x, y)
     if len(xs) < 3:
-        raise Undefined(f"a correlation needs at least three rows; found {len(xs)}")
+        raise Undefined(
+            Note(
+                "undefined.a-correlation-needs-at-least",
+                "a correlation needs at least three rows; found {n}",
+                n=len(xs),
+            )
+        )
     if np.ptp(xs) == 0 or np.ptp(ys) == 0:
-        raise Undefined(f"a correlation needs two columns that vary; one is constant over {len(xs)} rows")
+        raise Undefined(
+            Note(
+                "undefined.a-correlation-needs-two-columns",
+                "a correlation needs two columns that vary; one is constant over {n} rows",
+                n=len(xs),
+            )
+        )
     return replace(bootstrap(statistic, xs, ys, **options), p=float(getattr(stats, test)(xs, ys).pvalue))
 
 

@@ -8,7 +8,9 @@ import numpy as np
 
 from fullbench.errors import Undefined
 from fullbench.nouns.estimate import Estimate
+from fullbench.nouns.note import Note
 from fullbench.stats.arrays import Floats, Numbers
+from fullbench.stats.quantiles import student_quantile
 from fullbench.stats.shares import wilson
 
 _BLOCK = 1 << 20
@@ -25,14 +27,17 @@ def cluster_mean(total: float, n: int, clusters: int, squares: float, *, level: 
     >>> print(cluster_mean(15, 5, 3, squares))
     3.000 [-0.943, 6.943] n=5
     """
-    from scipy.special import stdtrit
-
     if n <= 0:
-        raise Undefined("a mean of nothing: no row was counted")
+        raise Undefined(Note("undefined.a-mean-of-nothing-no", "a mean of nothing: no row was counted"))
     if clusters < 2:
-        raise Undefined("an interval over clusters needs at least two of them; found one")
+        raise Undefined(
+            Note(
+                "undefined.an-interval-over-clusters-needs",
+                "an interval over clusters needs at least two of them; found one",
+            )
+        )
     value = total / n
-    half = float(stdtrit(clusters - 1, (1 + level) / 2)) * (squares * clusters / (clusters - 1)) ** 0.5 / n
+    half = student_quantile(clusters - 1, (1 + level) / 2) * (squares * clusters / (clusters - 1)) ** 0.5 / n
     return Estimate(value, value - half, value + half, n, level, "cluster-robust")
 
 
@@ -84,7 +89,14 @@ class PoissonBootstrap:
     def mean(self, *, level: float = 0.95) -> Estimate:
         """The mean of all rows, with quantiles of the resampled means."""
         if self._clusters < 2:
-            raise Undefined(f"an interval needs at least two clusters; found {self._clusters} ({self._n} rows)")
+            raise Undefined(
+                Note(
+                    "undefined.an-interval-needs-at-least",
+                    "an interval needs at least two clusters; found {clusters} ({n} rows)",
+                    clusters=self._clusters,
+                    n=self._n,
+                )
+            )
         known = self._sizes > 0
         low, high = np.quantile(self._totals[known] / self._sizes[known], [(1 - level) / 2, (1 + level) / 2])
         name = f"percentile bootstrap over {self._clusters} clusters, {len(known)} resamples by Poisson weights"

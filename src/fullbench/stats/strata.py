@@ -6,6 +6,7 @@ import numpy as np
 
 from fullbench.errors import Undefined
 from fullbench.nouns.estimate import Estimate
+from fullbench.nouns.note import Note
 from fullbench.stats.arrays import Numbers, codes, columns
 from fullbench.stats.bootstrap import Labels, Sample, Statistic, replicate
 
@@ -45,11 +46,20 @@ def mean_of_groups(
         drawn.append(replicate(sample, statistic, resamples, [seed, place]))
         rows += sample.n
     if not figures:
-        raise Undefined(f"none of {len(names)} groups defines the figure")
+        raise Undefined(
+            Note("undefined.none-of-groups-defines-the", "none of {n} groups defines the figure", n=len(names))
+        )
     known = np.mean(drawn, axis=0)
     known = known[~np.isnan(known)]
     if len(known) < 0.9 * resamples:
-        raise Undefined(f"too few rows for an interval: {resamples - len(known)} of {resamples} resamples fail")
+        raise Undefined(
+            Note(
+                "undefined.too-few-rows-resamples-fail",
+                "too few rows for an interval: {lost} of {resamples} resamples fail",
+                lost=resamples - len(known),
+                resamples=resamples,
+            )
+        )
     low, high = np.quantile(known, [(1 - level) / 2, (1 + level) / 2])
     method = f"mean of {len(figures)} groups, percentile bootstrap, {resamples} resamples"
     return Estimate(float(np.mean(figures)), float(low), float(high), rows, level, method)

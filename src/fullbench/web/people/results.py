@@ -9,6 +9,8 @@ from sqlalchemy import Connection
 from fullbench.columns.builder import columns_of
 from fullbench.figures import leaderboard
 from fullbench.nouns.ballot import LETTERS
+from fullbench.nouns.headings import headings
+from fullbench.nouns.note import Note, word
 from fullbench.nouns.table import Cell, Table
 from fullbench.stats.joining import VoteRule
 from fullbench.web.people import labels
@@ -39,12 +41,14 @@ def task_by_task(connection: Connection, study: Study, joint: Together, page: in
         most, weighted = joint.majority.get(task), joint.weighted(task)
         rows.append([
             task_content.item.id, task_content.item.question[:120], joint.votes[task],
-            "draw" if most is None else spoken(study, task_content, most),
+            word("draw") if most is None else spoken(study, task_content, most),
             None if weighted is None else spoken(study, task_content, weighted[0]),
             None if weighted is None else round(weighted[1], 3),
         ])  # fmt: skip
-    columns = ("item", "question", "votes", "majority", "Dawid-Skene", "chance")
-    return Table("tasks", "Task by task", columns, rows), len(voted) > start + PAGE
+    columns = headings("item", "question", "votes", "majority of votes", "Dawid-Skene", "chance")
+    return Table("tasks", Note("web.people.results.title.task-by-task", "Task by task"), columns, rows), len(
+        voted
+    ) > start + PAGE
 
 
 def spoken(study: Study, content: Content, label: str) -> str:
