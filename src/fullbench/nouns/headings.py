@@ -50,6 +50,7 @@ _KEYS: dict[tuple[Kind, Better], tuple[str, ...]] = {
         "prefers the unsafe one",
     ),
     ("figure", "more"): (
+        "alpha", "pairs of votes that say the same",
         "rating", "duels won", "Elo", "wins against the reference", "won", "all", "worst", "reached", "consistency",
         "same ruling in both orders", "same ruling", "accuracy", "agreement", "score", "Avg", "mean over questions",
         "alignment", "alignment, one wording left out", "alignment, one wording as zero", "Pearson", "Spearman",
@@ -63,6 +64,7 @@ _KEYS: dict[tuple[Kind, Better], tuple[str, ...]] = {
         "said the same", "share of votes won", "mean mark, n for the best of n",
     ),
     ("figure", "less"): (
+        "mean rank",
         "faulty", "error", "edit distance", "e", "e of the mean", "entropy", "score error", "swap flips",
         "hallucinates",
     ),
