@@ -10,6 +10,7 @@ import typer
 
 from fullbench.cli.common import (
     DEFAULT_LEDGER,
+    CorrectedOption,
     JsonOption,
     LedgerOption,
     StudyOption,
@@ -37,6 +38,7 @@ def report(
     rule: VoteRuleOption = "default",
     visible: VisibleOption = False,
     against: Annotated[str | None, typer.Option(help="Compare all judges with this one.")] = None,
+    corrected: CorrectedOption = False,
     charts: Annotated[Path | None, typer.Option(help="A folder for the charts, each as SVG and PNG.")] = None,
     unveiled: Annotated[bool, typer.Option("--unveiled", help="Show sensitive pictures as they are.")] = False,
     seed: Annotated[int, typer.Option(help="For the bootstrap.")] = 0,
@@ -49,6 +51,8 @@ def report(
         fullbench report --ledger fullbench.ledger
 
         fullbench report --out report.html --charts charts/
+
+        fullbench report --corrected
     """
     from fullbench.columns.builder import columns_of
     from fullbench.errors import InputError
@@ -59,7 +63,7 @@ def report(
     from fullbench.ledger.store import Ledger
     from fullbench.nouns.record import Record
     from fullbench.reports.overview import page
-    from fullbench.studies import specs
+    from fullbench.studies import seated, specs
 
     joining = rule_of(rule)
     if benchmark and joining != "default":
@@ -67,22 +71,23 @@ def report(
     voted = [] if labels is None else list(read_verdicts(labels))
     paged = out if out is not None and out.suffix in {".html", ".htm"} else None
     with Ledger(ledger, read_only=True) as book:
-        columns = book.columns(judges or None, beside=voted, study=study)
+        columns = seated.columns(book, judges or None, beside=voted, study=study)
         if len(columns) == len(voted):
             raise InputError("the ledger holds no verdict of these judges", path=book.place)
         record = Record(())
         # Texts are read only where somebody will see them, or a benchmark has tables of its own.
         if benchmark or settle or paged:
-            stored = book.record(judges or None, study=study)
+            stored = seated.record(book, judges or None, study=study)
             record = Record((*stored.verdicts, *voted), stored.items, stored.responses)
             record = settled(record).ordered() if settle else record.ordered()
         if settle:
             columns = columns_of(record)
         shown = (
-            specs.benchmark(benchmark).tables(record)
-            if benchmark
-            else tables(columns, against=against, rule=joining, visible=visible, seed=seed)
-        )
+            list(specs.benchmark(benchmark).tables(record)) if benchmark
+            else tables(
+                columns, against=against, rule=joining, visible=visible, seed=seed, corrected=corrected
+            )
+        )  # fmt: skip
         if charts is not None:
             _draw(shown, charts)
         if paged is not None:

@@ -28,7 +28,7 @@ SAID: Mapping[VoteRule, str] = {
     "dawid-skene": Note("votes.dawid-skene", "Dawid and Skene's model of raters' errors"),
     "each": Note("votes.each", "each vote on its own"),
 }
-SPLIT: Mapping[Form, Note] = {
+SPLIT: Mapping[Form, str] = {
     "choice": Note("votes.split.choice", "count as ties"),
     "yes-no": Note("votes.split.yes-no", "are undecided and count halfway"),
     "scale": Note("votes.split.scale", "have the mean of the commonest marks"),
@@ -96,31 +96,41 @@ class Tally:
     def words(self) -> str:
         """The rule in words, form by form where the usual one differs."""
         rules = {USUAL[form] if self.rule == "default" else self.rule for form in self.forms}
-        return listed([SAID[rule] for rule in VOTE_RULES if rule in rules] or [SAID.get(self.rule, "")])
+        said = [SAID[rule] for rule in VOTE_RULES if rule in rules]
+        return listed(said) if said else SAID.get(self.rule, "")
 
     def notes(self) -> list[str]:
         """Sentences on what was joined, how many were split, and what was left out."""
         notes: list[str] = []
         if self.several:
-            notes.append(Note(
+            several = Note(
                 "votes.joined",
-                "{n:,} votes on {panels:,} sets of responses, {several:,} of them with several votes; several votes "
-                "count as one: {rule}.",
-                n=self.votes, panels=self.panels, several=self.several, rule=self.words,
-            ))  # fmt: skip
+                "{votes:,} votes on {panels:,} sets of responses, {several:,} of them with several votes; several "
+                "votes count as one: {rule}.",
+                votes=self.votes, panels=self.panels, several=self.several, rule=self.words,
+            )  # fmt: skip
+            notes.append(several)
             notes += [
                 Note(
-                    "votes.split", "{n:,} of them are split, with no vote the commonest; they {what}.",
-                    n=count, what=SPLIT[form],
+                    "votes.split",
+                    "{n:,} of them are split, with no vote the commonest; they {what}.",
+                    n=count,
+                    what=SPLIT[form],
                 )
-                for form, count in self.split.items() if count
-            ]  # fmt: skip
+                for form, count in self.split.items()
+                if count
+            ]
         if self.visible:
-            text = "{n:,} votes that were cast with names in view are left out."
-            notes.append(Note("votes.visible.out", text, n=self.visible))
+            out = Note(
+                "votes.visible.left-out", "{n:,} votes that were cast with names in view are left out.", n=self.visible
+            )
+            notes.append(out)
         if self.counted_visible:
-            text = "{n:,} votes that were cast with names in view are counted."
-            notes.append(Note("votes.visible.in", text, n=self.counted_visible))
+            counted = Note(
+                "votes.visible.counted", "{n:,} votes that were cast with names in view are counted.",
+                n=self.counted_visible,
+            )  # fmt: skip
+            notes.append(counted)
         return notes
 
 

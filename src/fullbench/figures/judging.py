@@ -352,8 +352,10 @@ def _table(
         figures = listed([word(name) for name in names])
         title = Note("judging.title.more", "{title}: {figures}", title=title, figures=figures)
     name = f"{kind} by {tag}" + ("" if main else f", {names[0]}")
-    source = {"rule": meetings.rule(kind)}
-    return Table(name, title, headings("judge", named(tag), *names, "n", "faults"), rows, notes, source, hint)
+    return Table(
+        name, title, headings("judge", named(tag), *names, "n", "faults"), rows, notes, {"rule": meetings.rule(kind)},
+        hint,
+    )  # fmt: skip
 
 
 def decided_by_all(meetings: Met, *, seed: int = 0) -> Table:

@@ -108,15 +108,16 @@ class Board:
 
     def title(self, *, family: bool) -> str:
         """The judge and the criterion; the family where the judge has several; the rule where it is not the mean."""
-        rule = Note("place.rule", " (rule for two orders: {rule})", rule=CALLED[self.key.orders])
-        usual = self.key.orders == "mean"
+        rule: str = Note("place.rule", " (rule for two orders: {rule})", rule=CALLED[self.key.orders])
+        if self.key.orders == "mean":
+            rule = ""
         if self.key.votes:
-            rule = Note("place.votes", " (rule for several votes: {rule})", rule=word(self.key.votes))
-            usual = self.settings.votes == "default"
+            votes = Note("place.votes", " (rule for several votes: {rule})", rule=word(self.key.votes))
+            rule = "" if self.settings.votes == "default" else votes
         return Note(
             "leaderboard.title", "Leaderboard by {judge}{place}{family}{rule}",
             judge=self.key.judge, place=self.key.on(), family=from_family(self.key.family) if family else "",
-            rule="" if usual else rule,
+            rule=rule,
         )  # fmt: skip
 
     def table(self, name: str = "leaderboard", *, family: bool = False) -> Table:
@@ -131,7 +132,7 @@ class Board:
         columns += headings("wins against the reference") if reference else ()
         rows: list[list[Cell]] = []
         for line in self.lines:
-            row: list[Cell] = [_ranked(line.rank), line.contestant]
+            row: list[Cell] = [rank_text(line.rank), line.contestant]
             row += [line.rating, line.won] if played else []
             row += [line.means.get(ballot) for ballot in ballots]
             row += [line.elo, line.matches] if elo_ else []
@@ -248,12 +249,13 @@ def _rated(settled: Matches, settings: Settings, notes: list[str], *, voted: boo
         return None
     tied = Note("leaderboard.tied", "{n:,} of them ties", n=settled.ties)
     ties = tied if settled.ties else Note("leaderboard.no-ties", "no ties")
-    matched = Note(
-        "leaderboard.matches-two-orders", "{n:,} matches, {ties}; two orders: {rule}.",
-        n=len(settled), ties=ties, rule=SAID[settled.rule],
-    )  # fmt: skip
-    voted_on = Note("leaderboard.matches", "{n:,} matches, {ties}.", n=len(settled), ties=ties)
-    notes.append(voted_on if voted else matched)
+    matched = Note("leaderboard.matches", "{n:,} matches, {ties}.", n=len(settled), ties=ties)
+    if not voted:
+        matched = Note(
+            "leaderboard.matches-two-orders", "{n:,} matches, {ties}; two orders: {rule}.",
+            n=len(settled), ties=ties, rule=SAID[settled.rule],
+        )  # fmt: skip
+    notes.append(matched)
     try:
         ratings = rate(battles(settled, settings.ties), interval="sandwich", ties=settings.ties)
     except Undefined as reason:
@@ -371,7 +373,12 @@ def further_notes(settled: Matches, rated: Sequence[Estimate | None]) -> Iterato
             yield Note("leaderboard.cycles", "{n} cycles of three: {shown}.", n=len(circles), shown=shown)
 
 
-def _ranked(rank: tuple[int, int] | None) -> str:
+def rank_text(rank: tuple[int, int] | None) -> str:
+    """A rank, or the best and the worst of a set of ranks.
+
+    >>> rank_text((2, 2)), rank_text((1, 3)), rank_text(None)
+    ('2', '1-3', '-')
+    """
     if rank is None:
         return "-"
     return str(rank[0]) if rank[0] == rank[1] else f"{rank[0]}-{rank[1]}"

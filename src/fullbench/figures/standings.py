@@ -93,9 +93,14 @@ def rules(columns: Columns, ranked: Board) -> Table:
     rows: list[list[Cell]] = [[name, *(ratings.get(name) for ratings in shown.values())] for name in names]
     notes = [Note("standings.share-of-ties", "Share of ties: {names}.", names="; ".join(shares))]
     orders = Note("standings.title.what-the-rule-for-two", "What the rule for two orders does")
-    votes = Note("standings.title.what-the-rule-for-votes", "What the rule for several votes does")
-    heads = headings("contestant", *(f"way {rule}" for rule in shown))
-    return Table("rules", votes if key.votes else orders, heads, rows, notes)
+    votes = Note("standings.title.what-the-rule-for-several", "What the rule for several votes does")
+    return Table(
+        "rules",
+        votes if key.votes else orders,
+        headings("contestant", *(f"way {rule}" for rule in shown)),
+        rows,
+        notes,
+    )
 
 
 def wins(settled: Matches) -> Table:

@@ -8,30 +8,44 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
-from fullbench.nouns.call import NOTHING, Call, Usage
+from fullbench.nouns.call import NOTHING, Call, FailureKind, Usage
 from fullbench.nouns.digests import digest, once
-from fullbench.nouns.item import Turn, parts_content
+from fullbench.nouns.item import Part, Turn, parts_content
 
 
 @dataclass(frozen=True)
 class Prompt:
     """A conversation to be continued.
 
-    `schema` is the text of a JSON schema that the reply is held to, by models that take schemas. `tag` is the
-    caller's own mark, handed back with the reply and never sent.
+    `schema` is the text of a JSON schema that the reply is held to, by models that take schemas. `nonce` is the mark
+    that the ruling is asked for with, in a line of its own in the last turn. `tag` is the caller's own mark, handed
+    back with the reply and never sent.
     """
 
     turns: tuple[Turn, ...]
     seed: int | None = None
     json: bool = False
     schema: str = ""
+    nonce: str = ""
     tag: Any = field(default=None, compare=False, repr=False)
 
     @once
     def digest(self) -> str:
-        """Stands for all that is sent: words, pictures, seed, and the schema where there is one."""
+        """Stands for all that is sent: words, pictures, seed, and the schema where there is one.
+
+        The line with the nonce is left out: the same question has the same digest in every ledger.
+        """
         held = [self.schema] if self.schema else []
-        return digest([[[turn.role, parts_content(turn.parts)] for turn in self.turns], self.seed, self.json, *held])
+        turns = [[turn.role, parts_content(self._unmarked(turn.parts))] for turn in self.turns]
+        return digest([turns, self.seed, self.json, *held])
+
+    def _unmarked(self, parts: tuple[Part, ...]) -> tuple[Part, ...]:
+        if not self.nonce:
+            return parts
+        return tuple(
+            "\n".join(line for line in part.split("\n") if self.nonce not in line) if isinstance(part, str) else part
+            for part in parts
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +53,8 @@ class Reply:
     """What a model made of a prompt: words, or the error that no retry mended.
 
     `stop` is how it ended (`stop`, `length`, `refused`, `filter`, `tool`, ...), `reasoning` what it thought where that
-    comes apart from the answer, `served` and `fingerprint` what the server said that it is.
+    comes apart from the answer, `served` and `fingerprint` what the server said that it is. `failure` says of an error
+    whether the same prompt may do later.
     """
 
     prompt: Prompt
@@ -50,12 +65,13 @@ class Reply:
     reasoning: str = ""
     served: str = ""
     fingerprint: str = ""
+    failure: FailureKind = "passing"
 
     def exchange(self, at: float) -> Call:
         """The exchange that it ended, as it is kept."""
         return Call(
             os.urandom(16).hex(), self.text, self.prompt.digest, "", self.reasoning, self.stop, self.served,
-            self.fingerprint, "", self.usage, at,
+            self.fingerprint, self.prompt.nonce, self.usage, at,
         )  # fmt: skip
 
 

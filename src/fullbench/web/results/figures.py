@@ -8,13 +8,14 @@ from functools import partial
 from typing import cast
 
 from fullbench.columns.table import Columns, Family
-from fullbench.figures import leaderboard, slices
+from fullbench.figures import corrected, leaderboard, slices
 from fullbench.figures.places import ballot_of, from_family, placed
 from fullbench.figures.slices import Slice
 from fullbench.nouns.headings import headings
 from fullbench.nouns.table import Cell, Table
 from fullbench.web.results.boards import Board, Linked
 from fullbench.web.results.filters import Filter
+from fullbench.web.results.rulings import is_panel, is_person
 
 SHOWN: Mapping[Family, str] = {"score": "one", "pair": "choice", "ranking": "ranking"}
 """How a filter calls each family of ballots."""
@@ -45,7 +46,21 @@ def compute(columns: Columns, subject: Subject, tags: Tags) -> Board:
         several = len(ruled) > 1
         linked.append(_leaderboard(made, parts[family], subject, several=several))
         closer += _closer(made, subject, tags, several=several)
+    if not is_panel(subject.judge):
+        linked = _signed(columns, subject, linked)
     return Board(subject.study, subject.judge, subject.criterion, len(mine.latest()), [*linked, *closer])
+
+
+def _signed(columns: Columns, subject: Subject, linked: Sequence[Linked]) -> list[Linked]:
+    """Leaderboards, then what people's votes make of them: of this judge, or on people's own board of all judges."""
+    told = corrected.opinions(columns, [one.table for one in linked])
+    where = columns.of(study=subject.study, criterion=subject.criterion)
+    together = is_person(subject.judge)
+    made = corrected.tables(where, judges=[] if together else [subject.judge], together=together)
+    return [
+        *(replace(one, table=table) for one, table in zip(linked, told, strict=True)),
+        *(Linked(table, (), [] if table.chart is None else [table.chart]) for table in made),
+    ]
 
 
 def _asked(subject: Subject, family: Family) -> partial[Filter]:

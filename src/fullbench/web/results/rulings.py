@@ -12,12 +12,11 @@ from fullbench.errors import InputError
 from fullbench.figures.joined import form_of
 from fullbench.figures.judging import winner
 from fullbench.nouns.ballot import Likert, Real, Score, ballot
+from fullbench.nouns.panel import is_view
 from fullbench.nouns.verdict import PEOPLE
 from fullbench.stats.joining import join
 from fullbench.stats.rankings import rank_correlation
 
-PANEL = "panel:"
-"""How the names of panels begin; they rule with others' voices, and disagree with nobody."""
 Marks = Mapping[int, float]
 
 
@@ -62,7 +61,7 @@ def is_person(judge: str) -> bool:
 
 def is_panel(judge: str) -> bool:
     """Whether a judge is a panel of others (see `panels`)."""
-    return judge.startswith(PANEL)
+    return is_view(judge)
 
 
 def half_scale(spec: str) -> float:
