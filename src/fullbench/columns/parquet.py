@@ -103,7 +103,7 @@ def _kind(kind: tuple[Any, ...]) -> Kind:
     numbers = orjson.loads(samples) if samples else ()
     return (
         study, judge, criterion, ballot, rater, fault, orjson.loads(contestants), numbers,
-        trial, revision, calls, retries, blind,
+        trial, revision, calls, retries, None if blind is None else int(blind),
     )  # fmt: skip
 
 

@@ -15,8 +15,8 @@ import numpy as np
 
 from fullbench.columns.builder import columns_of
 from fullbench.columns.table import Columns, Due
+from fullbench.figures import among, leaderboard, repeats
 from fullbench.figures import corrected as corrections
-from fullbench.figures import leaderboard, repeats
 from fullbench.figures.judging import FIGURES, SHAPES, Agreement, Met, agreements, meet
 from fullbench.figures.matches import settle
 from fullbench.figures.narrow import beside
@@ -56,7 +56,14 @@ def tables(
     shown += corrections.opinions(columns, leaderboard.tables(columns, chosen))
     if other is not None:
         shown += agreement(columns, other, rule=rule, visible=visible, seed=seed)
-    shown += [orders(columns), *repeats.tables(columns, seed=seed), faults(columns), reasons(columns), costs(columns)]
+    shown += [
+        among.table(columns),
+        orders(columns),
+        *repeats.tables(columns, seed=seed),
+        faults(columns),
+        reasons(columns),
+        costs(columns),
+    ]
     return [table for table in shown if table.rows]
 
 

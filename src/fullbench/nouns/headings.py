@@ -57,7 +57,7 @@ _KEYS: dict[tuple[Kind, Better], tuple[str, ...]] = {
         "prefers the unsafe one", "judge flatters by", "place bias", "length bias",
     ),
     ("figure", "more"): (
-        "worth",
+        "worth", "alpha", "pairs of votes that say the same",
         "rating", "duels won", "Elo", "wins against the reference", "won", "all", "worst", "reached", "consistency",
         "same ruling in both orders", "same ruling", "accuracy", "agreement", "score", "Avg", "mean over questions",
         "alignment", "alignment, one wording left out", "alignment, one wording as zero", "Pearson", "Spearman",
@@ -73,6 +73,7 @@ _KEYS: dict[tuple[Kind, Better], tuple[str, ...]] = {
         "judge alone", "agreement on all pairs", "agreement on voted pairs", "people replaced", "as near as a person",
     ),
     ("figure", "less"): (
+        "mean rank",
         "faulty", "error", "edit distance", "e", "e of the mean", "entropy", "score error", "swap flips",
         "hallucinates",
     ),
