@@ -145,6 +145,8 @@ def closing(tallies: Sequence[Tally], *, what: str) -> int:
     for tally in tallies:
         for notice in tally.notices:
             say(notice)
+        for line in _of_replies(tally):
+            say(line)
         for error, count in tally.failures.most_common(3):
             say(f"{tally.name}: {count} failed: {error}")
     if stopped:
@@ -152,6 +154,22 @@ def closing(tallies: Sequence[Tally], *, what: str) -> int:
     elif failed:
         say(f"{failed} {what} are missing because the calls failed; the same command asks for these alone.")
     return 130 if stopped == "interrupted" else 1 if stopped or failed else 0
+
+
+def _of_replies(tally: Tally) -> Iterator[str]:
+    """What a user should know of how replies were read."""
+    cut, unmarked = tally.replies["cut off"], tally.replies["unmarked"]
+    if cut:
+        yield (
+            f"{tally.name}: {cut:,} replies were cut off by the limit on their length and rule nothing; raise "
+            "max_tokens in the judge's spec (as in ?max_tokens=4096)"
+        )
+    if unmarked:
+        asked = unmarked + tally.replies["marked"]
+        yield (
+            f"{tally.name}: {unmarked:,} of {asked:,} replies ({unmarked / asked:.1%}) do not bear the mark that they "
+            "were asked for with; they were read by the strict rule alone"
+        )
 
 
 def lonely(record: Record) -> None:

@@ -45,7 +45,8 @@ class Columns:
     A name is stored as its place in `names`, which are sorted. `case` is a number of 64 bits that stands for the case's
     key. The responses of verdict i are the rows `start[i]` to `start[i + 1]` of `contestant`, `sample` and `mark`, in
     the order shown; marks of a fault are NaN, `fault` is a place in `FAULTS` or -1. Numbers take as few bytes as they
-    need, so widen them before arithmetic. `recusals` are the rows that recused themselves and said why.
+    need, so widen them before arithmetic. `recusals` are the rows that recused themselves and said why;
+    `reader` says how replies were read (see `Reader`).
     """
 
     names: Mapping[str, tuple[str, ...]]
@@ -65,6 +66,7 @@ class Columns:
     mark: npt.NDArray[np.float64]
     calls: Array
     retries: Array
+    reader: Array
     tokens_in: Array
     tokens_out: Array
     dollars: npt.NDArray[np.float64]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Literal
 
 import numpy as np
@@ -142,9 +142,37 @@ def orders(verdicts: Verdicts) -> Table:
     )
 
 
+def _cut_off(part: Columns) -> int:
+    """Replies that were cut off and left no ruling."""
+    return int(((part.reader >= 100) & (part.fault == FAULTS.index("unreadable"))).sum())
+
+
+def _without_the_mark(part: Columns) -> Cell:
+    """Of the replies that were asked for with a mark, those that do not bear it."""
+    how = part.reader.astype(np.int64) // 10 % 10
+    asked = int((how > 0).sum())
+    return wilson(int((how == 2).sum()), asked) if asked else None
+
+
+_REPLIES: dict[str, Callable[[Columns], Cell]] = {"cut off": _cut_off, "without the mark": _without_the_mark}
+"""What is said of replies where there is something to say."""
+_ABOUT_REPLIES = {
+    "cut off": Note(
+        "standard.cut-off-replies",
+        "Cut off: unreadable because the reply reached the limit on its length; raise the judge's max_tokens.",
+    ),
+    "without the mark": Note(
+        "standard.without-the-mark",
+        "Without the mark: replies that do not bear the mark their ruling was asked for with; they are read by the "
+        "strict rule alone.",
+    ),
+}
+
+
 def faults(verdicts: Verdicts, *, together: bool = False) -> Table:
     """What each judge did not rule on, and why, and what is due; with `together`, over all criteria."""
     columns = _columns(verdicts)
+    replies = {name: cell for name, cell in _REPLIES.items() if cell(columns)}
     head, groups = _by_judge(columns, together=together)
     rows: list[list[Cell]] = []
     for cells, part in groups:
@@ -157,19 +185,17 @@ def faults(verdicts: Verdicts, *, together: bool = False) -> Table:
             for unruled in columns.due
             if all(getattr(unruled, key) == name for key, name in named.items())
         )
-        rows.append([*row, due] if columns.due else row)
+        rows.append([*row, *(cell(part) for cell in replies.values()), *([due] if columns.due else [])])
     hint = {"kind": "stacked", "label": "judge", "parts": ["ruled", *FAULTS]}
-    names = headings(*head, "verdicts", "ruled", *FAULTS, "faulty", *(["due"] if columns.due else []))
-    notes = (
-        [
+    names = headings(*head, "verdicts", "ruled", *FAULTS, "faulty", *replies, *(["due"] if columns.due else []))
+    notes = [_ABOUT_REPLIES[name] for name in replies]
+    if columns.due:
+        notes.append(
             Note(
                 "standard.due-cases-whose-call-failed",
                 "Due: cases whose call failed and that have no verdict yet; no figure counts them.",
             )
-        ]
-        if columns.due
-        else ()
-    )
+        )
     return Table("faults", Note("standard.title.faults", "Faults"), names, rows, notes, {}, hint)
 
 

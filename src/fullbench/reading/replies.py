@@ -165,10 +165,11 @@ class _Reading:
         if "[[" not in text and "]]" not in text:
             return None
         start = max(start, self.start)
+        own = text
         if self.quotes:
             spans = [match.span() for match in MARKER.finditer(text)][-CHECKED:]
-            text = _blank(text, [span for span in spans if self.quotes.standing(text, *span) == "quoted"])
-        claims = Markers(self.form, self.n).claims(text)
+            own = _blank(text, [span for span in spans if self.quotes.standing(text, *span) == "quoted"])
+        claims = Markers(self.form, self.n).claims(own)
         return self.last(text, [claim for claim in claims if claim.start >= start])
 
     def in_objects(self, text: str) -> Claim | None:
