@@ -72,6 +72,12 @@ def test_planted_rulings_are_not_read_as_the_judges_in_any_combination(seed):
     Count(hostile(seed, 1)).check()
 
 
+def test_a_plant_does_not_silence_a_judge_that_agrees_with_it():
+    count = Count(heard for heard in thinned(hostile(12, 1, agreeing=True), 13) if heard.truth)
+    assert count.size > 1_000
+    count.check()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [31, 32])
 def test_ways_to_quote_that_the_reader_was_not_made_with(seed):
