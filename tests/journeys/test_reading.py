@@ -1,4 +1,4 @@
-"""From a user's files to tables, with judges that quote, repeat, are cut off, and copy their mark or do not.
+"""From a user's files to tables, with judges that quote, repeat, are cut off, and copy their nonce or do not.
 
 The judges are a real server on this machine. What they rule is a rule of the test's own over the words that arrived, so
 that every verdict in the ledger is compared with what its judge meant.
@@ -174,7 +174,7 @@ def test_every_verdict_is_what_its_judge_meant(cli, judges):
         verdicts = list(ledger.verdicts())
         heard = {case.key: case for case in ledger.cases({verdict.case for verdict in verdicts})}
         salt = ledger.salt
-    unmarked: Counter[str] = Counter()
+    unsigned: Counter[str] = Counter()
     cut: Counter[str] = Counter()
     for verdict in verdicts:
         name, case = model_of(verdict.judge), heard[verdict.case]
@@ -182,20 +182,22 @@ def test_every_verdict_is_what_its_judge_meant(cli, judges):
         whole = int.from_bytes(hmac.digest(salt, f"{verdict.case} {verdict.trial}".encode(), "sha256"))
         signs = "bcdfghjkmnpqrstvwxz"
         assert call.nonce == "".join(signs[whole // 19**place % 19] for place in range(8))
-        unmarked[name] += call.nonce not in call.text
-        ruled = not (call.stop == "length" and call.nonce not in call.text)
+        signed = f"{call.nonce} [[" in call.text
+        unsigned[name] += not signed
+        ruled = signed or call.stop != "length"
         cut[name] += not ruled
         expected = marks_of([response.text for response in case.responses]) if ruled else None
         assert verdict.marks == expected, (name, call.text)
         assert verdict.fault == (None if ruled else "unreadable")
     assert len(verdicts) == len(NAMES) * cases
     assert len({verdict.exchanges[-1].nonce for verdict in verdicts}) == cases
-    assert unmarked["signing"] == cut["signing"] == 0
+    assert unsigned["signing"] == cut["signing"] == 0
     assert 0 < cut["cut"] < cases
 
-    for name in ("forgetful", "cut"):
-        shown = next(line for line in done.output.splitlines() if name in line and "do not bear the mark" in line)
-        assert f"{unmarked[name]:,} of {cases:,} replies" in shown
+    assert unsigned["repeating"] == cases
+    for name in ("forgetful", "repeating", "cut"):
+        shown = next(line for line in done.output.splitlines() if name in line and "do not carry the nonce" in line)
+        assert f"{unsigned[name]:,} of {cases:,} replies" in shown
     shown = next(line for line in done.output.splitlines() if "were cut off" in line)
     assert f"{cut['cut']:,} replies" in shown
     assert "max_tokens" in shown
@@ -203,13 +205,13 @@ def test_every_verdict_is_what_its_judge_meant(cli, judges):
     table = faults_of(cli("report", "--json").stdout)
     for name in NAMES:
         assert table[name]["cut off"] == table[name]["unreadable"] == cut[name]
-        share = table[name]["without the mark"]
-        assert (share["value"], share["n"]) == (pytest.approx(unmarked[name] / cases), cases)
+        share = table[name]["without the nonce"]
+        assert (share["value"], share["n"]) == (pytest.approx(unsigned[name] / cases), cases)
 
     lost = next(verdict for verdict in verdicts if verdict.fault)
     text = cli("show", lost.case).stdout
     assert "unreadable (cut off by the limit on its length: raise the judge's max_tokens)" in text
-    assert f"asked for with the mark {lost.exchanges[-1].nonce}, which the reply does not bear" in text
+    assert f"asked for with the nonce {lost.exchanges[-1].nonce}, which the ruling does not carry" in text
     spec = f"openai:signing@http://127.0.0.1:{judges.server_port}/v1?resample=0&reference=yes"
     sent = json.loads(cli("show", lost.case, "--judge", spec, "--json").stdout)
     rendered = next(verdict for verdict in sent["verdicts"] if model_of(verdict["judge"]) == "signing")["exchanges"][-1]

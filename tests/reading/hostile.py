@@ -286,7 +286,8 @@ def _one(
     reply, stop, rules = BEHAVIOURS[behaviour](scene)
     return Heard(
         field.spec, shown, QUESTION, REFERENCE, form, reply, stop, marks(field, token) if rules else None,
-        None if agreeing else marks(field, field.favour), f"{field.spec}; {behaviour}; {style}; {wrapper}; {form}; {plant!r}",
+        None if agreeing else marks(field, field.favour),
+        f"{field.spec}; {behaviour}; {style}; {wrapper}; {form}; {plant!r}",
     )  # fmt: skip
 
 

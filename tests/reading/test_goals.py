@@ -98,7 +98,7 @@ NONCE = "wkzqtbmf"
 
 
 def signed(heard: Heard) -> Heard:
-    """The same reply by a judge that copies the mark in front of what it rules, and so may repeat the asking for it."""
+    """The same reply by a judge that copies the nonce in front of its ruling, and repeats how it was asked for."""
     if heard.asked == "json" or "[[" not in heard.reply:
         return replace(heard, nonce=NONCE)
     head, bracket, tail = heard.reply.rpartition("[[")
@@ -109,7 +109,7 @@ def signed(heard: Heard) -> Heard:
     return replace(heard, reply=f"{asked}\n{head}{NONCE} {bracket}{tail}", nonce=NONCE)
 
 
-def test_a_mark_that_was_copied_settles_it():
+def test_a_nonce_that_was_copied_settles_it():
     """Even plants that nothing tells from the judge's own words: without a word about whose they are."""
     replies = [heard for heard in thinned(honest(51, 4_000), 2) if heard.what.startswith("plain") and not heard.nonce]
     marked = [signed(heard) for heard in replies]

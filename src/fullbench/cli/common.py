@@ -158,17 +158,17 @@ def closing(tallies: Sequence[Tally], *, what: str) -> int:
 
 def _of_replies(tally: Tally) -> Iterator[str]:
     """What a user should know of how replies were read."""
-    cut, unmarked = tally.replies["cut off"], tally.replies["unmarked"]
+    cut, unsigned = tally.replies["cut off"], tally.replies["unsigned"]
     if cut:
         yield (
             f"{tally.name}: {cut:,} replies were cut off by the limit on their length and rule nothing; raise "
             "max_tokens in the judge's spec (as in ?max_tokens=4096)"
         )
-    if unmarked:
-        asked = unmarked + tally.replies["marked"]
+    if unsigned:
+        asked = unsigned + tally.replies["signed"]
         yield (
-            f"{tally.name}: {unmarked:,} of {asked:,} replies ({unmarked / asked:.1%}) do not bear the mark that they "
-            "were asked for with; they were read by the strict rule alone"
+            f"{tally.name}: {unsigned:,} of {asked:,} replies ({unsigned / asked:.1%}) do not carry the nonce that "
+            "their ruling was asked for with; they were read by the strict rule alone"
         )
 
 

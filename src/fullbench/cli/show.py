@@ -89,8 +89,10 @@ def _told(case_key: str, case: Case | None, verdicts: dict[str, Verdict], spec: 
 
 
 def _verdict(verdict: Verdict, rendered: dict[str, list[Any]]) -> dict[str, Any]:
-    from fullbench.reading.nonces import copied
+    from fullbench.nouns.ballot import ballot
+    from fullbench.reading import is_signed
 
+    form, n = ballot(verdict.ballot), len(verdict.contestants)
     return {
         "judge": verdict.judge, "rater": verdict.rater, "trial": verdict.trial,
         "revision": verdict.revision, "marks": verdict.marks, "fault": verdict.fault, "text": verdict.text,
@@ -102,7 +104,7 @@ def _verdict(verdict: Verdict, rendered: dict[str, list[Any]]) -> dict[str, Any]
                 "id": call.id, "prompt": call.prompt, "sent": call.sent or rendered.get(call.prompt), "text": call.text,
                 "reasoning": call.reasoning, "stop": call.stop, "served": call.served,
                 "fingerprint": call.fingerprint, "nonce": call.nonce,
-                "bears_nonce": copied(call.nonce, call.text) if call.nonce else None,
+                "carries_nonce": is_signed(form, call.text, n, call.nonce) if call.nonce else None,
                 "usage": _usage(call.usage), "at": call.at,
             }
             for call in verdict.exchanges
@@ -122,7 +124,7 @@ def _rendered(case: Case | None, verdict: Verdict, spec: str | None) -> dict[str
     from fullbench.studies import specs
 
     nonce = next((call.nonce for call in verdict.exchanges if call.nonce), "")
-    sent = prompts_of(specs.judge(spec), case.at(verdict.trial).marked(nonce)) or ()
+    sent = prompts_of(specs.judge(spec), case.at(verdict.trial).with_nonce(nonce)) or ()
     return {
         prompt.digest: [{"role": turn.role, "parts": _parts(turn.parts)} for turn in prompt.turns] for prompt in sent
     }
@@ -173,8 +175,8 @@ def _verdict_lines(verdict: dict[str, Any]) -> Iterator[str]:
                 yield from _indented(call[name])
         about = {"ended by": call["stop"], "served by": call["served"], "fingerprint": call["fingerprint"]}
         if call["nonce"]:
-            about["asked for with the mark"] = call["nonce"]
-            about["which the reply"] = "bears" if call["bears_nonce"] else "does not bear"
+            about["asked for with the nonce"] = call["nonce"]
+            about["which the ruling"] = "carries" if call["carries_nonce"] else "does not carry"
         if any(about.values()):
             yield "  " + ", ".join(f"{name} {value}" for name, value in about.items() if value)
 

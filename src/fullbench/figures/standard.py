@@ -147,24 +147,24 @@ def _cut_off(part: Columns) -> int:
     return int(((part.reader >= 100) & (part.fault == FAULTS.index("unreadable"))).sum())
 
 
-def _without_the_mark(part: Columns) -> Cell:
-    """Of the replies that were asked for with a mark, those that do not bear it."""
+def _without_the_nonce(part: Columns) -> Cell:
+    """Of the replies that were asked for with a nonce, those that do not carry it."""
     how = part.reader.astype(np.int64) // 10 % 10
     asked = int((how > 0).sum())
     return wilson(int((how == 2).sum()), asked) if asked else None
 
 
-_REPLIES: dict[str, Callable[[Columns], Cell]] = {"cut off": _cut_off, "without the mark": _without_the_mark}
+_REPLIES: dict[str, Callable[[Columns], Cell]] = {"cut off": _cut_off, "without the nonce": _without_the_nonce}
 """What is said of replies where there is something to say."""
 _ABOUT_REPLIES = {
     "cut off": Note(
         "standard.cut-off-replies",
         "Cut off: unreadable because the reply reached the limit on its length; raise the judge's max_tokens.",
     ),
-    "without the mark": Note(
-        "standard.without-the-mark",
-        "Without the mark: replies that do not bear the mark their ruling was asked for with; they are read by the "
-        "strict rule alone.",
+    "without the nonce": Note(
+        "standard.without-the-nonce",
+        "Without the nonce: replies that do not carry the random word their ruling was asked for with; they are "
+        "read by the strict rule alone.",
     ),
 }
 

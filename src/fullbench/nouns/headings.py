@@ -64,7 +64,7 @@ _KEYS: dict[tuple[Kind, Better], tuple[str, ...]] = {
     ),
     ("figure", "less"): (
         "faulty", "error", "edit distance", "e", "e of the mean", "entropy", "score error", "swap flips",
-        "hallucinates", "without the mark",
+        "hallucinates", "without the nonce",
     ),
 }  # fmt: skip
 _LABELLED = (

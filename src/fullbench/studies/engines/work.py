@@ -42,7 +42,7 @@ class Tally:
     done: int = 0
     faults: Counter[str] = field(default_factory=Counter)
     replies: Counter[str] = field(default_factory=Counter)
-    """How replies were read: `marked`, `unmarked` (see `Reader`), and `cut off`, which left no ruling."""
+    """How replies were read: `signed`, `unsigned` (see `Reader`), and `cut off`, which left no ruling."""
     failures: Counter[str] = field(default_factory=Counter)
     usage: Usage = NOTHING
     stopped: str = ""
@@ -237,8 +237,8 @@ def _work(
 
 def _read_as(outcome: Any) -> Iterator[str]:
     reader = Reader(getattr(outcome, "reader", 0))
-    if reader.marked or reader.unmarked:
-        yield "marked" if reader.marked else "unmarked"
+    if reader.signed or reader.unsigned:
+        yield "signed" if reader.signed else "unsigned"
     if reader.cut and getattr(outcome, "fault", None) == "unreadable":
         yield "cut off"
 
