@@ -101,7 +101,7 @@ def judge(
         ) as book,
         stoppable() as stop,
     ):
-        done = conductor.conduct(book, engine=where, budget=budget, stop=stop, quiet=quiet)
+        done = conductor.conduct(book, engine=where, budget=budget, stop=stop, quiet=quiet, whole=report is not None)
         if report is not None:
             from fullbench.reports.overview import page
 
@@ -109,5 +109,5 @@ def judge(
         show(done.tables, as_json=as_json)
         if report is not None:
             say(f"The page: {report}")
-        lonely(done.record)
+        lonely(done.record, comparing=done.comparing)
         return closing(done.tallies, what="verdicts")

@@ -10,6 +10,7 @@ import typer
 from fullbench.cli.common import (
     DEFAULT_LEDGER,
     BudgetOption,
+    CorrectedOption,
     DryRunOption,
     EngineOption,
     JsonOption,
@@ -17,6 +18,7 @@ from fullbench.cli.common import (
     PicturesOption,
     QuietOption,
     StudyOption,
+    VisibleOption,
     asking_from,
     closing,
     say,
@@ -31,6 +33,14 @@ leaderboard_app = typer.Typer(
 BenchmarkOption = Annotated[str, typer.Option(help="Whose items are played on.")]
 DataOption = Annotated[Path | None, typer.Option(help="The benchmark's released data; its sample where left out.")]
 RuleOption = Annotated[str, typer.Option(help="How two orders make one result: mean, both-agree, majority or each.")]
+ShownRuleOption = Annotated[
+    str | None,
+    typer.Option(
+        help="How a judge's rulings on the same responses make one result. Two orders of a model: mean, both-agree, "
+        "majority or each. Several people's votes: mean, median, majority, dawid-skene or each; the usual one of the "
+        "ballot where left out."
+    ),
+]
 TiesOption = Annotated[str, typer.Option(help="How ties are rated: half, davidson or rao-kupper.")]
 TagOption = Annotated[
     str | None, typer.Option("--by", help="The tag of items for the heat map; family, where left out.")
@@ -108,15 +118,68 @@ def add(
         return closing([*ready.tallies, *added.tallies], what="answers or verdicts")
 
 
+@leaderboard_app.command("grow")
+def grow(
+    judge: Annotated[str, typer.Option(help="Who judges, as KIND:NAME?OPTIONS.")],
+    responses: Annotated[list[Path], typer.Option(help="Answers of all contestants. Again for more.")],
+    benchmark: BenchmarkOption = "visitbench",
+    data: DataOption = None,
+    manner: Annotated[str, typer.Option(help="ref-free, ref-backed or seeing, where the benchmark has them.")] = "",
+    zone: Annotated[
+        float, typer.Option(min=1.0, help="Neighbours that are surely closer than so many points are equal.")
+    ] = 30.0,
+    most: Annotated[int | None, typer.Option(min=1, help="Stop after so many matches.")] = None,
+    rule: RuleOption = "mean",
+    seed: Annotated[int, typer.Option(help="For whatever is drawn at random.")] = 0,
+    ledger: LedgerOption = DEFAULT_LEDGER,
+    study: StudyOption = None,
+    pictures: PicturesOption = None,
+    budget: BudgetOption = None,
+    engine: EngineOption = None,
+    out: OutOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> int:
+    """Play all contestants until every two neighbours are separated or equal; watch it as often as you like.
+
+    The next matches are those that tell most for their price. The intervals hold at every look together, so stopping
+    when the board looks good is allowed. Stopped half-way, the same command goes on.
+
+    Examples:
+
+        fullbench leaderboard grow --responses answers.jsonl --judge openai:gpt-4o --zone 30 --budget 10
+    """
+    from fullbench.ledger.store import Ledger
+    from fullbench.studies import boards, growing
+    from fullbench.studies.progress import watching
+
+    chosen = boards.settings(rule, "half", seed)
+    asked = boards.Asked(benchmark, data, tuple(responses), "", None, judge, manner, None)
+    with (
+        asking_from(engine) as where,
+        Ledger(ledger, pictures=pictures, study=study) as book,
+        stoppable() as stop,
+    ):
+        ready = boards.prepare(asked, book, answer=True, budget=budget, stop=stop, engine=where, quiet=quiet)
+        board = ready.board(book, chosen, where)
+        with watching("verdicts", [ready.judge.name], None, quiet=quiet) as watch:
+            grown = growing.grow(board, zone=zone, most=most, seed=seed, budget=ready.purse, stop=stop, watch=watch)
+        shown = [grown.table(), *boards.tables(board.record(), ready.judge.name, board.settings)]
+        show(shown, as_json=as_json, out=out)
+        return closing(grown.tallies, what="verdicts")
+
+
 @leaderboard_app.command("show")
 def show_board(
     ledger: LedgerOption = DEFAULT_LEDGER,
     study: StudyOption = None,
     judge: Annotated[str | None, typer.Option(help="Whose leaderboard, by the judge's full name.")] = None,
-    rule: RuleOption = "mean",
+    rule: ShownRuleOption = None,
+    visible: VisibleOption = False,
     ties: TiesOption = "half",
     reference: Annotated[str, typer.Option(help="The contestant that the others are compared with.")] = "reference",
     tag: TagOption = None,
+    corrected: CorrectedOption = False,
     seed: Annotated[int, typer.Option(help="For whatever is drawn at random.")] = 0,
     out: OutOption = None,
     as_json: JsonOption = False,
@@ -126,16 +189,26 @@ def show_board(
     Examples:
 
         fullbench leaderboard show --judge length --out leaderboard.md
+
+        fullbench leaderboard show --judge length --corrected
     """
+    from fullbench.figures import corrected as corrections
     from fullbench.figures.matches import one_judge
     from fullbench.ledger.store import Ledger
-    from fullbench.studies import boards
+    from fullbench.nouns.verdict import PEOPLE
+    from fullbench.studies import boards, seated
 
     with Ledger(ledger, read_only=True, study=study) as book:
-        record = book.record([judge] if judge else None)
-        who = one_judge(record.judges, judge)
-        chosen = boards.settings(rule, ties, seed, reference)
-        tables = boards.tables(record, who, chosen, tag, columns=book.columns([who], study=book.one_study()))
+        record = seated.record(book, [judge] if judge else None)
+        # People are no second judge to choose from, unless there is no other.
+        judges = [name for name in record.judges if name != PEOPLE or judge == PEOPLE]
+        who = one_judge(judges or record.judges, judge)
+        chosen = boards.settings(rule, ties, seed, reference, visible=visible)
+        columns = seated.columns(book, None if corrected else [who, PEOPLE], study=book.one_study())
+        tables = boards.tables(record, who, chosen, tag, columns=columns.of(judge=who))
+        tables = corrections.opinions(columns, tables)
+        if corrected:
+            tables = [*corrections.tables(columns, judges=[who]), *tables]
         if out is not None and out.suffix in {".html", ".htm"}:
             boards.page(record, tables, out, book.digest())
             say(f"The page: {out}")

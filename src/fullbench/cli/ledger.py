@@ -11,7 +11,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fullbench.cli.common import DEFAULT_LEDGER, JsonOption, LedgerOption, PicturesOption, QuietOption, StudyOption, bar
+from fullbench.cli.common import (
+    DEFAULT_LEDGER,
+    CorrectedOption,
+    JsonOption,
+    LedgerOption,
+    PicturesOption,
+    QuietOption,
+    StudyOption,
+    bar,
+)
 from fullbench.cli.common import show as show_tables
 from fullbench.errors import InputError
 from fullbench.files.writers import Columns
@@ -86,6 +95,9 @@ def export(
     to: Annotated[Path, typer.Option("--to", help="File to write: .jsonl, .json, .csv, .tsv (or .gz), .parquet.")],
     what: Annotated[What, typer.Option("--what", help="Which rows to write.")] = What.verdicts,
     judge: Annotated[list[str] | None, typer.Option("--judge", help="Only this judge's verdicts; repeatable.")] = None,
+    raw: Annotated[
+        bool, typer.Option("--raw", help="In .csv and .tsv, keep texts that a spreadsheet takes for formulas.")
+    ] = False,
     study: StudyOption = None,
     place: LedgerArgument = None,
     ledger: LedgerOption = DEFAULT_LEDGER,
@@ -104,13 +116,13 @@ def export(
         raise InputError(f"--judge chooses among verdicts; {what.value} have no judge: leave it out")
     with _open(place or ledger) as opened:
         if what is What.verdicts:
-            count = write_verdicts(to, opened.verdicts(judge or None, study=study))
+            count = write_verdicts(to, opened.verdicts(judge or None, study=study), raw=raw)
         elif what is What.doubtful:
-            count = write_rows(to, queue(opened.record(judge or None, study=study)), QUEUE)
+            count = write_rows(to, queue(opened.record(judge or None, study=study)), QUEUE, raw=raw)
         elif what is What.responses:
-            count = write_responses(to, opened.responses(study=study))
+            count = write_responses(to, opened.responses(study=study), raw=raw)
         else:
-            count = write_items(to, opened.items(study=study))
+            count = write_items(to, opened.items(study=study), raw=raw)
     typer.echo(f"wrote {count:,} {what.value}{' cases' if what is What.doubtful else ''} to {to}")
 
 
@@ -123,6 +135,7 @@ def tables(
     ledger: LedgerOption = DEFAULT_LEDGER,
     study: StudyOption = None,
     out: Annotated[Path | None, typer.Option(help="A file: .md, .csv, .json, .txt or .html.")] = None,
+    corrected: CorrectedOption = False,
     seed: Annotated[int, typer.Option(help="For the resamples of the agreement with people.")] = 0,
     as_json: JsonOption = False,
 ) -> None:
@@ -133,6 +146,7 @@ def tables(
     from fullbench.columns.parquet import columns_of_parquet
     from fullbench.figures import standard
     from fullbench.figures.between import between
+    from fullbench.studies import seated
 
     source = place or ledger
     path = Path(source)
@@ -141,10 +155,10 @@ def tables(
         columns = columns_of_parquet(path).of(study=study)
     else:
         with _open(source) as opened:
-            columns, bill, source = opened.columns(study=study), opened.bill(), opened.place
+            columns, bill, source = seated.columns(opened, study=study), opened.bill(), opened.place
     if not len(columns):
         raise InputError(f"{source}: there is no verdict in it")
-    figures = [*standard.tables(columns, seed=seed), between(columns), _answers(bill)]
+    figures = [*standard.tables(columns, seed=seed, corrected=corrected), between(columns), _answers(bill)]
     show_tables([table for table in figures if table.rows], as_json=as_json, out=out)
 
 

@@ -17,12 +17,14 @@ from fullbench.cli.common import (
     PicturesFromOption,
     PicturesOption,
     QuietOption,
+    SafeOption,
     closing,
     ledger_if_any,
     lonely,
     say,
     show,
     stoppable,
+    warn,
 )
 
 
@@ -36,6 +38,7 @@ def run(
     durability: DurabilityOption = None,
     budget: BudgetOption = None,
     engine: EngineOption = None,
+    safe: SafeOption = False,
     dry_run: DryRunOption = False,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
@@ -62,6 +65,7 @@ def run(
 
     plan = Study.read(study)
     plan = replace(plan, pictures_from=(*plan.pictures_from, *(pictures_from or ())))
+    warn(plan, ledger or plan.ledger, safe=safe)
     conductor = Conductor(plan)
     limit = budget if budget is not None else plan.budget
     if dry_run:
@@ -79,10 +83,12 @@ def run(
         ) as book,
         stoppable() as stop,
     ):
-        done = conductor.conduct(book, engine=where, budget=limit, stop=stop, quiet=quiet)
+        done = conductor.conduct(
+            book, engine=where, budget=limit, stop=stop, quiet=quiet, whole=plan.report is not None
+        )
         written = write_outputs(done)
         show(done.tables, as_json=as_json)
         for path in written:
             say(f"Written: {path}")
-        lonely(done.record)
+        lonely(done.record, comparing=done.comparing)
         return closing(done.tallies, what="answers or verdicts")

@@ -44,9 +44,10 @@ class Columns:
 
     A name is stored as its place in `names`, which are sorted. `case` is a number of 64 bits that stands for the case's
     key. The responses of verdict i are the rows `start[i]` to `start[i + 1]` of `contestant`, `sample` and `mark`, in
-    the order shown; marks of a fault are NaN, `fault` is a place in `FAULTS` or -1. Numbers take as few bytes as they
-    need, so widen them before arithmetic. `recusals` are the rows that recused themselves and said why;
-    `reader` says how replies were read (see `Reader`).
+    the order shown; marks of a fault are NaN, `fault` is a place in `FAULTS` or -1. `blind` is 1 for a vote that was
+    cast blind, 0 for one with names in view, -1 where nobody knows. `probability` is the chance that the case had of
+    being chosen, NaN where nobody chose. Numbers take as few bytes as they need, so widen them before arithmetic.
+    `recusals` are the rows that recused themselves and said why; `reader` says how replies were read (see `Reader`).
     """
 
     names: Mapping[str, tuple[str, ...]]
@@ -60,6 +61,7 @@ class Columns:
     trial: Array
     revision: Array
     fault: npt.NDArray[np.int8]
+    blind: npt.NDArray[np.int8]
     start: Array
     contestant: Array
     sample: Array
@@ -71,6 +73,7 @@ class Columns:
     tokens_out: Array
     dollars: npt.NDArray[np.float64]
     seconds: npt.NDArray[np.float64]
+    probability: npt.NDArray[np.float64]
     recusals: Mapping[int, str]
     due: tuple[Due, ...] = ()
 
@@ -108,7 +111,7 @@ class Columns:
         index = np.flatnonzero(chosen) if chosen.dtype == np.bool_ else chosen
         if len(index) == len(self):
             return self
-        sizes = self.shown[index]
+        sizes = self.start[index + 1].astype(np.int64) - self.start[index]
         start = np.concatenate([[0], np.cumsum(sizes)])
         shown = np.repeat(self.start[index].astype(np.int64) - start[:-1], sizes) + np.arange(start[-1])
         kept: dict[str, Any] = {}
@@ -139,12 +142,13 @@ class Columns:
 
     def by(self, *columns: str) -> Iterator[tuple[tuple[str, ...], Columns]]:
         """The verdicts of each combination of study, judge, criterion or family, in sorted order."""
-        values = [getattr(self, column).astype(np.int64) for column in columns]
+        values = [getattr(self, column) for column in columns]
         code, places = grouped(*values)
         # Numbers of 16 bits are sorted by counting.
         small = code.astype(np.uint16) if len(places) < 1 << 16 else code
         order = np.argsort(small, kind="stable")
         bounds = np.concatenate([[0], np.cumsum(np.bincount(code, minlength=len(places)))])
+        del code, small
         for number, first in enumerate(places):
             index = order[bounds[number] : bounds[number + 1]]
             names = tuple(
@@ -210,8 +214,8 @@ _DENSE = 1 << 40
 
 def _compact(values: Array) -> Ints:
     """Whole numbers from zero in the same order, without sorting where they are small already."""
-    if values.dtype.kind in "iu" and values.dtype.itemsize < 8 and (values.dtype.kind == "u" or values.min() >= 0):
-        return values.astype(np.int64)
+    if values.dtype.kind in "iu" and values.min() >= 0 and (values.dtype.itemsize < 8 or values.max() < 1 << 32):
+        return values.astype(np.int64, copy=False)
     inverse: Ints = np.unique(values, return_inverse=True)[1].astype(np.int64)
     return inverse
 

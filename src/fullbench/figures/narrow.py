@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import numpy as np
 import numpy.typing as npt
 
 from fullbench.columns.table import Columns, grouped
 from fullbench.nouns.record import Record
-from fullbench.nouns.verdict import FAULTS, Verdict
+from fullbench.nouns.verdict import FAULTS, USUAL, Circumstances, Verdict
 
 
 def beside(columns: Columns, other: str) -> Record:
     """The verdicts on the responses that `other` marked too, and all faults: what an agreement with it is made of."""
+    return narrow(rows_beside(columns, other))
+
+
+def rows_beside(columns: Columns, other: str, items: Collection[str] = ()) -> Columns:
+    """The same as columns; with `items`, the verdicts on these items too, whoever marked them."""
     counted = columns.latest()
     counted = counted.rows(~counted.meeting_themselves())
     wanted = np.array([name == other for name in counted.names["judge"]] or [False])
     theirs = wanted[counted.judge.astype(np.int64)] & (counted.fault < 0)
     chosen = counted.fault >= 0
+    if items:
+        chosen |= np.array([name in items for name in counted.names["item"]])[counted.item.astype(np.int64)]
     sizes = counted.shown
     for size in np.unique(sizes).tolist():
         rows = np.flatnonzero(sizes == size)
@@ -24,7 +33,7 @@ def beside(columns: Columns, other: str) -> Record:
         known = np.zeros(int(meeting.max()) + 1, dtype=np.bool_)
         known[meeting[theirs[rows]]] = True
         chosen[rows[known[meeting]]] = True
-    return narrow(counted.rows(chosen))
+    return counted.rows(chosen)
 
 
 def _meetings(columns: Columns, rows: npt.NDArray[np.int64], size: int) -> npt.NDArray[np.int64]:
@@ -36,6 +45,9 @@ def _meetings(columns: Columns, rows: npt.NDArray[np.int64], size: int) -> npt.N
     return code
 
 
+_SEEN = {-1: USUAL, 0: Circumstances(blind=False), 1: Circumstances(blind=True)}
+
+
 def narrow(columns: Columns) -> Record:
     """All verdicts of some columns as nouns, without texts."""
     names, start = columns.names, columns.start.tolist()
@@ -43,10 +55,10 @@ def narrow(columns: Columns) -> Record:
     parts = zip(
         columns.case.tolist(), columns.judge.tolist(), columns.item.tolist(), columns.ballot.tolist(),
         columns.criterion.tolist(), columns.trial.tolist(), columns.fault.tolist(), columns.rater.tolist(),
-        columns.revision.tolist(), start, start[1:], strict=False,
+        columns.revision.tolist(), columns.blind.tolist(), start, start[1:], strict=False,
     )  # fmt: skip
     verdicts = []
-    for case, judge, item, ballot, criterion, trial, fault, rater, revision, begin, end in parts:
+    for case, judge, item, ballot, criterion, trial, fault, rater, revision, blind, begin, end in parts:
         numbers = tuple(samples[begin:end])
         verdicts.append(
             Verdict(
@@ -62,6 +74,7 @@ def narrow(columns: Columns) -> Record:
                 samples=numbers if any(numbers) else (),
                 rater=names["rater"][rater],
                 revision=revision,
+                circumstances=_SEEN[blind],
             )
         )
     return Record(tuple(verdicts))

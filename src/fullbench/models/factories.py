@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from fullbench.errors import InputError
 from fullbench.models.chat import ChatModel
@@ -28,6 +29,16 @@ class Provider:
     dialect: Callable[[], Dialect]
     url: str
     env: tuple[str, ...] = ()
+
+    def owns(self, address: str) -> bool:
+        """Whether an address is the provider's own: its key goes nowhere else unless the spec names it.
+
+        >>> OPENAI.owns("https://eu.api.openai.com/v1"), OPENAI.owns("https://api.openai.com.evil.example/v1")
+        (True, False)
+        """
+        home, there = urlsplit(self.url), urlsplit(address)
+        same = there.hostname == home.hostname or (there.hostname or "").endswith(f".{home.hostname}")
+        return same and there.scheme == home.scheme
 
 
 OPENAI = Provider("openai", lambda: OpenAI("max_completion_tokens"), OpenAI.home, ("OPENAI_API_KEY",))
@@ -134,11 +145,12 @@ def _chat(provider: Provider, name: str, options: Mapping[str, str]) -> Model:
         raise InputError(f"the spec {spec!r} names no model; write {provider.name}:NAME or {provider.name}:NAME@URL")
     read = _read(spec, options, {**SAMPLING, **LIMITS, **PRICE, **ACCESS})
     file = read.get("key_file")
-    env = (read["key_env"],) if "key_env" in read else provider.env
+    address = f"http{url}" if url else provider.url
+    env = (read["key_env"],) if "key_env" in read else provider.env if provider.owns(address) else ()
     dialect = OpenAI() if url and provider is OPENAI else provider.dialect()
     return ChatModel(
         model,
-        f"http{url}" if url else provider.url,
+        address,
         dialect,
         Key(env, None if file is None else Path(file)),
         _sampling(read),

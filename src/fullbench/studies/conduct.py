@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from importlib.metadata import version
+from itertools import groupby
 from typing import Any
 
 from fullbench.errors import InputError, UserError
+from fullbench.figures.panels import with_views
 from fullbench.files.nouns import read_items, read_responses, read_verdicts
 from fullbench.files.pictures import allowing
 from fullbench.ledger.store import Ledger
@@ -18,12 +21,13 @@ from fullbench.nouns.item import Item
 from fullbench.nouns.judge import Judge, former_names_of
 from fullbench.nouns.model import Model
 from fullbench.nouns.note import Note, sentence
+from fullbench.nouns.panel import View, is_view
 from fullbench.nouns.record import Record
 from fullbench.nouns.reproduction import Brought
 from fullbench.nouns.response import Response
 from fullbench.nouns.table import Table
 from fullbench.nouns.verdict import PEOPLE, Verdict
-from fullbench.studies import plan, specs
+from fullbench.studies import plan, specs, views
 from fullbench.studies.answer import answer
 from fullbench.studies.batches.folders import refuse_open
 from fullbench.studies.engines import HERE, Budget, Engine, Stop, Tally
@@ -39,11 +43,14 @@ class Conducted:
 
     study: Study
     record: Record
+    """What was ruled, with texts; without any verdict where only tables were asked for (`whole=False`)."""
     tables: Sequence[Table]
     source: Mapping[str, Any] = field(default_factory=dict)
     tallies: list[Tally] = field(default_factory=list)
     missing: int = 0
     """So many verdicts of the study are not there yet; a replay counts them."""
+    comparing: bool = False
+    """Whether a verdict shows several responses."""
 
 
 class Conductor:
@@ -54,8 +61,13 @@ class Conductor:
         for spec in study.ballots:
             ballot(spec)
         self.benchmark: Benchmark | None = specs.benchmark(study.benchmark) if study.benchmark else None
-        worded = [specs.in_words_of(study.benchmark, spec) if study.benchmark else spec for spec in study.judges]
+        listed = [spec for spec in study.judges if not is_view(spec)]
+        listed += [spec for spec in views.member_specs(study) if spec not in listed]
+        worded = [specs.in_words_of(study.benchmark, spec) if study.benchmark else spec for spec in listed]
         self.judges: list[Judge] = [specs.judge(spec) for spec in worded]
+        names = {spec: judge.name for spec, judge in zip(listed, self.judges, strict=True)}
+        self.views: list[View] = views.made(study, names)
+        self.second: list[str] = views.second_judges(study, names)
         self.contestants: list[Model] = [specs.contestant(spec) for spec in study.contestants]
         judging = {judge.name: spec for judge, spec in zip(self.judges, worded, strict=True)}
         answering = {model.name: spec for model, spec in zip(self.contestants, study.contestants, strict=True)}
@@ -146,6 +158,14 @@ class Conductor:
                     "{n:,} answers are still to be given; verdicts on them are not counted: {why}",
                     n=len(missing), why=sentence(error),
                 )  # fmt: skip
+        notes += [
+            Note(
+                "plan.second",
+                "{judge} is asked only about what a smaller judge leaves in doubt: this is the most.",
+                judge=name,
+            )
+            for name in self.second
+        ]
         return plan.table(
             ledger, contestants=self.contestants, items=self.items, judges=self.judges,
             cases=lambda: self.cases(expected), samples=self.study.samples, notes=notes,
@@ -176,8 +196,12 @@ class Conductor:
         budget: float | None = None,
         stop: Stop | None = None,
         quiet: bool = False,
+        whole: bool = True,
     ) -> Conducted:
-        """Answer, hear, and look at the record. Stopped half-way, the same call goes on from there."""
+        """Answer, hear, and look at the record. Stopped half-way, the same call goes on from there.
+
+        Without `whole`, tables of one's own data are made from columns: no verdict is held with its text.
+        """
         stop = stop or Stop()
         purse = self.ready(budget)
         asked: list[Model | Judge] = [*self.contestants, *self.judges]
@@ -191,10 +215,12 @@ class Conductor:
                     engine=engine, specs=self.specs, budget=purse, stop=stop, watch=watch,
                 )  # fmt: skip
         self._enter_labels(ledger)
+        for view in self.views:
+            ledger.declare("judge", view.name, view.settings)
         responses = self.responses(ledger)
         if not stop.reason:
             tallies += self._hear(ledger, responses, purse, stop, engine=engine, quiet=quiet)
-        return self._look(ledger, responses, tallies)
+        return self._look(ledger, responses, tallies, whole=whole)
 
     def _enter_labels(self, ledger: Ledger) -> None:
         """People's labels stand in the ledger like everybody's verdicts, once each."""
@@ -209,31 +235,59 @@ class Conductor:
     def replay(self, ledger: Ledger) -> Conducted:
         """The tables of what the ledger holds; nothing is asked, and no key is needed."""
         responses = self.responses(ledger)
-        done = self._look(ledger, responses, [])
+        done = self._look(ledger, responses, [], whole=True)
         if not len(done.record):
             raise InputError(f"{ledger.place} holds no verdict of this study; `fullbench run` asks for them")
-        cases = sum(1 for _ in self.cases(responses))
-        done.missing = cases * len(self.judges) + len(self.labels) - len(done.record)
+        cases = list(self.cases(responses))
+        wanted = len(cases) * (len(self.judges) - len(self.second)) + len(self.labels)
+        wanted += sum(len(views.left_in_doubt(name, cases, ledger, self.views)) for name in self.second)
+        done.missing = wanted - sum(not is_view(verdict.judge) for verdict in done.record)
         return done
 
-    def _look(self, ledger: Ledger, responses: Sequence[Response], tallies: list[Tally]) -> Conducted:
-        record = self.record(ledger, responses)
-        source = self._source(record)
-        tables = [replace(table, source={**source, **table.source}) for table in self.tables(record)]
-        return Conducted(self.study, record, tables, source, tallies)
+    def _look(self, ledger: Ledger, responses: Sequence[Response], tallies: list[Tally], *, whole: bool) -> Conducted:
+        study = self.study
+        # A ballot named twice would have each of its verdicts read twice: a record holds them once.
+        twice = len({*study.ballots}) < len(study.ballots) or len({*study.criteria}) < len(study.criteria)
+        # Panels and cascades join what their members ruled: that needs the verdicts themselves.
+        if whole or twice or self.views or self.benchmark is not None:
+            record = self.record(ledger, responses)
+            source = self._source(record.contestants, record.digest())
+            shown = self.tables(record)
+            comparing = any(len(verdict.contestants) > 1 for verdict in record)
+        else:
+            from fullbench.figures.standard import tables
+            from fullbench.studies.narrow import read
 
-    def _source(self, record: Record) -> dict[str, Any]:
+            columns, digest = read(self._ruled(ledger, responses))
+            record = Record((), {item.id: item for item in self.items}, _by_place(responses))
+            source = self._source(list(columns.names["contestant"]), digest)
+            shown = tables(columns, seed=study.seed)
+            comparing = bool((columns.shown > 1).any())
+        tables_ = [replace(table, source={**source, **table.source}) for table in shown]
+        return Conducted(study, record, tables_, source, tallies, comparing=comparing)
+
+    def _ruled(self, ledger: Ledger, responses: Sequence[Response]) -> Iterator[Verdict]:
+        """The study's verdicts, people's among them, one after the other."""
+        names = [*(judge.name for judge in self.judges), PEOPLE]
+        yield from self.labels
+        labelled = {(label.case, label.judge, label.trial, label.rater) for label in self.labels}
+        for keys in _keys(self.cases(responses)):
+            for verdict in ledger.verdicts(names, cases=keys):
+                if (verdict.case, verdict.judge, verdict.trial, verdict.rater) not in labelled:
+                    yield verdict
+
+    def _source(self, contestants: Sequence[str], verdicts: str) -> dict[str, Any]:
         """What made the tables: enough to make them again, and to see whether they are the same."""
         study = self.study
         own = {"ballots": list(study.ballots), "criteria": list(study.criteria), "orders": study.orders}
         return {
             "study": study.name,
             **({"benchmark": study.benchmark} if study.benchmark else own),
-            "judges": [judge.name for judge in self.judges],
-            "contestants": record.contestants,
+            "judges": [*(judge.name for judge in self.judges), *(view.name for view in self.views)],
+            "contestants": list(contestants),
             "trials": study.trials,
             "seed": study.seed,
-            "verdicts": record.digest(),
+            "verdicts": verdicts,
             "fullbench": version("fullbench"),
         }
 
@@ -250,12 +304,22 @@ class Conductor:
         total = sum(1 for _ in self.cases(responses))
         if not total:
             raise InputError("there is no case to hear: no item has as many responses as the ballots show at once")
-        names = [judge.name for judge in self.judges]
-        with watching("verdicts", names, total, quiet=quiet) as watch:
-            return hear(
-                self.judges, lambda _: self.cases(responses), ledger,
+        first = [judge for judge in self.judges if judge.name not in self.second]
+        with watching("verdicts", [judge.name for judge in first], total, quiet=quiet) as watch:
+            tallies = hear(
+                first, lambda _: self.cases(responses), ledger,
                 engine=engine, specs=self.specs, budget=purse, stop=stop, watch=watch,
             )  # fmt: skip
+        for judge in self.judges:
+            if judge.name in self.second and not stop.reason:
+                doubts = views.left_in_doubt(judge.name, list(self.cases(responses)), ledger, self.views)
+                docket = partial(_same, doubts)
+                with watching("verdicts", [judge.name], len(doubts), quiet=quiet) as watch:
+                    tallies += hear(
+                        [judge], docket, ledger,
+                        engine=engine, specs=self.specs, budget=purse, stop=stop, watch=watch,
+                    )  # fmt: skip
+        return tallies
 
     def record(self, ledger: Ledger, responses: Sequence[Response]) -> Record:
         """The study's verdicts, people's labels and votes among them.
@@ -277,8 +341,7 @@ class Conductor:
             and (verdict.case, verdict.judge, verdict.trial, verdict.rater) not in labelled
         ]
         items = {item.id: item for item in self.items}
-        shown = {(response.item, response.contestant, response.sample): response for response in responses}
-        return Record((*ruled, *self.labels, *voted), items, shown)
+        return Record(with_views((*ruled, *self.labels, *voted), self.views), items, _by_place(responses))
 
     def tables(self, record: Record) -> Sequence[Table]:
         if self.benchmark is not None:
@@ -286,6 +349,29 @@ class Conductor:
         from fullbench.figures.standard import tables
 
         return tables(record, seed=self.study.seed)
+
+
+_AT_ONCE = 5_000
+
+
+def _keys(cases: Iterable[Case]) -> Iterator[list[str]]:
+    """The keys of cases, each once, some thousands at a time: the same case again comes with the same item."""
+    keys: dict[str, None] = {}
+    for _, of_item in groupby(cases, key=lambda case: case.item.id):
+        keys |= dict.fromkeys(case.key for case in of_item)
+        if len(keys) >= _AT_ONCE:
+            yield list(keys)
+            keys = {}
+    if keys:
+        yield list(keys)
+
+
+def _by_place(responses: Iterable[Response]) -> dict[tuple[str, str, int], Response]:
+    return {(response.item, response.contestant, response.sample): response for response in responses}
+
+
+def _same(cases: Sequence[Case], _judge: Judge) -> Sequence[Case]:
+    return cases
 
 
 def _distinct(what: str, names: Sequence[str]) -> None:

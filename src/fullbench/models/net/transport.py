@@ -15,6 +15,7 @@ from aiohttp.payload import BytesPayload, Payload
 from yarl import URL
 
 from fullbench.errors import InputError, ModelError
+from fullbench.hygiene import masked, masked_bytes
 from fullbench.models.dialects import Answer, Dialect
 from fullbench.models.net import complaints
 from fullbench.models.net.deadlines import Deadlines
@@ -53,7 +54,7 @@ class Line:
 
     def hide(self, text: str) -> str:
         """The text without the key, should a server have repeated it."""
-        return text.replace(self.secret, "***") if self.secret else text
+        return masked(text, [self.secret])
 
 
 class _Body(BytesPayload):
@@ -218,7 +219,7 @@ class Caller:
             seen = response.status
             if seen == 200:
                 tally.calls += 1
-            raw = await _whole(response)
+            raw = masked_bytes(await _whole(response), self._line.secret)
         except aiohttp.ClientConnectorError as error:
             tally.retries += 1
             return Trouble("again", f"no connection ({error.strerror or error})", unconnected=True)

@@ -1,21 +1,23 @@
 """Judge cards, kept ready like boards: agreement with people, standing, steadiness, biases, faults, cost.
 
-They are computed from the verdicts themselves. Where these are very many, from those on items drawn at random.
+They are computed from all verdicts. Where those beside people's are very many, agreement is computed from those on
+items drawn at random.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+import numpy as np
 import orjson
 from sqlalchemy import Connection, Engine, func, select
 
 from fullbench.columns.table import Columns
-from fullbench.figures import standard
+from fullbench.figures import narrow, standard
 from fullbench.figures.card import card as judge_card
 from fullbench.figures.probes import LENGTHENS
 from fullbench.ledger.store import Ledger
@@ -24,11 +26,12 @@ from fullbench.nouns.note import pack, unpack
 from fullbench.nouns.record import Record
 from fullbench.nouns.table import Table
 from fullbench.nouns.verdict import PEOPLE
+from fullbench.studies import seated
 from fullbench.web.database import reading
 from fullbench.web.results import boards, evidence, figures, listing, tables
 from fullbench.web.results.boards import Linked
 from fullbench.web.results.filters import Filter
-from fullbench.web.results.rows import chunks, judges, studies
+from fullbench.web.results.rows import judges, studies
 from fullbench.web.results.rulings import is_panel, is_person
 
 MOST = 40_000
@@ -38,7 +41,7 @@ GROUPS = 12
 
 @dataclass(frozen=True)
 class Card:
-    """What is known about a judge. `sampled` verdicts of all judges of `total` were looked at; 0: all of them."""
+    """What is known about a judge. `sampled` verdicts of `total` beside people's were looked at; 0: all of them."""
 
     judge: str
     lead: str
@@ -60,12 +63,13 @@ def faults_name(study: str) -> str:
 def refresh(engine: Engine, ledger: Ledger, *, going: Callable[[], bool] = lambda: True) -> int:
     """Compute the cards of judges of which verdicts came, or whom people met anew; say how many."""
     made, failed = 0, ledger.failed()
+    named = {view.name for view in ledger.views()}
     with reading(engine) as connection:
         there = studies(connection)
     for place, study in enumerate(there):
         with reading(engine) as connection:
             known = boards.stamps(connection)
-            stamped = _stamps(connection, there[study], failed)
+            stamped = _stamps(connection, there[study], failed, named)
         wanted = {
             name: stamp
             for name, stamp in stamped.items()
@@ -74,22 +78,26 @@ def refresh(engine: Engine, ledger: Ledger, *, going: Callable[[], bool] = lambd
         everybody = digest(sorted(stamped.items()))[:16]
         if not going() or (not wanted and known.get(faults_name(study)) == everybody):
             continue
-        columns, link = ledger.columns(study=study), study if place else ""
+        columns, link = seated.columns(ledger, study=study), study if place else ""
         table = boards.packed(figures.faults(standard.faults(columns), link))
         boards.keep(engine, "faults", faults_name(study), everybody, orjson.dumps(table).decode())
         with reading(engine) as connection:
-            source = sample(connection, ledger, study)
+            source = compared(connection, ledger, study, columns)
+        ruling = set(columns.judges())
         for judge, stamp in wanted.items():
-            if judge in source.record.judges and going():
+            if judge in ruling and going():
                 with reading(engine) as connection:
-                    card = compute(connection, source, columns.of(judge=judge), judge, link)
+                    card = compute(connection, source, columns, judge, link)
                 boards.keep(engine, "card", card_name(study, judge), stamp, dump(card))
                 made += 1
     return made
 
 
-def _stamps(connection: Connection, study: int, failed: Mapping[str, int]) -> dict[str, str]:
-    """What each judge's card would be computed from: its own verdicts and failed calls, and people's verdicts."""
+def _stamps(connection: Connection, study: int, failed: Mapping[str, int], named: Collection[str]) -> dict[str, str]:
+    """What each judge's card would be computed from: its own verdicts and failed calls, and people's verdicts.
+
+    `named` are the panels of studies, which have cards as other judges do.
+    """
     c = tables.counts.c
     counts = connection.execute(
         select(c.judge_id, func.sum(c.n), func.max(c.last))
@@ -102,13 +110,13 @@ def _stamps(connection: Connection, study: int, failed: Mapping[str, int]) -> di
     return {
         name: digest([counted, found.get(PEOPLE), *([failed[name]] if name in failed else [])])[:16]
         for name, counted in found.items()
-        if not is_panel(name)
+        if not is_panel(name) or name in named
     }
 
 
 @dataclass(frozen=True)
 class Source:
-    """The verdicts of a study that cards are computed from; `sampled` of `total`, 0 where it is all of them."""
+    """The verdicts of a study beside people's; `sampled` of `total`, 0 where it is all of them."""
 
     study: str
     record: Record
@@ -117,20 +125,18 @@ class Source:
     tags: Sequence[str]
 
 
-def sample(connection: Connection, ledger: Ledger, study: str) -> Source:
-    """The verdicts of a study; where they are very many, those on items drawn at random."""
-    number = studies(connection)[study]
-    tags = list(boards.item_tags(connection, number, GROUPS))
-    total = listing.count(connection, Filter(study=study)).n
-    if total <= MOST:
-        return Source(study, ledger.record(study=study, texts=False).ordered(), 0, total, tags)
-    i, c = tables.items.c, tables.cases.c
-    items = list(connection.execute(select(i.id).where(i.study_id == number).order_by(i.id)).scalars())
-    keys: list[str] = []
-    for chunk in chunks(random.Random(0).sample(items, max(1, len(items) * MOST // total))):
-        keys += connection.execute(select(c.key).where(c.item_id.in_(chunk))).scalars()
-    record = ledger.record(cases=keys, study=study, texts=False).ordered()
-    return Source(study, record, len(record), total, tags)
+def compared(connection: Connection, ledger: Ledger, study: str, columns: Columns) -> Source:
+    """The verdicts of a study beside people's; where they are very many, those on items drawn at random."""
+    tags = list(boards.item_tags(connection, studies(connection)[study], GROUPS))
+    there = narrow.rows_beside(columns, PEOPLE, ledger.items_of_tagged(LENGTHENS))
+    total, drawn = len(there), there
+    if total > MOST:
+        items = np.unique(there.item).tolist()
+        chosen = np.zeros(len(there.names["item"]), dtype=np.bool_)
+        chosen[random.Random(0).sample(items, max(1, len(items) * MOST // total))] = True
+        drawn = there.rows(chosen[there.item.astype(np.int64)])
+    record = ledger.beside(narrow.narrow(drawn), study=study).ordered()
+    return Source(study, record, len(record) if total > MOST else 0, total, tags)
 
 
 def compute(connection: Connection, source: Source, columns: Columns, judge: str, link: str) -> Card:
@@ -148,7 +154,7 @@ def compute(connection: Connection, source: Source, columns: Columns, judge: str
     sections = [
         (title, [linked(one) for one in some]) for title, some in made.sections.items() if title != "Leaderboard"
     ]
-    orders = standard.orders(columns)
+    orders = standard.orders(columns.of(judge=judge))
     if orders.rows:
         sections.append(("Orders", [linked(orders)]))
     return Card(judge, made.lead, source.sampled, source.total, sections)
