@@ -12,7 +12,7 @@ from fullbench.nouns.table import Better, Column, Kind
 _KEYS: dict[tuple[Kind, Better], tuple[str, ...]] = {
     ("rank", ""): ("rank",),
     ("n", ""): ("n",),
-    ("fault", "less"): ("refused", "unreadable", "recused", "faults"),
+    ("fault", "less"): ("refused", "unreadable", "recused", "cut off", "faults"),
     ("name", ""): (
         "judge", "contestant", "study", "criterion", "ballot", "other judge", "other", "against", "reviewer", "person",
         "newcomer", "model", "name", "item", "picture", "file", "batch", "data set", "row", "cell", "part", "task",
@@ -75,7 +75,7 @@ _KEYS: dict[tuple[Kind, Better], tuple[str, ...]] = {
     ("figure", "less"): (
         "mean rank",
         "faulty", "error", "edit distance", "e", "e of the mean", "entropy", "score error", "swap flips",
-        "hallucinates",
+        "hallucinates", "without the nonce",
     ),
 }  # fmt: skip
 _LABELLED = (
