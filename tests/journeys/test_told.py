@@ -108,3 +108,31 @@ def test_the_caption_can_be_at_fault(site, tmp_path):
     assert site.vote("check", ["ann"], lambda _name, _task: sent) == 1
     site.people("export", "check", "--what", "queue", "--to", tmp_path / "queue.jsonl")
     assert [row["fault"] for _, row in read_rows(tmp_path / "queue.jsonl")] == ["the caption"]
+
+
+def test_nobody_has_both_tasks_on_one_picture(site, tmp_path):
+    """To choose and to agree are two studies; six people share them, and on a picture nobody does both."""
+    ledger = tmp_path / "u.ledger"
+    with Ledger(ledger) as book:
+        for number in range(6):
+            item = Item.ask(f"u{number}", f"Question {number}?", Picture.of(png((number, 0, 0))))
+            pair = tuple(Response.say(item.id, name, f"{name} on {number}") for name in ("x", "y"))
+            case = Case(item, pair, Choice())
+            book.add(case, Verdict.of(case, "judge", (1.0, 0.0), text=f"because {number}"))
+    site.people("add", "choose", "--kind", "pair", "--ledger", ledger, "--votes", 2)
+    made = ("--kind", "agree", "--ledger", ledger, "--votes", 2, "--apart-from", "choose")
+    site.people("add", "agree", *made)
+    met: dict[str, dict[str, set[str]]] = {"choose": {}, "agree": {}}
+
+    def choose(name, task):
+        number = next(part["text"] for turn in task["turns"] for part in turn["parts"] if "text" in part)
+        met["choose" if task["kind"] == "pair" else "agree"].setdefault(name, set()).add(number)
+        return {"best": "0"} if task["kind"] == "pair" else {"agree": "yes", "grade": "3", "hallucination": "no"}
+
+    people = ["ann", "bob", "cid", "dee", "eve", "fay"]
+    assert site.vote("choose", people[:3], choose) == 12
+    assert site.vote("agree", people, choose) == 12
+    for name in people:
+        assert not met["choose"].get(name, set()) & met["agree"].get(name, set()), name
+    assert sum(map(len, met["agree"].values())) == 12
+    assert "there is no study 'nowhere'" in site.people("add", "x", *made[:-1], "nowhere", code=2)

@@ -273,6 +273,28 @@ def keep_apart(connection: Connection, into: Study, pairs: Iterable[tuple[str, s
     return len(rows)
 
 
+def keep_apart_from(connection: Connection, into: Study, others: Sequence[Study]) -> int:
+    """Let nobody work on tasks of this study and of others that show the same picture; how many pairs there are.
+
+    Tasks without a picture are told apart by their question.
+    """
+    shown: dict[str, tuple[list[int], list[int]]] = {}
+    ids = [into.id, *(other.id for other in others)]
+    query = select(tasks.c.id, tasks.c.study, tasks.c.content).where(tasks.c.study.in_(ids))
+    for task, study_id, content in connection.execute(query):
+        item = Content.of(content).item
+        for name in {picture.digest for picture in item.pictures} or {item.question}:
+            shown.setdefault(name, ([], []))[study_id != into.id].append(task)
+    pairs = {(own, other) for mine, theirs in shown.values() for own in mine for other in theirs}
+    both = pairs | {(other, own) for own, other in pairs}
+    for chunk in (sorted(both)[start : start + CHUNK] for start in range(0, len(both), CHUNK)):
+        rows = [{"task": task, "other": other} for task, other in chunk]
+        connection.execute(insert_here(connection, conflicts).on_conflict_do_nothing(), rows)
+    if both:
+        connection.execute(update(studies).where(studies.c.id.in_(ids)).values(conflicted=True))
+    return len(pairs)
+
+
 def set_state(connection: Connection, study_id: str, state: Literal["open", "closed"]) -> None:
     connection.execute(update(studies).where(studies.c.id == study_id).values(state=state))
 
