@@ -391,6 +391,10 @@ def _left(votes: Votes) -> Iterator[str]:
         yield Note(
             "corrected.guessed", "{n:,} votes have no chance of their own and count as drawn evenly.", n=votes.guessed
         )
+    if votes.visible:
+        yield Note(
+            "votes.visible.left-out", "{n:,} votes that were cast with names in view are left out.", n=votes.visible
+        )
     if votes.outside:
         yield Note("corrected.outside", "{n:,} voted pairs that no judge here ruled on are left out.", n=votes.outside)
 
