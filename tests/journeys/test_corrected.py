@@ -223,7 +223,8 @@ def test_a_chance_that_is_none_is_refused(cli, court, tmp_path):
 def test_votes_cast_with_names_in_view_are_left_out_and_counted(cli, court, tmp_path):
     before = tables(cli("report", "--corrected", "--json"))["corrected fair, pair"]
     with Ledger(tmp_path / "fullbench.ledger") as ledger:
-        for case in [case for case in ledger.cases() if len(case.responses) == 2 and case.criterion == "overall"][:9]:
+        judged = {v.case for v in ledger.verdicts("fair") if v.criterion == "overall" and len(v.contestants) == 2}
+        for case in ledger.cases(sorted(judged)[:9]):
             how = Circumstances(blind=False)
             ledger.add(case, Verdict.of(case, "human", (0.0, 1.0), rater="seer", circumstances=how))
     after = tables(cli("report", "--corrected", "--json"))["corrected fair, pair"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -86,6 +86,16 @@ def named_parts(columns: Columns) -> list[str]:
     criteria = {columns.names["criterion"][code] for code in np.unique(columns.criterion)}
     several_studies = len(np.unique(columns.study)) > 1
     return [*(["study"] if several_studies else []), *(["criterion"] if criteria - {OVERALL} else [])]
+
+
+def families(part: Columns) -> list[Family]:
+    """The families of ballots that there are."""
+    return [cast("Family", family) for (family,), _ in part.by("family")]
+
+
+def rules(part: Columns, judge: str, family: Family) -> bool:
+    """Whether a judge ruled on anything of a family."""
+    return bool((of_family(part.of(judge=judge), family).fault < 0).any())
 
 
 def pairs(columns: Columns, judges: Sequence[str], people: str, family: Family) -> Votes:
