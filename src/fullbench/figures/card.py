@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import erfc, sqrt
 from statistics import fmean
 
 import numpy as np
@@ -13,6 +12,7 @@ from fullbench.columns.builder import columns_of
 from fullbench.columns.table import Columns
 from fullbench.errors import InputError, Undefined
 from fullbench.figures import clustered, judging, leaderboard, probes, repeats, standard
+from fullbench.figures.findings import Finding, corrected
 from fullbench.figures.judging import Met
 from fullbench.nouns.call import Usage
 from fullbench.nouns.estimate import Estimate
@@ -60,12 +60,19 @@ def card(
     counted = _counted(record)
     sections: dict[str, list[Table]] = {name: [] for name in SECTIONS}
     overall: list[judging.Agreement] = []
+    findings: dict[str, list[Finding]] = {}
     for criterion, part in counted.by("criterion").items():
         if judge in part.judges:
-            agreed, by_section = _criterion(part, judge, people, tags=tags, own=own, seed=seed)
+            meetings = judging.meet(part, people)
+            agreed, by_section = _criterion(meetings, judge, tags=tags, seed=seed)
             overall += agreed
             for name, tables in by_section.items():
                 sections[name] += _placed(tables, criterion)
+            findings[criterion] = probes.findings(meetings, judge, own=own)
+    # All that is asked about one judge is one family of questions, whatever the criterion.
+    settled = iter(corrected([finding for part in findings.values() for finding in part]))
+    for criterion, asked in findings.items():
+        sections["Biases"] += _placed([probes.table([next(settled) for _ in asked])], criterion)
     sections["Steadiness"] = repeats.tables(table, seed=seed)
     sections["Reviews"] = [_reviews(counted, judge, people)]
     sections["Leaderboard"] = leaderboard.tables(table, leaderboard.Settings(seed=seed))
@@ -92,10 +99,9 @@ def _counted(record: Record) -> Record:
 
 
 def _criterion(
-    part: Record, judge: str, people: str, *, tags: Sequence[str], own: Collection[str], seed: int
+    meetings: Met, judge: str, *, tags: Sequence[str], seed: int
 ) -> tuple[Sequence[judging.Agreement], dict[str, list[Table]]]:
     """What is known under one criterion."""
-    meetings = judging.meet(part, people)
     overall = judging.agreements(meetings, judge, seed=seed)
     return overall, {
         "Agreement": [
@@ -103,7 +109,6 @@ def _criterion(
             *judging.agreement_tables(meetings, tags, judges=[judge], brief=True, seed=seed),
         ],
         "Standing": [standing(meetings, judge, seed=seed)],
-        "Biases": [probes.table(probes.probes(meetings, judge, own=own))],
     }
 
 
@@ -148,7 +153,9 @@ def _reviews(record: Record, judge: str, people: str) -> Table:
         if len(reviews) > 1:
             marks = np.array([verdict.marks[0] for verdict in reviews if verdict.marks is not None])
             _, items = np.unique([verdict.item for verdict in reviews], return_inverse=True)
-            rows.append([criterion, reviews[0].ballot, clustered.mean(marks, items)])
+            rows.append(
+                [criterion, reviews[0].ballot, clustered.mean(marks, items, clustered.scale_of(reviews[0].ballot))]
+            )
     return Table("reviews", "What people think of its rulings", ("criterion", "ballot", "mean mark"), rows)
 
 
@@ -161,14 +168,15 @@ def standing(meetings: Met, judge: str, *, seed: int = 0) -> Table:
             shared = _shared(kind, meetings.of(judge, kind), meetings.of(other, kind)) if other != judge else []
             if shared and (gap := _gap(kind, shared, seed)) is not None:
                 rows.append([other, kind, next(iter(figures)), gap])
-                ps.append(_p(gap, len({pairing.item for pairing in shared})))
+                ps.append(1.0 if gap.p is None else gap.p)
     passed = benjamini_hochberg(ps).passed if ps else ()
     for row, told_apart in zip(rows, passed, strict=True):
         row.append("yes" if told_apart else "no")
     notes = [
         f"The figure of {judge} less that of the other judge on the same responses; all rulings of a judge on them, "
         "both orders and every trial, count by their mean. Items are kept together.",
-        "For an edit distance less is better. Told apart: by the interval, after Benjamini-Hochberg at 5%.",
+        "For an edit distance less is better. Told apart: by the difference over items, after Benjamini-Hochberg at "
+        "5%.",
     ]
     columns = ("other judge", "ruling", "figure", "difference", "told apart")
     return Table("standing", "Among other judges", columns, rows, notes, {"judge": judge, "seed": seed})
@@ -222,18 +230,11 @@ def _gap(kind: str, shared: Sequence[_Shared], seed: int) -> Estimate | None:
     ours, theirs = [pairing.ours for pairing in shared], [pairing.theirs for pairing in shared]
     if kind != "scores":
         _, places = np.unique(items, return_inverse=True)
-        return clustered.mean(np.array(ours) - np.array(theirs), places)
+        return clustered.difference(np.array(ours) - np.array(theirs), places, (-1.0, 1.0))
     try:
         return paired_difference(
-            weighted.pearson, ours, theirs, [pairing.people for pairing in shared], cluster=items, seed=seed
-        )
+            weighted.pearson, ours, theirs, [pairing.people for pairing in shared], within=(-2.0, 2.0), cluster=items,
+            seed=seed,
+        )  # fmt: skip
     except Undefined:
         return None
-
-
-def _p(gap: Estimate, items: int) -> float:
-    """How likely so large a difference is by chance; a sign test on the items where all of them differ alike."""
-    if gap.why:
-        return 2.0 ** (1 - items) if gap.value else 1.0
-    error = (gap.high - gap.low) / (2 * 1.959964)
-    return erfc(abs(gap.value) / error / sqrt(2)) if error else float(gap.value == 0)

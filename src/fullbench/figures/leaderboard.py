@@ -23,7 +23,8 @@ from fullbench.nouns.record import Record
 from fullbench.nouns.table import Cell, Table
 from fullbench.stats.battles import Battles
 from fullbench.stats.elo import elo
-from fullbench.stats.ratings import Ratings, rank_sets, rate
+from fullbench.stats.everyone import Everyone, rate_everyone
+from fullbench.stats.ranks import ranks_of, ranks_of_estimates
 from fullbench.stats.standings import cycles, separability
 from fullbench.stats.ties import Ties
 
@@ -70,11 +71,14 @@ class Key:
 class Line:
     """One contestant: its rank or ranks, rating, share of matches won, mean marks by ballot, matches.
 
-    `against` is the share of matches won against the reference, ties left out.
+    `rank` holds for the whole board at once, `rank_alone` for this contestant looked at alone. `elo` is the median over
+    orders of the matches, and the range of most orders: no interval. `against` is the share of matches won against the
+    reference, ties left out.
     """
 
     contestant: str
     rank: tuple[int, int] | None
+    rank_alone: tuple[int, int] | None
     rating: Estimate | None
     won: Estimate | None
     means: Mapping[str, Estimate]
@@ -93,7 +97,7 @@ class Board:
     notes: tuple[str, ...]
     faults: int
     due: int
-    ratings: Ratings | None = None
+    ratings: Everyone | None = None
     settings: Settings = field(default_factory=Settings)
 
     def title(self, *, family: bool) -> str:
@@ -110,15 +114,17 @@ class Board:
         columns = ["rank", "contestant"]
         columns += ["rating", "duels won"] if played else []
         columns += [f"mean {ballot}" for ballot in ballots]
-        columns += ["Elo", "matches"] if elo_ else []
+        columns += ["Elo", "Elo over orders", "matches"] if elo_ else []
         columns += ["wins against the reference"] if reference else []
+        columns += ["rank alone"]
         rows: list[list[Cell]] = []
         for line in self.lines:
             row: list[Cell] = [_ranked(line.rank), line.contestant]
             row += [line.rating, line.won] if played else []
             row += [line.means.get(ballot) for ballot in ballots]
-            row += [line.elo, line.matches] if elo_ else []
+            row += [*_elo_cells(line.elo), line.matches] if elo_ else []
             row += [line.against] if reference else []
+            row += [_ranked(line.rank_alone)]
             rows.append(row)
         rated = any(line.rating for line in self.lines)
         best = "rating" if rated else "duels won" if played else columns[2] if ballots else None
@@ -167,18 +173,19 @@ def board(columns: Columns, key: Key, settings: Settings | None = None) -> Board
     notes = [f"By {key.judge}{key.on()}, from {', '.join(_ballots(counted))}."]
     size = len(settled.names)
     ratings = _rated(settled, chosen, notes)
-    rated: list[Estimate | None] = [None] * size if ratings is None else _honest(ratings, settled)
+    rated: Sequence[Estimate | None] = [None] * size if ratings is None else ratings.estimates
     won = _won(settled)
     means = _means(counted, settled.names)
-    ordered = _order(rated, won, means, notes)
-    ranks = rank_sets(ordered)
+    ordered = rated if ratings is not None else _first_means(means)
+    ranks = ranks_of_estimates(ordered) if ratings is None else ranks_of(ratings)
+    group = {who: number for number, members in enumerate(ratings.groups if ratings else ()) for who in members}
     orders = _elo(settled, chosen) if chosen.elo and len(settled) else [None] * size
     against = _against(settled, chosen.reference)
     played = np.bincount(np.concatenate([settled.rows.one, settled.rows.two]), minlength=size)
     lines = [
-        Line(settled.names[who], ranks[who], rated[who], won[who], means[who], int(played[who]), orders[who],
-             against[who])
-        for who in sorted(range(size), key=lambda who: _worth(ordered[who]))
+        Line(settled.names[who], ranks.together[who], ranks.alone[who], rated[who], won[who], means[who],
+             int(played[who]), orders[who], against[who])
+        for who in sorted(range(size), key=lambda who: (group.get(who, size), _worth(ordered[who])))
     ]  # fmt: skip
     faults = int((counted.fault >= 0).sum())
     due = sum(pending.cases for pending in columns.due
@@ -209,31 +216,40 @@ def battles(settled: Matches, ties: Ties = "half") -> Battles:
     )
 
 
-def _rated(settled: Matches, settings: Settings, notes: list[str]) -> Ratings | None:
+def _rated(settled: Matches, settings: Settings, notes: list[str]) -> Everyone | None:
     if not len(settled):
         return None
     ties = f"{settled.ties:,} of them ties" if settled.ties else "no ties"
     notes.append(f"{len(settled):,} matches, {ties}; two orders: {SAID[settled.rule]}.")
+    way = settings.ties
     try:
-        ratings = rate(battles(settled, settings.ties), interval="sandwich", ties=settings.ties)
+        ratings = rate_everyone(battles(settled, way), interval="sandwich", ties=way)
     except Undefined as reason:
-        notes.append(f"No ratings: {reason}.")
-        return None
-    notes.append(f"Ratings: Bradley-Terry, ties {settings.ties}, items kept together, mean 1000.")
-    notes += [f"{settled.names[who]} is not rated: {reason}." for who, reason in ratings.unrated.items()]
-    if len(ratings.components) > 1:
-        notes.append(f"The comparisons fall into {len(ratings.components)} groups; the largest is rated.")
+        notes.append(f"Ties are counted as half wins here: {reason}.")
+        way = "half"
+        ratings = rate_everyone(battles(settled), interval="sandwich")
+    notes.append(f"Ratings: Bradley-Terry, ties {way}, items kept together, mean 1000.")
+    notes += _outside(ratings, settled.names)
     return ratings
 
 
-def _honest(ratings: Ratings, settled: Matches) -> list[Estimate | None]:
-    """Ratings whose intervals are there, or the reason."""
-    items = len(np.unique(settled.rows.item))
-    why = clustered.ONE_ITEM if items < 2 else clustered.NO_SPREAD
-    # The sandwich of one item is zero but for rounding.
-    return [None if rated is None else clustered.honest(rated, why) if items > 1
-            else Estimate.bare(rated.value, rated.n, why)
-            for rated in ratings.estimates]  # fmt: skip
+def _outside(ratings: Everyone, names: Sequence[str]) -> Iterator[str]:
+    """Who is not linked to the others by wins both ways, and who never met them."""
+    sides = {"above": "won", "below": "lost"}
+    for side, did in sides.items():
+        listed = [names[who] for who, stands in ratings.outside.items() if stands == side]
+        if listed:
+            yield (f"{', '.join(listed)}: {did} every match that links to the rest, so the rating is that of a "
+                   "penalised likelihood and its interval has one end; the mean of the others is 1000.")  # fmt: skip
+    beside = [names[who] for who, stands in ratings.outside.items() if stands == "beside"]
+    if beside:
+        yield f"{', '.join(beside)}: every match links one way only, so the rating is that of a penalised likelihood."
+    if len(ratings.groups) > 1:
+        parts = "; ".join(", ".join(names[who] for who in group) for group in ratings.groups)
+        yield (f"{len(ratings.groups)} groups never met, not even through others: {parts}. Each has a scale of its "
+               "own, with a mean of 1000: ratings and ranks of different groups cannot be compared.")  # fmt: skip
+    for who, reason in ratings.unrated.items():
+        yield f"{names[who]} is not rated: {reason}."
 
 
 def _won(settled: Matches) -> list[Estimate | None]:
@@ -258,22 +274,16 @@ def _means(columns: Columns, names: Sequence[str]) -> list[dict[str, Estimate]]:
     for name in names:
         own = who == codes[name]
         means.append({
-            columns.names["ballot"][spec]: clustered.mean(mark[chosen], item[chosen])
-            for spec in np.unique(ballot[own]) if (chosen := own & (ballot == spec)).any()
+            (spec := columns.names["ballot"][code]): clustered.mean(
+                mark[chosen], item[chosen], clustered.scale_of(spec)
+            )
+            for code in np.unique(ballot[own]) if (chosen := own & (ballot == code)).any()
         })  # fmt: skip
     return means
 
 
-def _order(
-    rated: Sequence[Estimate | None], won: Sequence[Estimate | None], means: Sequence[Mapping[str, Estimate]],
-    notes: list[str],
-) -> Sequence[Estimate | None]:  # fmt: skip
-    """What contestants are ranked by: the rating where all have one, else the share won, else the first mean."""
-    if rated and all(rated):
-        return rated
-    if any(won):
-        notes.append("Ranked by the share of matches won, for not everybody is rated.")
-        return won
+def _first_means(means: Sequence[Mapping[str, Estimate]]) -> Sequence[Estimate | None]:
+    """What contestants that never met are ranked by: their mean on the first ballot."""
     first = min((ballot for mean in means for ballot in mean), default="")
     return [mean.get(first) for mean in means]
 
@@ -310,8 +320,11 @@ def _left_out(
 ) -> Iterator[str]:
     """What stands in no figure here, and what a reader of the columns must know."""
     if settings.elo:
-        yield (f"Elo: K = {K:g}, the median over {DRAWS} random orders and the range of 95% of them; it depends on the "
-               "order.")  # fmt: skip
+        yield (f"Elo: K = {K:g}, the median over {DRAWS} random orders. The range over 95% of the orders says what the "
+               "order does, not how sure the rating is: it is no interval.")  # fmt: skip
+    if len(settled):
+        yield ("Rank: the ranks that hold for the whole board at once, with a chance of 5% that any is wrong; rank "
+               "alone: those of one contestant looked at by itself.")  # fmt: skip
     if settings.reference in settled.names:
         yield f"Wins against {settings.reference}: ties are left out of both wins and n."
     if faults:
@@ -337,6 +350,11 @@ def further_notes(settled: Matches, rated: Sequence[Estimate | None]) -> Iterato
         if circles:
             shown = "; ".join(" > ".join(names[who] for who in (*circle, circle[0])) for circle in circles[:3])
             yield f"{len(circles)} cycles of three: {shown}."
+
+
+def _elo_cells(rating: Estimate | None) -> list[Cell]:
+    """The median, and the range over orders in words, so that nobody takes it for an interval."""
+    return [None, None] if rating is None else [rating.value, f"{rating.low:.0f} to {rating.high:.0f}"]
 
 
 def _ranked(rank: tuple[int, int] | None) -> str:

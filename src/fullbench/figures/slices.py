@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -128,7 +129,8 @@ def by_tag(columns: Columns, board: Board, tag: str, groups: Mapping[str, str]) 
         yield from _grouped(board, (tag, groups), ("won", f"Won, by {tag}"), _won(board), clustered.share)
     for ballot, observed in _marks(columns):
         words = (f"mean {ballot}", f"Mean {ballot}, by {tag}")
-        yield from _grouped(board, (tag, groups), words, observed, clustered.mean)
+        figure = partial(clustered.mean, within=clustered.scale_of(ballot))
+        yield from _grouped(board, (tag, groups), words, observed, figure)
 
 
 def _grouped(

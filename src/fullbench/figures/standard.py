@@ -15,16 +15,16 @@ import numpy as np
 
 from fullbench.columns.builder import columns_of
 from fullbench.columns.table import Columns
-from fullbench.figures import leaderboard, repeats
+from fullbench.figures import clustered, leaderboard, repeats
 from fullbench.figures.judging import FIGURES, RULES, Agreement, agreements, meet
 from fullbench.figures.leaderboard import OVERALL
 from fullbench.figures.matches import settle
 from fullbench.figures.narrow import beside
 from fullbench.figures.position import position
+from fullbench.nouns.estimate import Estimate
 from fullbench.nouns.record import Record
 from fullbench.nouns.table import Cell, Table
 from fullbench.nouns.verdict import FAULTS, PEOPLE
-from fullbench.stats.shares import wilson
 
 Verdicts = Columns | Record
 
@@ -118,7 +118,7 @@ def faults(verdicts: Verdicts, *, together: bool = False) -> Table:
     for cells, part in groups:
         counts = part.faults()
         wrong, total = sum(counts[fault] for fault in FAULTS), counts["verdicts"]
-        row = [*cells, total, total - wrong, *(counts[fault] for fault in FAULTS), wilson(wrong, total)]
+        row = [*cells, total, total - wrong, *(counts[fault] for fault in FAULTS), _faulty(part)]
         named = dict(zip(head, cells, strict=True))
         due = sum(
             unruled.cases
@@ -130,6 +130,11 @@ def faults(verdicts: Verdicts, *, together: bool = False) -> Table:
     names = (*head, "verdicts", "ruled", *FAULTS, "faulty", *(["due"] if columns.due else []))
     notes = ["Due: cases whose call failed and that have no verdict yet; no figure counts them."] if columns.due else ()
     return Table("faults", "Faults", names, rows, notes, {}, hint)
+
+
+def _faulty(part: Columns) -> Estimate:
+    """The share of verdicts that are faults; verdicts on one item are kept together."""
+    return clustered.share((part.fault >= 0).astype(np.float64), part.item)
 
 
 _MOST_REASONS = 20

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -47,10 +47,12 @@ class Alignment:
         spread = self.spread
         if spread.value == 0:
             raise Undefined(f"the score is infinite: all variants of each of {self.seeds} seeds have the same mark")
-        if spread.low == 0:
+        if spread.why:
+            return replace(spread, value=self.value, low=self.value, high=self.value)
+        if spread.low <= 0:
             raise Undefined(f"the score is {self.value:.3g} and has no upper end: {self.seeds} seeds are too few")
         ends = (self.value, 1 / spread.high, 1 / spread.low)
-        return Estimate(*ends, spread.n, spread.level, f"1 / mean spread, {spread.method}")
+        return Estimate(*ends, spread.n, spread.level, f"1 / mean spread, {spread.method}", units=spread.units)
 
 
 def spreads(seed: npt.ArrayLike, marks: Numbers) -> tuple[npt.NDArray[Any], Floats, Ints]:

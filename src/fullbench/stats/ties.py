@@ -13,7 +13,7 @@ import numpy as np
 
 from fullbench.errors import Undefined
 from fullbench.stats.arrays import Floats, Ints
-from fullbench.stats.battles import Battles
+from fullbench.stats.battles import Battles, Moves
 
 Ties = Literal["half", "davidson", "rao-kupper"]
 
@@ -25,11 +25,11 @@ _LEAST = 1e-9
 
 @dataclass(frozen=True)
 class Fit:
-    """Log strengths with mean zero, the tie parameter, and the covariance of the strengths (sandwich)."""
+    """Log strengths with mean zero, the tie parameter, and how the strengths move with each item (sandwich)."""
 
     strengths: Floats
     tie: float
-    covariance: Floats
+    moves: Moves
 
 
 @dataclass(frozen=True)
@@ -104,6 +104,8 @@ def fit(battles: Battles, ties: Ties, counts: Floats | None = None, start: Fit |
     times = weight * (battles.sample.counts if counts is None else counts)
     if not (times[outcome == 0.5] > 0).any():
         raise Undefined(f"no tie was seen, so the model of {ties} has nothing to fit: count ties as half wins")
+    if not (times[outcome != 0.5] > 0).any():
+        raise Undefined(f"every match is a tie, so the model of {ties} has no finite fit: count ties as half wins")
     size = battles.size
     here, tie = (np.zeros(size), tie) if start is None else (start.strengths.copy(), start.tie)
     for _ in range(_STEPS):
@@ -117,7 +119,7 @@ def fit(battles: Battles, ties: Ties, counts: Floats | None = None, start: Fit |
         moved = tie + float(step[size])
         tie = max(moved, tie / 2, _LEAST) if ties == "rao-kupper" else moved
         if longest < _CLOSE:
-            return Fit(here, tie, _covariance(battles, local, bend))
+            return Fit(here, tie, _moves(battles, local, bend))
     raise Undefined(f"the ratings did not settle in {_STEPS} Newton steps: wins or ties are too one-sided")
 
 
@@ -136,12 +138,10 @@ def _gathered(local: _Slopes, times: Floats, first: Ints, second: Ints, size: in
     return gradient, bend
 
 
-def _covariance(battles: Battles, local: _Slopes, bend: Floats) -> Floats:
+def _moves(battles: Battles, local: _Slopes, bend: Floats) -> Moves:
     first, second, _, weight = battles.sample.cells
     size, rows = battles.size, np.arange(len(first))
     score = np.zeros((len(first), size + 1))
     score[rows, first], score[rows, second], score[:, size] = local.d, -local.d, local.t
     score *= weight[:, None]
-    bread = np.linalg.inv(bend)
-    covariance: Floats = bread @ battles.meat(score) @ bread
-    return covariance[:size, :size]
+    return battles.moves(score @ np.linalg.inv(bend)[:, :size])
