@@ -49,7 +49,7 @@ class InputError(UserError):
         self.path = None if path is None else Path(path)
         self.line = line
         where = "" if path is None else f"{path}:{line}: " if line is not None else f"{path}: "
-        super().__init__(where + message)
+        super().__init__(where + message if where else message)  # a note stays one
 
 
 class MissingExtra(UserError):

@@ -6,7 +6,7 @@ import json
 import random
 import subprocess
 import sys
-from itertools import product
+from itertools import pairwise, product
 from pathlib import Path
 
 import numpy as np
@@ -86,6 +86,40 @@ def test_columns_are_the_same_from_every_source_and_small(columns, record):
     assert columns.same(columns_of(record))
     assert columns.nbytes < 100 * len(columns)
     assert not columns.same(columns_of(record.where(judge="j")))
+
+
+def test_names_may_hold_any_character(tmp_path):
+    """What a name holds is never taken for what stands between two names, in whatever store."""
+    odd = ("a\x1fb", "a", "b\x1fc", 'q"uote', "back\\slash", "new\nline", "zero\0", "名,字", "[1]", "'", "\U0001f600")
+    item = Item.ask("i\x1f1", "?")
+    said = [Response.say(item.id, name, "x") for name in odd]
+    # Joined by the separator of an earlier release, the first two judges' kinds would be one.
+    judges = [("j", "c\x1fd"), ("j\x1fc", "d"), *((name, name) for name in odd)]
+    ruled = [
+        Verdict.of(Case(item, (one, two), Choice(tie=True), criterion, 0), judge, [1.0, 0.0], usage=Usage(), text="")
+        for judge, criterion in judges
+        for one, two in pairwise(said)
+    ]
+    with Ledger(tmp_path / "x.ledger") as opened:
+        opened.add(*ruled)
+        columns = opened.columns()
+    assert len(columns) == len(ruled)
+    assert columns.same(columns_of(ruled))
+    assert set(columns.names["contestant"]) == set(odd)
+    write_verdicts(tmp_path / "x.parquet", ruled)
+    assert columns_of_parquet(tmp_path / "x.parquet").same(columns)
+
+
+def test_a_reason_is_read_from_an_export_and_other_texts_are_not(tmp_path):
+    item = Item.ask("i", "?")
+    case = Case(item, (Response.say("i", "a", "x"),), Score(1, 5))
+    ruled = [
+        Verdict.of(case.at(0), "j", [1.0], usage=Usage(), text="one"),
+        Verdict.of(case.at(1), "j", "recused", usage=Usage(), text="no picture"),
+        Verdict.of(case.at(2), "j", "refused", usage=Usage(), text="I cannot"),
+    ]
+    write_verdicts(tmp_path / "x.parquet", ruled)
+    assert columns_of_parquet(tmp_path / "x.parquet").recusals == {1: "no picture"} == columns_of(ruled).recusals
 
 
 def test_agreement_between_judges_is_that_of_their_pairings(columns, record):

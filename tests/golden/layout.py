@@ -10,7 +10,7 @@ from typing import Any
 
 WIDTH = 120
 LARGE = 100_000
-"""A file above this many characters keeps a digest of each table and its first rows instead of all rows."""
+"""A file above this many characters, types aside, keeps a digest of each table and its first rows instead of all."""
 
 FIRST = 3
 
@@ -62,5 +62,6 @@ def brief(table: Mapping[str, Any], rows: str = "rows") -> dict[str, Any]:
 
 def written_tables(head: Mapping[str, Any], tables: Sequence[Mapping[str, Any]]) -> str:
     """Tables with all their rows where these are few, and with digests of them where they are many."""
-    whole = written({**head, "tables": list(tables)})
-    return whole if len(whole) <= LARGE else written({**head, "tables": [brief(table) for table in tables]})
+    plain = [{name: value for name, value in table.items() if name != "types"} for table in tables]
+    few = len(written({**head, "tables": plain})) <= LARGE
+    return written({**head, "tables": list(tables) if few else [brief(table) for table in tables]})

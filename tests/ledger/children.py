@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import random
 import resource
+import signal
 import sys
 import time
 from pathlib import Path
@@ -77,6 +79,18 @@ def refill(folder: str) -> None:
         say(sum(1 for _ in again.verdicts()) == ledger.acknowledged)
 
 
+def die_at_the_mark(path: str) -> None:
+    """kill -9 of oneself between a mark that more follows in the log and the commit that follows."""
+    from fullbench.ledger.sqlite_connection import SqliteConnection
+
+    with Ledger(path) as ledger:
+        ledger.add(verdict(1))
+        ledger.flush()
+    SqliteConnection.checkpoint = lambda _self: os.kill(os.getpid(), signal.SIGKILL)
+    Ledger(path).add(verdict(2))
+    time.sleep(600)
+
+
 def hold(path: str, name: str) -> None:
     """Hold a judge until killed, or say who does."""
     with Ledger(path) as ledger:
@@ -89,4 +103,6 @@ def hold(path: str, name: str) -> None:
 
 
 if __name__ == "__main__":
-    {"write": write, "race": race, "fill": fill, "refill": refill, "hold": hold}[sys.argv[1]](*sys.argv[2:])
+    {"write": write, "race": race, "fill": fill, "refill": refill, "hold": hold, "die": die_at_the_mark}[sys.argv[1]](
+        *sys.argv[2:]
+    )

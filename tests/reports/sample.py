@@ -6,10 +6,11 @@ from PIL import Image, ImageDraw
 
 from fullbench.nouns.call import Usage
 from fullbench.nouns.estimate import Estimate
+from fullbench.nouns.headings import headings
 from fullbench.nouns.item import Item
 from fullbench.nouns.picture import Picture
 from fullbench.nouns.response import Response
-from fullbench.nouns.table import Table
+from fullbench.nouns.table import Column, Table
 from fullbench.nouns.verdict import Verdict
 from fullbench.reports.page import Exhibit, Section
 
@@ -18,7 +19,7 @@ HOSTILE = "</script><script>window.owned = 1</script><img src=x onerror='window.
 LEADERBOARD = Table(
     "leaderboard",
     "Leaderboard",
-    ("contestant", "rating", "share", "refused"),
+    ("contestant", "rating", "share", Column("refused", kind="fault")),
     (
         ("glm", Estimate(1012.0, 980.0, 1040.0, 90), 0.5, 0),
         (HOSTILE, Estimate(1100.0, 1061.0, 1141.0, 88), 0.7, 3),
@@ -49,7 +50,7 @@ TABLES = (
         chart={"kind": "heat", "row": "winner", "column": "loser", "value": "share"},
     ),
     Table(
-        "faults", "Faults", ("judge", "ruled", "refused", "unreadable"), (("a", 90, 4, 6), ("b", 100, 0, 0)),
+        "faults", "Faults", headings("judge", "ruled", "refused", "unreadable"), (("a", 90, 4, 6), ("b", 100, 0, 0)),
         chart={"kind": "stacked", "label": "judge", "parts": ["ruled", "refused", "unreadable"]},
     ),
     Table(

@@ -11,13 +11,13 @@ from rich.cells import cell_len
 
 from fullbench.errors import InputError
 from fullbench.nouns.estimate import Estimate
-from fullbench.nouns.table import Table
+from fullbench.nouns.table import Column, Table
 from fullbench.reports.tables import read_tables, render, table_from_json, write
 
 TABLE = Table(
     "agreement",
     "Agreement with people",
-    ("judge", "r", "rating", "refused", "words"),
+    ("judge", "r", "rating", Column("refused", kind="fault"), "words"),
     (
         ("gpt|4", Estimate(0.812, 0.774, 0.851, 412, method="Wilson", p=0.01), 1034.4, 3, "a,b"),
         ("智谱评审模型", Estimate(-0.001, -0.1, 0.1, 400), 988.6, 0, 'say "hi"'),
@@ -175,4 +175,5 @@ def test_what_an_estimate_says_of_its_interval_survives_json():
     )  # fmt: skip
     table = Table("t", "T", ("a",), ((told,), (Estimate(0.5, 0.2, 0.6, 9),)))
     assert table_from_json(render(table, "json")) == table
-    assert '"units": 30' in render(table, "json") and render(table, "json").count('"one_sided"') == 1
+    assert '"units": 30' in render(table, "json")
+    assert render(table, "json").count('"one_sided"') == 1

@@ -10,8 +10,10 @@ import typer
 from fullbench.cli.common import (
     DEFAULT_LEDGER,
     BudgetOption,
+    DurabilityOption,
     EngineOption,
     LedgerOption,
+    PicturesFromOption,
     PicturesOption,
     QuietOption,
     StudyOption,
@@ -35,6 +37,8 @@ def answer(
     study: StudyOption = None,
     supersede: SupersedeOption = False,
     pictures: PicturesOption = None,
+    pictures_from: PicturesFromOption = None,
+    durability: DurabilityOption = None,
     budget: BudgetOption = None,
     engine: EngineOption = None,
     quiet: QuietOption = False,
@@ -48,20 +52,29 @@ def answer(
         fullbench answer --items photos/ --question "What is shown?" --contestant ollama:llava --out answers.csv
     """
     from fullbench.files.nouns import read_items, write_responses
+    from fullbench.files.pictures import allowing
+    from fullbench.ledger.places import durability_of
     from fullbench.ledger.store import Ledger
     from fullbench.studies import plan, specs
     from fullbench.studies.answer import answer as answer_all
     from fullbench.studies.progress import watching
 
     models = [specs.contestant(spec) for spec in contestants]
-    asked = list(read_items(items, question=question) if question else read_items(items))
+    with allowing(*pictures_from or ()):
+        asked = list(read_items(items, question=question) if question else read_items(items))
     purse = plan.purse(budget, models) if budget is not None else None
     names = [model.name for model in models]
     for model in models:
         model.answer(())
     with (
         asking_from(engine) as where,
-        Ledger(ledger, pictures=pictures, study=study, supersede=supersede) as book,
+        Ledger(
+            ledger,
+            pictures=pictures,
+            study=study,
+            supersede=supersede,
+            durability=durability_of(durability),
+        ) as book,
         stoppable() as stop,
     ):
         with watching("answers", names, len(asked) * samples, quiet=quiet) as watch:

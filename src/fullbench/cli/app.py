@@ -17,6 +17,7 @@ from fullbench.cli.export import export
 from fullbench.cli.judge import judge
 from fullbench.cli.leaderboard import leaderboard_app
 from fullbench.cli.ledger import ledger_app
+from fullbench.cli.ledger_safety import backup, sign, upgrade
 from fullbench.cli.ledger_votes import alias, import_, reread
 from fullbench.cli.listing import listing
 from fullbench.cli.new import new_app
@@ -89,6 +90,9 @@ app.add_typer(leaderboard_app, name="leaderboard")
 ledger_app.command("import")(import_)
 ledger_app.command("alias")(alias)
 ledger_app.command("reread")(reread)
+ledger_app.command("backup")(backup)
+ledger_app.command("upgrade")(upgrade)
+ledger_app.command("sign")(sign)
 app.add_typer(ledger_app, name="ledger")
 app.add_typer(new_app, name="new")
 app.add_typer(people_app, name="people")

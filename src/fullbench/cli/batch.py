@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fullbench.cli.common import JsonOption, QuietOption, say, show, stoppable
+from fullbench.nouns.headings import headings
+from fullbench.nouns.note import Note
 from fullbench.nouns.table import Cell, Table
 
 if TYPE_CHECKING:
@@ -193,6 +195,8 @@ def _wait(rounds: Rounds, stop: Stop, every: float, quiet: bool) -> list[Folder]
 def _tell(done: Pass) -> int:
     """Say what came of a pass. The exit code: 0 when nothing is missing, 1 when something is."""
     count = done.count
+    for notice in done.notices:
+        say(notice)
     for tally in done.tallies:
         for error, times in tally.failures.most_common(3):
             say(f"{tally.name}: {times} failed: {error}")
@@ -212,11 +216,13 @@ def _tell(done: Pass) -> int:
 
 
 def _table(folders: list[Folder]) -> Table:
-    columns = ("batch", "model", "stage", "status", "requests", "done", "failed", "note")
+    columns = headings("batch", "model", "stage", "status", "requests", "done", "failed", "note")
     rows: list[list[Cell]] = [
         [folder.path.name, state.model, state.stage, state.status or "-", state.requests, state.done, state.failed,
          state.note or ("" if state.sure else "may be another's: its names will tell")]
         for folder in folders for state in (folder.state,)
     ]  # fmt: skip
-    notes = [] if rows else ["There is no batch yet: fullbench batch write."]
-    return Table("batches", "Batches of this ledger", columns, rows, notes)
+    notes = [] if rows else [Note("cli.batch.there-is-no-batch-yet", "There is no batch yet: fullbench batch write.")]
+    return Table(
+        "batches", Note("cli.batch.title.batches-of-this-ledger", "Batches of this ledger"), columns, rows, notes
+    )

@@ -36,12 +36,27 @@ PicturesOption = Annotated[
         help="Where pictures are kept: a folder, or s3://bucket/prefix; the ledger remembers it. Else beside it.",
     ),
 ]
+PicturesFromOption = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--pictures-from",
+        help="Read pictures that data files name from this folder too, not only from the data's own. Repeatable.",
+    ),
+]
 StudyOption = Annotated[
     str | None,
     typer.Option("--study", help="The study in the ledger; unrelated data are kept apart by it."),
 ]
 SupersedeOption = Annotated[
     bool, typer.Option("--supersede", help="Items whose content changed take the place of the earlier ones.")
+]
+DurabilityOption = Annotated[
+    str | None,
+    typer.Option(
+        "--durability",
+        envvar="FULLBENCH_DURABILITY",
+        help="What is kept survives: power (a loss of power too; usual), process (kill -9, quicker on slow disks).",
+    ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON on standard output, nothing else.")]
 QuietOption = Annotated[bool, typer.Option("--quiet", help="No progress display.")]

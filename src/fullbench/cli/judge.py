@@ -11,9 +11,11 @@ from fullbench.cli.common import (
     DEFAULT_LEDGER,
     BudgetOption,
     DryRunOption,
+    DurabilityOption,
     EngineOption,
     JsonOption,
     LedgerOption,
+    PicturesFromOption,
     PicturesOption,
     QuietOption,
     StudyOption,
@@ -48,6 +50,8 @@ def judge(
     study_name: StudyOption = None,
     supersede: SupersedeOption = False,
     pictures: PicturesOption = None,
+    pictures_from: PicturesFromOption = None,
+    durability: DurabilityOption = None,
     report: Annotated[Path | None, typer.Option(help="Write a page with tables, charts and cases here.")] = None,
     budget: BudgetOption = None,
     engine: EngineOption = None,
@@ -65,6 +69,7 @@ def judge(
             --judge "vllm:qwen2-vl@http://localhost:8000/v1?mode=direct" --judge length --report report.html
     """
     from fullbench.errors import InputError
+    from fullbench.ledger.places import durability_of
     from fullbench.ledger.store import Ledger
     from fullbench.nouns.case import ORDERS
     from fullbench.studies.conduct import Conductor
@@ -77,6 +82,7 @@ def judge(
         "judge", items=items, responses=responses, labels=labels, judges=tuple(judges), ballots=tuple(ballots),
         criteria=tuple(criteria or ("overall",)), orders=ORDERS[ORDERS.index(orders)], trials=trials, seed=seed,
         ledger=ledger, report=report, meetings="crossed" if cross_samples else "aligned",
+        pictures_from=tuple(pictures_from or ()),
     )  # fmt: skip
     conductor = Conductor(study)
     if dry_run:
@@ -86,7 +92,13 @@ def judge(
     conductor.ready(budget)
     with (
         named(engine or study.engine) as where,
-        Ledger(ledger, pictures=pictures, study=study_name, supersede=supersede) as book,
+        Ledger(
+            ledger,
+            pictures=pictures,
+            study=study_name,
+            supersede=supersede,
+            durability=durability_of(durability),
+        ) as book,
         stoppable() as stop,
     ):
         done = conductor.conduct(book, engine=where, budget=budget, stop=stop, quiet=quiet)

@@ -15,6 +15,8 @@ from fullbench.cli.common import DEFAULT_LEDGER, JsonOption, LedgerOption, Pictu
 from fullbench.cli.common import show as show_tables
 from fullbench.errors import InputError
 from fullbench.files.writers import Columns
+from fullbench.nouns.headings import headings
+from fullbench.nouns.note import Note
 from fullbench.nouns.table import Table
 
 if TYPE_CHECKING:
@@ -148,13 +150,13 @@ def tables(
 
 def _answers(bill: Iterable[Account]) -> Table:
     """What the contestants' answers used, failed calls included; an export of verdicts does not know."""
-    columns = ("contestant", "responses", "failures", "calls", "retries", "tokens in", "tokens out", "dollars")
+    columns = headings("contestant", "responses", "failures", "calls", "retries", "tokens in", "tokens out", "dollars")
     rows = [
         [account.name, account.given, account.failures, account.usage.calls, account.usage.retries,
          account.usage.tokens_in, account.usage.tokens_out, account.usage.dollars]
         for account in bill if account.role == "contestant"
     ]  # fmt: skip
-    return Table("answers", "What answering cost", columns, rows)
+    return Table("answers", Note("cli.ledger.title.what-answering-cost", "What answering cost"), columns, rows)
 
 
 @ledger_app.command()
@@ -164,19 +166,33 @@ def verify(
     head: Annotated[
         str | None, typer.Option("--head", help="A head noted before, as `ledger show` prints it: is it still there?")
     ] = None,
+    key: Annotated[
+        Path | None, typer.Option("--key", help="A public key: do all heads that it signed still hold?")
+    ] = None,
+    signatures: Annotated[
+        list[Path] | None,
+        typer.Option(help="Files of signatures that `ledger sign` wrote. Else the one beside the ledger. Repeatable."),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Check that the ledger is sound: the file, every row's digest and place in its chain, every picture.
 
-    With a head that was noted elsewhere, it also proves that nothing was rewritten since.
+    With a head that was noted elsewhere, or the public key of somebody who signed heads (`ledger sign`), it also proves
+    that nothing was rewritten, cut off or taken out since.
     Exit code 0 when it is sound, 1 with one line for each problem when it is not.
     Example: fullbench ledger verify study.ledger --head 12-3f5a...
     """
     from fullbench.ledger.chain import Head
+    from fullbench.ledger.signing import beside
 
     noted = None if head is None else Head.read(head)
+    if signatures and key is None:
+        raise InputError("--signatures are checked with the public key of whoever signed; add --key FILE")
     with _open(place or ledger) as opened:
         problems = opened.verify(noted)
+        if key is not None:
+            usual = [beside(opened.path)] if beside(opened.path).exists() else []
+            problems += opened.verify_signatures(key, signatures or usual)
         report = opened.checked() if not problems else {"path": opened.place}
     if as_json:
         typer.echo(json.dumps({**report, "sound": not problems, "problems": problems}, ensure_ascii=False, indent=2))
@@ -185,7 +201,7 @@ def verify(
             typer.echo(problem)
         typer.echo(f"{report['path']}: {len(problems):,} problems were found", err=True)
     else:
-        typer.echo(_sound(report, noted is not None))
+        typer.echo(_sound(report, noted=noted is not None, signed=key is not None))
     if problems:
         raise typer.Exit(1)
 
@@ -261,10 +277,11 @@ def vacuum(
         typer.echo("pictures were left alone, for other ledgers may share their place (see --named-pictures)")
 
 
-def _sound(report: dict[str, Any], noted: bool) -> str:
+def _sound(report: dict[str, Any], *, noted: bool, signed: bool) -> str:
     counts = ", ".join(f"{count:,} {name}" for name, count in report["counts"].items())
     chains = report["chains"]
     proof = "; nothing was rewritten since the head was noted" if noted else ""
+    proof += "; nothing was rewritten since a head was signed" if signed else ""
     return (
         f"{report['path']}: sound{proof}\nchecked: {counts}; {chains['rows']:,} rows in the chains of "
         f"{chains['writers']:,} writers, {chains['commits']:,} commits\nhead {report['head']}"
@@ -282,11 +299,21 @@ def _when(seconds: float) -> str:
 
 
 def _table(accounts: Iterable[dict[str, Any]]) -> Table:
-    columns = ("role", "name", "given", "faults", "failures", "calls", "tokens in", "tokens out", "dollars")
+    columns = headings("role", "name", "given", "faults", "failures", "calls", "tokens in", "tokens out", "dollars")
     rows = [
         [account["role"], account["name"], account["given"], sum(account["faults"].values()), account["failures"],
          *(account["usage"][name] for name in ("calls", "tokens_in", "tokens_out", "dollars"))]
         for account in accounts
     ]  # fmt: skip
-    notes = ["Dollars are not known where a '-' stands."] if any(row[-1] is None for row in rows) else []
-    return Table("bill", "What was given, and what it used", columns, rows, notes)
+    notes = (
+        [Note("cli.ledger.dollars-are-not-known-where", "Dollars are not known where a '-' stands.")]
+        if any(row[-1] is None for row in rows)
+        else []
+    )
+    return Table(
+        "bill",
+        Note("cli.ledger.title.what-was-given-and-what", "What was given, and what it used"),
+        columns,
+        rows,
+        notes,
+    )

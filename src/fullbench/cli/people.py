@@ -11,6 +11,8 @@ import typer
 
 from fullbench.cli.common import JsonOption, say, show
 from fullbench.errors import InputError, MissingExtra
+from fullbench.nouns.headings import headings
+from fullbench.nouns.note import Note
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -156,11 +158,14 @@ def listing(as_json: JsonOption = False, database: DatabaseOption = None, data: 
     with _opened(settings) as connection:
         listed = studies.listed(connection, count=10_000)
         far = [(study, progress(connection, study, time.time())) for study in listed]
-    columns = ("study", "kind", "state", "votes", "wanted", "settled tasks", "tasks", "people")
+    columns = headings("study", "kind", "state", "votes", "wanted", "settled tasks", "tasks", "people")
     rows: list[list[Cell]] = [
         [study.name, study.kind_name, study.state, p.voted, p.wanted, p.settled, p.tasks, p.people] for study, p in far
     ]
-    show([Table("studies", "Studies for people", columns, rows)], as_json=as_json)
+    show(
+        [Table("studies", Note("cli.people.title.studies-for-people", "Studies for people"), columns, rows)],
+        as_json=as_json,
+    )
 
 
 @people_app.command("show")

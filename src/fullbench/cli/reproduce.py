@@ -9,6 +9,8 @@ from typing import Annotated
 import typer
 
 from fullbench.cli.common import JsonOption, say, show
+from fullbench.nouns.headings import headings
+from fullbench.nouns.note import Note
 from fullbench.nouns.reproduction import Reproduced
 from fullbench.nouns.table import Cell, Table
 
@@ -73,10 +75,29 @@ def _table(name: str, figure: str, cells: Sequence[Reproduced]) -> Table:
     notes = []
     if gaps:
         agree = sum(gap <= _rounding([cell.paper for cell in cells]) for gap in gaps)
-        notes.append(f"{agree} of {len(gaps)} printed figures agree with ours to the last digit printed.")
-        notes.append(f"The largest difference from a printed figure is {max(gaps):.3f}.")
-    columns = ("cell", "ours", "printed", "gap", "n")
-    return Table(f"{name} {figure}", f"{name}, computed again: {figure}", columns, rows, notes)
+        notes.append(
+            Note(
+                "cli.reproduce.of-printed-figures-agree-with",
+                "{agree} of {n} printed figures agree with ours to the last digit printed.",
+                agree=agree,
+                n=len(gaps),
+            )
+        )
+        notes.append(
+            Note(
+                "cli.reproduce.the-largest-difference-from-a",
+                "The largest difference from a printed figure is {gaps:.3f}.",
+                gaps=max(gaps),
+            )
+        )
+    columns = headings("cell", "ours", "printed", "gap", "n")
+    return Table(
+        f"{name} {figure}",
+        Note("cli.reproduce.title.computed-again", "{name}, computed again: {figure}", name=name, figure=figure),
+        columns,
+        rows,
+        notes,
+    )
 
 
 def _rounding(printed: Sequence[float | None]) -> float:

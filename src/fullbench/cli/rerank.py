@@ -12,6 +12,7 @@ from fullbench.cli.common import (
     BudgetOption,
     EngineOption,
     LedgerOption,
+    PicturesFromOption,
     PicturesOption,
     QuietOption,
     asking_from,
@@ -34,6 +35,7 @@ def rerank(
     trials: Annotated[int, typer.Option(min=1, help="How often every case is heard.")] = 1,
     ledger: LedgerOption = DEFAULT_LEDGER,
     pictures: PicturesOption = None,
+    pictures_from: PicturesFromOption = None,
     budget: BudgetOption = None,
     engine: EngineOption = None,
     quiet: QuietOption = False,
@@ -51,6 +53,7 @@ def rerank(
     from dataclasses import replace
 
     from fullbench.files.nouns import read_items, read_responses
+    from fullbench.files.pictures import allowing
     from fullbench.files.writers import write_rows
     from fullbench.ledger.store import Ledger
     from fullbench.nouns.ballot import ballot as ballot_of
@@ -59,8 +62,9 @@ def rerank(
     from fullbench.studies.progress import watching
 
     form, who = ballot_of(ballot), specs.judge(judge)
-    asked = list(read_items(items))
-    answers = list(read_responses(responses, items={item.id for item in asked}))
+    with allowing(*pictures_from or ()):
+        asked = list(read_items(items))
+        answers = list(read_responses(responses, items={item.id for item in asked}))
     cases = [replace(case, criterion=criterion) for case in rerank.cases(asked, answers, form, trials=trials)]
     purse = plan.purse(budget, plan.models_asked([who])) if budget is not None else None
     with asking_from(engine) as where, Ledger(ledger, pictures=pictures) as book, stoppable() as stop:

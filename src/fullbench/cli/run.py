@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -10,8 +11,10 @@ import typer
 from fullbench.cli.common import (
     BudgetOption,
     DryRunOption,
+    DurabilityOption,
     EngineOption,
     JsonOption,
+    PicturesFromOption,
     PicturesOption,
     QuietOption,
     closing,
@@ -29,6 +32,8 @@ def run(
         str | None, typer.Option("--ledger", help="Instead of the study's own ledger: a file or a URL.")
     ] = None,
     pictures: PicturesOption = None,
+    pictures_from: PicturesFromOption = None,
+    durability: DurabilityOption = None,
     budget: BudgetOption = None,
     engine: EngineOption = None,
     dry_run: DryRunOption = False,
@@ -48,6 +53,7 @@ def run(
 
         fullbench run study.toml --engine ray:auto
     """
+    from fullbench.ledger.places import durability_of
     from fullbench.ledger.store import Ledger
     from fullbench.studies.conduct import Conductor
     from fullbench.studies.engines import engine as named
@@ -55,6 +61,7 @@ def run(
     from fullbench.studies.study import Study
 
     plan = Study.read(study)
+    plan = replace(plan, pictures_from=(*plan.pictures_from, *(pictures_from or ())))
     conductor = Conductor(plan)
     limit = budget if budget is not None else plan.budget
     if dry_run:
@@ -64,7 +71,12 @@ def run(
     conductor.ready(limit)
     with (
         named(engine or plan.engine) as where,
-        Ledger(ledger or plan.ledger, pictures=pictures or plan.pictures, study=plan.name) as book,
+        Ledger(
+            ledger or plan.ledger,
+            pictures=pictures or plan.pictures,
+            study=plan.name,
+            durability=durability_of(durability),
+        ) as book,
         stoppable() as stop,
     ):
         done = conductor.conduct(book, engine=where, budget=limit, stop=stop, quiet=quiet)

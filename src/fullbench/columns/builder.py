@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from hashlib import blake2b
-from itertools import islice
+from itertools import compress, islice
 from typing import Any
 
 import numpy as np
@@ -13,20 +14,35 @@ from fullbench.columns.table import STUDY, Array, Columns, Due, grouped
 from fullbench.nouns.record import Record
 from fullbench.nouns.verdict import FAULTS, Verdict
 
-CHUNK = 20_000
-KIND = ("study", "judge", "criterion", "ballot", "rater", "fault", "contestants", "samples")
+CHUNK = 500
+"""Rows that are Python's objects at one time: few enough to stay in the processor's cache."""
+_BLOCK = 1 << 17
+"""Rows whose numbers are put into fewer bytes at one time."""
+SMALL = ("trial", "revision", "calls", "retries")
+KIND = ("study", "judge", "criterion", "ballot", "rater", "fault", "contestants", "samples", *SMALL)
 """What many rows share; a store may hand it over as one text, which is taken apart once for all of them."""
-WHOLE = ("trial", "revision", "calls", "retries", "tokens_in", "tokens_out")
+WHOLE = ("tokens_in", "tokens_out")
 REAL = ("dollars", "seconds")
-ROW = ("kind", "item", "case", "marks", "reason", *WHOLE, *REAL)
+ROW = ("kind", "item", "case", "marks", *WHOLE, *REAL, "reason")
 """What a row has, in this order. Marks are a tuple, or a text that `parse` reads; `reason` is what a judge that recused
-itself said."""
+itself said, and may be left out."""
 
 _MOST_MARKS = 1 << 16
 _TEXTS = KIND[:5]
 _FAULTS: dict[str, int] = {fault: place for place, fault in enumerate(FAULTS)}
 
-Kind = tuple[str, str, str, str, str, str | None, Sequence[str], Sequence[int]]
+Kind = tuple[str, str, str, str, str, str | None, Sequence[str], Sequence[int], int, int, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """A column of a chunk as its labels, each once, and the place of each row's label among them."""
+
+    labels: Sequence[Any]
+    places: Array
+
+
+Column = Sequence[Any] | Array | Encoded
 
 
 def _itself(value: Any) -> Any:
@@ -42,56 +58,107 @@ class Builder:
     def __init__(
         self, kind: Callable[[Any], Kind] = _itself, parse: Callable[[Any], Sequence[float]] = _itself
     ) -> None:
-        self._kind, self._parse = kind, parse
-        self._kinds: dict[Hashable, int] = {}
+        self._kind = kind
+        self._codes: dict[Hashable, int] = {}
+        self._kinds: list[Kind] = []
+        self._passed_over: set[int] = set()
         self._items: dict[str, int] = {}
         self._marks = _Marks(parse)
-        self._arrays: dict[str, list[Array]] = {}
+        self._pieces: dict[str, list[Array]] = {name: [] for name in ("kind", "item", "case", *WHOLE, *REAL)}
+        self._blocks: dict[str, list[Array]] = {name: [] for name in self._pieces}
+        self._loose = 0
         self._reasons: dict[int, str] = {}
         self._size = 0
 
     def extend(self, rows: Iterable[Sequence[Any]]) -> None:
         """Rows as `ROW` names their parts."""
         stream = iter(rows)
-        while chunk := list(islice(stream, CHUNK)):
-            self.add(dict(zip(ROW, zip(*chunk, strict=True), strict=True)))
+        self.extend_by(iter(lambda: list(islice(stream, CHUNK)), []))
 
-    def add(self, chunk: Mapping[str, Sequence[Any]]) -> None:
+    def extend_by(self, batches: Iterable[Sequence[Sequence[Any]]], but: Callable[[Kind], bool] | None = None) -> bool:
+        """Rows by the batch, `but` for those of some kinds: whether there were such."""
+        passed_over = False
+        for batch in batches:
+            # Not strict: rows without a reason are shorter.
+            chunk: dict[str, tuple[Any, ...]] = dict(zip(ROW, zip(*batch, strict=True), strict=False))
+            kind = self._kinds_of(chunk.pop("kind"), but)
+            if self._passed_over:
+                there = ~np.isin(kind, list(self._passed_over))
+                if not there.all():
+                    passed_over = True
+                    chunk = {name: tuple(compress(values, there)) for name, values in chunk.items()}
+                    kind = kind[there]
+            if len(kind):
+                self._take(kind, chunk)
+        return passed_over
+
+    def add(self, chunk: Mapping[str, Column]) -> None:
         """A chunk of rows by columns."""
-        self._keep("kind", _coded(self._kinds, chunk["kind"]), np.int32)
-        self._keep("item", _coded(self._items, chunk["item"]), np.int32)
-        self._keep("case", _numbers(chunk["case"]), np.uint64)
-        self._keep("mark", self._marks.flat(chunk["marks"]), np.float64)
+        self._take(self._kinds_of(chunk["kind"]), chunk)
+
+    def _take(self, kind: Array, chunk: Mapping[str, Column]) -> None:
+        self._pieces["kind"].append(kind)
+        self._pieces["item"].append(_coded(self._items, chunk["item"]))
+        self._pieces["case"].append(_numbers(chunk["case"]))
         for name in WHOLE:
-            self._keep(name, chunk[name], np.int32)
+            self._pieces[name].append(np.asarray(chunk[name], dtype=np.int64))
         for name in REAL:
             # A price that is not known is no number; numpy makes NaN of None.
-            self._keep(name, chunk[name], np.float64)
-        if any(chunk["reason"]):
-            self._reasons |= {self._size + place: text for place, text in enumerate(chunk["reason"]) if text}
-        self._size += len(chunk["kind"])
+            self._pieces[name].append(np.asarray(chunk[name], dtype=np.float64))
+        self._marks.add(chunk["marks"])
+        if "reason" in chunk:
+            self._reasons |= {self._size + row: text for row, text in _texts(chunk["reason"])}
+        self._size += len(kind)
+        self._loose += len(kind)
+        if self._loose > _BLOCK:
+            self._pack()
 
-    def _keep(self, name: str, values: Any, kind: Any) -> None:
-        self._arrays.setdefault(name, []).append(np.asarray(values, dtype=kind))
+    def _pack(self) -> None:
+        """The pieces since the last time as one array of each column, in as few bytes as its numbers need."""
+        for name, pieces in self._pieces.items():
+            if pieces:
+                block = np.concatenate(pieces)
+                self._blocks[name].append(_tight(block) if block.dtype.kind == "i" else block)
+                pieces.clear()
+        self._loose = 0
+
+    def _kinds_of(self, column: Column, but: Callable[[Kind], bool] | None = None) -> Array:
+        """The number of each row's kind; what a kind consists of is found out when it is first seen."""
+        codes = _coded(self._codes, column)
+        if len(self._codes) > len(self._kinds):
+            for kind in islice(self._codes, len(self._kinds), None):
+                parts = self._kind(kind)
+                if but is not None and but(parts):
+                    self._passed_over.add(len(self._kinds))
+                self._kinds.append(parts)
+        return codes
 
     def finish(self, due: Iterable[Due] = ()) -> Columns:
         """The columns, their rows in an order that does not depend on the order in which they came."""
-        arrays: dict[str, Array] = {
-            name: np.concatenate(parts) if (parts := self._arrays.pop(name, [])) else np.zeros(0, dtype=np.int32)
-            for name in ("kind", "item", "case", "mark", *WHOLE, *REAL)
-        }
-        kinds = [self._kind(kind) for kind in self._kinds]
+        self._pack()
+        arrays = {name: _joined(blocks) for name, blocks in self._blocks.items()} | {"mark": self._marks.flat()}
+        kind, kinds = self._kinds_there(arrays.pop("kind"))
         names: dict[str, tuple[str, ...]] = {}
-        kind = arrays.pop("kind")
         for place, name in enumerate(_TEXTS):
-            names[name] = tuple(sorted({str(one[place]) for one in kinds}))
-            arrays[name] = _tight(_places(names[name], [str(one[place]) for one in kinds])[kind], len(names[name]))
+            names[name] = tuple(sorted({str(parts[place]) for parts in kinds}))
+            arrays[name] = _places(names[name], [str(parts[place]) for parts in kinds])[kind]
         names["item"] = tuple(sorted(self._items))
-        arrays["item"] = _tight(_places(names["item"], self._items)[arrays["item"]], len(names["item"]))
-        names["contestant"] = tuple(sorted({name for one in kinds for name in one[6]}))
-        lost = np.array([-1 if one[5] is None else _FAULTS[one[5]] for one in kinds] or [-1], dtype=np.int8)
+        arrays["item"] = _places(names["item"], self._items)[arrays["item"]]
+        names["contestant"] = tuple(sorted({name for parts in kinds for name in parts[6]}))
+        lost = np.array([-1 if parts[5] is None else _FAULTS[parts[5]] for parts in kinds] or [-1], dtype=np.int8)
         arrays["fault"] = lost[kind]
+        for place, name in enumerate(SMALL, KIND.index(SMALL[0])):
+            arrays[name] = _tight(np.array([parts[place] for parts in kinds] or [0], dtype=np.int64))[kind]
         return _laid_out(arrays, names, kind, _Shown.of(kinds, names["contestant"]), reasons=self._reasons, due=due)
+
+    def _kinds_there(self, kind: Array) -> tuple[Array, list[Kind]]:
+        """Kinds numbered among those that have a row, and these."""
+        if not self._passed_over:
+            return kind, self._kinds
+        there = [code for code in range(len(self._kinds)) if code not in self._passed_over]
+        place = np.zeros(len(self._kinds), dtype=kind.dtype)
+        place[there] = np.arange(len(there))
+        return place[kind], [self._kinds[code] for code in there]
 
 
 class _Marks:
@@ -99,22 +166,28 @@ class _Marks:
 
     def __init__(self, parse: Callable[[Any], Sequence[float]]) -> None:
         self._parse = parse
-        self._known: dict[Any, Sequence[float]] = {}
+        self._codes: dict[Any, int] = {}
+        self._pieces: list[Array] = []
+        self._blocks: list[Array] = []
 
-    def flat(self, marks: Sequence[Any]) -> Array:
-        """The marks of a chunk, one response after the other; a fault has none."""
-        codes: dict[Any, int] = {}
-        each = _coded(codes, marks)
-        if len(self._known) > _MOST_MARKS:
-            self._known.clear()
-        found = []
-        for value in codes:
-            if value not in self._known:
-                self._known[value] = () if value is None else self._parse(value)
-            found.append(self._known[value])
-        lengths = np.array([len(one) for one in found], dtype=np.int64)
-        values = np.array([mark for one in found for mark in one], dtype=np.float64)
-        return values[_spread((np.cumsum(lengths) - lengths)[each], lengths[each])]
+    def add(self, marks: Column) -> None:
+        self._pieces.append(_coded(self._codes, marks))
+        if len(self._codes) > _MOST_MARKS:
+            self._spell_out()
+
+    def _spell_out(self) -> None:
+        """The marks of all rows since the last time, one response after the other; a fault has none."""
+        parsed = [() if value is None else self._parse(value) for value in self._codes]
+        sizes = np.array([len(marks) for marks in parsed], dtype=np.int64)
+        values = np.array([mark for marks in parsed for mark in marks], dtype=np.float64)
+        codes = np.concatenate(self._pieces)
+        self._blocks.append(values[_spread((np.cumsum(sizes) - sizes)[codes], sizes[codes])])
+        self._codes, self._pieces = {}, []
+
+    def flat(self) -> Array:
+        if self._pieces:
+            self._spell_out()
+        return _joined(self._blocks)
 
 
 class _Shown:
@@ -133,8 +206,8 @@ class _Shown:
         order = {panel: number for number, panel in enumerate(sorted(set(panels)))}
         flat = [shown for panel in panels for shown in panel]
         return cls(
-            np.array([who for who, _ in flat] or [0], dtype=np.int32),
-            np.array([sample for _, sample in flat] or [0], dtype=np.int32),
+            np.array([who for who, _ in flat] or [0], dtype=np.min_scalar_type(max(len(contestants) - 1, 0))),
+            _tight(np.array([sample for _, sample in flat] or [0], dtype=np.int64)),
             np.array([len(panel) for panel in panels] or [0], dtype=np.int64),
             np.array([order[panel] for panel in panels] or [0], dtype=np.int32),
         )
@@ -145,32 +218,58 @@ def _laid_out(
     reasons: Mapping[int, str], due: Iterable[Due],
 ) -> Columns:  # fmt: skip
     """All columns in one order: by what a verdict is, whenever it came."""
-    keys = [arrays[name] for name in ("study", "judge", "criterion", "ballot", "item")]
-    code, _ = grouped(*keys, shown.rank[kind], arrays["trial"], arrays["rater"], arrays["revision"])
-    order = np.lexsort((arrays["case"], code))
-    sizes, ruled = shown.sizes[kind], np.where(arrays["fault"] < 0, shown.sizes[kind], 0)
-    came, marks = np.cumsum(ruled) - ruled, arrays.pop("mark")
-    kind, sizes, ruled = kind[order], sizes[order], ruled[order]
+    order = _order(arrays, shown.rank[kind])
+    sizes = shown.sizes[kind]
+    ruled = np.where(arrays["fault"] < 0, sizes, 0)
+    came, kind, sizes, ruled = (np.cumsum(ruled) - ruled)[order], kind[order], sizes[order], ruled[order]
+    mark = _marks_of(arrays.pop("mark"), came, sizes, ruled)
+    del came, ruled
     at = _spread(shown.start[kind], sizes)
-    mark = np.full(len(at), np.nan)
-    mark[np.repeat(ruled > 0, sizes)] = marks[_spread(came[order], ruled)]
-    kept = {name: array[order] for name, array in arrays.items()}
+    contestant, sample = shown.contestant[at], shown.sample[at]
+    del at, kind
     row_of = {int(row): number for number, row in enumerate(order)} if reasons else {}
+    # One after the other, so that no two columns are there twice at one time.
+    columns = {name: arrays.pop(name)[order] for name in tuple(arrays)}
     return Columns(
         names=names,
         start=_tight(np.concatenate([[0], np.cumsum(sizes)])),
-        contestant=_tight(shown.contestant[at], len(names["contestant"])),
-        sample=_tight(shown.sample[at]),
+        contestant=contestant,
+        sample=_tight(sample),
         mark=mark,
         recusals=dict(sorted((row_of[row], text) for row, text in reasons.items())),
         due=tuple(sorted(due, key=lambda one: (one.study, one.judge, one.criterion, one.family))),
-        **{name: kept[name] for name in (*_TEXTS, "item")},
-        **{name: _tight(kept[name]) for name in WHOLE},
-        case=kept["case"].astype(np.uint64),
-        fault=kept["fault"].astype(np.int8),
-        dollars=kept["dollars"].astype(np.float64),
-        seconds=kept["seconds"].astype(np.float64),
+        **{name: columns[name] for name in (*_TEXTS, "item")},
+        **{name: _tight(columns[name]) for name in (*SMALL, *WHOLE)},
+        case=columns["case"].astype(np.uint64, copy=False),
+        fault=columns["fault"].astype(np.int8, copy=False),
+        dollars=columns["dollars"].astype(np.float64, copy=False),
+        seconds=columns["seconds"].astype(np.float64, copy=False),
     )
+
+
+def _order(arrays: Mapping[str, Array], panel: Array) -> Array:
+    """The rows by what a verdict is; by its case where two are alike in all else."""
+    keys = [arrays[name] for name in ("study", "judge", "criterion", "ballot", "item")]
+    code, first = grouped(*keys, panel, arrays["trial"], arrays["rater"], arrays["revision"])
+    # Where no two are alike, the first row of each group is its only one.
+    return first if len(first) == len(code) else np.lexsort((arrays["case"], code))
+
+
+def _marks_of(marks: Array, came: Array, sizes: Array, ruled: Array) -> Array:
+    """Marks as they came, in the rows' order; a fault's are no numbers."""
+    taken = marks[_spread(came, ruled)]
+    if np.array_equal(sizes, ruled):
+        return taken
+    mark = np.full(int(sizes.sum()), np.nan)
+    mark[np.repeat(ruled > 0, sizes)] = taken
+    return mark
+
+
+def _joined(blocks: list[Array]) -> Array:
+    """The blocks as one array; they are let go."""
+    joined = np.concatenate(blocks) if blocks else np.zeros(0, dtype=np.uint8)
+    blocks.clear()
+    return joined
 
 
 def _spread(start: Array, sizes: Array) -> Array:
@@ -184,22 +283,39 @@ def _spread(start: Array, sizes: Array) -> Array:
 
 
 def _places(names: Sequence[str], labels: Iterable[str]) -> Array:
+    """Where each label stands among the names, in as few bytes as their number needs."""
     place = {label: number for number, label in enumerate(names)}
-    return np.array([place[label] for label in labels] or [0], dtype=np.int32)
+    return np.array([place[label] for label in labels] or [0], dtype=np.min_scalar_type(max(len(names) - 1, 0)))
 
 
-def _coded(codes: dict[Any, int], values: Iterable[Any]) -> list[int]:
+def _coded(codes: dict[Any, int], values: Column) -> Array:
     """The number of each value, new ones numbered on."""
+    if isinstance(values, Encoded):
+        return _coded(codes, values.labels)[values.places]
     try:
-        return [codes[value] for value in values]
+        return np.array([codes[value] for value in values], dtype=np.int32)
     except KeyError:
         for value in dict.fromkeys(values):
             codes.setdefault(value, len(codes))
-        return [codes[value] for value in values]
+        return np.array([codes[value] for value in values], dtype=np.int32)
 
 
-def _numbers(keys: Sequence[str]) -> Array:
+def _texts(column: Column) -> Iterator[tuple[int, str]]:
+    """The rows that have a text."""
+    if isinstance(column, Encoded):
+        wanted = [place for place, label in enumerate(column.labels) if label]
+        rows = np.flatnonzero(np.isin(column.places, wanted)) if wanted else ()
+        return ((int(row), column.labels[column.places[row]]) for row in rows)
+    return ((row, text) for row, text in enumerate(column) if text) if any(column) else iter(())
+
+
+def _numbers(column: Column) -> Array:
     """64 bits of each case's key: the first half of a digest, a digest of anything else."""
+    if isinstance(column, np.ndarray):
+        return column
+    if isinstance(column, Encoded):
+        return _numbers(column.labels)[column.places]
+    keys = column
     if set(map(len, keys)) == {32}:
         try:
             whole = bytes.fromhex("".join(keys))
@@ -218,10 +334,11 @@ def _number(key: str) -> bytes:
     return whole[:8] if len(key) == 32 and len(whole) == 16 else blake2b(key.encode(), digest_size=8).digest()
 
 
-def _tight(values: Array, most: int | None = None) -> Array:
+def _tight(values: Array) -> Array:
     """The same whole numbers in as few bytes as their largest needs."""
-    largest = int(values.max(initial=0)) if most is None else max(most - 1, 0)
-    return values.astype(np.min_scalar_type(largest) if values.min(initial=0) >= 0 else np.int64)
+    largest = int(values.max(initial=0))
+    small = values.min(initial=0) >= 0 and largest < 1 << 32
+    return values.astype(np.min_scalar_type(largest) if small else np.int64, copy=False)
 
 
 def columns_of(record: Record | Iterable[Verdict], study: str = STUDY) -> Columns:
@@ -237,7 +354,8 @@ def verdict_rows(verdicts: Iterable[Verdict], study: str = STUDY) -> Iterator[tu
         used = v.usage
         numbers = v.samples if any(v.samples) else ()
         yield (
-            (study, v.judge, v.criterion, v.ballot, v.rater, v.fault, v.contestants, numbers),
-            v.item, v.case, v.marks, v.text if v.fault == "recused" else "", v.trial, v.revision,
-            used.calls, used.retries, used.tokens_in, used.tokens_out, used.dollars, used.seconds,
+            (study, v.judge, v.criterion, v.ballot, v.rater, v.fault, v.contestants, numbers, v.trial, v.revision,
+             used.calls, used.retries),
+            v.item, v.case, v.marks, used.tokens_in, used.tokens_out, used.dollars, used.seconds,
+            v.text if v.fault == "recused" else "",
         )  # fmt: skip

@@ -11,7 +11,9 @@ import numpy.typing as npt
 from fullbench.columns.table import Columns, Ints, grouped
 from fullbench.figures import clustered
 from fullbench.figures.judging import SHAPES
-from fullbench.figures.leaderboard import OVERALL
+from fullbench.figures.places import OVERALL
+from fullbench.nouns.headings import headings
+from fullbench.nouns.note import Note
 from fullbench.nouns.table import Cell, Table
 
 Floats = npt.NDArray[np.float64]
@@ -43,10 +45,15 @@ def between(columns: Columns) -> Table:
                 rows.append([judge, other, *([criterion] if split else []), SHAPES[family], *cells])
     rows.sort(key=lambda row: [str(cell) for cell in row[:4]])
     notes = [
-        "The same mark for scores, the same winner otherwise; r is Pearson's, for scores. Items are kept together."
+        Note(
+            "between.the-same-mark-for-scores",
+            "The same mark for scores, the same winner otherwise; r is Pearson's, for scores. Items are kept together.",
+        )
     ]
-    head = ("judge", "other", *(["criterion"] if split else []), "on", "same ruling", "r")
-    return Table("between judges", "Agreement between judges", head, rows, notes)
+    head = headings("judge", "other", *(["criterion"] if split else []), "on", "same ruling", "r")
+    return Table(
+        "between judges", Note("between.title.agreement-between-judges", "Agreement between judges"), head, rows, notes
+    )
 
 
 def _judges(part: Columns) -> list[tuple[int, str]]:

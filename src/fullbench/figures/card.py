@@ -14,8 +14,11 @@ from fullbench.errors import InputError, Undefined
 from fullbench.figures import clustered, judging, leaderboard, probes, repeats, standard
 from fullbench.figures.findings import Finding, corrected
 from fullbench.figures.judging import Met
+from fullbench.figures.places import place, placed
 from fullbench.nouns.call import Usage
 from fullbench.nouns.estimate import Estimate
+from fullbench.nouns.headings import headings
+from fullbench.nouns.note import Note, sentences, word
 from fullbench.nouns.record import Pairing, Record
 from fullbench.nouns.table import Cell, Table
 from fullbench.nouns.verdict import PEOPLE
@@ -114,35 +117,63 @@ def _criterion(
 
 def _placed(tables: Sequence[Table], criterion: str) -> Iterator[Table]:
     for table in tables:
-        on = "" if criterion == leaderboard.OVERALL else f" on {criterion}"
-        yield replace(table, name=table.name + on, title=table.title + on)
+        on = place("", criterion)
+        yield replace(table, name=table.name + on, title=placed(table.title, on))
 
 
 def _lead(verdicts: Record, overall: Sequence[judging.Agreement], set_aside: int) -> str:
     used = sum((verdict.usage for verdict in verdicts), Usage())
     lost = sum(verdict.fault is not None for verdict in verdicts)
-    parts = [f"{len(verdicts):,} verdicts, {lost:,} of them faults."]
+    parts: list[str] = [
+        Note("card.lead.verdicts", "{n:,} verdicts, {lost:,} of them faults.", n=len(verdicts), lost=lost)
+    ]
     for entry in overall:
         name = next(iter(judging.FIGURES[entry.shape]))
         if entry.first is not None:
-            parts.append(f"On {entry.shape}, {name} with people is {entry.first}.")
+            parts.append(
+                Note(
+                    "card.lead.agreement", "On {shape}, {figure} with people is {estimate}.",
+                    shape=word(entry.shape), figure=word(name), estimate=str(entry.first),
+                )
+            )  # fmt: skip
     if not overall:
-        parts.append("No verdict of people on the same responses is at hand, so nothing is said about agreement.")
+        parts.append(
+            Note(
+                "card.lead.no-people",
+                "No verdict of people on the same responses is at hand, so nothing is said about agreement.",
+            )
+        )
     if set_aside:
-        parts.append(f"{set_aside:,} verdicts are set aside: changed later, or a contestant beside itself.")
+        parts.append(
+            Note(
+                "card.lead.set-aside", "{n:,} verdicts are set aside: changed later, or a contestant beside itself.",
+                n=set_aside,
+            )
+        )  # fmt: skip
     if used.calls and used.dollars is not None:
-        parts.append(f"1,000 verdicts cost {1000 * used.dollars / len(verdicts):.2f} dollars.")
+        dollars = 1000 * used.dollars / len(verdicts)
+        parts.append(Note("card.lead.dollars", "1,000 verdicts cost {dollars:.2f} dollars.", dollars=dollars))
     if used.calls:
-        parts.append(f"A call takes {used.seconds / used.calls:.2f} s.")
-    return " ".join(parts)
+        parts.append(Note("card.lead.seconds", "A call takes {seconds:.2f} s.", seconds=used.seconds / used.calls))
+    return sentences(parts)
 
 
 def _overall(overall: Sequence[judging.Agreement]) -> Table:
     rows: list[list[Cell]] = [
         [entry.shape, name, figure, entry.faults] for entry in overall for name, figure in entry.figures.items()
     ]
-    notes = [f"{entry.shape}, {name}: {why}." for entry in overall for name, why in entry.undefined.items()]
-    return Table("agreement", "Agreement with people", ("ruling", "figure", "estimate", "faults"), rows, notes)
+    notes = [
+        Note("card.undefined", "{shape}, {figure}: {why}.", shape=word(entry.shape), figure=word(name), why=why)
+        for entry in overall
+        for name, why in entry.undefined.items()
+    ]
+    return Table(
+        "agreement",
+        Note("card.title.agreement-with-people", "Agreement with people"),
+        headings("ruling", "figure", "estimate", "faults"),
+        rows,
+        notes,
+    )
 
 
 def _reviews(record: Record, judge: str, people: str) -> Table:
@@ -153,10 +184,14 @@ def _reviews(record: Record, judge: str, people: str) -> Table:
         if len(reviews) > 1:
             marks = np.array([verdict.marks[0] for verdict in reviews if verdict.marks is not None])
             _, items = np.unique([verdict.item for verdict in reviews], return_inverse=True)
-            rows.append(
-                [criterion, reviews[0].ballot, clustered.mean(marks, items, clustered.scale_of(reviews[0].ballot))]
-            )
-    return Table("reviews", "What people think of its rulings", ("criterion", "ballot", "mean mark"), rows)
+            ballot = reviews[0].ballot
+            rows.append([criterion, ballot, clustered.mean(marks, items, clustered.scale_of(ballot))])
+    return Table(
+        "reviews",
+        Note("card.title.what-people-think-of-its", "What people think of its rulings"),
+        headings("criterion", "ballot", "mean mark"),
+        rows,
+    )
 
 
 def standing(meetings: Met, judge: str, *, seed: int = 0) -> Table:
@@ -173,13 +208,27 @@ def standing(meetings: Met, judge: str, *, seed: int = 0) -> Table:
     for row, told_apart in zip(rows, passed, strict=True):
         row.append("yes" if told_apart else "no")
     notes = [
-        f"The figure of {judge} less that of the other judge on the same responses; all rulings of a judge on them, "
-        "both orders and every trial, count by their mean. Items are kept together.",
-        "For an edit distance less is better. Told apart: by the difference over items, after Benjamini-Hochberg at "
-        "5%.",
+        Note(
+            "card.the-figure-of-less-that",
+            "The figure of {judge} less that of the other judge on the same responses; all rulings of a judge on them, "
+            "both orders and every trial, count by their mean. Items are kept together.",
+            judge=judge,
+        ),
+        Note(
+            "card.for-an-edit-distance-less",
+            "For an edit distance less is better. Told apart: by the difference over items, after "
+            "Benjamini-Hochberg at 5%.",
+        ),
     ]
-    columns = ("other judge", "ruling", "figure", "difference", "told apart")
-    return Table("standing", "Among other judges", columns, rows, notes, {"judge": judge, "seed": seed})
+    columns = headings("other judge", "ruling", "figure", "difference", "told apart")
+    return Table(
+        "standing",
+        Note("card.title.among-other-judges", "Among other judges"),
+        columns,
+        rows,
+        notes,
+        {"judge": judge, "seed": seed},
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from fullbench.errors import Undefined
+from fullbench.nouns.note import Note, listed, sentence
 
 Figure = TypeVar("Figure")
 
@@ -23,8 +24,8 @@ class Gaps:
     >>> gaps = Gaps()
     >>> gaps.cell("judge A", lambda: pearson([1, 1, 1], [1, 2, 3])) is None
     True
-    >>> gaps.notes
-    ('- for judge A: a correlation needs two columns that vary; one is constant over 3 rows',)
+    >>> str(*gaps.notes)
+    '- for judge A: a correlation needs two columns that vary; one is constant over 3 rows'
     """
 
     def __init__(self) -> None:
@@ -35,22 +36,23 @@ class Gaps:
         try:
             return figure()
         except Undefined as reason:
-            self._where.setdefault(str(reason), []).append(where)
+            self._where.setdefault(sentence(reason), []).append(where)
             return None
 
     @property
     def notes(self) -> tuple[str, ...]:
         """A sentence for each reason; of many places the first few are named."""
-        return tuple(f"{EMPTY} for {_listed(places)}: {reason}" for reason, places in self._where.items())
+        return tuple(
+            Note("gaps.empty", "- for {places}: {reason}", places=_listed(places), reason=reason)
+            for reason, places in self._where.items()
+        )
 
 
 def _listed(places: Sequence[str]) -> str:
     """
-    >>> _listed(["a", "b"]), _listed(list("abcdef"))
+    >>> str(_listed(["a", "b"])), str(_listed(list("abcdef")))
     ('a; b', 'a; b; c and 3 more')
     """
-    return (
-        "; ".join(places)
-        if len(places) <= _NAMED + 1
-        else f"{'; '.join(places[:_NAMED])} and {len(places) - _NAMED} more"
-    )
+    if len(places) <= _NAMED + 1:
+        return listed(places)
+    return Note("list.more", "{first} and {n} more", first=listed(places[:_NAMED]), n=len(places) - _NAMED)

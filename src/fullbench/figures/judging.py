@@ -10,6 +10,8 @@ from typing import Any
 from fullbench.errors import Undefined
 from fullbench.nouns.ballot import LETTERS
 from fullbench.nouns.estimate import Estimate
+from fullbench.nouns.headings import headings, named
+from fullbench.nouns.note import Note, listed, sentence, word
 from fullbench.nouns.record import Pairing, Record, Rule
 from fullbench.nouns.table import Cell, Table
 from fullbench.nouns.verdict import PEOPLE, Verdict
@@ -19,6 +21,7 @@ from fullbench.stats.bootstrap import Statistic
 from fullbench.stats.strata import mean_of_groups
 
 ALL = "all"
+UNTAGGED = Note("judging.untagged", "untagged")
 WIDTH = 2
 """How many figures stand side by side in one table."""
 Groups = Callable[[Verdict], Iterable[str]]
@@ -76,7 +79,7 @@ def _choices(figure: Callable[..., Estimate], *, ties: bool = True, **options: A
     def of(pairings: Sequence[Pairing], seed: int) -> Estimate:
         counted = [p for p in pairings if ties or None not in {winner(p.marks), winner(p.other)}]
         if not counted:
-            raise Undefined("no pair is left once ties are left out")
+            raise Undefined(Note("undefined.no-pair-is-left-once", "no pair is left once ties are left out"))
         ours, theirs = [_class(p.marks) for p in counted], [_class(p.other) for p in counted]
         return figure(ours, theirs, cluster=_items(counted), seed=seed, **options)
 
@@ -195,7 +198,7 @@ def _figures(kind: str, part: Sequence[Pairing], seed: int) -> tuple[dict[str, E
         try:
             figures[name] = figure(part, seed)
         except Undefined as reason:
-            undefined[name] = str(reason)
+            undefined[name] = sentence(reason)
     return figures, undefined
 
 
@@ -254,26 +257,55 @@ def _table(
 ) -> Table:
     main = names[0] == next(iter(FIGURES[kind]))
     rows: list[list[Cell]] = []
-    notes = [f"Beside people on the same responses ({RULES[kind]} of several votes); items are resampled."]
+    notes = [
+        Note(
+            "judging.beside-people-on-the-same",
+            "Beside people on the same responses ({rule} of several votes); items are resampled.",
+            rule=word(RULES[kind]),
+        )
+    ]
     for judge in dict.fromkeys(entry.judge for entry in entries):
         of_judge = [entry for entry in entries if entry.judge == judge]
         for entry in of_judge:
             cells = [entry.figures.get(name) for name in names]
-            rows.append([judge, entry.group or "untagged", *cells, entry.n, entry.faults])
+            rows.append([judge, entry.group or UNTAGGED, *cells, entry.n, entry.faults])
             notes += [
-                f"{judge}, {entry.group}, {name}: {why}." for name, why in entry.undefined.items() if name in names
+                Note(
+                    "judging.undefined",
+                    "{judge}, {group}, {figure}: {why}.",
+                    judge=judge,
+                    group=entry.group or UNTAGGED,
+                    figure=word(name),
+                    why=why,
+                )
+                for name, why in entry.undefined.items()
+                if name in names
             ]
         known = sum(entry.first is not None for entry in of_judge)
         if main and known > 1 and kind in means[judge]:
             blank: list[Cell] = [None] * (len(names) - 1)
             faults = sum(entry.faults for entry in of_judge)
-            rows.append([judge, f"mean of {known}", means[judge][kind], *blank, means[judge][kind].n, faults])
+            rows.append(
+                [
+                    judge,
+                    Note("judging.mean-of", "mean of {n}", n=known),
+                    means[judge][kind],
+                    *blank,
+                    means[judge][kind].n,
+                    faults,
+                ]
+            )
     heat = {"kind": "heat", "row": "judge", "column": tag, "value": names[0]}
     intervals = {"kind": "intervals", "label": tag, "value": names[0]}
     hint = None if not main else heat if len({row[0] for row in rows}) > 1 else intervals
-    title = f"Agreement with people on {kind}, by {tag}" + ("" if main else f": {'; '.join(names)}")
+    title: str = Note("judging.title", "Agreement with people on {kind}, by {tag}", kind=word(kind), tag=tag)
+    if not main:
+        figures = listed([word(name) for name in names])
+        title = Note("judging.title.more", "{title}: {figures}", title=title, figures=figures)
     name = f"{kind} by {tag}" + ("" if main else f", {names[0]}")
-    return Table(name, title, ("judge", tag, *names, "n", "faults"), rows, notes, {"rule": RULES[kind]}, hint)
+    return Table(
+        name, title, headings("judge", named(tag), *names, "n", "faults"), rows, notes, {"rule": RULES[kind]}, hint
+    )
 
 
 def decided_by_all(meetings: Met, *, seed: int = 0) -> Table:
@@ -296,8 +328,22 @@ def decided_by_all(meetings: Met, *, seed: int = 0) -> Table:
     if decided and len(heard) > 1:
         hits = _choices(agree.accuracy)
         rows = [[judge, hits([panels[place] for place in decided], seed)] for judge, panels in heard.items()]
-    notes = [f"{len(shared):,} pairs were ruled on by all {len(heard)} judges; {len(decided):,} of them nobody ties."]
-    return Table("pairs decided by all", "Accuracy on pairs that everybody decides", ("judge", "accuracy"), rows, notes)
+    notes = [
+        Note(
+            "judging.pairs-were-ruled-on-by",
+            "{n:,} pairs were ruled on by all {judges} judges; {decided:,} of them nobody ties.",
+            n=len(shared),
+            judges=len(heard),
+            decided=len(decided),
+        )
+    ]
+    return Table(
+        "pairs decided by all",
+        Note("judging.title.accuracy-on-pairs-that-everybody", "Accuracy on pairs that everybody decides"),
+        headings("judge", "accuracy"),
+        rows,
+        notes,
+    )
 
 
 def _panel(pairing: Pairing) -> tuple[str, ...]:

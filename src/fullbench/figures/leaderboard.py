@@ -17,8 +17,12 @@ from fullbench.columns.builder import columns_of
 from fullbench.columns.table import STUDY, Columns, Family
 from fullbench.errors import Undefined
 from fullbench.figures import clustered
-from fullbench.figures.matches import SAID, Matches, Rule, settle
+from fullbench.figures.board_notes import outside
+from fullbench.figures.matches import CALLED, SAID, Matches, Rule, settle
+from fullbench.figures.places import from_family, mean_heading, place
 from fullbench.nouns.estimate import Estimate
+from fullbench.nouns.headings import headings
+from fullbench.nouns.note import Note, sentence, word
 from fullbench.nouns.record import Record
 from fullbench.nouns.table import Cell, Table
 from fullbench.stats.battles import Battles
@@ -30,8 +34,6 @@ from fullbench.stats.ties import Ties
 
 K = 4.0
 DRAWS = 200
-OVERALL = "overall"
-FROM: Mapping[Family, str] = {"score": "single marks", "pair": "choices", "ranking": "rankings"}
 
 
 @dataclass(frozen=True)
@@ -63,8 +65,7 @@ class Key:
 
     def on(self) -> str:
         """Study and criterion in words, where a reader could take them for others."""
-        study = f" in {self.study}" if self.studies > 1 else ""
-        return study + ("" if self.criterion == OVERALL else f" on {self.criterion}")
+        return place(self.study if self.studies > 1 else "", self.criterion)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,21 +103,24 @@ class Board:
 
     def title(self, *, family: bool) -> str:
         """The judge and the criterion; the family where the judge has several; the rule where it is not the mean."""
-        rule = "" if self.key.orders == "mean" else f" (rule for two orders: {self.key.orders})"
-        words = f", from {FROM[self.key.family]}" if family else ""
-        return f"Leaderboard by {self.key.judge}{self.key.on()}{words}{rule}"
+        rule = Note("place.rule", " (rule for two orders: {rule})", rule=CALLED[self.key.orders])
+        return Note(
+            "leaderboard.title", "Leaderboard by {judge}{place}{family}{rule}",
+            judge=self.key.judge, place=self.key.on(), family=from_family(self.key.family) if family else "",
+            rule="" if self.key.orders == "mean" else rule,
+        )  # fmt: skip
 
     def table(self, name: str = "leaderboard", *, family: bool = False) -> Table:
         """The board as a table."""
         ballots = sorted({ballot for line in self.lines for ballot in line.means})
         played = any(line.matches for line in self.lines)
         elo_, reference = any(line.elo for line in self.lines), self.settings.reference
-        columns = ["rank", "contestant"]
-        columns += ["rating", "duels won"] if played else []
-        columns += [f"mean {ballot}" for ballot in ballots]
-        columns += ["Elo", "Elo over orders", "matches"] if elo_ else []
-        columns += ["wins against the reference"] if reference else []
-        columns += ["rank alone"]
+        columns = [*headings("rank", "contestant")]
+        columns += headings("rating", "duels won") if played else ()
+        columns += [mean_heading(ballot) for ballot in ballots]
+        columns += headings("Elo", "Elo over orders", "matches") if elo_ else ()
+        columns += headings("wins against the reference") if reference else ()
+        columns += headings("rank alone")
         rows: list[list[Cell]] = []
         for line in self.lines:
             row: list[Cell] = [_ranked(line.rank), line.contestant]
@@ -127,7 +131,7 @@ class Board:
             row += [_ranked(line.rank_alone)]
             rows.append(row)
         rated = any(line.rating for line in self.lines)
-        best = "rating" if rated else "duels won" if played else columns[2] if ballots else None
+        best = "rating" if rated else "duels won" if played else columns[2].key if ballots else None
         hint = None if best is None else {"kind": "intervals", "label": "contestant", "value": best}
         key = self.key
         source = {
@@ -170,7 +174,11 @@ def board(columns: Columns, key: Key, settings: Settings | None = None) -> Board
     settled = settle(columns, key.judge, chosen.rule)
     counted = columns.latest()
     counted = counted.rows(~counted.meeting_themselves())
-    notes = [f"By {key.judge}{key.on()}, from {', '.join(_ballots(counted))}."]
+    by = Note(
+        "leaderboard.by-from", "By {judge}{place}, from {ballots}.",
+        judge=key.judge, place=key.on(), ballots=", ".join(_ballots(counted)),
+    )  # fmt: skip
+    notes: list[str] = [by]
     size = len(settled.names)
     ratings = _rated(settled, chosen, notes)
     rated: Sequence[Estimate | None] = [None] * size if ratings is None else ratings.estimates
@@ -219,37 +227,31 @@ def battles(settled: Matches, ties: Ties = "half") -> Battles:
 def _rated(settled: Matches, settings: Settings, notes: list[str]) -> Everyone | None:
     if not len(settled):
         return None
-    ties = f"{settled.ties:,} of them ties" if settled.ties else "no ties"
-    notes.append(f"{len(settled):,} matches, {ties}; two orders: {SAID[settled.rule]}.")
+    tied = Note("leaderboard.tied", "{n:,} of them ties", n=settled.ties)
+    ties = tied if settled.ties else Note("leaderboard.no-ties", "no ties")
+    matched = Note(
+        "leaderboard.matches-two-orders", "{n:,} matches, {ties}; two orders: {rule}.",
+        n=len(settled), ties=ties, rule=SAID[settled.rule],
+    )  # fmt: skip
+    notes.append(matched)
     way = settings.ties
     try:
         ratings = rate_everyone(battles(settled, way), interval="sandwich", ties=way)
     except Undefined as reason:
-        notes.append(f"Ties are counted as half wins here: {reason}.")
+        notes.append(
+            Note("leaderboard.ties-as-half", "Ties are counted as half wins here: {reason}.", reason=sentence(reason))
+        )
         way = "half"
         ratings = rate_everyone(battles(settled), interval="sandwich")
-    notes.append(f"Ratings: Bradley-Terry, ties {way}, items kept together, mean 1000.")
-    notes += _outside(ratings, settled.names)
+    notes.append(
+        Note(
+            "leaderboard.ratings-bradley-terry-ties-items",
+            "Ratings: Bradley-Terry, ties {ties}, items kept together, mean 1000.",
+            ties=word(way),
+        )
+    )
+    notes += outside(ratings, settled.names)
     return ratings
-
-
-def _outside(ratings: Everyone, names: Sequence[str]) -> Iterator[str]:
-    """Who is not linked to the others by wins both ways, and who never met them."""
-    sides = {"above": "won", "below": "lost"}
-    for side, did in sides.items():
-        listed = [names[who] for who, stands in ratings.outside.items() if stands == side]
-        if listed:
-            yield (f"{', '.join(listed)}: {did} every match that links to the rest, so the rating is that of a "
-                   "penalised likelihood and its interval has one end; the mean of the others is 1000.")  # fmt: skip
-    beside = [names[who] for who, stands in ratings.outside.items() if stands == "beside"]
-    if beside:
-        yield f"{', '.join(beside)}: every match links one way only, so the rating is that of a penalised likelihood."
-    if len(ratings.groups) > 1:
-        parts = "; ".join(", ".join(names[who] for who in group) for group in ratings.groups)
-        yield (f"{len(ratings.groups)} groups never met, not even through others: {parts}. Each has a scale of its "
-               "own, with a mean of 1000: ratings and ranks of different groups cannot be compared.")  # fmt: skip
-    for who, reason in ratings.unrated.items():
-        yield f"{names[who]} is not rated: {reason}."
 
 
 def _won(settled: Matches) -> list[Estimate | None]:
@@ -320,36 +322,59 @@ def _left_out(
 ) -> Iterator[str]:
     """What stands in no figure here, and what a reader of the columns must know."""
     if settings.elo:
-        yield (f"Elo: K = {K:g}, the median over {DRAWS} random orders. The range over 95% of the orders says what the "
-               "order does, not how sure the rating is: it is no interval.")  # fmt: skip
+        yield Note(
+            "leaderboard.elo",
+            "Elo: K = {k:g}, the median over {draws} random orders. The range over 95% of the orders says what the "
+            "order does, not how sure the rating is: it is no interval.",
+            k=K, draws=DRAWS,
+        )  # fmt: skip
     if len(settled):
-        yield ("Rank: the ranks that hold for the whole board at once, with a chance of 5% that any is wrong; rank "
-               "alone: those of one contestant looked at by itself.")  # fmt: skip
+        yield Note(
+            "leaderboard.ranks",
+            "Rank: the ranks that hold for the whole board at once, with a chance of 5% that any is wrong; rank alone: "
+            "those of one contestant looked at by itself.",
+        )
     if settings.reference in settled.names:
-        yield f"Wins against {settings.reference}: ties are left out of both wins and n."
+        yield Note(
+            "leaderboard.reference",
+            "Wins against {reference}: ties are left out of both wins and n.",
+            reference=settings.reference,
+        )
     if faults:
-        yield f"{faults:,} of {verdicts:,} verdicts of this judge are faults and count nowhere here."
+        yield Note(
+            "leaderboard.faults", "{n:,} of {all:,} verdicts of this judge are faults and count nowhere here.",
+            n=faults, all=verdicts,
+        )  # fmt: skip
     if due:
-        yield f"{due:,} cases are due: their calls failed, so they are missing here."
+        yield Note("leaderboard.due", "{n:,} cases are due: their calls failed, so they are missing here.", n=due)
     if settled.half_heard:
-        rest = "are no matches yet" if settings.rule in {"both-agree", "majority"} else "rest on that order"
-        yield f"{settled.half_heard:,} pairs were ruled on in one order only and {rest}."
+        waiting = settings.rule in {"both-agree", "majority"}
+        waits = Note("leaderboard.no-matches-yet", "are no matches yet")
+        rests = Note("leaderboard.one-order", "rest on that order")
+        yield Note(
+            "leaderboard.half-heard", "{n:,} pairs were ruled on in one order only and {rest}.",
+            n=settled.half_heard, rest=waits if waiting else rests,
+        )  # fmt: skip
     if settled.set_aside:
-        yield f"{settled.set_aside:,} verdicts that show a contestant beside itself are set aside."
+        yield Note(
+            "leaderboard.set-aside", "{n:,} verdicts that show a contestant beside itself are set aside.",
+            n=settled.set_aside,
+        )  # fmt: skip
     if older:
-        yield f"{older:,} votes that their raters changed later are set aside."
+        yield Note("leaderboard.older", "{n:,} votes that their raters changed later are set aside.", n=older)
 
 
 def further_notes(settled: Matches, rated: Sequence[Estimate | None]) -> Iterator[str]:
     """How far the ratings tell neighbours apart, and who beats whom in a circle."""
     if sum(rating is not None for rating in rated) > 1:
-        yield f"Neighbours whose intervals do not overlap: {separability(rated)}."
+        share = str(separability(rated))
+        yield Note("leaderboard.neighbours", "Neighbours whose intervals do not overlap: {share}.", share=share)
     if len(settled):
         names = settled.names
         circles = cycles(battles(settled).matrix())
         if circles:
             shown = "; ".join(" > ".join(names[who] for who in (*circle, circle[0])) for circle in circles[:3])
-            yield f"{len(circles)} cycles of three: {shown}."
+            yield Note("leaderboard.cycles", "{n} cycles of three: {shown}.", n=len(circles), shown=shown)
 
 
 def _elo_cells(rating: Estimate | None) -> list[Cell]:

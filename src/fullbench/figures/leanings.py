@@ -14,9 +14,10 @@ import numpy.typing as npt
 
 from fullbench.errors import Undefined
 from fullbench.figures import clustered
-from fullbench.figures.findings import Finding, percent
+from fullbench.figures.findings import LEANS, Finding, percent
 from fullbench.figures.judging import Met
 from fullbench.nouns.estimate import Estimate
+from fullbench.nouns.note import Note
 from fullbench.nouns.record import Record
 from fullbench.nouns.text import length_of
 from fullbench.nouns.verdict import Verdict
@@ -28,8 +29,6 @@ from fullbench.stats.noisy import BOUNDS, Effect, Votes, effects
 
 Place = tuple[str, str, frozenset[tuple[str, int]]]
 """Item, ballot, and the responses shown: what a judge and people meet on."""
-DOUBT = " with one vote each, for how far people err is not known"
-NO_BIAS = "this is how it uses the scale, not a bias"
 
 
 @dataclass(frozen=True)
@@ -113,8 +112,8 @@ def pairs(meetings: Met, judge: str) -> _Rows | None:
 
 
 def _finding(judge: str, named: tuple[str, str], effect: Effect, opening: str, leans: tuple[str, str]) -> Finding:
-    doubt = DOUBT if effect.way == BOUNDS else ""
-    return Finding(judge, *named, effect.estimate, None, opening, effect.p, effect.estimate.value, *leans, doubt)
+    one_vote, value = effect.way == BOUNDS, effect.estimate.value
+    return Finding(judge, *named, effect.estimate, None, opening, effect.p, value, *leans, one_vote)
 
 
 def of_scores(meetings: Met, judge: str, own: Collection[str]) -> Iterator[Finding]:
@@ -144,13 +143,18 @@ def _of_ballot(
     if words is not None:
         yield from _correlations(judge, rows, words, on)
     if "words" in found:
-        opening = f"At the same worth, twice the words change its score by {found['words'].estimate.value:+.2f}"
-        leans = ("long answers gain", "long answers lose")
+        opening = Note(
+            "probes.twice", "At the same worth, twice the words change its score by {value:+.2f}",
+            value=found["words"].estimate.value,
+        )  # fmt: skip
+        leans = (LEANS["long-gain"], LEANS["long-lose"])
         yield _finding(judge, ("length", f"marks for twice the words{on}"), found["words"], opening, leans)
     if "own" in found:
-        value = found["own"].estimate.value
-        opening = f"At the same worth, its own family's answers get {value:+.2f} more than others'"
-        leans = ("it favours its own", "it is harder on its own")
+        opening = Note(
+            "probes.own-scores", "At the same worth, its own family's answers get {value:+.2f} more than others'",
+            value=found["own"].estimate.value,
+        )  # fmt: skip
+        leans = (LEANS["own"], LEANS["hard-on-own"])
         yield _finding(judge, ("ego", f"extra marks for its own{on}"), found["own"], opening, leans)
     if found:
         yield from _leniency(judge, rows, found, on)
@@ -173,29 +177,51 @@ def _correlations(judge: str, rows: _Rows, words: Floats, on: str) -> Iterator[F
         theirs = agree.pearson(words[rows.response], rows.vote, cluster=rows.vote_item())
     except Undefined:
         return
-    says = (f"Its scores go with length by {ours.value:+.2f}, people's by {theirs.value:+.2f}; the noise of either "
-            "lowers its own, so this alone says nothing of a bias.")  # fmt: skip
+    says = Note(
+        "probes.length",
+        "Its scores go with length by {ours:+.2f}, people's by {theirs:+.2f}; the noise of either lowers its own, so "
+        "this alone says nothing of a bias.",
+        ours=ours.value, theirs=theirs.value,
+    )  # fmt: skip
     yield Finding(judge, "length", f"correlation with words{on}", ours, theirs, says)
 
 
 def _leniency(judge: str, rows: _Rows, found: Mapping[str, Effect], on: str) -> Iterator[Finding]:
     shift, scale = found["shift"], found["scale"]
-    opening = f"On the same answers its scores are {shift.estimate.value:+.2f} from people's"
-    yield _finding(judge, ("high score", f"mean shift{on}"), shift, opening, ("it is lenient", "it is strict"))
+    opening = Note(
+        "probes.shift", "On the same answers its scores are {value:+.2f} from people's", value=shift.estimate.value
+    )
+    yield _finding(judge, ("high score", f"mean shift{on}"), shift, opening, (LEANS["lenient"], LEANS["strict"]))
     top = np.unique(rows.vote)[-2:]
     gap, ours, theirs = _shares(rows, np.isin(rows.marks, top), np.isin(rows.vote, top))
-    names = " and ".join(f"{mark:g}" for mark in top)
-    opening = f"It gives {names} to {percent(ours)} of answers, a person to {percent(theirs)}"
+    named = [f"{mark:g}" for mark in top]
+    names = named[0] if len(named) == 1 else Note("probes.two", "{a} and {b}", a=named[0], b=named[1])
+    opening = Note(
+        "probes.top", "It gives {marks} to {ours} of answers, a person to {theirs}",
+        marks=names, ours=percent(ours), theirs=percent(theirs),
+    )  # fmt: skip
     # More errors fill the top as well: it is a lean only of a judge that is lenient, or strict, besides.
     alike = (gap.value > 0) == (shift.estimate.value > 0)
     p = max(gap.p or 0.0, shift.p) if alike else 1.0
-    yield Finding(judge, "high score", f"share of {names}{on}", ours, theirs, opening, p, gap.value,
-                  "it crowds the top", "it uses the top less", DOUBT if shift.way == BOUNDS else "")  # fmt: skip
-    ends = "" if scale.other is None else (
-        f" if people never err, by {scale.other.value:.2f} if only they do; the truth lies between"
+    figure = Note("probes.share-of", "share of {marks}{on}", marks=names, on=on)
+    yield Finding(judge, "high score", figure, ours, theirs, opening, p, gap.value, LEANS["crowds-top"],
+                  LEANS["spares-top"], shift.way == BOUNDS)  # fmt: skip
+    yield Finding(judge, "scale", f"scale{on}", scale.estimate, None, _scale_says(scale))
+
+
+def _scale_says(scale: Effect) -> str:
+    if scale.other is None:
+        return Note(
+            "probes.scale",
+            "Where people's scores differ by 1, its own differ by {value:.2f}: how it uses the scale, not a bias.",
+            value=scale.estimate.value,
+        )
+    return Note(
+        "probes.scale-bounds",
+        "Where people's scores differ by 1, its own differ by {value:.2f} if people never err, by {other:.2f} if only "
+        "they do; the truth lies between: how it uses the scale, not a bias.",
+        value=scale.estimate.value, other=scale.other.value,
     )  # fmt: skip
-    says = f"Where people's scores differ by 1, its own differ by {scale.estimate.value:.2f}{ends}: {NO_BIAS}."
-    yield Finding(judge, "scale", f"scale{on}", scale.estimate, None, says)
 
 
 def _shares(
@@ -217,8 +243,16 @@ def _entropies(judge: str, rows: _Rows, on: str) -> Iterator[Finding]:
     except Undefined:
         return
     fewer = not (ours.why or theirs.why) and ours.high < theirs.low
-    lean = "it uses fewer marks than people do" if fewer else "about as many marks as a person uses, or more"
-    says = f"Its scores carry {ours.value:.2f} bits, a person's {theirs.value:.2f}: {lean}; {NO_BIAS}."
+    lean = (
+        Note("lean.fewer-marks", "it uses fewer marks than people do")
+        if fewer
+        else Note("lean.no-fewer-marks", "it uses as many marks as a person, or more, or too few rows tell")
+    )
+    says = Note(
+        "probes.entropy",
+        "Its scores carry {ours:.2f} bits, a person's {theirs:.2f}: {lean}; how it uses the scale, not a bias.",
+        ours=ours.value, theirs=theirs.value, lean=lean,
+    )  # fmt: skip
     yield Finding(judge, "scale", f"entropy in bits{on}", ours, theirs, says)
 
 
@@ -250,9 +284,11 @@ def of_pairs(meetings: Met, judge: str, own: Collection[str]) -> Iterator[Findin
     if found:
         yield from _first_shown(judge, rows, found["constant"])
     gap, ours, theirs = _shares(rows, rows.marks == 0, rows.vote == 0)
-    opening = f"It calls {percent(ours)} of pairs ties, a person {percent(theirs)}"
-    yield Finding(judge, "ties", "ties", ours, theirs, opening, gap.p, gap.value, "it calls ties more readily",
-                  "it shuns ties")  # fmt: skip
+    opening = Note(
+        "probes.ties", "It calls {ours} of pairs ties, a person {theirs}", ours=percent(ours), theirs=percent(theirs)
+    )
+    yield Finding(judge, "ties", "ties", ours, theirs, opening, gap.p, gap.value, LEANS["more-ties"],
+                  LEANS["fewer-ties"])  # fmt: skip
     if "own" in found:
         yield from _own_wins(judge, rows, lead, found["own"])
 
@@ -263,10 +299,12 @@ def _first_shown(judge: str, rows: _Rows, effect: Effect) -> Iterator[Finding]:
         return
     ours = clustered.share((rows.marks[decided] > 0).astype(np.float64), rows.item[decided])
     theirs = clustered.share((rows.vote[voted] > 0).astype(np.float64), rows.vote_item()[voted])
-    opening = f"Of pairs that it decides it gives {percent(ours)} to the first shown, a person {percent(theirs)}"
-    doubt = DOUBT if effect.way == BOUNDS else ""
+    opening = Note(
+        "probes.position", "Of pairs that it decides it gives {ours} to the first shown, a person {theirs}",
+        ours=percent(ours), theirs=percent(theirs),
+    )  # fmt: skip
     yield Finding(judge, "position", "first shown wins", ours, theirs, opening, effect.p, effect.estimate.value,
-                  "it leans to the first place", "it leans to the second place", doubt)  # fmt: skip
+                  LEANS["first-place"], LEANS["second-place"], effect.way == BOUNDS)  # fmt: skip
 
 
 def _own_wins(judge: str, rows: _Rows, lead: Floats, effect: Effect) -> Iterator[Finding]:
@@ -274,7 +312,9 @@ def _own_wins(judge: str, rows: _Rows, lead: Floats, effect: Effect) -> Iterator
     ours = clustered.share((rows.marks[chosen] == lead[chosen]).astype(np.float64), rows.item[chosen])
     own_votes = rows.vote[voted] == lead[rows.response][voted]
     theirs = clustered.share(own_votes.astype(np.float64), rows.vote_item()[voted])
-    opening = f"Its own family wins {percent(ours)} of its pairs by its ruling, {percent(theirs)} by a person's"
-    doubt = DOUBT if effect.way == BOUNDS else ""
+    opening = Note(
+        "probes.own-pairs", "Its own family wins {ours} of its pairs by its ruling, {theirs} by a person's",
+        ours=percent(ours), theirs=percent(theirs),
+    )  # fmt: skip
     yield Finding(judge, "ego", "own answers preferred", ours, theirs, opening, effect.p, effect.estimate.value,
-                  "it favours its own", "it is harder on its own", doubt)  # fmt: skip
+                  LEANS["own"], LEANS["hard-on-own"], effect.way == BOUNDS)  # fmt: skip

@@ -16,16 +16,25 @@ import numpy.typing as npt
 from fullbench.columns.builder import columns_of
 from fullbench.columns.table import Columns, grouped
 from fullbench.errors import InputError
+from fullbench.nouns.note import Note
 from fullbench.nouns.record import Record
 
 Rule = Literal["mean", "both-agree", "majority", "each"]
 RULES: tuple[Rule, ...] = get_args(Rule)
 SAID: dict[Rule, str] = {
-    "mean": "the mean of both orders",
-    "both-agree": "who won in both orders won, anything else is a tie",
-    "majority": "who won in one order won unless the other order says the opposite",
-    "each": "every verdict is a match of its own",
+    "mean": Note("orders.mean", "the mean of both orders"),
+    "both-agree": Note("orders.both-agree", "who won in both orders won, anything else is a tie"),
+    "majority": Note("orders.majority", "who won in one order won unless the other order says the opposite"),
+    "each": Note("orders.each", "every verdict is a match of its own"),
 }
+"""What each rule does, in words."""
+CALLED: dict[Rule, str] = {
+    "mean": Note("orders.name.mean", "mean"),
+    "both-agree": Note("orders.name.both-agree", "both-agree"),
+    "majority": Note("orders.name.majority", "majority"),
+    "each": Note("orders.name.each", "each"),
+}
+"""What each rule is called."""
 
 Codes = npt.NDArray[np.int32]
 Outcomes = npt.NDArray[np.float64]

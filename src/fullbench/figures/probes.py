@@ -13,9 +13,11 @@ import numpy as np
 
 from fullbench.errors import Undefined
 from fullbench.figures import clustered, leanings
-from fullbench.figures.findings import Finding, corrected, percent
+from fullbench.figures.findings import LEANS, Finding, corrected, percent
 from fullbench.figures.judging import Met, order, winner
 from fullbench.nouns.estimate import Estimate
+from fullbench.nouns.headings import headings
+from fullbench.nouns.note import Note, word
 from fullbench.nouns.record import Pairing, Record
 from fullbench.nouns.table import Cell, Table
 from fullbench.nouns.verdict import Verdict
@@ -95,10 +97,12 @@ def _swaps(judge: str, ruled: Record) -> Iterator[Finding]:
         return
     to_first = sum(a > 0 and b > 0 for a, b in zip(first, second, strict=True))
     to_second = sum(a < 0 and b < 0 for a, b in zip(first, second, strict=True))
-    says = (
-        f"When two answers change places, {percent(flips)} of its rulings change: "
-        f"{to_first} times the first shown won both times, {to_second} times the second."
-    )
+    says = Note(
+        "probes.swaps",
+        "When two answers change places, {share} of its rulings change: {first} times the first shown won both "
+        "times, {second} times the second.",
+        share=percent(flips), first=to_first, second=to_second,
+    )  # fmt: skip
     yield Finding(judge, "position", "changed by a swap", flips, None, says)
 
 
@@ -114,9 +118,12 @@ def _copying(judge: str, pairings: Sequence[Pairing], example: str | None) -> It
     taught = [(float(x == example), float(y == example), item) for x, y, item in ranked if len(x) == len(example or "")]
     for name, rows in {"the order shown": shown, "the example's order": taught}.items():
         if beside := _beside(rows):
-            opening = f"{beside.shares[0]} of its rankings are {name}, of people's {beside.shares[1]}"
+            opening = Note(
+                "probes.copying", "{ours} of its rankings are {what}, of people's {theirs}",
+                ours=beside.shares[0], what=word(name), theirs=beside.shares[1],
+            )  # fmt: skip
             yield Finding(judge, "copying", name, beside.ours, beside.theirs, opening, beside.gap.p, beside.gap.value,
-                          "it copies", "it copies less than chance and quality would have it")  # fmt: skip
+                          LEANS["copies"], LEANS["copies-less"])  # fmt: skip
 
 
 def _lengthened(judge: str, record: Record, ruled: Record) -> Iterator[Finding]:
@@ -138,23 +145,36 @@ def _lengthened(judge: str, record: Record, ruled: Record) -> Iterator[Finding]:
         return
     _, items = np.unique([item for _, _, item in gains], return_inverse=True)
     gap = clustered.difference(np.array([longer - short for longer, short, _ in gains]), items)
-    opening = f"An answer said at greater length, and no better, gains {gap.value:+.2f} marks"
+    opening = Note(
+        "probes.lengthened", "An answer said at greater length, and no better, gains {value:+.2f} marks",
+        value=gap.value,
+    )  # fmt: skip
     yield Finding(judge, "length", "gain when lengthened", gap, None, opening, gap.p, gap.value,
-                  "it rewards mere length", "it punishes mere length")  # fmt: skip
+                  LEANS["rewards-length"], LEANS["punishes-length"])  # fmt: skip
 
 
 def table(asked: Iterable[Finding]) -> Table:
     """Findings as a table, their sentences below it."""
     listed = list(asked)
     rows: list[list[Cell]] = [[f.judge, f.bias, f.figure, f.value, f.people] for f in listed]
-    notes = [f"{finding.judge}: {finding.says}" for finding in listed]
+    notes: list[str] = [
+        Note("probes.says", "{judge}: {says}", judge=finding.judge, says=finding.says) for finding in listed
+    ]
     tests = sum(finding.p is not None for finding in listed)
     if tests:
         notes.append(
-            f"What is claimed survives Benjamini-Hochberg at 5% over all questions about a judge: {tests} here."
+            Note(
+                "probes.correction",
+                "What is claimed survives Benjamini-Hochberg at 5% over all questions about a judge: {n} here.",
+                n=tests,
+            )
         )
     return Table(
-        "biases", "What else moves the judges", ("judge", "bias", "figure", "judge's", "people's"), rows, notes
+        "biases",
+        Note("probes.title.what-else-moves-the-judges", "What else moves the judges"),
+        headings("judge", "bias", "figure", "judge's", "people's"),
+        rows,
+        notes,
     )
 
 
@@ -165,9 +185,14 @@ def positions(meetings: Met) -> Table:
         for kind in ("pairs", "rankings"):
             if pairs := meetings.of(judge, kind):
                 rows += _placed(judge, kind, pairs)
-    columns = ("judge", "ruling", "place", "judge's", "people's")
-    notes = ["The share of panels of that size in which each place is put first; a tie is a place of its own."]
-    return Table("positions", "Which place wins", columns, rows, notes)
+    columns = headings("judge", "ruling", "place", "judge's", "people's")
+    notes = [
+        Note(
+            "probes.the-share-of-panels-of",
+            "The share of panels of that size in which each place is put first; a tie is a place of its own.",
+        )
+    ]
+    return Table("positions", Note("probes.title.which-place-wins", "Which place wins"), columns, rows, notes)
 
 
 def _placed(judge: str, kind: str, pairings: Sequence[Pairing]) -> Iterator[list[Cell]]:
@@ -178,4 +203,9 @@ def _placed(judge: str, kind: str, pairings: Sequence[Pairing]) -> Iterator[list
         rows = [(float(winner(p.marks) == place), float(winner(p.other) == place), p.verdict.item) for p in full]
         beside = _beside(rows)
         shares = (None, None) if beside is None else (beside.ours, beside.theirs)
-        yield [judge, kind, "tie" if place is None else f"{place + 1} of {size}", *shares]
+        yield [
+            judge,
+            kind,
+            word("tie") if place is None else Note("probes.place", "{place} of {size}", place=place + 1, size=size),
+            *shares,
+        ]

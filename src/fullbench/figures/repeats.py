@@ -10,12 +10,14 @@ from fullbench.columns.builder import columns_of
 from fullbench.columns.table import Columns, Ints, grouped
 from fullbench.errors import Undefined
 from fullbench.figures.judging import SHAPES
+from fullbench.figures.places import OVERALL
+from fullbench.nouns.headings import headings
+from fullbench.nouns.note import Note, sentence, word
 from fullbench.nouns.record import Record
 from fullbench.nouns.table import Cell, Table
 from fullbench.stats.steadiness import Steadiness, steadiness
 
 BINS = 6
-OVERALL = "overall"
 
 
 def steady(verdicts: Columns | Record, *, together: bool = False) -> Iterator[tuple[tuple[str, ...], Steadiness | str]]:
@@ -33,7 +35,7 @@ def steady(verdicts: Columns | Record, *, together: bool = False) -> Iterator[tu
         try:
             yield (judge, SHAPES[family], *criterion), steadiness(cases, _rulings(part), cluster=part.item)
         except Undefined as reason:
-            yield (judge, SHAPES[family], *criterion), str(reason)
+            yield (judge, SHAPES[family], *criterion), sentence(reason)
 
 
 def _rulings(part: Columns) -> Ints:
@@ -59,8 +61,15 @@ def tables(verdicts: Columns | Record, *, together: bool = False, seed: int = 0)
     rows: list[list[Cell]] = []
     counts: list[list[Cell]] = []
     notes = [
-        "Consistency: the share of the commonest ruling of a case, averaged over cases that were heard more than once.",
-        "Majority: the share of these cases with more than half of the rulings the same. A fault agrees with none.",
+        Note(
+            "repeats.consistency-the-share-of-the",
+            "Consistency: the share of the commonest ruling of a case, averaged over cases that were heard more than "
+            "once.",
+        ),
+        Note(
+            "repeats.majority-the-share-of-these",
+            "Majority: the share of these cases with more than half of the rulings the same. A fault agrees with none.",
+        ),
     ]
     by_judge = list(steady(verdicts, together=together))
     split = any(criterion != [OVERALL] for (_, _, *criterion), _ in by_judge) and not together
@@ -68,18 +77,39 @@ def tables(verdicts: Columns | Record, *, together: bool = False, seed: int = 0)
         place: list[Cell] = list(names if split else names[:2])
         if isinstance(steadied, str):
             rows.append([*place, None, None, None])
-            notes.append(f"{', '.join(map(str, place))}: {steadied}.")
+            notes.append(
+                Note(
+                    "repeats.undefined",
+                    "{judge}, {ruling}{criterion}: {why}.",
+                    judge=names[0],
+                    ruling=word(names[1]),
+                    criterion=f", {names[2]}" if split else "",
+                    why=steadied,
+                )
+            )
             continue
         rows.append([*place, steadied.consistency, steadied.majority, len(steadied.shares)])
         counts += [
-            [*place, f"{low:.2f} to {high:.2f}", cases] for low, high, cases in steadied.histogram(BINS) if cases
+            [*place, Note("repeats.bin", "{low:.2f} to {high:.2f}", low=low, high=high), cases]
+            for low, high, cases in steadied.histogram(BINS)
+            if cases
         ]
     hint = {"kind": "intervals", "label": "judge", "value": "consistency"}
-    head = ("judge", "ruling", *(["criterion"] if split else []))
+    head = headings("judge", "ruling", *(["criterion"] if split else []))
     main = Table(
-        "steadiness", "The same case heard again", (*head, "consistency", "majority", "cases"), rows, notes,
-        {"seed": seed}, hint,
-    )  # fmt: skip
-    columns = (*head, "share of the commonest ruling", "cases")
-    histogram = Table("steadiness histogram", "How steady, case by case", columns, counts)
+        "steadiness",
+        Note("repeats.title.the-same-case-heard-again", "The same case heard again"),
+        headings(*head, "consistency", "majority of rulings", "cases"),
+        rows,
+        notes,
+        {"seed": seed},
+        hint,
+    )
+    columns = headings(*head, "share of the commonest ruling", "cases")
+    histogram = Table(
+        "steadiness histogram",
+        Note("repeats.title.how-steady-case-by-case", "How steady, case by case"),
+        columns,
+        counts,
+    )
     return [table for table in (main, histogram) if table.rows]

@@ -11,6 +11,8 @@ from fullbench.figures.gaps import Gaps
 from fullbench.figures.judging import meet
 from fullbench.nouns.ballot import Score, ballot
 from fullbench.nouns.estimate import Estimate
+from fullbench.nouns.headings import headings
+from fullbench.nouns.note import Note
 from fullbench.nouns.record import Pairing, Record
 from fullbench.nouns.table import Cell, Table
 from fullbench.nouns.verdict import PEOPLE
@@ -116,16 +118,23 @@ def tables(record: Record, people: str = PEOPLE, *, spec: str = SCALE.spec, seed
             cells = [gaps.cell(f"{judge}, {split}, {name}", figure) for name, figure in _of(pairs, seed).items()]
             rows.append([judge, split, *cells, len(pairs)])
     notes = [
-        f"Beside {people} on the same responses; items are resampled. e: mean absolute error; r, ρ, τ: Pearson, "
-        "Spearman, Kendall; f: in the same of [1,2] [3,5] [6,8] [9,10]; s: in the same of [1] [2] [3] [4,5] [6] [7,8] "
-        "[9,10]. A score from 1 to 5 is doubled to find its band.",
-        "External: contestants that no critic was trained on. Internal: a tenth of the rest of each category. `all` "
-        "leaves out what was trained on.",
+        Note(
+            "score-agreement.beside-on-the-same-responses",
+            "Beside {people} on the same responses; items are resampled. e: mean absolute error; r, ρ, τ: Pearson, "
+            "Spearman, Kendall; f: in the same of [1,2] [3,5] [6,8] [9,10]; s: in the same of [1] [2] [3] [4,5] [6] "
+            "[7,8] [9,10]. A score from 1 to 5 is doubled to find its band.",
+            people=people,
+        ),
+        Note(
+            "score-agreement.external-contestants-that-no-critic",
+            "External: contestants that no critic was trained on. Internal: a tenth of the rest of each category. "
+            "`all` leaves out what was trained on.",
+        ),
         *gaps.notes,
     ]
     hint = {"kind": "intervals", "label": "judge", "value": "e", "group": "split"}
-    title = f"Critics beside {people}"
-    return [Table("critics", title, ("judge", "split", *FIGURES, "n"), rows, notes, {"seed": seed}, hint)]
+    title = Note("score-agreement.title.critics-beside", "Critics beside {people}", people=people)
+    return [Table("critics", title, headings("judge", "split", *FIGURES, "n"), rows, notes, {"seed": seed}, hint)]
 
 
 def _of(pairs: Sequence[Pairing], seed: int) -> Mapping[str, Callable[[], Estimate]]:
@@ -149,9 +158,16 @@ def before_after(
         both = [(earlier[_place(pair)], pair) for pair in by_judge[after].get(split, []) if _place(pair) in earlier]
         if both:
             rows += _changes(split, both, gaps, seed)
-    notes = [f"{len(rows) // len(FIGURES)} splits, each on the responses that both scored.", *gaps.notes]
-    title = f"From {before} to {after}"
-    return Table("before and after", title, ("split", "figure", "before", "after", "change"), rows, notes)
+    notes = [
+        Note(
+            "score-agreement.splits-each-on-the-responses",
+            "{n} splits, each on the responses that both scored.",
+            n=len(rows) // len(FIGURES),
+        ),
+        *gaps.notes,
+    ]
+    title = Note("score-agreement.title.from-to", "From {before} to {after}", before=before, after=after)
+    return Table("before and after", title, headings("split", "figure", "before", "after", "change"), rows, notes)
 
 
 def _place(pair: Pairing) -> tuple[str, tuple[str, int], str, int]:

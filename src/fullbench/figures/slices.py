@@ -16,7 +16,10 @@ import numpy.typing as npt
 from fullbench.columns.table import Columns
 from fullbench.figures import clustered
 from fullbench.figures.leaderboard import Board
+from fullbench.figures.places import mean_of
 from fullbench.nouns.estimate import Estimate
+from fullbench.nouns.headings import headings, named
+from fullbench.nouns.note import Note
 from fullbench.nouns.table import Cell, Table
 
 RIVALS = 25
@@ -30,6 +33,8 @@ LEVELS = 20
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[Any]
+AGAINST, WON = Note("chart.against", "against"), Note("chart.won", "won")
+"""What a chart of a wide table calls its columns and its figures."""
 Figure = Callable[[Floats, Ints], Estimate]
 
 
@@ -88,11 +93,25 @@ def wins(board: Board) -> Slice | None:
     cells: list[list[Cell]] = []
     for name in shown:
         cells.append([name, *(_against(board, name, other) for other in shown)])
-    notes = ["The share of wins of the row over the column, ties half."]
+    notes = [Note("slices.the-share-of-wins-of", "The share of wins of the row over the column, ties half.")]
     if len(playing) > len(shown):
-        notes.append(f"The best {len(shown)} of {len(playing)} contestants.")
-    hint = {"kind": "matrix", "row": "contestant", "columns": list(shown), "column": "against", "value": "won"}
-    return Slice(Table("wins", "Who beats whom", ("contestant", *shown), cells, notes, {}, hint), [hint], shown)
+        notes.append(
+            Note("slices.the-best-of-contestants", "The best {n} of {all} contestants.", n=len(shown), all=len(playing))
+        )
+    hint = {"kind": "matrix", "row": "contestant", "columns": list(shown), "column": AGAINST, "value": WON}
+    return Slice(
+        Table(
+            "wins",
+            Note("slices.title.who-beats-whom", "Who beats whom"),
+            headings("contestant", *map(named, shown)),
+            cells,
+            notes,
+            {},
+            hint,
+        ),
+        [hint],
+        shown,
+    )
 
 
 def _against(board: Board, name: str, other: str) -> Estimate | None:
@@ -126,15 +145,24 @@ def _marks(columns: Columns) -> Iterator[tuple[str, _Observed]]:
 def by_tag(columns: Columns, board: Board, tag: str, groups: Mapping[str, str]) -> Iterator[Slice]:
     """The board's figures on the items of each value of a tag; `groups` has the value of each item that bears it."""
     if len(board.matches):
-        yield from _grouped(board, (tag, groups), ("won", f"Won, by {tag}"), _won(board), clustered.share)
+        yield from _grouped(
+            board,
+            (tag, groups),
+            (WON, Note("slices.title.won-by", "Won, by {tag}", tag=tag)),
+            _won(board),
+            clustered.share,
+        )
     for ballot, observed in _marks(columns):
-        words = (f"mean {ballot}", f"Mean {ballot}, by {tag}")
+        words = (
+            mean_of(ballot),
+            Note("slices.title.mean-by", "Mean {ballot}, by {tag}", ballot=ballot, tag=tag),
+        )
         figure = partial(clustered.mean, within=clustered.scale_of(ballot))
         yield from _grouped(board, (tag, groups), words, observed, figure)
 
 
 def _grouped(
-    board: Board, tagged: tuple[str, Mapping[str, str]], words: tuple[str, str], observed: _Observed, figure: Figure
+    board: Board, tagged: tuple[str, Mapping[str, str]], words: tuple[Note, str], observed: _Observed, figure: Figure
 ) -> Iterator[Slice]:
     (tag, groups), (what, title) = tagged, words
     there = {observed.items[code]: code for code in np.unique(observed.item).tolist()}
@@ -154,10 +182,19 @@ def _grouped(
         if known:
             worst = min(known) if len(known) == len(values) else None
             rows.append([name, *cells, _cell(observed.of(name, every), figure), worst])
-    notes = [f"{what.capitalize()} on the items of each {tag}; worst: the least of them."]
-    columns = ("contestant", *heads, "all", "worst")
+    notes = [
+        Note("slices.won-in-each", "Won on the items of each {tag}; worst: the least of them.", tag=tag)
+        if what == WON
+        else Note(
+            "slices.mean-in-each", "Mean {ballot} on the items of each {tag}; worst: the least of them.",
+            ballot=what.values["ballot"], tag=tag,
+        )
+    ]  # fmt: skip
+    columns = headings("contestant", *map(named, heads), "all", "worst")
     charts = list(_drawn(rows, heads, tag, what))
-    yield Slice(Table(f"{what} by {tag}", title, columns, rows, notes, {"tag": tag}, charts[0]), charts, values)
+    yield Slice(
+        Table(f"{what} by {tag}", title, columns, rows, notes, {"tag": tag, **what.values}, charts[0]), charts, values
+    )
 
 
 def _head(tag: str, value: str, what: str) -> str:
@@ -170,7 +207,7 @@ def _cell(observed: tuple[Floats, Ints], figure: Figure) -> Estimate | None:
     return figure(values, items) if len(values) else None
 
 
-def _drawn(rows: Sequence[Sequence[Cell]], heads: list[str], tag: str, what: str) -> Iterator[dict[str, Any]]:
+def _drawn(rows: Sequence[Sequence[Cell]], heads: list[str], tag: str, what: Note) -> Iterator[dict[str, Any]]:
     """Heat map, radar, and the quadrants of all items beside the worst group."""
     yield {"kind": "matrix", "row": "contestant", "columns": heads, "column": tag, "value": what}
     if len(heads) > 2:
@@ -195,13 +232,41 @@ def densities(columns: Columns, board: Board) -> Iterator[Slice]:
             for level in levels:
                 shares.append([name, level, clustered.share((values == level).astype(np.float64), items)])
                 reached.append([name, level, clustered.share((values >= level).astype(np.float64), items)])
-        notes = [f"The best {LINES} contestants at most; n is all marks of the contestant."]
+        notes = [
+            Note(
+                "slices.the-best-contestants-at-most",
+                "The best {n} contestants at most; n is all marks of the contestant.",
+                n=LINES,
+            )
+        ]
         spread = {"kind": "densities", "label": "contestant", "x": "mark", "value": "share"}
         curve = {"kind": "curves", "label": "contestant", "x": "threshold", "value": "reached"}
         source = {"ballot": ballot}
         yield Slice(
-            Table(f"densities {ballot}", f"Marks given, {ballot}", ("contestant", "mark", "share"), shares, notes,
-                  source, spread), [spread])  # fmt: skip
+            Table(
+                f"densities {ballot}",
+                Note("slices.title.marks-given", "Marks given, {ballot}", ballot=ballot),
+                headings("contestant", "mark", "share"),
+                shares,
+                notes,
+                source,
+                spread,
+            ),
+            [spread],
+        )
         yield Slice(
-            Table(f"thresholds {ballot}", f"Share of marks that reach a threshold, {ballot}",
-                  ("contestant", "threshold", "reached"), reached, notes, source, curve), [curve])  # fmt: skip
+            Table(
+                f"thresholds {ballot}",
+                Note(
+                    "slices.title.share-of-marks-that-reach",
+                    "Share of marks that reach a threshold, {ballot}",
+                    ballot=ballot,
+                ),
+                headings("contestant", "threshold", "reached"),
+                reached,
+                notes,
+                source,
+                curve,
+            ),
+            [curve],
+        )

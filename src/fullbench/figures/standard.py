@@ -17,11 +17,13 @@ from fullbench.columns.builder import columns_of
 from fullbench.columns.table import Columns
 from fullbench.figures import clustered, leaderboard, repeats
 from fullbench.figures.judging import FIGURES, RULES, Agreement, agreements, meet
-from fullbench.figures.leaderboard import OVERALL
 from fullbench.figures.matches import settle
 from fullbench.figures.narrow import beside
+from fullbench.figures.places import OVERALL, place
 from fullbench.figures.position import position
 from fullbench.nouns.estimate import Estimate
+from fullbench.nouns.headings import headings
+from fullbench.nouns.note import Note, word
 from fullbench.nouns.record import Record
 from fullbench.nouns.table import Cell, Table
 from fullbench.nouns.verdict import FAULTS, PEOPLE
@@ -73,27 +75,44 @@ def agreement(verdicts: Verdicts, other: str, *, seed: int = 0) -> list[Table]:
     shown = []
     several = len(np.unique(columns.study)) > 1
     for (study, criterion), part in columns.by("study", "criterion"):
-        place = (f" in {study}" if several else "") + ("" if criterion == OVERALL else f" on {criterion}")
+        behind = place(study if several else "", criterion)
         record = beside(part, other)
         meetings = meet(record, other)
         entries = [entry for judge in meetings.judges for entry in agreements(meetings, judge, seed=seed)]
         for kind in FIGURES:
             of_kind = [entry for entry in entries if entry.shape == kind]
-            shown.append(_compared(kind, of_kind, other, place, seed))
+            shown.append(_compared(kind, of_kind, other, behind, seed))
     return shown
 
 
-def _compared(kind: str, entries: Sequence[Agreement], other: str, place: str, seed: int) -> Table:
+def _compared(kind: str, entries: Sequence[Agreement], other: str, behind: str, seed: int) -> Table:
     figures = list(FIGURES[kind])
-    notes = [f"Beside the verdicts of {other} on the same responses ({RULES[kind]} of several); items are resampled."]
-    notes += [f"{entry.judge}, {name}: {reason}." for entry in entries for name, reason in entry.undefined.items()]
+    notes = [
+        Note(
+            "standard.beside-the-verdicts-of-on",
+            "Beside the verdicts of {other} on the same responses ({rule} of several); items are resampled.",
+            other=other,
+            rule=word(RULES[kind]),
+        )
+    ]
+    notes += [
+        Note("standard.undefined", "{judge}, {figure}: {why}.", judge=entry.judge, figure=word(name), why=reason)
+        for entry in entries
+        for name, reason in entry.undefined.items()
+    ]
     best = sorted(entries, key=lambda entry: -entry.first.value if entry.first else float("inf"))
     rows = [[entry.judge, *(entry.figures.get(name) for name in figures), entry.n, entry.faults] for entry in best]
     hint = {"kind": "intervals", "label": "judge", "value": figures[0]}
     source = {"against": other, "rule": RULES[kind], "seed": seed}
-    columns = ("judge", *figures, "n", "faults")
-    title = f"Agreement with {other} on {kind}{place}"
-    return Table(f"agreement {kind}{place}", title, columns, rows, notes, source, hint)
+    columns = headings("judge", *figures, "n", "faults")
+    title = Note(
+        "standard.title.agreement-with-on",
+        "Agreement with {other} on {kind}{behind}",
+        other=other,
+        kind=word(kind),
+        behind=behind,
+    )
+    return Table(f"agreement {kind}{behind}", title, columns, rows, notes, source, hint)
 
 
 def orders(verdicts: Verdicts) -> Table:
@@ -104,10 +123,23 @@ def orders(verdicts: Verdicts) -> Table:
         effect = position(settle(part.rows(part.shown == 2), rule="mean")) if (part.shown == 2).any() else None
         if effect is not None:
             rows.append([*cells, effect.same, effect.first, effect.pairs])
-    notes = ["An unbiased judge prefers the first shown half of the time, ties left out. Items are kept together."]
-    columns = (*head, "same ruling in both orders", "first shown wins", "pairs")
+    notes = [
+        Note(
+            "standard.an-unbiased-judge-prefers-the",
+            "An unbiased judge prefers the first shown half of the time, ties left out. Items are kept together.",
+        )
+    ]
+    columns = headings(*head, "same ruling in both orders", "first shown wins", "pairs")
     hint = {"kind": "intervals", "label": "judge", "value": "first shown wins", "reference": 0.5}
-    return Table("orders", "The order of presentation", columns, rows, notes, {}, hint)
+    return Table(
+        "orders",
+        Note("standard.title.the-order-of-presentation", "The order of presentation"),
+        columns,
+        rows,
+        notes,
+        {},
+        hint,
+    )
 
 
 def faults(verdicts: Verdicts, *, together: bool = False) -> Table:
@@ -127,9 +159,18 @@ def faults(verdicts: Verdicts, *, together: bool = False) -> Table:
         )
         rows.append([*row, due] if columns.due else row)
     hint = {"kind": "stacked", "label": "judge", "parts": ["ruled", *FAULTS]}
-    names = (*head, "verdicts", "ruled", *FAULTS, "faulty", *(["due"] if columns.due else []))
-    notes = ["Due: cases whose call failed and that have no verdict yet; no figure counts them."] if columns.due else ()
-    return Table("faults", "Faults", names, rows, notes, {}, hint)
+    names = headings(*head, "verdicts", "ruled", *FAULTS, "faulty", *(["due"] if columns.due else []))
+    notes = (
+        [
+            Note(
+                "standard.due-cases-whose-call-failed",
+                "Due: cases whose call failed and that have no verdict yet; no figure counts them.",
+            )
+        ]
+        if columns.due
+        else ()
+    )
+    return Table("faults", Note("standard.title.faults", "Faults"), names, rows, notes, {}, hint)
 
 
 def _faulty(part: Columns) -> Estimate:
@@ -154,8 +195,18 @@ def reasons(verdicts: Verdicts) -> Table:
         [judge, first[judge, reason], count] for (judge, reason), count in counts.most_common(_MOST_REASONS)
     ]
     left = sum(counts.values()) - sum(count for _, count in counts.most_common(_MOST_REASONS))
-    notes = [f"{left} recusals for other reasons are not shown."] if left else []
-    return Table("reasons", "Why judges recused themselves", ("judge", "why", "verdicts"), rows, notes)
+    notes = (
+        [Note("standard.recusals-for-other-reasons-are", "{left} recusals for other reasons are not shown.", left=left)]
+        if left
+        else []
+    )
+    return Table(
+        "reasons",
+        Note("standard.title.why-judges-recused-themselves", "Why judges recused themselves"),
+        headings("judge", "why", "verdicts"),
+        rows,
+        notes,
+    )
 
 
 def costs(verdicts: Verdicts) -> Table:
@@ -171,7 +222,7 @@ def costs(verdicts: Verdicts) -> Table:
         thousand = None if dollars is None else 1000 * dollars / len(part)
         seconds = math.fsum(part.seconds) / calls
         rows.append([judge, len(part), calls, retries, tokens_in, tokens_out, dollars, thousand, seconds])
-    columns = (
-        "judge", "verdicts", "calls", "retries", "tokens in", "tokens out", "dollars", "dollars per 1,000", "s a call",
-    )  # fmt: skip
-    return Table("costs", "What it cost", columns, rows)
+    columns = headings(
+        "judge", "verdicts", "calls", "retries", "tokens in", "tokens out", "dollars", "dollars per 1,000", "s a call"
+    )
+    return Table("costs", Note("standard.title.what-it-cost", "What it cost"), columns, rows)

@@ -15,6 +15,9 @@ from fullbench.errors import InputError, Undefined
 from fullbench.figures import clustered
 from fullbench.figures.leaderboard import Board, Settings, battles, board, boards, further_notes
 from fullbench.figures.matches import RULES, Match, Matches, one_judge
+from fullbench.figures.places import placed
+from fullbench.nouns.headings import headings, named
+from fullbench.nouns.note import Note, sentence, word
 from fullbench.nouns.record import Record
 from fullbench.nouns.table import Cell, Table
 from fullbench.stats.standings import foreseen
@@ -41,7 +44,9 @@ def standings(
     shown: list[Table] = []
     for ranked in all_boards:
         families_ = criteria[ranked.key.study, ranked.key.criterion] > 1
-        place = ranked.key.on() + (f", {ranked.key.family}" if families_ else "") if len(all_boards) > 1 else ""
+        place = ranked.key.on() if len(all_boards) > 1 else ""
+        if families_:
+            place = Note("place.and-family", "{place}, {family}", place=place, family=word(ranked.key.family))
         shown += _named(_beside(record, columns, ranked, tag, family=families_), place)
     return [table for table in shown if table.rows]
 
@@ -49,7 +54,7 @@ def standings(
 def _named(tables: Sequence[Table], place: str) -> Iterator[Table]:
     """Tables under names of their own; titles that do not say it yet name the criterion."""
     for table in tables:
-        title = table.title if table.name == "standings" or not place else f"{table.title}{place}"
+        title = table.title if table.name == "standings" else placed(table.title, place)
         yield replace(table, name=f"{table.name}{place}", title=title)
 
 
@@ -79,8 +84,14 @@ def rules(columns: Columns, ranked: Board) -> Table:
             shares.append(f"{rule} {clustered.share(ties, other.matches.rows.item)}")
     names = sorted({name for ratings in shown.values() for name in ratings})
     rows: list[list[Cell]] = [[name, *(ratings.get(name) for ratings in shown.values())] for name in names]
-    notes = [f"Share of ties: {'; '.join(shares)}."]
-    return Table("rules", "What the rule for two orders does", ("contestant", *shown), rows, notes)
+    notes = [Note("standings.share-of-ties", "Share of ties: {names}.", names="; ".join(shares))]
+    return Table(
+        "rules",
+        Note("standings.title.what-the-rule-for-two", "What the rule for two orders does"),
+        headings("contestant", *(f"way {rule}" for rule in shown)),
+        rows,
+        notes,
+    )
 
 
 def wins(settled: Matches) -> Table:
@@ -98,7 +109,15 @@ def wins(settled: Matches) -> Table:
                 won = np.where(first, matches.outcome, 1 - matches.outcome)[chosen]
                 rows.append([name, other, clustered.share(won, matches.item[chosen])])
     hint = {"kind": "heat", "row": "contestant", "column": "against", "value": "won"}
-    return Table("wins", "Who beats whom", ("contestant", "against", "won"), rows, (), {}, hint)
+    return Table(
+        "wins",
+        Note("standings.title.who-beats-whom", "Who beats whom"),
+        headings("contestant", "against", "won"),
+        rows,
+        (),
+        {},
+        hint,
+    )
 
 
 def families(record: Record, settled: Matches, tag: str, reference: str | None = None) -> Table:
@@ -108,12 +127,12 @@ def families(record: Record, settled: Matches, tag: str, reference: str | None =
     """
     if reference is not None and reference not in settled.names:
         raise InputError(f"the reference {reference!r} is not among the contestants: {', '.join(settled.names)}")
-    named = {item.id: item.tags.get(tag, "") for item in record.items.values()}
-    if named and not any(named.values()):
+    tags = {item.id: item.tags.get(tag, "") for item in record.items.values()}
+    if tags and not any(tags.values()):
         there = sorted({name for item in record.items.values() for name in item.tags})
         raise InputError(f"no item has the tag {tag!r}; tags there: {', '.join(there) or 'none'}")
     matches = settled.rows
-    labels = np.array([named.get(item, "") for item in settled.items] or [""])[matches.item]
+    labels = np.array([tags.get(item, "") for item in settled.items] or [""])[matches.item]
     rows: list[list[Cell]] = []
     for family in sorted(set(labels.tolist()) - {""}):
         for who, name in enumerate(settled.names):
@@ -125,11 +144,23 @@ def families(record: Record, settled: Matches, tag: str, reference: str | None =
             if chosen.any():
                 won = np.where(first, matches.outcome, 1 - matches.outcome)[chosen]
                 rows.append([family, name, clustered.share(won, matches.item[chosen])])
-    empty = sorted(set(named.values()) - {"", *(str(row[0]) for row in rows)})
-    notes = [f"No match was settled in: {', '.join(empty)}."] if empty else []
+    empty = sorted(set(tags.values()) - {"", *(str(row[0]) for row in rows)})
+    notes = (
+        [Note("standings.no-match-was-settled-in", "No match was settled in: {names}.", names=", ".join(empty))]
+        if empty
+        else []
+    )
     hint = {"kind": "heat", "row": tag, "column": "contestant", "value": "won"}
-    words = "" if reference is None else f" against {reference}"
-    return Table(f"by {tag}", f"Matches won{words} by {tag}", (tag, "contestant", "won"), rows, notes, {}, hint)
+    words = "" if reference is None else Note("standings.against", " against {reference}", reference=reference)
+    return Table(
+        f"by {tag}",
+        Note("standings.title.matches-won-by", "Matches won{words} by {tag}", words=words, tag=tag),
+        headings(named(tag), "contestant", "won"),
+        rows,
+        notes,
+        {},
+        hint,
+    )
 
 
 def fit(ranked: Board) -> Table:
@@ -141,10 +172,23 @@ def fit(ranked: Board) -> Table:
         pairs = foreseen(ranked.ratings, battles(ranked.matches))
         missed = sum(pair.missed for pair in pairs)
         rows = [[names[pair.first], names[pair.second], pair.observed, pair.predicted] for pair in pairs]
-        notes.append(f"{missed} of {len(pairs)} predictions lie outside the interval; about 1 in 20 would by chance.")
+        notes.append(
+            Note(
+                "standings.of-predictions-lie-outside-the",
+                "{missed} of {n} predictions lie outside the interval; about 1 in 20 would by chance.",
+                missed=missed,
+                n=len(pairs),
+            )
+        )
     hint = {"kind": "scatter", "x": "predicted", "y": "observed", "label": "contestant"}
     return Table(
-        "fit", "Observed and predicted", ("contestant", "against", "observed", "predicted"), rows, notes, {}, hint
+        "fit",
+        Note("standings.title.observed-and-predicted", "Observed and predicted"),
+        headings("contestant", "against", "observed", "predicted"),
+        rows,
+        notes,
+        {},
+        hint,
     )
 
 
@@ -166,7 +210,12 @@ def style(record: Record, settled: Matches) -> list[Table]:
     used = {name: differences for name, differences in leads.items() if len(set(differences)) > 1}
     effects: list[list[Cell]] = []
     ratings: list[list[Cell]] = []
-    notes = ["An effect is in log odds for one standard deviation of the lead (a - b) / (a + b)."]
+    notes = [
+        Note(
+            "standings.an-effect-is-in-log",
+            "An effect is in log odds for one standard deviation of the lead (a - b) / (a + b).",
+        )
+    ]
     if matches and used:
         first, second = [names.index(m.first) for m in matches], [names.index(m.second) for m in matches]
         try:
@@ -177,11 +226,31 @@ def style(record: Record, settled: Matches) -> list[Table]:
             ratings += [[name, rating] for name, rating in zip(names, controlled.estimates, strict=True)]
         except Undefined as reason:
             effects += [[name, None] for name in used]
-            notes.append(f"Style cannot be told apart: {reason}.")
+            notes.append(
+                Note(
+                    "standings.style-cannot-be-told-apart",
+                    "Style cannot be told apart: {reason}.",
+                    reason=sentence(reason),
+                )
+            )
     hint = {"kind": "intervals", "label": "contestant", "value": "rating"}
     return [
-        Table("style", "What style is worth", ("more", "effect"), effects, notes),
-        Table("style ratings", "Ratings with style alike", ("contestant", "rating"), ratings, (), {}, hint),
+        Table(
+            "style",
+            Note("standings.title.what-style-is-worth", "What style is worth"),
+            headings("more", "effect"),
+            effects,
+            notes,
+        ),
+        Table(
+            "style ratings",
+            Note("standings.title.ratings-with-style-alike", "Ratings with style alike"),
+            headings("contestant", "rating"),
+            ratings,
+            (),
+            {},
+            hint,
+        ),
     ]
 
 

@@ -30,6 +30,7 @@ from typing import Any
 
 from fullbench.errors import InputError
 from fullbench.files.fields import Fields
+from fullbench.files.pictures import read_picture
 from fullbench.files.readers import read_rows
 from fullbench.files.writers import Columns, replacing, write_rows
 from fullbench.nouns.ballot import ballot as ballot_of
@@ -110,7 +111,7 @@ def _folder(path: Path, question: str | None) -> Iterator[tuple[None, Item]]:
     if not files:
         raise InputError("the folder holds no pictures", path=path)
     for file in files:
-        yield None, Item.ask(file.stem, question, Picture.read(file))
+        yield None, Item.ask(file.stem, question, read_picture(path, file.name))
 
 
 def _item(fields: Fields, question: str | None) -> Item:
@@ -283,17 +284,18 @@ def _picture(fields: Fields, value: Any, answered: bool) -> Picture:
         value = value.get("picture", value.get("path"))
     if not isinstance(value, str) or not value:
         raise fields.error("a picture must be named by its path")
-    if value.startswith(("http://", "https://")):
-        raise fields.error(f"the picture {value!r} is on the web; fetch it first and name the file")
-    read = Picture.read_as_given if answered else Picture.read
-    return read(fields.path.parent / value, path=fields.path, line=fields.line)
+    return read_picture(fields.path.parent, value, path=fields.path, line=fields.line, answered=answered)
 
 
 # Writing
 
 
 def write_items(path: str | Path, items: Iterable[Item]) -> int:
-    """Write items, whole or not at all, and give their number. Pictures held in memory are written beside the file."""
+    """Write items, whole or not at all, and give their number.
+
+    Pictures that are held in memory or lie outside of the file's folder are written beside the file: whoever reads it
+    takes none from elsewhere.
+    """
     target = Path(path)
     return write_rows(target, (_item_row(target, item) for item in items), ITEM_COLUMNS)
 
@@ -363,12 +365,12 @@ def _part_values(path: Path, parts: tuple[Part, ...]) -> list[Any]:
 
 
 def _named(path: Path, picture: Picture) -> str:
-    """The picture's path as seen from the file; one held in memory is written beside it first."""
+    """The picture's path as seen from the file; one in memory or outside of its folder is written beside it first."""
     source = picture.source
-    if isinstance(source, bytes):
+    if isinstance(source, bytes) or not source.resolve().is_relative_to(path.parent.resolve()):
         copy = path.with_name(path.name + ".pictures") / f"{picture.digest}.{picture.media.removeprefix('image/')}"
         if not copy.exists():
             with replacing(copy) as part:
-                part.write_bytes(source)
+                part.write_bytes(picture.data())
         source = copy
     return os.path.relpath(source.resolve(), path.parent.resolve())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, Literal
@@ -159,3 +160,12 @@ def describe(reader: Connection) -> dict[str, Any]:
             for account in bill(reader)
         ],
     }
+
+
+def failed(reader: Connection) -> dict[str, int]:
+    """How many calls of each judge failed, under its name of today."""
+    names = Naming.read(reader).judges
+    found: Counter[str] = Counter()
+    for name, count in reader.execute("SELECT name, count(*) FROM failures WHERE role = 'judge' GROUP BY name"):
+        found[names.get(name, name)] += count
+    return dict(found)

@@ -10,7 +10,7 @@ their order: noted elsewhere, it shows such a thing.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from heapq import merge
@@ -81,12 +81,20 @@ class Head:
 
 def head(reader: Connection, first: int | None = None) -> Head:
     """The head of the ledger, or the one it had after its first commits."""
+    (*_, (_, last)) = heads(reader, (), first)
+    return last
+
+
+def heads(reader: Connection, wanted: Collection[int], first: int | None = None) -> Iterator[tuple[int, Head]]:
+    """The heads that the ledger had after so many commits, in one pass, and the one it has; by their commits."""
     whole, count = blake2b(digest_size=16), 0
     limit = "" if first is None else f" LIMIT {first}"
     for writer, number, link in reader.stream(f"SELECT writer, number, link FROM commits ORDER BY rowid{limit}"):
+        if count in wanted:
+            yield count, Head(count, whole.hexdigest())
         whole.update(f"{writer} {number} {link}\n".encode())
         count += 1
-    return Head(count, whole.hexdigest())
+    yield count, Head(count, whole.hexdigest())
 
 
 @dataclass(frozen=True)

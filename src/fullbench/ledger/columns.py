@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -11,17 +12,18 @@ from fullbench.columns.builder import KIND, ROW, Builder, Kind, verdict_rows
 from fullbench.columns.table import Columns, Due
 from fullbench.ledger import membership, reading, rows
 from fullbench.ledger.database import Connection
-from fullbench.ledger.naming import Naming
+from fullbench.ledger.naming import PERSON, Naming
 from fullbench.ledger.rows import Row
 from fullbench.nouns.verdict import PEOPLE, Verdict
 
-APART = "\x1f"
-"""Stands between the parts of a kind; no name may hold it, for it is a control character."""
-
 _STORED = {name: f"verdicts.{'case_key' if name == 'case' else name}" for name in (*KIND, *ROW)}
 _NARROW = tuple(name for name in (*KIND, *ROW) if name not in {"study", "kind", "reason"})
-_MAPPED = f"(substr(verdicts.judge, 1, {len(PEOPLE)}) = '{PEOPLE}' OR coalesce(verdicts.fault, '') = 'recused')"
-"""Rows that need a second look even where all names are today's: people's spellings, and reasons in another table."""
+_MAPPED = (
+    f"(substr(verdicts.judge, 1, {len(PERSON)}) = '{PERSON}' OR (verdicts.judge = '{PEOPLE}' AND verdicts.rater = '' "
+    "AND verdicts.trial > 0) OR coalesce(verdicts.fault, '') = 'recused')"
+)
+"""Rows that need a second look even where all names are today's: spellings that people once had, and reasons, which
+stand in another table. `_mapped` says the same of a kind."""
 
 
 def columns(
@@ -40,10 +42,9 @@ def columns(
     due: list[Due] = []
     for study in chosen:
         plain = reading.as_stored(reader, study)
-        if plain:
-            builder.extend(_plain(reader, judges, study))
-        mapped = reading.narrow(reader, _names(_NARROW), judges, study, also=_MAPPED if plain else "")
-        builder.extend(_rows(mapped, study, _recusals(reader, judges, study)))
+        if not plain or builder.extend_by(_plain(reader, judges, study), but=_mapped):
+            mapped = reading.narrow(reader, _names(_NARROW), judges, study, also=_MAPPED if plain else "")
+            builder.extend(_rows(mapped, study, _recusals(reader, judges, study)))
         due += _due(reader, judges, study)
     return builder.finish(due)
 
@@ -52,24 +53,33 @@ def _names(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(_STORED[name].removeprefix("verdicts.") for name in names)
 
 
-def _plain(reader: Connection, judges: tuple[str, ...] | None, study: str) -> Iterator[Row]:
+def _plain(reader: Connection, judges: tuple[str, ...] | None, study: str) -> Iterator[Sequence[Row]]:
     """Rows as they are stored. What many share comes as one text: the database makes it faster than Python would."""
-    named = _STORED | {"study": f"'{study.replace(chr(39), chr(39) * 2)}'", "fault": "coalesce(verdicts.fault, '')"}
-    named |= {"kind": f" || '{APART}' || ".join(named[name] for name in KIND), "reason": "''"}
+    named = _STORED | {"study": "CAST(? AS TEXT)"}
+    named |= {"kind": f"CAST(json_array({', '.join(named[name] for name in KIND)}) AS TEXT)"}
     where, values = membership.condition(study)
     by, names = Naming.read(reader).judge_condition(judges)
-    clauses = " AND ".join(clause for clause in (by, where, f"NOT {_MAPPED}") if clause)
-    sql = f"SELECT {', '.join(named[name] for name in ROW)} FROM verdicts WHERE {clauses}"
-    return reader.stream(sql, (*names, *values))
+    clauses = " AND ".join(clause for clause in (by, where) if clause)
+    sql = f"SELECT {', '.join(named[name] for name in ROW if name != 'reason')} FROM verdicts WHERE {clauses}"
+    return reader.batches(sql, (study, *names, *values))
 
 
 def _kind(kind: str | Kind) -> Kind:
     if not isinstance(kind, str):
         return kind
-    study, judge, criterion, ballot, rater, fault, contestants, samples = kind.split(APART)
+    # Not strict: a server's zero characters come back as they are, even within JSON.
+    *texts, contestants, samples, trial, revision, calls, retries = json.loads(kind, strict=False)
+    study, judge, criterion, ballot, rater, fault = texts
     return (
-        study, judge, criterion, ballot, rater, fault or None, orjson.loads(contestants), orjson.loads(samples),
+        study, judge, criterion, ballot, rater, fault, orjson.loads(contestants), orjson.loads(samples),
+        trial, revision, calls, retries,
     )  # fmt: skip
+
+
+def _mapped(kind: Kind) -> bool:
+    """Whether rows of a kind need a second look."""
+    _, judge, _, _, rater, fault, _, _, trial, *_ = kind
+    return judge.startswith(PERSON) or (judge == PEOPLE and not rater and trial > 0) or fault == "recused"
 
 
 def _rows(stored: Iterable[Row], study: str, reasons: dict[tuple[Any, ...], str]) -> Iterator[tuple[Any, ...]]:

@@ -12,7 +12,11 @@ from typing import Any, Literal, Protocol
 
 from fullbench.ledger.rows import Row
 
+BATCH = 500
+"""Rows that are fetched at one time: few enough to stay in the processor's cache, which counts for millions of them."""
+
 Durability = Literal["process", "power"]
+"""What an acknowledged row survives: the end of the process, or a loss of power too."""
 
 
 class Taken(Exception):
@@ -35,7 +39,11 @@ class Connection(Protocol):
         ...
 
     def stream(self, sql: str, values: Sequence[Any] = ()) -> Iterator[Row]:
-        """The rows of a query, a thousand at a time."""
+        """The rows of a query, one after the other."""
+        ...
+
+    def batches(self, sql: str, values: Sequence[Any] = ()) -> Iterator[Sequence[Row]]:
+        """The rows of a query, `BATCH` at a time."""
         ...
 
     def insert(self, table: str, rows: Sequence[Row]) -> None:
@@ -56,6 +64,14 @@ class Connection(Protocol):
 
     def ping(self) -> bool:
         """Whether it can still be used, asked."""
+        ...
+
+    def log_bytes(self) -> int | None:
+        """How long the write-ahead log is that copies of the main file would lack; None where there is none such."""
+        ...
+
+    def checkpoint(self) -> None:
+        """Bring what is in the write-ahead log into the main file, as far as readers allow."""
         ...
 
     def close(self) -> None: ...
@@ -97,7 +113,23 @@ class Database(Protocol):
         """Whether there is a ledger; looking makes none."""
         ...
 
+    def stored_version(self) -> int:
+        """The schema that the ledger has, whatever this code reads it as."""
+        ...
+
+    def back_up(self, target: Path) -> None:
+        """Write the ledger of one moment to a file, whole or not at all, while others may write to it."""
+        ...
+
     def connect(self, *, read_only: bool) -> Connection: ...
+
+    def gone(self) -> bool:
+        """Whether what this process has open for writing is no longer where the ledger's name leads to."""
+        ...
+
+    def rescue(self, connection: Connection) -> Path:
+        """Save all that an open connection still reaches, when the ledger is gone; gives the file."""
+        ...
 
     def plainly(self) -> AbstractContextManager[None]:
         """Turn what the database complains about into one sentence."""
@@ -125,6 +157,10 @@ class Database(Protocol):
 
     def noted_heads(self) -> list[tuple[str, int, str]]:
         """What all writers noted: writer, number and link of the last row that was acknowledged."""
+        ...
+
+    def missing_logs(self, reader: Connection) -> list[str]:
+        """The writers whose last rows were in a write-ahead log that is not here."""
         ...
 
     def integrity(self, reader: Connection) -> list[str]:

@@ -8,14 +8,18 @@ import secrets
 import shutil
 import sqlite3
 import tempfile
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from urllib.parse import quote
 
 from fullbench.errors import LedgerError
-from fullbench.ledger import heads, migrations, schema
+from fullbench.ledger import heads, log_marks, migrations, schema
+from fullbench.ledger.chain import Chain
 from fullbench.ledger.database import Durability
+from fullbench.ledger.sqlite_connection import SqliteConnection
 from fullbench.ledger.trouble import BUSY_SECONDS, plainly
 
 logger = logging.getLogger(__name__)
@@ -29,6 +33,8 @@ class Opened:
     version: int
     commits: int | None = None
     """How many commits the ledger itself has, where this is a copy: bringing it up to date added one."""
+    missing_logs: tuple[str, ...] = ()
+    """The writers whose last rows were in a write-ahead log that was not beside the file."""
 
 
 def prepare(path: Path, *, read_only: bool) -> Opened:
@@ -36,25 +42,50 @@ def prepare(path: Path, *, read_only: bool) -> Opened:
     if not path.exists():
         if read_only:
             raise LedgerError(f"{path}: there is no ledger here; check the path, or run something that makes one")
+        if _wal(path):  # SQLite would take it for the new file's own
+            raise LedgerError(
+                f"{path}: there is no ledger here, but the write-ahead log of one that was deleted or moved while it "
+                f"was in use ({path.name}-wal); put the ledger back beside it, or delete the log to begin anew"
+            )
         _make(path)
     if path.is_dir():
         raise LedgerError(f"{path}: this is a folder, not a ledger; name a file")
     _look(path)
+    log_at_hand = _wal(path)  # asked first: whoever closes the file last brings the log over and deletes it
     with plainly(path):
         connection = connect(path, read_only=True)
         try:
             version = schema.version_of(connection)
+            _check_version(path, version)
+            marked = log_marks.ends(SqliteConnection(connection)) if version == schema.VERSION else []
         finally:
             connection.close()
-        _check_version(path, version)
         if version < schema.VERSION and read_only:
             return _copy_brought_up(path, version)
         if version < schema.VERSION:
             _bring_up(path)
-    return Opened(path, schema.VERSION)
+        return Opened(path, schema.VERSION, None, _explained(path, marked, log_at_hand, read_only))
 
 
-def connect(path: Path, *, read_only: bool, durability: Durability = "process") -> sqlite3.Connection:
+def _explained(path: Path, marked: Sequence[str], log_at_hand: bool, read_only: bool) -> tuple[str, ...]:
+    """Why chains end with a mark: a kill at that very moment, which is noted, or a log that was left behind."""
+    if not marked:
+        return ()
+    if os.access(path, os.W_OK) and os.access(path.parent, os.W_OK) and (log_at_hand or not read_only):
+        connection = connect(path, read_only=False)
+        try:
+            name = log_marks.RECOVERED if log_at_hand else log_marks.MISSING
+            log_marks.add(SqliteConnection(connection), Chain.begin(), name, marked)
+        finally:
+            connection.close()
+    if log_at_hand:
+        return ()
+    for writer in marked:
+        logger.warning("%s: %s", path, log_marks.sentence(writer, path.name))
+    return tuple(marked)
+
+
+def connect(path: Path, *, read_only: bool, durability: Durability = "power") -> sqlite3.Connection:
     """A connection that may be handed from thread to thread, in which nothing is committed by itself.
 
     One for reading opens the file for writing too where it may, only to tidy up after itself; it changes nothing.
@@ -79,7 +110,9 @@ def _connect(path: Path, mode: str, durability: Durability) -> sqlite3.Connectio
     try:
         connection.execute(f"PRAGMA synchronous = {'FULL' if durability == 'power' else 'NORMAL'}")
         connection.execute("PRAGMA recursive_triggers = ON")
-        connection.execute("PRAGMA wal_autocheckpoint = 4000")
+        # The writer sees to checkpoints itself (see `log_marks`), and knows by the file's size how long the log is.
+        connection.execute("PRAGMA wal_autocheckpoint = 0")
+        connection.execute("PRAGMA journal_size_limit = 0")
         connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
     except BaseException:
         connection.close()
@@ -115,7 +148,18 @@ def _link(part: Path, path: Path) -> None:
         return
     except OSError:
         part.rename(path)
+    _sync_folder(path.parent)
     heads.path_of(path).unlink(missing_ok=True)  # what a ledger that was deleted here had acknowledged
+
+
+def _sync_folder(folder: Path) -> None:
+    """Wait until the disk knows the new name; a file system that cannot do that is none that loses it."""
+    with suppress(OSError):
+        opened = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(opened)
+        finally:
+            os.close(opened)
 
 
 def _look(path: Path) -> None:
@@ -196,28 +240,38 @@ def _back_up(path: Path, version: int) -> Path:
     """Copy a ledger to a file beside it, through SQLite."""
     names = (f"{path.name}.schema{version}{f'-{number}' if number else ''}.backup" for number in count())
     target = next(place for place in map(path.with_name, names) if not place.exists())
-    part = target.with_name(f"{target.name}.{secrets.token_hex(4)}.part")
     try:
-        _copy(path, part)
-        part.rename(target)
+        back_up(path, target)
     except (sqlite3.Error, OSError) as error:
         raise LedgerError(
             f"{path}: the ledger has the older schema {version} and no backup of it could be made ({error}), so it was "
             "left as it is; free some space beside it and run again"
         ) from error
-    finally:
-        part.unlink(missing_ok=True)
     return target
 
 
-def _copy(path: Path, target: Path) -> None:
+def back_up(path: Path, target: Path) -> None:
+    """Copy a ledger as it is at one moment, whole or not at all, while others may write to it."""
     source = connect(path, read_only=True)
-    copied = sqlite3.connect(target)
     try:
-        source.backup(copied)
+        write_copy(source, target)
     finally:
-        copied.close()
         source.close()
+
+
+def write_copy(source: sqlite3.Connection, target: Path) -> None:
+    """Copy the file that a connection has open through SQLite, its log included."""
+    part = target.with_name(f"{target.name}.{secrets.token_hex(4)}.part")
+    try:
+        copied = sqlite3.connect(part)
+        try:
+            source.backup(copied)
+        finally:
+            copied.close()
+        part.rename(target)
+    finally:
+        for suffix in ("", "-journal", "-wal", "-shm"):
+            part.with_name(part.name + suffix).unlink(missing_ok=True)
 
 
 def _copy_brought_up(path: Path, version: int) -> Opened:
@@ -225,7 +279,7 @@ def _copy_brought_up(path: Path, version: int) -> Opened:
     folder = Path(tempfile.mkdtemp(prefix="fullbench-ledger-"))
     try:
         copied = folder / path.name
-        _copy(path, copied)
+        back_up(path, copied)
         connection = connect(copied, read_only=False)
         try:
             commits = 0

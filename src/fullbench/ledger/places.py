@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from fullbench.errors import LedgerError
@@ -20,7 +21,21 @@ def is_url(place: str | Path) -> bool:
     return isinstance(place, str) and place.startswith(SCHEMES)
 
 
-def database(place: str | Path, durability: Durability = "process") -> Database:
+def durability_of(wanted: str | None = None) -> Durability:
+    """What acknowledged rows survive: as wanted, as the environment says, or a loss of power.
+
+    >>> durability_of("process")
+    'process'
+    """
+    name = wanted or os.environ.get("FULLBENCH_DURABILITY") or "power"
+    if name == "process":
+        return "process"
+    if name == "power":
+        return "power"
+    raise LedgerError(f"unknown durability {name!r}; known: power (also a loss of power), process (kill -9)")
+
+
+def database(place: str | Path, durability: Durability = "power") -> Database:
     """The database that a path or a URL names."""
     if is_url(place):
         from fullbench.ledger.postgres import Postgres

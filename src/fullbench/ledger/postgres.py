@@ -9,6 +9,9 @@ from __future__ import annotations
 
 import json
 import logging
+import shutil
+import tempfile
+import weakref
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -16,10 +19,11 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from fullbench.errors import LedgerError, MissingExtra
-from fullbench.ledger import migrations, schema
+from fullbench.ledger import migrations, saving, schema
 from fullbench.ledger.database import Connection
 from fullbench.ledger.holding import Holds
 from fullbench.ledger.postgres_connection import SPACE, PostgresConnection, lock_number, ours
+from fullbench.ledger.sqlite import Sqlite
 
 logger = logging.getLogger(__name__)
 
@@ -29,6 +33,8 @@ PATIENCE = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 4.0, 8.0, 8.0, 8.0)
 TYPES = {"TEXT": 'TEXT COLLATE "C"', "INTEGER": "BIGINT", "REAL": "DOUBLE PRECISION"}
 OLDER = 3
 """The first schema that a ledger on a server had."""
+BACKUP = f"{SPACE}_schema{OLDER}"
+"""The schema of the database into which an older ledger is copied before it is brought up to date."""
 _COMMENT = f"COMMENT ON SCHEMA {SPACE} IS 'fullbench ledger, schema {schema.VERSION}'"
 _FORBID_OLDER = f"ALTER TABLE commits ADD CONSTRAINT commits_outdated CHECK (seal >= {schema.SEALS}) NOT VALID"
 LOST = frozenset({"57P01", "57P02", "57P03"})
@@ -48,6 +54,7 @@ class Postgres:
         self.errors: tuple[type[Exception], ...] = (psycopg.Error,)
         self._url = url
         self.place = shown(url)
+        self._copy: Sqlite | None = None
         self._holds = Holds(self.place, self._connect, self.plainly)
         self.path = Path(f"{self.place.rpartition('/')[2] or 'server'}.ledger")
 
@@ -55,27 +62,39 @@ class Postgres:
         with self.plainly():
             connection = self._connect()
             try:
-                version = self.version(connection)
+                version = self._version_there(connection)
                 if version == 0:
                     if read_only:
                         raise LedgerError(f"{self.place}: there is no ledger here; check the address")
                     version = self._create(connection)
-                elif version == OLDER and not read_only:
+                elif version == OLDER and read_only:
+                    self._read_copy(connection)
+                    return
+                elif version == OLDER:
                     version = self._bring_up(connection)
             finally:
                 connection.close()
-        if version == OLDER:
-            raise LedgerError(
-                f"{self.place}: the ledger has the older schema {version}; let a user who may write open it once (as "
-                f"`fullbench ledger vacuum` does) to bring it to {schema.VERSION}"
-            )
         if version != schema.VERSION:
             raise LedgerError(
                 f"{self.place}: the ledger has schema {version} and this fullbench knows {schema.VERSION}; it was left "
                 "untouched: install the fullbench that fits"
             )
 
-    own_commits: int | None = None
+    def _read_copy(self, connection: PostgresConnection) -> None:
+        """Read an older ledger from a copy in the newest schema: reading changes nothing of the ledger itself."""
+        folder = Path(tempfile.mkdtemp(prefix="fullbench-ledger-"))
+        weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        logger.warning(
+            "%s: the ledger has the older schema %d and is read from a copy, made anew each time; `fullbench ledger "
+            "upgrade` brings it up to date", self.place, OLDER,
+        )  # fmt: skip
+        saving.save(connection, OLDER, folder / self.path.name)
+        self._copy = Sqlite(folder / self.path.name, "process")
+        self._copy.prepare(read_only=True)
+
+    @property
+    def own_commits(self) -> int | None:
+        return None if self._copy is None else self._copy.own_commits
 
     def _create(self, connection: PostgresConnection) -> int:
         """Make the tables, once, however many processes try."""
@@ -93,11 +112,16 @@ class Postgres:
         with self._alone(connection):
             if (version := self.version(connection)) != OLDER:
                 return version
+            for statement in _backup():
+                connection.raw.execute(ours(statement))
             for statement in _steps_up():
                 connection.raw.execute(ours(statement))
             migrations.begin(connection, migrations.members(connection))
             connection.raw.execute(ours(_FORBID_OLDER))
-        logger.warning("%s: the ledger was brought from schema %d to %d", self.place, OLDER, schema.VERSION)
+        logger.warning(
+            "%s: the ledger was brought from schema %d to %d; as it was before, it is in the schema %s of the same "
+            "database", self.place, OLDER, schema.VERSION, BACKUP,
+        )  # fmt: skip
         return schema.VERSION
 
     @contextmanager
@@ -108,20 +132,39 @@ class Postgres:
             yield
 
     def exists(self) -> bool:
+        return self.stored_version() > 0
+
+    def stored_version(self) -> int:
         with self.plainly():
             connection = self._connect()
             try:
-                return self.version(connection) > 0
+                return self._version_there(connection)
             finally:
                 connection.close()
 
-    def connect(self, *, read_only: bool) -> PostgresConnection:
+    def back_up(self, target: Path) -> None:
+        with self.plainly():
+            connection = self._connect()
+            try:
+                saving.save(connection, self._version_there(connection), target)
+            finally:
+                connection.close()
+
+    def connect(self, *, read_only: bool) -> Connection:
+        if self._copy is not None:
+            return self._copy.connect(read_only=True)
         if not read_only:
             self._holds.again()
         connection = self._connect()
         if read_only:
             connection.raw.execute("SET default_transaction_read_only = on")
         return connection
+
+    def gone(self) -> bool:
+        return False
+
+    def rescue(self, connection: Connection) -> Path:
+        raise LedgerError(f"{self.place}: the ledger's tables are gone from the server")
 
     def _connect(self) -> PostgresConnection:
         import psycopg
@@ -178,6 +221,9 @@ class Postgres:
 
     @contextmanager
     def settled(self, reader: Connection) -> Iterator[None]:
+        if self._copy is not None:
+            yield
+            return
         key = lock_number(SPACE)
         reader.execute("SELECT pg_advisory_lock(?)", (key,))
         try:
@@ -191,8 +237,13 @@ class Postgres:
     def noted_heads(self) -> list[tuple[str, int, str]]:
         return []
 
+    def missing_logs(self, reader: Connection) -> list[str]:
+        return []
+
     def integrity(self, reader: Connection) -> list[str]:
         """Servers check their own files; indexes that are not valid are told."""
+        if self._copy is not None:
+            return self._copy.integrity(reader)
         sql = (
             "SELECT indexrelid::regclass::text FROM pg_index JOIN pg_class ON pg_class.oid = indrelid "
             "WHERE relnamespace = ?::regnamespace AND NOT indisvalid"
@@ -200,6 +251,9 @@ class Postgres:
         return [f"the index {name} is not valid" for (name,) in reader.execute(sql, (SPACE,))]
 
     def version(self, reader: Connection) -> int:
+        return OLDER if self._copy is not None else self._version_there(reader)
+
+    def _version_there(self, reader: Connection) -> int:
         sql = "SELECT obj_description(oid, 'pg_namespace') FROM pg_namespace WHERE nspname = ?"
         found = reader.execute(sql, (SPACE,)).fetchone()
         if found is None:
@@ -224,6 +278,8 @@ class Postgres:
         return freed
 
     def size(self, reader: Connection) -> int:
+        if self._copy is not None:
+            return self._copy.size(reader)
         sql = "SELECT sum(pg_total_relation_size(oid))::bigint FROM pg_class WHERE relnamespace = ?::regnamespace"
         return int(reader.execute(f"{sql} AND relkind = 'r'", (SPACE,)).fetchone()[0])
 
@@ -273,6 +329,14 @@ def _steps_up() -> Iterator[str]:
         yield from _table(table)
     yield schema.REVISED
     yield _COMMENT
+
+
+def _backup() -> Iterator[str]:
+    """What the ledger holds, copied within the server: as safe as the rest of the database, and no way over a net."""
+    yield f"CREATE SCHEMA {BACKUP}"
+    yield f"COMMENT ON SCHEMA {BACKUP} IS 'fullbench ledger as it was in schema {OLDER}; may be dropped'"
+    for table in schema.FIRST:
+        yield f"CREATE TABLE {BACKUP}.{table} AS TABLE {SPACE}.{table}"
 
 
 def _typed(columns: str) -> str:

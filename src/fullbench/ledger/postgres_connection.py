@@ -9,7 +9,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from fullbench.ledger import schema
-from fullbench.ledger.database import Answer, Taken
+from fullbench.ledger.database import BATCH, Answer, Taken
 from fullbench.ledger.rows import Row
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def _out(row: Row) -> Row:
 
 def ours(sql: str) -> str:
     """Our SQL as psycopg wants it."""
-    return sql.replace("?", "%s")
+    return sql.replace("?", "%s").replace("json_array(", "json_build_array(")
 
 
 class _Rows:
@@ -72,10 +72,14 @@ class PostgresConnection:
         return _Rows(self.raw.execute(ours(sql), list(map(_in, values))))
 
     def stream(self, sql: str, values: Sequence[Any] = ()) -> Iterator[Row]:
+        for batch in self.batches(sql, values):
+            yield from batch
+
+    def batches(self, sql: str, values: Sequence[Any] = ()) -> Iterator[Sequence[Row]]:
         with self._within(), self.raw.cursor(f"fullbench_{next(self._names)}") as cursor:
-            cursor.itersize = 1000
             cursor.execute(ours(sql), list(map(_in, values)))
-            yield from map(_out, cursor)
+            while batch := cursor.fetchmany(BATCH):
+                yield list(map(_out, batch))
 
     def _within(self) -> AbstractContextManager[object]:
         """A transaction, which a cursor on the server needs; the one that is open, where there is one."""
@@ -131,6 +135,12 @@ class PostgresConnection:
         except OperationalError:
             return False
         return True
+
+    def log_bytes(self) -> None:
+        """A server keeps its log to itself."""
+
+    def checkpoint(self) -> None:
+        """A server does that by itself."""
 
     def close(self) -> None:
         self.raw.close()

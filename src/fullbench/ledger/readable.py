@@ -160,6 +160,32 @@ class Readable:
         with self._reading() as reader, self._database.settled(reader):
             return membership.since(reader, place, limit)
 
+    def aliased(self) -> int:
+        """Grows whenever a name takes the place of another: rows that were read before have other names since."""
+        with self._reading() as reader:
+            return int(reader.execute("SELECT coalesce(max(rowid), 0) FROM aliases").fetchone()[0])
+
+    def superseded(self, since: int) -> tuple[int, dict[str, set[str]]]:
+        """The cases, by study, on contents that a later one took the place of, where that happened after a moment,
+        which is a number that grows; and the moment of the last time."""
+        last = "SELECT coalesce(max(rowid), 0) FROM study_items WHERE revision > 0"
+        with self._reading() as reader, self._database.settled(reader):
+            moment = int(reader.execute(last).fetchone()[0])
+            if moment <= since:
+                return moment, {}
+            studies = reader.execute("SELECT DISTINCT study FROM study_items WHERE revision > 0").fetchall()
+            return moment, {study: membership.superseded(reader, study) for (study,) in studies}
+
+    def formers(self, role: str, name: str) -> list[str]:
+        """The names whose place a judge's or contestant's name has taken."""
+        with self._reading() as reader:
+            return list(naming.Naming.read(reader).formers(role, [name])[1:])
+
+    def failed(self) -> dict[str, int]:
+        """How many calls of each judge failed."""
+        with self._reading() as reader:
+            return accounts.failed(reader)
+
     def studies_of(self, places: Sequence[int]) -> dict[int, list[str]]:
         """The studies that the verdicts at these places (see `since`) belong to."""
         with self._reading() as reader:
@@ -276,6 +302,15 @@ class Readable:
         with self._reading() as reader:
             found = problems(self._database, reader, self._find, noted)
             return [text.encode("utf-8", "backslashreplace").decode() for text in found]
+
+    def verify_signatures(self, key: Path, files: Sequence[Path] = ()) -> list[str]:
+        """What the signatures by a public key show, those in the ledger and those in files; empty when all hold."""
+        from fullbench.ledger import signing
+
+        public = signing.public_key(key)
+        elsewhere = [signature for path in files for signature in signing.noted(path)]
+        with self._reading() as reader, reader.snapshot():
+            return list(signing.problems(reader, self.identity, public, elsewhere))
 
     def checked(self) -> dict[str, Any]:
         """What `verify` looks at, counted, as a JSON value."""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
+import tempfile
 import weakref
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
+from itertools import count
 from pathlib import Path
 
-from fullbench.ledger import heads, locks, opening, schema
+from fullbench.ledger import heads, locks, log_marks, opening, schema
 from fullbench.ledger.database import Connection, Durability
 from fullbench.ledger.sqlite_connection import SqliteConnection
 from fullbench.ledger.trouble import plainly
@@ -28,6 +30,8 @@ class Sqlite:
         self.folder: Path | None = path.with_name(path.name + ".pictures")
         self._durability = durability
         self._opened = opening.Opened(path, schema.VERSION)
+        self._file: tuple[int, int] | None = None
+        self._rescued: Path | None = None
 
     def prepare(self, *, read_only: bool) -> None:
         self._opened = opening.prepare(self.path, read_only=read_only)
@@ -41,8 +45,37 @@ class Sqlite:
     def exists(self) -> bool:
         return self.path.exists()
 
+    def stored_version(self) -> int:
+        with self.plainly():
+            connection = opening.connect(self.path, read_only=True)
+            try:
+                return schema.version_of(connection)
+            finally:
+                connection.close()
+
+    def back_up(self, target: Path) -> None:
+        with self.plainly():
+            opening.back_up(self.path, target)
+
     def connect(self, *, read_only: bool) -> SqliteConnection:
-        return SqliteConnection(opening.connect(self._opened.path, read_only=read_only, durability=self._durability))
+        raw = opening.connect(self._opened.path, read_only=read_only, durability=self._durability)
+        if not read_only and self._file is None:
+            self._file = _file(self.path)
+        return SqliteConnection(raw, self._wal())
+
+    def gone(self) -> bool:
+        return self._file is not None and _file(self.path) != self._file
+
+    def rescue(self, connection: Connection) -> Path:
+        """An open file that was deleted can be read until it is closed, and so can its log."""
+        if not isinstance(connection, SqliteConnection):
+            raise TypeError(f"a file of SQLite is not reached by a {type(connection).__name__}")
+        if self._rescued is None:
+            folder = self.path.parent if self.path.parent.is_dir() else Path(tempfile.gettempdir())
+            names = (f"{self.path.name}.rescued{f'-{number}' if number else ''}" for number in count())
+            self._rescued = next(place for place in map(folder.joinpath, names) if not place.exists())
+        opening.write_copy(connection.raw, self._rescued)
+        return self._rescued
 
     def plainly(self) -> AbstractContextManager[None]:
         return plainly(self.path)
@@ -65,6 +98,9 @@ class Sqlite:
 
     def noted_heads(self) -> list[heads.Noted]:
         return heads.noted(self.path)
+
+    def missing_logs(self, reader: Connection) -> list[str]:
+        return list(dict.fromkeys((*log_marks.missing(reader), *self._opened.missing_logs)))
 
     def integrity(self, reader: Connection) -> list[str]:
         return [text for (text,) in reader.execute("PRAGMA integrity_check") if text != "ok"]
@@ -95,3 +131,12 @@ class Sqlite:
 
     def size(self, reader: Connection) -> int:
         return self.path.stat().st_size
+
+
+def _file(path: Path) -> tuple[int, int] | None:
+    """Which file it is, whatever it is called; None where there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino

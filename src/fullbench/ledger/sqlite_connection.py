@@ -5,10 +5,11 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from fullbench.ledger import schema
-from fullbench.ledger.database import Answer, Taken
+from fullbench.ledger.database import BATCH, Answer, Taken
 from fullbench.ledger.rows import Row
 
 INSERTS = {
@@ -21,16 +22,21 @@ INSERTS = {
 class SqliteConnection:
     """A connection that may be handed from thread to thread."""
 
-    def __init__(self, raw: sqlite3.Connection) -> None:
+    def __init__(self, raw: sqlite3.Connection, log: Path | None = None) -> None:
         self.raw = raw
+        self._log = log
 
     def execute(self, sql: str, values: Sequence[Any] = ()) -> Answer:
         return self.raw.execute(sql, values)
 
     def stream(self, sql: str, values: Sequence[Any] = ()) -> Iterator[Row]:
-        cursor = self.raw.execute(sql, values)
-        while batch := cursor.fetchmany(1000):
+        for batch in self.batches(sql, values):
             yield from batch
+
+    def batches(self, sql: str, values: Sequence[Any] = ()) -> Iterator[Sequence[Row]]:
+        cursor = self.raw.execute(sql, values)
+        while batch := cursor.fetchmany(BATCH):
+            yield batch
 
     def insert(self, table: str, rows: Sequence[Row]) -> None:
         if self.raw.executemany(INSERTS[table], rows).rowcount < len(rows):
@@ -63,6 +69,17 @@ class SqliteConnection:
 
     def ping(self) -> bool:
         return True
+
+    def log_bytes(self) -> int | None:
+        if self._log is None:
+            return None
+        try:
+            return self._log.stat().st_size
+        except OSError:
+            return 0
+
+    def checkpoint(self) -> None:
+        self.raw.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
 
     def close(self) -> None:
         self.raw.close()

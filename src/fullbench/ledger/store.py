@@ -5,8 +5,9 @@ trial: the first one stays, and a second one that was paid for is kept as a fail
 
 **Durable.** Rows are committed in groups: every 128 entries, or 20 ms after the first of them, whichever comes
 first; `acknowledged` counts those committed, `on_commit` is called with them. An acknowledged row survives
-kill -9 at any moment. With `durability="process"` (the default) a loss of *power* may take the last moments of
-acknowledged rows, never the ledger's soundness; `durability="power"` waits for the disk at every commit.
+kill -9 at any moment, and a loss of power: every commit waits for the disk. With `durability="process"` it does not
+wait, and a loss of *power* may take the last moments of acknowledged rows, never the ledger's soundness. A server
+decides that by its own settings.
 
 **Threads and processes.** One `Ledger` may be used from several threads: writing takes turns, each read has a
 connection to itself, and whatever was added before a read is committed before it. Several processes may write one
@@ -30,7 +31,7 @@ from fullbench.ledger.adding import Adder
 from fullbench.ledger.database import Durability
 from fullbench.ledger.lending import Readers
 from fullbench.ledger.pictures import Pictures
-from fullbench.ledger.places import database, pictures_at
+from fullbench.ledger.places import database, durability_of, pictures_at
 from fullbench.ledger.readable import Readable
 from fullbench.ledger.writer import OnCommit, Writer
 from fullbench.nouns.call import NOTHING, Usage
@@ -48,7 +49,7 @@ class Ledger(Readable, AbstractContextManager["Ledger"]):
         path: str | Path,
         *,
         read_only: bool = False,
-        durability: Durability = "process",
+        durability: Durability | None = None,
         keep_pictures: bool = True,
         pictures: str | Path | None = None,
         on_commit: OnCommit | None = None,
@@ -63,9 +64,11 @@ class Ledger(Readable, AbstractContextManager["Ledger"]):
         With `keep_pictures` the pictures of items and responses are copied beside the ledger, or to the place that
         `pictures` names and the ledger remembers, so that it can be read when the data set is gone; without, a picture
         that came from a file is remembered by its path only.
+        `durability` is `power` or `process`; where it is not said, `FULLBENCH_DURABILITY`, else `power`.
         `on_commit` is called with the entries of each commit, in the thread that made it; it must not wait for others.
         """
-        self._database = database(path, durability)
+        survives = durability_of(durability)
+        self._database = database(path, survives)
         self.place = self._database.place
         self.path = self._database.path
         self.title = self.path.stem
@@ -84,7 +87,7 @@ class Ledger(Readable, AbstractContextManager["Ledger"]):
                 supersede=supersede,
             )  # fmt: skip
         try:
-            self._pictures = self._place_of_pictures(pictures, sync=durability == "power")
+            self._pictures = self._place_of_pictures(pictures, sync=survives == "power")
         except BaseException:
             self.close()
             raise

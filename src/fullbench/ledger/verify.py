@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any
 
 from fullbench.errors import InputError, UserError
-from fullbench.ledger import chain, heads, rows, schema
+from fullbench.ledger import chain, heads, log_marks, rows, schema
 from fullbench.ledger.chain import Head
 from fullbench.ledger.database import Connection, Database
 from fullbench.ledger.reading import apart_of
@@ -30,6 +30,8 @@ def problems(database: Database, reader: Connection, find: Find, noted: Head | N
         with reader.snapshot():
             yield from chain.problems(reader)
             yield from heads.lost(claims, reader)
+            for writer in database.missing_logs(reader):
+                yield log_marks.sentence(writer, database.path.name)
             if noted is not None:
                 yield from _head(reader, noted)
             yield from _items(reader)

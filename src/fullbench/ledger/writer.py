@@ -11,7 +11,7 @@ from typing import TypeVar
 import orjson
 
 from fullbench.errors import LedgerError
-from fullbench.ledger import schema
+from fullbench.ledger import log_marks, schema
 from fullbench.ledger.chain import Chain
 from fullbench.ledger.database import Connection, Database, Taken
 from fullbench.ledger.rows import Row
@@ -26,6 +26,9 @@ GROUP = 128
 
 DELAY = 0.02
 """...or those that were gathered in so many seconds."""
+
+LOG = 16 * 1024 * 1024
+"""So long may the write-ahead log of SQLite grow before it is brought into the main file."""
 
 MUCH = 65_536
 """Texts of so many characters make a row, so that reading a single one stays quick."""
@@ -55,6 +58,7 @@ class Writer:
         self._begin_texts()
         self._entries: list[Entry] = []
         self._wary = False
+        self._checkpointed_at: int | None = None
         self._since = 0.0
         self._trouble: LedgerError | None = None
         self._changed = threading.Condition(self.lock)
@@ -120,7 +124,10 @@ class Writer:
         with self.lock:
             try:
                 self.flush()
+                self._check_place()
             except LedgerError as error:
+                if not self._entries:
+                    raise
                 raise LedgerError(f"{error} ({len(self._entries)} entries were not written)") from error
             finally:
                 self._closed = True
@@ -160,8 +167,24 @@ class Writer:
             pending.clear()
         entries, self._entries = self._entries, []
         self.acknowledged += len(entries)
+        self._check_place()
         if self._on_commit is not None and entries:
             self._on_commit(entries)
+
+    def _check_place(self) -> None:
+        """Stop where the ledger was deleted or moved: rows that nobody will find are not kept."""
+        if not self.database.gone():
+            return
+        what = f"{self.database.place}: the ledger was deleted or moved away while it was written to"
+        try:
+            with self.database.plainly():
+                saved = self.database.rescue(self.connection)
+        except (LedgerError, OSError) as error:
+            raise LedgerError(f"{what}, and what it held could not be saved ({error}); put it back") from error
+        raise LedgerError(
+            f"{what}; all that it held, this run's {self.acknowledged:,} new entries included, is "
+            f"saved in {saved}: rename that to {self.database.path.name}, and the same command goes on from there"
+        )
 
     def _store(self) -> None:
         """Commit what was gathered, once: rows whose keys are taken are left out, and billed where they were paid."""
@@ -169,6 +192,7 @@ class Writer:
             self.connection.close()
             self.connection = self.database.connect(read_only=False)
             self._wary = True
+        self._keep_log_short()
         while True:
             try:
                 with self.connection.transaction():
@@ -187,6 +211,20 @@ class Writer:
             if self._head_note is not None:
                 self._head_note.note(chain.writer, chain.number, chain.link)
             return
+
+    def _keep_log_short(self) -> None:
+        """Before the first rows, and when the log has grown long: promise in the main file that more follows."""
+        size = self.connection.log_bytes()
+        if size is None:
+            return
+        if self._checkpointed_at is not None:
+            if size < self._checkpointed_at:  # the log was begun anew
+                self._checkpointed_at = 0
+            if size - self._checkpointed_at <= LOG:
+                return
+        self._chain = log_marks.add(self.connection, self._chain, log_marks.BEGUN, [self._chain.writer])
+        self.connection.checkpoint()
+        self._checkpointed_at = self.connection.log_bytes()
 
     def _done_before(self) -> bool:
         """Whether the last try was committed after all, its answer lost."""

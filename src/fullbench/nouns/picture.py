@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import stat
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -10,6 +12,9 @@ from fullbench.errors import InputError
 
 UNKNOWN = "application/octet-stream"
 """The media type of what was given as a picture and is none that we know."""
+
+LARGEST = 128 * 1024 * 1024
+"""The largest file that is taken for a picture, in bytes."""
 
 SUFFIXES = {".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp", ".tif", ".tiff"}
 
@@ -73,9 +78,11 @@ class Picture:
         if isinstance(self.source, bytes):
             return self.source
         try:
-            data = self.source.read_bytes()
+            data = _bytes(self.source)
         except OSError as error:
             raise InputError(f"the picture is gone ({error.strerror})", path=self.source) from error
+        except ValueError as error:
+            raise InputError(f"the picture {error}", path=self.source) from error
         if _digest(data) != self.digest:
             raise InputError("the picture changed since the items were read: start the run again", path=self.source)
         return data
@@ -83,10 +90,40 @@ class Picture:
 
 def _file(file: str | Path, path: str | Path | None, line: int | None) -> bytes:
     try:
-        return Path(file).read_bytes()
+        return _bytes(Path(file))
     except OSError as error:
         reason = error.strerror or type(error).__name__
         raise InputError(f"the picture {str(file)!r} cannot be read ({reason})", path=path, line=line) from error
+    except ValueError as error:
+        raise InputError(f"the picture {str(file)!r} {error}", path=path, line=line) from error
+
+
+def _bytes(file: Path) -> bytes:
+    """The bytes of a regular file that is not too large; a `ValueError` says what else it is.
+
+    It is opened without waiting, for a pipe would make us wait for ever, and a device may never end.
+    """
+    descriptor = os.open(file, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    try:
+        found = os.fstat(descriptor)
+        kind = next((name for test, name in _KINDS if test(found.st_mode)), None)
+        if kind is not None:
+            raise ValueError(f"is a {kind}, not a file")
+        if found.st_size > LARGEST:
+            raise ValueError(f"has {found.st_size // 2**20:,} MiB, and a picture may have {LARGEST // 2**20}")
+        with os.fdopen(descriptor, "rb", closefd=False) as opened:
+            data = opened.read(LARGEST + 1)
+    finally:
+        os.close(descriptor)
+    if len(data) > LARGEST:  # it grew meanwhile
+        raise ValueError(f"has more than {LARGEST // 2**20} MiB, the most that a picture may have")
+    return data
+
+
+_KINDS = (
+    (stat.S_ISDIR, "folder"), (stat.S_ISFIFO, "pipe"), (stat.S_ISSOCK, "socket"), (stat.S_ISCHR, "device"),
+    (stat.S_ISBLK, "device"),
+)  # fmt: skip
 
 
 def _digest(data: bytes) -> str:

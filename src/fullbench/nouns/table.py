@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, get_args, runtime_checkable
+
+Kind = Literal["", "name", "word", "text", "rank", "count", "n", "fault", "number", "figure"]
+"""What the cells of a column are: names of the data, words of ours, free text, ranks, counts (`n`: of observations,
+`fault`: of what was not ruled), numbers, figures that may have an interval; nothing where it is not said."""
+Better = Literal["", "more", "less"]
 
 
 @runtime_checkable
@@ -24,12 +29,53 @@ class EstimateLike(Protocol):
 Cell = str | int | float | None | EstimateLike
 
 
+class Column(str):
+    """A column of a table. It reads as its label, and knows what it is whatever it is called.
+
+    `key` names it in code, charts and translations; `kind` says what its cells are and `better` which way is good.
+    The label of a column that the data name (`named`), such as one for each contestant, is never translated.
+
+    >>> column = Column("won", "duels won", "figure", "more")
+    >>> print(column, column.key, column.better)
+    duels won won more
+    """
+
+    key: str
+    kind: Kind
+    better: Better
+    named: bool
+    label: str
+
+    def __new__(
+        cls, key: str, label: str | None = None, kind: Kind = "", better: Better = "", *, named: bool = False
+    ) -> Column:
+        if kind not in get_args(Kind) or better not in get_args(Better):
+            raise ValueError(f"column {key!r}: unknown kind {kind!r} or side {better!r}")
+        column = super().__new__(cls, key if label is None else label)
+        column.key, column.kind, column.better, column.named = key, kind, better, named
+        column.label = key if label is None else label
+        return column
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _column, (self.key, self.label, self.kind, self.better, self.named)
+
+    def labelled(self, label: str) -> Column:
+        """The same column under another label."""
+        return Column(self.key, label, self.kind, self.better, named=self.named)
+
+
+def _column(key: str, label: str, kind: Kind, better: Better, named: bool) -> Column:
+    return Column(key, label, kind, better, named=named)
+
+
 @dataclass(frozen=True)
 class Table:
-    """Rows under named columns, with what a reader must know to trust them.
+    """Rows under columns, with what a reader must know to trust them.
 
     `notes` are sentences printed below; `source` says what made the table (judges, ballot, order rule, seed,
-    versions, ledger digest), so that it can be made again. `chart` names how the table is best looked at.
+    versions, ledger digest), so that it can be made again. `chart` names how the table is best looked at, columns by
+    their keys. Plain texts for columns, title and notes will do; typed columns (`Column`) say what their cells are,
+    and notes (`Note`) can be said in another language.
     """
 
     name: str
@@ -45,10 +91,28 @@ class Table:
             if len(row) != len(self.columns):
                 raise ValueError(f"table {self.name!r}: a row has {len(row)} cells for {len(self.columns)} columns")
 
+    @property
+    def typed(self) -> list[Column]:
+        """The columns, each of which knows its key; of one that was given as plain text the text is the key."""
+        return [column if isinstance(column, Column) else Column(column) for column in self.columns]
+
+    def place(self, name: str) -> int | None:
+        """Where a column stands, by its key or else by its label; None where there is none."""
+        for names in ([column.key for column in self.typed], [str(column) for column in self.columns]):
+            if name in names:
+                return names.index(name)
+        return None
+
     def column(self, name: str) -> list[Cell]:
-        """The cells of one column."""
-        index = list(self.columns).index(name)
-        return [row[index] for row in self.rows]
+        """The cells of one column, by its key or its label."""
+        place = self.place(name)
+        if place is None:
+            raise ValueError(f"table {self.name!r} has no column {name!r}; it has {', '.join(self.columns)}")
+        return self.cells(place)
+
+    def cells(self, place: int) -> list[Cell]:
+        """The cells of the column that stands at a place."""
+        return [row[place] for row in self.rows]
 
 
 def sort_value(cell: Cell) -> float | None:

@@ -9,9 +9,11 @@ from collections.abc import Sequence
 
 from fullbench.figures.gaps import EMPTY
 from fullbench.nouns.estimate import Estimate
-from fullbench.nouns.table import Cell, EstimateLike, Table, sort_value
-from fullbench.nouns.verdict import FAULTS
+from fullbench.nouns.headings import HEADINGS
+from fullbench.nouns.note import Note, listed
+from fullbench.nouns.table import Cell, Column, EstimateLike, Table, sort_value
 
+OBSERVATIONS = HEADINGS["n"]
 _COUNT = re.compile(r"\b(over|of) \d+ (clusters|groups)\b")
 
 
@@ -77,14 +79,15 @@ def numeric(cells: Sequence[Cell]) -> bool:
     return any(cell is not None for cell in cells) and not any(isinstance(cell, str) for cell in cells)
 
 
-def is_fault(column: str, cell: Cell) -> bool:
+def is_fault(column: Column, cell: Cell) -> bool:
     """Whether a cell counts faults, and there are some.
 
-    >>> is_fault("refused", 3), is_fault("refused", 0), is_fault("n", 3)
+    >>> refused = Column("refused", kind="fault")
+    >>> is_fault(refused, 3), is_fault(refused, 0), is_fault(Column("n", kind="n"), 3)
     (True, False, False)
     """
     value = sort_value(cell)
-    return value is not None and value > 0 and column.lower() in {*FAULTS, "faults"}
+    return value is not None and value > 0 and column.kind == "fault"
 
 
 def notes(table: Table) -> list[str]:
@@ -99,29 +102,33 @@ def notes(table: Table) -> list[str]:
     for cell in (cell for row in table.rows for cell in row):
         if isinstance(cell, Estimate) and cell.method and not cell.why:
             kinds.setdefault(cell.level, {})[_COUNT.sub(r"\1 \2", cell.method)] = None
-    intervals = [f"Intervals ({100 * level:g} %): {'; '.join(methods)}." for level, methods in kinds.items()]
+    intervals = [
+        Note("cells.intervals", "Intervals ({level:g} %): {methods}.", level=100 * level, methods=listed(list(methods)))
+        for level, methods in kinds.items()
+    ]
     return [*table.notes, *intervals]
 
 
-def with_n(table: Table) -> tuple[list[str], list[list[str]]]:
+def with_n(table: Table) -> tuple[list[Column], list[list[str]]]:
     """Columns and shown cells, with the number of observations beside the intervals.
 
     One column `n` where all estimates of each row share it and the table has no such column; else `n=` in each cell
     whose number is not the row's own `n`.
     """
-    places = [decimals(table.column(name)) for name in table.columns]
+    columns = table.typed
+    places = [decimals(table.cells(place)) for place in range(len(columns))]
     rows = [[show(cell, place) for cell, place in zip(row, places, strict=True)] for row in table.rows]
     counts = [{cell.n for cell in row if isinstance(cell, EstimateLike)} for row in table.rows]
-    columns = list(table.columns)
+    own_place = next((place for place, column in enumerate(columns) if column.key == OBSERVATIONS.key), None)
     if not any(counts):
         return columns, rows
     if all(len(numbers) <= 1 for numbers in counts):
-        if "n" in columns:
+        if own_place is not None:
             return columns, rows
         tails = [str(next(iter(numbers))) if numbers else EMPTY for numbers in counts]
-        return [*columns, "n"], [[*row, tail] for row, tail in zip(rows, tails, strict=True)]
+        return [*columns, OBSERVATIONS], [[*row, tail] for row, tail in zip(rows, tails, strict=True)]
     for row, cells in zip(rows, table.rows, strict=True):
-        own = cells[columns.index("n")] if "n" in columns else None
+        own = None if own_place is None else cells[own_place]
         for place, cell in enumerate(cells):
             if isinstance(cell, EstimateLike) and cell.n != own:
                 row[place] += f" n={cell.n}"

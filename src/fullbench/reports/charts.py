@@ -28,6 +28,7 @@ from typing import Any
 
 from fullbench.errors import InputError, MissingExtra
 from fullbench.nouns.digests import digest
+from fullbench.nouns.note import Note
 from fullbench.nouns.table import Table
 from fullbench.reports.cells import plain
 from fullbench.reports.drawing import KINDS, Spec
@@ -68,7 +69,12 @@ def chart(table: Table, hint: Mapping[str, Any] | None = None) -> Chart | None:
     if not body["data"]["values"]:
         return None
     spec = {"$schema": SCHEMA, "background": PAPER, "config": _config(), **body}
-    return Chart(spec, f"{plain(table.title)}. {words}.")
+    return Chart(spec, Note("chart.alt", "{title}. {words}.", title=_one_line(table.title), words=words))
+
+
+def _one_line(title: str) -> str:
+    """A title that is a note as it is, for its translation; any other without what could rewrite a page."""
+    return title if isinstance(title, Note) else plain(title)
 
 
 def svg(drawn: Chart) -> str:

@@ -9,7 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from fullbench.errors import InputError
-from fullbench.nouns.table import Cell, EstimateLike, Table, sort_value
+from fullbench.nouns.note import Note
+from fullbench.nouns.table import Cell, Column, EstimateLike, Table, sort_value
 from fullbench.reports.cells import plain
 from fullbench.reports.palette import ACCENT, INK, MUTED
 from fullbench.reports.radar import radar
@@ -18,8 +19,14 @@ WIDTH = 480
 Spec = dict[str, Any]
 
 
+def _label(table: Table, name: str) -> str:
+    """What a chart calls a column, by its key; a name of the hint's own stays as it is."""
+    place = table.place(name)
+    return plain(name if place is None else table.columns[place])
+
+
 def _column(table: Table, name: str) -> list[Cell]:
-    if name not in table.columns:
+    if table.place(name) is None:
         raise InputError(f"table {table.name!r} has no column {name!r} to draw; it has {', '.join(table.columns)}")
     return table.column(name)
 
@@ -42,12 +49,15 @@ def _labelled(table: Table, hint: Mapping[str, Any]) -> list[Spec]:
     ]
 
 
-def _words(rows: list[Spec], what: str, hint: Mapping[str, Any]) -> str:
+def _words(rows: list[Spec], what: str, value: str, label: str) -> str:
     if not rows:
         return what
     least, most = min(rows, key=lambda row: row["value"]), max(rows, key=lambda row: row["value"])
-    ends = f"from {least['label']} {least['value']:.3g} to {most['label']} {most['value']:.3g}"
-    return f"{what}: {hint['value']} by {hint['label']}, {len(rows)} rows; {ends}"
+    return Note(
+        "chart.rows", "{what}: {value} by {label}, {n} rows; from {least} {low:.3g} to {most} {high:.3g}",
+        what=what, value=value, label=label, n=len(rows),
+        least=least["label"], low=least["value"], most=most["label"], high=most["value"],
+    )  # fmt: skip
 
 
 def _named(field: str, title: str | None, **rest: Any) -> Spec:
@@ -55,28 +65,30 @@ def _named(field: str, title: str | None, **rest: Any) -> Spec:
     return {"field": field, "type": kind, "title": title, **rest}
 
 
-def _colour(hint: Mapping[str, Any]) -> Spec:
-    return (
-        {"color": _named("group", hint["group"], type="nominal")} if "group" in hint else {"color": {"value": ACCENT}}
-    )
+def _colour(table: Table, hint: Mapping[str, Any]) -> Spec:
+    if "group" not in hint:
+        return {"color": {"value": ACCENT}}
+    return {"color": _named("group", _label(table, hint["group"]), type="nominal")}
 
 
 def _intervals(table: Table, hint: Mapping[str, Any]) -> tuple[Spec, str]:
-    rows = _labelled(table, hint)
-    order = {"op": "max", "field": "value", "order": "descending"}
+    rows, value = _labelled(table, hint), _label(table, hint["value"])
+    place = table.place(hint["value"])
+    less = place is not None and table.typed[place].better == "less"
+    order = {"op": "max", "field": "value", "order": "ascending" if less else "descending"}
     y = _named("label", None, type="nominal", sort=order)
     offset = {"yOffset": {"field": "group"}} if "group" in hint else {}
     scale = {"zero": False, "nice": True}
     layers: list[Spec] = [
         {
             "mark": {"type": "rule", "strokeWidth": 2},
-            "encoding": {"y": y, "x": _named("low", hint["value"], scale=scale), "x2": {"field": "high"}}
+            "encoding": {"y": y, "x": _named("low", value, scale=scale), "x2": {"field": "high"}}
             | offset
-            | _colour(hint),
+            | _colour(table, hint),
         },
         {
             "mark": {"type": "point", "filled": True, "size": 60, "opacity": 1},
-            "encoding": {"y": y, "x": _named("value", hint["value"])} | offset | _colour(hint),
+            "encoding": {"y": y, "x": _named("value", value)} | offset | _colour(table, hint),
         },
     ]
     if "reference" in hint:
@@ -84,22 +96,22 @@ def _intervals(table: Table, hint: Mapping[str, Any]) -> tuple[Spec, str]:
         layers.append({"mark": line, "encoding": {"x": {"datum": hint["reference"]}}})
     height = {"step": 26} if "group" not in hint else {"step": 12, "for": "offset"}
     body = {"data": {"values": rows}, "layer": layers, "width": WIDTH, "height": height}
-    return body, _words(rows, "Dots with intervals", hint)
+    return body, _words(rows, Note("chart.intervals", "Dots with intervals"), value, _label(table, hint["label"]))
 
 
 def _bars(table: Table, hint: Mapping[str, Any]) -> tuple[Spec, str]:
-    rows = _labelled(table, hint)
+    rows, value = _labelled(table, hint), _label(table, hint["value"])
     y = _named("label", None, type="nominal", sort=None)
     offset = {"yOffset": {"field": "group", "sort": None}} if "group" in hint else {}
-    bar = {"y": y, "x": _named("value", hint["value"], axis={"grid": False})} | offset | _colour(hint)
-    line = {"y": y, "x": _named("low", hint["value"]), "x2": {"field": "high"}} | offset
+    bar = {"y": y, "x": _named("value", value, axis={"grid": False})} | offset | _colour(table, hint)
+    line = {"y": y, "x": _named("low", value), "x2": {"field": "high"}} | offset
     layers = [
         {"mark": {"type": "bar", "opacity": 0.6}, "encoding": bar},
         {"mark": {"type": "rule", "strokeWidth": 1.5, "color": INK}, "encoding": line},
     ]
     height = {"step": 26} if "group" not in hint else {"step": 14, "for": "offset"}
     body = {"data": {"values": rows}, "layer": layers, "width": WIDTH, "height": height}
-    return body, _words(rows, "Bars", hint)
+    return body, _words(rows, Note("chart.bars", "Bars"), value, _label(table, hint["label"]))
 
 
 def _scatter(table: Table, hint: Mapping[str, Any]) -> tuple[Spec, str]:
@@ -123,7 +135,7 @@ def _scatter(table: Table, hint: Mapping[str, Any]) -> tuple[Spec, str]:
         ranges = dict.fromkeys("xy", both)
     ticks = {"tickCount": 6, "grid": True}
     x, y = (
-        _named(axis, hint[axis], scale={"domain": ranges[axis], "nice": True, "zero": False}, axis=ticks)
+        _named(axis, _label(table, hint[axis]), scale={"domain": ranges[axis], "nice": True, "zero": False}, axis=ticks)
         for axis in "xy"
     )
     line, dot = {"type": "rule", "color": ACCENT}, {"type": "point", "filled": True, "size": 60, "opacity": 1}
@@ -137,8 +149,12 @@ def _scatter(table: Table, hint: Mapping[str, Any]) -> tuple[Spec, str]:
         mark = {"type": "text", "align": "left", "dx": 7, "dy": -7, "color": MUTED, "fontSize": 11}
         layers.append({"mark": mark, "encoding": {"x": x, "y": y, "text": {"field": "label"}}})
     body = {"data": {"values": rows}, "layer": layers, "width": 420, "height": 420}
-    guide = "the line where both are equal" if split is None else "lines between four quadrants"
-    return body, f"Scatter of {hint['y']} against {hint['x']}, {len(rows)} rows, with {guide}"
+    equal = Note("chart.equal", "the line where both are equal")
+    return body, Note(
+        "chart.scatter", "Scatter of {y} against {x}, {n} rows, with {guide}",
+        y=_label(table, hint["y"]), x=_label(table, hint["x"]), n=len(rows),
+        guide=equal if split is None else Note("chart.quadrants", "lines between four quadrants"),
+    )  # fmt: skip
 
 
 def _guides(split: Sequence[float] | None, ends: Sequence[float]) -> list[Spec]:
@@ -165,25 +181,31 @@ def _points(table: Table, hint: Mapping[str, Any]) -> list[Spec]:
 def _densities(table: Table, hint: Mapping[str, Any]) -> tuple[Spec, str]:
     rows = _points(table, hint)
     encoding = {
-        "x": _named("x", hint["x"], axis={"grid": False}),
-        "y": _named("value", hint["value"], axis={"grid": True}, stack=None),
+        "x": _named("x", _label(table, hint["x"]), axis={"grid": False}),
+        "y": _named("value", _label(table, hint["value"]), axis={"grid": True}, stack=None),
         "color": _named("label", None, type="nominal", sort=None),
     }
     mark = {"type": "area", "opacity": 0.18, "line": {"strokeWidth": 2}, "interpolate": "monotone"}
     body = {"data": {"values": rows}, "mark": mark, "encoding": encoding, "width": WIDTH, "height": 220}
-    return body, f"Densities: {hint['value']} over {hint['x']} for each {hint['label']}, {len(rows)} points"
+    return body, Note(
+        "chart.densities", "Densities: {value} over {x} for each {label}, {n} points",
+        value=_label(table, hint["value"]), x=_label(table, hint["x"]), label=_label(table, hint["label"]), n=len(rows),
+    )  # fmt: skip
 
 
 def _curves(table: Table, hint: Mapping[str, Any]) -> tuple[Spec, str]:
     rows = _points(table, hint)
     encoding = {
-        "x": _named("x", hint["x"], axis={"grid": False}),
-        "y": _named("value", hint["value"], axis={"grid": True}, scale={"zero": False, "nice": True}),
+        "x": _named("x", _label(table, hint["x"]), axis={"grid": False}),
+        "y": _named("value", _label(table, hint["value"]), axis={"grid": True}, scale={"zero": False, "nice": True}),
         "color": _named("label", None, type="nominal"),
     }
     mark = {"type": "line", "point": True, "strokeWidth": 2}
     body = {"data": {"values": rows}, "mark": mark, "encoding": encoding, "width": WIDTH, "height": 260}
-    return body, f"Curves: {hint['value']} over {hint['x']} for each {hint['label']}, {len(rows)} points"
+    return body, Note(
+        "chart.curves", "Curves: {value} over {x} for each {label}, {n} points",
+        value=_label(table, hint["value"]), x=_label(table, hint["x"]), label=_label(table, hint["label"]), n=len(rows),
+    )  # fmt: skip
 
 
 def _heat(table: Table, hint: Mapping[str, Any]) -> tuple[Spec, str]:
@@ -205,7 +227,7 @@ def _heat(table: Table, hint: Mapping[str, Any]) -> tuple[Spec, str]:
         ),
         "y": _named("row", None, type="nominal", sort=None),
     }
-    fill = _named("value", hint["value"], scale={"range": ["#eef3fc", "#16397f"]})
+    fill = _named("value", _label(table, hint["value"]), scale={"range": ["#eef3fc", "#16397f"]})
     ink = {"condition": {"test": f"datum.value > {middle}", "value": "#fdfdfd"}, "value": "#10203f"}
     digits = ".0f" if values and max(map(abs, values)) >= 10 else ".2f"
     text = {"field": "value", "type": "quantitative", "format": digits}
@@ -214,25 +236,29 @@ def _heat(table: Table, hint: Mapping[str, Any]) -> tuple[Spec, str]:
         {"mark": {"type": "text", "fontSize": 11}, "encoding": {**places, "text": text, "color": ink}},
     ]
     body = {"data": {"values": rows}, "layer": layers, "width": {"step": 52}, "height": {"step": 30}}
-    return body, f"Heat map: {hint['value']} by {hint['row']} and {hint['column']}, {len(rows)} cells"
+    return body, Note(
+        "chart.heat", "Heat map: {value} by {row} and {column}, {n} cells", value=_label(table, hint["value"]),
+        row=_label(table, hint["row"]), column=_label(table, hint["column"]), n=len(rows),
+    )  # fmt: skip
 
 
 def _matrix(table: Table, hint: Mapping[str, Any]) -> tuple[Spec, str]:
     """A wide table melted to one row for each of its cells, and drawn as `heat`."""
     names = _column(table, hint["row"])
     rows = [
-        (name, column, cell)
+        (name, _label(table, column), cell)
         for place, name in enumerate(names)
         for column in hint["columns"]
         if (cell := _column(table, column)[place]) is not None
     ]
-    return _heat(Table(table.name, table.title, (hint["row"], hint["column"], hint["value"]), rows), hint)
+    melted = (Column(hint["row"], _label(table, hint["row"])), hint["column"], hint["value"])
+    return _heat(Table(table.name, table.title, melted, rows), hint)
 
 
 def _stacked(table: Table, hint: Mapping[str, Any]) -> tuple[Spec, str]:
-    labels = _column(table, hint["label"])
+    labels, parts = _column(table, hint["label"]), [_label(table, part) for part in hint["parts"]]
     rows = [
-        {"label": plain(str(label)), "part": part, "value": value, "order": order}
+        {"label": plain(str(label)), "part": _label(table, part), "value": value, "order": order}
         for order, part in enumerate(hint["parts"])
         for label, cell in zip(labels, _column(table, part), strict=True)
         if (value := sort_value(cell)) is not None
@@ -240,11 +266,14 @@ def _stacked(table: Table, hint: Mapping[str, Any]) -> tuple[Spec, str]:
     encoding = {
         "y": _named("label", None, type="nominal", sort=None),
         "x": _named("value", None, stack="normalize", axis={"format": "%"}),
-        "color": _named("part", None, type="nominal", sort=list(hint["parts"])),
+        "color": _named("part", None, type="nominal", sort=parts),
         "order": {"field": "order", "type": "quantitative"},
     }
     body = {"data": {"values": rows}, "mark": "bar", "encoding": encoding, "width": WIDTH, "height": {"step": 26}}
-    return body, f"Stacked bars: {', '.join(hint['parts'])} for each {hint['label']}, {len(labels)} rows"
+    return body, Note(
+        "chart.stacked", "Stacked bars: {parts} for each {label}, {n} rows",
+        parts=", ".join(parts), label=_label(table, hint["label"]), n=len(labels),
+    )  # fmt: skip
 
 
 def _histogram(table: Table, hint: Mapping[str, Any]) -> tuple[Spec, str]:
@@ -254,19 +283,22 @@ def _histogram(table: Table, hint: Mapping[str, Any]) -> tuple[Spec, str]:
         if (count := sort_value(value)) is not None
     ]
     encoding = {
-        "x": _named("bin", hint["bin"], type="ordinal", sort=None, axis={"labelAngle": 0}),
-        "y": _named("count", hint["count"], axis={"grid": True}),
+        "x": _named("bin", _label(table, hint["bin"]), type="ordinal", sort=None, axis={"labelAngle": 0}),
+        "y": _named("count", _label(table, hint["count"]), axis={"grid": True}),
     }
     mark = {"type": "bar", "color": ACCENT}
     body = {"data": {"values": rows}, "mark": mark, "encoding": encoding, "width": {"step": 56}, "height": 220}
-    return body, f"Histogram: {hint['count']} by {hint['bin']}, {len(rows)} bins"
+    return body, Note(
+        "chart.histogram", "Histogram: {value} by {label}, {n} bins",
+        value=_label(table, hint["count"]), label=_label(table, hint["bin"]), n=len(rows),
+    )  # fmt: skip
 
 
 def _radar(table: Table, hint: Mapping[str, Any]) -> tuple[Spec, str]:
     axes = list(hint["axes"])
     names = [plain(str(name)) for name in _column(table, hint["label"])]
     figures = [[sort_value(cell) for cell in _column(table, axis)] for axis in axes]
-    return radar([plain(axis) for axis in axes], names, figures, most=hint.get("most"))
+    return radar([_label(table, axis) for axis in axes], names, figures, most=hint.get("most"))
 
 
 KINDS: dict[str, Callable[[Table, Mapping[str, Any]], tuple[Spec, str]]] = {

@@ -177,15 +177,15 @@ def _section(place: int, section: Section) -> dict[str, Any]:
 
 
 def _grid(table: Table, *, draw: bool = True) -> _Grid:
-    heads = [(name, numeric(table.column(name))) for name in table.columns]
-    columns = [_column(table, name) for name in table.columns]
+    heads = [(str(name), numeric(table.cells(place))) for place, name in enumerate(table.columns)]
+    columns = [_column(table, place) for place in range(len(table.columns))]
     rows = [list(row) for row in zip(*columns, strict=True)]
     drawn = charts.chart(table) if draw else None
     return _Grid(table, heads, rows, None if drawn is None else _draw(drawn), _pairs(table.source))
 
 
-def _column(table: Table, name: str) -> list[_Cell]:
-    cells = table.column(name)
+def _column(table: Table, place: int) -> list[_Cell]:
+    cells, column = table.cells(place), table.typed[place]
     places = decimals(cells)
     known = [cell for cell in cells if isinstance(cell, EstimateLike)]
     least, most = min((cell.low for cell in known), default=0.0), max((cell.high for cell in known), default=0.0)
@@ -194,7 +194,7 @@ def _column(table: Table, name: str) -> list[_Cell]:
     for cell in cells:
         value = sort_value(cell)
         sort = "" if value is None else repr(float(value))
-        classes = " ".join([kind, *(["fault"] if is_fault(name, cell) else []), *(["gap"] if cell is None else [])])
+        classes = " ".join([kind, *(["fault"] if is_fault(column, cell) else []), *(["gap"] if cell is None else [])])
         if not isinstance(cell, EstimateLike):
             shown.append(_Cell(show(cell, places), sort, classes))
             continue

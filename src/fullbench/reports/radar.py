@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from fullbench.nouns.note import Note
 from fullbench.reports.palette import GRID, MUTED
 
 _RINGS = 4
@@ -43,9 +44,12 @@ def radar(
         _layer({"type": "text", "color": MUTED, "fontSize": 11}, {**_PLACES, "text": {"field": "text"}}, labels),
     ]
     left = len(whole) - len(shown)
-    more = f" ({left} more in the table)" if left else ""
+    more = Note("chart.more", " ({n} more in the table)", n=left) if left else ""
     body = {"data": {"values": lines}, "layer": layers, "width": 440, "height": 440}
-    return body, f"Radar of {len(shown)} rows{more} over {len(axes)} figures; the outer ring is {top:.3g}"
+    return body, Note(
+        "chart.radar", "Radar of {n} rows{more} over {figures} figures; the outer ring is {top:.3g}",
+        n=len(shown), more=more, figures=len(axes), top=top,
+    )  # fmt: skip
 
 
 def _layer(

@@ -11,9 +11,11 @@ from typing import Any, Literal
 
 from fullbench.errors import InputError
 from fullbench.nouns.estimate import Estimate
+from fullbench.nouns.note import Note, pack, unpack
 from fullbench.nouns.table import Cell, EstimateLike, Table
 from fullbench.reports.cells import is_fault, notes, numeric, with_n
 from fullbench.reports.files import write_file
+from fullbench.reports.typed import packed_hint, typed_columns, types, unpacked_hint, with_said
 
 Form = Literal["text", "markdown", "csv", "json", "html"]
 FLAGS = ("one_sided", "simultaneous", "corrected")
@@ -112,7 +114,8 @@ def _json(table: Table) -> bytes:
         "rows": [[_pack(cell) for cell in row] for row in table.rows],
         "notes": list(table.notes),
         "source": dict(table.source),
-        "chart": None if table.chart is None else dict(table.chart),
+        "chart": None if table.chart is None else packed_hint(table.chart),
+        "types": types(table),
     }
     return orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
 
@@ -129,6 +132,7 @@ def _pack(cell: Cell) -> Any:
         packed |= {} if cell.units is None else {"units": cell.units}
         packed |= {flag: True for flag in FLAGS if getattr(cell, flag)}
         packed |= {"low": None, "high": None, "why": cell.why} if cell.why else {}
+        packed |= {"reason": pack(cell.why)} if isinstance(cell.why, Note) else {}
     return packed
 
 
@@ -137,14 +141,15 @@ def _table(value: Any) -> Table:
         rows = tuple(
             tuple(_estimate(cell) if isinstance(cell, dict) else cell for cell in row) for row in value["rows"]
         )
+        known = value.get("types", {})  # tables of the first build have none
         return Table(
             value["name"],
-            value["title"],
-            tuple(value["columns"]),
-            rows,
-            tuple(value["notes"]),
+            unpack(value["title"], known.get("title")),
+            typed_columns(value["columns"], known.get("columns")),
+            with_said(rows, known.get("cells", {})),
+            tuple(map(unpack, value["notes"], known.get("notes") or [None] * len(value["notes"]))),
             value["source"],
-            value["chart"],
+            None if value["chart"] is None else unpacked_hint(value["chart"]),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise InputError(f"this JSON is no table of fullbench: {error!r}") from error
@@ -152,12 +157,16 @@ def _table(value: Any) -> Table:
 
 def _estimate(packed: dict[str, Any]) -> Estimate:
     """An estimate as `_pack` wrote it; one without an interval has its value for both ends."""
-    return Estimate(**{**packed, "low": packed["value"], "high": packed["value"]} if packed.get("why") else packed)
+    if not packed.get("why"):
+        return Estimate(**packed)
+    ends = {"low": packed["value"], "high": packed["value"]}
+    known = {name: value for name, value in packed.items() if name != "reason"}
+    return Estimate(**{**known, **ends, "why": unpack(packed["why"], packed.get("reason"))})
 
 
 def _csv(table: Table) -> str:
     """Estimates spread over four columns; nothing is an empty field."""
-    wide = [any(isinstance(cell, EstimateLike) for cell in table.column(name)) for name in table.columns]
+    wide = [any(isinstance(row[place], EstimateLike) for row in table.rows) for place in range(len(table.columns))]
     head: list[str] = []
     for name, spread in zip(table.columns, wide, strict=True):
         head += [name, f"{name}_low", f"{name}_high", f"{name}_n"] if spread else [name]
@@ -181,7 +190,10 @@ _MARKS = str.maketrans({char: f"\\{char}" for char in "\\|*`<[]"})
 
 def _markdown(table: Table) -> str:
     columns, rows = with_n(table)
-    right = [numeric(table.column(name)) for name in table.columns] + [True] * (len(columns) - len(table.columns))
+    typed = table.typed
+    right = [numeric(table.cells(place)) for place in range(len(table.columns))] + [True] * (
+        len(columns) - len(table.columns)
+    )
     lines = [f"**{table.title.translate(_MARKS)}**", ""]
     lines.append("| " + " | ".join(name.translate(_MARKS) for name in columns) + " |")
     lines.append("| " + " | ".join("---:" if numbers else ":---" for numbers in right) + " |")
@@ -191,7 +203,7 @@ def _markdown(table: Table) -> str:
             for place, text in enumerate(shown)
         ]
         fields = [
-            f"**{text}**" if place < len(cells) and is_fault(table.columns[place], cells[place]) else text
+            f"**{text}**" if place < len(cells) and is_fault(typed[place], cells[place]) else text
             for place, text in enumerate(fields)
         ]
         lines.append("| " + " | ".join(fields) + " |")

@@ -59,7 +59,7 @@ def _keys(table: Table, needs: Sequence[int], width: int) -> list[int]:
     keys = [0]
     for place in range(1, len(table.columns) - 1):
         beside = sum(needs[key] + _GAP for key in [*keys, place])
-        if numeric(table.column(table.columns[place])) or beside + max(needs[place + 1 :]) > width:
+        if numeric(table.cells(place)) or beside + max(needs[place + 1 :]) > width:
             break
         keys.append(place)
     return keys
@@ -68,14 +68,12 @@ def _keys(table: Table, needs: Sequence[int], width: int) -> list[int]:
 def _need(table: Table, place: int, name: str, cells: Sequence[str]) -> int:
     """The least width of a column: figures are never broken, words may be, though not into crumbs."""
     whole = max(map(cell_len, [plain(name), *cells]), default=1)
-    figures = place >= len(table.columns) or numeric(table.column(name))
+    figures = place >= len(table.columns) or numeric(table.cells(place))
     return whole if figures else min(whole, _WORDS)
 
 
 def _styles(table: Table, row: int, width: int) -> list[str]:
-    styles = [
-        "yellow" if is_fault(name, cell) else "" for name, cell in zip(table.columns, table.rows[row], strict=True)
-    ]
+    styles = ["yellow" if is_fault(name, cell) else "" for name, cell in zip(table.typed, table.rows[row], strict=True)]
     return styles + [""] * (width - len(styles))
 
 
@@ -84,7 +82,7 @@ def _grid(table: Table, shown: Sequence[int], needs: Sequence[int]) -> Grid:
     grid = Grid(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold")
     for place in shown:
         name = columns[place]
-        right = place >= len(table.columns) or numeric(table.column(name))
+        right = place >= len(table.columns) or numeric(table.cells(place))
         heading = Text(plain(name))
         side: Literal["left", "right"] = "right" if right else "left"
         grid.add_column(heading, justify=side, no_wrap=right, overflow="fold", min_width=needs[place])

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from fullbench.nouns.estimate import Estimate
+from fullbench.nouns.headings import headings
+from fullbench.nouns.note import Note
 from fullbench.nouns.reproduction import Reproduced, Reproduction
 from fullbench.nouns.table import Cell, Table
 from fullbench.reproduce.rows import number, rows
@@ -96,4 +98,11 @@ def unread(runs: Runs) -> Table:
     table: list[list[Cell]] = [
         [judge, model, run.unread, len(run.lengths)] for (judge, model), run in runs.items() if run.unread
     ]
-    return Table("unread", "Preferences that could not be read: left out", ("judge", "model", "unread", "of"), table)
+    return Table(
+        "unread",
+        Note(
+            "reproduce.alpaca-eval.title.preferences-that-could-not-be", "Preferences that could not be read: left out"
+        ),
+        headings("judge", "model", "unread", "of"),
+        table,
+    )

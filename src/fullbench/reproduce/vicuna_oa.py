@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Literal
 
 from fullbench.nouns.estimate import Estimate
+from fullbench.nouns.headings import headings
+from fullbench.nouns.note import Note
 from fullbench.nouns.reproduction import Reproduced, Reproduction
 from fullbench.nouns.table import Cell, Table
 from fullbench.reproduce.rows import met, number, one_of, printed, rows
@@ -216,5 +218,15 @@ def unread(judged: Mapping[str, Sequence[Battle]]) -> Table:
         count = sum(battle.score == UNPARSED for battle in fought)
         if count:
             table.append([file, count, len(fought), {"tie": "counted as ties"}.get(FILES[file][0], "left out")])
-    notes = ["As in the release, which treats its two files differently."]
-    return Table("unread", "Verdicts that could not be read", ("file", "verdicts", "of", "done"), table, notes)
+    notes = [
+        Note(
+            "reproduce.vicuna-oa.as-in-the-release-which", "As in the release, which treats its two files differently."
+        )
+    ]
+    return Table(
+        "unread",
+        Note("reproduce.vicuna-oa.title.verdicts-that-could-not-be", "Verdicts that could not be read"),
+        headings("file", "verdicts", "of", "what was made of them"),
+        table,
+        notes,
+    )

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fullbench.errors import InputError
+from fullbench.nouns.headings import headings
+from fullbench.nouns.note import Note
 from fullbench.nouns.reproduction import Reproduced, Reproduction
 from fullbench.nouns.table import Cell, Table
 from fullbench.reproduce.rows import columns, number, place, rows
@@ -55,7 +57,17 @@ def reproduce(data: Path) -> Reproduction:
         reproduced += cells(name, part, ratings)
         odd += [[name, part.names[who], f"not rated: {reason}"] for who, reason in ratings.unrated.items()]
         odd += [[name, "", f"{part.itself} battle(s) of a model with itself: left out"]] if part.itself else []
-    return Reproduction(reproduced, [Table("left out", "Left out of the ratings", ("part", "model", "why"), odd)])
+    return Reproduction(
+        reproduced,
+        [
+            Table(
+                "left out",
+                Note("reproduce.wildvision-arena.title.left-out-of-the-ratings", "Left out of the ratings"),
+                headings("part", "model", "why"),
+                odd,
+            )
+        ],
+    )
 
 
 def cells(name: str, part: Part, ratings: Ratings) -> Iterator[Reproduced]:

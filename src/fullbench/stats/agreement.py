@@ -14,6 +14,7 @@ import numpy as np
 
 from fullbench.errors import Undefined
 from fullbench.nouns.estimate import Estimate
+from fullbench.nouns.note import Note
 from fullbench.stats import weighted
 from fullbench.stats.arrays import Bools, Floats, Numbers, column, columns
 from fullbench.stats.bootstrap import Labels, Method, Statistic, bootstrap
@@ -39,9 +40,21 @@ def _with_p(statistic: Statistic, test: str, x: Numbers, y: Numbers, options: Op
 
     xs, ys = columns(x, y)
     if len(xs) < 3:
-        raise Undefined(f"a correlation needs at least three rows; found {len(xs)}")
+        raise Undefined(
+            Note(
+                "undefined.a-correlation-needs-at-least",
+                "a correlation needs at least three rows; found {n}",
+                n=len(xs),
+            )
+        )
     if np.ptp(xs) == 0 or np.ptp(ys) == 0:
-        raise Undefined(f"a correlation needs two columns that vary; one is constant over {len(xs)} rows")
+        raise Undefined(
+            Note(
+                "undefined.a-correlation-needs-two-columns",
+                "a correlation needs two columns that vary; one is constant over {n} rows",
+                n=len(xs),
+            )
+        )
     return replace(bootstrap(statistic, xs, ys, within=SIGNED, **options), p=float(getattr(stats, test)(xs, ys).pvalue))
 
 
@@ -49,7 +62,7 @@ def pearson(x: Numbers, y: Numbers, **options: Unpack[Options]) -> Estimate:
     """Pearson's r. `p` tests r = 0 with Student's t and takes rows as independent.
 
     >>> print(pearson([1, 2, 3, 4, 5, 3], [2, 1, 4, 3, 5, 3]))
-    0.800 [-0.124, 0.981] n=6
+    0.800 [-0.125, 0.981] n=6
     """
     return _with_p(weighted.pearson, "pearsonr", x, y, options)
 

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from fullbench.errors import Undefined
 from fullbench.nouns.estimate import Estimate
+from fullbench.nouns.note import Note
 from fullbench.stats import weighted
 from fullbench.stats.arrays import Floats, Ints, Numbers, codes, column
 from fullbench.stats.bootstrap import bootstrap
@@ -46,11 +47,24 @@ class Alignment:
         """
         spread = self.spread
         if spread.value == 0:
-            raise Undefined(f"the score is infinite: all variants of each of {self.seeds} seeds have the same mark")
+            raise Undefined(
+                Note(
+                    "undefined.the-score-is-infinite-all",
+                    "the score is infinite: all variants of each of {seeds} seeds have the same mark",
+                    seeds=self.seeds,
+                )
+            )
         if spread.why:
             return replace(spread, value=self.value, low=self.value, high=self.value)
         if spread.low <= 0:
-            raise Undefined(f"the score is {self.value:.3g} and has no upper end: {self.seeds} seeds are too few")
+            raise Undefined(
+                Note(
+                    "undefined.the-score-is-and-has",
+                    "the score is {value:.3g} and has no upper end: {seeds} seeds are too few",
+                    value=self.value,
+                    seeds=self.seeds,
+                )
+            )
         ends = (self.value, 1 / spread.high, 1 / spread.low)
         return Estimate(*ends, spread.n, spread.level, f"1 / mean spread, {spread.method}", units=spread.units)
 
@@ -100,7 +114,13 @@ def alignment(
     several = variants > 1
     counted = several if one_variant == "left out" else np.ones(len(variants), dtype=bool)
     if not several.any():
-        raise Undefined(f"no seed has two variants with a mark; {len(variants)} have one")
+        raise Undefined(
+            Note(
+                "undefined.no-seed-has-two-variants",
+                "no seed has two variants with a mark; {n} have one",
+                n=len(variants),
+            )
+        )
     mean_spread = bootstrap(weighted.mean, spread[counted], resamples=resamples, level=level, seed=bootstrap_seed)
     alone = int((~several).sum())
     as_zero = alone if one_variant == "zero" else 0

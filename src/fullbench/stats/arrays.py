@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fullbench.errors import Undefined
+from fullbench.nouns.note import Note
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -69,7 +70,7 @@ def duels(
     if not len(firsts) == len(seconds) == len(result):
         raise ValueError(f"the columns must have one length; found {len(firsts)}, {len(seconds)}, {len(result)}")
     if len(firsts) == 0:
-        raise Undefined("no duel was fought")
+        raise Undefined(Note("undefined.no-duel-was-fought", "no duel was fought"))
     if firsts.dtype.kind not in "iu" or seconds.dtype.kind not in "iu" or min(firsts.min(), seconds.min()) < 0:
         raise ValueError("contestants must be codes 0, 1, 2, ...")
     if (firsts == seconds).any():

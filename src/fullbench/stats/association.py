@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fullbench.errors import Undefined
+from fullbench.nouns.note import Note
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,12 @@ def association(table: npt.ArrayLike) -> Association:
     total = cells.sum()
     margins = np.outer(cells.sum(axis=1), cells.sum(axis=0))
     if (margins == 0).any():
-        raise Undefined("an association needs both answers to both questions; one was never given")
+        raise Undefined(
+            Note(
+                "undefined.an-association-needs-both-answers",
+                "an association needs both answers to both questions; one was never given",
+            )
+        )
     cross = cells[0, 0] * cells[1, 1] - cells[0, 1] * cells[1, 0]
     phi = float(cross / np.sqrt(margins[0, 0] * margins[1, 1]))
     chi_square = float(total * phi**2)

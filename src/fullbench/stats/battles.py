@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fullbench.errors import Undefined
+from fullbench.nouns.note import Note
 from fullbench.stats.arrays import Bools, Floats, Ints, Numbers, column, duels
 from fullbench.stats.bootstrap import Labels, Sample
 from fullbench.stats.clusters import Spread
@@ -140,7 +141,7 @@ class Battles:
             raise ValueError("a tie stands on both sides: ties must be a symmetric matrix as large as wins")
         table = np.stack([won.T, drawn, won], axis=2).astype(np.int64)
         if not table.any():
-            raise Undefined("no duel was fought")
+            raise Undefined(Note("undefined.no-duel-was-fought", "no duel was fought"))
         return cls._of_table(table)
 
     def among(self, rated: Ints) -> Battles:
@@ -227,7 +228,7 @@ def _codes(first: npt.ArrayLike, second: npt.ArrayLike, outcome: Numbers, least:
     if not len(firsts) == len(seconds) == len(result):
         raise ValueError(f"the columns must have one length; found {len(firsts)}, {len(seconds)}, {len(result)}")
     if len(firsts) == 0:
-        raise Undefined("no duel was fought")
+        raise Undefined(Note("undefined.no-duel-was-fought", "no duel was fought"))
     if firsts.dtype.kind not in "iu" or seconds.dtype.kind not in "iu" or min(firsts.min(), seconds.min()) < 0:
         raise ValueError("contestants must be codes 0, 1, 2, ...")
     return firsts, seconds, result, max(least, int(firsts.max()) + 1, int(seconds.max()) + 1)

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from fullbench.errors import Undefined
 from fullbench.nouns.estimate import Estimate
+from fullbench.nouns.note import Note
 from fullbench.stats.clusters import Scale, cluster_mean
 
 if TYPE_CHECKING:
@@ -192,7 +193,12 @@ def _climb(start: Array, lower: Array, upper: Array, design: Array) -> Array:
             break
         if gain < 1e-10 * max(1.0, abs(height)):
             return here
-    raise Undefined("the marks follow from the regressors without noise: there is no interval to give")
+    raise Undefined(
+        Note(
+            "undefined.the-marks-follow-from-the",
+            "the marks follow from the regressors without noise: there is no interval to give",
+        )
+    )
 
 
 def _slopes(point: Array, lower: Array, upper: Array, design: Array) -> tuple[float, Array, Bends]:
@@ -228,7 +234,12 @@ def _least_squares(values: Array, design: Array, clusters: Sequence[Hashable], l
 def _fitted(values: Array, design: Array, codes: NDArray[np.intp]) -> tuple[Array, Array]:
     """Least squares and its clustered covariance."""
     if np.linalg.matrix_rank(design) < design.shape[1]:
-        raise Undefined("the effects cannot be told apart: one column is constant or a sum of others")
+        raise Undefined(
+            Note(
+                "undefined.the-effects-cannot-be-told",
+                "the effects cannot be told apart: one column is constant or a sum of others",
+            )
+        )
     effects = _vector(np.linalg.solve(design.T @ design, design.T @ values))
     scores = design * (values - design @ effects)[:, None]
     return effects, _jackknife(scores, [(design, np.ones(len(values)))], codes)
@@ -250,7 +261,11 @@ def _jackknife(scores: Array, bends: Bends, codes: NDArray[np.intp]) -> Array:
     try:
         moves = np.linalg.solve(parts.sum(axis=0) - parts, sums[:, :, None])[:, :, 0]
     except np.linalg.LinAlgError as error:
-        raise Undefined("the effects hang on a single cluster: there is no interval to give") from error
+        raise Undefined(
+            Note(
+                "undefined.the-effects-hang-on-a", "the effects hang on a single cluster: there is no interval to give"
+            )
+        ) from error
     return np.asarray((groups - 1) / groups * moves.T @ moves)
 
 
@@ -265,7 +280,13 @@ def _codes(clusters: Sequence[Hashable], rows: int) -> NDArray[np.intp]:
     if len(codes) != rows:
         raise ValueError(f"every row needs its cluster; found {len(codes)} for {rows} rows")
     if len(numbers) < 2:
-        raise Undefined(f"an interval needs at least two clusters; found {len(numbers)}")
+        raise Undefined(
+            Note(
+                "undefined.an-interval-needs-two-clusters",
+                "an interval needs at least two clusters; found {n}",
+                n=len(numbers),
+            )
+        )
     return codes
 
 

@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from fullbench.errors import Undefined
 from fullbench.nouns.estimate import Estimate
+from fullbench.nouns.note import Note
 from fullbench.stats.arrays import Bools, Floats, Ints, Numbers, codes, columns
 from fullbench.stats.clusters import Scale, Spread, around, p_of_zero
 
@@ -61,7 +62,7 @@ class Sample:
         arrays = columns(*values)
         n = len(arrays[0])
         if n == 0:
-            raise Undefined("nothing was observed")
+            raise Undefined(Note("undefined.nothing-was-observed", "nothing was observed"))
         first, inverse, counts = _cells(arrays)
         return cls.counted(tuple(array[first] for array in arrays), counts, inverse, cluster)
 
@@ -190,9 +191,22 @@ def interval(
         raise ValueError(f"the level must lie between 0 and 1; found {level}")
     value = float(statistic(sample.counts[None, :], *sample.cells)[0])
     if math.isnan(value):
-        raise Undefined(f"the figure is not defined by these {sample.n} rows: a column is constant, or no row counts")
+        raise Undefined(
+            Note(
+                "undefined.the-figure-is-not-defined",
+                "the figure is not defined by these {n} rows: a column is constant, or no row counts",
+                n=sample.n,
+            )
+        )
     if sample.clusters < 2:
-        raise Undefined(f"an interval needs at least two clusters; found {sample.clusters} ({sample.n} rows)")
+        raise Undefined(
+            Note(
+                "undefined.an-interval-needs-at-least",
+                "an interval needs at least two clusters; found {clusters} ({n} rows)",
+                clusters=sample.clusters,
+                n=sample.n,
+            )
+        )
     if method == "jackknife" or (method == "auto" and sample.clusters < FEW):
         spread = left_out(sample, statistic)
         estimate = around(value, sample.n, spread, within=within, level=level)
@@ -201,7 +215,14 @@ def interval(
     known = figures[~np.isnan(figures)]
     if len(known) < (1 - _MOST_UNDEFINED) * resamples:
         lost = resamples - len(known)
-        raise Undefined(f"too few rows for an interval: {lost} of {resamples} resamples do not define the figure")
+        raise Undefined(
+            Note(
+                "undefined.too-few-rows-for-an",
+                "too few rows for an interval: {lost} of {resamples} resamples do not define the figure",
+                lost=lost,
+                resamples=resamples,
+            )
+        )
     tails = np.array([(1 - level) / 2, (1 + level) / 2])
     if method == "bca":
         tails = _corrected(sample, statistic, known, value, tails)
@@ -229,8 +250,13 @@ def left_out(sample: Sample, statistic: Statistic) -> Spread:
     lost = sample.clusters - round(float(times.sum()))
     if lost > _MOST_UNDEFINED * sample.clusters:
         raise Undefined(
-            f"too few rows for an interval: the figure is not defined once any of {lost} clusters of "
-            f"{sample.clusters} is left out"
+            Note(
+                "undefined.left-out",
+                "too few rows for an interval: the figure is not defined once any of {lost} clusters of {clusters} is "
+                "left out",
+                lost=lost,
+                clusters=sample.clusters,
+            )
         )
     return Spread.of(left - value, times)
 

@@ -25,10 +25,12 @@ import numpy as np
 
 from fullbench.errors import Undefined
 from fullbench.nouns.estimate import Estimate
+from fullbench.nouns.note import Note
 from fullbench.stats.arrays import Floats
+from fullbench.stats.quantiles import student_reach
 
-ONE_ITEM = "one item"
-NO_SPREAD = "items do not differ"
+ONE_ITEM = Note("no-interval.one-item", "one item")
+NO_SPREAD = Note("no-interval.no-spread", "items do not differ")
 METHOD = "jackknife over items"
 
 Scale = tuple[float, float]
@@ -116,16 +118,14 @@ def around(
     >>> print(around(1.0, 40, Spread.none(20), within=(0, 1)))
     1.000 [0.861, 1.000] n=40
     """
-    from scipy.special import stdtrit
-
     error = spread.variance**0.5
     if error <= _ROUNDING * max(1.0, abs(value)):
         return _alike(value, n, spread.units, within, level)
     if within is None or not within[0] < value < within[1]:
-        half = error * float(stdtrit(spread.student, (1 + level) / 2))
+        half = error * student_reach(spread.student, (1 + level) / 2)
         low, high = value - half, value + half
     else:
-        low, high = _scored(value, spread.variance, float(stdtrit(spread.freedom, (1 + level) / 2)), within)
+        low, high = _scored(value, spread.variance, student_reach(spread.freedom, (1 + level) / 2), within)
     return Estimate(value, low, high, n, level, method, units=spread.units)
 
 
@@ -180,9 +180,14 @@ def mean_spread(totals: Floats, sizes: Floats) -> tuple[float, Spread]:
     """
     n = float(sizes.sum())
     if n <= 0:
-        raise Undefined("a mean of nothing: no row was counted")
+        raise Undefined(Note("undefined.a-mean-of-nothing-no", "a mean of nothing: no row was counted"))
     if len(totals) < 2:
-        raise Undefined("an interval over clusters needs at least two of them; found one")
+        raise Undefined(
+            Note(
+                "undefined.an-interval-over-clusters-needs",
+                "an interval over clusters needs at least two of them; found one",
+            )
+        )
     value = float(totals.sum()) / n
     return value, Spread.of((totals - value * sizes) / (n - sizes))
 

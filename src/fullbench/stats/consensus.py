@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fullbench.errors import Undefined
+from fullbench.nouns.note import Note
 from fullbench.stats.arrays import Floats, Ints, codes
 
 # keeps logarithms finite where a rater never gave a label
@@ -77,7 +78,7 @@ def dawid_skene(
     if not len(row) == len(who) == len(vote):
         raise ValueError(f"the columns must have one length; found {len(row)}, {len(who)}, {len(vote)}")
     if len(row) == 0:
-        raise Undefined("nothing was observed")
+        raise Undefined(Note("undefined.nothing-was-observed", "nothing was observed"))
     chances = np.zeros((len(items), len(labels)))
     np.add.at(chances, (row, vote), 1)
     chances /= chances.sum(axis=1, keepdims=True)

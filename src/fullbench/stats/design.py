@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fullbench.errors import Undefined
+from fullbench.nouns.note import Note
 from fullbench.stats.arrays import Floats
 
 SPREAD = 2.0
@@ -46,7 +47,9 @@ class Design:
             if float(np.abs(step).max()) < 1e-9:
                 centred = np.eye(len(here)) - 1 / len(here)
                 return cls(here - here.mean(), centred @ np.linalg.inv(information) @ centred)
-        raise Undefined("the strengths did not settle: wins are too one-sided")
+        raise Undefined(
+            Note("undefined.the-strengths-did-not-settle", "the strengths did not settle: wins are too one-sided")
+        )
 
     def _weight(self, first: int, second: int) -> float:
         chance = 1 / (1 + math.exp(self.strengths[second] - self.strengths[first]))

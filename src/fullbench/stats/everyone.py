@@ -20,6 +20,7 @@ import numpy as np
 
 from fullbench.errors import Undefined
 from fullbench.nouns.estimate import Estimate
+from fullbench.nouns.note import Note
 from fullbench.stats.arrays import Bools, Floats
 from fullbench.stats.battles import Battles
 from fullbench.stats.clusters import ONE_ITEM, unseen
@@ -27,7 +28,8 @@ from fullbench.stats.graphs import reachable, strong_components, weak_components
 from fullbench.stats.ratings import Options, Ratings, rate
 
 METHOD = "one-sided, after Clopper and Pearson on items"
-THROUGH_OTHERS = "met the rest only through others"
+THROUGH_OTHERS = Note("no-interval.through-others", "met the rest only through others")
+NO_MATCH = Note("unrated.no-match", "no match")
 _STEPS = 500
 _CLOSE = 1e-9
 # a rating that wins against its opponents all but one time in a million million is as good as infinite
@@ -64,7 +66,12 @@ class Everyone:
             return core.chance(first, second)
         a, b = self.log_strengths[first], self.log_strengths[second]
         if a is None or b is None or not any({first, second} <= set(group) for group in self.groups):
-            raise Undefined(f"contestants {first} and {second} have no common scale")
+            raise Undefined(
+                Note(
+                    "undefined.no-common-scale-of-two", "contestants {first} and {second} have no common scale",
+                    first=first, second=second,
+                )
+            )  # fmt: skip
         return 1 / (1 + math.exp(b - a))
 
 
@@ -97,7 +104,7 @@ def rate_everyone(battles: Battles, **options: Unpack[Options]) -> Everyone:
         level = 1 - (1 - options.get("level", 0.95)) / (2 * len(group))
         strict |= {group[place]: part.estimate(place, level) for place in part.outside}
         sweeps |= {(group[place], group[other]): units for (place, other), units in part.sweeps().items()}
-    unrated = {who: "no match" for who in range(size) if not met[who]}
+    unrated: dict[int, str] = {who: NO_MATCH for who in range(size) if not met[who]}
     return Everyone(tuple(estimates), tuple(logs), groups, outside, tuple(cores), unrated, strict, sweeps)
 
 
@@ -260,4 +267,10 @@ def penalised(wins: Floats, start: Floats, free: Bools) -> Floats:
             here -= here.mean()
         if float(np.abs(step).max()) < _CLOSE:
             return here
-    raise Undefined(f"the ratings did not settle in {_STEPS} steps of the penalised likelihood")
+    raise Undefined(
+        Note(
+            "undefined.penalised-did-not-settle",
+            "the ratings did not settle in {steps} steps of the penalised likelihood",
+            steps=_STEPS,
+        )
+    )

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fullbench.errors import Undefined
+from fullbench.nouns.note import Note
 from fullbench.stats.arrays import Bools, Floats, Numbers, codes, column
 
 Evenness = Callable[[Numbers], float]
@@ -90,7 +91,9 @@ class Grouped:
     def _mean(self, weights: Mapping[str, float]) -> float:
         total = sum(weights.get(name, 0) for name in self.values)
         if not total:
-            raise Undefined(f"none of {len(self.sizes)} groups defines the figure")
+            raise Undefined(
+                Note("undefined.none-of-groups-defines-the", "none of {n} groups defines the figure", n=len(self.sizes))
+            )
         return sum(value * weights.get(name, 0) for name, value in self.values.items()) / total
 
 
@@ -132,12 +135,19 @@ def counts_by(group: npt.ArrayLike, keep: Bools | None = None) -> dict[str, floa
 def _scores(scores: Numbers) -> Floats:
     x = column(scores, "scores")
     if len(x) == 0:
-        raise Undefined("nothing was observed")
+        raise Undefined(Note("undefined.nothing-was-observed", "nothing was observed"))
     return x
 
 
 def _positive(x: Floats) -> None:
     if x.min() < 0:
-        raise Undefined(f"{int((x < 0).sum())} of {len(x)} scores are negative; normalise the column first")
+        raise Undefined(
+            Note(
+                "undefined.of-scores-are-negative-normalise",
+                "{negative} of {n} scores are negative; normalise the column first",
+                negative=int((x < 0).sum()),
+                n=len(x),
+            )
+        )
     if x.sum() == 0:
-        raise Undefined(f"the mean of {len(x)} scores is 0")
+        raise Undefined(Note("undefined.the-mean-of-scores-is", "the mean of {n} scores is 0", n=len(x)))

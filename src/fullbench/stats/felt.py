@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fullbench.errors import Undefined
+from fullbench.nouns.note import Note
 from fullbench.stats.arrays import Floats, Ints
 from fullbench.stats.clusters import Scale
 
@@ -40,7 +41,7 @@ def felt(marks: Floats, item: Ints, items: int, scale: Scale, weight: Floats | N
     """
     levels, level = np.unique(marks, return_inverse=True)
     if len(levels) < 3:
-        raise Undefined(f"marks as felt need three different marks; found {len(levels)}")
+        raise Undefined(Note("undefined.felt", "marks as felt need three different marks; found {n}", n=len(levels)))
     lower = np.where(levels <= scale[0], -np.inf, levels - 0.5)
     upper = np.where(levels >= scale[1], np.inf, levels + 0.5)
     counts = np.bincount(item * len(levels) + level, weight, items * len(levels)).reshape(items, len(levels))

@@ -27,6 +27,7 @@ import numpy as np
 
 from fullbench.errors import Undefined
 from fullbench.nouns.estimate import Estimate
+from fullbench.nouns.note import Note
 from fullbench.stats.arrays import Floats, Ints
 from fullbench.stats.clusters import Scale, Spread, around, p_of_zero
 from fullbench.stats.felt import felt
@@ -36,6 +37,8 @@ BOUNDS = "bounds"
 _STEPS = 50
 # a worth whose variance, given the traits, is a smaller part than this of that of the votes cannot be told from noise
 _LEAST = 0.05
+# with fewer items than this, leaving one out leaves nothing to go by
+_FEWEST = 4
 # so many responses with two votes at least, for their error to be known
 _FEW_REPEATED = 20
 # where the error of votes is not known, this part of their standard deviation stands for that of the worth
@@ -131,9 +134,12 @@ def effects(
     ('known error', True, True)
     """
     names = [*traits, "constant", "scale", "shift"]
+    items = len(np.unique(item))
+    if items < _FEWEST:
+        raise Undefined(
+            Note("undefined.noisy-few-items", "effects need at least {least} items; found {n}", least=_FEWEST, n=items)
+        )
     sums = _sums(marks, votes, traits, item)
-    if len(sums.rows) < 3:
-        raise Undefined("an interval needs at least two items; found one")
     known = sums.several >= max(_FEW_REPEATED, len(marks) // 10)
     solved = [_known(sums)] if known else [_direct(sums), _reverse(sums)]
     ends = [
@@ -253,14 +259,19 @@ def _known(sums: _Sums) -> Solved:
     covariance[:, 0, 0] -= sums.error
     partial = _partial(covariance)
     if (partial < _LEAST * _partial(sums.covariance)).any():
-        raise Undefined("people agree too little on these responses to tell their worth from their errors")
+        raise Undefined(
+            Note(
+                "undefined.noisy-disagree",
+                "people agree too little on these responses to tell their worth from their errors",
+            )
+        )
     return _solved(sums, covariance)
 
 
 def _direct(sums: _Sums) -> Solved:
     """The effects if people's votes had no error."""
     if (_partial(sums.covariance) <= 1e-12).any():
-        raise Undefined("people's votes do not vary, or follow from the traits")
+        raise Undefined(Note("undefined.noisy-constant", "people's votes do not vary, or follow from the traits"))
     return _solved(sums, sums.covariance)
 
 
@@ -270,7 +281,9 @@ def _partial(covariance: Floats) -> Floats:
     if traits.shape[1] == 0:
         return covariance[:, 0, 0]
     if float(np.linalg.matrix_rank(traits[0])) < traits.shape[1]:
-        raise Undefined("the traits cannot be told apart: one is constant or a sum of others")
+        raise Undefined(
+            Note("undefined.noisy-traits", "the traits cannot be told apart: one is constant or a sum of others")
+        )
     across = covariance[:, 1:-1, :1]
     explained: Floats = (across.transpose(0, 2, 1) @ np.linalg.solve(traits, across))[:, 0, 0]
     left: Floats = covariance[:, 0, 0] - explained
@@ -299,7 +312,7 @@ def _reverse(sums: _Sums) -> Solved:
     coefficients: Floats = np.linalg.solve(turned[:, :-1, :-1], turned[:, :-1, -1:])[:, :, 0].astype(np.float64)
     slope = coefficients[:, 0]
     if (slope <= 1e-9).any():
-        raise Undefined("the judge does not follow people on these responses")
+        raise Undefined(Note("undefined.noisy-unlike", "the judge does not follow people on these responses"))
     shift = sums.mean[:, -1] - sums.mean[:, 0]
     tested: dict[str, Floats] = {name: -coefficients[:, place] for place, name in enumerate(sums.names, 1)}
     means = sums.mean[:, order[:-1]]

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fullbench.errors import Undefined
+from fullbench.nouns.note import Note
 from fullbench.stats.arrays import Numbers, column
 
 
@@ -42,7 +43,13 @@ def pattern_entropy(windows: npt.ArrayLike, *, normalised: bool = False) -> floa
     """
     rows = np.asarray(windows, dtype=np.float64)
     if rows.ndim != 2 or rows.shape[0] == 0 or rows.shape[1] < 2:
-        raise Undefined(f"the entropy of patterns needs windows of two values or more; found the shape {rows.shape}")
+        raise Undefined(
+            Note(
+                "undefined.the-entropy-of-patterns-needs",
+                "the entropy of patterns needs windows of two values or more; found the shape {shape}",
+                shape=str(rows.shape),
+            )
+        )
     _, counts = np.unique(np.argsort(rows, axis=1, kind="stable"), axis=0, return_counts=True)
     shares = counts / counts.sum()
     entropy = max(0.0, float(-(shares * np.log(shares)).sum()))
@@ -102,5 +109,12 @@ def longest_increasing(values: Numbers) -> int:
 def _long_enough(values: Numbers, order: int) -> npt.NDArray[np.float64]:
     series = column(values)
     if len(series) < order:
-        raise Undefined(f"patterns of {order} values need a list of at least {order}; found {len(series)}")
+        raise Undefined(
+            Note(
+                "undefined.patterns-of-values-need-a",
+                "patterns of {order} values need a list of at least {order}; found {n}",
+                order=order,
+                n=len(series),
+            )
+        )
     return series

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fullbench.errors import Undefined
+from fullbench.nouns.note import Note
 from fullbench.stats.arrays import Bools, Floats, Ints, Numbers, column
 
 Scale = Literal["range", "share", "none"]
@@ -54,7 +55,7 @@ class Peers:
                 f"the columns must have one length; found {[len(v) for v in (*codes, first_points, second_points)]}"
             )
         if len(first_points) == 0:
-            raise Undefined("nobody reviewed anybody")
+            raise Undefined(Note("undefined.nobody-reviewed-anybody", "nobody reviewed anybody"))
         size = max(contestants, *(int(values.max()) + 1 for values in codes))
         totals, counts = np.zeros(size * size), np.zeros(size * size)
         for who, worth in ((codes[1], first_points), (codes[2], second_points)):
@@ -100,7 +101,13 @@ def grades(peers: Peers, weights: Numbers, *, over: Over = "weights") -> Floats:
     weight = np.asarray(weights, dtype=np.float64)
     reviews = peers.counts.sum(axis=0)
     if (reviews == 0).any():
-        raise Undefined(f"contestant {int(np.flatnonzero(reviews == 0)[0])} was never reviewed")
+        raise Undefined(
+            Note(
+                "undefined.contestant-was-never-reviewed",
+                "contestant {number} was never reviewed",
+                number=int(np.flatnonzero(reviews == 0)[0]),
+            )
+        )
     if over == "reviews":
         summed: Floats = weight @ peers.points / reviews
         return summed

@@ -13,6 +13,7 @@ import numpy as np
 
 from fullbench.errors import Undefined
 from fullbench.nouns.estimate import Estimate
+from fullbench.nouns.note import Note
 from fullbench.stats.arrays import Bools, Floats, Numbers, column, columns
 from fullbench.stats.bootstrap import Labels
 from fullbench.stats.shares import share
@@ -28,10 +29,17 @@ def min_max(values: Numbers) -> Floats:
     """
     scores = column(values, "scores")
     if len(scores) == 0:
-        raise Undefined("nothing was observed")
+        raise Undefined(Note("undefined.nothing-was-observed", "nothing was observed"))
     low, high = scores.min(), scores.max()
     if low == high:
-        raise Undefined(f"the column is constant ({low:g} in all {len(scores)} rows) and cannot be normalised")
+        raise Undefined(
+            Note(
+                "undefined.the-column-is-constant-in",
+                "the column is constant ({low:g} in all {n} rows) and cannot be normalised",
+                low=low,
+                n=len(scores),
+            )
+        )
     stretched: Floats = (scores - low) / (high - low)
     return stretched
 
@@ -78,7 +86,11 @@ def preference_accuracy(
     results = outcomes(better, worse, margin=margin)
     keep = np.ones(len(results), dtype=bool) if ties == "wrong" else results != 0.5
     if not keep.any():
-        raise Undefined("no pair was compared" if not len(results) else f"all {len(results)} pairs tie")
+        raise Undefined(
+            Note("undefined.no-pair-was-compared", "no pair was compared")
+            if not len(results)
+            else Note("undefined.all-pairs-tie", "all {n} pairs tie", n=len(results))
+        )
     label = None if cluster is None else np.asarray(cluster)[keep]
     return share((results[keep] == 1.0).astype(float), cluster=label)
 

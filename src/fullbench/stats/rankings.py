@@ -9,6 +9,7 @@ import numpy as np
 
 from fullbench.errors import Undefined
 from fullbench.nouns.estimate import Estimate
+from fullbench.nouns.note import Note
 from fullbench.stats import weighted
 from fullbench.stats.agreement import SHARE, SIGNED, Options, accuracy
 from fullbench.stats.bootstrap import bootstrap
@@ -37,7 +38,7 @@ def rank_correlation(first: Order, second: Order) -> float:
     if sorted(map(repr, first)) != sorted(map(repr, second)) or len(set(first)) != len(first):
         raise ValueError(f"two orders must hold the same things, each once; found {list(first)} and {list(second)}")
     if len(first) < 2:
-        raise Undefined("an order of one thing agrees with every other")
+        raise Undefined(Note("undefined.an-order-of-one-thing", "an order of one thing agrees with every other"))
     place = {thing: index for index, thing in enumerate(second)}
     seen = np.array([place[thing] for thing in first])
     above = np.sign(seen[None, :] - seen[:, None])[np.triu_indices(len(seen), 1)]

@@ -19,6 +19,7 @@ from fullbench.nouns.estimate import Estimate
 from fullbench.stats.arrays import Bools, Floats
 from fullbench.stats.battles import Moves
 from fullbench.stats.everyone import Everyone
+from fullbench.stats.quantiles import normal_quantile, student_reach
 from fullbench.stats.ratings import Ratings
 
 Rank = tuple[int, int]
@@ -69,11 +70,9 @@ def ranks_of_estimates(estimates: Sequence[Estimate | None], *, level: float = 0
     >>> ranks_of_estimates([Estimate(3, 2.5, 3.5, 9), Estimate(2, 1.5, 2.6, 9), Estimate(0, -1, 1, 9), None]).alone
     ((1, 2), (1, 2), (3, 3), None)
     """
-    from scipy.special import ndtri
-
     size = len(estimates)
     known = [estimate is not None for estimate in estimates]
-    wider = float(ndtri(1 - (1 - level) / (2 * max(1, sum(known)))) / ndtri((1 + level) / 2))
+    wider = normal_quantile(1 - (1 - level) / (2 * max(1, sum(known)))) / normal_quantile((1 + level) / 2)
     sure = {}
     for name, times in (("together", wider), ("alone", 1.0)):
         above = np.zeros((size, size), dtype=bool)
@@ -127,13 +126,11 @@ def _core(core: Ratings, level: float, seed: int) -> tuple[Bools, Bools]:
 
 def _inflation(moves: Moves, level: float) -> Floats:
     """By how much a pair's quantile exceeds that of all items: more where one of the two met others on few items."""
-    from scipy.special import stdtrit
-
     size = moves.rows.shape[1]
     centred = moves.along(np.eye(size) - 1 / size)
     tail = (1 + level) / 2
-    reach = np.array([float(stdtrit(centred.spread(place).freedom, tail)) for place in range(size)])
-    usual = float(stdtrit(moves.units - 1, tail))
+    reach = np.array([student_reach(centred.spread(place).freedom, tail) for place in range(size)])
+    usual = student_reach(moves.units - 1, tail)
     inflation: Floats = np.maximum(reach[:, None], reach[None, :]) / usual
     return inflation
 
@@ -172,10 +169,8 @@ def _beside(rated: Everyone, group: tuple[int, ...], together: Bools, alone: Boo
 
     By the ends of intervals, or by a sign test on the items on which one beat the other in every match.
     """
-    from scipy.special import ndtri
-
     outsiders = [who for who in group if who in rated.outside]
-    wider = float(ndtri(1 - (1 - level) / (2 * len(group))) / ndtri((1 + level) / 2))
+    wider = normal_quantile(1 - (1 - level) / (2 * len(group))) / normal_quantile((1 + level) / 2)
     ends = {who: _ends(rated.estimates[who]) for who in group}
     strict = {who: _ends(rated.strict[who]) if who in rated.strict else _ends(rated.estimates[who], wider)
               for who in group}  # fmt: skip

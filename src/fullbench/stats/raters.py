@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from fullbench.errors import Undefined
 from fullbench.nouns.estimate import Estimate
+from fullbench.nouns.note import Note
 from fullbench.stats.agreement import SIGNED, Options
 from fullbench.stats.arrays import Floats, codes, column
 from fullbench.stats.bootstrap import Labels, bootstrap
@@ -40,11 +41,18 @@ def fleiss_kappa(item: npt.ArrayLike, mark: npt.ArrayLike, **options: Unpack[Opt
     """
     table, _ = counts_of(item, mark)
     if len(table) == 0:
-        raise Undefined("nothing was observed")
+        raise Undefined(Note("undefined.nothing-was-observed", "nothing was observed"))
     raters = table.sum(axis=1)
     if np.ptp(raters) != 0 or raters[0] < 2:
-        span = f"{raters.min():g} to {raters.max():g}"
-        raise Undefined(f"Fleiss' kappa needs the same number of ratings, two or more, for every item; found {span}")
+        raise Undefined(
+            Note(
+                "undefined.fleiss-kappa-needs-the-same",
+                "Fleiss' kappa needs the same number of ratings, two or more, for every item; found {low:g} to "
+                "{high:g}",
+                low=float(raters.min()),
+                high=float(raters.max()),
+            )
+        )
     each = raters[0]
 
     def statistic(weights: Floats, counts: Floats) -> Floats:
@@ -78,7 +86,7 @@ def krippendorff_alpha(
     paired = table.sum(axis=1) > 1
     table = table[paired]
     if len(table) == 0:
-        raise Undefined("no item has two ratings")
+        raise Undefined(Note("undefined.no-item-has-two-ratings", "no item has two ratings"))
     if "cluster" in options and options["cluster"] is not None:
         options["cluster"] = _kept(options["cluster"], paired)
     pairs = table[:, :, None] * table[:, None, :]

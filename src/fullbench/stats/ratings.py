@@ -16,10 +16,12 @@ import numpy.typing as npt
 
 from fullbench.errors import Undefined
 from fullbench.nouns.estimate import Estimate
+from fullbench.nouns.note import Note
 from fullbench.stats.arrays import Floats, Ints, Numbers, duels
 from fullbench.stats.battles import Battles, Moves
 from fullbench.stats.bootstrap import Labels
 from fullbench.stats.graphs import strong_components, weak_components
+from fullbench.stats.quantiles import student_reach
 from fullbench.stats.shares import share, wilson
 from fullbench.stats.strengths import newton
 from fullbench.stats.ties import Fit, Ties, expected, fit
@@ -73,7 +75,14 @@ class Ratings:
         a, b = self.log_strengths[first], self.log_strengths[second]
         if a is None or b is None:
             missing = first if a is None else second
-            raise Undefined(f"contestant {missing} has no rating: {self.unrated[missing]}")
+            raise Undefined(
+                Note(
+                    "undefined.contestant-has-no-rating",
+                    "contestant {missing} has no rating: {reason}",
+                    missing=missing,
+                    reason=self.unrated[missing],
+                )
+            )
         return expected(a - b, self.ties, self.tie or 0.0)
 
 
@@ -176,11 +185,25 @@ def rate(
     size, wins = battles.size, battles.matrix()
     components = strong_components(wins)
     if len(components[0]) < 2 or (len(components) > 1 and len(components[1]) == len(components[0])):
-        links = f"{len(components)} groups, the largest of {len(components[0])}"
-        raise Undefined(f"no common scale: wins link the {size} contestants into {links}")
+        raise Undefined(
+            Note(
+                "undefined.no-common-scale-wins-link",
+                "no common scale: wins link the {size} contestants into {groups} groups, the largest of {largest}",
+                size=size,
+                groups=len(components),
+                largest=len(components[0]),
+            )
+        )
     rated = np.array(components[0])
     if anchor is not None and anchor not in components[0]:
-        raise Undefined(f"the anchor {anchor} cannot be rated: {_reasons(wins, rated)[anchor]}")
+        raise Undefined(
+            Note(
+                "undefined.the-anchor-cannot-be-rated",
+                "the anchor {anchor} cannot be rated: {reason}",
+                anchor=anchor,
+                reason=_reasons(wins, rated)[anchor],
+            )
+        )
     within = battles.among(rated)
     factor = scale / math.log(base)
     held = None if anchor is None else components[0].index(anchor)
@@ -230,8 +253,13 @@ def _percentiles(
     lost = resamples - len(known)
     if lost > _MOST_LOST * resamples:
         raise Undefined(
-            f"too few duels for bootstrap intervals: wins fall apart in {lost} of {resamples} resamples; "
-            'interval="sandwich" can still be had'
+            Note(
+                "undefined.too-few-duels-for-bootstrap",
+                "too few duels for bootstrap intervals: wins fall apart in {lost} of {resamples} resamples; "
+                'interval="sandwich" can still be had',
+                lost=lost,
+                resamples=resamples,
+            )
         )
     low, high = np.quantile(known, [(1 - level) / 2, (1 + level) / 2], axis=0)
     return low, high, lost
@@ -259,15 +287,13 @@ def _student(best_fit: Fit, held: int | None, level: float) -> tuple[Floats, Flo
 
     A contestant that met others on few items has few degrees of freedom, however many items there are.
     """
-    from scipy.special import stdtrit
-
     size = len(best_fit.strengths)
     contrast = np.eye(size) - (1 / size if held is None else np.eye(size)[held])
     moves = best_fit.moves.along(contrast)
     spreads = [moves.spread(place) for place in range(size)]
     middle = contrast @ best_fit.strengths
     half = np.array([
-        float(stdtrit(spread.freedom, (1 + level) / 2)) * math.sqrt(spread.variance) if spread.units > 1 else 0.0
+        student_reach(spread.freedom, (1 + level) / 2) * math.sqrt(spread.variance) if spread.units > 1 else 0.0
         for spread in spreads
     ])  # fmt: skip
     return middle - half, middle + half
@@ -276,17 +302,20 @@ def _student(best_fit: Fit, held: int | None, level: float) -> tuple[Floats, Flo
 def _reasons(wins: Floats, rated: Ints) -> dict[int, str]:
     """Why each contestant outside the rated has no rating."""
     linked = {who for group in weak_components(wins) if set(group) & set(rated.tolist()) for who in group}
-    reasons = {}
+    reasons: dict[int, str] = {}
     for who in sorted(set(range(len(wins))) - set(rated.tolist())):
         beat, lost_to = wins[who, rated].sum() > 0, wins[rated, who].sum() > 0
         if wins[who].sum() + wins[:, who].sum() == 0:
-            reasons[who] = "no match"
+            reasons[who] = Note("unrated.no-match", "no match")
         elif who not in linked:
-            reasons[who] = "never met the rated contestants, not even through others"
+            reasons[who] = Note("unrated.never-met", "never met the rated contestants, not even through others")
         elif beat and not lost_to:
-            reasons[who] = "won every match against the rated contestants"
+            reasons[who] = Note("unrated.won-every-match", "won every match against the rated contestants")
         elif lost_to and not beat:
-            reasons[who] = "lost every match against the rated contestants"
+            reasons[who] = Note("unrated.lost-every-match", "lost every match against the rated contestants")
         else:
-            reasons[who] = "met the rated contestants only through others who won or lost every match"
+            reasons[who] = Note(
+                "unrated.only-through-others",
+                "met the rated contestants only through others who won or lost every match",
+            )
     return reasons

@@ -6,9 +6,11 @@ import numpy as np
 
 from fullbench.errors import Undefined
 from fullbench.nouns.estimate import Estimate
+from fullbench.nouns.note import Note
 from fullbench.stats.arrays import Numbers, codes, column
 from fullbench.stats.bootstrap import Labels
 from fullbench.stats.clusters import cluster_mean
+from fullbench.stats.quantiles import normal_quantile
 
 
 def wilson(hits: float, n: int, *, level: float = 0.95) -> Estimate:
@@ -19,13 +21,11 @@ def wilson(hits: float, n: int, *, level: float = 0.95) -> Estimate:
     >>> print(wilson(8, 10))
     0.800 [0.490, 0.943] n=10
     """
-    from scipy.special import ndtri
-
     if n <= 0:
-        raise Undefined("a share of nothing: no row was counted")
+        raise Undefined(Note("undefined.a-share-of-nothing-no", "a share of nothing: no row was counted"))
     if not 0 <= hits <= n:
         raise ValueError(f"a share needs 0 <= hits <= n; found {hits} of {n}")
-    z = float(ndtri((1 + level) / 2))
+    z = normal_quantile((1 + level) / 2)
     share = hits / n
     centre = (share + z * z / (2 * n)) / (1 + z * z / n)
     half = z / (1 + z * z / n) * (share * (1 - share) / n + z * z / (4 * n * n)) ** 0.5

@@ -11,6 +11,7 @@ import numpy as np
 
 from fullbench.errors import Undefined
 from fullbench.nouns.estimate import Estimate
+from fullbench.nouns.note import Note
 from fullbench.stats.arrays import Bools, Floats
 from fullbench.stats.battles import Battles
 from fullbench.stats.clusters import ONE_ITEM, cluster_mean
@@ -52,7 +53,13 @@ def separability(estimates: Sequence[Estimate | None]) -> Estimate:
     """
     ranked = sorted((estimate for estimate in estimates if estimate is not None), key=lambda estimate: -estimate.value)
     if len(ranked) < 2:
-        raise Undefined(f"neighbours need two rated contestants; found {len(ranked)}")
+        raise Undefined(
+            Note(
+                "undefined.neighbours-need-two-rated-contestants",
+                "neighbours need two rated contestants; found {n}",
+                n=len(ranked),
+            )
+        )
     apart = sum(
         better.low > worse.high for better, worse in pairwise(ranked) if not (better.why or worse.why)
     )  # fmt: skip

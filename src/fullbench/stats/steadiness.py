@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from fullbench.errors import Undefined
 from fullbench.nouns.estimate import Estimate
+from fullbench.nouns.note import Note
 from fullbench.stats.arrays import Floats, Ints, codes
 from fullbench.stats.clusters import ONE_ITEM, cluster_mean
 
@@ -64,7 +65,7 @@ def steadiness(
     np.maximum.at(most, pair // (label.max(initial=0) + 1), times)
     known = heard > 1 if trials is None else np.full(len(items), trials > 1)
     if not known.any():
-        raise Undefined("no item was heard twice")
+        raise Undefined(Note("undefined.no-item-was-heard-twice", "no item was heard twice"))
     total = heard[known] if trials is None else np.full(int(known.sum()), trials)
     shares = most[known] / total
     owner = np.arange(len(items)) if cluster is None else np.zeros(len(items), dtype=np.int64)

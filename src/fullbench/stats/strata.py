@@ -6,6 +6,7 @@ import numpy as np
 
 from fullbench.errors import Undefined
 from fullbench.nouns.estimate import Estimate
+from fullbench.nouns.note import Note
 from fullbench.stats.arrays import Numbers, codes, columns
 from fullbench.stats.bootstrap import FEW, Labels, Sample, Statistic, left_out, replicate
 from fullbench.stats.clusters import METHOD, Scale, Spread, around
@@ -47,7 +48,9 @@ def mean_of_groups(
         figures.append(figure)
         samples.append((place, sample))
     if not figures:
-        raise Undefined(f"none of {len(names)} groups defines the figure")
+        raise Undefined(
+            Note("undefined.none-of-groups-defines-the", "none of {n} groups defines the figure", n=len(names))
+        )
     rows, value = sum(sample.n for _, sample in samples), float(np.mean(figures))
     if min(sample.clusters for _, sample in samples) < FEW:
         spread = Spread.of_mean([left_out(sample, statistic) for _, sample in samples])
@@ -56,7 +59,14 @@ def mean_of_groups(
     known = np.mean([replicate(sample, statistic, resamples, [seed, place]) for place, sample in samples], axis=0)
     known = known[~np.isnan(known)]
     if len(known) < 0.9 * resamples:
-        raise Undefined(f"too few rows for an interval: {resamples - len(known)} of {resamples} resamples fail")
+        raise Undefined(
+            Note(
+                "undefined.too-few-rows-resamples-fail",
+                "too few rows for an interval: {lost} of {resamples} resamples fail",
+                lost=resamples - len(known),
+                resamples=resamples,
+            )
+        )
     low, high = np.quantile(known, [(1 - level) / 2, (1 + level) / 2])
     method = f"mean of {len(figures)} groups, percentile bootstrap, {resamples} resamples"
     units = sum(sample.clusters for _, sample in samples)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from fullbench.errors import Undefined
+from fullbench.nouns.note import Note
 from fullbench.stats.arrays import Bools, Floats, Ints
 from fullbench.stats.graphs import strong_components
 
@@ -38,7 +39,13 @@ def newton(wins: Floats, start: Floats | None = None) -> Floats:
         here -= here.mean()
         if longest < _CLOSE:
             return here
-    raise Undefined(f"the ratings did not settle in {_STEPS} Newton steps: wins are too one-sided")
+    raise Undefined(
+        Note(
+            "undefined.the-ratings-did-not-settle",
+            "the ratings did not settle in {steps} Newton steps: wins are too one-sided",
+            steps=_STEPS,
+        )
+    )
 
 
 def _local(matches: Floats, here: Floats) -> tuple[Floats, Floats]:

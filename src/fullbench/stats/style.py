@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from fullbench.errors import Undefined
 from fullbench.nouns.estimate import Estimate
+from fullbench.nouns.note import Note
 from fullbench.stats.arrays import Floats, Ints, Numbers, column, duels
 from fullbench.stats.battles import Battles
 from fullbench.stats.bootstrap import Labels
@@ -75,10 +76,19 @@ def style_controlled(
     if len(style) != len(firsts):
         raise ValueError(f"a covariate has one value a duel; found {len(style)} for {len(firsts)} duels")
     if (np.ptp(style, axis=0) == 0).any():
-        raise Undefined("a covariate does not vary, so its effect cannot be told")
+        raise Undefined(
+            Note("undefined.a-covariate-does-not-vary", "a covariate does not vary, so its effect cannot be told")
+        )
     groups = strong_components(Battles.of(firsts, seconds, result, contestants=size, shares=True).matrix())
     if len(groups) > 1:
-        raise Undefined(f"no common scale: wins link the {size} contestants into {len(groups)} groups")
+        raise Undefined(
+            Note(
+                "undefined.no-common-scale-groups",
+                "no common scale: wins link the {size} contestants into {n} groups",
+                size=size,
+                n=len(groups),
+            )
+        )
     fought = _Duels(firsts, seconds, result, style, size)
     here, spread = fought.solved(cluster)
     played = np.bincount(firsts, minlength=size) + np.bincount(seconds, minlength=size)
@@ -99,7 +109,12 @@ class _Duels:
         for _ in range(_STEPS):
             surprise, gradient, bend = self.local(here)
             if np.linalg.cond(bend) > 1e12:
-                raise Undefined("style decides every duel, or who met whom explains it: its effect cannot be told")
+                raise Undefined(
+                    Note(
+                        "undefined.style-decides-every-duel-or",
+                        "style decides every duel, or who met whom explains it: its effect cannot be told",
+                    )
+                )
             step = np.linalg.solve(bend, gradient)
             longest = float(np.abs(step).max())
             here += step * min(1.0, 1.0 / max(longest, 1.0))
@@ -107,7 +122,13 @@ class _Duels:
             if longest < _CLOSE:
                 bread: Floats = np.linalg.inv(bend).astype(np.float64)
                 return here, self.errors(surprise, bread, cluster)
-        raise Undefined(f"strengths and style did not settle in {_STEPS} steps")
+        raise Undefined(
+            Note(
+                "undefined.strengths-and-style-did-not",
+                "strengths and style did not settle in {steps} steps",
+                steps=_STEPS,
+            )
+        )
 
     def local(self, here: Floats) -> tuple[Floats, Floats, Floats]:
         """Surprises, gradient and curvature; the free shift of the strengths is held by adding 1/m."""

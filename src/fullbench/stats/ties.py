@@ -12,6 +12,7 @@ from typing import Literal
 import numpy as np
 
 from fullbench.errors import Undefined
+from fullbench.nouns.note import Note
 from fullbench.stats.arrays import Floats, Ints
 from fullbench.stats.battles import Battles, Moves
 
@@ -103,9 +104,21 @@ def fit(battles: Battles, ties: Ties, counts: Floats | None = None, start: Fit |
     first, second, outcome, weight = battles.sample.cells
     times = weight * (battles.sample.counts if counts is None else counts)
     if not (times[outcome == 0.5] > 0).any():
-        raise Undefined(f"no tie was seen, so the model of {ties} has nothing to fit: count ties as half wins")
+        raise Undefined(
+            Note(
+                "undefined.no-tie-was-seen-so",
+                "no tie was seen, so the model of {ties} has nothing to fit: count ties as half wins",
+                ties=ties,
+            )
+        )
     if not (times[outcome != 0.5] > 0).any():
-        raise Undefined(f"every match is a tie, so the model of {ties} has no finite fit: count ties as half wins")
+        raise Undefined(
+            Note(
+                "undefined.every-match-is-a-tie",
+                "every match is a tie, so the model of {ties} has no finite fit: count ties as half wins",
+                ties=ties,
+            )
+        )
     size = battles.size
     here, tie = (np.zeros(size), tie) if start is None else (start.strengths.copy(), start.tie)
     for _ in range(_STEPS):
@@ -120,7 +133,13 @@ def fit(battles: Battles, ties: Ties, counts: Floats | None = None, start: Fit |
         tie = max(moved, tie / 2, _LEAST) if ties == "rao-kupper" else moved
         if longest < _CLOSE:
             return Fit(here, tie, _moves(battles, local, bend))
-    raise Undefined(f"the ratings did not settle in {_STEPS} Newton steps: wins or ties are too one-sided")
+    raise Undefined(
+        Note(
+            "undefined.the-ratings-with-ties-did-not-settle",
+            "the ratings did not settle in {steps} Newton steps: wins or ties are too one-sided",
+            steps=_STEPS,
+        )
+    )
 
 
 def _gathered(local: _Slopes, times: Floats, first: Ints, second: Ints, size: int) -> tuple[Floats, Floats]:

@@ -18,6 +18,7 @@ from fullbench.nouns.benchmark import Benchmark
 from fullbench.nouns.item import Item
 from fullbench.nouns.judge import Judge
 from fullbench.nouns.model import Model
+from fullbench.nouns.note import Note
 from fullbench.nouns.record import Record
 from fullbench.nouns.response import Response
 from fullbench.nouns.table import Table
@@ -74,7 +75,11 @@ class Ready:
         )
         if pool is self.pool:
             return forecast
-        note = f"{self.name} has not answered yet: answers of others stand in for its own."
+        note = Note(
+            "boards.stand-in",
+            "{name} has not answered yet: answers of others stand in for its own.",
+            name=self.name,
+        )
         return replace(forecast, notes=[*forecast.notes, note])
 
     def _stand_in(self) -> Pool:

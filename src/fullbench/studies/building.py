@@ -12,6 +12,7 @@ from fullbench.court.making.grids import Shown
 from fullbench.court.making.masks import Region, distort
 from fullbench.court.making.pairs import Asked, pair, people, record
 from fullbench.errors import InputError, Unscorable
+from fullbench.files.pictures import read_picture
 from fullbench.files.readers import read_rows
 from fullbench.judges.scorers.pictures import decode
 from fullbench.nouns.picture import Picture
@@ -131,7 +132,7 @@ def group(name: str, prompt: str, rows: Path) -> Built:
     for line, picture, words, axes in _told(rows):
         if not picture:
             raise InputError("the row names no picture; draw one for its prompt and name it", path=rows, line=line)
-        shown.append((Shown(words, axes), Picture.read(rows.parent / picture).data()))
+        shown.append((Shown(words, axes), read_picture(rows.parent, picture, path=rows, line=line).data()))
     if not any(person.groups for person, _ in shown):
         raise InputError("no column says how people differ; add one for each axis, such as age", path=rows)
     return Built([people(name, prompt, shown)])

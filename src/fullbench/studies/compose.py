@@ -7,11 +7,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from fullbench.errors import InputError, Unscorable
+from fullbench.files.pictures import read_picture
 from fullbench.judges.scorers.pictures import decode
 from fullbench.ledger.store import Ledger
 from fullbench.nouns.ballot import Language
+from fullbench.nouns.headings import headings
 from fullbench.nouns.item import Item
 from fullbench.nouns.model import Model
+from fullbench.nouns.note import Note
 from fullbench.nouns.picture import SUFFIXES, Picture
 from fullbench.nouns.table import Cell, Table
 from fullbench.studies import rewording
@@ -37,14 +40,29 @@ def alike(pictures: Mapping[str, Picture], *, most: int = NEAR) -> Table:
         if original != name:
             rows.append([original, name, SAME, 0])
     prints: dict[str, int] = {}
-    notes = [f"{len(pictures):,} pictures, {len(first):,} different files. Near: {most} of 256 bits differ, or fewer."]
+    notes = [
+        Note(
+            "compose.pictures-different-files-near-of",
+            "{n:,} pictures, {n_2:,} different files. Near: {most} of 256 bits differ, or fewer.",
+            n=len(pictures),
+            n_2=len(first),
+            most=most,
+        )
+    ]
     for name in first.values():
         try:
             prints[name] = fingerprint(decode(pictures[name]))
         except Unscorable as reason:
-            notes.append(f"{name}: {reason}.")
+            notes.append(Note("compose.text", "{name}: {reason}.", name=name, reason=str(reason)))
     rows += [[name, other, ALIKE, bits] for name, other, bits in near(prints, most=most)]
-    return Table("alike", "Pictures that are alike", ("picture", "and", "are", "bits"), rows, notes, {"most": most})
+    return Table(
+        "alike",
+        Note("compose.title.pictures-that-are-alike", "Pictures that are alike"),
+        headings("picture", "picture beside", "alike", "bits"),
+        rows,
+        notes,
+        {"most": most},
+    )
 
 
 def read_pictures(folder: Path) -> tuple[dict[str, Picture], list[str]]:
@@ -55,7 +73,7 @@ def read_pictures(folder: Path) -> tuple[dict[str, Picture], list[str]]:
     wrong = []
     for file in sorted(file for file in folder.rglob("*") if file.suffix.lower() in SUFFIXES):
         try:
-            pictures[str(file.relative_to(folder))] = Picture.read(file)
+            pictures[str(file.relative_to(folder))] = read_picture(folder, str(file.relative_to(folder)))
         except InputError as reason:
             wrong.append(str(reason))
     if not pictures:

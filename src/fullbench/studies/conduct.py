@@ -9,13 +9,15 @@ from typing import Any
 
 from fullbench.errors import InputError, UserError
 from fullbench.files.nouns import read_items, read_responses, read_verdicts
+from fullbench.files.pictures import allowing
 from fullbench.ledger.store import Ledger
 from fullbench.nouns.ballot import ballot
 from fullbench.nouns.benchmark import Benchmark
 from fullbench.nouns.case import Case
 from fullbench.nouns.item import Item
-from fullbench.nouns.judge import Judge
+from fullbench.nouns.judge import Judge, former_names_of
 from fullbench.nouns.model import Model
+from fullbench.nouns.note import Note, sentence
 from fullbench.nouns.record import Record
 from fullbench.nouns.reproduction import Brought
 from fullbench.nouns.response import Response
@@ -66,6 +68,12 @@ class Conductor:
             raise InputError("a study names at least one judge", path=study.path)
         _distinct("judges", [judge.name for judge in self.judges])
         _distinct("contestants", [model.name for model in self.contestants])
+        with allowing(*study.pictures_from):
+            self._read_files()
+
+    def _read_files(self) -> None:
+        """The items, responses and labels of the study's files, or of its benchmark."""
+        study = self.study
         self.items: list[Item] = list(self._items())
         ids = {item.id for item in self.items}
         self.given: list[Response] = list(read_responses(study.responses, items=ids)) if study.responses else []
@@ -121,15 +129,23 @@ class Conductor:
         expected: Sequence[Response] = [*responses, *missing]
         if missing:
             notes.append(
-                f"{len(missing):,} answers are still to be given; verdicts on them are counted as if each had "
-                f"{TOKENS_OUT['answer']} tokens."
+                Note(
+                    "plan.answers-to-come",
+                    "{n:,} answers are still to be given; verdicts on them are counted as if each had {tokens} tokens.",
+                    n=len(missing),
+                    tokens=TOKENS_OUT["answer"],
+                )
             )
             try:
                 for _ in self.cases(expected):
                     pass
             except UserError as error:
                 expected = responses
-                notes[0] = f"{len(missing):,} answers are still to be given; verdicts on them are not counted: {error}"
+                notes[0] = Note(
+                    "plan.answers-not-counted",
+                    "{n:,} answers are still to be given; verdicts on them are not counted: {why}",
+                    n=len(missing), why=sentence(error),
+                )  # fmt: skip
         return plan.table(
             ledger, contestants=self.contestants, items=self.items, judges=self.judges,
             cases=lambda: self.cases(expected), samples=self.study.samples, notes=notes,
@@ -164,7 +180,8 @@ class Conductor:
         """Answer, hear, and look at the record. Stopped half-way, the same call goes on from there."""
         stop = stop or Stop()
         purse = self.ready(budget)
-        refuse_open(ledger.path, [model.name for model in self.contestants] + [judge.name for judge in self.judges])
+        asked: list[Model | Judge] = [*self.contestants, *self.judges]
+        refuse_open(ledger.path, [name for who in asked for name in (who.name, *former_names_of(who))])
         tallies: list[Tally] = []
         if self.contestants:
             names = [model.name for model in self.contestants]

@@ -19,8 +19,10 @@ from fullbench.figures.matches import Matches, settle
 from fullbench.ledger.store import Ledger
 from fullbench.nouns.ballot import Choice
 from fullbench.nouns.case import Case
+from fullbench.nouns.headings import headings
 from fullbench.nouns.item import Item
 from fullbench.nouns.judge import Judge, models_of, prompts_of
+from fullbench.nouns.note import Note
 from fullbench.nouns.record import Record
 from fullbench.nouns.response import Response
 from fullbench.nouns.table import Cell, Table
@@ -123,9 +125,9 @@ class Added:
         if self.uniform_matches:
             saved = 1 - self.matches / self.uniform_matches
         rows: list[list[Cell]] = [[newcomer, self.matches, self.width, self.uniform_matches, saved]]
-        columns = ("newcomer", "matches", "half interval (points)", "uniform would need", "saved")
-        notes = [f"Stopped: {self.reason}."] if self.reason else []
-        return Table("schedule", "What was played", columns, rows, notes)
+        columns = headings("newcomer", "matches", "half interval (points)", "uniform would need", "saved")
+        notes = [Note("leaderboard.stopped", "Stopped: {reason}.", reason=self.reason)] if self.reason else []
+        return Table("schedule", Note("leaderboard.title.what-was-played", "What was played"), columns, rows, notes)
 
 
 @dataclass(frozen=True)

@@ -12,15 +12,18 @@ from pathlib import Path
 
 from fullbench.errors import InputError
 from fullbench.figures.peers.reviews import GAMMA, Gamma
+from fullbench.files.pictures import read_picture
 from fullbench.judges.peer_review import asking, design
 from fullbench.judges.prompted import Mode, PromptedJudge
 from fullbench.ledger.store import Ledger
 from fullbench.nouns.call import Usage
 from fullbench.nouns.case import Case, Orders
 from fullbench.nouns.criteria import CORRECTNESS
+from fullbench.nouns.headings import headings
 from fullbench.nouns.item import Item
 from fullbench.nouns.judge import Judge
 from fullbench.nouns.model import Model, takes_schemas
+from fullbench.nouns.note import Note
 from fullbench.nouns.picture import SUFFIXES, Picture
 from fullbench.nouns.record import Record
 from fullbench.nouns.response import Response
@@ -51,7 +54,7 @@ class Pictures:
             if limit is not None and len(images) == limit:
                 break
             try:
-                picture = Picture.read(file)
+                picture = read_picture(path, file.name)
                 _decode(picture, file)
             except InputError as error:
                 bad.append(str(error))
@@ -147,9 +150,22 @@ class PeerReview:
             reviews = [slot for slot in self.slots if slot.reviewer == name]
             answers = {(slot.image, slot.reviewer) for slot in self.slots if name in {slot.one, slot.two}}
             rows.append([name, len({slot.image for slot in reviews}), len(answers), 2 * both * len(reviews)])
-        notes = [f"{len(self.slots):,} reviews on {len(self.images)} pictures, each ruled by correctness and by "
-                 "visual understanding. What the ledger knows already is not asked again."]  # fmt: skip
-        return Table("plan", "What would be asked", ("contestant", "questions", "answers", "rulings"), rows, notes)
+        notes = [
+            Note(
+                "peer-review.reviews-on-pictures-each-ruled",
+                "{n:,} reviews on {n_2} pictures, each ruled by correctness and by visual understanding. What the "
+                "ledger knows already is not asked again.",
+                n=len(self.slots),
+                n_2=len(self.images),
+            )
+        ]
+        return Table(
+            "plan",
+            Note("peer-review.title.what-would-be-asked", "What would be asked"),
+            headings("contestant", "questions", "answers", "rulings"),
+            rows,
+            notes,
+        )
 
     def ready(self, budget: float | None = None) -> Budget | None:
         """Refuse what cannot go well (a missing key, a budget without prices) before anything is asked."""
@@ -276,6 +292,19 @@ class PeerReview:
             dollars = None if used.dollars is None else used.dollars / len(self.images)
             asked, known = sum(tally.asked for tally in tallies), sum(tally.known for tally in tallies)
             rows.append([step, asked, known, used.tokens_in, used.tokens_out, seconds / len(self.images), dollars])
-        columns = ("step", "asked", "known", "tokens in", "tokens out", "seconds a picture", "dollars a picture")
-        notes = ["Of this run alone: what the ledger knew cost nothing. Seconds are of the slowest at each step."]
-        return Table("cost a picture", "What a picture costs", columns, rows, notes)
+        columns = headings(
+            "step", "asked", "known", "tokens in", "tokens out", "seconds a picture", "dollars a picture"
+        )
+        notes = [
+            Note(
+                "peer-review.of-this-run-alone-what",
+                "Of this run alone: what the ledger knew cost nothing. Seconds are of the slowest at each step.",
+            )
+        ]
+        return Table(
+            "cost a picture",
+            Note("peer-review.title.what-a-picture-costs", "What a picture costs"),
+            columns,
+            rows,
+            notes,
+        )

@@ -11,9 +11,11 @@ from fullbench.errors import InputError
 from fullbench.ledger.accounts import Role
 from fullbench.ledger.store import Ledger
 from fullbench.nouns.case import Case
+from fullbench.nouns.headings import headings
 from fullbench.nouns.item import Item
 from fullbench.nouns.judge import Judge, former_names_of, models_of, prompts_of
 from fullbench.nouns.model import Model, Prompt
+from fullbench.nouns.note import Note
 from fullbench.nouns.table import Cell, Table
 from fullbench.studies.engines import LOOKUP, Budget, Key
 from fullbench.studies.forecast import SECONDS, TOKENS_OUT, Load, Seen, duration, weighed
@@ -45,11 +47,18 @@ def table(
     rows = [_row(load.what, load.who, [load], load.seconds) for load in loads]
     if len(loads) > 1:
         rows.append(_row("all", "", loads, sum(times) if times else None))
-    columns = (
-        "what", "who", "known", "to ask", "calls", "tokens in", "tokens out", "dollars", "in batches", "time",
-    )  # fmt: skip
+    columns = headings(
+        "what", "who", "known", "to ask", "calls", "tokens in", "tokens out", "dollars", "in batches", "time"
+    )
     source = {"seconds": sum(times) if times else None}
-    return Table("plan", "What would be asked", columns, rows, [*_notes(loads), *notes], source)
+    return Table(
+        "plan",
+        Note("plan.title.what-would-be-asked", "What would be asked"),
+        columns,
+        rows,
+        [*_notes(loads), *notes],
+        source,
+    )
 
 
 def _row(what: str, who: str, loads: Sequence[Load], seconds: float | None) -> list[Cell]:
@@ -69,25 +78,35 @@ def _sum(amounts: Sequence[float | None]) -> float | None:
 
 def _notes(loads: Sequence[Load]) -> Iterator[str]:
     if silent := [load.who for load in loads if load.calls is None]:
-        yield (
-            f"What {', '.join(silent)} asks is not known, so its calls and its price are not: a judge says so by "
-            "`models` and `prompts`."
+        yield Note(
+            "plan.silent",
+            "What {judges} asks is not known, so its calls and its price are not: a judge says so by `models` and "
+            "`prompts`.",
+            judges=", ".join(silent),
         )
     asked = [load for load in loads if load.calls]
     if not asked:
         return
-    yield f"Tokens are estimated from {SAMPLE} of the prompts at most; retries and resampled replies come on top."
+    yield Note(
+        "plan.sampled",
+        "Tokens are estimated from {n} of the prompts at most; retries and resampled replies come on top.",
+        n=SAMPLE,
+    )
     if not all(load.observed for load in asked):
-        yield (
-            f"Where the ledger has seen no call, a reply is taken to have {TOKENS_OUT['analyze']} tokens and to take "
-            f"{SECONDS['analyze']:g} s ({TOKENS_OUT['direct']} tokens and {SECONDS['direct']:g} s without an analysis)."
-        )
+        yield Note(
+            "plan.unseen",
+            "Where the ledger has seen no call, a reply is taken to have {tokens} tokens and to take {seconds:g} s "
+            "({direct} tokens and {direct_seconds:g} s without an analysis).",
+            tokens=TOKENS_OUT["analyze"], seconds=SECONDS["analyze"],
+            direct=TOKENS_OUT["direct"], direct_seconds=SECONDS["direct"],
+        )  # fmt: skip
     filed = [load.batch_dollars is not None for load in asked]
     if any(filed) and not all(filed):
-        yield "In batches, what takes none counts at its live price."
+        yield Note("plan.live", "In batches, what takes none counts at its live price.")
     if any(load.seconds for load in asked):
-        yield (
-            "Time is what the limits allow: rpm and tpm, and concurrency at a time, or 8 where it adapts and may grow."
+        yield Note(
+            "plan.time",
+            "Time is what the limits allow: rpm and tpm, and concurrency at a time, or 8 where it adapts and may grow.",
         )
 
 

@@ -21,8 +21,10 @@ from fullbench.files.readers import read_rows
 from fullbench.files.writers import Columns
 from fullbench.judges.templates import Template
 from fullbench.nouns.ballot import Language
+from fullbench.nouns.headings import headings
 from fullbench.nouns.item import Item, Turn
 from fullbench.nouns.model import DECLINED
+from fullbench.nouns.note import Note
 from fullbench.nouns.response import Response
 from fullbench.nouns.table import Cell, Table
 from fullbench.nouns.text import language_of
@@ -228,4 +230,9 @@ def _yes(fields: Fields, name: str) -> bool | None:
 
 def _counted(name: str, title: str, counts: Mapping[str, int]) -> Table:
     rows: list[list[Cell]] = [[what, times] for what, times in counts.items() if times]
-    return Table(name, f"{title}, as people see them", ("people say", "rows"), rows)
+    return Table(
+        name,
+        Note("rewording.title.as-people-see-them", "{title}, as people see them", title=title),
+        headings("people say", "rows"),
+        rows,
+    )

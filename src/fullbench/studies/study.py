@@ -16,7 +16,7 @@ from fullbench.nouns.case import cases as cases_of
 from fullbench.nouns.item import Item
 from fullbench.nouns.response import Response
 
-_LISTS = {"ballots", "criteria", "contestants", "judges"}
+_LISTS = {"ballots", "criteria", "contestants", "judges", "pictures_from"}
 _PATHS = {"data", "items", "responses", "labels", "ledger", "pictures", "report", "tables"}
 
 
@@ -24,7 +24,8 @@ _PATHS = {"data", "items", "responses", "labels", "ledger", "pictures", "report"
 class Study:
     """What a study file says.
 
-    Paths are taken from the folder of the file; `ledger` and `pictures` may be URLs.
+    Paths are taken from the folder of the file; `ledger` and `pictures` may be URLs. Pictures that data files name are
+    read from the data's own folders and from those in `pictures_from`.
 
     Either `benchmark` (with `data`, its released files, where it needs them) or `items`. Responses come from the file
     `responses`, from the `contestants`, or from both; where neither is named, from a benchmark that brings some, with
@@ -53,6 +54,7 @@ class Study:
     engine: str = "here"
     ledger: str | Path = Path("fullbench.ledger")
     pictures: str | Path | None = None
+    pictures_from: tuple[Path, ...] = ()
     tables: Path | None = None
     report: Path | None = None
     path: Path = field(default=Path("study.toml"), compare=False)
@@ -119,7 +121,7 @@ def _value(key: str, value: Any, folder: Path, wrong: Any) -> Any:
             raise wrong(key, f"{key} is a list of texts; found {value!r}")
         if len(set(value)) < len(value):
             raise wrong(key, f"{key} names something twice: {value}")
-        return tuple(value)
+        return tuple(folder / entry for entry in value) if key == "pictures_from" else tuple(value)
     if key in {"trials", "samples", "seed"}:
         if not isinstance(value, int) or isinstance(value, bool) or value < (key != "seed"):
             raise wrong(key, f"{key} is a whole number{' from 1' if key != 'seed' else ''}; found {value!r}")

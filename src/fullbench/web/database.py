@@ -65,7 +65,7 @@ def _sqlite(url: str) -> Engine:
     @event.listens_for(engine, "connect")
     def connected(connection: Any, _record: Any) -> None:
         connection.isolation_level = None  # we say BEGIN ourselves
-        for pragma in ("journal_mode = WAL", "foreign_keys = ON", "synchronous = NORMAL", f"busy_timeout = {_BUSY_MS}"):
+        for pragma in ("journal_mode = WAL", "foreign_keys = ON", "synchronous = FULL", f"busy_timeout = {_BUSY_MS}"):
             connection.execute(f"PRAGMA {pragma}").close()
 
     @event.listens_for(engine, "begin")

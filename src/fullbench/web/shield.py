@@ -7,6 +7,8 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from fullbench.nouns.note import Note
+
 POLICY = (
     "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'; "
     "frame-ancestors 'none'; form-action 'self'"
@@ -26,7 +28,8 @@ class TooLarge(HTTPException):
     """More was sent than is taken."""
 
     def __init__(self, limit: int) -> None:
-        super().__init__(413, f"more was sent than is taken: at most {limit // 1024} KiB", {"Connection": "close"})
+        note = Note("web.wrong.too-large", "more was sent than is taken: at most {n} KiB", n=limit // 1024)
+        super().__init__(413, note, {"Connection": "close"})
 
 
 class Shield:

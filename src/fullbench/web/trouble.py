@@ -14,6 +14,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from starlette.exceptions import HTTPException
 
 from fullbench.errors import UserError
+from fullbench.nouns.note import Note, sentence
 from fullbench.web import guard, pages, shield
 from fullbench.web.words import key
 
@@ -58,7 +59,7 @@ def _not_signed_in(request: Request, _error: Exception) -> Response:
 
 def _http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    detail = PLAIN.get(str(error.detail), str(error.detail))
+    detail = PLAIN.get(error.detail, error.detail)
     return told(request, error.status_code, detail, dict(error.headers or {}))
 
 
@@ -68,11 +69,16 @@ def _invalid(request: Request, error: Exception) -> Response:
     where = ".".join(str(part) for part in first["loc"] if part not in {"body", "query", "path"})
     if request.url.path.startswith(guard.API):
         return told(request, 422, f"{where or 'the request'}: {first['msg']}")
-    return told(request, 422, f"the value of {where or 'request'!r} is not understood; go back and mend it")
+    note = Note(
+        "web.wrong.not-understood",
+        "the value of {where!r} is not understood; go back and mend it",
+        where=where or "request",
+    )
+    return told(request, 422, note)
 
 
 def _user(request: Request, error: Exception) -> Response:
-    return told(request, 400, str(error))
+    return told(request, 400, sentence(error))
 
 
 def _unstorable(request: Request, _error: Exception) -> Response:
@@ -88,5 +94,5 @@ def _away(request: Request, error: Exception) -> Response:
 def _defect(request: Request, error: Exception) -> Response:
     log.error("%s %s failed (%s)", request.method, request.url.path, type(error).__name__)
     request.state.user = None  # the database may be what failed
-    sentence = key("Something went wrong here; it is written down in the server's log.")
-    return told(request, 500, sentence, shield.HEADERS)
+    words = key("Something went wrong here; it is written down in the server's log.")
+    return told(request, 500, words, shield.HEADERS)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from fullbench.nouns.ballot import Language
+from fullbench.nouns.headings import headings, named
 from fullbench.nouns.item import Item
+from fullbench.nouns.note import Note
 from fullbench.nouns.response import Response
 from fullbench.nouns.table import Cell, Table
 from fullbench.nouns.text import language_of
@@ -43,19 +45,12 @@ def lengths(items: Iterable[Item], responses: Iterable[Response] = ()) -> Table:
         [what, language, UNITS[language], len(counts), sum(counts) / len(counts), *_quartiles(counts)]
         for (what, language), counts in counts_by_text.items()
     ]
-    columns = (
-        "what",
-        "language",
-        "counted in",
-        "texts",
-        "mean",
-        "least",
-        "a quarter",
-        "half",
-        "three quarters",
-        "most",
+    columns = headings(
+        "what", "language", "counted in", "texts", "mean", "least", "a quarter", "half", "three quarters", "most"
     )
-    return Table("lengths", "How long the texts are", columns, rows)
+    return Table(
+        "lengths", Note("align-mm.lengths.title.how-long-the-texts-are", "How long the texts are"), columns, rows
+    )
 
 
 def _quartiles(counts: Sequence[int]) -> list[Cell]:
@@ -83,6 +78,23 @@ def _distribution(what: str, texts: Sequence[str]) -> Table:
         low, high = place * width, (place + 1) * width - 1
         name = f"{low}+" if place == _BINS else str(low) if low == high else f"{low}-{high}"
         rows.append([name, bins.count(place)])
-    notes = [f"{len(counts):,} {what} in {language}; {len(texts) - len(counts)} in another language are left out."]
+    notes = [
+        Note(
+            "align-mm.lengths.in-in-another-language-are",
+            "{n:,} {what} in {language}; {counts} in another language are left out.",
+            n=len(counts),
+            what=what,
+            language=language,
+            counts=len(texts) - len(counts),
+        )
+    ]
     hint = {"kind": "histogram", "bin": UNITS[language], "count": what}
-    return Table(f"lengths of {what}", f"How long the {what} are", (UNITS[language], what), rows, notes, {}, hint)
+    return Table(
+        f"lengths of {what}",
+        Note("align-mm.lengths.title.how-long-the-are", "How long the {what} are", what=what),
+        headings(UNITS[language], named(what, "count")),
+        rows,
+        notes,
+        {},
+        hint,
+    )

@@ -12,6 +12,7 @@ from fullbench.benchmarks.align_mm.tasks import CATEGORIES, TASKS, Category
 from fullbench.errors import Undefined
 from fullbench.figures.splits import seed_of
 from fullbench.nouns.estimate import Estimate
+from fullbench.nouns.note import Note
 from fullbench.nouns.record import Record
 from fullbench.nouns.verdict import Verdict
 from fullbench.stats.alignment import Alignment, OneVariant, alignment
@@ -88,7 +89,7 @@ class Marks:
         """The alignment score. Seeds of single-turn questions with two wordings or more; with `zero`, all seeds."""
         counted = [mark for mark in self.marks if one_variant == "zero" or not mark.dialogue]
         if not counted:
-            raise Undefined("no question of a single turn has a mark")
+            raise Undefined(Note("undefined.no-question-of-a-single", "no question of a single turn has a mark"))
         seeds, values = [mark.seed for mark in counted], [mark.value for mark in counted]
         return alignment(seeds, values, one_variant=one_variant, bootstrap_seed=seed)
 
@@ -98,7 +99,13 @@ class Marks:
             seeds[mark.task].add(mark.seed)
         alone = [task for task, task_seeds in seeds.items() if len(task_seeds) < 2]
         if alone:
-            raise Undefined(f"an interval over tasks needs two seeds in each; found one in {', '.join(alone)}")
+            raise Undefined(
+                Note(
+                    "undefined.an-interval-over-tasks-needs",
+                    "an interval over tasks needs two seeds in each; found one in {names}",
+                    names=", ".join(alone),
+                )
+            )
         values, owners = [mark.value for mark in marks], [mark.seed for mark in marks]
         return mean_of_groups(mean, [mark.task for mark in marks], values, cluster=owners, seed=seed)
 

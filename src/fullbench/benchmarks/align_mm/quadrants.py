@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from statistics import median
 from typing import Literal
 
+from fullbench.nouns.headings import headings
+from fullbench.nouns.note import Note, word
 from fullbench.nouns.table import Cell, EstimateLike, Table, sort_value
 
 Quadrant = Literal["Robust Convergence", "Component-Centric", "Alignment-Driven", "Baseline Limited"]
@@ -38,8 +40,10 @@ def quadrants(contestants: Sequence[Row], *, split: tuple[float, float] | None =
         rows.append([name, average, aligned, where])
     notes = [] if lines is None else [_said(lines, chosen=split is not None, n=len(known))]
     hint = {"kind": "scatter", "x": "Avg", "y": "alignment", "label": "contestant", "split": lines}
-    title = "How well and how steadily" + (f" ({source})" if source else "")
-    columns = ("contestant", "Avg", "alignment", "quadrant")
+    title: str = Note("align-mm.quadrants.title", "How well and how steadily")
+    if source:
+        title = Note("title.source", "{title} ({source})", title=title, source=source)
+    columns = headings("contestant", "Avg", "alignment", "quadrant")
     return Table(f"quadrants {source}".strip(), title, columns, rows, notes, {}, hint if lines else None)
 
 
@@ -54,5 +58,9 @@ def _medians(known: Sequence[Row]) -> tuple[float, float] | None:
 
 
 def _said(lines: tuple[float, float], *, chosen: bool, n: int) -> str:
-    how = "given" if chosen else f"the medians of these {n}"
-    return f"Split at Avg {lines[0]:.2f} and alignment {lines[1]:.2f} ({how}); on a line counts as above it."
+    medians = Note("align-mm.quadrants.medians", "the medians of these {n}", n=n)
+    return Note(
+        "align-mm.quadrants.split",
+        "Split at Avg {average:.2f} and alignment {alignment:.2f} ({how}); on a line counts as above it.",
+        average=lines[0], alignment=lines[1], how=word("given") if chosen else medians,
+    )  # fmt: skip

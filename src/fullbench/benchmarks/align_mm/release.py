@@ -12,12 +12,14 @@ from pathlib import Path
 from fullbench.benchmarks.align_mm.tasks import MISSPELT, Task, task_of
 from fullbench.errors import InputError
 from fullbench.files.fields import Fields
+from fullbench.files.pictures import read_picture
 from fullbench.files.readers import read_rows
 from fullbench.nouns.ballot import Score
 from fullbench.nouns.case import Case
 from fullbench.nouns.digests import digest
+from fullbench.nouns.headings import headings
 from fullbench.nouns.item import Item, Role, Turn
-from fullbench.nouns.picture import Picture
+from fullbench.nouns.note import Note
 from fullbench.nouns.response import Response
 from fullbench.nouns.table import Cell, Table
 from fullbench.nouns.verdict import Fault, Verdict
@@ -99,10 +101,9 @@ def _exchange(fields: Fields, entry: object) -> tuple[str, str]:
 
 def items(questions: Iterable[Question], folder: Path) -> Iterator[Item]:
     """The questions as items. Pictures are taken from the folder where they were fetched to, else left out."""
-    picture = cache(Picture.read)
+    picture = cache(read_picture)
     for question in questions:
-        path = folder / question.image
-        seen = (picture(path),) if path.is_file() else ()
+        seen = (picture(folder, question.image),) if (folder / question.image).is_file() else ()
         earlier = [Turn(role, (text,)) for pair in question.history for role, text in zip(_ROLES, pair, strict=True)]
         turns = [*earlier, Turn("user", (question.prompt,))]
         turns[0] = Turn("user", (*seen, *turns[0].parts))
@@ -216,4 +217,9 @@ def oddities(questions: Sequence[Question], folder: Path) -> Table:
         "questions whose task is misspelt: taken as meant": count(lambda question: question.spelt in MISSPELT),
     }
     rows: list[list[Cell]] = [[times, what] for what, times in counts.items() if times]
-    return Table("oddities", "What was odd in the released files", ("rows", "what, and what was done"), rows)
+    return Table(
+        "oddities",
+        Note("align-mm.release.title.what-was-odd-in-the", "What was odd in the released files"),
+        headings("rows", "what, and what was done"),
+        rows,
+    )

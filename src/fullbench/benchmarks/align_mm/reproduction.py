@@ -12,6 +12,8 @@ from fullbench.benchmarks.align_mm.published import Standing
 from fullbench.benchmarks.align_mm.quadrants import quadrants
 from fullbench.benchmarks.align_mm.release import Question
 from fullbench.benchmarks.align_mm.tasks import CATEGORIES, TASKS
+from fullbench.nouns.headings import headings, named
+from fullbench.nouns.note import Note
 from fullbench.nouns.reproduction import Reproduced, Reproduction
 from fullbench.nouns.table import Cell, Table
 
@@ -74,10 +76,21 @@ def table3(standings: Sequence[Standing], questions: Sequence[Question]) -> Tabl
         for row in standings
     ]  # fmt: skip
     axes = [task.name for task in TASKS]
-    columns = ("contestant", "Avg", "mean over questions", *CATEGORIES, *axes, "alignment")
+    columns = headings("contestant", "Avg", "mean over questions", *map(named, (*CATEGORIES, *axes)), "alignment")
     notes = [
-        "Avg counts each task once. The mean over questions counts each question once; the released evaluator prints "
-        "that one, and the paper the other.",
+        Note(
+            "align-mm.reproduction.avg-counts-each-task-once",
+            "Avg counts each task once. The mean over questions counts each question once; the released evaluator "
+            "prints that one, and the paper the other.",
+        ),
     ]
     hint = {"kind": "radar", "label": "contestant", "axes": axes, "most": 5}
-    return Table("table 3", "The published leaderboard", columns, rows, notes, {}, hint)
+    return Table(
+        "table 3",
+        Note("align-mm.reproduction.title.the-published-leaderboard", "The published leaderboard"),
+        columns,
+        rows,
+        notes,
+        {},
+        hint,
+    )

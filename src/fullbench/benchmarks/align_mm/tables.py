@@ -15,6 +15,8 @@ from fullbench.figures import repeats, standard
 from fullbench.figures import score_agreement as agreement
 from fullbench.figures.gaps import Gaps
 from fullbench.nouns.estimate import Estimate
+from fullbench.nouns.headings import headings, named
+from fullbench.nouns.note import Note
 from fullbench.nouns.record import Record
 from fullbench.nouns.table import Cell, Table, sort_value
 from fullbench.nouns.verdict import PEOPLE
@@ -87,13 +89,17 @@ def _leaderboard(judge: str, lines: Sequence[_Line], gaps: Gaps) -> Table:
         for line in lines
     ]  # fmt: skip
     notes = [
-        f"By {judge}, from 1 to 10. Avg is the mean over tasks, each counting once, as the paper prints it; the mean "
-        "over questions is what its evaluator prints as total. Intervals resample seeds.",
+        Note(
+            "align-mm.tables.by-from-1-to-10",
+            "By {judge}, from 1 to 10. Avg is the mean over tasks, each counting once, as the paper prints it; the "
+            "mean over questions is what its evaluator prints as total. Intervals resample seeds.",
+            judge=judge,
+        ),
         *gaps.notes,
     ]
-    columns = ("contestant", "Avg", "mean over questions", "alignment", "tasks", "questions", "faults")
+    columns = headings("contestant", "Avg", "mean over questions", "alignment", "tasks", "questions", "faults")
     hint = {"kind": "intervals", "label": "contestant", "value": "Avg"}
-    title = f"How well, by {judge}"
+    title = Note("align-mm.tables.title.how-well-by", "How well, by {judge}", judge=judge)
     return Table(f"averages {judge}", title, columns, rows, notes, {"judge": judge}, hint)
 
 
@@ -107,9 +113,13 @@ def _categories(judge: str, ranked: Sequence[Marks], seed: int) -> Table:
                 f"the interval of {sheet.contestant} in {category}", partial(sheet.category, category, seed)
             )
             rows.append([sheet.contestant, category, CATEGORIES[category], score or plain])
-    columns = ("contestant", "category", "类别", "score")
+    columns = headings("contestant", "category", "类别", "score")
     hint = {"kind": "bars", "label": "contestant", "value": "score", "group": "category"}
-    title = f"Scores by category, each task counting once, by {judge}"
+    title = Note(
+        "align-mm.tables.title.scores-by-category-each-task",
+        "Scores by category, each task counting once, by {judge}",
+        judge=judge,
+    )
     return Table(f"categories {judge}", title, columns, rows, gaps.notes, {"judge": judge}, hint)
 
 
@@ -119,8 +129,8 @@ def _profile(judge: str, ranked: Sequence[Marks]) -> Table:
     axes = _tasks(ranked)
     rows: list[list[Cell]] = [[name, *(tasks.get(task) for task in axes)] for name, tasks in means.items()]
     hint = {"kind": "radar", "label": "contestant", "axes": axes, "most": _DRAWN} if len(axes) > 2 else None
-    title = f"Mean score of each task, by {judge}"
-    return Table(f"tasks {judge}", title, ("contestant", *axes), rows, (), {"judge": judge}, hint)
+    title = Note("align-mm.tables.title.mean-score-of-each-task", "Mean score of each task, by {judge}", judge=judge)
+    return Table(f"tasks {judge}", title, headings("contestant", *map(named, axes)), rows, (), {"judge": judge}, hint)
 
 
 def _tasks(ranked: Sequence[Marks]) -> list[str]:
@@ -139,9 +149,11 @@ def _means(judge: str, ranked: Sequence[Marks], seed: int) -> Table:
         for task in sheet.tasks:
             score = gaps.cell(f"the interval of {sheet.contestant} in {task}", partial(sheet.task, task, seed))
             rows.append([sheet.contestant, task, chinese.get(task), score or plain[task]])
-    columns = ("contestant", "task", "任务", "score")
+    columns = headings("contestant", "task", "任务", "score")
     hint = {"kind": "heat", "row": "contestant", "column": "task", "value": "score"}
-    title = f"Scores by task with intervals, by {judge}"
+    title = Note(
+        "align-mm.tables.title.scores-by-task-with-intervals", "Scores by task with intervals, by {judge}", judge=judge
+    )
     return Table(f"task means {judge}", title, columns, rows, gaps.notes, {"judge": judge}, hint)
 
 
@@ -160,15 +172,23 @@ def _steadiness(judge: str, ranked: Sequence[Marks], seed: int) -> Table:
             [sheet.contestant, score, zero, alignment.spread, alignment.seeds, alignment.steady, literal.as_zero]
         )
     notes = [
-        "Alignment is the number of seeds over the sum of the standard deviations of the scores of their wordings. A "
-        "seed with one wording has none: it is left out, or counted as zero, as the paper's formula has it when taken "
-        "literally; dialogues, which are never reworded, are left out in the first case only.",
+        Note(
+            "align-mm.tables.alignment-is-the-number-of",
+            "Alignment is the number of seeds over the sum of the standard deviations of the scores of their "
+            "wordings. A seed with one wording has none: it is left out, or counted as zero, as the paper's formula "
+            "has it when taken literally; dialogues, which are never reworded, are left out in the first case only.",
+        ),
         *gaps.notes,
     ]
-    columns = (
-        "contestant", "alignment, one wording left out", "alignment, one wording as zero", "mean spread", "seeds",
-        "seeds all the same", "seeds with one wording",
-    )  # fmt: skip
+    columns = headings(
+        "contestant",
+        "alignment, one wording left out",
+        "alignment, one wording as zero",
+        "mean spread",
+        "seeds",
+        "seeds all the same",
+        "seeds with one wording",
+    )
     hint = {"kind": "intervals", "label": "contestant", "value": "mean spread"}
-    title = f"How steadily, by {judge}"
+    title = Note("align-mm.tables.title.how-steadily-by", "How steadily, by {judge}", judge=judge)
     return Table(f"alignment {judge}", title, columns, rows, notes, {"judge": judge, "seed": seed}, hint)

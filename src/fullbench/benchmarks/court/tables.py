@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 
 from fullbench.benchmarks.court.recovered import (
     PAIRS,
@@ -23,6 +24,8 @@ from fullbench.court.judges import FAVOURITE, simulated
 from fullbench.court.simulated import SimulatedJudge
 from fullbench.figures.leaderboard import Settings, boards
 from fullbench.nouns.estimate import Estimate
+from fullbench.nouns.headings import headings, named
+from fullbench.nouns.note import Note
 from fullbench.nouns.record import Record
 from fullbench.nouns.table import Cell, Table
 from fullbench.nouns.verdict import FAULTS, Verdict
@@ -51,11 +54,7 @@ def tables(record: Record, seed: int) -> list[Table]:
         _faults(record, planted),
         _by_task(record),
     ]
-    return [
-        Table(t.name, t.title, t.columns, t.rows, t.notes, source | dict(t.source), t.chart)
-        for t in all_tables
-        if t.rows
-    ]
+    return [replace(table, source=source | dict(table.source)) for table in all_tables if table.rows]
 
 
 def _leaderboards(record: Record, seed: int) -> list[Table]:
@@ -77,13 +76,20 @@ def _means(record: Record) -> Table:
     cells_by_judge = {judge: [means[judge].get(name) for name in ranked] for judge in judges}
     return Table(
         "means",
-        "Mean mark that each judge gives to each contestant",
-        ["judge", *ranked, "n"],
-        [[judge, *(cell and cell.value for cell in cells), sum(cell.n for cell in cells if cell)]
-         for judge, cells in cells_by_judge.items()],
-        ["Scores of 1 to 5 given to single responses. Each row is a leaderboard of its own, beside the truth's."],
+        Note("court.tables.title.mean-mark-that-each-judge", "Mean mark that each judge gives to each contestant"),
+        headings("judge", *map(named, ranked), "n"),
+        [
+            [judge, *(cell and cell.value for cell in cells), sum(cell.n for cell in cells if cell)]
+            for judge, cells in cells_by_judge.items()
+        ],
+        [
+            Note(
+                "court.tables.scores-of-1-to-5",
+                "Scores of 1 to 5 given to single responses. Each row is a leaderboard of its own, beside the truth's.",
+            )
+        ],
         {"ballot": SCORES},
-    )  # fmt: skip
+    )
 
 
 def _truth_first(judge: str) -> tuple[bool, str]:
@@ -109,10 +115,10 @@ def _by_task(record: Record) -> Table:
     ranked = _ranked(scored.contestants, _by_contestant(marked(scored), SCALE))
     return Table(
         "tasks",
-        "Mean mark of each contestant by task, by the truth",
-        ["contestant", *tasks],
+        Note("court.tables.title.mean-mark-of-each-contestant", "Mean mark of each contestant by task, by the truth"),
+        headings("contestant", *map(named, tasks)),
         [[name, *(means.get(name) for means in tasks.values())] for name in ranked] if tasks else [],
-        ["Scores of 1 to 5 that the truth gives."],
+        [Note("court.tables.scores-of-1-to-5-2", "Scores of 1 to 5 that the truth gives.")],
         {"judge": TRUTH, "ballot": SCORES},
     )
 
@@ -139,21 +145,41 @@ def _agreement(record: Record, seed: int) -> Table:
         for judge, verdicts in record.by("judge").items()
         if judge != TRUTH
     ]
-    columns = [
-        *("judge", "scores, r", "score error", "pairs", "pairs, no ties", "rankings", "swap flips"),
-        *("verdicts", "faults"),
-    ]
+    columns = headings(
+        "judge",
+        "scores, r",
+        "score error",
+        "pairs right",
+        "pairs, no ties",
+        "rankings right",
+        "swap flips",
+        "verdicts",
+        "faults",
+    )
     return Table(
         "agreement",
-        "Each judge against the truth",
+        Note("court.tables.title.each-judge-against-the-truth", "Each judge against the truth"),
         columns,
         sorted(rows, key=lambda row: _value(row[2])) if true else [],
         [
-            "Scores, r: Pearson's correlation with the truth's marks of 1 to 5. Score error: mean distance from them.",
-            "Pairs: share ruled as the truth does, a tie being a ruling of its own. No ties: only pairs of different "
-            "quality, a judge's tie counting one half; rankings likewise, over the pairs within them.",
-            "Swap flips: share of pairs whose ruling changed with the order shown.",
-            "Faults are left out of the figures before them and counted at the end.",
+            Note(
+                "court.tables.scores-r-pearson-s-correlation",
+                "Scores, r: Pearson's correlation with the truth's marks of 1 to 5. Score error: mean distance from "
+                "them.",
+            ),
+            Note(
+                "court.tables.pairs-share-ruled-as-the",
+                "Pairs: share ruled as the truth does, a tie being a ruling of its own. No ties: only pairs of "
+                "different quality, a judge's tie counting one half; rankings likewise, over the pairs within them.",
+            ),
+            Note(
+                "court.tables.swap-flips-share-of-pairs",
+                "Swap flips: share of pairs whose ruling changed with the order shown.",
+            ),
+            Note(
+                "court.tables.faults-are-left-out-of",
+                "Faults are left out of the figures before them and counted at the end.",
+            ),
         ],
         {"against": TRUTH},
         {"kind": "intervals", "label": "judge", "value": "pairs, no ties", "reference": 0.5},
@@ -171,15 +197,22 @@ def _planted(findings: Sequence[Found]) -> Table:
     within = [inside(finding) for finding in shown]
     return Table(
         "planted",
-        "What was planted in each judge, and what the statistics recovered",
-        ["judge", "what", "planted", "recovered", "inside", "unit"],
+        Note(
+            "court.tables.title.what-was-planted-in-each",
+            "What was planted in each judge, and what the statistics recovered",
+        ),
+        headings("judge", "what", "planted", "recovered", "inside", "unit"),
         [
             [finding.judge.name, finding.what, finding.planted, finding.recovered, held, finding.unit]
             for finding, held in zip(shown, within, strict=True)
         ],
         [
-            f"{within.count('yes')} of {len(shown)} planted numbers lie inside their 95% interval; "
-            "about one in twenty should not."
+            Note(
+                "court.tables.of-planted-numbers-lie-inside",
+                "{within} of {n} planted numbers lie inside their 95% interval; about one in twenty should not.",
+                within=within.count("yes"),
+                n=len(shown),
+            )
         ],
         {"favour looked for in": FAVOURITE},
         {"kind": "scatter", "x": "planted", "y": "recovered", "label": "what"},
@@ -195,10 +228,19 @@ def _unplanted(findings: Sequence[Found]) -> Table:
         rows.append([what, len(those), len(flagged), ", ".join(flagged) or None])
     return Table(
         "unplanted",
-        "Biases that were not planted: how many judges are flagged all the same",
-        ["what", "judges without it", "flagged", "which"],
+        Note(
+            "court.tables.title.biases-that-were-not-planted",
+            "Biases that were not planted: how many judges are flagged all the same",
+        ),
+        headings("what", "judges without it", "flagged", "which"),
         rows,
-        ["Flagged: the 95% interval leaves out the value of an unbiased judge. About one in twenty is so by chance."],
+        [
+            Note(
+                "court.tables.flagged-the-95-interval-leaves",
+                "Flagged: the 95% interval leaves out the value of an unbiased judge. About one in twenty is so by "
+                "chance.",
+            )
+        ],
     )
 
 
@@ -210,10 +252,15 @@ def _faults(record: Record, planted: dict[str, SimulatedJudge]) -> Table:
         rows.append([judge, counts["verdicts"], *(counts[f] for f in FAULTS), wilson(total, counts["verdicts"]), share])
     return Table(
         "faults",
-        "Verdicts without a ruling",
-        ["judge", "verdicts", *FAULTS, "share", "planted"],
+        Note("court.tables.title.verdicts-without-a-ruling", "Verdicts without a ruling"),
+        headings("judge", "verdicts", *FAULTS, "share of faults", "planted"),
         rows,
-        ["A fault is never a mark: it is left out of every mean and counted here."],
+        [
+            Note(
+                "court.tables.a-fault-is-never-a",
+                "A fault is never a mark: it is left out of every mean and counted here.",
+            )
+        ],
         {},
         {"kind": "bars", "label": "judge", "value": "share"},
     )

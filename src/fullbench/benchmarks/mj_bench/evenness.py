@@ -19,6 +19,8 @@ import numpy as np
 from fullbench.benchmarks.mj_bench.names import AXES, SHORT
 from fullbench.errors import Undefined
 from fullbench.figures.gaps import Gaps
+from fullbench.nouns.headings import headings
+from fullbench.nouns.note import Note
 from fullbench.nouns.record import Record
 from fullbench.nouns.table import Cell, Table
 from fullbench.nouns.verdict import Verdict
@@ -79,8 +81,11 @@ class _LeftOut:
         """The same figures; what is missing among them is noted."""
         if grouped.values and grouped.missing:
             item, reason = next(iter(grouped.missing.items()))
-            counted = f"{len(grouped.missing)} of {len(grouped.sizes)} items are left out"
-            self.notes.append(f"{where}: {counted}, such as {item!r}: {reason}.")
+            note = Note(
+                "mj-bench.evenness.left-out", "{where}: {n} of {all} items are left out, such as {item!r}: {why}.",
+                where=where, n=len(grouped.missing), all=len(grouped.sizes), item=item, why=reason,
+            )  # fmt: skip
+            self.notes.append(note)
         return grouped
 
 
@@ -97,13 +102,23 @@ def overall(judged: Found) -> Table:
             rows.append([judge, ballot, form, *cells, len(set(scored.items)), len(scored.scores)])
     names = [f"{name} {way}" for name in FIGURES for way in ("by item", "by row")]
     notes = (
-        "ACC: pairs within 0.1, as given within 0.1 of the ballot's own unit; NDS: one minus deviation over mean; GES: "
-        "one minus Gini. The last two depend on where zero lies, so the form of the scores is part of the figure.",
+        Note(
+            "mj-bench.evenness.acc-pairs-within-0-1",
+            "ACC: pairs within 0.1, as given within 0.1 of the ballot's own unit; NDS: one minus deviation over mean; "
+            "GES: one minus Gini. The last two depend on where zero lies, so the form of the scores is part of the "
+            "figure.",
+        ),
         *left_out.notes,
         *gaps.notes,
     )
-    columns = ("judge", "scale", "scores", *names, "items", "n")
-    return Table("evenness", "How evenly people of one item are scored", columns, rows, notes)
+    columns = headings("judge", "scale", "form of scores", *names, "items", "n")
+    return Table(
+        "evenness",
+        Note("mj-bench.evenness.title.how-evenly-people-of-one", "How evenly people of one item are scored"),
+        columns,
+        rows,
+        notes,
+    )
 
 
 def _averages(scored: Scored, shape: Form, figure: Evenness, left_out: _LeftOut, where: str) -> tuple[float, float]:
@@ -131,13 +146,18 @@ def by_axis(judged: Found) -> Table:
                     cells.append(None if means is None else gaps.cell(where, means))
                 rows.append([judge, ballot, axis, form, way, *cells, flagged])
     notes = (
-        "As the paper: the items' figures averaged over the rows that carry the axis. Regrouped: within each item, the "
-        "mean scores of the axis's groups compared with each other.",
+        Note(
+            "mj-bench.evenness.as-the-paper-the-items",
+            "As the paper: the items' figures averaged over the rows that carry the axis. Regrouped: within each "
+            "item, the mean scores of the axis's groups compared with each other.",
+        ),
         *left_out.notes,
         *gaps.notes,
     )
-    columns = ("judge", "scale", "axis", "scores", "way", *FIGURES, "n")
-    return Table("axes", "By demographic axis", columns, rows, notes)
+    columns = headings("judge", "scale", "axis", "form of scores", "way", *FIGURES, "n")
+    return Table(
+        "axes", Note("mj-bench.evenness.title.by-demographic-axis", "By demographic axis"), columns, rows, notes
+    )
 
 
 Weighed = tuple[Grouped, Mapping[str, float]]
@@ -158,7 +178,7 @@ def _regrouped(scored: Scored, shape: Form, axis: str, figure: Evenness) -> Weig
             marks[item][value].append(float(score))
     several = [(item, fmean(part)) for item, by in marks.items() if len(by) > 1 for part in by.values()]
     if not several:
-        raise Undefined("no item shows two groups of the axis")
+        raise Undefined(Note("undefined.no-item-shows-two-groups", "no item shows two groups of the axis"))
     names, values = zip(*several, strict=True)
     return by_group(figure, values, names), dict.fromkeys(names, 1.0)
 

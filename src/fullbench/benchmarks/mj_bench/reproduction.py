@@ -10,6 +10,8 @@ from fullbench.benchmarks.mj_bench.cells import cells
 from fullbench.benchmarks.mj_bench.cells_pairs import implied
 from fullbench.benchmarks.mj_bench.names import CLOSED
 from fullbench.benchmarks.mj_bench.release import Release
+from fullbench.nouns.headings import headings
+from fullbench.nouns.note import Note
 from fullbench.nouns.reproduction import Reproduction
 from fullbench.nouns.table import Cell, Table
 from fullbench.stats.fairness import by_group, near_pairs
@@ -32,7 +34,12 @@ def genai_bench(data: Path) -> Reproduction:
 def oddities(release: Release) -> Table:
     """What a reader of the cells should know about the files they come from."""
     rows = [*_constant(release), *_gaps(release), *_predictions(release), *_undecided(release)]
-    return Table("oddities", "What was odd in the released files", ("file", "rows", "what"), rows)
+    return Table(
+        "oddities",
+        Note("mj-bench.reproduction.title.what-was-odd-in-the", "What was odd in the released files"),
+        headings("file", "rows", "what"),
+        rows,
+    )
 
 
 def _constant(release: Release) -> list[list[Cell]]:
@@ -95,5 +102,10 @@ def _unused(votes: list[genai.Vote]) -> Table:
         verdicts = [vote.judges[judge] for vote in votes]
         nothing = verdicts.count(None)
         rows.append([judge, len(verdicts), nothing, sum(verdict not in known for verdict in verdicts) - nothing])
-    columns = ("judge", "pairs", "no verdict found", "malformed")
-    return Table("unused", "Verdicts that count as wrong", columns, rows)
+    columns = headings("judge", "pairs", "no verdict found", "malformed")
+    return Table(
+        "unused",
+        Note("mj-bench.reproduction.title.verdicts-that-count-as-wrong", "Verdicts that count as wrong"),
+        columns,
+        rows,
+    )

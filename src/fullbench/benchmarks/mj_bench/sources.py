@@ -19,10 +19,13 @@ from fullbench.benchmarks.mj_bench.sample import sample
 from fullbench.court.making.pairs import CHOSEN, PERSPECTIVES, REJECTED, labels
 from fullbench.errors import InputError
 from fullbench.files.nouns import read_items, read_responses, read_rows, read_verdicts
+from fullbench.files.pictures import read_picture
 from fullbench.judges.scorers.classical import MEASURES, measure
 from fullbench.judges.scorers.scorer import ScorerJudge
 from fullbench.nouns.benchmark import Cases
+from fullbench.nouns.headings import headings
 from fullbench.nouns.item import SENSITIVE, Item
+from fullbench.nouns.note import Note
 from fullbench.nouns.picture import UNKNOWN, Picture
 from fullbench.nouns.record import Record
 from fullbench.nouns.reproduction import Brought
@@ -69,7 +72,18 @@ def bring(source: Path | None, cases: Cases) -> Brought:
         for name in MEASURES:
             verdicts += ScorerJudge(measure(name)).hear(cases(list(loaded.items.values()), loaded.responses))
     rows: list[list[Cell]] = [[what, count] for what, count in sorted(loaded.odd.items())]
-    odd = [Table("oddities", "What was odd in the data", ("what", "rows"), rows)] if rows else []
+    odd = (
+        [
+            Table(
+                "oddities",
+                Note("mj-bench.sources.title.what-was-odd-in-the", "What was odd in the data"),
+                headings("what", "rows"),
+                rows,
+            )
+        ]
+        if rows
+        else []
+    )
     return Brought(Record(tuple(verdicts), loaded.items, known), odd)
 
 
@@ -144,15 +158,14 @@ def _picture(value: Any, file: Path, loaded: Loaded) -> Picture | None:
         if not path.is_file():
             loaded.odd["a picture's file is missing: the pair is left out"] += 1
             return None
-        return _unchecked(path.read_bytes(), path, loaded)
+        return _noted(read_picture(file.parent, value, path=file, answered=True), loaded)
     if not isinstance(value, bytes):
         loaded.odd["half of a pair is missing: the pair is left out"] += 1
         return None
-    return _unchecked(value, value, loaded)
+    return _noted(Picture.as_given(value, value), loaded)
 
 
-def _unchecked(data: bytes, source: Path | bytes, loaded: Loaded) -> Picture:
-    picture = Picture.as_given(data, source)
+def _noted(picture: Picture, loaded: Loaded) -> Picture:
     if picture.media == UNKNOWN:
         loaded.odd["a picture is none that we know: judges recuse themselves"] += 1
     return picture

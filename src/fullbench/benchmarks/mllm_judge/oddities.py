@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
+from fullbench.nouns.headings import headings
+from fullbench.nouns.note import Note
 from fullbench.nouns.table import Cell, Table
 
 
@@ -22,6 +24,15 @@ class Oddities:
         """All of it, file by file."""
         rows: list[list[Cell]] = [[file, times, done] for (file, done), times in sorted(self.counts.items())]
         notes = [
-            "Each row of the released files is used, mended or set aside; this says how many were mended or aside."
+            Note(
+                "mllm-judge.oddities.each-row-of-the-released",
+                "Each row of the released files is used, mended or set aside; this says how many were mended or aside.",
+            )
         ]
-        return Table("oddities", "What was odd in the released files", ("file", "rows", "what was done"), rows, notes)
+        return Table(
+            "oddities",
+            Note("mllm-judge.oddities.title.what-was-odd-in-the", "What was odd in the released files"),
+            headings("file", "rows", "what was done"),
+            rows,
+            notes,
+        )

@@ -14,6 +14,7 @@ from fullbench.benchmarks.mllm_judge.release import Release, Scored
 from fullbench.benchmarks.mllm_judge.reviews import reviewed
 from fullbench.benchmarks.mllm_judge.rows import BALLOTS, Given, Row, Task, marks
 from fullbench.files.nouns import read_rows
+from fullbench.files.pictures import read_picture
 from fullbench.nouns.case import Case
 from fullbench.nouns.item import Item
 from fullbench.nouns.picture import Picture
@@ -76,7 +77,7 @@ class _Assembly:
         path = self.release.folder / "image" / Path(row.picture).name
         if not path.exists():
             return None
-        picture = Picture.read(path, path=row.file, line=row.line)
+        picture = read_picture(self.release.folder, f"image/{path.name}", path=Path(row.file), line=row.line)
         if picture.media != "image/jpeg" and path.suffix == ".jpg":
             self.odd.note("image", f"a picture called .jpg is {picture.media}: taken for what it is")
         return picture
@@ -156,7 +157,7 @@ def _pictures(folder: Path, odd: Oddities) -> dict[tuple[str, int], Picture]:
     for number, values in read_rows(index):
         line = Line("images/index", str(index), number, values, odd)
         name = str(line["file"])
-        picture = Picture.read(index.parent / name, path=index, line=number)
+        picture = read_picture(folder, f"{index.parent.name}/{name}", path=index, line=number)
         if picture.media != "image/jpeg" and name.endswith(".jpg"):
             line.note(f"a picture called .jpg is {picture.media}: taken for what it is")
         pictures[str(line["task"]), line.whole("id")] = picture

@@ -15,7 +15,9 @@ from fullbench.nouns.case import Case
 from fullbench.nouns.criteria import AGREES, HALLUCINATES, REASONS, REVIEW_BALLOTS, is_review
 from fullbench.nouns.digests import digest
 from fullbench.nouns.estimate import Estimate
+from fullbench.nouns.headings import headings
 from fullbench.nouns.item import Item
+from fullbench.nouns.note import Note
 from fullbench.nouns.record import Record
 from fullbench.nouns.table import Cell, Table
 from fullbench.nouns.verdict import PEOPLE, Verdict
@@ -64,11 +66,24 @@ def table(record: Record) -> Table:
                 [judge, ballot, *(_figure(part, criterion) for criterion in REVIEW_BALLOTS), _deviation(part, record)]
             )
     notes = [
-        "Agreement, hallucination: the share of reviews that say yes, by majority where several people reviewed.",
-        "Deviation: how far the grades of one item's rulings lie from their mean, on average (items with two or more).",
+        Note(
+            "mllm-judge.reviews.agreement-hallucination-the-share-of",
+            "Agreement, hallucination: the share of reviews that say yes, by majority where several people reviewed.",
+        ),
+        Note(
+            "mllm-judge.reviews.deviation-how-far-the-grades",
+            "Deviation: how far the grades of one item's rulings lie from their mean, on average (items with two or "
+            "more).",
+        ),
     ]
-    columns = ("judge", "ballot", "people agree", "grade of the reasons", "hallucinates", "deviation of grades")
-    return Table("reviews", "What people think of the rulings", columns, rows, notes)
+    columns = headings("judge", "ballot", "people agree", "grade of the reasons", "hallucinates", "deviation of grades")
+    return Table(
+        "reviews",
+        Note("mllm-judge.reviews.title.what-people-think-of-the", "What people think of the rulings"),
+        columns,
+        rows,
+        notes,
+    )
 
 
 def change(record: Record, before: str, after: str, criterion: str = HALLUCINATES) -> Estimate:
@@ -82,7 +97,15 @@ def change(record: Record, before: str, after: str, criterion: str = HALLUCINATE
             marks[verdict.contestants[0]].setdefault(verdict.item, []).extend(verdict.marks or ())
     shared = sorted(set(marks[before]) & set(marks[after]))
     if not shared:
-        raise Undefined(f"people reviewed no case of both {before!r} and {after!r} under {criterion!r}")
+        raise Undefined(
+            Note(
+                "undefined.people-reviewed-no-case-of",
+                "people reviewed no case of both {before!r} and {after!r} under {criterion!r}",
+                before=before,
+                after=after,
+                criterion=criterion,
+            )
+        )
     return bootstrap(mean, [fmean(marks[after][case]) - fmean(marks[before][case]) for case in shared])
 
 

@@ -19,6 +19,7 @@ from fullbench.nouns.criteria import CORRELATION
 from fullbench.nouns.estimate import Estimate
 from fullbench.nouns.item import Item
 from fullbench.nouns.judge import Judge
+from fullbench.nouns.note import Note
 from fullbench.nouns.picture import Picture
 from fullbench.nouns.response import Response
 from fullbench.nouns.verdict import Verdict
@@ -115,7 +116,9 @@ def held_out(
 def _mean(answers: Sequence[Compared], pictures: set[str]) -> float:
     wins = [won for answer in answers for won in answer.within(pictures)]
     if not wins:
-        raise Undefined("a judge recused itself from every comparison of a part")
+        raise Undefined(
+            Note("undefined.a-judge-recused-itself-from", "a judge recused itself from every comparison of a part")
+        )
     return sum(wins) / len(wins)
 
 

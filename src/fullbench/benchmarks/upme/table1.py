@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fullbench.benchmarks.upme.rows import rows_of
+from fullbench.nouns.headings import headings
+from fullbench.nouns.note import Note
 from fullbench.nouns.reproduction import Reproduced, Reproduction
 from fullbench.nouns.table import Table
 
@@ -33,11 +35,23 @@ def reproduce(data: Path) -> Reproduction:
     cells = [*_pairs(data), *_tests(data)]
     impossible = [cell.id.removeprefix("table1/") for cell in cells if cell.value is False]
     table = Table(
-        "impossible", "Printed pairs of mean and deviation that no four runs can give",
-        ("row", "data set", "metric"), [name.split("/") for name in impossible],
-        [f"{len(impossible)} of {sum(cell.id.startswith('table1/') for cell in cells)} pairs. "
-         "A pair counts as possible when both figures lie within one unit of the last printed digit."],
-    )  # fmt: skip
+        "impossible",
+        Note(
+            "upme.table1.title.printed-pairs-of-mean-and",
+            "Printed pairs of mean and deviation that no four runs can give",
+        ),
+        headings("row", "data set", "metric"),
+        [name.split("/") for name in impossible],
+        [
+            Note(
+                "upme.table1.of-pairs-a-pair-counts",
+                "{n} of {cell} pairs. A pair counts as possible when both figures lie within one unit of the last "
+                "printed digit.",
+                n=len(impossible),
+                cell=sum(cell.id.startswith("table1/") for cell in cells),
+            )
+        ],
+    )
     return Reproduction(cells, [table])
 
 

@@ -11,8 +11,10 @@ from typing import Any
 from fullbench.errors import InputError
 from fullbench.judges.prompted import SLOTS, PromptedJudge
 from fullbench.judges.templates import Template
+from fullbench.nouns.headings import headings
 from fullbench.nouns.item import Item
 from fullbench.nouns.model import Model, Prompt
+from fullbench.nouns.note import Note
 from fullbench.nouns.table import Cell, Table
 from fullbench.stats.shares import wilson
 
@@ -96,6 +98,14 @@ def ablation(verified: Mapping[str, Sequence[Item]]) -> Table:
         labels = [item.tags["label"] for item in items if "label" in item.tags]
         if labels:
             rows.append([kind, wilson(labels.count("correct"), len(labels)), len(items) - len(labels)])
-    columns = ("captions", "references that are right", "not verified yet")
+    columns = headings("captions", "references that are right", "not verified yet")
     hint = {"kind": "bars", "label": "captions", "value": "references that are right"}
-    return Table("captions", "What the captions do", columns, rows, (), {}, hint)
+    return Table(
+        "captions",
+        Note("visit-bench.asking.title.what-the-captions-do", "What the captions do"),
+        columns,
+        rows,
+        (),
+        {},
+        hint,
+    )

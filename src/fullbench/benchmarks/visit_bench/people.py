@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from fullbench.errors import Undefined
 from fullbench.figures.matches import settle
 from fullbench.nouns.estimate import Estimate
+from fullbench.nouns.headings import headings
+from fullbench.nouns.note import Note, sentence
 from fullbench.nouns.record import Record
 from fullbench.nouns.table import Cell, Table
 from fullbench.nouns.verdict import PEOPLE, Verdict
@@ -91,13 +93,28 @@ def agreement(record: Record, people: str = PEOPLE) -> Table:
                 ["(one person)", level, sum(majority.votes / majority.of for majority in chosen_) / len(chosen_)]
             )
     notes = [
-        "Where a judge names neither side, half a hit is counted: the exact expectation of breaking ties at random.",
-        "(one person): how often a single voter is on the majority's side. No judge can be expected to do better than "
-        "all votes together allow.",
+        Note(
+            "visit-bench.people.where-a-judge-names-neither",
+            "Where a judge names neither side, half a hit is counted: the exact expectation of breaking ties at "
+            "random.",
+        ),
+        Note(
+            "visit-bench.people.one-person-how-often-a",
+            "(one person): how often a single voter is on the majority's side. No judge can be expected to do better "
+            "than all votes together allow.",
+        ),
     ]
     hint = {"kind": "bars", "label": "judge", "value": "accuracy", "group": "people who agree"}
-    columns = ("judge", "people who agree", "accuracy")
-    return Table("people", "Judges beside the majority of people", columns, rows, notes, {"people": people}, hint)
+    columns = headings("judge", "people who agree", "accuracy")
+    return Table(
+        "people",
+        Note("visit-bench.people.title.judges-beside-the-majority-of", "Judges beside the majority of people"),
+        columns,
+        rows,
+        notes,
+        {"people": people},
+        hint,
+    )
 
 
 def systems(record: Record, people: str = PEOPLE) -> Table:
@@ -114,9 +131,15 @@ def systems(record: Record, people: str = PEOPLE) -> Table:
             rho: Estimate | None = spearman([ours[name] for name in both], [theirs[name] for name in both])
         except Undefined as reason:
             rho = None
-            notes.append(f"{judge}: {reason}.")
+            notes.append(Note("visit-bench.people.text", "{judge}: {reason}.", judge=judge, reason=sentence(reason)))
         rows.append([judge, rho, len(both)])
-    return Table("systems", "Ratings beside people's", ("judge", "Spearman", "contestants"), rows, notes)
+    return Table(
+        "systems",
+        Note("visit-bench.people.title.ratings-beside-people-s", "Ratings beside people's"),
+        headings("judge", "Spearman", "contestants"),
+        rows,
+        notes,
+    )
 
 
 def _ratings(record: Record, judge: str) -> dict[str, float]:

@@ -8,6 +8,8 @@ from pathlib import Path
 
 from fullbench.benchmarks.visit_bench.release import FLAGS, KINDS, Instance, Label, Release, Standing
 from fullbench.nouns.estimate import Estimate
+from fullbench.nouns.headings import headings, named
+from fullbench.nouns.note import Note
 from fullbench.nouns.reproduction import Reproduced, Reproduction
 from fullbench.nouns.table import Cell, Table
 from fullbench.stats.shares import wilson
@@ -111,13 +113,24 @@ def lengths(release: Release) -> Iterator[Reproduced]:
 
 def labels(release: Release) -> Table:
     """Counts of people's labels: overall, one image, several images."""
-    columns = ("label", "overall", *KINDS)
+    columns = headings("label", "overall", *(named(kind) for kind in KINDS))
     by = {group: Counter(row.label for row in release.of(group)) for group in (None, *KINDS)}
     names: tuple[Label, ...] = ("correct", "caption at fault", "reference at fault", "not correct")
     rows: list[list[Cell]] = [[name, *(counts[name] for counts in by.values())] for name in names]
     rows.append(["judged", *(sum(row.verified for row in release.of(group)) for group in (None, *KINDS))])
-    notes = ["Only instances with a correct reference and a sound caption are judged."]
-    return Table("labels", "What people said of the references", columns, rows, notes)
+    notes = [
+        Note(
+            "visit-bench.reproduction.only-instances-with-a-correct",
+            "Only instances with a correct reference and a sound caption are judged.",
+        )
+    ]
+    return Table(
+        "labels",
+        Note("visit-bench.reproduction.title.what-people-said-of-the", "What people said of the references"),
+        columns,
+        rows,
+        notes,
+    )
 
 
 def odd(release: Release) -> Table:
@@ -134,4 +147,9 @@ def odd(release: Release) -> Table:
         "pairs that were asked about twice": sum(count - 1 for count in pairs.values()),
     }
     rows: list[list[Cell]] = [[count, what] for what, count in oddities.items() if count]
-    return Table("oddities", "What was odd in the released files", ("rows", "what, and what was done"), rows)
+    return Table(
+        "oddities",
+        Note("visit-bench.reproduction.title.what-was-odd-in-the", "What was odd in the released files"),
+        headings("rows", "what, and what was done"),
+        rows,
+    )

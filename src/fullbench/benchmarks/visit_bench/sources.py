@@ -11,9 +11,9 @@ from fullbench.benchmarks.visit_bench.release import Instance, Release, read_ins
 from fullbench.errors import InputError
 from fullbench.files.fields import Fields
 from fullbench.files.nouns import own_items, read_items, read_responses
+from fullbench.files.pictures import read_picture
 from fullbench.files.readers import read_rows
 from fullbench.nouns.item import Item
-from fullbench.nouns.picture import Picture
 from fullbench.nouns.response import Response
 
 SAMPLE = Path(__file__).parent / "sample"
@@ -38,8 +38,9 @@ def items(source: Path | None = None) -> Iterable[Item]:
 
 def item_of(row: Instance, folder: Path) -> Item:
     """An instance as an item. Images are taken from `images/` in the folder, where they were fetched to."""
-    pictures = [folder / "images" / Path(urlsplit(image).path).name for image in row.images]
-    seen = tuple(Picture.read(path) for path in pictures) if all(path.exists() for path in pictures) else ()
+    pictures = [f"images/{Path(urlsplit(image).path).name}" for image in row.images]
+    there = all((folder / name).exists() for name in pictures)
+    seen = tuple(read_picture(folder, name) for name in pictures) if there else ()
     tags = {"family": row.family, "origin": row.origin, "images": row.kind, "label": row.label}
     return Item.ask(row.id, row.instruction or "", *seen, reference=row.reference, captions=row.captions, tags=tags)
 

@@ -10,6 +10,8 @@ from fullbench.figures import standard
 from fullbench.figures.leaderboard import Settings
 from fullbench.figures.matches import Rule
 from fullbench.figures.standings import standings
+from fullbench.nouns.headings import headings
+from fullbench.nouns.note import Note
 from fullbench.nouns.record import Record
 from fullbench.nouns.table import Cell, Table
 from fullbench.nouns.verdict import PEOPLE
@@ -38,4 +40,9 @@ def labels(record: Record) -> Table:
         (item.tags.get("images", ""), item.tags.get("label", "")) for item in record.items.values() if item.tags
     )
     rows: list[list[Cell]] = [[images, label, count] for (images, label), count in sorted(counts.items()) if label]
-    return Table("labels", "The items that were judged", ("images", "people said", "items"), rows)
+    return Table(
+        "labels",
+        Note("visit-bench.tables.title.the-items-that-were-judged", "The items that were judged"),
+        headings("images", "people said", "items"),
+        rows,
+    )

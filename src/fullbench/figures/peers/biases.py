@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from fullbench.figures.peers.reviews import TRUTHS
 from fullbench.nouns.model import family_of
+from fullbench.nouns.note import sentence
 from fullbench.nouns.record import Record
 from fullbench.nouns.text import length_of
 from fullbench.nouns.verdict import Verdict
@@ -76,7 +77,7 @@ def counted(record: Record, criterion: str, likes: Chosen) -> Counted:
     try:
         return Counted(wrong, right, association([wrong, right]))
     except ValueError as error:
-        return Counted(wrong, right, None, str(error))
+        return Counted(wrong, right, None, sentence(error))
 
 
 def _case(verdict: Verdict) -> tuple[str, ...]:

@@ -9,6 +9,8 @@ from fullbench.errors import Undefined
 from fullbench.figures.peers.methods import consensus, in_order, nearness
 from fullbench.figures.peers.reviews import Gamma, Reviews
 from fullbench.nouns.estimate import Estimate
+from fullbench.nouns.headings import headings
+from fullbench.nouns.note import Note
 from fullbench.nouns.table import Cell, Table
 
 if TYPE_CHECKING:
@@ -28,7 +30,7 @@ def draws(reviews: Reviews, gamma: Gamma, seed: int) -> list[Floats]:
         if (again.counts.sum(axis=0) > 0).all():
             drawn.append(np.array(consensus(again, "UPME", starts=1).scores))
     if not drawn:
-        raise Undefined("no draw of pictures shows every contestant")
+        raise Undefined(Note("undefined.no-draw-of-pictures-shows", "no draw of pictures shows every contestant"))
     return drawn
 
 
@@ -57,16 +59,24 @@ def ranked(best_first: Sequence[str]) -> dict[str, float]:
 
 def order(reviews: Reviews, *, best_first: Sequence[str], gamma: Gamma, seed: int) -> Table:
     """Whether the order that was known beforehand is found again; no row where none was."""
-    columns = ("contestants", "spearman", "in order")
-    title = "Whether the known order is found again"
+    columns = headings("contestants", "spearman", "in order")
+    title = Note("peers.drawn.title.whether-the-known-order-is", "Whether the known order is found again")
     if not best_first:
         return Table("order", title, columns, [])
     truth = in_order(reviews.names, ranked(best_first))
     consensus_scores = consensus(reviews.peers(gamma), "UPME", starts=8, seed=seed).scores
     drawn = [nearness(list(scores), truth).spearman for scores in draws(reviews, gamma, seed)]
     rows: list[list[Cell]] = [[len(truth), _around(nearness(consensus_scores, truth).spearman, drawn), _share(drawn)]]
-    notes = ["Spearman of UPME's scores with the order in which the contestants were named, best first.",
-             "In order: the share of draws of pictures in which all of them stand in that order."]  # fmt: skip
+    notes = [
+        Note(
+            "peers.drawn.spearman-of-upme-s-scores",
+            "Spearman of UPME's scores with the order in which the contestants were named, best first.",
+        ),
+        Note(
+            "peers.drawn.in-order-the-share-of",
+            "In order: the share of draws of pictures in which all of them stand in that order.",
+        ),
+    ]
     return Table("order", title, columns, rows, notes, {"gamma": dict(gamma), "seed": seed})
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from fullbench.errors import Undefined
 from fullbench.figures.peers.reviews import GAMMA, Gamma, Reviews
+from fullbench.nouns.note import Note
 from fullbench.stats import peers as learning
 from fullbench.stats.orders import permutation_entropy, true_ranks
 from fullbench.stats.peers import Consensus, Peers
@@ -43,7 +44,7 @@ def voted(reviews: Reviews, method: str) -> Scores:
         )  # fmt: skip
     known = [score for score in vote_scores if score is not None]
     if len(known) < len(vote_scores):
-        raise Undefined("a contestant was never voted on")
+        raise Undefined(Note("undefined.a-contestant-was-never-voted", "a contestant was never voted on"))
     return tuple(known)
 
 
@@ -74,7 +75,12 @@ def nearness(estimated: Sequence[float], truth: Sequence[float]) -> Nearness:
     from scipy import stats
 
     if len(estimated) < 3 or np.ptp(estimated) == 0 or np.ptp(truth) == 0:
-        raise Undefined("nearness needs three contestants or more whose scores differ")
+        raise Undefined(
+            Note(
+                "undefined.nearness-needs-three-contestants-or",
+                "nearness needs three contestants or more whose scores differ",
+            )
+        )
     pearson, spearman, kendall = (
         round(float(test(estimated, truth).statistic), 12)
         for test in (stats.pearsonr, stats.spearmanr, stats.kendalltau)
@@ -86,5 +92,7 @@ def in_order(names: Sequence[str], truth: Mapping[str, float]) -> list[float]:
     """True scores in the order of the names; `Undefined` where one is missing."""
     missing = [name for name in names if name not in truth]
     if missing:
-        raise Undefined(f"the truth says nothing of {', '.join(missing)}")
+        raise Undefined(
+            Note("undefined.the-truth-says-nothing-of", "the truth says nothing of {names}", names=", ".join(missing))
+        )
     return [truth[name] for name in names]

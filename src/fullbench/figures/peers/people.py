@@ -20,6 +20,8 @@ from typing import Literal, TypeVar
 from fullbench.errors import InputError
 from fullbench.nouns.case import Case
 from fullbench.nouns.criteria import CORRECTNESS, VISUAL
+from fullbench.nouns.headings import headings
+from fullbench.nouns.note import Note
 from fullbench.nouns.record import Record
 from fullbench.nouns.table import Cell, Table
 from fullbench.nouns.verdict import PEOPLE, Verdict
@@ -98,10 +100,24 @@ def against_people(record: Record) -> Table:
             rows.append([criterion, wilson(sum(yes), len(yes)) if yes else None,
                          wilson(sum(same), len(same)) if same else None, open_])  # fmt: skip
     notes = [
-        "Agreement: told the ruling, people say that it is right. Consistency: not told, they rule the same.",
-        f"{FIRST} votes that differ are settled by up to {MOST}; open: cases that are not settled yet.",
+        Note(
+            "peers.people.agreement-told-the-ruling-people",
+            "Agreement: told the ruling, people say that it is right. Consistency: not told, they rule the same.",
+        ),
+        Note(
+            "peers.people.votes-that-differ-are-settled",
+            "{first} votes that differ are settled by up to {most}; open: cases that are not settled yet.",
+            first=FIRST,
+            most=MOST,
+        ),
     ]
-    return Table("people", "Reviewers and people", ("criterion", "agreement", "consistency", "open"), rows, notes)
+    return Table(
+        "people",
+        Note("peers.people.title.reviewers-and-people", "Reviewers and people"),
+        headings("criterion", "agreement", "consistency", "open"),
+        rows,
+        notes,
+    )
 
 
 _Pair = tuple[str, str, tuple[str, ...]]

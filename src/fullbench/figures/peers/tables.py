@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from itertools import combinations, pairwise
-from statistics import fmean, stdev
+from itertools import pairwise
+from statistics import fmean
 
 from fullbench.errors import Undefined
 from fullbench.figures import standard
 from fullbench.figures.peers import biases
 from fullbench.figures.peers.drawn import interval, order, ranked
-from fullbench.figures.peers.methods import METHODS, ROBUST, consensus, in_order, nearness, scores
+from fullbench.figures.peers.methods import METHODS, ROBUST, consensus, scores
+from fullbench.figures.peers.nearness import ablation, gammas, near, number, sizes
 from fullbench.figures.peers.people import against_people
 from fullbench.figures.peers.reviews import GAMMA, PARTS, TRUTHS, Gamma, Reviews, true_scores
 from fullbench.nouns.criteria import CORRECTNESS, CORRELATION, VISUAL
 from fullbench.nouns.estimate import Estimate
+from fullbench.nouns.headings import headings, moves
+from fullbench.nouns.note import Note, sentence, word
 from fullbench.nouns.record import Record
 from fullbench.nouns.table import Cell, Table
-
-SIZES = (5, 10, 25, 50, 100)
-SEEDS = (1, 2, 3, 4)
-GAMMAS = ((0.4, 0.4, 0.2), (0.3, 0.3, 0.4), (0.5, 0.3, 0.2), (0.3, 0.5, 0.2))
-_FIGURES = ("pearson", "spearman", "kendall", "entropy")
 
 
 def tables(
@@ -51,8 +49,17 @@ def _outsiders(record: Record) -> list[str]:
 
 def _won(record: Record, judge: str) -> Table:
     rows: list[list[Cell]] = [[name, share] for name, share in _plain(record).items()]
-    note = "This judge ruled on the questions of several authors: it is no peer, and weights nobody."
-    return Table(f"won by {judge}", f"Share of reviews won, by {judge}", ("contestant", "won"), rows, [note])
+    note = Note(
+        "peers.tables.this-judge-ruled-on-the",
+        "This judge ruled on the questions of several authors: it is no peer, and weights nobody.",
+    )
+    return Table(
+        f"won by {judge}",
+        Note("peers.tables.title.share-of-reviews-won-by", "Share of reviews won, by {judge}", judge=judge),
+        headings("contestant", "won"),
+        rows,
+        [note],
+    )
 
 
 def _tables(record: Record, gamma: Gamma, seed: int, best_first: Sequence[str]) -> list[Table]:
@@ -65,10 +72,10 @@ def _tables(record: Record, gamma: Gamma, seed: int, best_first: Sequence[str]) 
         "order": partial(order, best_first=best_first, gamma=gamma, seed=seed),
         "reviewers": partial(_reviewers, gamma=gamma, seed=seed),
         "convergence": partial(_convergence, gamma=gamma, seed=seed),
-        "nearness": partial(_nearness, truth=truth, gamma=gamma, seed=seed),
-        "ablation": partial(_ablation, truth=truth, seed=seed),
-        "gamma": partial(_gammas, truth=truth, seed=seed),
-        "sizes": partial(_sizes, truth=truth, gamma=gamma),
+        "nearness": partial(near, truth=truth, gamma=gamma, seed=seed),
+        "ablation": partial(ablation, truth=truth, seed=seed),
+        "gamma": partial(gammas, truth=truth, seed=seed),
+        "sizes": partial(sizes, truth=truth, gamma=gamma),
     }
     computed: list[Table] = []
     lost: list[list[Cell]] = []
@@ -76,8 +83,13 @@ def _tables(record: Record, gamma: Gamma, seed: int, best_first: Sequence[str]) 
         try:
             computed.append(maker(reviews))
         except Undefined as reason:
-            lost.append([name, str(reason)])
-    missing = Table("left out", "What could not be computed", ("table", "why"), lost)
+            lost.append([name, sentence(reason)])
+    missing = Table(
+        "left out",
+        Note("peers.tables.title.what-could-not-be-computed", "What could not be computed"),
+        headings("table", "why"),
+        lost,
+    )
     return [table for table in [*computed, _biases(record), against_people(record), missing] if table.rows]
 
 
@@ -91,10 +103,6 @@ def _plain(record: Record) -> dict[str, float]:
     return dict(sorted(means.items(), key=lambda pair: -pair[1]))
 
 
-def _parts_known(reviews: Reviews) -> list[str]:
-    return [part for part in PARTS if reviews.known[part].any()]
-
-
 def _ranking(reviews: Reviews, *, truth: Mapping[str, float], gamma: Gamma, seed: int) -> Table:
     scores_by_method: dict[str, Sequence[Cell]] = {}
     notes = _part_notes(reviews, gamma)
@@ -102,14 +110,21 @@ def _ranking(reviews: Reviews, *, truth: Mapping[str, float], gamma: Gamma, seed
         try:
             scores_by_method[method] = scores(reviews, method, gamma, seed=seed)
         except Undefined as reason:
-            notes.append(f"No scores by {method}: {reason}.")
+            notes.append(
+                Note(
+                    "peers.tables.no-scores-by",
+                    "No scores by {method}: {reason}.",
+                    method=method,
+                    reason=sentence(reason),
+                )
+            )
     plain = list(scores_by_method.get("UPME", ()))
-    order = sorted(range(len(reviews.names)), key=lambda place: -_number(plain[place]) if plain else 0)
+    order = sorted(range(len(reviews.names)), key=lambda place: -number(plain[place]) if plain else 0)
     if plain:
         drawn = interval(reviews, gamma, seed)
         notes += _close([(reviews.names[place], drawn[place]) for place in order])
         scores_by_method["UPME"] = drawn
-    columns = ["rank", "contestant", *scores_by_method, *(["truth"] if truth else [])]
+    columns = headings("rank", "contestant", *scores_by_method, *(["truth"] if truth else []))
     rows: list[list[Cell]] = [
         [
             rank, reviews.names[place], *(column[place] for column in scores_by_method.values()),
@@ -117,30 +132,63 @@ def _ranking(reviews: Reviews, *, truth: Mapping[str, float], gamma: Gamma, seed
         ]
         for rank, place in enumerate(order, 1)
     ]  # fmt: skip
-    notes.append(f"{len(reviews):,} reviews of {len(reviews.names)} contestants on {len(reviews.images)} pictures.")
+    notes.append(
+        Note(
+            "peers.tables.reviews-of-contestants-on-pictures",
+            "{n:,} reviews of {contestants} contestants on {pictures} pictures.",
+            n=len(reviews),
+            contestants=len(reviews.names),
+            pictures=len(reviews.images),
+        )
+    )
     source = {"gamma": dict(gamma), "seed": seed, "starts": 64}
     hint = {"kind": "intervals", "label": "contestant", "value": "UPME"}
-    return Table("ranking", "Ranking without labels", columns, rows, notes, source, hint)
+    return Table(
+        "ranking",
+        Note("peers.tables.title.ranking-without-labels", "Ranking without labels"),
+        columns,
+        rows,
+        notes,
+        source,
+        hint,
+    )
 
 
 def _close(ranked: Sequence[tuple[str, Estimate]]) -> list[str]:
     """A note on neighbours whose order is open, and one where there are none."""
     pairs = [f"{better} and {worse}" for (better, high), (worse, low) in pairwise(ranked) if high.low <= low.high]
     if not pairs:
-        return ["No two neighbours' intervals overlap."]
-    return [f"Intervals overlap, so that the order may be the other way round: {'; '.join(pairs)}."]
+        return [Note("peers.tables.no-overlap", "No two neighbours' intervals overlap.")]
+    return [
+        Note(
+            "peers.tables.overlap", "Intervals overlap, so that the order may be the other way round: {pairs}.",
+            pairs="; ".join(pairs),
+        )
+    ]  # fmt: skip
 
 
 def _part_notes(reviews: Reviews, gamma: Gamma) -> list[str]:
-    notes = []
+    notes: list[str] = []
     for part in PARTS:
         lost = len(reviews) - int(reviews.known[part].sum())
         if gamma.get(part) and lost:
             notes.append(
-                f"{part}: not known for {lost:,} of {len(reviews):,} reviews; the other parts take its weight."
+                Note(
+                    "peers.tables.not-known-for-of-reviews",
+                    "{part}: not known for {lost:,} of {n:,} reviews; the other parts take its weight.",
+                    part=part,
+                    lost=lost,
+                    n=len(reviews),
+                )
             )
     if reviews.outside:
-        notes.append(f"{reviews.outside:,} reviews by somebody who was never reviewed are left out.")
+        notes.append(
+            Note(
+                "peers.tables.reviews-by-somebody-who-was",
+                "{outside:,} reviews by somebody who was never reviewed are left out.",
+                outside=reviews.outside,
+            )
+        )
     return notes
 
 
@@ -156,12 +204,28 @@ def _reviewers(reviews: Reviews, *, gamma: Gamma, seed: int) -> Table:
         [name, int(review_counts[place]), weights["UPME"][place], *(moved[method][place] for method in names)]
         for place, name in enumerate(reviews.names)
     ]
-    rows.sort(key=lambda row: -_number(row[2]))
-    columns = ("reviewer", "reviews", "weight", *(f"moves {name}" for name in names))
-    notes = ["Moves: the furthest that any contestant's score moves when this reviewer's reviews are left out.",
-             "Robust: of each contestant's reviewers the most and the least generous fifth do not count."]  # fmt: skip
+    rows.sort(key=lambda row: -number(row[2]))
+    columns = headings("reviewer", "reviews", "weight", *(moves(name) for name in names))
+    notes = [
+        Note(
+            "peers.tables.moves-the-furthest-that-any",
+            "Moves: the furthest that any contestant's score moves when this reviewer's reviews are left out.",
+        ),
+        Note(
+            "peers.tables.robust-of-each-contestant-s",
+            "Robust: of each contestant's reviewers the most and the least generous fifth do not count.",
+        ),
+    ]
     hint = {"kind": "bars", "label": "reviewer", "value": "weight"}
-    return Table("reviewers", "What each reviewer counts and moves", columns, rows, notes, {}, hint)
+    return Table(
+        "reviewers",
+        Note("peers.tables.title.what-each-reviewer-counts-and", "What each reviewer counts and moves"),
+        columns,
+        rows,
+        notes,
+        {},
+        hint,
+    )
 
 
 def _convergence(reviews: Reviews, *, gamma: Gamma, seed: int) -> Table:
@@ -172,126 +236,32 @@ def _convergence(reviews: Reviews, *, gamma: Gamma, seed: int) -> Table:
         [turn, *(f"{value:.1e}" for value in (loss.mean(), loss.min(), loss.max()))]
         for turn, loss in enumerate(peer_consensus.trace[:shown])
     ]
-    settled = f"{len(rounds)} of {len(peer_consensus.rounds)} starts settled"
-    when = f", the last after {max(rounds)} rounds" if rounds else ""
-    notes = [f"{settled}{when}; their scores lie within {peer_consensus.spread:.2g} of each other."]
-    title = f"Loss by round, from {len(peer_consensus.rounds)} starts"
-    return Table("convergence", title, ("round", "mean loss", "least", "most"), rows, notes)
-
-
-def _beside(estimated: Sequence[float], names: Sequence[str], truth: Mapping[str, float]) -> list[Cell]:
-    """The four figures of nearness, empty where they are not defined."""
-    try:
-        near = nearness(estimated, in_order(names, truth))
-    except Undefined:
-        return [None] * len(_FIGURES)
-    return [getattr(near, figure) for figure in _FIGURES]
-
-
-def _nearness(reviews: Reviews, *, truth: Mapping[str, float], gamma: Gamma, seed: int) -> Table:
-    rows: list[list[Cell]] = []
-    for method in METHODS if truth else ():
-        try:
-            rows.append([method, *_beside(scores(reviews, method, gamma, seed=seed), reviews.names, truth)])
-        except Undefined:
-            continue
-    for name, share in (("consistent weights", False), ("reversed weights", True)) if truth else ():
-        rows.append([name, *_hand_made(reviews, truth, gamma, reverse=share)])
-    rows += [[f"{name} alone", *figures] for name, figures in _alone(reviews, truth, gamma)] if truth else []
-    columns = ("method", *_FIGURES)
+    last = max(rounds, default=0)
+    when = Note("peers.tables.last", ", the last after {n} rounds", n=last) if rounds else ""
     notes = [
-        "Alone: one reviewer, who ranks all but itself.",
-        "Entropy: of the patterns of three neighbours in the list of true ranks, natural logarithm; 0 is sorted.",
+        Note(
+            "peers.tables.their-scores-lie-within-of",
+            "{settled} of {starts} starts settled{when}; their scores lie within {spread:.2g} of each other.",
+            settled=len(rounds),
+            starts=len(peer_consensus.rounds),
+            when=when,
+            spread=peer_consensus.spread,
+        )
     ]
-    return Table("nearness", "How near each method comes to the truth", columns, rows, notes)
-
-
-def _alone(reviews: Reviews, truth: Mapping[str, float], gamma: Gamma) -> Iterator[tuple[str, list[Cell]]]:
-    """Each reviewer as the only judge, of the others."""
-    from fullbench.stats.peers import single
-
-    peers = reviews.peers(gamma)
-    for place, name in enumerate(reviews.names):
-        rates = {
-            other: rate for other, rate in zip(reviews.names, single(peers, place), strict=True) if rate is not None
-        }
-        if rates:
-            yield name, _beside(list(rates.values()), list(rates), truth)
-
-
-def _hand_made(reviews: Reviews, truth: Mapping[str, float], gamma: Gamma, *, reverse: bool) -> list[Cell]:
-    from fullbench.stats.peers import consistent_weights, reversed_weights, weighted
-
-    try:
-        true = in_order(reviews.names, truth)
-    except Undefined:
-        return [None] * len(_FIGURES)
-    weights = reversed_weights(true) if reverse else consistent_weights(true)
-    return _beside(weighted(reviews.peers(gamma), weights).scores, reviews.names, truth)
-
-
-def _reference(reviews: Reviews, truth: Mapping[str, float], seed: int) -> tuple[Mapping[str, float], str]:
-    """What rankings are compared with: the truth, or the full UPME ranking where nobody told it."""
-    if set(reviews.names) <= set(truth):
-        return truth, "Compared with the truth."
-    whole = dict(zip(reviews.names, scores(reviews, "UPME", seed=seed), strict=True))
-    return whole, "No truth is known: compared with the UPME ranking of all reviews and all parts."
-
-
-def _ablation(reviews: Reviews, *, truth: Mapping[str, float], seed: int) -> Table:
-    reference, note = _reference(reviews, truth, seed)
-    parts = _parts_known(reviews)
-    rows: list[list[Cell]] = [
-        ["all, every reviewer alike", *_beside(scores(reviews, "uniform"), reviews.names, reference)]
-    ]
-    for size in range(1, len(parts) + 1):
-        for some in combinations(parts, size):
-            gamma = {part: GAMMA[part] for part in some}
-            rows.append(
-                [" + ".join(some), *_beside(scores(reviews, "UPME", gamma, seed=seed), reviews.names, reference)]
-            )
-    return Table("ablation", "What each part adds", ("parts", *_FIGURES), rows, [note])
-
-
-def _gammas(reviews: Reviews, *, truth: Mapping[str, float], seed: int) -> Table:
-    reference, note = _reference(reviews, truth, seed)
-    rows: list[list[Cell]] = []
-    for triple in GAMMAS:
-        gamma = dict(zip((CORRECTNESS, VISUAL, CORRELATION), triple, strict=True))
-        rows.append([*triple, *_beside(scores(reviews, "UPME", gamma, seed=seed), reviews.names, reference)])
-    return Table("gamma", "Weights of the parts", (*PARTS, *_FIGURES), rows, [note])
-
-
-def _sizes(reviews: Reviews, *, truth: Mapping[str, float], gamma: Gamma) -> Table:
-    """The ranking from fewer pictures, four draws each: mean and sample standard deviation."""
-    import random
-
-    reference, note = _reference(reviews, truth, 0)
-    rows: list[list[Cell]] = []
-    total = len(reviews.images)
-    for size in sorted({size for size in SIZES if size < total} | {total}):
-        resampled = []
-        for seed in SEEDS if size < total else SEEDS[:1]:
-            peers = reviews.peers(gamma, random.Random(seed).sample(range(total), size))
-            if (peers.counts.sum(axis=0) > 0).all():
-                resampled.append(_beside(consensus(peers, "UPME", starts=8).scores, reviews.names, reference))
-        rows += _spread(size, resampled)
-    columns = ("pictures", "draws", *(f"{figure}{what}" for figure in _FIGURES for what in ("", " sd")))
-    return Table("sizes", "How many pictures are enough", columns, rows, [note])
-
-
-def _spread(size: int, resampled: Sequence[Sequence[Cell]]) -> list[list[Cell]]:
-    known = [[_number(cell) for cell in row] for row in resampled if None not in row]
-    if not known:
-        return []
-    columns = list(zip(*known, strict=True))
-    cells = [cell for column in columns for cell in (fmean(column), stdev(column) if len(column) > 1 else None)]
-    return [[size, len(known), *cells]]
+    title = Note(
+        "peers.tables.title.loss-by-round-from-starts", "Loss by round, from {n} starts", n=len(peer_consensus.rounds)
+    )
+    return Table("convergence", title, headings("round", "mean loss", "least", "most"), rows, notes)
 
 
 def _biases(record: Record) -> Table:
     rows: list[list[Cell]] = []
-    notes = ["Reviews that chose one of two, where the truth does too. Chi-square has one degree of freedom."]
+    notes = [
+        Note(
+            "peers.tables.reviews-that-chose-one-of",
+            "Reviews that chose one of two, where the truth does too. Chi-square has one degree of freedom.",
+        )
+    ]
     for criterion in (CORRECTNESS, VISUAL):
         for name, likes in (("longer answer", biases.longer(record)), ("own family", biases.own_family(record))):
             counts = biases.counted(record, criterion, likes)
@@ -299,13 +269,23 @@ def _biases(record: Record) -> Table:
                 continue
             test = counts.test
             figures: list[Cell] = [None] * 3 if test is None else [test.chi_square, test.p, test.phi]
-            notes += [f"{name}, {criterion}: no test, {counts.why}."] * (test is None)
+            notes += [
+                Note(
+                    "peers.tables.no-test",
+                    "{name}, {criterion}: no test, {why}.",
+                    name=word(name),
+                    criterion=criterion,
+                    why=counts.why,
+                )
+            ] * (test is None)
             rows.append([name, criterion, *counts.wrong, *counts.right, *figures])
-    columns = ("chosen", "criterion", "wrong: yes", "wrong: no", "right: yes", "right: no", "chi-square", "p", "phi")
-    return Table("biases", "Whether wrong reviews lean one way", columns, rows, notes)
-
-
-def _number(cell: Cell) -> float:
-    if isinstance(cell, int | float):
-        return float(cell)
-    return cell.value if isinstance(cell, Estimate) else 0.0
+    columns = headings(
+        "chosen", "criterion", "wrong: yes", "wrong: no", "right: yes", "right: no", "chi-square", "p", "phi"
+    )
+    return Table(
+        "biases",
+        Note("peers.tables.title.whether-wrong-reviews-lean-one", "Whether wrong reviews lean one way"),
+        columns,
+        rows,
+        notes,
+    )

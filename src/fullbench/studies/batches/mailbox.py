@@ -42,10 +42,11 @@ class _Place:
 class Desk:
     """Who asks, and about what just now. `told` are the failures that the ledger knows of."""
 
-    def __init__(self, asks: str, failures: Iterable[Failure] = ()) -> None:
+    def __init__(self, asks: str, failures: Iterable[Failure] = (), formers: Iterable[str] = ()) -> None:
+        """`formers` are names that whoever asks had before, under which requests may still be on their way."""
         self.asks = asks
         self.failed = NOTHING
-        self._tail = digest(asks)[:8]
+        self._tails = [digest(name)[:8] for name in dict.fromkeys((asks, *formers))]
         self._at = ("", 0)
         self._told: dict[tuple[str, int], list[str]] = {}
         for failure in failures:
@@ -55,10 +56,10 @@ class Desk:
         """Turn to another case or item."""
         self._at = (key, trial)
 
-    @property
-    def name(self) -> str:
-        """What the names of its requests begin with: case or item, trial, and a digest of who asks."""
-        return f"{self._at[0]}-{self._at[1]}-{self._tail}"
+    def names(self, prompt: Prompt) -> list[str]:
+        """The names that a request from here may bear, today's first: case or item, trial, digests of who asks and of
+        what is asked."""
+        return [f"{self._at[0]}-{self._at[1]}-{tail}-{prompt.digest[:8]}" for tail in self._tails]
 
     def knows(self, error: str) -> bool:
         """Whether this failure is in the ledger."""
@@ -125,21 +126,21 @@ class Mailbox:
 
     def reply(self, model: ChatModel, desk: Desk, prompt: Prompt) -> Reply | None:
         """The reply to a prompt that is put from this desk; None while there is none."""
-        name = f"{desk.name}-{prompt.digest[:8]}"
+        names = desk.names(prompt)
         with self._lock:
             failed = None
-            for place in reversed(self._places.get(name, ())):
+            for place in reversed([place for name in reversed(names) for place in self._places.get(name, ())]):
                 reply = self._at(place, model, prompt)
                 if reply.error is None:
                     return reply
                 if not place.folder.state.told and not desk.knows(reply.error):
                     failed = failed or reply
-            if name in self._open:
+            if self._open.intersection(names):
                 self.count.waiting += 1
                 return None
             if failed is not None:
                 return failed
-            self._write(model, desk.asks, name, prompt)
+            self._write(model, desk.asks, names[0], prompt)
             return None
 
     def _at(self, place: _Place, model: ChatModel, prompt: Prompt) -> Reply:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from fullbench.errors import InputError, ModelError
 from fullbench.models.batches import named
 from fullbench.models.chat import ChatModel
+from fullbench.nouns.judge import former_names_of
 from fullbench.nouns.model import Model
 from fullbench.studies.batches.folders import ERRORS, OUTPUT, REQUESTS, Folder, Shelf
 
@@ -111,7 +112,9 @@ class Posting:
     def _model(self, folder: Folder) -> ChatModel:
         """The model that a batch asks: its server is spoken to with this model's key and patience."""
         for model in self._models():
-            if isinstance(model, ChatModel) and (model.name, model.url) == (folder.state.model, folder.state.server):
+            if not isinstance(model, ChatModel) or model.url != folder.state.server:
+                continue
+            if folder.state.model in {model.name, *former_names_of(model)}:
                 return model
         who = ", ".join(folder.state.asks)
         raise InputError(

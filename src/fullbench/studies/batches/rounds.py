@@ -8,8 +8,10 @@ from pathlib import Path
 
 from fullbench.errors import InputError
 from fullbench.files.writers import replacing
+from fullbench.ledger.accounts import Role
 from fullbench.ledger.store import Ledger
 from fullbench.models.batches import named
+from fullbench.nouns.judge import Judge
 from fullbench.nouns.model import Model
 from fullbench.studies.answer import answer
 from fullbench.studies.batches.folders import OUTPUT, Folder, Shelf
@@ -19,6 +21,7 @@ from fullbench.studies.batches.wiring import FiledJudge, FiledModel, filed_conte
 from fullbench.studies.conduct import Conductor
 from fullbench.studies.engines import Tally
 from fullbench.studies.hear import hear
+from fullbench.studies.introducing import introduce
 from fullbench.studies.plan import models_asked
 
 FIRST_WAIT = 5.0
@@ -32,6 +35,7 @@ class Pass:
     batches: list[Folder]
     count: Count
     left_out: list[str]
+    notices: Sequence[str] = ()
     tallies: list[Tally] = field(default_factory=list)
 
     @property
@@ -56,6 +60,7 @@ class Rounds:
         self._ledger = ledger
         self.shelf = Shelf(ledger.path)
         self._posting = Posting(self.shelf, self._models)
+        self.notices: list[str] = []
 
     def write(self, *, rate: float, size: Size | None = None) -> Pass:
         """Write requests for all that is due and not on its way; replies that are there are read on the way."""
@@ -125,12 +130,13 @@ class Rounds:
         for folder in untold:
             folder.now(replace(folder.state, told=True))
         done.batches = mailbox.sealed
+        done.notices, self.notices = self.notices, []
         return done
 
     def _contestants(self, mailbox: Mailbox) -> list[FiledModel]:
         filed = []
         for model in self._conductor.contestants:
-            filed_model = filed_contestant(model, mailbox, self._ledger.failures)
+            filed_model = filed_contestant(model, mailbox, self._ledger.failures, self._formers("contestant", model))
             if filed_model is not None:
                 filed.append(filed_model)
                 continue
@@ -143,13 +149,21 @@ class Rounds:
         return filed
 
     def _judges(self, mailbox: Mailbox) -> tuple[list[FiledJudge], list[str]]:
-        by_name = {judge.name: filed_judge(judge, mailbox, self._ledger.failures) for judge in self._conductor.judges}
+        by_name = {
+            judge.name: filed_judge(judge, mailbox, self._ledger.failures, self._formers("judge", judge))
+            for judge in self._conductor.judges
+        }
         filed = [judge for judge in by_name.values() if judge is not None]
         if not filed:
             raise InputError(
                 "no judge of this study can be asked in a batch: that takes a model behind a server; use fullbench run"
             )
         return filed, [name for name, judge in by_name.items() if judge is None]
+
+    def _formers(self, role: Role, who: Judge | Model) -> list[str]:
+        """The names whose verdicts and answers are this one's: requests under them may still be on their way."""
+        self.notices += introduce(self._ledger, role, who)
+        return self._ledger.formers(role, who.name)
 
     def _models(self) -> Iterable[Model]:
         yield from self._conductor.contestants

@@ -82,9 +82,9 @@ class FiledJudge:
                 yield outcome if isinstance(outcome, Verdict) else replace(outcome, usage=self.desk.failed)
 
 
-def filed_judge(judge: Judge, mailbox: Mailbox, failures: Told) -> FiledJudge | None:
+def filed_judge(judge: Judge, mailbox: Mailbox, failures: Told, formers: Iterable[str] = ()) -> FiledJudge | None:
     """The judge with all its models answering from files; None where it asks none, or one that takes no batches."""
-    desk = Desk(judge.name, failures(judge.name))
+    desk = Desk(judge.name, failures(judge.name), formers)
     models = models_of(judge) or ()
     filed = [FiledModel(model, desk, mailbox) for model in models if isinstance(model, ChatModel)]
     if not filed or len(filed) < len(models) or not all(map(takes_batches, models)):
@@ -93,7 +93,7 @@ def filed_judge(judge: Judge, mailbox: Mailbox, failures: Told) -> FiledJudge | 
     return None if inner is None else FiledJudge(inner, desk)
 
 
-def filed_contestant(model: Model, mailbox: Mailbox, failures: Told) -> FiledModel | None:
+def filed_contestant(model: Model, mailbox: Mailbox, failures: Told, formers: Iterable[str] = ()) -> FiledModel | None:
     """The contestant answering from files; None where it can only be asked live."""
     if not isinstance(model, ChatModel) or not takes_batches(model):
         return None
@@ -102,4 +102,4 @@ def filed_contestant(model: Model, mailbox: Mailbox, failures: Told) -> FiledMod
         question: Question = prompt.tag
         return question.item.key, question.sample
 
-    return FiledModel(model, Desk(model.name, failures(model.name)), mailbox, at)
+    return FiledModel(model, Desk(model.name, failures(model.name), formers), mailbox, at)

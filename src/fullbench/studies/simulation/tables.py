@@ -9,6 +9,8 @@ from statistics import fmean, stdev
 
 from fullbench.errors import Undefined
 from fullbench.figures.peers.methods import METHODS, ROBUST, Nearness, consensus, nearness, scores
+from fullbench.nouns.headings import headings, with_deviation
+from fullbench.nouns.note import Note, word
 from fullbench.nouns.table import Cell, Table
 from fullbench.studies.simulation.courts import Court, Setting, court
 
@@ -47,10 +49,24 @@ def methods_table(setting: Setting, seeds: Sequence[int]) -> Table:
     for method in METHODS:
         nearnesses = list(_recovered(courts, method))
         rows.append([method, *(cell for figure in _FIGURES for cell in _spread(nearnesses, figure)), len(nearnesses)])
-    columns = ("method", *(f"{figure}{what}" for figure in _FIGURES for what in ("", " sd")), "courts")
-    notes = [_described(setting), "Entropy is of the list of true ranks (0 is sorted). sd: over courts, n - 1."]
+    columns = headings("method", *(column for figure in _FIGURES for column in with_deviation(figure)), "courts")
+    notes = [
+        _described(setting),
+        Note(
+            "simulation.tables.entropy-is-of-the-list",
+            "Entropy is of the list of true ranks (0 is sorted). sd: over courts, n - 1.",
+        ),
+    ]
     hint = {"kind": "bars", "label": "method", "value": "pearson"}
-    return Table("methods", "Which method finds the planted order", columns, rows, notes, {}, hint)
+    return Table(
+        "methods",
+        Note("simulation.tables.title.which-method-finds-the-planted", "Which method finds the planted order"),
+        columns,
+        rows,
+        notes,
+        {},
+        hint,
+    )
 
 
 def sizes_table(setting: Setting, seeds: Sequence[int], sizes: Sequence[int]) -> Table:
@@ -62,11 +78,21 @@ def sizes_table(setting: Setting, seeds: Sequence[int], sizes: Sequence[int]) ->
         best = [_best_is_first(simulated) for simulated in courts]
         cells = [cell for method in nearnesses for cell in _spread(nearnesses[method], "kendall")]
         rows.append([size, len(courts[0].reviews), *cells, fmean(best)])
-    columns = ("pictures", "reviews", "UPME tau", "sd", "uniform tau", "uniform sd", "best one first")
+    columns = headings("pictures", "reviews", "UPME tau", "sd", "uniform tau", "uniform sd", "best one first")
     notes = [
-        "tau: Kendall's, against the planted order. Best one first: share of courts in which UPME says who is best."
+        Note(
+            "simulation.tables.tau-kendall-s-against-the",
+            "tau: Kendall's, against the planted order. Best one first: share of courts in which UPME says who is "
+            "best.",
+        )
     ]
-    return Table("pictures", "How many pictures are needed", columns, rows, notes)
+    return Table(
+        "pictures",
+        Note("simulation.tables.title.how-many-pictures-are-needed", "How many pictures are needed"),
+        columns,
+        rows,
+        notes,
+    )
 
 
 def cheats_table(setting: Setting, seeds: Sequence[int]) -> Table:
@@ -79,10 +105,18 @@ def cheats_table(setting: Setting, seeds: Sequence[int]) -> Table:
         )  # fmt: skip
         rows.append([method, before, after, after - before])
     notes = [
-        f"{setting.colluders} of {setting.models} rule for each other in every review; mean over {len(seeds)} courts."
+        Note(
+            "simulation.tables.of-rule-for-each-other",
+            "{colluders} of {models} rule for each other in every review; mean over {n} courts.",
+            colluders=setting.colluders,
+            models=setting.models,
+            n=len(seeds),
+        )
     ]
-    columns = ("method", "tau, honest", "tau, colluding", "moved")
-    return Table("cheats", "What colluders can do", columns, rows, notes)
+    columns = headings("method", "tau, honest", "tau, colluding", "moved")
+    return Table(
+        "cheats", Note("simulation.tables.title.what-colluders-can-do", "What colluders can do"), columns, rows, notes
+    )
 
 
 def influence_table(setting: Setting, seeds: Sequence[int]) -> Table:
@@ -98,9 +132,18 @@ def influence_table(setting: Setting, seeds: Sequence[int]) -> Table:
             good += [far for who, far in enumerate(moved) if who not in simulated.colluders]
         rows.append([method, fmean(bad), fmean(good)])
     notes = [
-        "The furthest that a score moves when one reviewer's reviews are left out; mean over reviewers and courts."
+        Note(
+            "simulation.tables.the-furthest-that-a-score",
+            "The furthest that a score moves when one reviewer's reviews are left out; mean over reviewers and courts.",
+        )
     ]
-    return Table("influence", "How far one reviewer moves the scores", ("method", "colluder", "honest"), rows, notes)
+    return Table(
+        "influence",
+        Note("simulation.tables.title.how-far-one-reviewer-moves", "How far one reviewer moves the scores"),
+        headings("method", "colluder", "honest"),
+        rows,
+        notes,
+    )
 
 
 def _best_is_first(simulated: Court) -> bool:
@@ -117,8 +160,11 @@ def _spread(nearnesses: Sequence[Nearness], figure: str) -> tuple[Cell, Cell]:
 
 
 def _described(setting: Setting) -> str:
-    kind = {1.0: "goes with", 0.0: "has nothing to do with"}.get(setting.related, "partly goes with")
-    return (
-        f"{setting.models} contestants, {setting.images} pictures; judging ability {kind} skill "
-        f"(related = {setting.related:g}); weak judges like length (up to {setting.length:g} marks for each doubling)."
-    )
+    kinds = {1.0: word("goes with"), 0.0: word("has nothing to do with")}
+    return Note(
+        "simulation.setting",
+        "{models} contestants, {images} pictures; judging ability {kind} skill (related = {related:g}); weak judges "
+        "like length (up to {length:g} marks for each doubling).",
+        models=setting.models, images=setting.images, kind=kinds.get(setting.related, word("partly goes with")),
+        related=setting.related, length=setting.length,
+    )  # fmt: skip

@@ -14,7 +14,9 @@ from fullbench.figures.gaps import Gaps
 from fullbench.figures.standard import faults
 from fullbench.files.readers import read_rows
 from fullbench.nouns.case import Case
+from fullbench.nouns.headings import headings
 from fullbench.nouns.judge import AsksNobody, Judge, Kind
+from fullbench.nouns.note import Note
 from fullbench.nouns.record import Record
 from fullbench.nouns.table import Cell, Table
 from fullbench.nouns.verdict import Failure, Verdict
@@ -116,18 +118,33 @@ def errors(record: Record, critic: Critic, people: str = "human", *, seed: int =
         )
         rows.append([judge, *(gaps.cell(judge, way) for way in ways)])
     notes = [
-        f"Mean absolute error on answers that were not trained on. The mean of those that were is {critic.mean:.2f}, "
-        "taken as it is, though no ballot would hold it. Below 0 in the last column is better than the mean.",
+        Note(
+            "training.critic.evaluation.mean-absolute-error-on-answers",
+            "Mean absolute error on answers that were not trained on. The mean of those that were is {mean:.2f}, "
+            "taken as it is, though no ballot would hold it. Below 0 in the last column is better than the mean.",
+            mean=critic.mean,
+        ),
         *gaps.notes,
     ]
-    columns = ("judge", "e", "e of the mean", "difference")
-    return Table("errors", "Beside always answering the mean", columns, rows, notes, {"seed": seed})
+    columns = headings("judge", "e", "e of the mean", "difference")
+    return Table(
+        "errors",
+        Note("training.critic.evaluation.title.beside-always-answering-the-mean", "Beside always answering the mean"),
+        columns,
+        rows,
+        notes,
+        {"seed": seed},
+    )
 
 
 def _cut(table: Table, record: Record) -> Table:
     """The table with a sentence about the answers that were cut."""
     cut = sum(CUT in verdict.earlier for verdict in record)
-    note = f"{cut} answers were longer than the window and were cut at their end."
+    note = Note(
+        "training.critic.evaluation.answers-were-longer-than-the",
+        "{cut} answers were longer than the window and were cut at their end.",
+        cut=cut,
+    )
     return replace(table, notes=(*table.notes, note)) if cut else table
 
 

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from fullbench.models.local import pad_of, place, pretrained
+from fullbench.nouns.headings import headings
+from fullbench.nouns.note import Note
 from fullbench.nouns.table import Cell, Table
 from fullbench.stats.bootstrap import bootstrap
 from fullbench.stats.shares import share
@@ -93,12 +95,25 @@ class Preferences:
             )
             table_rows.append([name, share(list(won), cluster=items), less])
         notes = (
-            "Pairs of answers held back: the person's mark and another mark of the scale, drawn by the seed.",
-            "Half is chance. By frequency: the mark that people gave more often in training is preferred.",
+            Note(
+                "training.critic.preferences.pairs-of-answers-held-back",
+                "Pairs of answers held back: the person's mark and another mark of the scale, drawn by the seed.",
+            ),
+            Note(
+                "training.critic.preferences.half-is-chance-by-frequency",
+                "Half is chance. By frequency: the mark that people gave more often in training is preferred.",
+            ),
         )
-        columns = ("who", "preferred", "beside the first")
+        columns = headings("who", "preferred", "beside the first")
         return Table(
-            "preferences", "How often the right ruling is likelier", columns, table_rows, notes, {"seed": seed}
+            "preferences",
+            Note(
+                "training.critic.preferences.title.how-often-the-right-ruling", "How often the right ruling is likelier"
+            ),
+            columns,
+            table_rows,
+            notes,
+            {"seed": seed},
         )
 
 

@@ -9,6 +9,7 @@ from fastapi.responses import Response
 from sqlalchemy import Connection, func, select
 
 from fullbench.errors import InputError
+from fullbench.nouns.note import sentence
 from fullbench.web import guard
 from fullbench.web.accounts import audit, invitations, passwords, sessions, tables, tokens, users
 from fullbench.web.accounts.routes import Text
@@ -49,7 +50,7 @@ def password(request: Request, user: Viewer, connection: Database, *, old: Text,
             raise InputError(key("The two passwords differ."))
         users.set_password(connection, user, new)
     except InputError as error:
-        return _account(request, user, connection, problem=str(error), status=400)
+        return _account(request, user, connection, problem=sentence(error), status=400)
     address, agent = guard.address_of(request), request.headers.get("user-agent", "")
     secret = sessions.start(connection, user, address=address, agent=agent)
     audit.write(connection, user, "password changed", address=address)
@@ -72,7 +73,7 @@ def make_token(
     try:
         token, secret = tokens.make(connection, user, name, scope, days)
     except InputError as error:
-        return _account(request, user, connection, problem=str(error), status=400)
+        return _account(request, user, connection, problem=sentence(error), status=400)
     audit.write(connection, user, "token made", token.name, address=guard.address_of(request), scope=scope)
     return _account(request, user, connection, secret=secret)
 
@@ -121,7 +122,7 @@ def invite(request: Request, user: Organiser, connection: Database, role: Text, 
     try:
         invitation, secret = invitations.make(connection, users.as_role(role), user, note=note)
     except InputError as error:
-        return _people(request, connection, problem=str(error), status=400)
+        return _people(request, connection, problem=sentence(error), status=400)
     audit.write(connection, user, "invited", invitation.note, address=guard.address_of(request), role=role)
     return _people(request, connection, link=f"{guard.base_of(request)}/join/{secret}")
 
@@ -145,7 +146,7 @@ def change(request: Request, user: Organiser, connection: Database, user_id: Id,
         else:
             changed = users.change(connection, user_id, role=users.as_role(change))
     except InputError as error:
-        return _people(request, connection, problem=str(error), status=400)
+        return _people(request, connection, problem=sentence(error), status=400)
     audit.write(connection, user, "account changed", changed.name, address=guard.address_of(request), change=change)
     return redirect(request, "/people", flash=key("The account of {name} is changed."), name=changed.name)
 

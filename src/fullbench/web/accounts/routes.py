@@ -8,6 +8,7 @@ from fastapi import APIRouter, Form, HTTPException, Request
 from fastapi.responses import Response
 
 from fullbench.errors import InputError
+from fullbench.nouns.note import sentence
 from fullbench.web import guard
 from fullbench.web.accounts import audit, invitations, limits, passwords, sessions, users
 from fullbench.web.accounts.users import User
@@ -108,7 +109,7 @@ def join(request: Request, secret: str, connection: Database, *, name: Text, pas
         if invitation is None:
             raise HTTPException(404, key("This invitation is used up or has ended; ask for a new one.")) from error
         return render(
-            request, "accounts/join.html", status=400, invitation=invitation, problem=str(error), name=name[:60]
+            request, "accounts/join.html", status=400, invitation=invitation, problem=sentence(error), name=name[:60]
         )
     audit.write(connection, user, "joined", user.role, address=guard.address_of(request))
     return _enter(request, user, "/", connection, flash=key("Welcome. Your account is ready."))

@@ -11,6 +11,7 @@ from sqlalchemy import Connection, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from fullbench.errors import InputError
+from fullbench.nouns.note import Note
 from fullbench.web.accounts import passwords
 from fullbench.web.accounts.secrets import new_id
 from fullbench.web.accounts.tables import sessions, tokens, users
@@ -72,7 +73,14 @@ def folded(name: str) -> str:
 def as_role(text: str) -> Role:
     """A role by its name."""
     if text not in ROLES:
-        raise InputError(f"the role {text[:40]!r} is not known; known: {', '.join(ROLES)}")
+        raise InputError(
+            Note(
+                "web.wrong.the-role-is-not-known",
+                "the role {text!r} is not known; known: {names}",
+                text=text[:40],
+                names=", ".join(ROLES),
+            )
+        )
     return text
 
 

@@ -8,6 +8,7 @@ from fastapi import APIRouter, File, HTTPException, Query, Request, Response, Up
 from fastapi.responses import HTMLResponse
 
 from fullbench.errors import InputError
+from fullbench.nouns.note import sentence
 from fullbench.web import pictures
 from fullbench.web.accounts import audit, invitations, tokens, users
 from fullbench.web.api import describe
@@ -144,7 +145,7 @@ def upload(request: Request, caller: Viewer, connection: Database, file: Annotat
     try:
         brought = pictures.keep(connection, settings, caller, data)
     except InputError as error:
-        raise HTTPException(400, str(error)) from error
+        raise HTTPException(400, sentence(error)) from error
     audit.write(connection, caller, "picture brought", brought.picture.digest, address=address_of(request))
     return PictureShown(
         digest=brought.picture.digest,

@@ -13,6 +13,7 @@ from fastapi import APIRouter, Depends, HTTPException, Query, Request
 from fastapi.responses import HTMLResponse, JSONResponse, Response
 
 from fullbench.errors import InputError, UserError
+from fullbench.nouns.note import sentence
 from fullbench.web.accounts.users import User
 from fullbench.web.database import reading, writing
 from fullbench.web.guard import Annotator, engine_of
@@ -116,7 +117,7 @@ def vote(request: Request, user: Annotator, study_id: str, form: Form) -> Respon
             receipt = cast(seat, form)
     except UserError as error:
         if scripted:
-            return JSONResponse({"detail": str(error)}, _status(error))
+            return JSONResponse({"detail": sentence(error)}, _status(error))
         return _refused(request, user, study_id, form, error)
     if scripted:
         return JSONResponse({"revision": receipt.revision, "again": receipt.again})
@@ -171,7 +172,7 @@ def _refused(request: Request, user: User, study_id: str, form: Mapping[str, str
         study = study_of(connection, study_id)
         lease = queue.held(Desk(connection, study, user.id, time.time()), form.get("lease", ""))
     fields = {name: value for name, value in form.items() if name not in OWN}
-    return _page(request, user, study, replace(lease, draft=fields), problem=str(error), status=422)
+    return _page(request, user, study, replace(lease, draft=fields), problem=sentence(error), status=422)
 
 
 @router.post("/work/{study_id}/draft")
@@ -183,7 +184,7 @@ def draft(request: Request, user: Annotator, study_id: str, form: Form) -> Respo
             seat = Desk(connection, study_of(connection, study_id), user.id, time.time())
             voting.draft(seat, form.get("lease", ""), fields)
     except Gone as error:
-        return JSONResponse({"detail": str(error)}, 404)
+        return JSONResponse({"detail": sentence(error)}, 404)
     return Response(status_code=204)
 
 
@@ -206,7 +207,7 @@ def change(request: Request, user: Annotator, study_id: str, lease: str) -> HTML
         try:
             held = queue.held(Desk(connection, study, user.id, time.time()), lease)
         except Gone as error:
-            raise HTTPException(404, str(error)) from error
+            raise HTTPException(404, sentence(error)) from error
     return _page(request, user, study, held)
 
 

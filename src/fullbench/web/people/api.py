@@ -12,6 +12,7 @@ from sqlalchemy import Connection
 
 from fullbench.errors import InputError
 from fullbench.nouns.item import Item
+from fullbench.nouns.note import Note, sentence
 from fullbench.nouns.picture import Picture
 from fullbench.nouns.response import Response
 from fullbench.web import pictures
@@ -160,7 +161,13 @@ def make_study(request: Request, caller: Organiser, connection: Database, wish: 
     answers = [_response(request, connection, caller, sent_response) for sent_response in wish.responses]
     contents = list(sources.tasks_of(kind_of(wish.kind), study.rules.ballot, items, answers))
     if not contents:
-        raise InputError(f"there is nothing to do in this study: no {wish.kind} task can be made of what was sent")
+        raise InputError(
+            Note(
+                "web.wrong.nothing-to-do-sent",
+                "there is nothing to do in this study: no {kind} task can be made of what was sent",
+                kind=wish.kind,
+            )
+        )
     studies.add(connection, study, contents)
     audit.write(connection, caller, "study made", study.name, address=address_of(request), tasks=len(contents))
     return _shown(connection, study)
@@ -225,7 +232,7 @@ def vote(request: Request, caller: Annotator, study_id: Id, wish: VoteWish) -> V
             receipt = annotate.cast(desk, sent)
             taken = queue.take(desk) if wish.next else None
     except (Gone, Clash) as error:
-        raise HTTPException(404 if isinstance(error, Gone) else 409, str(error)) from error
+        raise HTTPException(404 if isinstance(error, Gone) else 409, sentence(error)) from error
     following = None if taken is None else _given(desk.study, taken)
     return VoteKept(revision=receipt.revision, again=receipt.again, next=following)
 

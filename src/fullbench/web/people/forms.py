@@ -7,6 +7,7 @@ from typing import Any
 
 from fullbench.errors import InputError
 from fullbench.nouns.ballot import Ballot
+from fullbench.nouns.note import Note, word
 
 Answer = Mapping[str, Any]
 Fields = Mapping[str, str]
@@ -23,9 +24,17 @@ def words(fields: Fields, name: str, *, need: bool = False) -> dict[str, str]:
     """What somebody wrote in a field, if anything."""
     text = fields.get(name, "").strip()
     if len(text) > LONGEST:
-        raise InputError(f"the {name} has {len(text):,} letters; {LONGEST:,} are allowed")
+        raise InputError(
+            Note(
+                "web.wrong.the-has-letters-are-allowed",
+                "the {name} has {n:,} letters; {longest:,} are allowed",
+                name=word(name),
+                n=len(text),
+                longest=LONGEST,
+            )
+        )
     if need and not text:
-        raise InputError(f"write the {name}")
+        raise InputError(Note("web.wrong.write-the", "write the {name}", name=word(name)))
     return {name: text} if text else {}
 
 

@@ -12,6 +12,7 @@ from fullbench.errors import InputError
 from fullbench.files.nouns import read_items, read_responses, read_verdicts
 from fullbench.ledger.store import Ledger
 from fullbench.nouns.item import Item
+from fullbench.nouns.note import Note
 from fullbench.nouns.response import Response
 from fullbench.web import ledgers, pictures
 from fullbench.web.accounts.users import User
@@ -69,7 +70,13 @@ def make(connection: Connection, settings: Settings, user: User | None, plan: Pl
     if material.limit:
         contents = contents[: material.limit]
     if not contents:
-        raise InputError(f"there is nothing to do in this study: no {plan.kind} task can be made of what was given")
+        raise InputError(
+            Note(
+                "web.wrong.there-is-nothing-to-do",
+                "there is nothing to do in this study: no {kind} task can be made of what was given",
+                kind=plan.kind,
+            )
+        )
     _keep(connection, settings, user, contents)
     work = studies.add(connection, study, contents)
     pairs = [] if material.apart is None else sources.apart(material.apart)

@@ -13,6 +13,7 @@ from fullbench.nouns.ballot import Choice, Likert, Ranking, Score
 from fullbench.nouns.case import Case
 from fullbench.nouns.criteria import AGREES, HALLUCINATES, REASONS, REVIEW_BALLOTS
 from fullbench.nouns.item import Item
+from fullbench.nouns.note import Note
 from fullbench.nouns.verdict import Verdict
 from fullbench.studies.rewording import REASONS as COMPLAINTS
 from fullbench.web.people import forms
@@ -31,7 +32,13 @@ class Pair(Kind):
 
     def check(self, rules: Rules, content: Content) -> None:
         if not isinstance(rules.form, Choice) or len(content.responses) < 2:
-            raise InputError(f"a pair shows two responses on the ballot choice or choice+tie; found {rules.ballot!r}")
+            raise InputError(
+                Note(
+                    "web.wrong.a-pair-shows-two-responses",
+                    "a pair shows two responses on the ballot choice or choice+tie; found {ballot!r}",
+                    ballot=rules.ballot,
+                )
+            )
         super().check(rules, content)
 
     def _read(self, fields: Fields, rules: Rules, shown: Sequence[int]) -> dict[str, Any]:
@@ -63,7 +70,13 @@ class Grade(Kind):
 
     def check(self, rules: Rules, content: Content) -> None:
         if not isinstance(rules.form, (Score, Likert)) or len(content.responses) != 1:
-            raise InputError(f"a score shows one response on a score or likert ballot; found {rules.ballot!r}")
+            raise InputError(
+                Note(
+                    "web.wrong.a-score-shows-one-response",
+                    "a score shows one response on a score or likert ballot; found {ballot!r}",
+                    ballot=rules.ballot,
+                )
+            )
         super().check(rules, content)
 
     def _read(self, fields: Fields, rules: Rules, shown: Sequence[int]) -> dict[str, Any]:
@@ -87,7 +100,13 @@ class Rank(Kind):
 
     def check(self, rules: Rules, content: Content) -> None:
         if not isinstance(rules.form, Ranking):
-            raise InputError(f"a rank task has the ballot ranking; found {rules.ballot!r}")
+            raise InputError(
+                Note(
+                    "web.wrong.a-rank-task-has-the",
+                    "a rank task has the ballot ranking; found {ballot!r}",
+                    ballot=rules.ballot,
+                )
+            )
         super().check(rules, content)
 
     def _read(self, fields: Fields, rules: Rules, shown: Sequence[int]) -> dict[str, Any]:
@@ -117,7 +136,13 @@ class Rate(Kind):
 
     def check(self, rules: Rules, content: Content) -> None:
         if not isinstance(rules.form, Score):
-            raise InputError(f"rating pictures needs a score ballot; found {rules.ballot!r}")
+            raise InputError(
+                Note(
+                    "web.wrong.rating-pictures-needs-a-score",
+                    "rating pictures needs a score ballot; found {ballot!r}",
+                    ballot=rules.ballot,
+                )
+            )
         super().check(rules, content)
 
     def _read(self, fields: Fields, rules: Rules, shown: Sequence[int]) -> dict[str, Any]:
@@ -149,7 +174,13 @@ class Agree(Kind):
 
     def check(self, rules: Rules, content: Content) -> None:
         if len(content.responses) != 1:
-            raise InputError(f"an agree task shows one judge's ruling; found {len(content.responses)}")
+            raise InputError(
+                Note(
+                    "web.wrong.an-agree-task-shows-one",
+                    "an agree task shows one judge's ruling; found {n}",
+                    n=len(content.responses),
+                )
+            )
 
     def _read(self, fields: Fields, rules: Rules, shown: Sequence[int]) -> dict[str, Any]:
         return {
@@ -190,7 +221,15 @@ class _YesNo(Kind):
 
     def check(self, rules: Rules, content: Content) -> None:
         if rules.ballot != YES_NO.spec or len(content.responses) != 1:
-            raise InputError(f"a {self.name} task shows one text on the ballot {YES_NO.spec}; found {rules.ballot!r}")
+            raise InputError(
+                Note(
+                    "web.wrong.a-task-shows-one-text",
+                    "a {name} task shows one text on the ballot {spec}; found {ballot!r}",
+                    name=self.name,
+                    spec=YES_NO.spec,
+                    ballot=rules.ballot,
+                )
+            )
 
     def _label(self, answer: Answer) -> str:
         return forms.said(answer[self.said])
@@ -240,7 +279,13 @@ class Write(Kind):
 
     def check(self, rules: Rules, content: Content) -> None:
         if content.responses:
-            raise InputError(f"a write task shows an item and no response; found {len(content.responses)}")
+            raise InputError(
+                Note(
+                    "web.wrong.a-write-task-shows-an",
+                    "a write task shows an item and no response; found {n}",
+                    n=len(content.responses),
+                )
+            )
 
     def _read(self, fields: Fields, rules: Rules, shown: Sequence[int]) -> dict[str, Any]:
         wanted = rules.options.get("asks", self.asks)
@@ -280,11 +325,25 @@ def _made(name: str) -> Kind:
     kind = doors.load("tasks", name)
     made: object = kind() if isinstance(kind, type) else kind
     if not isinstance(made, Kind) or made.name != name:
-        raise InputError(f"the plugin {name!r} of the door tasks is no Kind of that name; found {made!r}")
+        raise InputError(
+            Note(
+                "web.wrong.the-plugin-of-the-door",
+                "the plugin {name!r} of the door tasks is no Kind of that name; found {made}",
+                name=name,
+                made=repr(made),
+            )
+        )
     return made
 
 
 def kind_of(name: str) -> Kind:
     if name not in kinds():
-        raise InputError(f"unknown kind of task {name!r}; known: {', '.join(kinds())}")
+        raise InputError(
+            Note(
+                "web.wrong.unknown-kind-of-task-known",
+                "unknown kind of task {name!r}; known: {names}",
+                name=name,
+                names=", ".join(kinds()),
+            )
+        )
     return kinds()[name]

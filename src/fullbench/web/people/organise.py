@@ -13,6 +13,7 @@ from sqlalchemy import Connection
 from starlette.background import BackgroundTask
 
 from fullbench.errors import InputError, UserError
+from fullbench.nouns.note import sentence
 from fullbench.reports.cells import with_n
 from fullbench.web import ledgers
 from fullbench.web.accounts import audit
@@ -75,7 +76,7 @@ def create(request: Request, user: Organiser, sent: Annotated[uploads.Sent, Depe
             imported = importing.make(connection, settings, user, plan, material)
             audit.write(connection, user, "study made", plan.name, address=address_of(request), tasks=imported.work)
     except UserError as error:
-        return _form(request, sent.fields, str(error), 422)
+        return _form(request, sent.fields, sentence(error), 422)
     return redirect(request, f"/organise/{imported.study.id}", flash=key("The study is open."))
 
 

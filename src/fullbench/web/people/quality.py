@@ -12,6 +12,8 @@ from sqlalchemy import Connection, func, select
 
 from fullbench.figures.gaps import Gaps
 from fullbench.nouns.estimate import Estimate
+from fullbench.nouns.headings import headings
+from fullbench.nouns.note import Note, word
 from fullbench.nouns.table import Cell, Table
 from fullbench.stats.consensus import Consensus, dawid_skene, majority
 from fullbench.stats.raters import Distance, fleiss_kappa, krippendorff_alpha
@@ -76,17 +78,23 @@ def agreement(study: Study, counted_votes: Sequence[Vote]) -> Table:
     distance: Distance = "ordinal" if study.kind_name in ORDERED else "nominal"
     first = _first(units, marks, study.votes)
     figures = {
-        f"Krippendorff's alpha ({distance})": lambda: krippendorff_alpha(
+        word(f"Krippendorff's alpha ({distance})"): lambda: krippendorff_alpha(
             units, marks, distance=distance, resamples=300
         ),
-        "pairs of votes that say the same": lambda: _pairs_same(counted_votes),
+        word("pairs of votes that say the same"): lambda: _pairs_same(counted_votes),
     }
     if study.votes > 1:
-        kappa = f"Fleiss' kappa (first {study.votes} votes of each task)"
+        kappa = Note("web.people.quality.kappa", "Fleiss' kappa (first {n} votes of each task)", n=study.votes)
         figures[kappa] = lambda: fleiss_kappa(*first, resamples=300)
     gaps = Gaps()
     rows: list[list[Cell]] = [[name, gaps.cell(name, compute)] for name, compute in figures.items()]
-    return Table("agreement", "Agreement", ("figure", "value"), rows, gaps.notes)
+    return Table(
+        "agreement",
+        Note("web.people.quality.title.agreement", "Agreement"),
+        headings("figure", "value"),
+        rows,
+        gaps.notes,
+    )
 
 
 def _first(units: Sequence[str], marks: Sequence[float], count: int) -> tuple[list[str], list[float]]:
@@ -132,7 +140,12 @@ def pairwise(counted_votes: Sequence[Vote], people: dict[str, str]) -> Table:
         [people.get(first, first), people.get(second, second), wilson(same[first, second], times)]
         for (first, second), times in shared.most_common(100)
     ]
-    return Table("pairwise", "Two by two", ("person", "and", "said the same"), rows)
+    return Table(
+        "pairwise",
+        Note("web.people.quality.title.two-by-two", "Two by two"),
+        headings("person", "picture beside", "said the same"),
+        rows,
+    )
 
 
 def quality(counted_votes: Sequence[Vote], known: Sequence[Vote], people: dict[str, str]) -> Table:
@@ -152,11 +165,22 @@ def quality(counted_votes: Sequence[Vote], known: Sequence[Vote], people: dict[s
             median(seconds) if seconds else None, round(100 * hasty), "look" if hasty > HASTY else "",
         ])  # fmt: skip
     notes = [
-        "Known answers: gold and trial tasks. With the others: how often a person says what most of the others say.",
-        f"Hasty: votes given in less than {HASTE:.0%} of everybody's median of {usual:.1f} seconds.",
+        Note(
+            "web.people.quality.known-answers-gold-and-trial",
+            "Known answers: gold and trial tasks. With the others: how often a person says what most of the others "
+            "say.",
+        ),
+        Note(
+            "web.people.quality.hasty-votes-given-in-less",
+            "Hasty: votes given in less than {haste:.0%} of everybody's median of {usual:.1f} seconds.",
+            haste=HASTE,
+            usual=usual,
+        ),
     ]
-    columns = ("person", "votes", "known answers right", "with the others", "median seconds", "hasty %", "speed")
-    return Table("people", "People", columns, rows, notes)
+    columns = headings(
+        "person", "votes", "known answers right", "with the others", "median seconds", "hasty %", "speed"
+    )
+    return Table("people", Note("web.people.quality.title.people", "People"), columns, rows, notes)
 
 
 def _with_others(own_votes: Sequence[Vote], totals: dict[int, Counter[str]]) -> Cell:

@@ -10,6 +10,8 @@ from sqlalchemy import Connection
 
 from fullbench.figures.gaps import Gaps
 from fullbench.nouns.ballot import LETTERS
+from fullbench.nouns.headings import headings
+from fullbench.nouns.note import Note, word
 from fullbench.nouns.table import Cell, Table
 from fullbench.stats.bootstrap import bootstrap
 from fullbench.stats.weighted import mean
@@ -42,7 +44,11 @@ def contestants(connection: Connection, study: Study, votes: Sequence[Vote]) -> 
     rows.sort(key=lambda row: -fmean(means[str(row[0])]))
     what = {"pair": "share of votes won", "rank": "mean mark, n for the best of n"}.get(study.kind_name, "mean mark")
     return Table(
-        "contestants", "Contestants", ("contestant", what), rows, ["Tasks are resampled; n is tasks.", *gaps.notes]
+        "contestants",
+        Note("web.people.results.title.contestants", "Contestants"),
+        headings("contestant", what),
+        rows,
+        [Note("web.people.results.tasks-are-resampled-n-is", "Tasks are resampled; n is tasks."), *gaps.notes],
     )
 
 
@@ -56,12 +62,14 @@ def task_by_task(connection: Connection, study: Study, joint: Together, page: in
         most, weighted = joint.majority.get(task), joint.weighted(task)
         rows.append([
             task_content.item.id, task_content.item.question[:120], joint.votes[task],
-            "draw" if most is None else spoken(study, task_content, most),
+            word("draw") if most is None else spoken(study, task_content, most),
             None if weighted is None else spoken(study, task_content, weighted[0]),
             None if weighted is None else round(weighted[1], 3),
         ])  # fmt: skip
-    columns = ("item", "question", "votes", "majority", "Dawid-Skene", "chance")
-    return Table("tasks", "Task by task", columns, rows), len(voted) > start + PAGE
+    columns = headings("item", "question", "votes", "majority of votes", "Dawid-Skene", "chance")
+    return Table("tasks", Note("web.people.results.title.task-by-task", "Task by task"), columns, rows), len(
+        voted
+    ) > start + PAGE
 
 
 def spoken(study: Study, content: Content, label: str) -> str:

@@ -13,6 +13,7 @@ from typing import Any, Literal, get_args
 from sqlalchemy import Connection, Row, func, insert, select, update
 
 from fullbench.errors import InputError
+from fullbench.nouns.note import Note
 from fullbench.web.people.content import Content
 from fullbench.web.people.kind import Kind, Rules
 from fullbench.web.people.kinds import kind_of
@@ -47,21 +48,53 @@ class Plan:
 
     def __post_init__(self) -> None:
         if not self.name.strip() or len(self.name) > 200:
-            raise InputError("a study needs a name of 1 to 200 letters")
+            raise InputError(Note("web.wrong.a-study-needs-a-name", "a study needs a name of 1 to 200 letters"))
         if not 1 <= self.votes <= 100:
-            raise InputError(f"a task gets 1 to 100 votes; found {self.votes}")
+            raise InputError(
+                Note("web.wrong.a-task-gets-1-to", "a task gets 1 to 100 votes; found {votes}", votes=self.votes)
+            )
         if self.most and not self.votes <= self.most <= 100:
             raise InputError(
-                f"the most votes are {self.votes} to 100, as the votes wanted are {self.votes}; found {self.most}"
+                Note(
+                    "web.wrong.the-most-votes-are-to",
+                    "the most votes are {votes} to 100, as the votes wanted are {votes}; found {most}",
+                    votes=self.votes,
+                    most=self.most,
+                )
             )
         if self.settled_by not in get_args(SettledBy):
-            raise InputError(f"a task is settled by {' or '.join(get_args(SettledBy))}; found {self.settled_by!r}")
+            raise InputError(
+                Note(
+                    "web.wrong.a-task-is-settled-by",
+                    "a task is settled by {names}; found {settled_by!r}",
+                    names=" or ".join(get_args(SettledBy)),
+                    settled_by=self.settled_by,
+                )
+            )
         if not 10 <= self.lease_seconds <= 7 * 86_400:
-            raise InputError(f"a lease lasts 10 seconds to 7 days; found {self.lease_seconds} seconds")
+            raise InputError(
+                Note(
+                    "web.wrong.a-lease-lasts-10-seconds",
+                    "a lease lasts 10 seconds to 7 days; found {lease_seconds} seconds",
+                    lease_seconds=self.lease_seconds,
+                )
+            )
         if not 0 <= self.gold_every <= 1000:
-            raise InputError(f"one task in 1 to 1000 is gold, or 0 for none; found {self.gold_every}")
+            raise InputError(
+                Note(
+                    "web.wrong.one-task-in-1-to",
+                    "one task in 1 to 1000 is gold, or 0 for none; found {gold_every}",
+                    gold_every=self.gold_every,
+                )
+            )
         if not 0 <= self.pass_share <= 1:
-            raise InputError(f"the share to pass is between 0 and 1; found {self.pass_share}")
+            raise InputError(
+                Note(
+                    "web.wrong.the-share-to-pass-is",
+                    "the share to pass is between 0 and 1; found {pass_share}",
+                    pass_share=self.pass_share,
+                )
+            )
         self.rules  # noqa: B018
 
     @property
@@ -114,7 +147,13 @@ def create(connection: Connection, plan: Plan) -> Study:
     """Make a study without tasks."""
     name = plan.name.strip()
     if connection.execute(select(studies.c.id).where(studies.c.name == name)).first() is not None:
-        raise InputError(f"there is a study {name!r} already; choose another name")
+        raise InputError(
+            Note(
+                "web.wrong.there-is-a-study-already",
+                "there is a study {name!r} already; choose another name",
+                name=name,
+            )
+        )
     row: dict[str, Any] = {
         "id": secrets.token_hex(8), "name": name, "kind": plan.kind, "ballot": plan.rules.ballot,
         "criterion": plan.criterion, "guidelines": plan.guidelines, "options": dict(plan.options),
@@ -134,7 +173,7 @@ def find(connection: Connection, study_id: str) -> Study | None:
 def study(connection: Connection, study_id: str) -> Study:
     existing = find(connection, study_id)
     if existing is None:
-        raise InputError(f"there is no study {study_id!r}")
+        raise InputError(Note("web.wrong.there-is-no-study", "there is no study {study_id!r}", study_id=study_id))
     return existing
 
 
@@ -142,7 +181,14 @@ def named(connection: Connection, name: str) -> Study:
     row = connection.execute(select(studies).where(studies.c.name == name)).first()
     if row is None:
         known = ", ".join(connection.execute(select(studies.c.name).order_by(studies.c.name).limit(20)).scalars())
-        raise InputError(f"there is no study {name!r}; there are: {known or 'none'}")
+        raise InputError(
+            Note(
+                "web.wrong.there-is-no-study-there",
+                "there is no study {name!r}; there are: {known}",
+                name=name,
+                known=known or "none",
+            )
+        )
     return Study.of(row)
 
 
@@ -180,7 +226,12 @@ def add_known(
         into.kind.check(into.rules, content)
         if into.kind.label(answer) is None:
             raise InputError(
-                f"the known answer to item {content.item.id!r} says nothing that can be compared: {dict(answer)}"
+                Note(
+                    "web.wrong.the-known-answer-to-item",
+                    "the known answer to item {id!r} says nothing that can be compared: {answer}",
+                    id=content.item.id,
+                    answer=str(dict(answer)),
+                )
             )
     _insert(connection, into, pairs, role)
     column = studies.c.golds if role == "gold" else studies.c.qualifies
@@ -197,7 +248,14 @@ def keep_apart(connection: Connection, into: Study, pairs: Iterable[tuple[str, s
     for first, second in pairs:
         for name in (first, second):
             if name not in tasks_by_item:
-                raise InputError(f"no task of the study {into.name!r} is on item {name!r}")
+                raise InputError(
+                    Note(
+                        "web.wrong.no-task-of-the-study",
+                        "no task of the study {name!r} is on item {name_2!r}",
+                        name=into.name,
+                        name_2=name,
+                    )
+                )
         rows |= {(a, b) for a in tasks_by_item[first] for b in tasks_by_item[second] if a != b}
     both = rows | {(b, a) for a, b in rows}
     if both:
@@ -212,7 +270,13 @@ def set_state(connection: Connection, study_id: str, state: Literal["open", "clo
 
 def set_guidelines(connection: Connection, study_id: str, text: str) -> None:
     if len(text) > 100_000:
-        raise InputError(f"guidelines have at most 100,000 letters; found {len(text):,}")
+        raise InputError(
+            Note(
+                "web.wrong.guidelines-have-at-most-100",
+                "guidelines have at most 100,000 letters; found {n:,}",
+                n=len(text),
+            )
+        )
     connection.execute(update(studies).where(studies.c.id == study_id).values(guidelines=text))
 
 

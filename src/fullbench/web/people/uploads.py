@@ -18,6 +18,7 @@ from starlette.datastructures import UploadFile
 
 from fullbench.errors import InputError
 from fullbench.ledger.store import Ledger
+from fullbench.nouns.note import Note, word
 from fullbench.web.people.importing import Material
 from fullbench.web.people.kinds import Write
 from fullbench.web.people.studies import Plan
@@ -83,7 +84,14 @@ def _whole(fields: Mapping[str, str], name: str, default: int) -> int:
     if not text:
         return default
     if not (text.isascii() and text.isdigit() and len(text) < 7):
-        raise InputError(f"{name.replace('_', ' ')} is a whole number; found {text[:20]!r}")
+        raise InputError(
+            Note(
+                "web.wrong.is-a-whole-number-found",
+                "{name} is a whole number; found {text!r}",
+                name=name.replace("_", " "),
+                text=text[:20],
+            )
+        )
     return int(text)
 
 
@@ -96,7 +104,13 @@ def unpacked(form: Sent, settings: Settings) -> Iterator[dict[str, Path]]:
             _check_name(picture)
             if len(data) > settings.picture_limit:
                 raise InputError(
-                    f"the picture {picture!r} has {len(data):,} bytes; {settings.picture_limit:,} are allowed"
+                    Note(
+                        "web.wrong.the-picture-has-bytes-are",
+                        "the picture {picture!r} has {n:,} bytes; {picture_limit:,} are allowed",
+                        picture=picture,
+                        n=len(data),
+                        picture_limit=settings.picture_limit,
+                    )
                 )
             (folder / f"p-{picture}").write_bytes(data)
         yield {kind: _lines(folder, kind, data, set(form.pictures)) for kind, data in form.files.items()}
@@ -112,7 +126,14 @@ def _lines(folder: Path, kind: str, data: bytes, known: set[str]) -> Path:
             try:
                 row = json.loads(line)
             except (ValueError, RecursionError) as error:
-                raise InputError(f"line {number} of the {kind} is not JSON: each line is one object") from error
+                raise InputError(
+                    Note(
+                        "web.wrong.line-of-the-is-not",
+                        "line {number} of the {kind} is not JSON: each line is one object",
+                        number=number,
+                        kind=word(kind),
+                    )
+                ) from error
             out.write(json.dumps(_renamed(row, known, kind, number), ensure_ascii=True) + "\n")
     return path
 
@@ -120,20 +141,38 @@ def _lines(folder: Path, kind: str, data: bytes, known: set[str]) -> Path:
 def _renamed(value: Any, known: set[str], kind: str, line: int, naming: bool = False) -> Any:
     if isinstance(value, dict):
         if packed := [name for name in PARTS if isinstance(value.get(name), str)]:
-            raise InputError(f"line {line} of the {kind} has {packed[0]!r} as a text; write it as a list")
+            raise InputError(
+                Note(
+                    "web.wrong.line-of-the-has-as",
+                    "line {line} of the {kind} has {packed!r} as a text; write it as a list",
+                    line=line,
+                    kind=word(kind),
+                    packed=packed[0],
+                )
+            )
         return {name: _renamed(inner, known, kind, line, naming or name in NAMING) for name, inner in value.items()}
     if isinstance(value, list):
         return [_renamed(inner, known, kind, line, naming) for inner in value]
     if naming and isinstance(value, str):
         if value not in known:
-            raise InputError(f"line {line} of the {kind} names the picture {value[:80]!r}, which was not sent along")
+            raise InputError(
+                Note(
+                    "web.wrong.line-of-the-names-the",
+                    "line {line} of the {kind} names the picture {value!r}, which was not sent along",
+                    line=line,
+                    kind=word(kind),
+                    value=value[:80],
+                )
+            )
         return f"p-{value}"
     return value
 
 
 def _check_name(name: str) -> None:
     if "/" in name or "\\" in name or "\x00" in name or len(name.encode("utf-8", "replace")) > 200:
-        raise InputError(f"a picture has a plain file name; found {name[:80]!r}")
+        raise InputError(
+            Note("web.wrong.a-picture-has-a-plain", "a picture has a plain file name; found {name!r}", name=name[:80])
+        )
 
 
 def material(fields: Mapping[str, str], files: Mapping[str, Path], ledger: Ledger | None) -> Material:

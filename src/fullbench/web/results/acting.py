@@ -10,6 +10,7 @@ from fastapi.responses import HTMLResponse, Response
 from sqlalchemy import Connection, select
 
 from fullbench.errors import UserError
+from fullbench.nouns.note import sentence
 from fullbench.web import events
 from fullbench.web.accounts import audit
 from fullbench.web.guard import Annotator, Database, Organiser, Viewer, address_of, engine_of, writers_of
@@ -193,6 +194,6 @@ def _plan(request: Request, connection: Database, one: requests.Asked, spec: str
         case = rejudging.again(connection, ledger, one)
         cost = rejudging.price(ledger, judge, case)
     except UserError as error:
-        raise HTTPException(400, str(error)) from error
+        raise HTTPException(400, sentence(error)) from error
     requests.change(connection, one.id, "open", "interrupted", cost=orjson.dumps(cost).decode())
     return key("The price is shown with the request."), case.trial

@@ -17,6 +17,7 @@ from fullbench.figures.slices import GROUPS
 from fullbench.nouns.digests import digest
 from fullbench.nouns.table import Table
 from fullbench.reports.tables import render, table_from_json
+from fullbench.reports.typed import packed_hint, unpacked_hint
 from fullbench.web.results import catalogue, tables
 from fullbench.web.results.filters import Filter
 from fullbench.web.results.rows import put, studies
@@ -80,14 +81,16 @@ def packed(linked: Linked) -> dict[str, Any]:
     return {
         "table": orjson.Fragment(render(linked.table, "json")),
         "links": [[link.pairs() if link else None for link in row] for row in linked.links],
-        "charts": [dict(hint) for hint in linked.charts],
+        "charts": [packed_hint(hint) for hint in linked.charts],
     }
 
 
 def unpacked(value: Mapping[str, Any]) -> Linked:
     """The table that `packed` made a JSON value of."""
     links = [[Filter.of(link) if link is not None else None for link in row] for row in value["links"]]
-    return Linked(table_from_json(orjson.dumps(value["table"])), links, value["charts"])
+    return Linked(
+        table_from_json(orjson.dumps(value["table"])), links, [unpacked_hint(hint) for hint in value["charts"]]
+    )
 
 
 def load(text: str, stamp: str) -> Board:

@@ -6,7 +6,7 @@ They are computed from the verdicts themselves. Where these are very many, from 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -20,6 +20,7 @@ from fullbench.figures.card import card as judge_card
 from fullbench.figures.probes import LENGTHENS
 from fullbench.ledger.store import Ledger
 from fullbench.nouns.digests import digest
+from fullbench.nouns.note import pack, unpack
 from fullbench.nouns.record import Record
 from fullbench.nouns.table import Table
 from fullbench.nouns.verdict import PEOPLE
@@ -58,13 +59,13 @@ def faults_name(study: str) -> str:
 
 def refresh(engine: Engine, ledger: Ledger, *, going: Callable[[], bool] = lambda: True) -> int:
     """Compute the cards of judges of which verdicts came, or whom people met anew; say how many."""
-    made = 0
+    made, failed = 0, ledger.failed()
     with reading(engine) as connection:
         there = studies(connection)
     for place, study in enumerate(there):
         with reading(engine) as connection:
             known = boards.stamps(connection)
-            stamped = _stamps(connection, there[study])
+            stamped = _stamps(connection, there[study], failed)
         wanted = {
             name: stamp
             for name, stamp in stamped.items()
@@ -87,8 +88,8 @@ def refresh(engine: Engine, ledger: Ledger, *, going: Callable[[], bool] = lambd
     return made
 
 
-def _stamps(connection: Connection, study: int) -> dict[str, str]:
-    """What each judge's card would be computed from: its own verdicts and people's."""
+def _stamps(connection: Connection, study: int, failed: Mapping[str, int]) -> dict[str, str]:
+    """What each judge's card would be computed from: its own verdicts and failed calls, and people's verdicts."""
     c = tables.counts.c
     counts = connection.execute(
         select(c.judge_id, func.sum(c.n), func.max(c.last))
@@ -98,7 +99,11 @@ def _stamps(connection: Connection, study: int) -> dict[str, str]:
     )
     names = judges(connection)
     found = {names[judge]: (int(n), last) for judge, n, last in counts}
-    return {name: digest([counted, found.get(PEOPLE)])[:16] for name, counted in found.items() if not is_panel(name)}
+    return {
+        name: digest([counted, found.get(PEOPLE), *([failed[name]] if name in failed else [])])[:16]
+        for name, counted in found.items()
+        if not is_panel(name)
+    }
 
 
 @dataclass(frozen=True)
@@ -163,6 +168,7 @@ def faults(connection: Connection, study: str) -> Linked | None:
 def dump(card: Card) -> str:
     """A card as JSON."""
     value: dict[str, Any] = {name: getattr(card, name) for name in ("judge", "lead", "sampled", "total")}
+    value["said"] = pack(card.lead)
     value["sections"] = [[title, [boards.packed(one) for one in some]] for title, some in card.sections]
     return orjson.dumps(value).decode()
 
@@ -174,5 +180,6 @@ def find(connection: Connection, study: str, judge: str) -> tuple[Card, str] | N
     if row is None:
         return None
     value = orjson.loads(row.body)
+    value["lead"] = unpack(value["lead"], value.pop("said", None))
     value["sections"] = [(title, [boards.unpacked(one) for one in some]) for title, some in value["sections"]]
     return Card(**value), row.stamp

@@ -55,6 +55,8 @@ def fill(
     with reading(engine) as connection:
         bound = get_state(connection, "ledger")
         place = int(get_state(connection, "place") or 0)
+        aliased = int(get_state(connection, "aliased") or 0)
+    names_changed = place and ledger.aliased() != aliased
     if bound is None:
         bind(engine, ledger.identity)
     elif bound != ledger.identity:
@@ -63,10 +65,17 @@ def fill(
         log.warning("the ledger has lost verdicts that the catalogue has; the catalogue is filled again")
         forget(engine)
         bind(engine, ledger.identity)
+    elif names_changed:
+        log.info("names changed in the ledger; the catalogue is filled again")
+        forget(engine)
+        bind(engine, ledger.identity)
+    with sole(engine) as connection:
+        Batch(connection).set_aside(ledger)
+    _, aside = ledger.superseded(-1)
     added = 0
     while going():
         with sole(engine) as connection:
-            count, full = Batch(connection, only=study).take(ledger, batch)
+            count, full = Batch(connection, only=study, aside=aside).take(ledger, batch)
         added += count
         if not full or (most is not None and added >= most):
             break

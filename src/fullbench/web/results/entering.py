@@ -27,6 +27,7 @@ from fullbench.web.results.rows import (
     next_id,
     put,
     set_state,
+    studies,
     version,
 )
 from fullbench.web.results.rulings import Flags
@@ -47,11 +48,15 @@ class Batch:
     only: str | None = None
     """The one study whose verdicts enter; None: of every study."""
     pieces: dict[str, dict[str, None]] = field(default_factory=dict)
+    aside: Mapping[str, set[str]] = field(default_factory=dict)
+    """By study, cases on contents that later ones took the place of."""
 
     def take(self, ledger: Ledger, limit: int) -> tuple[int, bool]:
         """Read the next batch from the ledger: how many verdicts are new, and whether there may be more."""
         count, more = self._joined(ledger, limit)
         place = int(get_state(self.connection, "place") or 0)
+        if not place:
+            set_state(self.connection, "aliased", ledger.aliased())
         batch = ledger.since(place, limit)
         if not batch:
             return count, more
@@ -63,6 +68,33 @@ class Batch:
             count += self.enter(study, entered, cases, places)
         set_state(self.connection, "place", batch[-1][0])
         return count, more or len(batch) == limit
+
+    def set_aside(self, ledger: Ledger) -> None:
+        """Take away what was ruled on contents that later ones took the place of, as every figure leaves it out."""
+        moment, changed = ledger.superseded(int(get_state(self.connection, "revised") or 0))
+        if not changed:
+            return
+        numbers = studies(self.connection)
+        for study in changed.keys() & numbers.keys():
+            for chunk in chunks(sorted(changed[study])):
+                self._drop(numbers[study], chunk)
+        set_state(self.connection, "revised", moment)
+        set_state(self.connection, "version", version(self.connection) + 1)
+
+    def _drop(self, study: int, keys: Sequence[str]) -> None:
+        """Take away cases of a study with their verdicts, and items of which no case is left."""
+        c, v, i = tables.cases.c, tables.verdicts.c, tables.items.c
+        cases = list(self.connection.execute(select(c.id).where(c.study_id == study, c.key.in_(keys))).scalars())
+        rows = list(self.connection.execute(select(v.id, v.meeting_id).where(v.case_id.in_(cases))))
+        self._take_away([row.id for row in rows])
+        self.connection.execute(delete(tables.cases).where(c.id.in_(cases)))
+        left = select(c.item_id).where(c.study_id == study)
+        bare = list(self.connection.execute(select(i.id).where(i.study_id == study, i.id.not_in(left))).scalars())
+        for chunk in chunks(bare):
+            self.connection.execute(delete(tables.tags).where(tables.tags.c.item_id.in_(chunk)))
+            self.connection.execute(delete(tables.items).where(i.id.in_(chunk)))
+        meetings = {row.meeting_id for row in rows}
+        put(self.connection, tables.dirty, [{"meeting_id": id_} for id_ in meetings], ["meeting_id"], ["meeting_id"])
 
     def _joined(self, ledger: Ledger, limit: int) -> tuple[int, bool]:
         """Cases that became members of a study bring it the verdicts on them that the catalogue has in other studies;
@@ -96,6 +128,8 @@ class Batch:
         """Put verdicts of a study into the catalogue; those that are there already are left out, those that take the
         place of an earlier revision replace it. `places` are the ledger's."""
         connection = self.connection
+        aside = self.aside.get(study, set())
+        entered = [verdict for verdict in entered if verdict.case not in aside]
         self._name(study, entered)
         items = self._items(entered, heard)
         cases = self._cases(entered, items)

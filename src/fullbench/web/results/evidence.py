@@ -10,7 +10,9 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
-from fullbench.figures.leaderboard import OVERALL
+from fullbench.figures.judging import UNTAGGED
+from fullbench.figures.places import OVERALL
+from fullbench.nouns.note import Note
 from fullbench.nouns.table import Cell, EstimateLike, Table
 from fullbench.web.results.boards import Links
 from fullbench.web.results.filters import Filter
@@ -36,8 +38,9 @@ def links(
     under = criterion or ("" if name in ALL_CRITERIA else OVERALL)
     made: list[list[Filter | None]] = []
     for cells in table.rows:
-        row = dict(zip(table.columns, cells, strict=True))
-        behind = [found.of(table, row, name) for name in table.columns]
+        keys = [column.key for column in table.typed]
+        row = dict(zip(keys, cells, strict=True))
+        behind = [found.of(table, row, key) for key in keys]
         placed = [
             None if link is None else replace(link, study=study, criterion=link.criterion or under) for link in behind
         ]
@@ -98,8 +101,10 @@ class _Evidence:
 
     def _grouped(self, kind: str, tag: str, row: Row, column: str) -> Filter | None:
         found = self._agreement({"ruling": kind, "figure": column}, column)
-        group = str(row.get(tag, ""))
-        value = "" if group.startswith("mean of ") else group
+        group = row.get(tag, "")
+        if group == UNTAGGED:
+            return None
+        value = "" if isinstance(group, Note) else str(group)  # a mean over groups
         return None if found is None else replace(found, tag=tag, value=value)
 
     def _standing(self, row: Row, _column: str) -> Filter | None:

@@ -9,7 +9,9 @@ from typing import cast
 
 from fullbench.columns.table import Columns, Family
 from fullbench.figures import leaderboard, slices
+from fullbench.figures.places import ballot_of, from_family, placed
 from fullbench.figures.slices import Slice
+from fullbench.nouns.headings import headings
 from fullbench.nouns.table import Cell, Table
 from fullbench.web.results.boards import Board, Linked
 from fullbench.web.results.filters import Filter
@@ -61,13 +63,12 @@ def _leaderboard(made: leaderboard.Board, part: Columns, subject: Subject, *, se
         name = str(row[1])
         ruled = partial(asked, contestant=name, fault="none")
         behind: list[Filter | None] = [None, asked(contestant=name)]
-        for column, cell in zip(table.columns[2:], row[2:], strict=True):
-            spec = column.removeprefix("mean ") if column.startswith("mean ") else ""
-            behind.append(None if cell is None else ruled(ballot=spec))
+        for column, cell in zip(table.typed[2:], row[2:], strict=True):
+            behind.append(None if cell is None else ruled(ballot=ballot_of(column)))
         rows.append([*row, lost.get(name, 0)])
         links.append([*behind, asked(contestant=name, fault="any")])
     charts = [] if table.chart is None else [table.chart]
-    return Linked(replace(table, columns=(*table.columns, "faults"), rows=rows), links, charts)
+    return Linked(replace(table, columns=(*table.columns, *headings("faults")), rows=rows), links, charts)
 
 
 def _closer(made: leaderboard.Board, part: Columns, subject: Subject, tags: Tags, *, several: bool) -> Sequence[Linked]:
@@ -79,11 +80,8 @@ def _closer(made: leaderboard.Board, part: Columns, subject: Subject, tags: Tags
         found.append(_linked(pairs, [_wins(pairs, row, asked, family) for row in pairs.table.rows]))
     for tag, groups in tags.items():
         for one in slices.by_tag(part, made, tag, groups):
-            ballot = one.table.name.removeprefix("mean ").removesuffix(f" by {tag}")
-            spec = ballot if one.table.name.startswith("mean ") else ""
-            found.append(
-                _linked(one, [_grouped(one, row, partial(asked, ballot=spec, tag=tag)) for row in one.table.rows])
-            )
+            grouped = partial(asked, ballot=str(one.table.source.get("ballot", "")), tag=tag)
+            found.append(_linked(one, [_grouped(one, row, grouped) for row in one.table.rows]))
     for one in slices.densities(part, made):
         spec = str(one.table.source["ballot"])
         behind = [[None, None, asked(contestant=str(row[0]), ballot=spec)] for row in one.table.rows]
@@ -94,7 +92,7 @@ def _closer(made: leaderboard.Board, part: Columns, subject: Subject, tags: Tags
 def _named(linked: Linked, family: Family) -> Linked:
     """A table of one family beside those of others."""
     table = linked.table
-    title = f"{table.title}, from {leaderboard.FROM[family]}"
+    title = placed(table.title, from_family(family))
     return replace(linked, table=replace(table, name=f"{table.name}, {family}", title=title))
 
 
@@ -121,9 +119,10 @@ def faults(table: Table, link: str) -> Linked:
     """What judges did not rule on; every count leads to its verdicts."""
     links: list[list[Filter | None]] = []
     for row in table.rows:
-        cells = dict(zip(table.columns, row, strict=True))
+        keys = [column.key for column in table.typed]
+        cells = dict(zip(keys, row, strict=True))
         asked = partial(Filter, study=link, judge=str(cells["judge"]), criterion=str(cells.get("criterion", "")))
         words = {"verdicts": asked(), "faulty": asked(), "ruled": asked(fault="none")}
         words |= {fault: asked(fault=fault) for fault in ("refused", "unreadable", "recused")}
-        links.append([words.get(column) for column in table.columns])
+        links.append([words.get(key) for key in keys])
     return Linked(table, links, [] if table.chart is None else [table.chart])

@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 from sqlalchemy import ColumnElement, Connection, Select, and_, false, select, true
 
 from fullbench.errors import InputError
+from fullbench.nouns.note import Note
 from fullbench.nouns.verdict import FAULTS
 from fullbench.web.results import tables
 from fullbench.web.results.rows import studies
@@ -70,11 +71,32 @@ class Filter:
     def check(self) -> None:
         """Refuse words that no verdict can have."""
         if self.fault and self.fault not in FAULT_WORDS:
-            raise InputError(f"unknown fault {self.fault!r}; known: {', '.join(FAULT_WORDS)}")
+            raise InputError(
+                Note(
+                    "web.wrong.unknown-fault-known",
+                    "unknown fault {fault!r}; known: {names}",
+                    fault=self.fault,
+                    names=", ".join(FAULT_WORDS),
+                )
+            )
         if self.shown and self.shown not in SHOWN_WORDS:
-            raise InputError(f"unknown number of responses shown {self.shown!r}; known: {', '.join(SHOWN_WORDS)}")
+            raise InputError(
+                Note(
+                    "web.wrong.unknown-number-of-responses-shown",
+                    "unknown number of responses shown {shown!r}; known: {names}",
+                    shown=self.shown,
+                    names=", ".join(SHOWN_WORDS),
+                )
+            )
         if len(self.q) > LONGEST:
-            raise InputError(f"a search may have {LONGEST} characters; found {len(self.q)}")
+            raise InputError(
+                Note(
+                    "web.wrong.a-search-may-have-characters",
+                    "a search may have {longest} characters; found {n}",
+                    longest=LONGEST,
+                    n=len(self.q),
+                )
+            )
 
     def pairs(self) -> dict[str, str]:
         """What is asked for, as texts."""

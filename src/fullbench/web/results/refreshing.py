@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from sqlalchemy import Connection, Engine, delete, func, select
 
@@ -19,8 +19,9 @@ def refresh(engine: Engine, ledger: Ledger, *, going: Callable[[], bool] = lambd
 
     `going` is asked before each; False ends it early.
     """
+    failed = ledger.failed()
     with reading(engine) as connection:
-        wanted = _stamps(connection)
+        wanted = _stamps(connection, failed)
         b = tables.boards.c
         known = {row.name: row.stamp for row in connection.execute(select(b.name, b.stamp).where(b.kind == "board"))}
         there = studies(connection)
@@ -55,7 +56,7 @@ def refresh(engine: Engine, ledger: Ledger, *, going: Callable[[], bool] = lambd
     return made
 
 
-def _stamps(connection: Connection) -> dict[tuple[str, str, str], str]:
+def _stamps(connection: Connection, failed: Mapping[str, int]) -> dict[tuple[str, str, str], str]:
     """What the board of each study, judge and criterion would be computed from: equal texts, equal boards."""
     c, s = tables.counts.c, tables.state.c
     tagged = connection.execute(select(func.count()).select_from(tables.tags)).scalar_one()
@@ -63,6 +64,8 @@ def _stamps(connection: Connection) -> dict[tuple[str, str, str], str]:
         row.value for row in connection.execute(select(s.value).where(s.name.startswith("panel ")).order_by(s.name))
     ]
     return {
-        (study, judge, criterion): digest([int(count), last, tagged, turned if is_panel(judge) else []])[:16]
+        (study, judge, criterion): digest(
+            [int(count), last, tagged, turned if is_panel(judge) else [], *([failed[judge]] if judge in failed else [])]
+        )[:16]
         for study, judge, criterion, count, last in connection.execute(boards.headed(func.max(c.last)))
     }

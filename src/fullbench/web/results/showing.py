@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fullbench.nouns.table import Cell, EstimateLike, sort_value
+from fullbench.nouns.table import Cell, Column, EstimateLike, sort_value
 from fullbench.reports import charts
 from fullbench.reports.cells import decimals, is_fault, numeric, show
 from fullbench.web.results.boards import Linked
@@ -77,20 +77,20 @@ def sheets(
 def sheet(linked: Linked, places: Places, name: str, language: Language, drawn: Sequence[Drawn] = ()) -> Sheet:
     """One table."""
     shown = localised(linked, language)
-    columns = [_column(shown, place, column, places) for place, column in enumerate(linked.table.columns)]
-    heads = [(name, numeric(shown.table.column(name))) for name in shown.table.columns]
+    columns = [_column(shown, place, places) for place in range(len(shown.table.columns))]
+    heads = [(str(name), numeric(shown.table.cells(place))) for place, name in enumerate(shown.table.columns)]
     return Sheet(name, shown, heads, list(zip(*columns, strict=True)), drawn)
 
 
-def _column(linked: Linked, place: int, name: str, places: Places) -> list[Shown]:
-    """The cells of one column; `name` is its English one."""
-    cells = [row[place] for row in linked.table.rows]
+def _column(linked: Linked, place: int, places: Places) -> list[Shown]:
+    """The cells of one column."""
+    cells, column = linked.table.cells(place), linked.table.typed[place]
     digits = decimals(cells)
     known = [cell for cell in cells if isinstance(cell, EstimateLike)]
     least, most = min((cell.low for cell in known), default=0.0), max((cell.high for cell in known), default=0.0)
     kind = "number" if numeric(cells) else "words"
     return [
-        _cell(cell, digits, (name, kind), (least, most), _href(linked.link(row, place), places))
+        _cell(cell, digits, (column, kind), (least, most), _href(linked.link(row, place), places))
         for row, cell in enumerate(cells)
     ]
 
@@ -99,10 +99,10 @@ def _href(link: Filter | None, places: Places) -> str | None:
     return None if link is None else places.verdicts(link)
 
 
-def _cell(cell: Cell, digits: int, column: tuple[str, str], ends: tuple[float, float], href: str | None) -> Shown:
-    name, kind = column
+def _cell(cell: Cell, digits: int, typed: tuple[Column, str], ends: tuple[float, float], href: str | None) -> Shown:
+    column, kind = typed
     value = sort_value(cell)
-    classes = " ".join([kind, *(["fault"] if is_fault(name, cell) else []), *(["gap"] if cell is None else [])])
+    classes = " ".join([kind, *(["fault"] if is_fault(column, cell) else []), *(["gap"] if cell is None else [])])
     sort = "" if value is None else repr(float(value))
     if isinstance(cell, int) and not cell:
         href = None

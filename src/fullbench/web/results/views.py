@@ -222,7 +222,7 @@ class Views:
         if found is None:
             return values
         card, stamp = found
-        return {**values, "lead": _lead(card.lead, language), "sampled": card.sampled, "total": card.total,
+        return {**values, "lead": translate(language, card.lead), "sampled": card.sampled, "total": card.total,
                 "sections": self._sections(study, card, stamp, language)}  # fmt: skip
 
     def _sections(self, study: str, card: cards.Card, stamp: str, language: Language) -> list[tuple[str, list[Any]]]:
@@ -233,12 +233,6 @@ class Views:
             made.append((title, sheets(some, source, self.places, language, start=start, drawing=self.drawing)))
             start += len(some)
         return made
-
-
-def _lead(lead: str, language: Language) -> str:
-    """A card's sentences, one after another, in a language."""
-    sentences = [translate(language, one) for one in re.split(r"(?<=\.) ", lead)]
-    return (" " if language == "en" else "").join(sentences)
 
 
 def _svg(linked: Linked, place: int) -> str | None:
@@ -282,9 +276,9 @@ def _best(board: Board, language: Language) -> list[tuple[str, str, str]]:
         return []
     table = board.tables[0].table
     best = localised(board.tables[0], language).table.rows[:TOP]
-    places = [place for place, name in enumerate(table.columns) if name not in {"rank", "contestant", "faults"}]
+    places = [place for place, column in enumerate(table.typed) if column.kind not in {"rank", "name", "fault"}]
     column = max(places, key=lambda place: sum(row[place] is not None for row in best), default=None)
     if column is None:
         return [(show(row[0]), show(row[1]), "") for row in best]
-    digits = decimals(table.column(table.columns[column]))
+    digits = decimals(table.cells(column))
     return [(show(row[0]), show(row[1]), show(row[column], digits)) for row in best]

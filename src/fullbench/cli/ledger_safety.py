@@ -1,0 +1,126 @@
+"""`fullbench ledger backup`, `upgrade` and `sign`: a second copy, an older ledger brought up to date, a proof."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from fullbench.cli.common import DEFAULT_LEDGER, LedgerOption, QuietOption, bar
+from fullbench.cli.ledger import LedgerArgument
+from fullbench.errors import InputError
+
+if TYPE_CHECKING:
+    from fullbench.ledger.store import Ledger
+
+
+def backup(
+    to: Annotated[Path, typer.Option("--to", help="The file to write; its pictures go to FILE.pictures.")],
+    place: LedgerArgument = None,
+    ledger: LedgerOption = DEFAULT_LEDGER,
+    quiet: QuietOption = False,
+) -> None:
+    """Copy a ledger, of one moment, while others may write to it: every row with its seal, so that heads still hold.
+
+    A ledger on a server is written to a file as well. Pictures beside the ledger are copied; those in a place of their
+    own (--pictures) stay there. What is written opens like any ledger.
+    Example: fullbench ledger backup study.ledger --to safe/study.ledger
+    """
+    from fullbench.ledger.places import database
+    from fullbench.ledger.store import Ledger
+
+    source = place or ledger
+    pictures = to.with_name(to.name + ".pictures")
+    if to.exists():
+        raise InputError(f"{to}: there is a file already, and a backup never replaces one; name another")
+    if not database(source).exists():
+        raise InputError(f"{source}: there is no ledger here; check the path")
+    try:
+        to.parent.mkdir(parents=True, exist_ok=True)
+        database(source).back_up(to)
+    except OSError as error:
+        raise InputError(f"{to}: the backup cannot be written ({error.strerror or error})") from error
+    with Ledger(to, read_only=True) as copied, Ledger(source, read_only=True) as original:
+        head = copied.head()
+        count = _copy_pictures(original, copied, pictures, quiet=quiet)
+    typer.echo(f"{to}: a backup of {source}, {to.stat().st_size:,} bytes; head {head}")
+    if count is None:
+        typer.echo(f"its pictures stay where they are, in {original.pictures.place}")
+    elif count:
+        typer.echo(f"{count:,} pictures in {pictures}")
+
+
+def _copy_pictures(original: Ledger, copied: Ledger, folder: Path, *, quiet: bool) -> int | None:
+    """Copy the pictures that the backup names; None where they lie in a place of their own."""
+    from fullbench.ledger.pictures import PictureFolder
+
+    with copied.reader() as reader:
+        sql = "SELECT digest FROM pictures WHERE path IS NULL ORDER BY rowid"
+        digests = [digest for (digest,) in reader.execute(sql)]
+    if not digests:
+        return 0
+    if original.pictures_named:
+        return None
+    target = PictureFolder(folder, sync=True)
+    with bar("copying", quiet=quiet) as step:
+        for number, digest in enumerate(digests, 1):
+            target.keep(original.picture(digest))
+            step("pictures", number, len(digests))
+    return len(digests)
+
+
+def upgrade(
+    place: LedgerArgument = None,
+    ledger: LedgerOption = DEFAULT_LEDGER,
+) -> None:
+    """Bring an older ledger to the newest schema, in one transaction, while nobody else writes, after a backup.
+
+    Whatever only reads works without it. Whatever writes does the same by itself.
+    Example: fullbench ledger upgrade old.ledger
+    """
+    from fullbench.ledger import schema
+    from fullbench.ledger.places import database
+    from fullbench.ledger.store import Ledger
+
+    source = database(place or ledger)
+    if not source.exists():
+        raise InputError(f"{source.place}: there is no ledger here; check the path")
+    version = source.stored_version()
+    Ledger(place or ledger).close()
+    if version == schema.VERSION:
+        typer.echo(f"{source.place}: the ledger has the newest schema, {version}; nothing was changed")
+    else:
+        typer.echo(f"{source.place}: the ledger has schema {schema.VERSION} now, {version} before")
+
+
+def sign(
+    key: Annotated[Path, typer.Option("--key", help="Your private key (Ed25519; PEM or OpenSSH's form).")],
+    new: Annotated[bool, typer.Option("--new", help="Make the key first, with its public half beside it.")] = False,
+    to: Annotated[
+        Path | None, typer.Option("--to", help="Add the signature to this file too. Else LEDGER.signatures.")
+    ] = None,
+    place: LedgerArgument = None,
+    ledger: LedgerOption = DEFAULT_LEDGER,
+) -> None:
+    """Sign what the ledger holds now: `ledger verify --key` shows later whether any of it was rewritten or cut off.
+
+    The signature is kept in the ledger and in a file beside it. Keep a copy of that file elsewhere, or publish it.
+    Example: fullbench ledger sign study.ledger --key mine.key --new
+    """
+    from fullbench.ledger import signing
+    from fullbench.ledger.places import database
+    from fullbench.ledger.store import Ledger
+
+    if not database(place or ledger).exists():
+        raise InputError(f"{place or ledger}: there is no ledger here; check the path")
+    if new:
+        typer.echo(f"{signing.make_key(key)}: the public half of the new key {key}; give it to whoever verifies")
+    private = signing.private_key(key)
+    with Ledger(place or ledger) as opened:
+        if problems := opened.verify():
+            raise InputError(f"{opened.place}: the ledger is not sound and is not signed: {problems[0]}")
+        signature = signing.sign(opened, private)
+        file = to or signing.beside(opened.path)
+    signing.note(signature, file)
+    typer.echo(f"{opened.place}: head {signature.head} is signed by {signature.key}; the signature is in {file} too")

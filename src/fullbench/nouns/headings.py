@@ -1,0 +1,115 @@
+"""The columns that our own tables have: what each is called, what its cells are, and which way is good.
+
+A table takes its columns from here by key (`headings("judge", "verdicts")`), so that a column means the same in every
+table and has one translation. What the data name, such as a column for each contestant, is `named`.
+"""
+
+from __future__ import annotations
+
+from fullbench.nouns.note import Note, word
+from fullbench.nouns.table import Better, Column, Kind
+
+_KEYS: dict[tuple[Kind, Better], tuple[str, ...]] = {
+    ("rank", ""): ("rank", "rank alone"),
+    ("n", ""): ("n",),
+    ("fault", "less"): ("refused", "unreadable", "recused", "faults"),
+    ("name", ""): (
+        "judge", "contestant", "study", "criterion", "ballot", "other judge", "other", "against", "reviewer", "person",
+        "newcomer", "model", "name", "item", "picture", "file", "batch", "data set", "row", "cell", "part", "task",
+        "任务", "category", "类别", "perspective", "sub-category", "axis", "way", "scale", "split", "label", "which",
+        "who", "metric", "table",
+    ),
+    ("word", ""): (
+        "ruling", "figure", "bias", "told apart", "on", "place", "method", "more", "role", "kind", "state", "quadrant",
+        "chosen", "inside", "speed", "share of the commonest ruling",
+    ),
+    ("text", ""): (
+        "why", "note", "question", "what", "what was done", "what, and what was done", "people said", "people say",
+        "parts", "captions", "images", "language", "counted in", "unit", "step", "status", "stage", "time",
+        "Dawid-Skene", "Elo over orders",
+    ),
+    ("count", ""): (
+        "verdicts", "ruled", "due", "cases", "pairs", "matches", "items", "rows", "votes", "wanted", "tasks",
+        "settled tasks", "people", "texts", "questions", "seeds", "seeds all the same", "seeds with one wording",
+        "pictures", "draws", "courts", "reviews", "contestants", "responses", "failures", "failed", "done", "requests",
+        "calls", "retries", "tokens in", "tokens out", "known", "asked", "to ask", "answers", "rulings", "given", "of",
+        "unread", "open", "bits", "round", "malformed", "no verdict found", "not verified yet", "judges without it",
+        "flagged", "uniform would need", "saved", "wrong: yes", "wrong: no", "right: yes", "right: no", "tokens",
+        "characters",
+    ),
+    ("number", ""): (
+        "mark", "threshold", "margin", "truth", "planted", "printed", "gap", "chi-square", "p", "phi", "weight",
+        "mean loss", "least", "most", "a quarter", "half", "three quarters", "sd", "uniform sd", "median seconds",
+        "hasty %", "s a call", "seconds a picture", "half interval (points)",
+    ),
+    ("number", "less"): ("dollars", "dollars per 1,000", "dollars a picture", "in batches", "moved"),
+    ("figure", ""): (
+        "estimate", "judge's", "people's", "difference", "change", "before", "after", "ours", "observed", "predicted",
+        "share", "value", "effect", "recovered", "first shown wins", "ties", "mean", "mean mark", "mean spread",
+        "deviation of grades", "beside the first", "chance", "colluder", "honest", "overall", "prefers the safe one",
+        "prefers the unsafe one",
+    ),
+    ("figure", "more"): (
+        "rating", "duels won", "Elo", "wins against the reference", "won", "all", "worst", "reached", "consistency",
+        "same ruling in both orders", "same ruling", "accuracy", "agreement", "score", "Avg", "mean over questions",
+        "alignment", "alignment, one wording left out", "alignment, one wording as zero", "Pearson", "Spearman",
+        "Kendall", "kappa", "kappa, quadratic", "accuracy, ties a class", "accuracy, ties left out", "F1, macro",
+        "F1, by size", "recall, macro", "same order", "same first", "r", "ρ", "τ", "f", "s", "pearson", "spearman",
+        "kendall", "in order", "right", "right, no ties", "right of all", "consistent", "ACC", "NDS", "GES",
+        "ACC by item", "ACC by row", "NDS by item", "NDS by row", "GES by item", "GES by row", "people agree",
+        "people who agree", "grade of the reasons", "references that are right", "scores, r", "pairs, no ties",
+        "UPME", "UPME, robust", "PiCO", "PRD", "uniform", "rating vote", "majority vote", "UPME tau", "uniform tau",
+        "best one first", "tau, honest", "tau, colluding", "preferred", "known answers right", "with the others",
+        "said the same", "share of votes won", "mean mark, n for the best of n",
+    ),
+    ("figure", "less"): (
+        "faulty", "error", "edit distance", "e", "e of the mean", "entropy", "score error", "swap flips",
+        "hallucinates",
+    ),
+}  # fmt: skip
+_LABELLED = (
+    Column("majority of rulings", "majority", "figure", "more"),
+    Column("majority of votes", "majority", "text"),
+    Column("pairs right", "pairs", "figure", "more"),
+    Column("rankings right", "rankings", "figure", "more"),
+    Column("form of scores", "scores", "word"),
+    Column("picture beside", "and", "name"),
+    Column("alike", "are", "word"),
+    Column("what was made of them", "done", "text"),
+    Column("share of faults", "share", "figure", "less"),
+    *(Column(f"way {rule}", rule, "figure", "more") for rule in ("mean", "both-agree", "majority", "each")),
+)
+"""Columns whose labels other columns have too."""
+HEADINGS = {
+    column.key: column
+    for column in (
+        *(Column(key, key, kind, better) for (kind, better), keys in _KEYS.items() for key in keys),
+        *_LABELLED,
+    )
+}
+
+
+def headings(*names: str) -> tuple[Column, ...]:
+    """Columns by their keys; what is a column already stays as it is.
+
+    >>> [column.kind for column in headings("judge", named("甲"), "n")]
+    ['name', 'figure', 'n']
+    """
+    return tuple(name if isinstance(name, Column) else HEADINGS[name] for name in names)
+
+
+def named(name: str, kind: Kind = "figure") -> Column:
+    """A column that the data name: a contestant, a tag, one of its values. Nobody translates it."""
+    return Column(name, name, kind, named=True)
+
+
+def with_deviation(figure: str) -> tuple[Column, Column]:
+    """The column of a figure's mean over several draws, and that of its standard deviation."""
+    spread = Note("column.deviation", "{figure} sd", figure=word(figure))
+    return HEADINGS[figure], Column(str(spread), spread, "number")
+
+
+def moves(method: str) -> Column:
+    """The column that says how far one reviewer moves a method's scores."""
+    label = Note("column.moves", "moves {method}", method=method)
+    return Column(str(label), label, "number", "less")

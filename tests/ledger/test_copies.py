@@ -1,0 +1,164 @@
+"""Copies of a ledger that is being written: one without its log says so, a backup is whole."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from fullbench import Ledger
+from fullbench.cli.app import app
+from fullbench.errors import InputError, LedgerError
+from fullbench.ledger import writer
+from fullbench.nouns.picture import Picture
+from tests.ledger.making import case, png, verdict
+from tests.ledger.test_survival import child
+
+
+def run(*args: object):
+    return CliRunner().invoke(app, list(map(str, args)), catch_exceptions=False)
+
+
+def cp(*names: Path) -> None:
+    """By another process: closing a descriptor of the file here would drop the locks that SQLite holds."""
+    subprocess.run(["cp", *map(str, names)], check=True)
+
+
+@pytest.mark.parametrize("log", [writer.LOG, 50_000])
+def test_a_copy_without_its_log_is_not_sound_and_one_with_it_is(tmp_path, monkeypatch, log):
+    """Whether the log was never brought into the main file yet, or many times."""
+    monkeypatch.setattr(writer, "LOG", log)
+    path = tmp_path / "x.ledger"
+    for name in ("alone", "both"):
+        (tmp_path / name).mkdir()
+    with Ledger(path) as ledger:
+        for number in range(40):
+            ledger.add(case(number), verdict(number, text="x" * 3000))
+            if number % 5 == 0:
+                ledger.flush()
+        ledger.flush()
+        cp(path, tmp_path / "alone")
+        cp(path, tmp_path / "x.ledger-wal", tmp_path / "both")
+        assert ledger.verify() == []
+    with Ledger(tmp_path / "both" / "x.ledger", read_only=True) as both:
+        assert len(both.record()) == 40
+        assert both.verify() == []
+    with Ledger(path, read_only=True) as whole:
+        assert whole.verify() == []
+    done = run("ledger", "verify", tmp_path / "alone" / "x.ledger")
+    assert done.exit_code == 1
+    assert "was copied without its write-ahead log (x.ledger-wal)" in done.stdout
+    assert "fullbench ledger backup" in done.stdout
+
+
+def test_a_copy_without_its_log_says_so_whenever_it_is_opened_and_for_ever_when_written_to(tmp_path, caplog):
+    path, alone = tmp_path / "x.ledger", tmp_path / "alone.ledger"
+    with Ledger(path) as ledger:
+        ledger.add(verdict(1))
+        ledger.flush()
+        cp(path, alone)
+    Ledger(alone, read_only=True).close()
+    assert "copied without its write-ahead log (alone.ledger-wal)" in caplog.text
+    with Ledger(alone) as ledger:
+        ledger.add(verdict(2))
+        ledger.flush()
+        caplog.clear()
+        with Ledger(alone, read_only=True) as another:
+            assert any("without its write-ahead log" in problem for problem in another.verify())
+    with Ledger(alone, read_only=True) as ledger:
+        assert any("without its write-ahead log" in problem for problem in ledger.verify())
+    assert run("ledger", "copy", alone, tmp_path / "rest.ledger").exit_code == 0
+    with Ledger(tmp_path / "rest.ledger", read_only=True) as rest:
+        assert rest.verify() == []
+
+
+def test_a_kill_between_a_mark_and_its_commit_is_no_missing_log(tmp_path):
+    path = tmp_path / "x.ledger"
+    process = child("die", path)
+    process.communicate(timeout=120)
+    assert process.returncode == -9
+    for _ in range(2):  # the first who opens it brings the log over and deletes it
+        with Ledger(path, read_only=True) as ledger:
+            assert [v.item for v in ledger.verdicts()] == ["item-1"]
+            assert ledger.verify() == []
+
+
+def test_what_is_acknowledged_survives_a_loss_of_power_unless_the_user_says_otherwise(tmp_path, monkeypatch):
+    def level(**options: object) -> int:
+        with Ledger(tmp_path / "x.ledger", **options) as ledger:
+            return ledger._writer.connection.execute("PRAGMA synchronous").fetchone()[0]
+
+    assert level() == 2
+    assert level(durability="process") == 1
+    monkeypatch.setenv("FULLBENCH_DURABILITY", "process")
+    assert level() == 1
+    assert level(durability="power") == 2
+    monkeypatch.setenv("FULLBENCH_DURABILITY", "fast")
+    with pytest.raises(LedgerError, match="unknown durability 'fast'; known: power"):
+        Ledger(tmp_path / "x.ledger")
+
+
+def test_the_flag_reaches_the_disk(tmp_path):
+    """What a real process asks of SQLite: it looks with the usual setting, and writes with the one that was said."""
+    rows = [{"id": f"q{number}", "question": f"What is {number}?"} for number in range(3)]
+    (tmp_path / "items.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    answers = [{"item": row["id"], "contestant": who, "text": f"{who}!"} for row in rows for who in "ab"]
+    (tmp_path / "answers.jsonl").write_text("\n".join(map(json.dumps, answers)), encoding="utf-8")
+    trace = """
+import sqlite3, sys
+real, seen = sqlite3.connect, []
+class Traced(sqlite3.Connection):
+    def execute(self, sql, *rest):
+        if sql.startswith("PRAGMA synchronous ="): seen.append(sql.split()[-1])
+        return super().execute(sql, *rest)
+sqlite3.connect = lambda *a, **k: real(*a, **{**k, "factory": Traced})
+from fullbench.cli import main
+try: main()
+finally: print(",".join(sorted(set(seen))), file=sys.stderr)
+"""
+    for flag, expected in (([], "FULL"), (["--durability", "process"], "FULL,NORMAL")):
+        command = [
+            sys.executable, "-c", trace, "judge", "--items", "items.jsonl", "--responses", "answers.jsonl", "--judge",
+            "length", "--ballot", "choice", "--ledger", f"{expected}.ledger", *flag,
+        ]  # fmt: skip
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        assert done.stderr.strip().splitlines()[-1] == expected
+
+
+def test_a_backup_of_a_live_ledger_is_whole(tmp_path):
+    path, safe = tmp_path / "x.ledger", tmp_path / "safe" / "x.ledger"
+    with Ledger(path) as ledger:
+        ledger.add(case(1, Picture.of(png(7))), verdict(1))
+        ledger.flush()
+        head = str(ledger.head())
+        done = subprocess.run(
+            [sys.executable, "-m", "fullbench", "ledger", "backup", str(path), "--to", str(safe)],
+            capture_output=True, text=True,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        assert head in done.stdout
+        ledger.add(verdict(2))
+    with Ledger(safe, read_only=True) as copied:
+        assert [v.item for v in copied.verdicts()] == ["item-1"]
+        assert [item.pictures[0].data() for item in copied.items()] == [png(7)]
+        assert copied.verify() == []
+        assert str(copied.head()) == head
+    with pytest.raises(InputError, match="a backup never replaces one"):
+        run("ledger", "backup", path, "--to", safe)
+    with pytest.raises(InputError, match="there is no ledger here"):
+        run("ledger", "backup", tmp_path / "no.ledger", "--to", tmp_path / "y.ledger")
+    assert not (tmp_path / "no.ledger").exists()
+
+
+def test_pictures_in_a_place_of_their_own_stay_there(tmp_path):
+    with Ledger(tmp_path / "x.ledger", pictures=tmp_path / "shared") as ledger:
+        ledger.add(case(1, Picture.of(png(7))))
+    done = run("ledger", "backup", tmp_path / "x.ledger", "--to", tmp_path / "y.ledger")
+    assert f"its pictures stay where they are, in {tmp_path / 'shared'}" in done.stdout
+    with Ledger(tmp_path / "y.ledger", read_only=True) as copied:
+        assert copied.verify() == []
