@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from fullbench.nouns.item import Item, Turn
     from fullbench.nouns.judge import Judge
     from fullbench.nouns.model import Model, Prompt, Reply
+    from fullbench.nouns.panel import Cascade, Panel
     from fullbench.nouns.picture import Picture
     from fullbench.nouns.record import Record
     from fullbench.nouns.reproduction import Brought, Reproduced, Reproduction
@@ -45,6 +46,7 @@ _HOMES = {
     "Benchmark": "nouns.benchmark",
     "Brought": "nouns.reproduction",
     "Call": "nouns.call",
+    "Cascade": "nouns.panel",
     "Case": "nouns.case",
     "Choice": "nouns.ballot",
     "EngineError": "errors",
@@ -60,6 +62,7 @@ _HOMES = {
     "MissingExtra": "errors",
     "Model": "nouns.model",
     "ModelError": "errors",
+    "Panel": "nouns.panel",
     "Picture": "nouns.picture",
     "Prompt": "nouns.model",
     "Ranking": "nouns.ballot",
@@ -91,6 +94,7 @@ __all__ = [
     "Benchmark",
     "Brought",
     "Call",
+    "Cascade",
     "Case",
     "Choice",
     "EngineError",
@@ -106,6 +110,7 @@ __all__ = [
     "MissingExtra",
     "Model",
     "ModelError",
+    "Panel",
     "Picture",
     "Prompt",
     "Ranking",

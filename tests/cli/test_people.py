@@ -74,7 +74,7 @@ def test_from_files_to_a_ledger(folder, fullbench):
         assert len({verdict.rater for verdict in record}) == 1
     listed = json.loads(fullbench("list", "--json").stdout)
     assert "red or blue" in str(listed)
-    assert "share of votes won" in fullbench("show", "red or blue").stdout
+    assert "duels won" in fullbench("show", "red or blue").stdout
 
 
 @pytest.mark.parametrize(

@@ -80,10 +80,8 @@ def test_no_exchange_no_entry():
         (Choice(), "At first [[A]]. But looking closer, [[", None),
         (Choice(), "Response A is better because", None),
         (Choice(), "The winner is A", None),
-        (Choice(), '{"analysis": "red", "judgement": "B"}', (0.0, 1.0)),
-        (Choice(), '{"analysis": "red", "judgement": "B"', None),
-        (Choice(), '{"judgement": "A"} and yet I wonder whether {"x": 1}', None),
-        (Choice(), '{"judgement": "A"} or rather [[B]]', None),
+        (Choice(), '{"judgement": "A"} or rather [[B]]', (0.0, 1.0)),
+        (Choice(), '{"analysis": "red", "judgement": "B"}', None),
         (Score(1, 5), "[[4]], [[2]]", (4.0, 2.0)),
         (Score(1, 5), "[[4]], [[2", None),
         (Score(1, 5), "First [[4]].", None),
@@ -97,6 +95,21 @@ def test_a_reply_cut_off_rules_only_where_its_ruling_is_complete_and_last(ballot
     assert (verdict.marks, verdict.fault) == (marks, None if marks else "unreadable")
     assert verdict.text == text
     assert verdict.exchanges[0].stop == "length"
+
+
+@pytest.mark.parametrize(
+    ("text", "marks"),
+    [
+        ('{"analysis": "red", "judgement": "B"}', (0.0, 1.0)),
+        ('{"analysis": "red", "judgement": "B"', None),
+        ('{"judgement": "A"} and yet I wonder whether {"x": 1}', None),
+        ('{"judgement": "A"} or rather [[B]]', None),
+        ("[[B]]", None),
+    ],
+)
+def test_a_reply_in_json_cut_off_rules_only_where_the_object_is_whole(text, marks):
+    verdict = ruled(PromptedJudge(Talker(reply(text, "length")), form="json", resample=0), pair())
+    assert (verdict.marks, verdict.fault) == (marks, None if marks else "unreadable")
 
 
 def test_the_same_words_rule_where_they_were_not_cut_off():

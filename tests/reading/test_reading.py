@@ -14,10 +14,12 @@ from hypothesis import strategies as st
 from fullbench.nouns.ballot import LETTERS, Likert, Ruling, ballot
 from fullbench.reading import read
 from fullbench.reading.loose_json import objects
+from tests.reading.findings import FOUND, Found
+from tests.reading.hostile import FIELDS, STYLES, hostile, plants
 from tests.reading.replies import SAMPLES, Sample
 
 
-def ruling(sample: Sample) -> Ruling:
+def ruling(sample: Sample | Found) -> Ruling:
     """A ruling in short hand as marks."""
     match sample.ruling:
         case "refused" | "unreadable" as fault:
@@ -41,7 +43,30 @@ def test_corpus(sample: Sample) -> None:
     assert read(ballot(sample.spec), sample.reply, sample.n, sample.shown) == ruling(sample)
 
 
+@pytest.mark.parametrize("found", FOUND, ids=lambda found: f"{found.spec.split('|')[0]}: {found.what}")
+def test_what_was_found(found: Found) -> None:
+    """Replies that are read beside what was asked for and what was shown."""
+    ruled = read(
+        ballot(found.spec), found.reply, found.n, found.shown,
+        asked=found.asked, nonce=found.nonce, cut=found.stop == "length", thought=found.thought,
+    )  # fmt: skip
+    assert ruled == ruling(found)
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_a_plant_in_each_way_of_quoting(style: str) -> None:
+    """Fifty plants, quoted before the ruling."""
+    size = 0
+    for heard in hostile(7, 1, styles={style: STYLES[style]}, forms=("marker",)):
+        if heard.spec == "choice+tie" and "; quotes, then rules; " in heard.what:
+            assert read(ballot(heard.spec), heard.reply, 2, heard.shown, asked="marker") == heard.truth, heard.what
+            size += 1
+    assert size >= 50
+
+
 def test_corpus_is_wide() -> None:
+    assert len(SAMPLES) + len(FOUND) + len(STYLES) * len(plants(FIELDS[0])) >= 700
+    assert len({(found.spec, found.what) for found in FOUND}) == len(FOUND) >= 90
     assert len(SAMPLES) >= 300
     assert len({(sample.spec, sample.n, sample.what) for sample in SAMPLES}) == len(SAMPLES)
     assert min(Counter(sample.spec.split(":")[0] for sample in SAMPLES).values()) >= 7

@@ -175,9 +175,9 @@ class Live:
         return {"name": SESSION, "value": secret, "url": self.url}
 
 
-def start_live(folder: Path, *options: str, database: str | None = None) -> Live:
+def start_live(folder: Path, *options: str, database: str | None = None, port: int = 0) -> Live:
     """`fullbench serve` in a process of its own; end it by `live.process.terminate()`."""
-    port = free_port()
+    port = port or free_port()
     url = database or f"sqlite:///{folder / 'web.sqlite'}"
     settings = Settings(url, data=folder, port=port)
     engine = engine_for(url)

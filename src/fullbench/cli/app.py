@@ -24,6 +24,7 @@ from fullbench.cli.new import new_app
 from fullbench.cli.people import people_app
 from fullbench.cli.plan import plan
 from fullbench.cli.plugins import enter
+from fullbench.cli.power import power
 from fullbench.cli.replay import replay
 from fullbench.cli.report import report
 from fullbench.cli.reproduce import reproduce
@@ -72,6 +73,7 @@ app.command("answer")(answer)
 app.command("run")(run)
 app.command("replay")(replay)
 app.command("plan")(plan)
+app.command("power")(power)
 enter(app)
 app.command("report")(report)
 app.command("show")(show)

@@ -7,7 +7,16 @@ from typing import Annotated
 
 import typer
 
-from fullbench.cli.common import DEFAULT_LEDGER, JsonOption, LedgerOption, StudyOption, say, show
+from fullbench.cli.common import (
+    DEFAULT_LEDGER,
+    JsonOption,
+    LedgerOption,
+    StudyOption,
+    VisibleOption,
+    VoteRuleOption,
+    say,
+    show,
+)
 
 
 def card(
@@ -18,15 +27,20 @@ def card(
     benchmark: Annotated[str | None, typer.Option(help="Take the verdicts a benchmark brings, not a ledger's.")] = None,
     data: Annotated[Path | None, typer.Option(help="The benchmark's released data; its sample where left out.")] = None,
     people: Annotated[str, typer.Option(help="The judge to compare with.")] = "human",
+    rule: VoteRuleOption = "default",
+    visible: VisibleOption = False,
     tags: Annotated[list[str] | None, typer.Option("--by", help="Split agreement by this tag. Again for more.")] = None,
     own: Annotated[
         list[str] | None, typer.Option(help="A contestant of the judge's own family. Again for more.")
     ] = None,
+    epsilon: Annotated[
+        float, typer.Option(min=0.0, max=1.0, help="How much a judge may lose against a person and replace them.")
+    ] = 0.15,
     out: Annotated[Path | None, typer.Option(help="A file: .html, .json, .md, .txt or .csv.")] = None,
     seed: Annotated[int, typer.Option(help="For the bootstrap.")] = 0,
     as_json: JsonOption = False,
 ) -> None:
-    """Show one judge's card: agreement with people, standing, steadiness, biases, faults and cost.
+    """Show one judge's card: agreement with people, standing, steadiness, biases, replacement, faults and cost.
 
     Examples:
 
@@ -36,12 +50,15 @@ def card(
     """
     from fullbench.columns.table import Columns
     from fullbench.figures.card import card as judge_card
+    from fullbench.figures.joined import rule_of
     from fullbench.files.nouns import read_verdicts
     from fullbench.ledger.store import Ledger
     from fullbench.nouns.record import Record
     from fullbench.reports import card as cards
+    from fullbench.studies import seated
     from fullbench.studies.recorded import recorded
 
+    joining = rule_of(rule)
     columns: Columns | None = None
     voted = [] if labels is None else list(read_verdicts(labels, judge=people))
     if benchmark is not None:
@@ -51,9 +68,13 @@ def card(
             say(f"{table.title}: {len(table.rows)} kinds of things; `fullbench export` and `reproduce` list them.")
     else:
         with Ledger(ledger, read_only=True) as book:
-            record, columns = book.record(study=study), book.columns([judge], beside=voted, study=book.one_study(study))
+            record = seated.record(book, study=study)
+            columns = seated.columns(book, [judge], beside=voted, study=book.one_study(study))
     record = Record((*record.verdicts, *voted), record.items, record.responses).ordered()
-    built = judge_card(record, judge, people=people, tags=tags or (), own=own or (), columns=columns, seed=seed)
+    built = judge_card(
+        record, judge, people=people, tags=tags or (), own=own or (), columns=columns, rule=joining, visible=visible,
+        epsilon=epsilon, seed=seed,
+    )  # fmt: skip
     if out is not None:
         cards.write(built, out)
         say(f"Written: {out}")

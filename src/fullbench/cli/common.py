@@ -47,6 +47,17 @@ StudyOption = Annotated[
     str | None,
     typer.Option("--study", help="The study in the ledger; unrelated data are kept apart by it."),
 ]
+VoteRuleOption = Annotated[
+    str,
+    typer.Option(
+        "--rule",
+        help="How several people's votes on the same responses count as one: mean, median, majority, dawid-skene, or "
+        "each on its own; default is the usual one of the ballot.",
+    ),
+]
+VisibleOption = Annotated[
+    bool, typer.Option("--visible", help="Count votes too that were cast with names in view; else they are left out.")
+]
 SupersedeOption = Annotated[
     bool, typer.Option("--supersede", help="Items whose content changed take the place of the earlier ones.")
 ]
@@ -71,6 +82,11 @@ EngineOption = Annotated[
     typer.Option("--engine", help="Where to ask from: here, ray (started here), ray:auto, ray:HOST:PORT, ray://..."),
 ]
 DEFAULT_LEDGER = "fullbench.ledger"
+
+
+CorrectedOption = Annotated[
+    bool, typer.Option("--corrected", help="Judges' figures corrected by people's votes, all side by side.")
+]
 
 
 def asking_from(engine: str | None) -> AbstractContextManager[Engine]:

@@ -10,6 +10,7 @@ import typer
 from fullbench.cli.common import (
     DEFAULT_LEDGER,
     BudgetOption,
+    CorrectedOption,
     DryRunOption,
     EngineOption,
     JsonOption,
@@ -17,6 +18,7 @@ from fullbench.cli.common import (
     PicturesOption,
     QuietOption,
     StudyOption,
+    VisibleOption,
     asking_from,
     closing,
     say,
@@ -31,6 +33,14 @@ leaderboard_app = typer.Typer(
 BenchmarkOption = Annotated[str, typer.Option(help="Whose items are played on.")]
 DataOption = Annotated[Path | None, typer.Option(help="The benchmark's released data; its sample where left out.")]
 RuleOption = Annotated[str, typer.Option(help="How two orders make one result: mean, both-agree, majority or each.")]
+ShownRuleOption = Annotated[
+    str | None,
+    typer.Option(
+        help="How a judge's rulings on the same responses make one result. Two orders of a model: mean, both-agree, "
+        "majority or each. Several people's votes: mean, median, majority, dawid-skene or each; the usual one of the "
+        "ballot where left out."
+    ),
+]
 TiesOption = Annotated[str, typer.Option(help="How ties are rated: half, davidson or rao-kupper.")]
 TagOption = Annotated[
     str | None, typer.Option("--by", help="The tag of items for the heat map; family, where left out.")
@@ -53,7 +63,7 @@ def add(
     opponents: Annotated[int, typer.Option(min=0, help="Sampled opponents on every item.")] = 1,
     reference_matches: Annotated[int, typer.Option(min=0, help="Items on which the reference is met.")] = 150,
     schedule: Annotated[str, typer.Option(help="uniform, or adaptive: most interval for the money.")] = "uniform",
-    width: Annotated[float, typer.Option(min=1.0, help="Adaptive: stop when the interval is this many points.")] = 25.0,
+    width: Annotated[float, typer.Option(min=1.0, help="Adaptive: stop once the rating has ± so many points.")] = 25.0,
     most: Annotated[int | None, typer.Option(min=1, help="Adaptive: stop after so many matches.")] = None,
     rule: RuleOption = "both-agree",
     ties: TiesOption = "half",
@@ -113,10 +123,12 @@ def show_board(
     ledger: LedgerOption = DEFAULT_LEDGER,
     study: StudyOption = None,
     judge: Annotated[str | None, typer.Option(help="Whose leaderboard, by the judge's full name.")] = None,
-    rule: RuleOption = "mean",
+    rule: ShownRuleOption = None,
+    visible: VisibleOption = False,
     ties: TiesOption = "half",
     reference: Annotated[str, typer.Option(help="The contestant that the others are compared with.")] = "reference",
     tag: TagOption = None,
+    corrected: CorrectedOption = False,
     seed: Annotated[int, typer.Option(help="For whatever is drawn at random.")] = 0,
     out: OutOption = None,
     as_json: JsonOption = False,
@@ -126,16 +138,26 @@ def show_board(
     Examples:
 
         fullbench leaderboard show --judge length --out leaderboard.md
+
+        fullbench leaderboard show --judge length --corrected
     """
+    from fullbench.figures import corrected as corrections
     from fullbench.figures.matches import one_judge
     from fullbench.ledger.store import Ledger
-    from fullbench.studies import boards
+    from fullbench.nouns.verdict import PEOPLE
+    from fullbench.studies import boards, seated
 
     with Ledger(ledger, read_only=True, study=study) as book:
-        record = book.record([judge] if judge else None)
-        who = one_judge(record.judges, judge)
-        chosen = boards.settings(rule, ties, seed, reference)
-        tables = boards.tables(record, who, chosen, tag, columns=book.columns([who], study=book.one_study()))
+        record = seated.record(book, [judge] if judge else None)
+        # People are no second judge to choose from, unless there is no other.
+        judges = [name for name in record.judges if name != PEOPLE or judge == PEOPLE]
+        who = one_judge(judges or record.judges, judge)
+        chosen = boards.settings(rule, ties, seed, reference, visible=visible)
+        columns = seated.columns(book, None if corrected else [who, PEOPLE], study=book.one_study())
+        tables = boards.tables(record, who, chosen, tag, columns=columns.of(judge=who))
+        tables = corrections.opinions(columns, tables)
+        if corrected:
+            tables = [*corrections.tables(columns, judges=[who]), *tables]
         if out is not None and out.suffix in {".html", ".htm"}:
             boards.page(record, tables, out, book.digest())
             say(f"The page: {out}")

@@ -11,7 +11,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fullbench.cli.common import DEFAULT_LEDGER, JsonOption, LedgerOption, PicturesOption, QuietOption, StudyOption, bar
+from fullbench.cli.common import (
+    DEFAULT_LEDGER,
+    CorrectedOption,
+    JsonOption,
+    LedgerOption,
+    PicturesOption,
+    QuietOption,
+    StudyOption,
+    bar,
+)
 from fullbench.cli.common import show as show_tables
 from fullbench.errors import InputError
 from fullbench.files.writers import Columns
@@ -123,6 +132,7 @@ def tables(
     ledger: LedgerOption = DEFAULT_LEDGER,
     study: StudyOption = None,
     out: Annotated[Path | None, typer.Option(help="A file: .md, .csv, .json, .txt or .html.")] = None,
+    corrected: CorrectedOption = False,
     seed: Annotated[int, typer.Option(help="For the resamples of the agreement with people.")] = 0,
     as_json: JsonOption = False,
 ) -> None:
@@ -133,6 +143,7 @@ def tables(
     from fullbench.columns.parquet import columns_of_parquet
     from fullbench.figures import standard
     from fullbench.figures.between import between
+    from fullbench.studies import seated
 
     source = place or ledger
     path = Path(source)
@@ -141,10 +152,10 @@ def tables(
         columns = columns_of_parquet(path).of(study=study)
     else:
         with _open(source) as opened:
-            columns, bill, source = opened.columns(study=study), opened.bill(), opened.place
+            columns, bill, source = seated.columns(opened, study=study), opened.bill(), opened.place
     if not len(columns):
         raise InputError(f"{source}: there is no verdict in it")
-    figures = [*standard.tables(columns, seed=seed), between(columns), _answers(bill)]
+    figures = [*standard.tables(columns, seed=seed, corrected=corrected), between(columns), _answers(bill)]
     show_tables([table for table in figures if table.rows], as_json=as_json, out=out)
 
 

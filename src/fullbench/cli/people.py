@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fullbench.cli.common import JsonOption, say, show
+from fullbench.cli.common import JsonOption, VoteRuleOption, say, show
 from fullbench.errors import InputError, MissingExtra
 from fullbench.nouns.headings import headings
 from fullbench.nouns.note import Note
@@ -171,22 +171,25 @@ def listing(as_json: JsonOption = False, database: DatabaseOption = None, data: 
 @people_app.command("show")
 def show_study(
     name: Annotated[str, typer.Argument(help="The study's name.")],
+    rule: VoteRuleOption = "default",
     as_json: JsonOption = False,
     database: DatabaseOption = None,
     data: DataOption = DATA,
 ) -> None:
     """How a study stands: contestants, agreement, and each person's quality."""
     settings = _settings(database, data)
+    from fullbench.figures.joined import rule_of
     from fullbench.web.people import quality, results, studies
     from fullbench.web.people.tally import counted, names
 
+    joining = rule_of(rule)
     with _opened(settings) as connection:
         study = studies.named(connection, name)
         votes = counted(connection, study)
         known = counted(connection, study, roles=("gold", "qualify"))
         people = names(connection)
         tables = [
-            results.contestants(connection, study, votes),
+            *results.contestants(connection, study, joining),
             quality.agreement(study, votes),
             quality.quality(votes, known, people),
         ]

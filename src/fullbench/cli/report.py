@@ -8,7 +8,17 @@ from typing import Annotated
 
 import typer
 
-from fullbench.cli.common import DEFAULT_LEDGER, JsonOption, LedgerOption, StudyOption, say, show
+from fullbench.cli.common import (
+    DEFAULT_LEDGER,
+    CorrectedOption,
+    JsonOption,
+    LedgerOption,
+    StudyOption,
+    VisibleOption,
+    VoteRuleOption,
+    say,
+    show,
+)
 from fullbench.nouns.table import Table
 
 
@@ -25,7 +35,10 @@ def report(
     settle: Annotated[
         bool, typer.Option("--settle", help="Show each judge that left doubts once more, with people's marks there.")
     ] = False,
+    rule: VoteRuleOption = "default",
+    visible: VisibleOption = False,
     against: Annotated[str | None, typer.Option(help="Compare all judges with this one.")] = None,
+    corrected: CorrectedOption = False,
     charts: Annotated[Path | None, typer.Option(help="A folder for the charts, each as SVG and PNG.")] = None,
     unveiled: Annotated[bool, typer.Option("--unveiled", help="Show sensitive pictures as they are.")] = False,
     seed: Annotated[int, typer.Option(help="For the bootstrap.")] = 0,
@@ -38,32 +51,43 @@ def report(
         fullbench report --ledger fullbench.ledger
 
         fullbench report --out report.html --charts charts/
+
+        fullbench report --corrected
     """
     from fullbench.columns.builder import columns_of
     from fullbench.errors import InputError
     from fullbench.figures.doubt import settled
+    from fullbench.figures.joined import rule_of
     from fullbench.figures.standard import tables
     from fullbench.files.nouns import read_verdicts
     from fullbench.ledger.store import Ledger
     from fullbench.nouns.record import Record
     from fullbench.reports.overview import page
-    from fullbench.studies import specs
+    from fullbench.studies import seated, specs
 
+    joining = rule_of(rule)
+    if benchmark and joining != "default":
+        raise InputError("a benchmark's tables join votes as its paper does: leave out --rule, or --benchmark")
     voted = [] if labels is None else list(read_verdicts(labels))
     paged = out if out is not None and out.suffix in {".html", ".htm"} else None
     with Ledger(ledger, read_only=True) as book:
-        columns = book.columns(judges or None, beside=voted, study=study)
+        columns = seated.columns(book, judges or None, beside=voted, study=study)
         if len(columns) == len(voted):
             raise InputError("the ledger holds no verdict of these judges", path=book.place)
         record = Record(())
         # Texts are read only where somebody will see them, or a benchmark has tables of its own.
         if benchmark or settle or paged:
-            stored = book.record(judges or None, study=study)
+            stored = seated.record(book, judges or None, study=study)
             record = Record((*stored.verdicts, *voted), stored.items, stored.responses)
             record = settled(record).ordered() if settle else record.ordered()
         if settle:
             columns = columns_of(record)
-        shown = specs.benchmark(benchmark).tables(record) if benchmark else tables(columns, against=against, seed=seed)
+        shown = (
+            list(specs.benchmark(benchmark).tables(record)) if benchmark
+            else tables(
+                columns, against=against, rule=joining, visible=visible, seed=seed, corrected=corrected
+            )
+        )  # fmt: skip
         if charts is not None:
             _draw(shown, charts)
         if paged is not None:

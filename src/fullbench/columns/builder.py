@@ -19,10 +19,10 @@ CHUNK = 500
 _BLOCK = 1 << 17
 """Rows whose numbers are put into fewer bytes at one time."""
 SMALL = ("trial", "revision", "calls", "retries")
-KIND = ("study", "judge", "criterion", "ballot", "rater", "fault", "contestants", "samples", *SMALL)
+KIND = ("study", "judge", "criterion", "ballot", "rater", "fault", "contestants", "samples", *SMALL, "blind")
 """What many rows share; a store may hand it over as one text, which is taken apart once for all of them."""
 WHOLE = ("tokens_in", "tokens_out")
-REAL = ("dollars", "seconds")
+REAL = ("dollars", "seconds", "probability")
 ROW = ("kind", "item", "case", "marks", *WHOLE, *REAL, "reason")
 """What a row has, in this order. Marks are a tuple, or a text that `parse` reads; `reason` is what a judge that recused
 itself said, and may be left out."""
@@ -31,7 +31,7 @@ _MOST_MARKS = 1 << 16
 _TEXTS = KIND[:5]
 _FAULTS: dict[str, int] = {fault: place for place, fault in enumerate(FAULTS)}
 
-Kind = tuple[str, str, str, str, str, str | None, Sequence[str], Sequence[int], int, int, int, int]
+Kind = tuple[str, str, str, str, str, str | None, Sequence[str], Sequence[int], int, int, int, int, bool | int | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ class Builder:
         for name in WHOLE:
             self._pieces[name].append(np.asarray(chunk[name], dtype=np.int64))
         for name in REAL:
-            # A price that is not known is no number; numpy makes NaN of None.
+            # A price, or a chance of being chosen, that is not known is no number; numpy makes NaN of None.
             self._pieces[name].append(np.asarray(chunk[name], dtype=np.float64))
         self._marks.add(chunk["marks"])
         if "reason" in chunk:
@@ -149,6 +149,8 @@ class Builder:
         arrays["fault"] = lost[kind]
         for place, name in enumerate(SMALL, KIND.index(SMALL[0])):
             arrays[name] = _tight(np.array([parts[place] for parts in kinds] or [0], dtype=np.int64))[kind]
+        seen = np.array([-1 if parts[-1] is None else int(parts[-1]) for parts in kinds] or [-1], dtype=np.int8)
+        arrays["blind"] = seen[kind]
         return _laid_out(arrays, names, kind, _Shown.of(kinds, names["contestant"]), reasons=self._reasons, due=due)
 
     def _kinds_there(self, kind: Array) -> tuple[Array, list[Kind]]:
@@ -242,8 +244,10 @@ def _laid_out(
         **{name: _tight(columns[name]) for name in (*SMALL, *WHOLE)},
         case=columns["case"].astype(np.uint64, copy=False),
         fault=columns["fault"].astype(np.int8, copy=False),
+        blind=columns["blind"].astype(np.int8, copy=False),
         dollars=columns["dollars"].astype(np.float64, copy=False),
         seconds=columns["seconds"].astype(np.float64, copy=False),
+        probability=columns["probability"].astype(np.float64, copy=False),
     )
 
 
@@ -355,7 +359,7 @@ def verdict_rows(verdicts: Iterable[Verdict], study: str = STUDY) -> Iterator[tu
         numbers = v.samples if any(v.samples) else ()
         yield (
             (study, v.judge, v.criterion, v.ballot, v.rater, v.fault, v.contestants, numbers, v.trial, v.revision,
-             used.calls, used.retries),
+             used.calls, used.retries, v.circumstances.blind),
             v.item, v.case, v.marks, used.tokens_in, used.tokens_out, used.dollars, used.seconds,
-            v.text if v.fault == "recused" else "",
+            v.circumstances.probability, v.text if v.fault == "recused" else "",
         )  # fmt: skip

@@ -16,7 +16,7 @@ from fullbench.errors import InputError, MissingExtra
 ABSENT: dict[str, Any] = {
     "study": STUDY, "rater": "", "samples": "", "revision": 0, "text": "", "criterion": "overall",
     "trial": 0, "calls": 0, "retries": 0, "tokens_in": 0, "tokens_out": 0, "dollars": None, "seconds": 0.0,
-    "fault": None, "marks": None,
+    "fault": None, "marks": None, "blind": None, "probability": None,
 }  # fmt: skip
 """What a row has where the export has no such column."""
 
@@ -98,12 +98,12 @@ def _kinds(columns: list[Encoded]) -> Encoded:
 
 
 def _kind(kind: tuple[Any, ...]) -> Kind:
-    study, judge, criterion, ballot, rater, fault, contestants, samples, *small = kind
+    study, judge, criterion, ballot, rater, fault, contestants, samples, *small, blind = kind
     trial, revision, calls, retries = map(int, small)
     numbers = orjson.loads(samples) if samples else ()
     return (
         study, judge, criterion, ballot, rater, fault, orjson.loads(contestants), numbers,
-        trial, revision, calls, retries,
+        trial, revision, calls, retries, blind,
     )  # fmt: skip
 
 

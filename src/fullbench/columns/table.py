@@ -44,8 +44,10 @@ class Columns:
 
     A name is stored as its place in `names`, which are sorted. `case` is a number of 64 bits that stands for the case's
     key. The responses of verdict i are the rows `start[i]` to `start[i + 1]` of `contestant`, `sample` and `mark`, in
-    the order shown; marks of a fault are NaN, `fault` is a place in `FAULTS` or -1. Numbers take as few bytes as they
-    need, so widen them before arithmetic. `recusals` are the rows that recused themselves and said why.
+    the order shown; marks of a fault are NaN, `fault` is a place in `FAULTS` or -1. `blind` is 1 for a vote that was
+    cast blind, 0 for one with names in view, -1 where nobody knows. `probability` is the chance that the case had of
+    being chosen, NaN where nobody chose. Numbers take as few bytes as they need, so widen them before arithmetic.
+    `recusals` are the rows that recused themselves and said why.
     """
 
     names: Mapping[str, tuple[str, ...]]
@@ -59,6 +61,7 @@ class Columns:
     trial: Array
     revision: Array
     fault: npt.NDArray[np.int8]
+    blind: npt.NDArray[np.int8]
     start: Array
     contestant: Array
     sample: Array
@@ -69,6 +72,7 @@ class Columns:
     tokens_out: Array
     dollars: npt.NDArray[np.float64]
     seconds: npt.NDArray[np.float64]
+    probability: npt.NDArray[np.float64]
     recusals: Mapping[int, str]
     due: tuple[Due, ...] = ()
 

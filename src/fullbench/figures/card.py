@@ -11,9 +11,11 @@ import numpy as np
 from fullbench.columns.builder import columns_of
 from fullbench.columns.table import Columns
 from fullbench.errors import InputError, Undefined
-from fullbench.figures import clustered, judging, leaderboard, probes, repeats, standard
-from fullbench.figures.findings import Finding, corrected
+from fullbench.figures import clustered, corrected, judging, leaderboard, probes, repeats, replacement, standard
+from fullbench.figures.findings import Finding
+from fullbench.figures.findings import corrected as counted_together
 from fullbench.figures.judging import Met
+from fullbench.figures.one_by_one import one_by_one
 from fullbench.figures.places import place, placed
 from fullbench.nouns.call import Usage
 from fullbench.nouns.estimate import Estimate
@@ -24,7 +26,7 @@ from fullbench.nouns.table import Cell, Table
 from fullbench.nouns.verdict import PEOPLE
 from fullbench.stats import weighted
 from fullbench.stats.comparison import benjamini_hochberg, paired_difference
-from fullbench.stats.rankings import edit_distance
+from fullbench.stats.joining import VoteRule
 
 Place = tuple[str, frozenset[tuple[str, int]], str]
 
@@ -50,12 +52,18 @@ def card(
     tags: Sequence[str] = (),
     own: Collection[str] = (),
     columns: Columns | None = None,
+    rule: VoteRule = "default",
+    visible: bool = False,
+    epsilon: float = replacement.EPSILON,
     seed: int = 0,
 ) -> Card:
     """The card of one judge: agreement, standing, steadiness, biases, faults, cost, and its leaderboards.
 
     `tags` are the items' tags by which agreement is split; `own` are the contestants of the judge's own family. Figures
-    under different criteria stay apart. `columns` are the same verdicts as a ledger gives them: they know what is due.
+    under different criteria stay apart. `rule` joins several people's votes on the same responses; votes that were
+    cast with names in view are left out of agreement unless `visible` asks for them. `epsilon` is how much the judge
+    may lose against a person and still take their place. `columns` are the same verdicts as a ledger gives them: they
+    know what is due.
     """
     if judge not in record.judges:
         raise InputError(f"the record holds no verdict of {judge!r}; judges there: {', '.join(record.judges)}")
@@ -66,26 +74,43 @@ def card(
     findings: dict[str, list[Finding]] = {}
     for criterion, part in counted.by("criterion").items():
         if judge in part.judges:
-            meetings = judging.meet(part, people)
+            meetings = judging.meet(part, people, rule, visible=visible)
             agreed, by_section = _criterion(meetings, judge, tags=tags, seed=seed)
             overall += agreed
             for name, tables in by_section.items():
                 sections[name] += _placed(tables, criterion)
             findings[criterion] = probes.findings(meetings, judge, own=own)
     # All that is asked about one judge is one family of questions, whatever the criterion.
-    settled = iter(corrected([finding for part in findings.values() for finding in part]))
+    settled = iter(counted_together([finding for part in findings.values() for finding in part]))
     for criterion, asked in findings.items():
         sections["Biases"] += _placed([probes.table([next(settled) for _ in asked])], criterion)
     sections["Steadiness"] = repeats.tables(table, seed=seed)
     sections["Reviews"] = [_reviews(counted, judge, people)]
-    sections["Leaderboard"] = leaderboard.tables(table, leaderboard.Settings(seed=seed))
+    everybody = columns_of(counted)
+    sections["Corrected"] = corrected.tables(everybody, judges=[judge], together=False, people=people)
+    slices = {tag: {item.id: item.tags[tag] for item in counted.items.values() if tag in item.tags} for tag in tags}
+    sections["Replacement"] = [
+        replacement.table(everybody, judges=[judge], slices=slices, epsilon=epsilon, people=people)
+    ]
+    chosen = leaderboard.Settings(votes=rule, visible=visible, seed=seed)
+    sections["Leaderboard"] = leaderboard.tables(table, chosen)
     sections["Faults and cost"] = [standard.faults(table), standard.reasons(table), standard.costs(table)]
     filled = {name: [shown for shown in tables if shown.rows] for name, tables in sections.items()}
     lead = _lead(record.where(judge=judge), overall, len(record) - len(counted))
     return Card(judge, lead, {name: tables for name, tables in filled.items() if tables})
 
 
-SECTIONS = ("Agreement", "Standing", "Steadiness", "Biases", "Reviews", "Leaderboard", "Faults and cost")
+SECTIONS = (
+    "Agreement",
+    "Standing",
+    "Steadiness",
+    "Biases",
+    "Reviews",
+    "Corrected",
+    "Replacement",
+    "Leaderboard",
+    "Faults and cost",
+)
 
 
 def _counted(record: Record) -> Record:
@@ -108,7 +133,8 @@ def _criterion(
     overall = judging.agreements(meetings, judge, seed=seed)
     return overall, {
         "Agreement": [
-            _overall(overall),
+            _overall(meetings, overall),
+            one_by_one(meetings, [judge]),
             *judging.agreement_tables(meetings, tags, judges=[judge], brief=True, seed=seed),
         ],
         "Standing": [standing(meetings, judge, seed=seed)],
@@ -158,14 +184,19 @@ def _lead(verdicts: Record, overall: Sequence[judging.Agreement], set_aside: int
     return sentences(parts)
 
 
-def _overall(overall: Sequence[judging.Agreement]) -> Table:
+def _overall(meetings: Met, overall: Sequence[judging.Agreement]) -> Table:
     rows: list[list[Cell]] = [
         [entry.shape, name, figure, entry.faults] for entry in overall for name, figure in entry.figures.items()
     ]
-    notes = [
+    notes: list[str] = [
         Note("card.undefined", "{shape}, {figure}: {why}.", shape=word(entry.shape), figure=word(name), why=why)
         for entry in overall
         for name, why in entry.undefined.items()
+    ]
+    notes += [
+        Note("card.votes", "On {shape}: {note}", shape=word(kind), note=note)
+        for kind in meetings.votes
+        for note in meetings.notes(kind)
     ]
     return Table(
         "agreement",
@@ -173,6 +204,7 @@ def _overall(overall: Sequence[judging.Agreement]) -> Table:
         headings("ruling", "figure", "estimate", "faults"),
         rows,
         notes,
+        {"rule": {kind: meetings.rule(kind) for kind in meetings.votes}},
     )
 
 
@@ -271,7 +303,7 @@ def _right(pairing: Pairing) -> float:
 
 
 def _distance(pairing: Pairing) -> float:
-    return edit_distance(judging.order(pairing.marks), judging.order(pairing.other))
+    return judging.distance_of_orders(pairing.marks, pairing.other)
 
 
 def _gap(kind: str, shared: Sequence[_Shared], seed: int) -> Estimate | None:

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import chain, permutations, product
 from typing import Any
 
 from fullbench.errors import Undefined
+from fullbench.figures.joined import Tally, joined_record
 from fullbench.nouns.ballot import LETTERS
 from fullbench.nouns.estimate import Estimate
 from fullbench.nouns.headings import headings, named
 from fullbench.nouns.note import Note, listed, sentence, word
-from fullbench.nouns.record import Pairing, Record, Rule
+from fullbench.nouns.record import Pairing, Record
 from fullbench.nouns.table import Cell, Table
 from fullbench.nouns.verdict import PEOPLE, Verdict
 from fullbench.stats import agreement as agree
 from fullbench.stats import rankings, weighted
-from fullbench.stats.bootstrap import Statistic
+from fullbench.stats.bootstrap import Statistic, bootstrap
+from fullbench.stats.joining import VoteRule
 from fullbench.stats.strata import mean_of_groups
 
 ALL = "all"
@@ -86,12 +89,36 @@ def _choices(figure: Callable[..., Estimate], *, ties: bool = True, **options: A
     return of
 
 
-def _orders(figure: Callable[..., Estimate]) -> Figure:
+def _orders(figure: Callable[..., Estimate], single: Callable[[str, str], float]) -> Figure:
+    """A figure of two orders. Where responses share a mean rank the tie is broken in every way, and the mean taken."""
+
     def of(pairings: Sequence[Pairing], seed: int) -> Estimate:
-        ours, theirs = [order(p.marks) for p in pairings], [order(p.other) for p in pairings]
-        return figure(ours, theirs, cluster=_items(pairings), seed=seed)
+        if not any(len(set(marks)) < len(marks) for p in pairings for marks in (p.marks, p.other)):
+            ours, theirs = [order(p.marks) for p in pairings], [order(p.other) for p in pairings]
+            return figure(ours, theirs, cluster=_items(pairings), seed=seed)
+        values = [distance_of_orders(p.marks, p.other, single) for p in pairings]
+        return bootstrap(weighted.mean, values, cluster=_items(pairings), seed=seed)
 
     return of
+
+
+def distance_of_orders(
+    marks: Sequence[float], other: Sequence[float], single: Callable[[str, str], float] = rankings.edit_distance
+) -> float:
+    """A figure of two rankings, over every way to break their ties.
+
+    >>> distance_of_orders((3.0, 2.0, 1.0), (2.5, 2.5, 1.0))
+    0.3333333333333333
+    """
+    ways = list(product(_untied(marks), _untied(other)))
+    return sum(single(one, two) for one, two in ways) / len(ways)
+
+
+def _untied(marks: Sequence[float]) -> list[str]:
+    """Every order that the marks allow, as letters of the places shown, best first."""
+    levels = [[LETTERS[place] for place, mark in enumerate(marks) if mark == level] for level in set(marks)]
+    levels.sort(key=lambda level: -marks[LETTERS.index(level[0])])
+    return ["".join(chain.from_iterable(way)) for way in product(*(permutations(level) for level in levels))]
 
 
 FIGURES: Mapping[str, Mapping[str, Figure]] = {
@@ -111,13 +138,12 @@ FIGURES: Mapping[str, Mapping[str, Figure]] = {
         "kappa": _choices(agree.cohen_kappa),
     },
     "rankings": {
-        "edit distance": _orders(rankings.mean_edit_distance),
-        "Kendall": _orders(rankings.mean_rank_correlation),
-        "same order": _orders(rankings.exact_match),
-        "same first": _orders(rankings.top_match),
+        "edit distance": _orders(rankings.mean_edit_distance, rankings.edit_distance),
+        "Kendall": _orders(rankings.mean_rank_correlation, rankings.rank_correlation),
+        "same order": _orders(rankings.exact_match, lambda ours, theirs: float(ours == theirs)),
+        "same first": _orders(rankings.top_match, lambda ours, theirs: float(ours[0] == theirs[0])),
     },
 }
-RULES: Mapping[str, Rule] = {"scores": "mean", "pairs": "majority", "rankings": "majority"}
 
 
 @dataclass(frozen=True)
@@ -150,6 +176,20 @@ class Met:
     record: Record
     people: str
     pairs: Mapping[str, Mapping[str, Sequence[Pairing]]]
+    votes: Mapping[str, Tally] = field(default_factory=dict)
+    visible: bool = False
+
+    def counts(self, vote: Verdict) -> bool:
+        """Whether a vote takes part: one that was cast with names in view does only where that was asked for."""
+        return self.visible or vote.circumstances.blind is not False
+
+    def notes(self, kind: str) -> list[str]:
+        """How several votes on the same responses were joined, for one shape."""
+        return self.votes[kind].notes() if kind in self.votes else []
+
+    def rule(self, kind: str) -> str:
+        """The rule that joins several votes of one shape, by its name."""
+        return self.votes[kind].name if kind in self.votes else ""
 
     @property
     def judges(self) -> list[str]:
@@ -161,14 +201,20 @@ class Met:
         return self.pairs.get(judge, {}).get(kind, ())
 
 
-def meet(record: Record, people: str = PEOPLE) -> Met:
-    """All verdicts of a record beside people's; several people's votes are combined by the shape's rule."""
+def meet(record: Record, people: str = PEOPLE, rule: VoteRule = "default", *, visible: bool = False) -> Met:
+    """All verdicts of a record beside people's; several people's votes are joined by `rule`.
+
+    Votes that were cast with names in view take no part unless `visible` asks for them.
+    """
     pairs: dict[str, dict[str, list[Pairing]]] = defaultdict(lambda: defaultdict(list))
+    votes: dict[str, Tally] = {}
     for kind, part in record.by(shape).items():
         if part.where(judge=people, fault=None).verdicts:
-            for pairing in part.against(people, RULES[kind]):
-                pairs[pairing.verdict.judge][kind].append(pairing)
-    return Met(record, people, pairs)
+            together, votes[kind] = joined_record(part, people, rule, visible=visible)
+            if together.where(judge=people, fault=None).verdicts:
+                for pairing in together.against(people):
+                    pairs[pairing.verdict.judge][kind].append(pairing)
+    return Met(record, people, pairs, votes, visible)
 
 
 def agreements(meetings: Met, judge: str, groups: Groups | None = None, *, seed: int = 0) -> list[Agreement]:
@@ -228,7 +274,7 @@ def _columns(kind: str, pairs: Sequence[Pairing]) -> tuple[Statistic, list[list[
         return weighted.pearson, [[p.marks[0] for p in pairs], [p.other[0] for p in pairs]]
     if kind == "pairs":
         return weighted.share_equal, [[_class(p.marks) for p in pairs], [_class(p.other) for p in pairs]]
-    return weighted.mean, [[rankings.edit_distance(order(p.marks), order(p.other)) for p in pairs]]
+    return weighted.mean, [[distance_of_orders(p.marks, p.other) for p in pairs]]
 
 
 def agreement_tables(
@@ -248,12 +294,19 @@ def agreement_tables(
             of_kind = [entry for entry in entries if entry.shape == kind]
             names = list(figures)
             for start in range(0, WIDTH if brief else len(names), WIDTH):
-                tables.append(_table(kind, tag, names[start : start + WIDTH], of_kind, means))
+                part = names[start : start + WIDTH]
+                tables.append(_table(meetings, kind, tag, names=part, entries=of_kind, means=means))
     return [table for table in tables if table.rows]
 
 
 def _table(
-    kind: str, tag: str, names: Sequence[str], entries: Sequence[Agreement], means: Mapping[str, Mapping[str, Estimate]]
+    meetings: Met,
+    kind: str,
+    tag: str,
+    *,
+    names: Sequence[str],
+    entries: Sequence[Agreement],
+    means: Mapping[str, Mapping[str, Estimate]],
 ) -> Table:
     main = names[0] == next(iter(FIGURES[kind]))
     rows: list[list[Cell]] = []
@@ -261,8 +314,9 @@ def _table(
         Note(
             "judging.beside-people-on-the-same",
             "Beside people on the same responses ({rule} of several votes); items are resampled.",
-            rule=word(RULES[kind]),
-        )
+            rule=word(meetings.rule(kind)),
+        ),
+        *meetings.notes(kind),
     ]
     for judge in dict.fromkeys(entry.judge for entry in entries):
         of_judge = [entry for entry in entries if entry.judge == judge]
@@ -304,8 +358,9 @@ def _table(
         title = Note("judging.title.more", "{title}: {figures}", title=title, figures=figures)
     name = f"{kind} by {tag}" + ("" if main else f", {names[0]}")
     return Table(
-        name, title, headings("judge", named(tag), *names, "n", "faults"), rows, notes, {"rule": RULES[kind]}, hint
-    )
+        name, title, headings("judge", named(tag), *names, "n", "faults"), rows, notes, {"rule": meetings.rule(kind)},
+        hint,
+    )  # fmt: skip
 
 
 def decided_by_all(meetings: Met, *, seed: int = 0) -> Table:

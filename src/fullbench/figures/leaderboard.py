@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import cast
 
 import numpy as np
@@ -17,7 +17,8 @@ from fullbench.columns.builder import columns_of
 from fullbench.columns.table import STUDY, Columns, Family
 from fullbench.errors import Undefined
 from fullbench.figures import clustered
-from fullbench.figures.board_notes import outside
+from fullbench.figures.board_notes import left_out, outside
+from fullbench.figures.joined import joined
 from fullbench.figures.matches import CALLED, SAID, Matches, Rule, settle
 from fullbench.figures.places import from_family, mean_heading, place
 from fullbench.nouns.estimate import Estimate
@@ -28,6 +29,7 @@ from fullbench.nouns.table import Cell, Table
 from fullbench.stats.battles import Battles
 from fullbench.stats.elo import elo
 from fullbench.stats.everyone import Everyone, rate_everyone
+from fullbench.stats.joining import VoteRule
 from fullbench.stats.ranks import ranks_of, ranks_of_estimates
 from fullbench.stats.standings import cycles, separability
 from fullbench.stats.ties import Ties
@@ -40,7 +42,8 @@ DRAWS = 200
 class Settings:
     """How a leaderboard is made: what turns two orders into one result, how ties count, who is the reference.
 
-    `elo` adds ratings by Elo, which depend on the order of the matches.
+    `elo` adds ratings by Elo, which depend on the order of the matches. `votes` joins several people's votes on the
+    same responses, `visible` counts those that were cast with names in view.
     """
 
     rule: Rule = "mean"
@@ -48,6 +51,8 @@ class Settings:
     reference: str | None = None
     seed: int = 0
     elo: bool = False
+    votes: VoteRule = "default"
+    visible: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +64,8 @@ class Key:
     criterion: str
     family: Family
     orders: Rule = "mean"
-    votes: str = "each"
+    votes: str = ""
+    """The rule that joins several people's votes; empty where a ruling is no person's."""
     studies: int = 1
     """How many studies are shown together; a title names its study where there are several."""
 
@@ -98,16 +104,23 @@ class Board:
     notes: tuple[str, ...]
     faults: int
     due: int
+    columns: Columns
+    """The rulings that the figures are made of: people's votes joined, what does not count left out."""
     ratings: Everyone | None = None
     settings: Settings = field(default_factory=Settings)
 
     def title(self, *, family: bool) -> str:
         """The judge and the criterion; the family where the judge has several; the rule where it is not the mean."""
-        rule = Note("place.rule", " (rule for two orders: {rule})", rule=CALLED[self.key.orders])
+        rule: str = Note("place.rule", " (rule for two orders: {rule})", rule=CALLED[self.key.orders])
+        if self.key.orders == "mean":
+            rule = ""
+        if self.key.votes:
+            votes = Note("place.votes", " (rule for several votes: {rule})", rule=word(self.key.votes))
+            rule = "" if self.settings.votes == "default" else votes
         return Note(
             "leaderboard.title", "Leaderboard by {judge}{place}{family}{rule}",
             judge=self.key.judge, place=self.key.on(), family=from_family(self.key.family) if family else "",
-            rule="" if self.key.orders == "mean" else rule,
+            rule=rule,
         )  # fmt: skip
 
     def table(self, name: str = "leaderboard", *, family: bool = False) -> Table:
@@ -123,12 +136,12 @@ class Board:
         columns += headings("rank alone")
         rows: list[list[Cell]] = []
         for line in self.lines:
-            row: list[Cell] = [_ranked(line.rank), line.contestant]
+            row: list[Cell] = [rank_text(line.rank), line.contestant]
             row += [line.rating, line.won] if played else []
             row += [line.means.get(ballot) for ballot in ballots]
             row += [*_elo_cells(line.elo), line.matches] if elo_ else []
             row += [line.against] if reference else []
-            row += [_ranked(line.rank_alone)]
+            row += [rank_text(line.rank_alone)]
             rows.append(row)
         rated = any(line.rating for line in self.lines)
         best = "rating" if rated else "duels won" if played else columns[2].key if ballots else None
@@ -138,6 +151,7 @@ class Board:
             "judge": key.judge, "criterion": key.criterion, "family": key.family, "rule": key.orders,
             "ties": self.settings.ties, "seed": self.settings.seed,
         }  # fmt: skip
+        source |= {"votes": key.votes} if key.votes else {}
         source |= {} if key.study == STUDY else {"study": key.study}
         return Table(name, self.title(family=family), tuple(columns), rows, self.notes, source, hint)
 
@@ -171,16 +185,22 @@ def tables(verdicts: Columns | Record, settings: Settings | None = None) -> list
 def board(columns: Columns, key: Key, settings: Settings | None = None) -> Board:
     """The board of verdicts that belong to one key."""
     chosen = settings or Settings()
-    settled = settle(columns, key.judge, chosen.rule)
-    counted = columns.latest()
-    counted = counted.rows(~counted.meeting_themselves())
+    joint = joined(columns, chosen.votes, visible=chosen.visible)
+    counted = joint.columns
+    if joint.voted:
+        # A person sees one order: what is joined is votes, not orders.
+        rule: Rule = "each" if chosen.votes == "each" else "mean"
+        key = replace(key, orders=rule, votes=joint.tally.name)
+        settled = replace(settle(counted, key.judge, rule), half_heard=0)
+    else:
+        settled = settle(columns, key.judge, chosen.rule)
     by = Note(
         "leaderboard.by-from", "By {judge}{place}, from {ballots}.",
         judge=key.judge, place=key.on(), ballots=", ".join(_ballots(counted)),
     )  # fmt: skip
-    notes: list[str] = [by]
+    notes: list[str] = [by, *joint.notes]
     size = len(settled.names)
-    ratings = _rated(settled, chosen, notes)
+    ratings = _rated(settled, chosen, notes, voted=joint.voted)
     rated: Sequence[Estimate | None] = [None] * size if ratings is None else ratings.estimates
     won = _won(settled)
     means = _means(counted, settled.names)
@@ -195,14 +215,27 @@ def board(columns: Columns, key: Key, settings: Settings | None = None) -> Board
              int(played[who]), orders[who], against[who])
         for who in sorted(range(size), key=lambda who: (group.get(who, size), _worth(ordered[who])))
     ]  # fmt: skip
-    faults = int((counted.fault >= 0).sum())
+    cast = columns.latest()
+    cast = cast.rows(~cast.meeting_themselves())
+    faults = int((cast.fault >= 0).sum())
     due = sum(pending.cases for pending in columns.due
               if (pending.study, pending.judge, pending.criterion, pending.family)
               == (key.study, key.judge, key.criterion, key.family)
               )  # fmt: skip
     older = len(columns) - len(columns.latest())
-    notes += _left_out(settled, chosen, faults=faults, verdicts=len(counted), due=due, older=older)
-    return Board(key, tuple(lines), settled, tuple(notes), faults, due, ratings, chosen)
+    if chosen.elo:
+        elo_note = Note(
+            "leaderboard.elo",
+            "Elo: K = {k:g}, the median over {draws} random orders. The range over 95% of the orders says what the "
+            "order does, not how sure the rating is: it is no interval.",
+            k=K, draws=DRAWS,
+        )  # fmt: skip
+        notes.append(elo_note)
+    notes += left_out(
+        settled, reference=chosen.reference, waiting=chosen.rule in {"both-agree", "majority"}, faults=faults,
+        verdicts=len(cast), due=due, older=older,
+    )  # fmt: skip
+    return Board(key, tuple(lines), settled, tuple(notes), faults, due, counted, ratings, chosen)
 
 
 def _worth(estimate: Estimate | None) -> float:
@@ -224,15 +257,17 @@ def battles(settled: Matches, ties: Ties = "half") -> Battles:
     )
 
 
-def _rated(settled: Matches, settings: Settings, notes: list[str]) -> Everyone | None:
+def _rated(settled: Matches, settings: Settings, notes: list[str], *, voted: bool) -> Everyone | None:
     if not len(settled):
         return None
     tied = Note("leaderboard.tied", "{n:,} of them ties", n=settled.ties)
     ties = tied if settled.ties else Note("leaderboard.no-ties", "no ties")
-    matched = Note(
-        "leaderboard.matches-two-orders", "{n:,} matches, {ties}; two orders: {rule}.",
-        n=len(settled), ties=ties, rule=SAID[settled.rule],
-    )  # fmt: skip
+    matched = Note("leaderboard.matches", "{n:,} matches, {ties}.", n=len(settled), ties=ties)
+    if not voted:
+        matched = Note(
+            "leaderboard.matches-two-orders", "{n:,} matches, {ties}; two orders: {rule}.",
+            n=len(settled), ties=ties, rule=SAID[settled.rule],
+        )  # fmt: skip
     notes.append(matched)
     way = settings.ties
     try:
@@ -317,53 +352,6 @@ def _against(settled: Matches, reference: str | None) -> list[Estimate | None]:
     return shares
 
 
-def _left_out(
-    settled: Matches, settings: Settings, *, faults: int, verdicts: int, due: int, older: int
-) -> Iterator[str]:
-    """What stands in no figure here, and what a reader of the columns must know."""
-    if settings.elo:
-        yield Note(
-            "leaderboard.elo",
-            "Elo: K = {k:g}, the median over {draws} random orders. The range over 95% of the orders says what the "
-            "order does, not how sure the rating is: it is no interval.",
-            k=K, draws=DRAWS,
-        )  # fmt: skip
-    if len(settled):
-        yield Note(
-            "leaderboard.ranks",
-            "Rank: the ranks that hold for the whole board at once, with a chance of 5% that any is wrong; rank alone: "
-            "those of one contestant looked at by itself.",
-        )
-    if settings.reference in settled.names:
-        yield Note(
-            "leaderboard.reference",
-            "Wins against {reference}: ties are left out of both wins and n.",
-            reference=settings.reference,
-        )
-    if faults:
-        yield Note(
-            "leaderboard.faults", "{n:,} of {all:,} verdicts of this judge are faults and count nowhere here.",
-            n=faults, all=verdicts,
-        )  # fmt: skip
-    if due:
-        yield Note("leaderboard.due", "{n:,} cases are due: their calls failed, so they are missing here.", n=due)
-    if settled.half_heard:
-        waiting = settings.rule in {"both-agree", "majority"}
-        waits = Note("leaderboard.no-matches-yet", "are no matches yet")
-        rests = Note("leaderboard.one-order", "rest on that order")
-        yield Note(
-            "leaderboard.half-heard", "{n:,} pairs were ruled on in one order only and {rest}.",
-            n=settled.half_heard, rest=waits if waiting else rests,
-        )  # fmt: skip
-    if settled.set_aside:
-        yield Note(
-            "leaderboard.set-aside", "{n:,} verdicts that show a contestant beside itself are set aside.",
-            n=settled.set_aside,
-        )  # fmt: skip
-    if older:
-        yield Note("leaderboard.older", "{n:,} votes that their raters changed later are set aside.", n=older)
-
-
 def further_notes(settled: Matches, rated: Sequence[Estimate | None]) -> Iterator[str]:
     """How far the ratings tell neighbours apart, and who beats whom in a circle."""
     if sum(rating is not None for rating in rated) > 1:
@@ -382,7 +370,12 @@ def _elo_cells(rating: Estimate | None) -> list[Cell]:
     return [None, None] if rating is None else [rating.value, f"{rating.low:.0f} to {rating.high:.0f}"]
 
 
-def _ranked(rank: tuple[int, int] | None) -> str:
+def rank_text(rank: tuple[int, int] | None) -> str:
+    """A rank, or the best and the worst of a set of ranks.
+
+    >>> rank_text((2, 2)), rank_text((1, 3)), rank_text(None)
+    ('2', '1-3', '-')
+    """
     if rank is None:
         return "-"
     return str(rank[0]) if rank[0] == rank[1] else f"{rank[0]}-{rank[1]}"

@@ -62,7 +62,8 @@ def _place(verdict: Verdict) -> Place:
 def _votes_by_place(meetings: Met, size: int) -> dict[Place, list[Verdict]]:
     votes: dict[Place, list[Verdict]] = {}
     for verdict in meetings.record:
-        if verdict.judge == meetings.people and verdict.marks is not None and len(verdict.shown) == size:
+        voted = verdict.judge == meetings.people and verdict.marks is not None and len(verdict.shown) == size
+        if voted and meetings.counts(verdict):
             votes.setdefault(_place(verdict), []).append(verdict)
     return votes
 

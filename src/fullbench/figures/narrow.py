@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from fullbench.columns.table import Columns, grouped
 from fullbench.nouns.record import Record
-from fullbench.nouns.verdict import FAULTS, Verdict
+from fullbench.nouns.verdict import FAULTS, USUAL, Circumstances, Verdict
 
 
 def beside(columns: Columns, other: str) -> Record:
@@ -36,6 +36,9 @@ def _meetings(columns: Columns, rows: npt.NDArray[np.int64], size: int) -> npt.N
     return code
 
 
+_SEEN = {-1: USUAL, 0: Circumstances(blind=False), 1: Circumstances(blind=True)}
+
+
 def narrow(columns: Columns) -> Record:
     """All verdicts of some columns as nouns, without texts."""
     names, start = columns.names, columns.start.tolist()
@@ -43,10 +46,10 @@ def narrow(columns: Columns) -> Record:
     parts = zip(
         columns.case.tolist(), columns.judge.tolist(), columns.item.tolist(), columns.ballot.tolist(),
         columns.criterion.tolist(), columns.trial.tolist(), columns.fault.tolist(), columns.rater.tolist(),
-        columns.revision.tolist(), start, start[1:], strict=False,
+        columns.revision.tolist(), columns.blind.tolist(), start, start[1:], strict=False,
     )  # fmt: skip
     verdicts = []
-    for case, judge, item, ballot, criterion, trial, fault, rater, revision, begin, end in parts:
+    for case, judge, item, ballot, criterion, trial, fault, rater, revision, blind, begin, end in parts:
         numbers = tuple(samples[begin:end])
         verdicts.append(
             Verdict(
@@ -62,6 +65,7 @@ def narrow(columns: Columns) -> Record:
                 samples=numbers if any(numbers) else (),
                 rater=names["rater"][rater],
                 revision=revision,
+                circumstances=_SEEN[blind],
             )
         )
     return Record(tuple(verdicts))

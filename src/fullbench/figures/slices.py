@@ -130,9 +130,9 @@ def _won(board: Board) -> _Observed:
     return _Observed(board.matches.names, board.matches.items, who, item, outcome)
 
 
-def _marks(columns: Columns) -> Iterator[tuple[str, _Observed]]:
+def _marks(board: Board) -> Iterator[tuple[str, _Observed]]:
     """The marks of single responses on each ballot."""
-    part = counted(columns)
+    part = board.columns
     single = np.flatnonzero((part.shown == 1) & (part.fault < 0))
     at = part.start.astype(np.int64)[single]
     names, items = part.names["contestant"], part.names["item"]
@@ -142,7 +142,7 @@ def _marks(columns: Columns) -> Iterator[tuple[str, _Observed]]:
         yield part.names["ballot"][code], _Observed(names, items, who, item, part.mark[at[on_ballot]])
 
 
-def by_tag(columns: Columns, board: Board, tag: str, groups: Mapping[str, str]) -> Iterator[Slice]:
+def by_tag(board: Board, tag: str, groups: Mapping[str, str]) -> Iterator[Slice]:
     """The board's figures on the items of each value of a tag; `groups` has the value of each item that bears it."""
     if len(board.matches):
         yield from _grouped(
@@ -152,7 +152,7 @@ def by_tag(columns: Columns, board: Board, tag: str, groups: Mapping[str, str]) 
             _won(board),
             clustered.share,
         )
-    for ballot, observed in _marks(columns):
+    for ballot, observed in _marks(board):
         words = (
             mean_of(ballot),
             Note("slices.title.mean-by", "Mean {ballot}, by {tag}", ballot=ballot, tag=tag),
@@ -218,9 +218,9 @@ def _drawn(rows: Sequence[Sequence[Cell]], heads: list[str], tag: str, what: Not
         yield {"kind": "scatter", "x": "all", "y": "worst", "label": "contestant", "split": split}
 
 
-def densities(columns: Columns, board: Board) -> Iterator[Slice]:
+def densities(board: Board) -> Iterator[Slice]:
     """How often each mark was given, and what share of marks reaches each threshold, ballot by ballot."""
-    for ballot, observed in _marks(columns):
+    for ballot, observed in _marks(board):
         levels = [float(level) for level in np.unique(observed.value)]
         if not 2 <= len(levels) <= LEVELS:
             continue

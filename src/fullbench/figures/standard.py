@@ -9,6 +9,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -16,10 +17,12 @@ import numpy as np
 from fullbench.columns.builder import columns_of
 from fullbench.columns.table import Columns
 from fullbench.figures import clustered, leaderboard, repeats
-from fullbench.figures.judging import FIGURES, RULES, Agreement, agreements, meet
+from fullbench.figures import corrected as corrections
+from fullbench.figures.judging import FIGURES, Agreement, Met, agreements, meet
 from fullbench.figures.matches import settle
 from fullbench.figures.narrow import beside
-from fullbench.figures.places import OVERALL, place
+from fullbench.figures.one_by_one import one_by_one
+from fullbench.figures.places import OVERALL, place, placed
 from fullbench.figures.position import position
 from fullbench.nouns.estimate import Estimate
 from fullbench.nouns.headings import headings
@@ -27,20 +30,33 @@ from fullbench.nouns.note import Note, word
 from fullbench.nouns.record import Record
 from fullbench.nouns.table import Cell, Table
 from fullbench.nouns.verdict import FAULTS, PEOPLE
+from fullbench.stats.joining import VoteRule
 
 Verdicts = Columns | Record
 
 
-def tables(verdicts: Verdicts, *, against: str | None = None, seed: int = 0) -> list[Table]:
+def tables(
+    verdicts: Verdicts,
+    *,
+    against: str | None = None,
+    rule: VoteRule = "default",
+    visible: bool = False,
+    corrected: bool = False,
+    seed: int = 0,
+) -> list[Table]:
     """All of them that the verdicts have something for.
 
-    Judges are compared with `against`, or with people where their verdicts are there.
+    Judges are compared with `against`, or with people where their verdicts are there. `rule` joins several votes on
+    the same responses; votes that were cast with names in view count only where `visible` asks for them. With
+    `corrected`, what judges say corrected by people's votes comes first.
     """
     columns = _columns(verdicts)
     other = against or (PEOPLE if PEOPLE in columns.judges() else None)
-    shown = leaderboard.tables(columns, leaderboard.Settings(seed=seed))
+    chosen = leaderboard.Settings(votes=rule, visible=visible, seed=seed)
+    shown = corrections.tables(columns) if corrected else []
+    shown += corrections.opinions(columns, leaderboard.tables(columns, chosen))
     if other is not None:
-        shown += agreement(columns, other, seed=seed)
+        shown += agreement(columns, other, rule=rule, visible=visible, seed=seed)
     shown += [orders(columns), *repeats.tables(columns, seed=seed), faults(columns), reasons(columns), costs(columns)]
     return [table for table in shown if table.rows]
 
@@ -69,7 +85,9 @@ def _by_judge(columns: Columns, *, together: bool = False) -> tuple[list[str], I
     return ["judge", *split], ((list[Cell](names), part) for names, part in groups)
 
 
-def agreement(verdicts: Verdicts, other: str, *, seed: int = 0) -> list[Table]:
+def agreement(
+    verdicts: Verdicts, other: str, *, rule: VoteRule = "default", visible: bool = False, seed: int = 0
+) -> list[Table]:
     """How far each judge agrees with another one, for scores, pairs and rankings, criterion by criterion."""
     columns = _columns(verdicts)
     shown = []
@@ -77,23 +95,27 @@ def agreement(verdicts: Verdicts, other: str, *, seed: int = 0) -> list[Table]:
     for (study, criterion), part in columns.by("study", "criterion"):
         behind = place(study if several else "", criterion)
         record = beside(part, other)
-        meetings = meet(record, other)
+        meetings = meet(record, other, rule, visible=visible)
         entries = [entry for judge in meetings.judges for entry in agreements(meetings, judge, seed=seed)]
         for kind in FIGURES:
             of_kind = [entry for entry in entries if entry.shape == kind]
-            shown.append(_compared(kind, of_kind, other, behind, seed))
+            shown.append(_compared(meetings, kind, of_kind, behind, seed))
+        votes = one_by_one(meetings)
+        shown.append(replace(votes, name=f"{votes.name}{behind}", title=placed(votes.title, behind)))
     return shown
 
 
-def _compared(kind: str, entries: Sequence[Agreement], other: str, behind: str, seed: int) -> Table:
+def _compared(meetings: Met, kind: str, entries: Sequence[Agreement], behind: str, seed: int) -> Table:
+    other, rule = meetings.people, meetings.rule(kind)
     figures = list(FIGURES[kind])
     notes = [
         Note(
             "standard.beside-the-verdicts-of-on",
             "Beside the verdicts of {other} on the same responses ({rule} of several); items are resampled.",
             other=other,
-            rule=word(RULES[kind]),
-        )
+            rule=word(rule),
+        ),
+        *meetings.notes(kind),
     ]
     notes += [
         Note("standard.undefined", "{judge}, {figure}: {why}.", judge=entry.judge, figure=word(name), why=reason)
@@ -103,7 +125,7 @@ def _compared(kind: str, entries: Sequence[Agreement], other: str, behind: str, 
     best = sorted(entries, key=lambda entry: -entry.first.value if entry.first else float("inf"))
     rows = [[entry.judge, *(entry.figures.get(name) for name in figures), entry.n, entry.faults] for entry in best]
     hint = {"kind": "intervals", "label": "judge", "value": figures[0]}
-    source = {"against": other, "rule": RULES[kind], "seed": seed}
+    source = {"against": other, "rule": rule, "seed": seed}
     columns = headings("judge", *figures, "n", "faults")
     title = Note(
         "standard.title.agreement-with-on",

@@ -20,6 +20,8 @@ from fullbench.nouns.headings import headings, named
 from fullbench.nouns.note import Note, sentence, word
 from fullbench.nouns.record import Record
 from fullbench.nouns.table import Cell, Table
+from fullbench.nouns.text import words_of
+from fullbench.stats.joining import VOTE_RULES
 from fullbench.stats.standings import foreseen
 from fullbench.stats.style import lead, style_controlled
 
@@ -76,8 +78,14 @@ def rules(columns: Columns, ranked: Board) -> Table:
     (ruled,) = (part for (family,), part in ruled.by("family") if family == key.family)
     shown: dict[str, dict[str, Cell]] = {}
     shares: list[str] = []
-    for rule in RULES:
-        other = board(ruled, replace(key, orders=rule), replace(ranked.settings, rule=rule, elo=False, reference=None))
+    plain = replace(ranked.settings, elo=False, reference=None)
+    settings = (
+        {rule: replace(plain, votes=rule) for rule in VOTE_RULES if rule != "default"}
+        if key.votes
+        else {rule: replace(plain, rule=rule) for rule in RULES}
+    )
+    for rule, chosen in settings.items():
+        other = board(ruled, replace(key, orders=chosen.rule), chosen)
         if len(other.matches):
             shown[rule] = {line.contestant: line.rating for line in other.lines}
             ties = (other.matches.rows.outcome == 0.5).astype(np.float64)
@@ -85,9 +93,11 @@ def rules(columns: Columns, ranked: Board) -> Table:
     names = sorted({name for ratings in shown.values() for name in ratings})
     rows: list[list[Cell]] = [[name, *(ratings.get(name) for ratings in shown.values())] for name in names]
     notes = [Note("standings.share-of-ties", "Share of ties: {names}.", names="; ".join(shares))]
+    orders = Note("standings.title.what-the-rule-for-two", "What the rule for two orders does")
+    votes = Note("standings.title.what-the-rule-for-several", "What the rule for several votes does")
     return Table(
         "rules",
-        Note("standings.title.what-the-rule-for-two", "What the rule for two orders does"),
+        votes if key.votes else orders,
         headings("contestant", *(f"way {rule}" for rule in shown)),
         rows,
         notes,
@@ -194,7 +204,7 @@ def fit(ranked: Board) -> Table:
 
 Feature = Callable[[str], float]
 FEATURES: dict[str, Feature] = {
-    "words": lambda text: float(len(text.split())),
+    "words": lambda text: float(len(words_of(text))),
     "list items": lambda text: float(
         sum(line.lstrip()[:2] in {"- ", "* ", "1.", "2.", "3."} for line in text.split("\n"))
     ),

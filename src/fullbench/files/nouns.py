@@ -13,7 +13,7 @@ Response
 Verdict
     `item`, `contestants` (or `contestant`, `model`), `marks` (or `mark`, `score`, `rating`) or `fault`, `ballot`,
     `criterion`, `judge`, `case`, `trial`, `text`, `earlier`, `prompt`, `at` and what was used: `calls`, `retries`,
-    `tokens_in`, `tokens_out`, `dollars`, `seconds`.
+    `tokens_in`, `tokens_out`, `dollars`, `seconds`; `probability`, the chance that the case had of being chosen.
 
 `parts` is a list of texts and `{"picture": PATH}`. Lists and mappings are JSON where the file has only text cells.
 Any other column of an item or a response becomes a tag.
@@ -39,7 +39,7 @@ from fullbench.nouns.digests import digest
 from fullbench.nouns.item import ROLES, Item, Part, Turn
 from fullbench.nouns.picture import SUFFIXES, Picture
 from fullbench.nouns.response import Response
-from fullbench.nouns.verdict import PEOPLE, Verdict
+from fullbench.nouns.verdict import PEOPLE, USUAL, Circumstances, Verdict
 
 __all__ = [
     "check_responses",
@@ -72,7 +72,8 @@ VERDICT_COLUMNS: Columns = {
     "case": "text", "judge": "text", "item": "text", "contestants": "json", "ballot": "text", "criterion": "text",
     "trial": "int", "marks": "json", "fault": "text", "text": "text", "earlier": "json", "prompt": "text",
     "calls": "int", "retries": "int", "tokens_in": "int", "tokens_out": "int", "dollars": "float", "seconds": "float",
-    "at": "float", "samples": "json", "rater": "text", "revision": "int",
+    "at": "float", "samples": "json", "rater": "text", "revision": "int", "blind": "int", "guideline": "text",
+    "probability": "float",
 }  # fmt: skip
 
 
@@ -228,7 +229,7 @@ def read_verdicts(path: str | Path, *, judge: str = "human", ballot: str | None 
             yield Verdict(
                 case, who, item, contestants, spec, criterion, trial, marks, fields.fault(), fields.text("text") or "",
                 _usage(fields), fields.text("prompt") or "", tuple(fields.texts("earlier")), fields.number("at", 0.0),
-                _samples(fields), rater, revision,
+                _samples(fields), rater, revision, circumstances=_circumstances(fields),
             )  # fmt: skip
 
 
@@ -241,6 +242,21 @@ def _who(fields: Fields, judge: str, before: int) -> tuple[int, str]:
     if judge != PEOPLE or rater:
         return fields.integer("trial", 0 if rater else before), rater
     return 0, str(fields.integer("trial", before))
+
+
+def _circumstances(fields: Fields) -> Circumstances:
+    """Whether a vote was cast blind, under which guideline, and with what chance its case was chosen, where a row says
+    so."""
+    blind = {"": None, "0": False, "1": True, "false": False, "true": True}
+    text = "" if fields.get("blind") is None else str(fields.get("blind")).lower().removesuffix(".0")
+    if text not in blind:
+        raise fields.error(f"'blind' is 1 for a vote cast without names in view, else 0; found {text!r}")
+    guideline = fields.text("guideline") or ""
+    chance = None if fields.get("probability") is None else fields.number("probability", 1.0)
+    if chance is not None and not 0 < chance <= 1:
+        raise fields.error(f"'probability' is the chance of being chosen, above 0 and at most 1; found {chance:g}")
+    usual = blind[text] is None and not guideline and chance is None
+    return USUAL if usual else Circumstances(blind[text], guideline, probability=chance)
 
 
 def _samples(fields: Fields) -> tuple[int, ...]:
@@ -346,8 +362,9 @@ def write_verdicts(path: str | Path, verdicts: Iterable[Verdict]) -> int:
 
 
 def _verdict_row(verdict: Verdict) -> dict[str, Any]:
-    usage = verdict.usage
-    row = {name: getattr(verdict if hasattr(verdict, name) else usage, name) for name in VERDICT_COLUMNS}
+    parts = (verdict, verdict.usage, verdict.circumstances)
+    row = {name: next(getattr(part, name) for part in parts if hasattr(part, name)) for name in VERDICT_COLUMNS}
+    row["blind"] = None if row["blind"] is None else int(row["blind"])
     return {name: list(value) if isinstance(value, tuple) else value for name, value in row.items()}
 
 

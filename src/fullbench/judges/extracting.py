@@ -110,7 +110,8 @@ class SecondReader:
             error = f"second reader: {reply.error}"
             return Failure(verdict.case, self.name, verdict.trial, error, usage, exchanges=verdict.exchanges)
         cut = reply.stop == "length"
-        ruling = read(ballot(verdict.ballot), reply.text, len(verdict.contestants), cut=cut)
+        said = (verdict.text,)  # what the second model quotes of it rules nothing
+        ruling = read(ballot(verdict.ballot), reply.text, len(verdict.contestants), said, asked="marker", cut=cut)
         texts, exchanges = (*verdict.earlier, verdict.text), (*verdict.exchanges, reply.exchange(time.time()))
         if isinstance(ruling, str):
             return replace(verdict, usage=usage, earlier=(*verdict.earlier, reply.text), exchanges=exchanges)

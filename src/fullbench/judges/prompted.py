@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Literal, get_args
 
 from fullbench.errors import InputError
 from fullbench.judges.scorers.pictures import broken
+from fullbench.judges.shown import read_reply, style_of
 from fullbench.judges.templates import Template
 from fullbench.models.fences import fenced
 from fullbench.nouns.ballot import Ballot, Language, Style, ballot
@@ -23,8 +24,8 @@ from fullbench.nouns.item import Item, Part, Turn
 from fullbench.nouns.judge import Kind, former_names_of
 from fullbench.nouns.model import DECLINED, Model, Prompt, Reply, as_judge, takes_schemas
 from fullbench.nouns.picture import UNKNOWN, Picture
-from fullbench.nouns.verdict import Failure, Fault, Verdict
-from fullbench.reading import READER, read
+from fullbench.nouns.verdict import Failure, Verdict
+from fullbench.reading.nonces import asking
 from fullbench.reading.schemas import ruling_schema
 
 Mode = Literal["direct", "analyze", "steps"]
@@ -176,9 +177,7 @@ class PromptedJudge:
     @property
     def _style(self) -> Style:
         """The form in which a ruling is asked for."""
-        if self.constrained:
-            return "bare" if self.mode == "direct" else "json"
-        return "marker" if self.mode == "direct" else self.form
+        return style_of({"mode": self.mode, "form": self.form, "constrained": self.constrained})
 
     def hear(self, cases: Iterable[Case]) -> Iterator[Verdict | Failure]:
         """One verdict or failure for each case, as they come."""
@@ -255,7 +254,12 @@ class PromptedJudge:
             turns, asked = turns[:-1], (*turns[-1].parts, "\n", *asked)
         json = self.form == "json" and not stepping
         schema = "" if stepping or not self.constrained else self._schema(case)
-        return Prompt((*turns, Turn("user", asked)), case.trial or None, json, schema, tag=hearing)
+        nonce = "" if stepping else self._nonce(case)
+        return Prompt((*turns, Turn("user", asked)), case.trial or None, json, schema, nonce, tag=hearing)
+
+    def _nonce(self, case: Case) -> str:
+        """The mark that a ruling is asked for with: none where the wording is somebody's own, or a schema holds."""
+        return "" if self.template is not None or self.constrained else case.nonce
 
     def _schema(self, case: Case) -> str:
         return ruling_schema(case.ballot, len(case.responses), reasons=self.mode != "direct")
@@ -279,7 +283,7 @@ class PromptedJudge:
         if in_steps and reply.stop not in DECLINED:
             hearing.earlier.append(reply.text)
             return self._next(hearing, (*reply.prompt.turns, Turn("assistant", (reply.text,))))
-        ruling = self._read(case, reply)
+        ruling, reader = read_reply(case, hearing.exchanges[-1], self.settings, self._template_words)
         if isinstance(ruling, str) and hearing.attempts < self.resample:
             hearing.attempts += 1
             hearing.earlier.append(reply.text)
@@ -287,14 +291,15 @@ class PromptedJudge:
             return replace(reply.prompt, seed=seed, tag=hearing)
         return Verdict.of(
             case, self.name, ruling, text=reply.text, usage=hearing.usage, prompt=reply.prompt.digest,
-            earlier=tuple(hearing.earlier), at=now, exchanges=tuple(hearing.exchanges), reader=READER,
+            earlier=tuple(hearing.earlier), at=now, exchanges=tuple(hearing.exchanges), reader=reader,
         )  # fmt: skip
 
-    def _read(self, case: Case, reply: Reply) -> tuple[float, ...] | Fault:
-        if reply.stop in DECLINED:
-            return "refused"
-        shown = [response.text for response in case.responses]
-        return read(case.ballot, reply.text, len(case.responses), shown, cut=reply.stop == "length")
+    @cached_property
+    def _template_words(self) -> tuple[str, ...]:
+        """The words of a wording of one's own: what a judge repeats of it is no ruling."""
+        if self.template is None:
+            return ()
+        return (*(text for _, text in self.template.turns), *self.template.blocks.values())
 
     def _context(self, case: Case) -> tuple[Turn, ...]:
         """What is known before any response is shown."""
@@ -322,6 +327,8 @@ class PromptedJudge:
             "responses": tuple(fenced(case)),
             "ruling": self._ruling(case.ballot, n),
         }
+        if nonce := self._nonce(case):
+            values["ruling"] = (*values["ruling"], f"\n{asking(nonce, self.language, self._style)}")
         return self.wording.fill_block("hearing", values)
 
     def _ruling(self, form: Ballot, n: int) -> tuple[Part, ...]:

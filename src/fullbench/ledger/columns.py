@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import orjson
 
 from fullbench.columns.builder import KIND, ROW, Builder, Kind, verdict_rows
-from fullbench.columns.table import Columns, Due
+from fullbench.columns.table import STUDY, Columns, Due
 from fullbench.ledger import membership, reading, rows
 from fullbench.ledger.database import Connection
 from fullbench.ledger.naming import PERSON, Naming
 from fullbench.ledger.rows import Row
 from fullbench.nouns.verdict import PEOPLE, Verdict
+
+Beside = Iterable[Verdict] | Mapping[str, Iterable[Verdict]]
+"""Verdicts that stand beside those of the ledger, or such verdicts by study."""
 
 _STORED = {name: f"verdicts.{'case_key' if name == 'case' else name}" for name in (*KIND, *ROW)}
 _NARROW = tuple(name for name in (*KIND, *ROW) if name not in {"study", "kind", "reason"})
@@ -29,7 +32,7 @@ stand in another table. `_mapped` says the same of a kind."""
 def columns(
     reader: Connection,
     judges: tuple[str, ...] | None,
-    beside: Iterable[Verdict] = (),
+    beside: Beside = (),
     studies: Sequence[str] | None = None,
 ) -> Columns:
     """The verdicts of these judges (None: of all) in these studies (None: in each), and some that stand beside.
@@ -38,7 +41,8 @@ def columns(
     """
     chosen = membership.studies(reader) if studies is None else list(studies)
     builder = Builder(_kind, lambda marks: orjson.loads(marks) if isinstance(marks, str) else marks)
-    builder.extend(verdict_rows(beside, chosen[0]) if len(chosen) == 1 else verdict_rows(beside))
+    for study, verdicts in _by_study(beside, chosen).items():
+        builder.extend(verdict_rows(verdicts, study))
     due: list[Due] = []
     for study in chosen:
         plain = reading.as_stored(reader, study)
@@ -47,6 +51,13 @@ def columns(
             builder.extend(_rows(mapped, study, _recusals(reader, judges, study)))
         due += _due(reader, judges, study)
     return builder.finish(due)
+
+
+def _by_study(beside: Beside, chosen: Sequence[str]) -> Mapping[str, Iterable[Verdict]]:
+    """What stands beside the verdicts, by study: those that name none belong to the only one there is."""
+    if isinstance(beside, Mapping):
+        return beside
+    return {chosen[0] if len(chosen) == 1 else STUDY: beside}
 
 
 def _names(names: Sequence[str]) -> tuple[str, ...]:
@@ -68,11 +79,11 @@ def _kind(kind: str | Kind) -> Kind:
     if not isinstance(kind, str):
         return kind
     # Not strict: a server's zero characters come back as they are, even within JSON.
-    *texts, contestants, samples, trial, revision, calls, retries = json.loads(kind, strict=False)
+    *texts, contestants, samples, trial, revision, calls, retries, blind = json.loads(kind, strict=False)
     study, judge, criterion, ballot, rater, fault = texts
     return (
         study, judge, criterion, ballot, rater, fault, orjson.loads(contestants), orjson.loads(samples),
-        trial, revision, calls, retries,
+        trial, revision, calls, retries, blind,
     )  # fmt: skip
 
 

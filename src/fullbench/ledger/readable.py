@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fullbench.errors import LedgerError
-from fullbench.ledger import accounts, chain, membership, naming, reading, rows
+from fullbench.ledger import accounts, chain, declaring, membership, naming, reading, rows
 from fullbench.ledger.accounts import Account
 from fullbench.ledger.chain import Head
 from fullbench.ledger.database import Connection, Database
@@ -17,6 +17,7 @@ from fullbench.ledger.pictures import Pictures
 from fullbench.ledger.reading import Names
 from fullbench.nouns.case import Case
 from fullbench.nouns.item import Item
+from fullbench.nouns.panel import CASCADE, PANEL, View, view_of
 from fullbench.nouns.picture import Picture
 from fullbench.nouns.record import Record
 from fullbench.nouns.response import Response
@@ -32,7 +33,7 @@ class Readable:
     place: str
     study: str
     read_only: bool
-    _study_named: bool
+    study_named: bool
     _closed: bool
     _database: Database
     _readers: Readers
@@ -94,7 +95,7 @@ class Readable:
     def _study(self, reader: Connection, study: str | None) -> str | None:
         """The study that is meant where one must be: as named, or the only one there is; None in an empty ledger."""
         there = membership.studies(reader)
-        if study is not None or self._study_named:
+        if study is not None or self.study_named:
             named = study or self.study
             if there and named not in there and (study is not None or self.read_only):
                 raise LedgerError(f"{self.place}: there is no study {named!r}; it holds {', '.join(map(repr, there))}")
@@ -253,16 +254,31 @@ class Readable:
             chosen = self._study(reader, study) if cases is None or study is not None else None
             return reading.record(reader, self._find, judge=judge, cases=cases, tags=tags, texts=texts, study=chosen)
 
-    def columns(self, judge: Names = None, *, beside: Iterable[Verdict] = (), study: str | None = None) -> Columns:
-        """The verdicts of these judges, and others `beside` them, as the columns that figures read: no texts.
+    def columns(
+        self,
+        judge: Names = None,
+        *,
+        beside: Iterable[Verdict] | Mapping[str, Iterable[Verdict]] = (),
+        study: str | None = None,
+    ) -> Columns:
+        """The verdicts of these judges, and others `beside` them (by study where they belong to several), as the
+        columns that figures read: no texts.
 
         Of one study where it is named, or where the ledger was opened for one; else of every study, each apart.
         """
         from fullbench.ledger import columns as narrow_columns  # late: it needs numpy, and whoever only asks does not
 
         with self._reading() as reader:
-            named = self._study(reader, study) if study or self._study_named else None
+            named = self._study(reader, study) if study or self.study_named else None
             return narrow_columns.columns(reader, reading.names_of(judge), beside, None if named is None else [named])
+
+    def views(self) -> list[View]:
+        """The panels and cascades that studies in this ledger named."""
+        sql = "SELECT DISTINCT name FROM judges WHERE name LIKE ? OR name LIKE ? ORDER BY name"
+        with self._reading() as reader:
+            names = [str(name) for (name,) in reader.execute(sql, (f"{PANEL}%", f"{CASCADE}%"))]
+            declared = {name: declaring.settings_of(reader, "judge", name) for name in names}
+        return [view_of(name, rows.load(text)) for name, text in declared.items() if text is not None]
 
     def bill(self) -> list[Account]:
         """What each judge and contestant used, failed calls included."""

@@ -74,7 +74,7 @@ class Ledger(Readable, AbstractContextManager["Ledger"]):
         self.title = self.path.stem
         self.read_only = read_only
         self.study = study or membership.DEFAULT
-        self._study_named = study is not None
+        self.study_named = study is not None
         self._closed = False
         self._readers = Readers(self._database)
         self._writer: Writer | None = None

@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-_OPEN, _CLOSE = "<think>", "</think>"
+from fullbench.nouns.thought import thought_of
 
 
 def apart(text: str) -> tuple[str, str]:
     """The answer, and the thinking that a server without a reasoning parser sends in front of it.
-
-    A chat template may have opened the tag already, so that only its end stands in the reply. A reply cut off while
-    thinking has said nothing yet.
 
     >>> apart("<think>Red, I see.</think>\\n[[A]]")
     ('[[A]]', 'Red, I see.')
@@ -21,14 +18,8 @@ def apart(text: str) -> tuple[str, str]:
     >>> apart("The tag <think> opens, </think> closes.")
     ('The tag <think> opens, </think> closes.', '')
     """
-    if "think>" not in text:
-        return text, ""
-    head = text.lstrip()
-    opened = head.startswith(_OPEN)
-    thought, close, answer = head.removeprefix(_OPEN).partition(_CLOSE)
-    if not opened and (not close or _OPEN in thought):
-        return text, ""
-    return answer.lstrip(), thought.strip()
+    begin, end, speech = thought_of(text)
+    return (text[speech:].lstrip(), text[begin:end].strip()) if speech else (text, "")
 
 
 def written(value: Any) -> str:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import random
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import combinations, permutations, product
 from typing import Literal
 
@@ -17,13 +18,17 @@ from fullbench.nouns.response import Response
 
 @dataclass(frozen=True)
 class Case:
-    """One hearing: an item, the responses in the order shown, the ballot, the criterion, and which trial it is."""
+    """One hearing: an item, the responses in the order shown, the ballot, the criterion, and which trial it is.
+
+    `nonce` is the mark that a ruling may be asked for with, where a ledger gave one: no part of the identity.
+    """
 
     item: Item
     responses: tuple[Response, ...]
     ballot: Ballot
     criterion: str = "overall"
     trial: int = 0
+    nonce: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
         if not self.responses:
@@ -49,7 +54,13 @@ class Case:
         return numbers if any(numbers) else ()
 
     def at(self, trial: int) -> Case:
-        return replace(self, trial=trial)
+        return replace(self, trial=trial, nonce="")
+
+    def marked(self, nonce: str) -> Case:
+        """The same case, its ruling to be asked for with a mark."""
+        same = copy.copy(self)  # unlike `replace`, this keeps the key that was computed
+        object.__setattr__(same, "nonce", nonce)
+        return same
 
 
 Orders = Literal["sorted", "shuffled", "both", "all"]

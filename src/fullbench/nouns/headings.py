@@ -17,11 +17,11 @@ _KEYS: dict[tuple[Kind, Better], tuple[str, ...]] = {
         "judge", "contestant", "study", "criterion", "ballot", "other judge", "other", "against", "reviewer", "person",
         "newcomer", "model", "name", "item", "picture", "file", "batch", "data set", "row", "cell", "part", "task",
         "任务", "category", "类别", "perspective", "sub-category", "axis", "way", "scale", "split", "label", "which",
-        "who", "metric", "table",
+        "who", "metric", "table", "slice",
     ),
     ("word", ""): (
         "ruling", "figure", "bias", "told apart", "on", "place", "method", "more", "role", "kind", "state", "quadrant",
-        "chosen", "inside", "speed", "share of the commonest ruling",
+        "chosen", "inside", "speed", "may replace people", "share of the commonest ruling",
     ),
     ("text", ""): (
         "why", "note", "question", "what", "what was done", "what, and what was done", "people said", "people say",
@@ -35,21 +35,26 @@ _KEYS: dict[tuple[Kind, Better], tuple[str, ...]] = {
         "calls", "retries", "tokens in", "tokens out", "known", "asked", "to ask", "answers", "rulings", "given", "of",
         "unread", "open", "bits", "round", "malformed", "no verdict found", "not verified yet", "judges without it",
         "flagged", "uniform would need", "saved", "wrong: yes", "wrong: no", "right: yes", "right: no", "tokens",
-        "characters",
+        "characters", "voted", "comparisons",
     ),
     ("number", ""): (
         "mark", "threshold", "margin", "truth", "planted", "printed", "gap", "chi-square", "p", "phi", "weight",
         "mean loss", "least", "most", "a quarter", "half", "three quarters", "sd", "uniform sd", "median seconds",
         "hasty %", "s a call", "seconds a picture", "half interval (points)",
     ),
-    ("number", "less"): ("dollars", "dollars per 1,000", "dollars a picture", "in batches", "moved"),
+    ("number", "more"): ("votes saved",),
+    ("number", "less"): (
+        "without the judge", "with the judge", "dollars", "dollars per 1,000", "dollars a picture", "in batches",
+        "moved",
+    ),
     ("figure", ""): (
         "estimate", "judge's", "people's", "difference", "change", "before", "after", "ours", "observed", "predicted",
         "share", "value", "effect", "recovered", "first shown wins", "ties", "mean", "mean mark", "mean spread",
         "deviation of grades", "beside the first", "chance", "colluder", "honest", "overall", "prefers the safe one",
-        "prefers the unsafe one",
+        "prefers the unsafe one", "judge flatters by",
     ),
     ("figure", "more"): (
+        "with one person", "people with each other",
         "rating", "duels won", "Elo", "wins against the reference", "won", "all", "worst", "reached", "consistency",
         "same ruling in both orders", "same ruling", "accuracy", "agreement", "score", "Avg", "mean over questions",
         "alignment", "alignment, one wording left out", "alignment, one wording as zero", "Pearson", "Spearman",
@@ -60,7 +65,8 @@ _KEYS: dict[tuple[Kind, Better], tuple[str, ...]] = {
         "people who agree", "grade of the reasons", "references that are right", "scores, r", "pairs, no ties",
         "UPME", "UPME, robust", "PiCO", "PRD", "uniform", "rating vote", "majority vote", "UPME tau", "uniform tau",
         "best one first", "tau, honest", "tau, colluding", "preferred", "known answers right", "with the others",
-        "said the same", "share of votes won", "mean mark, n for the best of n",
+        "said the same", "share of votes won", "mean mark, n for the best of n", "corrected", "people alone",
+        "judge alone", "agreement on all pairs", "agreement on voted pairs", "people replaced", "as near as a person",
     ),
     ("figure", "less"): (
         "faulty", "error", "edit distance", "e", "e of the mean", "entropy", "score error", "swap flips",
@@ -77,7 +83,10 @@ _LABELLED = (
     Column("alike", "are", "word"),
     Column("what was made of them", "done", "text"),
     Column("share of faults", "share", "figure", "less"),
-    *(Column(f"way {rule}", rule, "figure", "more") for rule in ("mean", "both-agree", "majority", "each")),
+    *(
+        Column(f"way {rule}", rule, "figure", "more")
+        for rule in ("mean", "both-agree", "majority", "each", "median", "dawid-skene")
+    ),
 )
 """Columns whose labels other columns have too."""
 HEADINGS = {

@@ -10,28 +10,42 @@ from typing import Any, Protocol, runtime_checkable
 
 from fullbench.nouns.call import NOTHING, Call, Usage
 from fullbench.nouns.digests import digest, once
-from fullbench.nouns.item import Turn, parts_content
+from fullbench.nouns.item import Part, Turn, parts_content
 
 
 @dataclass(frozen=True)
 class Prompt:
     """A conversation to be continued.
 
-    `schema` is the text of a JSON schema that the reply is held to, by models that take schemas. `tag` is the
-    caller's own mark, handed back with the reply and never sent.
+    `schema` is the text of a JSON schema that the reply is held to, by models that take schemas. `nonce` is the mark
+    that the ruling is asked for with, in a line of its own in the last turn. `tag` is the caller's own mark, handed
+    back with the reply and never sent.
     """
 
     turns: tuple[Turn, ...]
     seed: int | None = None
     json: bool = False
     schema: str = ""
+    nonce: str = ""
     tag: Any = field(default=None, compare=False, repr=False)
 
     @once
     def digest(self) -> str:
-        """Stands for all that is sent: words, pictures, seed, and the schema where there is one."""
+        """Stands for all that is sent: words, pictures, seed, and the schema where there is one.
+
+        The line with the nonce is left out: the same question has the same digest in every ledger.
+        """
         held = [self.schema] if self.schema else []
-        return digest([[[turn.role, parts_content(turn.parts)] for turn in self.turns], self.seed, self.json, *held])
+        turns = [[turn.role, parts_content(self._unmarked(turn.parts))] for turn in self.turns]
+        return digest([turns, self.seed, self.json, *held])
+
+    def _unmarked(self, parts: tuple[Part, ...]) -> tuple[Part, ...]:
+        if not self.nonce:
+            return parts
+        return tuple(
+            "\n".join(line for line in part.split("\n") if self.nonce not in line) if isinstance(part, str) else part
+            for part in parts
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +69,7 @@ class Reply:
         """The exchange that it ended, as it is kept."""
         return Call(
             os.urandom(16).hex(), self.text, self.prompt.digest, "", self.reasoning, self.stop, self.served,
-            self.fingerprint, "", self.usage, at,
+            self.fingerprint, self.prompt.nonce, self.usage, at,
         )  # fmt: skip
 
 

@@ -41,13 +41,45 @@ class Circumstances:
 USUAL = Circumstances()
 
 
+class Reader(int):
+    """How a reply was read: the version of the rules, and what the reply looked like, in one number that is stored.
+
+    10 is added where the reply bears the mark that it was asked for with, 20 where it does not; 100 where it was cut
+    off by the limit on its length.
+
+    >>> Reader.of(2, marked=False, cut=True), Reader(122).version, Reader(122).unmarked, Reader(12).marked
+    (122, 2, True, True)
+    """
+
+    @staticmethod
+    def of(version: int, *, marked: bool | None = None, cut: bool = False) -> int:
+        """The number to be stored."""
+        return version + (0 if marked is None else 10 if marked else 20) + 100 * cut
+
+    @property
+    def version(self) -> int:
+        return self % 10
+
+    @property
+    def marked(self) -> bool:
+        return self // 10 % 10 == 1
+
+    @property
+    def unmarked(self) -> bool:
+        return self // 10 % 10 == 2
+
+    @property
+    def cut(self) -> bool:
+        return self >= 100
+
+
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """What one judge ruled in one case: a mark for every response shown, or the fault that prevented it.
 
     `samples` numbers the answer of each contestant that was shown; empty means that all were the first. `rater` tells
     the people behind one judge apart (a random id; empty for a model), `revision` counts how often a person changed
-    this vote. `exchanges` are the calls that the ruling came from, `reader` is the version of the reader that read it.
+    this vote. `exchanges` are the calls that the ruling came from, `reader` says how the reply was read (see `Reader`).
     """
 
     case: str

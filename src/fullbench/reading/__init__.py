@@ -10,45 +10,55 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache, singledispatch
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from fullbench.nouns.ballot import Ballot, Choice, Likert, Ranking, Real, Ruling, Score, read_with
+from fullbench.nouns.ballot import Ballot, Choice, Likert, Ranking, Real, Ruling, Score, Style, read_with
 
 if TYPE_CHECKING:
     from fullbench.reading.marks import Form
 
-READER = 1
+READER = 2
 """The version of the rules by which replies are read: to be raised when a reply may be read differently than before. A
 verdict that names none (0) was read by version 1."""
 
 _TERSE = 10
 
 
-def read(ballot: Ballot, text: str, n: int, shown: Sequence[str] = (), *, cut: bool = False) -> Ruling:
-    """The marks that the last complete, legal ruling in `text` gives for `n` responses, else the fault.
+def read(
+    ballot: Ballot,
+    text: str,
+    n: int,
+    shown: Sequence[str] = (),
+    *,
+    asked: Style | None = None,
+    nonce: str = "",
+    cut: bool = False,
+    thought: str = "",
+) -> Ruling:
+    """The marks that the last complete ruling in `text` gives for `n` responses, else the fault.
 
-    `shown` holds the candidates' own words: a ruling that only quotes them does not count. What is a quotation is said
-    in `reading.quotes`. In a reply that was `cut` off, a ruling counts where it is complete and the last thing said.
+    `shown` holds all words that the judge was shown and that are not its own: a ruling that only quotes them does not
+    count. What is a quotation is said in `reading.quotes`. `asked` is the form that the ruling was asked for in, None
+    where nobody knows; `nonce` the mark that was asked for with it. In a reply that was `cut` off, a ruling counts
+    where it is complete and the last thing said. `thought` is what was taken for the judge's thinking, where that was
+    kept apart from the text.
     """
-    if cut:
-        from fullbench.reading.replies import ruling_of_cut
-
-        return ruling_of_cut(_form(ballot), text, n, shown)
-    if len(text) <= _TERSE and text.startswith("[["):
+    if len(text) <= _TERSE and text.startswith("[[") and asked in {None, "marker"} and not (cut or thought):
         return _read_terse(ballot, text, n)
-    return _read(ballot, text, n, shown)
+    return _read(ballot, n, text, shown=shown, asked=asked, nonce=nonce, cut=cut, thought=thought)
 
 
 @lru_cache(maxsize=4096)
 def _read_terse(ballot: Ballot, text: str, n: int) -> Ruling:
     """A reply that is a marker and no more: too short to quote anybody, and the same one comes by the thousand."""
-    return _read(ballot, text, n, ())
+    return _read(ballot, n, text)
 
 
-def _read(ballot: Ballot, text: str, n: int, shown: Sequence[str]) -> Ruling:
-    from fullbench.reading.replies import ruling  # late: its patterns take long to compile, and only judges need them
+def _read(ballot: Ballot, n: int, text: str, **known: Any) -> Ruling:
+    # Late: its patterns take long to compile, and only judges need them.
+    from fullbench.reading.replies import Heard, ruling
 
-    return ruling(_form(ballot), text, n, shown)
+    return ruling(_form(ballot), Heard(text, **known), n)
 
 
 @singledispatch

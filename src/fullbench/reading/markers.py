@@ -40,8 +40,9 @@ class Markers:
     def claims(self, text: str) -> list[Claim]:
         markers = [m for m in MARKER.finditer(text) if not PLACEHOLDER.fullmatch(trim(m[0]))]
         if self.form.pieces(self.n) == 1:
-            return self.menus(text, [self.marked(text, run) for run in _runs(text, markers, _SIGNS)[-CHECKED:]])
-        claims = [self.marked(text, run) for run in _runs(text, markers, _LINKS)[-CHECKED:]]
+            return self.menus(text, [self.marked(text, run) for run in _runs(text, markers, _SIGNS, 1)[-CHECKED:]])
+        runs = _runs(text, markers, _LINKS, self.form.pieces(self.n))[-CHECKED:]
+        claims = [self.marked(text, run) for run in runs]
         if isinstance(self.form, ValueForm) and not (claims and claims[-1].marks):
             return self.apart(self.form, text, markers) or claims
         return claims
@@ -77,11 +78,13 @@ class Markers:
         return _listed_menus(text, merged)
 
 
-def _runs(text: str, markers: list[re.Match[str]], link: re.Pattern[str]) -> list[list[re.Match[str]]]:
-    """Markers with nothing but links between them belong together."""
+def _runs(text: str, markers: list[re.Match[str]], link: re.Pattern[str], pieces: int) -> list[list[re.Match[str]]]:
+    """Markers with nothing but links between them belong together; a blank line ends a row that is complete."""
     runs: list[list[re.Match[str]]] = []
     for match in markers:
-        if runs and match.start() - runs[-1][-1].end() < 24 and link.fullmatch(text, runs[-1][-1].end(), match.start()):
+        end = runs[-1][-1].end() if runs else 0
+        near = bool(runs) and match.start() - end < 24 and link.fullmatch(text, end, match.start()) is not None
+        if near and not (len(runs[-1]) == pieces and "\n\n" in text[end : match.start()]):
             runs[-1].append(match)
         else:
             runs.append([match])

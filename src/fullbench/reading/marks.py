@@ -41,6 +41,10 @@ class Form(ABC):
     def labelled(self, text: str, n: int) -> list[Claim]:
         """What is ruled in words: after a label, or in a sentence that concludes."""
 
+    def sentences(self, text: str, n: int) -> list[Claim]:
+        """What sentences rule without a label, for a text whose labels rule nothing."""
+        return []
+
     def pieces(self, n: int) -> int:
         """How many marks a complete ruling is written as."""
         return n
@@ -66,11 +70,11 @@ _LABEL = re.compile(
 _LABEL_WORDS = [*KEY_WORDS, "better", "best", "preferred", "winning", "overall"]
 PLACEHOLDER = re.compile(
     r"(?:(?:your|the|final|overall|a|an|best|whole|single|integer|of)[ _])*(?:rating|score|letter|choice|verdict|answer"
-    r"|option|number|ranking|rank|judge?ment|word|label|value|integer|mark|result|here|winner)s?"
+    r"|option|number|ranking|rank|judge?ment|ruling|word|label|value|integer|mark|result|here|winner)s?"
     r"(?:[ _](?:here|of|for|number|[A-Z1-9]|[a-z ]{1,20}))?"
     r"|[xXnN.…_?#-]{1,5}|first|second|third|fourth|last|best|worst|next|\W*"
     r"|(?:你的|您的|最终|最好|最佳|第[一二三四五六七八九])?"
-    r"(?:评分|分数|得分|字母|选择|答案|结论|判断|数字|词|排名|整数)|最好的?|第[一二三四五六]|最后|其次|最差的?",
+    r"(?:评分|分数|得分|字母|选择|答案|结论|判断|裁决|数字|词|排名|整数)|最好的?|第[一二三四五六]|最后|其次|最差的?",
     re.IGNORECASE,
 )
 _WORD_BEFORE = re.compile(r"[A-Za-z][\w-]{0,20}[ -]$|[\u3400-\u9fff]{1,4}$")

@@ -11,7 +11,7 @@ from fullbench.reading.values import ValueForm
 from fullbench.reading.words import KEY, NOUN
 
 _STRICT_WORDS = """
-rating score grade judgement judgment verdict ranking rank decision mark
+rating score grade judgement judgment verdict ruling ranking rank decision mark
 评分 得分 分数 打分 总分 结论 判断 判定 裁决 排名 排序 评级 等级
 """
 _SCORING_WORDS = "rating score grade mark 评分 得分 分数 打分 总分 评级 等级"
@@ -26,6 +26,14 @@ _NOT_THE_RULING = frozenset(_OTHER_WORDS.split())
 _HAN_PREFIX = re.compile("^(?:最终|综合|总体|整体)")
 _SPLIT = re.compile(r"[\s_-]+|(?<=[a-z])(?=[A-Z])")
 _NOUNS = re.compile(rf"{NOUN}|{KEY}|final|overall|the|of|for", re.IGNORECASE)
+
+_OPENING = re.compile(r"\s*(?:json)?\s*\{")
+_TAIL_REACH = 600
+_TAIL = re.compile(
+    r"[\"'](?P<key>[^\"'\n]{1,40})[\"']\s*:\s*"
+    r"(?P<value>\[[^\[\]{}]{1,200}\]|\"[^\"\n]{1,80}\"|'[^'\n]{1,80}'|[^\s\"'{}\[\],]{1,40})"
+    r"(?:\s*,\s*[\"']code[\"']\s*:\s*[\"'][^\"'\n]{1,20}[\"'])?\s*,?\s*\}\s*$"
+)
 
 
 class Objects:
@@ -47,10 +55,22 @@ class Objects:
             claims += (
                 [Claim(json_object.start, json_object.end, named)] if named else self.in_object(json_object, named)
             )
+        claims.sort(key=lambda claim: claim.end)  # what an object says goes before what stands in a part of it
         strict = [claim for claim in claims if not claim.kind]
         if cut and not claims and text.lstrip(" \njson").startswith("{") and _cut_in_reasons(json_objects):
             return [Claim(0, len(text), ILLEGAL)]
         return strict or claims
+
+    def tail(self, text: str) -> Claim | None:
+        """The ruling that an object ends with which is the whole reply, however badly its reasons are escaped."""
+        if not _OPENING.match(text):
+            return None
+        match = _TAIL.search(text, max(0, len(text) - _TAIL_REACH))
+        if match is None or _key_word(match["key"]) not in _STRICT:
+            return None
+        raw = match["value"].strip("\"' ")
+        marks = None if PLACEHOLDER.fullmatch(trim(raw)) else self.form.phrase(raw, self.n)
+        return Claim(match.start(), match.end(), marks) if marks else None
 
     def in_object(self, json_object: Object, named: Marks | None) -> list[Claim]:
         claims = [] if named is None else [Claim(json_object.start, json_object.end, named)]

@@ -99,6 +99,9 @@ class ValueForm(Form):
             return self.named(text, n) or self.listed(text, n)
         return self.labels(text) or self.rated(text)
 
+    def sentences(self, text: str, n: int) -> list[Claim]:
+        return self.rated(text) if n == 1 else []
+
     def labels(self, text: str) -> list[Claim]:
         claims = []
         for label in labels(text):
@@ -131,8 +134,8 @@ _NOT_A_NUMBER = (
     rf"{_HEDGE}(?i:{NUM})|\.\d|\d|\s?%|\+|[a-zA-Z](?![a-zA-Z])|(?i:\sand a half|\s?/)|,\d|[./]\d|\s?(?:多|半|½)"
 )
 _GIVE = re.compile(
-    r"(?i:\b(?:rate|rated|give|gave|grade|assign|award|deserve|deserves|earn|earns|merit|merits|get|gets|receive|receives)\b"
-    rf"(?P<gap>[^.!?\n\[\]]{{0,80}}?)\s(?:a|an|at|as|with|of|it|:)?\s?(?:(?:{KEY})\sof\s)?)(?=(?i:{NUM})(?![\w%]))"
+    r"(?i:\b(?:rate|rated|give|gave|grade|assign|award|deserve|deserves|earn|earns|merit|merits|get|gets|receive|receives|settle|settled|land|landed)\b"
+    rf"(?P<gap>[^.!?\n\[\]]{{0,80}}?)\s(?:a|an|at|as|with|of|it|on|for|:)?\s?(?:(?:{KEY})\sof\s)?)(?=(?i:{NUM})(?![\w%]))"
     rf"|(?:打|给|评|得)(?P<han>[^.!?\n]{{0,12}}?)(?=(?i:{NUM})\s?分)"
 )
 _FRACTION = re.compile(rf"(?<![\w./])(?i:{NUM})(?:\s?/\s?|(?i:\sout of\s))(?:{NUM})(?![\w/])")

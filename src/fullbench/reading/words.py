@@ -13,6 +13,7 @@ _WIDE = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)} | {
     for old, new in {
         "【": "[", "】": "]", "〔": "[", "〕": "]", "\u3000": " ", "\u00a0": " ", "。": ". ", "、": ", ",
         "“": '"', "”": '"', "„": '"', "‘": "'", "’": "'", "「": '"', "」": '"', "『": '"', "』": '"',
+        "«": '"', "»": '"', "‹": "'", "›": "'", "《": '"', "》": '"', "〈": "'", "〉": "'", "‚": "'", "‟": '"',
         "≻": ">", "≫": ">", "→": ">", "≈": "=", "＝": "=", "–": "-", "—": "-", "−": "-", "～": "~",
         "\u200b": None, "\ufeff": None, "*": None, "`": None, "\r": None,
     }.items()
@@ -37,14 +38,6 @@ def plain(text: str) -> str:
     if "<" in text:
         text = _TAGGED.sub(r"[[\2]]", _END_TOKENS.sub("", text))
     return _BOXED.sub(r"[[\1]]", text) if "\\boxed" in text else text
-
-
-def after_thinking(text: str) -> str:
-    """What follows the thinking; a reply cut off while thinking has said nothing yet."""
-    if "think" not in text:
-        return text
-    done = text.rpartition("</think>")[2]
-    return "" if done.lstrip().startswith("<think>") else done
 
 
 _ENGLISH = {
@@ -118,7 +111,7 @@ EVEN = (
 )
 
 _KEYS = """
-rating score grade judgement judgment verdict decision answer choice ranking rank order result conclusion winner
+rating score grade judgement judgment verdict ruling decision answer choice ranking rank order result conclusion winner
 preference pick 评分 得分 分数 打分 总分 评级 等级 评价 结论 判断 判定 裁决 裁定 答案 选择 排名 排序 结果 胜者 胜出者
 """
 KEY_WORDS = _KEYS.split()

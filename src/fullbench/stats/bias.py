@@ -3,9 +3,10 @@
 Rows that share an item are not independent, so every interval is clustered: `clusters` says which rows belong
 together. Intervals are at 95% unless `level` says otherwise. What cannot be estimated raises `Undefined`.
 
-Three plain estimators (`score_shift`, `favour`, `length_slope`) compare means. They are right for marks on an open
-scale; on a short scale marks pile up at the ends and all three shrink toward zero. `latent_marks` takes the ends and
-the rounding into account and gives all effects at once, in marks of the unbounded scale behind the ballot.
+Three plain estimators (`score_shift`, `favour`, `length_slope`) compare means, with a truth that has no error; where
+people stand for the truth, `stats.noisy` takes their errors out. They are right for marks on an open scale; on a
+short scale marks pile up at the ends and all three shrink toward zero. `latent_marks` takes the ends and the rounding
+into account and gives all effects at once, in marks of the unbounded scale behind the ballot.
 """
 
 from __future__ import annotations

@@ -22,6 +22,7 @@ from fullbench.nouns.note import Note
 from fullbench.nouns.record import Record
 from fullbench.nouns.response import Response
 from fullbench.nouns.table import Table
+from fullbench.stats.joining import VOTE_RULES
 from fullbench.stats.ties import Ties
 from fullbench.studies import plan, specs
 from fullbench.studies.answer import answer as answer_all
@@ -147,14 +148,23 @@ def _check_sight(judge: Judge, items: Sequence[Item]) -> None:
         )
 
 
-def settings(rule: str, ties: str, seed: int, reference: str | None = None) -> Settings:
-    """Settings from words, each checked."""
-    if rule not in RULES:
-        raise InputError(f"unknown rule {rule!r}; known: {', '.join(RULES)}")
+def settings(
+    rule: str | None, ties: str, seed: int, reference: str | None = None, *, visible: bool = False
+) -> Settings:
+    """Settings from words, each checked.
+
+    A rule joins what one judge ruled on the same responses: both orders of a model, several votes of people. Some join
+    one of them alone, and leave the other to its usual rule.
+    """
+    if rule is not None and rule not in {*RULES, *VOTE_RULES}:
+        known_rules = ", ".join(dict.fromkeys((*RULES, *VOTE_RULES)))
+        raise InputError(f"unknown rule {rule!r}; known: {known_rules}")
+    orders = RULES[RULES.index(rule)] if rule in RULES else "mean"
+    votes = VOTE_RULES[VOTE_RULES.index(rule)] if rule in VOTE_RULES else "default"
     known: tuple[Ties, ...] = get_args(Ties)
     if ties not in known:
         raise InputError(f"unknown way of rating ties {ties!r}; known: {', '.join(known)}")
-    return Settings(RULES[RULES.index(rule)], known[known.index(ties)], reference, seed)
+    return Settings(orders, known[known.index(ties)], reference, seed, votes=votes, visible=visible)
 
 
 def schedule(word: str) -> Schedule:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from importlib.metadata import version
 from typing import Any
 
 from fullbench.errors import InputError, UserError
+from fullbench.figures.panels import with_views
 from fullbench.files.nouns import read_items, read_responses, read_verdicts
 from fullbench.files.pictures import allowing
 from fullbench.ledger.store import Ledger
@@ -18,12 +20,13 @@ from fullbench.nouns.item import Item
 from fullbench.nouns.judge import Judge, former_names_of
 from fullbench.nouns.model import Model
 from fullbench.nouns.note import Note, sentence
+from fullbench.nouns.panel import View, is_view
 from fullbench.nouns.record import Record
 from fullbench.nouns.reproduction import Brought
 from fullbench.nouns.response import Response
 from fullbench.nouns.table import Table
 from fullbench.nouns.verdict import PEOPLE, Verdict
-from fullbench.studies import plan, specs
+from fullbench.studies import plan, specs, views
 from fullbench.studies.answer import answer
 from fullbench.studies.batches.folders import refuse_open
 from fullbench.studies.engines import HERE, Budget, Engine, Stop, Tally
@@ -54,8 +57,13 @@ class Conductor:
         for spec in study.ballots:
             ballot(spec)
         self.benchmark: Benchmark | None = specs.benchmark(study.benchmark) if study.benchmark else None
-        worded = [specs.in_words_of(study.benchmark, spec) if study.benchmark else spec for spec in study.judges]
+        listed = [spec for spec in study.judges if not is_view(spec)]
+        listed += [spec for spec in views.member_specs(study) if spec not in listed]
+        worded = [specs.in_words_of(study.benchmark, spec) if study.benchmark else spec for spec in listed]
         self.judges: list[Judge] = [specs.judge(spec) for spec in worded]
+        names = {spec: judge.name for spec, judge in zip(listed, self.judges, strict=True)}
+        self.views: list[View] = views.made(study, names)
+        self.second: list[str] = views.second_judges(study, names)
         self.contestants: list[Model] = [specs.contestant(spec) for spec in study.contestants]
         judging = {judge.name: spec for judge, spec in zip(self.judges, worded, strict=True)}
         answering = {model.name: spec for model, spec in zip(self.contestants, study.contestants, strict=True)}
@@ -146,6 +154,14 @@ class Conductor:
                     "{n:,} answers are still to be given; verdicts on them are not counted: {why}",
                     n=len(missing), why=sentence(error),
                 )  # fmt: skip
+        notes += [
+            Note(
+                "plan.second",
+                "{judge} is asked only about what a smaller judge leaves in doubt: this is the most.",
+                judge=name,
+            )
+            for name in self.second
+        ]
         return plan.table(
             ledger, contestants=self.contestants, items=self.items, judges=self.judges,
             cases=lambda: self.cases(expected), samples=self.study.samples, notes=notes,
@@ -191,6 +207,8 @@ class Conductor:
                     engine=engine, specs=self.specs, budget=purse, stop=stop, watch=watch,
                 )  # fmt: skip
         self._enter_labels(ledger)
+        for view in self.views:
+            ledger.declare("judge", view.name, view.settings)
         responses = self.responses(ledger)
         if not stop.reason:
             tallies += self._hear(ledger, responses, purse, stop, engine=engine, quiet=quiet)
@@ -212,8 +230,10 @@ class Conductor:
         done = self._look(ledger, responses, [])
         if not len(done.record):
             raise InputError(f"{ledger.place} holds no verdict of this study; `fullbench run` asks for them")
-        cases = sum(1 for _ in self.cases(responses))
-        done.missing = cases * len(self.judges) + len(self.labels) - len(done.record)
+        cases = list(self.cases(responses))
+        wanted = len(cases) * (len(self.judges) - len(self.second)) + len(self.labels)
+        wanted += sum(len(views.left_in_doubt(name, cases, ledger, self.views)) for name in self.second)
+        done.missing = wanted - sum(not is_view(verdict.judge) for verdict in done.record)
         return done
 
     def _look(self, ledger: Ledger, responses: Sequence[Response], tallies: list[Tally]) -> Conducted:
@@ -229,7 +249,7 @@ class Conductor:
         return {
             "study": study.name,
             **({"benchmark": study.benchmark} if study.benchmark else own),
-            "judges": [judge.name for judge in self.judges],
+            "judges": [*(judge.name for judge in self.judges), *(view.name for view in self.views)],
             "contestants": record.contestants,
             "trials": study.trials,
             "seed": study.seed,
@@ -250,12 +270,22 @@ class Conductor:
         total = sum(1 for _ in self.cases(responses))
         if not total:
             raise InputError("there is no case to hear: no item has as many responses as the ballots show at once")
-        names = [judge.name for judge in self.judges]
-        with watching("verdicts", names, total, quiet=quiet) as watch:
-            return hear(
-                self.judges, lambda _: self.cases(responses), ledger,
+        first = [judge for judge in self.judges if judge.name not in self.second]
+        with watching("verdicts", [judge.name for judge in first], total, quiet=quiet) as watch:
+            tallies = hear(
+                first, lambda _: self.cases(responses), ledger,
                 engine=engine, specs=self.specs, budget=purse, stop=stop, watch=watch,
             )  # fmt: skip
+        for judge in self.judges:
+            if judge.name in self.second and not stop.reason:
+                doubts = views.left_in_doubt(judge.name, list(self.cases(responses)), ledger, self.views)
+                docket = partial(_same, doubts)
+                with watching("verdicts", [judge.name], len(doubts), quiet=quiet) as watch:
+                    tallies += hear(
+                        [judge], docket, ledger,
+                        engine=engine, specs=self.specs, budget=purse, stop=stop, watch=watch,
+                    )  # fmt: skip
+        return tallies
 
     def record(self, ledger: Ledger, responses: Sequence[Response]) -> Record:
         """The study's verdicts, people's labels and votes among them.
@@ -278,7 +308,7 @@ class Conductor:
         ]
         items = {item.id: item for item in self.items}
         shown = {(response.item, response.contestant, response.sample): response for response in responses}
-        return Record((*ruled, *self.labels, *voted), items, shown)
+        return Record(with_views((*ruled, *self.labels, *voted), self.views), items, shown)
 
     def tables(self, record: Record) -> Sequence[Table]:
         if self.benchmark is not None:
@@ -286,6 +316,10 @@ class Conductor:
         from fullbench.figures.standard import tables
 
         return tables(record, seed=self.study.seed)
+
+
+def _same(cases: Sequence[Case], _judge: Judge) -> Sequence[Case]:
+    return cases
 
 
 def _distinct(what: str, names: Sequence[str]) -> None:

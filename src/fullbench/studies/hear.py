@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from fullbench.ledger.store import Ledger
 from fullbench.nouns.case import Case
 from fullbench.nouns.judge import Judge
+from fullbench.reading.nonces import nonce
 from fullbench.studies import specs as named
 from fullbench.studies.engines import HERE, Ask, Budget, Engine, Job, Stop, Tally, Watch, remade, wants_gpu, work
 from fullbench.studies.engines.work import Key
@@ -51,6 +52,10 @@ class _Recipe:
 
 def _job(judge: Judge, docket: Docket, ledger: Ledger, spec: str | None) -> Job[Case]:
     notices = introduce(ledger, "judge", judge)
+    salt = ledger.salt
+
+    def marked(case: Case) -> Case:
+        return case.marked(nonce(salt, case.key, case.trial)) if salt else case
 
     def known(keys: Sequence[Key]) -> set[Key]:
         """Those that were ruled on before, in whatever study: this one shares them from now on."""
@@ -62,6 +67,7 @@ def _job(judge: Judge, docket: Docket, ledger: Ledger, spec: str | None) -> Job[
         name=judge.name,
         tasks=lambda: docket(judge),
         key=lambda case: (case.key, case.trial),
+        asked=marked,
         known=known,
         enter=lambda cases: ledger.add(*cases),
         ask=judge.hear,

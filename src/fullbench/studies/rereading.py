@@ -7,12 +7,11 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
 
+from fullbench.judges.shown import read_reply
 from fullbench.ledger.store import Ledger
-from fullbench.nouns.call import NOTHING
+from fullbench.nouns.call import NOTHING, Call
 from fullbench.nouns.case import Case
-from fullbench.nouns.model import DECLINED
 from fullbench.nouns.verdict import PEOPLE, Verdict
-from fullbench.reading import READER, read
 
 CHUNK = 500
 
@@ -52,7 +51,7 @@ def reread(ledger: Ledger, judges: Sequence[str] | None = None, *, dry_run: bool
                 done.left[reason] = done.left.get(reason, 0) + 1
                 continue
             done.read += 1
-            after = _read(verdict, cases[verdict.case])
+            after = _read(verdict, cases[verdict.case], settings[verdict.judge])
             if (after.marks, after.fault) != (verdict.marks, verdict.fault):
                 done.changes.append(Change(verdict, after))
     if not dry_run:
@@ -78,15 +77,13 @@ def _unfit(verdict: Verdict, case: Case | None, settings: Mapping[str, Any]) -> 
     return ""
 
 
-def _read(verdict: Verdict, case: Case) -> Verdict:
+def _read(verdict: Verdict, case: Case, settings: Mapping[str, Any]) -> Verdict:
     """The verdict as its reply is read now; a reply that was read again costs nothing."""
-    reply = verdict.exchanges[-1] if verdict.exchanges else None
-    text, stop = (verdict.text, "") if reply is None else (reply.text, reply.stop)
-    shown = [response.text for response in case.responses]
-    ruling = "refused" if stop in DECLINED else read(case.ballot, text, len(shown), shown, cut=stop == "length")
+    reply = verdict.exchanges[-1] if verdict.exchanges else Call("", verdict.text)
+    ruling, reader = read_reply(case, reply, settings)
     marks, fault = (None, ruling) if isinstance(ruling, str) else (tuple(ruling), None)
     later = verdict.revision + 1
-    return replace(verdict, marks=marks, fault=fault, usage=NOTHING, revision=later, reader=READER, at=0.0)
+    return replace(verdict, marks=marks, fault=fault, usage=NOTHING, revision=later, reader=reader, at=0.0)
 
 
 def ruling_text(verdict: Verdict) -> str:

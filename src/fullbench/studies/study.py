@@ -14,7 +14,9 @@ from fullbench.nouns.ballot import Ballot, Choice, Ranking, ballot
 from fullbench.nouns.case import ORDERS, Case, Meetings, Orders
 from fullbench.nouns.case import cases as cases_of
 from fullbench.nouns.item import Item
+from fullbench.nouns.panel import CASCADE, PANEL, is_view
 from fullbench.nouns.response import Response
+from fullbench.studies.views import VIEWS, views
 
 _LISTS = {"ballots", "criteria", "contestants", "judges", "pictures_from"}
 _PATHS = {"data", "items", "responses", "labels", "ledger", "pictures", "report", "tables"}
@@ -33,6 +35,9 @@ class Study:
     `meetings = "crossed"` every sample meets every other contestant's, else sample i meets sample i. `engine` says
     where the asking is done: `here`, or on a Ray cluster (`ray`, `ray:auto`, `ray:HOST:PORT`). A benchmark that brings
     judges and contestants of its own, as the court does, is heard by these where the study names none.
+
+    `[panels.NAME]` is a judge `panel:NAME` made of others (`members`, `rule`, `quorum`), `[cascades.NAME]` one
+    `cascade:NAME` that hears a `small` judge first (`large`, `people`, `threshold`). Their members are asked, too.
     """
 
     name: str
@@ -57,6 +62,8 @@ class Study:
     pictures_from: tuple[Path, ...] = ()
     tables: Path | None = None
     report: Path | None = None
+    panels: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    cascades: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     path: Path = field(default=Path("study.toml"), compare=False)
 
     @classmethod
@@ -107,6 +114,11 @@ class Study:
             raise InputError("a study needs responses: a file, or contestants that answer", path=self.path)
         if self.benchmark is not None and self.ballots:
             raise wrong("ballots", f"the benchmark {self.benchmark!r} brings its own ballots: leave out this key")
+        known = {f"{PANEL}{name}" for name in self.panels} | {f"{CASCADE}{name}" for name in self.cascades}
+        for spec in self.judges:
+            if is_view(spec) and spec not in known:
+                there = f"; named here: {', '.join(sorted(known))}" if known else ""
+                raise wrong("judges", f"there is no {spec!r}: name its members under [panels.NAME]{there}")
         for spec in self.ballots:
             try:
                 ballot(spec)
@@ -116,6 +128,8 @@ class Study:
 
 def _value(key: str, value: Any, folder: Path, wrong: Any) -> Any:
     """A value of a study, checked for its type."""
+    if key in VIEWS:
+        return views(key, value, wrong)
     if key in _LISTS:
         if not isinstance(value, list) or not all(isinstance(entry, str) for entry in value):
             raise wrong(key, f"{key} is a list of texts; found {value!r}")

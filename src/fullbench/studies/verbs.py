@@ -16,7 +16,7 @@ from fullbench.nouns.response import Response
 from fullbench.nouns.table import Table
 from fullbench.studies import answer as answering
 from fullbench.studies import hear as hearing
-from fullbench.studies import specs
+from fullbench.studies import seated, specs
 from fullbench.studies.conduct import Conducted, Conductor
 from fullbench.studies.study import Study
 
@@ -52,5 +52,5 @@ def run(study: Study | Path | str, *, quiet: bool = True) -> Conducted:
 
 def report(verdicts: Record | Ledger, *, against: str | None = None, seed: int = 0) -> list[Table]:
     """The tables that `fullbench report` prints: leaderboards, agreement, steadiness, faults and cost."""
-    record = verdicts.record() if isinstance(verdicts, Ledger) else verdicts
+    record = seated.record(verdicts) if isinstance(verdicts, Ledger) else verdicts
     return standard.tables(record, against=against, seed=seed)

@@ -76,7 +76,8 @@ def test_what_is_refused(app, boss, hand):
     assert other.post(f"{path}/votes", json=sent).status_code == 404
     assert hand.post(f"{path}/votes", json={**sent, "fields": {"best": "7"}}).status_code == 400
     assert hand.post(f"{path}/votes", json=sent).status_code == 201
-    assert hand.post(f"{path}/votes", json={**sent, "key": "another-key"}).status_code == 409
+    assert hand.post(f"{path}/votes", json={**sent, "key": "another-key"}).json()["revision"] == 2
+    assert hand.post(f"{path}/votes", json={**sent, "key": "a-third-key", "replaces": 9}).status_code == 409
     assert hand.get(f"{path}/votes").status_code == 403
     assert hand.post("/api/v1/studies", json=STUDY).status_code == 403
     assert boss.post("/api/v1/studies", json=STUDY).status_code == 400

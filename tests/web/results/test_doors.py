@@ -231,3 +231,39 @@ def test_votes_stay_when_another_process_looks_at_the_ledger(tmp_path):
     with Ledger(path, read_only=True) as ledger:
         assert {one.case for one in ledger.verdicts("human")} == {case.key for case in cases}
         assert ledger.verify() == []
+
+
+def test_the_corrected_board_is_on_the_page_and_in_the_api_and_follows_peoples_votes(database, tmp_path):
+    """A judge's board says what it is not; once people vote, it is corrected like `fullbench report --corrected`."""
+    path = tmp_path / "l"
+    names = ("alpha", "beta")
+    cases = [a_case(number, names) for number in range(40)]
+    with Ledger(path) as ledger:
+        for number, case in enumerate(cases):
+            ledger.add(case, Verdict.of(case, "steady", (1.0, 0.0) if number % 4 else (0.0, 1.0)))
+    app = create_app(Settings(database, str(path), data=tmp_path / "data"))
+    with Script(app, "Sam", "viewer") as script:
+        visitor = signed_in(app, "ann", "annotator")
+        updater.update(app.state.engine, app.state.ledger)
+        (board,) = script.get("/api/v1/boards").json()["rows"]
+        first = script.get(f"/api/v1/boards/{board['name']}").json()["tables"]
+        assert any("does not say what people would say" in note for note in first[0]["notes"])
+        with Ledger(path) as ledger:
+            for number, case in enumerate(cases[:20]):
+                ledger.add(case, Verdict.of(case, "human", (1.0, 0.0) if number % 3 else (0.0, 1.0), rater="ben"))
+        updater.update(app.state.engine, app.state.ledger)
+        shown = script.get(f"/api/v1/boards/{board['name']}").json()["tables"]
+        assert not any("does not say what people" in note for note in shown[0]["notes"])
+        tables = {table["name"]: table for table in shown}
+        said = json.loads(command("report", "--ledger", str(path), "--corrected", "--json"))
+        expected = {table["name"]: table for table in said if table["name"].startswith("corrected")}
+        assert {"corrected steady, pair", "corrected agreement"} <= set(expected)
+        for name in expected:
+            assert tables[name]["rows"] == expected[name]["rows"]
+        page = visitor.get(f"/boards/{board['name']}").text
+        assert "judge flatters by" in page
+        judge = next(one["name"] for one in script.get("/api/v1/judges").json()["rows"] if one["judge"] == "steady")
+        assert "Corrected" in script.get(f"/api/v1/judges/{judge}").json()["sections"]
+        command("export", "site", "--ledger", str(path), "--out", str(tmp_path / "site"), "--no-charts")
+        copied = (tmp_path / "site" / "boards" / f"{board['name']}.html").read_text(encoding="utf-8")
+        assert "judge flatters by" in copied

@@ -18,7 +18,7 @@ from itertools import islice
 from typing import Any, Generic, Protocol, TypeVar
 
 from fullbench.nouns.call import NOTHING, Usage
-from fullbench.nouns.verdict import Failure
+from fullbench.nouns.verdict import Failure, Reader
 
 LOOKUP = 256
 Key = tuple[str, int]
@@ -41,6 +41,8 @@ class Tally:
     asked: int = 0
     done: int = 0
     faults: Counter[str] = field(default_factory=Counter)
+    replies: Counter[str] = field(default_factory=Counter)
+    """How replies were read: `marked`, `unmarked` (see `Reader`), and `cut off`, which left no ruling."""
     failures: Counter[str] = field(default_factory=Counter)
     usage: Usage = NOTHING
     stopped: str = ""
@@ -118,6 +120,10 @@ class Recipe(Protocol):
     def __call__(self) -> Ask: ...
 
 
+def _itself(task: Any) -> Any:
+    return task
+
+
 @dataclass(frozen=True)
 class Job(Generic[Task]):
     """One judge's or contestant's work: where tasks come from, which are known, how to ask, where outcomes go."""
@@ -134,6 +140,8 @@ class Job(Generic[Task]):
     sole: Callable[[], AbstractContextManager[Any]]
     flush: Callable[[], None]
     notices: tuple[str, ...] = ()
+    asked: Callable[[Task], Task] = _itself
+    """What is handed on in the place of a task that is due."""
 
 
 class Engine(Protocol):
@@ -218,12 +226,21 @@ def _work(
                 fault = getattr(outcome, "fault", None)
                 if fault:
                     tally.faults[fault] += 1
+                tally.replies.update(_read_as(outcome))
             if budget is not None:
                 budget.pay(outcome.usage)
             if watch is not None:
                 watch.step(tally)
     finally:
         job.flush()
+
+
+def _read_as(outcome: Any) -> Iterator[str]:
+    reader = Reader(getattr(outcome, "reader", 0))
+    if reader.marked or reader.unmarked:
+        yield "marked" if reader.marked else "unmarked"
+    if reader.cut and getattr(outcome, "fault", None) == "unreadable":
+        yield "cut off"
 
 
 def _due(job: Job[Task], tally: Tally, open_: set[Key]) -> Iterator[Task]:
@@ -238,4 +255,4 @@ def _due(job: Job[Task], tally: Tally, open_: set[Key]) -> Iterator[Task]:
         job.enter(list(due.values()))
         for key, task in due.items():
             open_.add(key)
-            yield task
+            yield job.asked(task)

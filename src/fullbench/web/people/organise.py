@@ -107,7 +107,7 @@ def _board(connection: Connection, study: Study) -> dict[str, Any]:
     known = counted(connection, study, roles=("gold", "qualify"))
     people = names(connection)
     tables = [
-        results.contestants(connection, study, counted_votes),
+        *results.contestants(connection, study),
         quality.agreement(study, counted_votes) if counted_votes else None,
         quality.quality(counted_votes, known, people),
         quality.pairwise(counted_votes, people),

@@ -34,7 +34,7 @@ from fullbench.errors import UserError
 from fullbench.nouns.digests import digest
 from fullbench.web.people.content import Content, order
 from fullbench.web.people.studies import Study
-from fullbench.web.people.tables import conflicts, drafts, members, slots, tasks, votes
+from fullbench.web.people.tables import conflicts, drafts, leases, members, slots, tasks, votes
 
 HELD = 4
 """How many slots one person may hold at once: the one in view, and some loaded ahead."""
@@ -131,10 +131,11 @@ _HELD = (
     .order_by(slots.c.leased_at, slots.c.id)
 )
 _RENEWED = update(slots).where(slots.c.id == bindparam("p_id")).values(expires=bindparam("expires"))
+_NOTED = insert(leases)
 _LEASED = (
     select(tasks.c.content, tasks.c.role, slots.c.revision, drafts.c.fields)
     .join(slots, slots.c.task == tasks.c.id)
-    .outerjoin(drafts, drafts.c.slot == slots.c.id)
+    .outerjoin(drafts, and_(drafts.c.slot == slots.c.id, drafts.c.person == slots.c.person))
     .where(tasks.c.id == bindparam("p_task"), slots.c.lease == bindparam("p_lease"))
 )
 
@@ -217,6 +218,8 @@ def _free(desk: Desk, turn: int) -> Lease | Nothing:
     for taking in _TAKING[study.conflicted]:
         task = desk.connection.execute(taking, values).scalar()
         if task is not None:
+            desk.connection.execute(_NOTED, {"lease": token, "study": study.id, "task": task, "person": desk.person,
+                                             "at": desk.now})  # fmt: skip
             return _lease(desk, task, token)
     others = select(slots.c.id).where(slots.c.study == study.id, slots.c.revision == 0, slots.c.lot.is_not(None))
     return Nothing("done" if desk.connection.execute(others.limit(1)).first() is None else "wait")
@@ -245,7 +248,7 @@ def held(desk: Desk, token: str) -> Lease:
         select(slots.c.task, slots.c.revision, tasks.c.content, tasks.c.role, votes.c.answer, drafts.c.fields)
         .join(tasks, tasks.c.id == slots.c.task)
         .outerjoin(votes, and_(votes.c.slot == slots.c.id, votes.c.revision == slots.c.revision))
-        .outerjoin(drafts, drafts.c.slot == slots.c.id)
+        .outerjoin(drafts, and_(drafts.c.slot == slots.c.id, drafts.c.person == slots.c.person))
         .where(mine(desk, token))
     ).first()
     if row is None:

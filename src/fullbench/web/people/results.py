@@ -2,54 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import partial
-from statistics import fmean
+from dataclasses import replace
 
 from sqlalchemy import Connection
 
-from fullbench.figures.gaps import Gaps
+from fullbench.columns.builder import columns_of
+from fullbench.figures import leaderboard
 from fullbench.nouns.ballot import LETTERS
 from fullbench.nouns.headings import headings
 from fullbench.nouns.note import Note, word
 from fullbench.nouns.table import Cell, Table
-from fullbench.stats.bootstrap import bootstrap
-from fullbench.stats.weighted import mean
+from fullbench.stats.joining import VoteRule
+from fullbench.web.people import labels
 from fullbench.web.people.content import Content
 from fullbench.web.people.quality import Together
 from fullbench.web.people.studies import Study
-from fullbench.web.people.tally import Vote, contents
+from fullbench.web.people.tally import contents
 
 PAGE = 50
 
 
-def contestants(connection: Connection, study: Study, votes: Sequence[Vote]) -> Table | None:
-    """Each contestant's mean mark over its tasks, each task by the mean of its votes; None where nothing is marked."""
-    marks: dict[tuple[int, int], list[float]] = {}
-    for vote in votes:
-        ruled = None if vote.label is None else study.kind.marks(vote.label, study.rules, len(vote.shown))
-        for place, mark in enumerate(ruled or ()):
-            marks.setdefault((vote.task, place), []).append(mark)
-    means: dict[str, list[float]] = {}
-    for task, content in contents(connection, study) if marks else ():
-        for place, response in enumerate(content["responses"]):
-            if (task, place) in marks:
-                means.setdefault(response["contestant"], []).append(fmean(marks[task, place]))
-    if not means:
-        return None
-    gaps = Gaps()
-    rows: list[list[Cell]] = [
-        [name, gaps.cell(name, partial(bootstrap, mean, values, resamples=500))] for name, values in means.items()
+def contestants(connection: Connection, study: Study, rule: VoteRule = "default") -> list[Table]:
+    """The leaderboards that the votes make: the figures that `fullbench report` shows of a ledger with them."""
+    verdicts = [verdict for _, _, verdict in labels.verdicts(connection, study)]
+    tables = leaderboard.tables(columns_of(verdicts), leaderboard.Settings(votes=rule)) if verdicts else []
+    return [
+        replace(table, name=f"contestants-{place}" if place else "contestants") for place, table in enumerate(tables)
     ]
-    rows.sort(key=lambda row: -fmean(means[str(row[0])]))
-    what = {"pair": "share of votes won", "rank": "mean mark, n for the best of n"}.get(study.kind_name, "mean mark")
-    return Table(
-        "contestants",
-        Note("web.people.results.title.contestants", "Contestants"),
-        headings("contestant", what),
-        rows,
-        [Note("web.people.results.tasks-are-resampled-n-is", "Tasks are resampled; n is tasks."), *gaps.notes],
-    )
 
 
 def task_by_task(connection: Connection, study: Study, joint: Together, page: int) -> tuple[Table, bool]:

@@ -108,11 +108,33 @@ votes = Table(
     Column("right", Boolean),
     Column("seconds", Double, nullable=False),
     Column("at", Double, nullable=False),
+    Column("guideline", Text, nullable=False, default="", server_default=""),
     UniqueConstraint("slot", "revision"),
     UniqueConstraint("person", "key"),
 )
 Index("votes_of", votes.c.study, votes.c.person)
 Index("votes_on", votes.c.task)
+
+leases = Table(
+    "leases",
+    metadata,
+    Column("lease", Text, primary_key=True),
+    Column("study", Text, ForeignKey("studies.id"), nullable=False),
+    Column("task", Counter, ForeignKey("tasks.id"), nullable=False),
+    Column("person", Text, nullable=False),
+    Column("at", Double, nullable=False),
+)
+"""Every lease of a free slot, also after the slot went to somebody else: a vote that comes late finds its task here."""
+
+guidelines = Table(
+    "guidelines",
+    metadata,
+    Column("study", Text, ForeignKey("studies.id"), primary_key=True),
+    Column("version", Integer, primary_key=True, autoincrement=False),
+    Column("text", Text, nullable=False),
+    Column("at", Double, nullable=False),
+)
+"""Every wording of a study's guidelines; the last one is shown."""
 
 members = Table(
     "members",

@@ -15,7 +15,7 @@ from fullbench.errors import UserError
 from fullbench.web.people.content import Content, order
 from fullbench.web.people.queue import GONE, Desk, Gone, insert_here, mine
 from fullbench.web.people.studies import Study
-from fullbench.web.people.tables import drafts, members, slots, tasks, votes
+from fullbench.web.people.tables import drafts, leases, members, slots, tasks, votes
 
 
 class Clash(UserError):
@@ -39,32 +39,39 @@ def vote(
     fields: Mapping[str, str],
     replaces: int = 0,
     seconds: float = 0.0,
+    guideline: str = "",
 ) -> Receipt:
     """Keep a vote, or a change of one.
 
     `key` names this vote: the same key again is the same vote, and counts once. `replaces` is the revision that the
-    person saw, 0 for none: a vote on top of one they did not see is refused. A lease that ran out still serves while
-    nobody else has taken the slot.
+    person saw, 0 for none. A vote from a second tab, on top of one that this page had not seen, is a revision as well:
+    the latest counts and all stay. A lease that ran out still serves: where somebody else has taken the slot, the late
+    vote gets one of its own.
     """
     study, person = desk.study, desk.person
     slot = _slot(desk, token)
     if slot.revision != replaces:
-        return _again(desk, slot, token, key)
+        sent_before = _again(desk, slot, key)
+        if sent_before is not None:
+            return sent_before
+        if replaces > slot.revision:
+            raise Clash(f"there is no revision {replaces} of this vote; the latest is {slot.revision}")
     if not study.is_open:
         raise Clash(f"the study {study.name!r} is closed; your vote was not counted")
     content = Content.of(slot.content)
     shown = order(study.seed, study.id, slot.task, person, len(content.responses))
     answer = study.kind.read(fields, study.rules, shown)
     right = None if slot.known is None else study.kind.label(answer) == study.kind.label(slot.known)
-    revision = replaces + 1
+    revision = slot.revision + 1
     filled = desk.connection.execute(
-        _FILLED, {"p_id": slot.id, "p_lease": token, "p_replaces": replaces, "revision": revision}
+        _FILLED, {"p_id": slot.id, "p_lease": slot.lease, "p_replaces": slot.revision, "revision": revision}
     )
     if filled.rowcount != 1:
         raise Gone(GONE)
     row = {
         "slot": slot.id, "study": study.id, "task": slot.task, "person": person, "revision": revision, "key": key,
         "answer": answer, "shown": shown, "right": right, "seconds": max(0.0, seconds), "at": desk.now,
+        "guideline": guideline,
     }  # fmt: skip
     try:
         desk.connection.execute(_KEPT, row)
@@ -72,13 +79,13 @@ def vote(
         raise Clash("this vote's key was used for another vote; a key names one vote") from error
     if slot.drafted is not None:
         desk.connection.execute(delete(drafts).where(drafts.c.slot == slot.id))
-    _after(desk, slot, first=replaces == 0)
-    return Receipt(token, revision)
+    _after(desk, slot, first=revision == 1)
+    return Receipt(slot.lease, revision)
 
 
 _SLOT = (
     select(
-        slots.c.id, slots.c.task, slots.c.revision, tasks.c.role, tasks.c.known, tasks.c.content,
+        slots.c.id, slots.c.task, slots.c.revision, slots.c.lease, tasks.c.role, tasks.c.known, tasks.c.content,
         drafts.c.slot.label("drafted"),
     )
     .join(members, and_(members.c.study == slots.c.study, members.c.person == slots.c.person))
@@ -115,16 +122,36 @@ def _slot(desk: Desk, token: str) -> Row[*tuple[Any, ...]]:
     values = {"p_lease": token, "p_person": desk.person, "p_study": desk.study.id}
     row = desk.connection.execute(_SLOT, values).first()
     if row is None:
-        raise Gone(GONE)
+        values["p_lease"] = _late(desk, token)
+        row = desk.connection.execute(_SLOT, values).one()
     return row
 
 
-def _again(desk: Desk, slot: Row[*tuple[Any, ...]], token: str, key: str) -> Receipt:
+def _late(desk: Desk, token: str) -> str:
+    """The lease of this person's slot on the task that a lease was on before it ran out and went to somebody else.
+
+    The slot is a further one: what somebody judged while the lease was theirs counts beside the other's vote.
+    """
+    held = (leases.c.lease == token, leases.c.person == desk.person, leases.c.study == desk.study.id)
+    task = desk.connection.execute(select(leases.c.task).where(*held)).scalar()
+    if task is None:
+        raise Gone(GONE)
+    own = select(slots.c.lease).where(slots.c.task == task, slots.c.person == desk.person)
+    lease = desk.connection.execute(own).scalar()
+    if lease is not None:
+        return str(lease)
+    row = {"study": desk.study.id, "task": task, "person": desk.person, "lease": token, "leased_at": desk.now,
+           "expires": desk.now + desk.study.lease_seconds}  # fmt: skip
+    desk.connection.execute(insert(slots).values(row))
+    desk.connection.execute(update(tasks).where(tasks.c.id == task).values(wanted=tasks.c.wanted + 1))
+    return token
+
+
+def _again(desk: Desk, slot: Row[*tuple[Any, ...]], key: str) -> Receipt | None:
+    """The receipt of a vote that was kept when it was sent the first time."""
     query = select(votes.c.revision).where(votes.c.person == desk.person, votes.c.key == key, votes.c.slot == slot.id)
     revision = desk.connection.execute(query).scalar()
-    if revision is None:
-        raise Clash(f"there is a vote on this task already (revision {slot.revision}); open it again to change it")
-    return Receipt(token, revision, again=True)
+    return None if revision is None else Receipt(slot.lease, revision, again=True)
 
 
 def _after(desk: Desk, slot: Row[*tuple[Any, ...]], *, first: bool) -> None:

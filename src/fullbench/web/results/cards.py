@@ -6,7 +6,7 @@ They are computed from the verdicts themselves. Where these are very many, from 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -17,6 +17,7 @@ from sqlalchemy import Connection, Engine, func, select
 from fullbench.columns.table import Columns
 from fullbench.figures import standard
 from fullbench.figures.card import card as judge_card
+from fullbench.figures.panels import with_views
 from fullbench.figures.probes import LENGTHENS
 from fullbench.ledger.store import Ledger
 from fullbench.nouns.digests import digest
@@ -24,6 +25,7 @@ from fullbench.nouns.note import pack, unpack
 from fullbench.nouns.record import Record
 from fullbench.nouns.table import Table
 from fullbench.nouns.verdict import PEOPLE
+from fullbench.studies import seated
 from fullbench.web.database import reading
 from fullbench.web.results import boards, evidence, figures, listing, tables
 from fullbench.web.results.boards import Linked
@@ -60,12 +62,13 @@ def faults_name(study: str) -> str:
 def refresh(engine: Engine, ledger: Ledger, *, going: Callable[[], bool] = lambda: True) -> int:
     """Compute the cards of judges of which verdicts came, or whom people met anew; say how many."""
     made, failed = 0, ledger.failed()
+    named = {view.name for view in ledger.views()}
     with reading(engine) as connection:
         there = studies(connection)
     for place, study in enumerate(there):
         with reading(engine) as connection:
             known = boards.stamps(connection)
-            stamped = _stamps(connection, there[study], failed)
+            stamped = _stamps(connection, there[study], failed, named)
         wanted = {
             name: stamp
             for name, stamp in stamped.items()
@@ -74,7 +77,7 @@ def refresh(engine: Engine, ledger: Ledger, *, going: Callable[[], bool] = lambd
         everybody = digest(sorted(stamped.items()))[:16]
         if not going() or (not wanted and known.get(faults_name(study)) == everybody):
             continue
-        columns, link = ledger.columns(study=study), study if place else ""
+        columns, link = seated.columns(ledger, study=study), study if place else ""
         table = boards.packed(figures.faults(standard.faults(columns), link))
         boards.keep(engine, "faults", faults_name(study), everybody, orjson.dumps(table).decode())
         with reading(engine) as connection:
@@ -88,8 +91,11 @@ def refresh(engine: Engine, ledger: Ledger, *, going: Callable[[], bool] = lambd
     return made
 
 
-def _stamps(connection: Connection, study: int, failed: Mapping[str, int]) -> dict[str, str]:
-    """What each judge's card would be computed from: its own verdicts and failed calls, and people's verdicts."""
+def _stamps(connection: Connection, study: int, failed: Mapping[str, int], named: Collection[str]) -> dict[str, str]:
+    """What each judge's card would be computed from: its own verdicts and failed calls, and people's verdicts.
+
+    `named` are the panels of studies, which have cards as other judges do.
+    """
     c = tables.counts.c
     counts = connection.execute(
         select(c.judge_id, func.sum(c.n), func.max(c.last))
@@ -102,7 +108,7 @@ def _stamps(connection: Connection, study: int, failed: Mapping[str, int]) -> di
     return {
         name: digest([counted, found.get(PEOPLE), *([failed[name]] if name in failed else [])])[:16]
         for name, counted in found.items()
-        if not is_panel(name)
+        if not is_panel(name) or name in named
     }
 
 
@@ -123,14 +129,20 @@ def sample(connection: Connection, ledger: Ledger, study: str) -> Source:
     tags = list(boards.item_tags(connection, number, GROUPS))
     total = listing.count(connection, Filter(study=study)).n
     if total <= MOST:
-        return Source(study, ledger.record(study=study, texts=False).ordered(), 0, total, tags)
+        return Source(study, _with_views(ledger, ledger.record(study=study, texts=False)), 0, total, tags)
     i, c = tables.items.c, tables.cases.c
     items = list(connection.execute(select(i.id).where(i.study_id == number).order_by(i.id)).scalars())
     keys: list[str] = []
     for chunk in chunks(random.Random(0).sample(items, max(1, len(items) * MOST // total))):
         keys += connection.execute(select(c.key).where(c.item_id.in_(chunk))).scalars()
-    record = ledger.record(cases=keys, study=study, texts=False).ordered()
+    record = _with_views(ledger, ledger.record(cases=keys, study=study, texts=False))
     return Source(study, record, len(record), total, tags)
+
+
+def _with_views(ledger: Ledger, record: Record) -> Record:
+    """The record with the rulings of the panels that studies name."""
+    verdicts = with_views(record.verdicts, ledger.views())
+    return Record(verdicts, record.items, record.responses).ordered()
 
 
 def compute(connection: Connection, source: Source, columns: Columns, judge: str, link: str) -> Card:

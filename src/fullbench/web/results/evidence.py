@@ -32,6 +32,7 @@ def links(
     that does not find as many verdicts as its figure counts is left out.
     """
     name, _, criterion = table.name.partition(" on ")
+    criterion = str(table.source.get("criterion", criterion))
     table = replace(table, name=name)
     found = _Evidence(judge, lengthened)
     # Beside the usual criterion there may be others; the tables that name none are of all of them.
@@ -55,7 +56,13 @@ def _holds(table: Table, cell: Cell, link: Filter, count: Count | None) -> bool:
     """Whether a cell is a figure, and a filter finds as many verdicts as it says, where it counts verdicts."""
     if cell is None or isinstance(cell, str):
         return False
-    if count is None or table.name in {"standing", "orders", "steadiness", "costs", "reasons"} or link.both:
+    if (
+        count is None
+        or table.name in {"standing", "orders", "steadiness", "costs", "reasons", "replacement"}
+        or link.both
+    ):
+        return True
+    if table.name.startswith("corrected"):  # it counts pairs, of which several verdicts make one
         return True
     n = cell.n if isinstance(cell, EstimateLike) else cell
     return count(link) == n
@@ -78,7 +85,10 @@ class _Evidence:
             "orders": lambda _, column: Filter(judge=self.judge, both=True, decided=column == "first shown wins"),
             "costs": lambda *_: Filter(judge=self.judge),
             "reasons": lambda *_: Filter(judge=self.judge, fault="recused"),
+            "replacement": lambda *_: Filter(judge=self.judge, met=True, fault="none"),
         }
+        if table.name.startswith("corrected"):
+            return Filter(judge=self.judge, contestant=str(row.get("contestant", "")), met=True, fault="none")
         kind, tagged, tag = table.name.partition(" by ")
         if tagged:
             return self._grouped(kind, tag.split(",")[0], row, column)

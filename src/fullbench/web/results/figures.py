@@ -8,13 +8,14 @@ from functools import partial
 from typing import cast
 
 from fullbench.columns.table import Columns, Family
-from fullbench.figures import leaderboard, slices
+from fullbench.figures import corrected, leaderboard, slices
 from fullbench.figures.places import ballot_of, from_family, placed
 from fullbench.figures.slices import Slice
 from fullbench.nouns.headings import headings
 from fullbench.nouns.table import Cell, Table
 from fullbench.web.results.boards import Board, Linked
 from fullbench.web.results.filters import Filter
+from fullbench.web.results.rulings import is_panel, is_person
 
 SHOWN: Mapping[Family, str] = {"score": "one", "pair": "choice", "ranking": "ranking"}
 """How a filter calls each family of ballots."""
@@ -44,8 +45,22 @@ def compute(columns: Columns, subject: Subject, tags: Tags) -> Board:
         made = leaderboard.board(parts[family], key)
         several = len(ruled) > 1
         linked.append(_leaderboard(made, parts[family], subject, several=several))
-        closer += _closer(made, parts[family], subject, tags, several=several)
+        closer += _closer(made, subject, tags, several=several)
+    if not is_panel(subject.judge):
+        linked = _signed(columns, subject, linked)
     return Board(subject.study, subject.judge, subject.criterion, len(mine.latest()), [*linked, *closer])
+
+
+def _signed(columns: Columns, subject: Subject, linked: Sequence[Linked]) -> list[Linked]:
+    """Leaderboards, then what people's votes make of them: of this judge, or on people's own board of all judges."""
+    told = corrected.opinions(columns, [one.table for one in linked])
+    where = columns.of(study=subject.study, criterion=subject.criterion)
+    together = is_person(subject.judge)
+    made = corrected.tables(where, judges=[] if together else [subject.judge], together=together)
+    return [
+        *(replace(one, table=table) for one, table in zip(linked, told, strict=True)),
+        *(Linked(table, (), [] if table.chart is None else [table.chart]) for table in made),
+    ]
 
 
 def _asked(subject: Subject, family: Family) -> partial[Filter]:
@@ -71,7 +86,7 @@ def _leaderboard(made: leaderboard.Board, part: Columns, subject: Subject, *, se
     return Linked(replace(table, columns=(*table.columns, *headings("faults")), rows=rows), links, charts)
 
 
-def _closer(made: leaderboard.Board, part: Columns, subject: Subject, tags: Tags, *, several: bool) -> Sequence[Linked]:
+def _closer(made: leaderboard.Board, subject: Subject, tags: Tags, *, several: bool) -> Sequence[Linked]:
     family = made.key.family
     asked = partial(_asked(subject, family), fault="none")
     found: list[Linked] = []
@@ -79,10 +94,10 @@ def _closer(made: leaderboard.Board, part: Columns, subject: Subject, tags: Tags
     if pairs is not None:
         found.append(_linked(pairs, [_wins(pairs, row, asked, family) for row in pairs.table.rows]))
     for tag, groups in tags.items():
-        for one in slices.by_tag(part, made, tag, groups):
+        for one in slices.by_tag(made, tag, groups):
             grouped = partial(asked, ballot=str(one.table.source.get("ballot", "")), tag=tag)
             found.append(_linked(one, [_grouped(one, row, grouped) for row in one.table.rows]))
-    for one in slices.densities(part, made):
+    for one in slices.densities(made):
         spec = str(one.table.source["ballot"])
         behind = [[None, None, asked(contestant=str(row[0]), ballot=spec)] for row in one.table.rows]
         found.append(_linked(one, behind))

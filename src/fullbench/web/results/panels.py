@@ -10,10 +10,9 @@ from __future__ import annotations
 
 import json
 import time
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import fmean
 from typing import Any, Literal, get_args
 
 import orjson
@@ -24,18 +23,18 @@ from fullbench.columns.table import Columns
 from fullbench.errors import InputError
 from fullbench.ledger.store import Ledger
 from fullbench.nouns.digests import digest
+from fullbench.nouns.panel import PANEL, Marks, combined
 from fullbench.nouns.verdict import Verdict
 from fullbench.web.database import reading
-from fullbench.web.results import catalogue, tables
+from fullbench.web.results import catalogue, named_panels, tables
 from fullbench.web.results.entering import Batch
 from fullbench.web.results.rows import chunks, get_state, judges, put, set_state, studies, version
-from fullbench.web.results.rulings import PANEL, is_panel
+from fullbench.web.results.rulings import is_panel
 from fullbench.web.words import key
 
 Rule = Literal["majority", "mean"]
 RULES: tuple[Rule, ...] = get_args(Rule)
 LONGEST = 60
-Marks = tuple[float, ...]
 
 
 @dataclass(frozen=True)
@@ -58,21 +57,6 @@ class Panel:
     def place(self) -> str:
         """The name under which the catalogue keeps how far this panel has come."""
         return f"panel {digest([self.name, self.rule, list(self.judges)])[:16]}"
-
-
-def combined(marks: Sequence[Marks], rule: Rule) -> Marks:
-    """What several rulings on one case come to.
-
-    `mean`: the mean mark of each response. `majority`: the ruling that most gave; of several such, their mean.
-
-    >>> combined([(1.0, 0.0), (1.0, 0.0), (0.0, 1.0)], "majority"), combined([(1.0, 0.0), (0.0, 1.0)], "majority")
-    ((1.0, 0.0), (0.5, 0.5))
-    """
-    if rule == "majority":
-        counts = Counter(marks)
-        most = max(counts.values())
-        marks = [given for given, count in counts.items() if count == most]
-    return tuple(fmean(column) for column in zip(*marks, strict=True))
 
 
 def add(connection: Connection, name: str, rule: str, members: Sequence[str]) -> Panel:
@@ -158,7 +142,7 @@ def derive(engine: Engine, ledger: Ledger, *, going: Callable[[], bool] = lambda
     """Let all panels rule on the cases on which their judges ruled anew; say how many rulings were made or changed."""
     with reading(engine) as connection:
         waiting = found(connection)
-    changed = 0
+    changed = named_panels.enter(engine, ledger, going=going)
     for panel in waiting:
         while going():
             with catalogue.sole(engine) as connection:

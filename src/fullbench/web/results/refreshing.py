@@ -8,10 +8,12 @@ from sqlalchemy import Connection, Engine, delete, func, select
 
 from fullbench.ledger.store import Ledger
 from fullbench.nouns.digests import digest
+from fullbench.nouns.verdict import PEOPLE
+from fullbench.studies import seated
 from fullbench.web.database import reading
 from fullbench.web.results import boards, catalogue, figures, panels, tables
 from fullbench.web.results.rows import studies
-from fullbench.web.results.rulings import is_panel
+from fullbench.web.results.rulings import is_panel, is_person
 
 
 def refresh(engine: Engine, ledger: Ledger, *, going: Callable[[], bool] = lambda: True) -> int:
@@ -34,13 +36,14 @@ def refresh(engine: Engine, ledger: Ledger, *, going: Callable[[], bool] = lambd
         ]
         if not due or not going():
             continue
-        columns = ledger.columns(study=study)
+        columns = seated.columns(ledger, study=study)
+        named = {view.name for view in ledger.views()}
         with reading(engine) as connection:
             tags = boards.item_tags(connection, there[study])
         for _, judge, criterion in due:
             if not going():
                 break
-            if is_panel(judge):
+            if is_panel(judge) and judge not in named:
                 with reading(engine) as connection:
                     source = panels.columns(connection, study, judge)
             else:
@@ -63,9 +66,26 @@ def _stamps(connection: Connection, failed: Mapping[str, int]) -> dict[tuple[str
     turned = [
         row.value for row in connection.execute(select(s.value).where(s.name.startswith("panel ")).order_by(s.name))
     ]
-    return {
-        (study, judge, criterion): digest(
-            [int(count), last, tagged, turned if is_panel(judge) else [], *([failed[judge]] if judge in failed else [])]
-        )[:16]
+    counted = {
+        (study, judge, criterion): (int(count), last)
         for study, judge, criterion, count, last in connection.execute(boards.headed(func.max(c.last)))
+    }
+
+    def beside(study: str, judge: str, criterion: str) -> object:
+        """What stands on a board beside the judge's own verdicts: people's votes, on people's own board every judge."""
+        if is_person(judge):
+            return sorted((*key, *value) for key, value in counted.items() if (key[0], key[2]) == (study, criterion))
+        return counted.get((study, PEOPLE, criterion))
+
+    return {
+        key: digest(
+            [
+                *own,
+                tagged,
+                turned if is_panel(key[1]) else [],
+                beside(*key),
+                *([failed[key[1]]] if key[1] in failed else []),
+            ]
+        )[:16]
+        for key, own in counted.items()
     }

@@ -6,17 +6,17 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from statistics import fmean
 from typing import NamedTuple
 
 from fullbench.errors import InputError
+from fullbench.figures.joined import form_of
 from fullbench.figures.judging import winner
 from fullbench.nouns.ballot import Likert, Real, Score, ballot
+from fullbench.nouns.panel import is_view
 from fullbench.nouns.verdict import PEOPLE
+from fullbench.stats.joining import join
 from fullbench.stats.rankings import rank_correlation
 
-PANEL = "panel:"
-"""How the names of panels begin; they rule with others' voices, and disagree with nobody."""
 Marks = Mapping[int, float]
 
 
@@ -61,7 +61,7 @@ def is_person(judge: str) -> bool:
 
 def is_panel(judge: str) -> bool:
     """Whether a judge is a panel of others (see `panels`)."""
-    return judge.startswith(PANEL)
+    return is_view(judge)
 
 
 def half_scale(spec: str) -> float:
@@ -111,7 +111,7 @@ def weigh(rulings: Sequence[Ruling], spec: str) -> dict[int, Flags]:
         one.judge != two.judge and opposed(one.turned(), two.turned(), spec)
         for one, two in combinations(kinds.values(), 2)
     )
-    people = _combined([ruling.turned() for ruling in told if ruling.person])
+    people = _combined([ruling.turned() for ruling in told if ruling.person], spec)
     clear = people is not None and len(people) > 1 and winner(list(people.values())) is not None
     orders = _by_order(told)
     turned_round, both = _turned_round(orders), _both(orders)
@@ -132,14 +132,13 @@ def weigh(rulings: Sequence[Ruling], spec: str) -> dict[int, Flags]:
     return found
 
 
-def _combined(votes: Sequence[dict[int, float]]) -> Marks | None:
-    """What people say together: the mean of scores, else what most of them rule; None where votes tie."""
+def _combined(votes: Sequence[dict[int, float]], spec: str) -> Marks | None:
+    """What people say together, by the usual rule of the ballot; None where nobody voted."""
     if not votes:
         return None
-    if len(votes[0]) == 1:
-        return {name: fmean(vote[name] for vote in votes) for name in votes[0]}
-    ranked = Counter(tuple(sorted(vote.items())) for vote in votes).most_common(2)
-    return None if len(ranked) > 1 and ranked[0][1] == ranked[1][1] else dict(ranked[0][0])
+    names = sorted(votes[0])
+    cast = [(str(number), tuple(vote[name] for name in names)) for number, vote in enumerate(votes)]
+    return dict(zip(names, join({spec: cast}, form_of(spec))[spec].marks, strict=True))
 
 
 Orders = Sequence[Mapping[tuple[int, ...], Ruling]]

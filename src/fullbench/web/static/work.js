@@ -8,22 +8,17 @@
   const base = words.base;
   const place = document.getElementById("task");
   const status = document.getElementById("status");
+  const votes = window.fullbenchVotes;
   const mine = "fullbench." + words.person + ".";
-  const QUEUE = mine + "votes";
-  let csrf = document.querySelector('meta[name="csrf"]').content;
+  const { read, write } = votes;
+  const queue = votes.waiting;
+  const send = votes.send;
+  const csrf = document.querySelector('meta[name="csrf"]').content;
   let ahead = [];
   let loading = false;
-  let sending = null;
   let waiting = false;
   let began = Date.now();
 
-  const read = (name, otherwise) => {
-    try { return JSON.parse(localStorage.getItem(name)) ?? otherwise; } catch { return otherwise; }
-  };
-  const write = (name, value) => {
-    try { localStorage.setItem(name, JSON.stringify(value)); } catch { /* a full or forbidden store: the server has drafts */ }
-  };
-  const queue = () => read(QUEUE, []);
   const say = (text) => { if (status) status.textContent = text; };
   const task = () => place && place.querySelector(".task");
   const form = () => place && place.querySelector("form.vote");
@@ -38,37 +33,18 @@
   });
   const signedOut = (answer) => answer.redirected && new URL(answer.url).pathname === "/login";
 
-  // Votes: first into this browser's store, then on to the server, in order, each until it is acknowledged.
+  // Votes: first into this browser's store (votes.js), then on to the server, in order, each until it is acknowledged.
 
-  function send() {
-    sending ??= deliver().finally(() => { sending = null; });
-    return sending;
-  }
-
-  async function deliver() {
-    for (let votes = queue(); votes.length; votes = queue()) {
-      const vote = votes[0];
-      let answer;
-      try {
-        answer = await fetch(vote.url, { method: "POST", body: body(vote.fields), headers: { "X-CSRF-Token": csrf, "X-Work": "1" } });
-      } catch {
-        say(words.waiting.replace("{count}", votes.length));
-        return;
-      }
-      if (signedOut(answer)) { say(words.signin); return; }
-      if (answer.status === 403 && !vote.renewed) { await renew(vote); continue; }
-      if (answer.status >= 500 || answer.status === 429) { say(words.waiting.replace("{count}", votes.length)); return; }
-      write(QUEUE, queue().filter((other) => other.fields.key !== vote.fields.key));
-      if (answer.ok) say(words.saved);
-      else say(words.refused + " " + ((await answer.json().catch(() => ({}))).detail || answer.status));
-    }
-  }
-
-  async function renew(vote) {
-    const page = await (await fetch(base + "/votes")).text();
-    const fresh = new DOMParser().parseFromString(page, "text/html").querySelector('meta[name="csrf"]');
-    if (fresh) csrf = fresh.content;
-    write(QUEUE, queue().map((other) => (other.fields.key === vote.fields.key ? { ...other, renewed: true } : other)));
+  document.addEventListener("votes:saved", () => say(words.saved));
+  document.addEventListener("votes:waiting", (event) => say(words.waiting.replace("{count}", event.detail.count)));
+  document.addEventListener("votes:signin", () => say(words.signin));
+  document.addEventListener("votes:refused", (event) => {
+    say(words.refused + " " + event.detail.why);
+    if (event.detail.vote.fields.replaces === "0") count(-1);
+  });
+  function count(more) {
+    const done = document.getElementById("done");
+    if (done) done.textContent = String(Number(done.textContent) + more);
   }
 
   // Loading ahead: the next tasks and their pictures.
@@ -82,6 +58,8 @@
       const answer = await fetch(base + "/next?" + new URLSearchParams(holding.map((lease) => ["holding", lease])));
       if (!answer.ok || answer.status === 204 || signedOut(answer)) return;
       const next = new DOMParser().parseFromString(await answer.text(), "text/html").querySelector(".task");
+      // A parser without scripts makes real, required fields of what stands in <noscript>.
+      next?.querySelectorAll("noscript").forEach((part) => part.remove());
       if (!next || holding.includes(next.dataset.lease)) return;
       next.dataset.pictures.split(" ").filter(Boolean).forEach((address) => { new Image().src = address; });
       ahead.push(next);
@@ -106,7 +84,7 @@
     waiting = true;
     await send();
     if (!waiting) return; // the next task came meanwhile and is in view: loading the page again would take it away
-    if (queue().length) { place.replaceChildren(); say(words.waiting.replace("{count}", queue().length)); return; }
+    if (queue().length) { place.replaceChildren(); return; } // why they wait was said when they were sent
     try {
       const answer = await fetch(base, { headers: { "X-Work": "1" } });
       if (!waiting) return;
@@ -123,15 +101,13 @@
     const one = form();
     if (!one || one.dataset.sent) return;
     if (!(button && button.formNoValidate) && !one.reportValidity()) return;
+    if (!(button && button.formNoValidate) && untouched(one)) return;
     one.dataset.sent = "yes";
     const fields = fieldsOf(one, button);
     fields.seconds = String((Date.now() - began) / 1000);
-    write(QUEUE, [...queue(), { url: one.action, fields }]);
-    localStorage.removeItem(mine + "draft." + fields.lease);
-    if (fields.replaces === "0") {
-      const done = document.getElementById("done");
-      if (done) done.textContent = String(Number(done.textContent) + 1);
-    }
+    votes.add(one.action, fields);
+    votes.remove(mine + "draft." + fields.lease);
+    if (fields.replaces === "0") count(1);
     if (words.change) {
       await send();
       if (!queue().length) location.assign(base);
@@ -170,7 +146,7 @@
     began = Date.now();
     const one = form();
     if (!one) return;
-    const kept = read(mine + "draft." + one.elements.lease.value, null);
+    const kept = read(mine + "draft." + one.elements.lease.value);
     if (kept) fill(one, kept);
     ranking(one);
     conditional(one);
@@ -210,6 +186,14 @@
       over[event.clientY > half.top + half.height / 2 ? "after" : "before"](moving);
     });
     list.addEventListener("drop", (event) => { event.preventDefault(); noted(one, list); });
+    list.addEventListener("click", (event) => {
+      const way = event.target.closest("button[data-move]")?.dataset.move;
+      const line = event.target.closest("li");
+      const other = way === "up" ? line.previousElementSibling : way === "down" ? line.nextElementSibling : null;
+      if (!other) return;
+      other[way === "up" ? "before" : "after"](line);
+      noted(one, list);
+    });
     list.addEventListener("keydown", (event) => {
       const line = event.target.closest("li");
       const other = event.key === "ArrowUp" ? line.previousElementSibling : event.key === "ArrowDown" ? line.nextElementSibling : null;
@@ -220,6 +204,14 @@
       line.focus();
       noted(one, list);
     });
+  }
+  // An order that nobody touched is sent when it is confirmed: by a second Enter.
+  function untouched(one) {
+    const list = one.querySelector("ol.rank");
+    if (!list || one.elements.order.value) return false;
+    noted(one, list);
+    say(words.confirm);
+    return true;
   }
   function noted(one, list) {
     one.elements.order.value = [...list.children].map((line) => line.dataset.place).join(",");
@@ -331,7 +323,9 @@
     else load();
   }
   window.addEventListener("online", resume);
-  setInterval(() => { if (queue().length || waiting) resume(); }, 5000);
+  setInterval(() => { if (waiting) resume(); }, 5000);
+  // A page that the back button brings out of the browser's memory shows a task that is done.
+  window.addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
 
   start();
   resume();

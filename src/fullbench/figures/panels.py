@@ -1,0 +1,163 @@
+"""What panels and cascades rule: computed from their members' verdicts whenever somebody looks, never stored."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from statistics import StatisticsError, correlation, fmean
+
+from fullbench.figures.judging import shape, winner
+from fullbench.nouns.call import NOTHING
+from fullbench.nouns.panel import Cascade, Marks, Panel, View, combined
+from fullbench.nouns.verdict import PEOPLE, Verdict
+
+Place = tuple[str, str, str, frozenset[tuple[str, int]]]
+"""What is ruled on, whatever the order: item, criterion, ballot, responses."""
+Group = tuple[str, str]
+"""Criterion and shape of ruling."""
+
+
+def with_views(verdicts: Sequence[Verdict], views: Iterable[View]) -> tuple[Verdict, ...]:
+    """Verdicts with those of panels and cascades behind them."""
+    return (*verdicts, *(ruling for view in views for ruling in rulings(view, verdicts)))
+
+
+def rulings(view: View, verdicts: Iterable[Verdict]) -> list[Verdict]:
+    """A view's verdicts, one for each case and trial on which a member ruled, in the order in which these came.
+
+    Where its members do not come to a ruling, it recuses itself and says why.
+    """
+    wanted = set(view.heard)
+    latest: dict[tuple[str, str, int, str], Verdict] = {}
+    for verdict in verdicts:
+        key = (verdict.case, verdict.judge, verdict.trial, verdict.rater)
+        if verdict.judge in wanted and (key not in latest or latest[key].revision < verdict.revision):
+            latest[key] = verdict
+    counted = list(latest.values())
+    return _panel(view, counted) if isinstance(view, Panel) else _cascade(view, counted)
+
+
+def _panel(panel: Panel, verdicts: Sequence[Verdict]) -> list[Verdict]:
+    weights = _weights(panel, verdicts) if panel.rule == "agreement" else {}
+    heard: dict[tuple[str, int], list[Verdict]] = defaultdict(list)
+    for verdict in verdicts:
+        if verdict.judge in panel.members:
+            heard[verdict.case, verdict.trial].append(verdict)
+    ruled = []
+    for given in heard.values():
+        marked = [verdict for verdict in given if verdict.marks is not None]
+        present = len({verdict.judge for verdict in marked})
+        if present < panel.needed:
+            missing = f"{present} of {len(panel.members)} members ruled, {panel.needed} are needed"
+            ruled.append(_recused(panel, given[0], missing))
+            continue
+        own = weights.get((given[0].criterion, shape(given[0])), {})
+        voices = [own.get(verdict.judge, 0.0) for verdict in marked]
+        if panel.rule == "agreement" and not any(voices):
+            ruled.append(_recused(panel, given[0], "no member's agreement with people is known"))
+            continue
+        marks = combined([verdict.marks or () for verdict in marked], panel.rule, voices if own else None)
+        ruled.append(_ruled(panel, given[0], marks))
+    return ruled
+
+
+def _weights(panel: Panel, verdicts: Sequence[Verdict]) -> Mapping[Group, Mapping[str, float]]:
+    """How far each member agrees with people, by criterion and shape of ruling: Pearson's correlation of scores, the
+    share of the same winners otherwise; whoever agrees by less than nothing counts for nothing."""
+    people = _people(verdicts)
+    met: dict[Group, dict[str, list[tuple[Marks, Marks]]]] = defaultdict(lambda: defaultdict(list))
+    for verdict in verdicts:
+        votes = people.get(_place(verdict))
+        if verdict.judge in panel.members and verdict.marks is not None and votes is not None:
+            theirs = tuple(votes[shown] for shown in verdict.shown)
+            met[verdict.criterion, shape(verdict)][verdict.judge].append((verdict.marks, theirs))
+    return {
+        group: {judge: max(0.0, _agreement(group[1], pairs)) for judge, pairs in by_judge.items()}
+        for group, by_judge in met.items()
+    }
+
+
+def _agreement(kind: str, pairs: Sequence[tuple[Marks, Marks]]) -> float:
+    if kind != "scores":
+        return fmean(float(winner(ours) == winner(theirs)) for ours, theirs in pairs)
+    try:
+        return correlation([ours[0] for ours, _ in pairs], [theirs[0] for _, theirs in pairs])
+    except StatisticsError:  # too few, or all alike: nothing is known
+        return 0.0
+
+
+def _people(verdicts: Sequence[Verdict]) -> dict[Place, dict[tuple[str, int], float]]:
+    """The mean mark that people give each response, wherever it was shown."""
+    marks: dict[Place, dict[tuple[str, int], list[float]]] = defaultdict(lambda: defaultdict(list))
+    for verdict in verdicts:
+        if verdict.judge == PEOPLE and verdict.marks is not None:
+            for shown, mark in zip(verdict.shown, verdict.marks, strict=True):
+                marks[_place(verdict)][shown].append(mark)
+    return {place: {shown: fmean(given) for shown, given in each.items()} for place, each in marks.items()}
+
+
+def doubtful(judge: str, verdicts: Iterable[Verdict], threshold: float) -> set[Place]:
+    """What a judge leaves in doubt: too few of its rulings on it say the same, whatever the order and the trial."""
+    given: dict[Place, list[str]] = defaultdict(list)
+    for verdict in verdicts:
+        if verdict.judge == judge:
+            given[_place(verdict)].append(_said(verdict))
+    doubts = set()
+    for place, said in given.items():
+        ruled = Counter(words for words in said if words)
+        if max(ruled.values(), default=0) < threshold * len(said):
+            doubts.add(place)
+    return doubts
+
+
+def _said(verdict: Verdict) -> str:
+    """A ruling in words that do not depend on the order shown; nothing for a fault."""
+    if verdict.marks is None:
+        return ""
+    return str(sorted(zip(verdict.shown, verdict.marks, strict=True)))
+
+
+def _cascade(cascade: Cascade, verdicts: Sequence[Verdict]) -> list[Verdict]:
+    doubts = {judge: doubtful(judge, verdicts, cascade.threshold) for judge in cascade.members}
+    large = {(verdict.case, verdict.trial): verdict for verdict in verdicts if verdict.judge == cascade.large}
+    people = _people(verdicts) if cascade.people else {}
+    ruled = []
+    for verdict in verdicts:
+        if verdict.judge != cascade.small:
+            continue
+        place = _place(verdict)
+        if place not in doubts[cascade.small] and verdict.marks is not None:
+            ruled.append(_ruled(cascade, verdict, verdict.marks))
+            continue
+        second = large.get((verdict.case, verdict.trial))
+        sure = second is not None and place not in doubts[cascade.large]
+        if place in people and not sure:
+            ruled.append(_ruled(cascade, verdict, tuple(people[place][shown] for shown in verdict.shown)))
+        elif second is None:
+            ruled.append(_recused(cascade, verdict, f"{cascade.large} has not ruled on it yet"))
+        elif second.marks is None or (cascade.people and not sure):
+            ruled.append(_recused(cascade, verdict, "it waits for people" if cascade.people else "both left it open"))
+        else:
+            ruled.append(_ruled(cascade, verdict, second.marks))
+    return ruled
+
+
+def _place(verdict: Verdict) -> Place:
+    return verdict.item, verdict.criterion, verdict.ballot, frozenset(verdict.shown)
+
+
+def _ruled(view: View, verdict: Verdict, marks: Marks) -> Verdict:
+    return replace(_blank(view, verdict), marks=marks, fault=None)
+
+
+def _recused(view: View, verdict: Verdict, why: str) -> Verdict:
+    return replace(_blank(view, verdict), marks=None, fault="recused", text=why)
+
+
+def _blank(view: View, verdict: Verdict) -> Verdict:
+    """A verdict of the view in the place of a member's; nothing was asked for it."""
+    return Verdict(
+        verdict.case, view.name, verdict.item, verdict.contestants, verdict.ballot, verdict.criterion, verdict.trial,
+        fault="recused", usage=NOTHING, at=verdict.at, samples=verdict.samples,
+    )  # fmt: skip

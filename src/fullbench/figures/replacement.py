@@ -1,0 +1,156 @@
+"""May this judge replace people here? The alternative annotator test, for each study, criterion, family and slice."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any, cast
+
+import numpy as np
+
+from fullbench.columns.table import Bools, Columns, Family, grouped
+from fullbench.errors import Undefined
+from fullbench.figures.matches import settle
+from fullbench.figures.places import FROM
+from fullbench.figures.voted import Floats, Ints, named_parts, of_family
+from fullbench.nouns.headings import headings
+from fullbench.nouns.note import Note, sentence
+from fullbench.nouns.table import Cell, Table
+from fullbench.nouns.verdict import PEOPLE
+from fullbench.stats.alternative_annotator import EPSILONS, ROWS, Replacement, alternative_annotator
+
+EPSILON = EPSILONS["trained"]
+ALL = "all"
+Slices = Mapping[str, Mapping[str, str]]
+"""The values of items under each tag."""
+
+
+def table(
+    columns: Columns, *, judges: Collection[str] | None = None, slices: Slices | None = None, epsilon: float = EPSILON,
+    people: str = PEOPLE,
+) -> Table:  # fmt: skip
+    """A row for each judge, ruling and slice: whether it may replace people, and how sure that is."""
+    rows: list[list[Cell]] = []
+    notes: list[str] = []
+    split = named_parts(columns)
+    for (study, criterion, family), part in columns.by("study", "criterion", "family"):
+        if people not in part.judges():
+            continue
+        for judge in part.judges():
+            if judge == people or (judges is not None and judge not in judges):
+                continue
+            for label, chosen in _slices(part, slices or {}):
+                try:
+                    found = replacement(part.rows(chosen), judge, cast("Family", family), epsilon, people)
+                except Undefined as reason:
+                    if label == ALL:
+                        notes.append(
+                            Note(
+                                "replacement.none", "{judge} on {ruling}: {reason}.",
+                                judge=judge, ruling=FROM[cast("Family", family)], reason=sentence(reason),
+                            )
+                        )  # fmt: skip
+                    continue
+                placed = {"study": study, "criterion": criterion}
+                rows.append([
+                    judge, *(placed[name] for name in split), FROM[cast("Family", family)], label,
+                    "yes" if found.passes else "no",
+                    found.rate, found.advantage, len(found.annotators), found.rows,
+                ])  # fmt: skip
+                notes += _said(judge, label, found)
+    notes.append(
+        Note(
+            "replacement.how",
+            "Alternative annotator test, epsilon {epsilon:g}: each person is set aside in turn, and the judge may lose "
+            "by epsilon against them; it replaces people where it replaces at least half of them "
+            "(Benjamini-Yekutieli at 5%).",
+            epsilon=epsilon,
+        )
+    )
+    heads = headings(
+        "judge", *split, "ruling", "slice", "may replace people", "people replaced", "as near as a person", "people",
+        "comparisons",
+    )  # fmt: skip
+    title = Note("replacement.title", "May this judge replace people here?")
+    return Table("replacement", title, heads, rows, tuple(dict.fromkeys(notes)))
+
+
+def replacement(
+    part: Columns, judge: str, family: Family, epsilon: float = EPSILON, people: str = PEOPLE
+) -> Replacement:
+    """The test on the verdicts of one study, criterion and family."""
+    keys, value, rater = _told(of_family(part.of(judge=people), family), family)
+    own_keys, own, _ = _told(of_family(part.of(judge=judge), family), family)
+    if not len(value) or not len(own):
+        raise Undefined(Note("replacement.apart", "people and judge ruled on nothing in common"))
+    both = tuple(np.concatenate([one, two]) for one, two in zip(keys, own_keys, strict=True))
+    code, first = grouped(*both)
+    size = len(value)
+    raters = np.unique(rater)
+    lines = np.full((len(raters), len(first)), np.nan)
+    for place, who in enumerate(raters.tolist()):
+        mine = rater == who
+        lines[place] = _means(code[:size][mine], value[mine], len(first))
+    ruled = _means(code[size:], own, len(first))
+    names = [part.names["rater"][who] or "?" for who in raters.tolist()]
+    return alternative_annotator(ruled, lines, both[0][first], names, epsilon=epsilon)
+
+
+def _means(code: Ints, value: Floats, size: int) -> Floats:
+    number, total = np.bincount(code, minlength=size), np.bincount(code, value, size)
+    means: Floats = np.divide(total, number, out=np.full(size, np.nan), where=number > 0)
+    return means
+
+
+def _told(part: Columns, family: Family) -> tuple[tuple[Ints, ...], Floats, Ints]:
+    """What each rater said of each row: a mark, or what the first of two won; keys with the item first."""
+    keys: tuple[Any, ...]
+    if family == "score":
+        single = np.flatnonzero((part.shown == 1) & (part.fault < 0))
+        at = part.start.astype(np.int64)[single]
+        keys = (part.item[single], part.ballot[single], part.contestant[at], part.sample[at])
+        return tuple(key.astype(np.int64) for key in keys), part.mark[at], part.rater[single].astype(np.int64)
+    told: list[tuple[tuple[Ints, ...], Floats, Ints]] = []
+    for code in np.unique(part.rater).tolist():
+        settled = settle(part.rows(part.rater == code), rule="mean")
+        place = {name: number for number, name in enumerate(part.names["contestant"])}
+        renamed = np.array([place[name] for name in settled.names] or [0], dtype=np.int64)
+        rows = settled.rows
+        keys = (rows.item, renamed[rows.one], renamed[rows.two], *rows.samples)
+        told.append((tuple(key.astype(np.int64) for key in keys), rows.outcome, np.full(len(rows), code)))
+    if not told:
+        none = np.zeros(0, dtype=np.int64)
+        return (none,) * 5, np.zeros(0), none
+    keys = tuple(np.concatenate([one[0][place] for one in told]) for place in range(5))
+    return keys, np.concatenate([one[1] for one in told]), np.concatenate([one[2] for one in told])
+
+
+def _slices(part: Columns, slices: Slices) -> Iterator[tuple[str, Bools]]:
+    yield ALL, np.ones(len(part), dtype=np.bool_)
+    names = part.names["item"]
+    for tag, values in slices.items():
+        for value in sorted({values[item] for item in values}):
+            members = np.array([values.get(name) == value for name in names] or [False])
+            chosen = members[part.item.astype(np.int64)]
+            if chosen.any():
+                yield f"{tag}: {value}", chosen
+
+
+def _said(judge: str, label: str, found: Replacement) -> Iterator[str]:
+    """The verdict of the test as a plain sentence."""
+    where = "" if label == ALL else Note("replacement.on", " on {slice}", slice=label)
+    count, every = sum(one.replaced for one in found.annotators), len(found.annotators)
+    if found.passes:
+        yield Note(
+            "replacement.may", "{judge} may replace people here{where}: it replaces {n} of {all} people.",
+            judge=judge, where=where, n=count, all=every,
+        )  # fmt: skip
+    else:
+        yield Note(
+            "replacement.may-not", "{judge} may not replace people here{where}: it replaces {n} of {all} people.",
+            judge=judge, where=where, n=count, all=every,
+        )  # fmt: skip
+    if found.left_out:
+        yield Note(
+            "replacement.left-out", "Left out for fewer than {rows} shared rulings: {names}.",
+            rows=ROWS, names=", ".join(found.left_out),
+        )  # fmt: skip

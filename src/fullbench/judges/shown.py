@@ -1,0 +1,57 @@
+"""What a judge was shown that is not its own, and its reply read beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from fullbench.models.fences import fenced
+from fullbench.nouns.ballot import Ruling, Style
+from fullbench.nouns.call import Call
+from fullbench.nouns.case import Case
+from fullbench.nouns.model import DECLINED
+from fullbench.nouns.verdict import Reader
+from fullbench.reading import READER, read
+from fullbench.reading.nonces import copied
+
+_WORDINGS = ("en.txt", "zh.txt", "critic_en.txt", "critic_zh.txt")
+
+
+@cache
+def _own_words() -> tuple[str, ...]:
+    """The prompts that ship with the package, as they stand in their files."""
+    folder = resources.files("fullbench.judges") / "prompts"
+    return tuple((folder / name).read_text(encoding="utf-8") for name in _WORDINGS)
+
+
+def style_of(settings: Mapping[str, Any]) -> Style:
+    """The form in which a judge with these settings asks for its rulings."""
+    direct = settings.get("mode") == "direct"
+    if settings.get("constrained"):
+        return "bare" if direct else "json"
+    return "json" if settings.get("form") == "json" and not direct else "marker"
+
+
+def words_shown(case: Case, settings: Mapping[str, Any]) -> list[str]:
+    """All words in sight of a judge with these settings that are not its own: the case, and the prompt around it."""
+    item = case.item
+    responses = "".join(part for part in fenced(case) if isinstance(part, str))
+    about = [turn.text for turn in item.turns] + [item.reference or "", *item.captions]
+    asked = case.ballot.ask(len(case.responses), settings.get("language", "en"), style_of(settings))
+    examples = [f"{text}\n{case.ballot.write(marks)}" for text, marks in settings.get("examples", ())]
+    return [responses, *about, asked, *settings.get("criteria", {}).values(), *examples, *_own_words()]
+
+
+def read_reply(case: Case, reply: Call, settings: Mapping[str, Any], more: Sequence[str] = ()) -> tuple[Ruling, int]:
+    """What a reply in a case rules, and how it was read. `more` are further words that the judge was shown."""
+    cut = reply.stop == "length"
+    reader = Reader.of(READER, marked=copied(reply.nonce, reply.text) if reply.nonce else None, cut=cut)
+    if reply.stop in DECLINED:
+        return "refused", reader
+    ruling = read(
+        case.ballot, reply.text, len(case.responses), [*words_shown(case, settings), *more],
+        asked=style_of(settings), nonce=reply.nonce, cut=cut, thought=reply.reasoning,
+    )  # fmt: skip
+    return ruling, reader

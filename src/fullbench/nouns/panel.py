@@ -1,0 +1,141 @@
+"""Panels and cascades: judges that are views. Their members' verdicts are kept; what they come to is computed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import fsum
+from typing import Any, ClassVar, Literal, get_args
+
+from fullbench.errors import InputError
+from fullbench.nouns.judge import Kind
+from fullbench.nouns.verdict import PEOPLE
+
+PANEL, CASCADE = "panel:", "cascade:"
+"""How the names of such judges begin."""
+Rule = Literal["majority", "mean", "agreement"]
+RULES: tuple[Rule, ...] = get_args(Rule)
+Marks = tuple[float, ...]
+
+
+def is_view(judge: str) -> bool:
+    """Whether a judge is a panel or a cascade of others.
+
+    >>> is_view("panel:trio"), is_view("length")
+    (True, False)
+    """
+    return judge.startswith((PANEL, CASCADE))
+
+
+def combined(marks: Sequence[Marks], rule: Rule, weights: Sequence[float] | None = None) -> Marks:
+    """What several rulings on one case come to.
+
+    `majority`: the ruling that most gave; of several such, their mean. `mean`: the mean mark of each response, and
+    `agreement`: the same, each ruling counting by its weight.
+
+    >>> combined([(1.0, 0.0), (1.0, 0.0), (0.0, 1.0)], "majority"), combined([(1.0, 0.0), (0.0, 1.0)], "majority")
+    ((1.0, 0.0), (0.5, 0.5))
+    >>> combined([(4.0,), (1.0,)], "agreement", [1.0, 0.5])
+    (3.0,)
+    """
+    counted = list(weights or [1.0] * len(marks))
+    if rule == "majority":
+        counts = Counter(marks)
+        most = max(counts.values())
+        marks = [given for given, count in counts.items() if count == most]
+        counted = [1.0] * len(marks)
+    total = fsum(counted)
+    return tuple(
+        fsum(mark * weight for mark, weight in zip(column, counted, strict=True)) / total
+        for column in zip(*marks, strict=True)
+    )
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Several judges that rule as one.
+
+    `members` are judges by their names, `rule` is how their rulings become one (`agreement`: by how far each agrees
+    with people), and `quorum` how many must have ruled on a case; more than half of them where it is 0. A case on which
+    fewer ruled is one from which the panel recuses itself, and is counted so.
+    """
+
+    name: str
+    members: tuple[str, ...]
+    rule: Rule = "majority"
+    quorum: int = 0
+
+    kind: ClassVar[Kind] = "panel"
+
+    def __post_init__(self) -> None:
+        if not self.name.startswith(PANEL) or not self.name.removeprefix(PANEL).strip():
+            raise InputError(f"a panel is called {PANEL}NAME; found {self.name!r}")
+        if len(set(self.members)) < 2:
+            raise InputError(f"{self.name} needs two members or more; found {', '.join(self.members) or 'none'}")
+        if self.rule not in RULES:
+            raise InputError(f"{self.name}: unknown rule {self.rule!r}; known: {', '.join(RULES)}")
+        if not 0 <= self.quorum <= len(self.members):
+            raise InputError(f"{self.name}: a quorum of {self.quorum} is more than the {len(self.members)} members")
+
+    @property
+    def needed(self) -> int:
+        """How many members must have ruled."""
+        return self.quorum or len(self.members) // 2 + 1
+
+    @property
+    def heard(self) -> tuple[str, ...]:
+        """The judges whose verdicts the panel's rulings are made from."""
+        return (*self.members, PEOPLE) if self.rule == "agreement" else self.members
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        return {"members": list(self.members), "rule": self.rule, "quorum": self.needed}
+
+
+@dataclass(frozen=True)
+class Cascade:
+    """A small judge, a large one for what the small one leaves in doubt, and people for what both do.
+
+    A judge leaves a case in doubt when less than the share `threshold` of its rulings on the same responses, in
+    whatever order and trial, say the same. The large judge is asked about such cases alone.
+    """
+
+    name: str
+    small: str
+    large: str
+    people: bool = False
+    threshold: float = 1.0
+
+    kind: ClassVar[Kind] = "panel"
+
+    def __post_init__(self) -> None:
+        if not self.name.startswith(CASCADE) or not self.name.removeprefix(CASCADE).strip():
+            raise InputError(f"a cascade is called {CASCADE}NAME; found {self.name!r}")
+        if self.small == self.large:
+            raise InputError(f"{self.name} needs two judges, a small and a large one; found {self.small!r} twice")
+        if not 0 < self.threshold <= 1:
+            raise InputError(f"{self.name}: the threshold is a share above 0, at most 1; found {self.threshold:g}")
+
+    @property
+    def members(self) -> tuple[str, ...]:
+        return self.small, self.large
+
+    @property
+    def heard(self) -> tuple[str, ...]:
+        """The judges whose verdicts the cascade's rulings are made from."""
+        return (*self.members, PEOPLE) if self.people else self.members
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        return {"small": self.small, "large": self.large, "people": self.people, "threshold": self.threshold}
+
+
+View = Panel | Cascade
+
+
+def view_of(name: str, settings: Mapping[str, Any]) -> View:
+    """The panel or cascade that was declared under a name."""
+    if name.startswith(CASCADE):
+        return Cascade(name, settings["small"], settings["large"], settings["people"], settings["threshold"])
+    return Panel(name, tuple(settings["members"]), settings["rule"], settings["quorum"])

@@ -1,0 +1,103 @@
+"""One ruling from several votes on the same responses."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean, median
+from typing import Literal, TypeVar, get_args
+
+from fullbench.stats.consensus import dawid_skene
+
+VoteRule = Literal["default", "mean", "median", "majority", "dawid-skene", "each"]
+VOTE_RULES: tuple[VoteRule, ...] = get_args(VoteRule)
+Form = Literal["choice", "yes-no", "scale", "order"]
+"""What a vote is: the best of several, one of two words, marks on a scale, or an order."""
+USUAL: Mapping[Form, VoteRule] = {"choice": "majority", "yes-no": "majority", "scale": "mean", "order": "mean"}
+"""What the rule `default` is for each form."""
+
+Panel = TypeVar("Panel", bound=Hashable)
+Value = TypeVar("Value", bound=Hashable)
+Marks = tuple[float, ...]
+Vote = tuple[str, Marks]
+"""Who voted, and the marks, in an order of the responses that all votes on them share."""
+
+
+@dataclass(frozen=True, slots=True)
+class Joint:
+    """What several votes on the same responses make together; `split` where no vote was the commonest."""
+
+    marks: Marks
+    votes: int
+    split: bool = False
+
+
+def join(votes: Mapping[Panel, Sequence[Vote]], form: Form, rule: VoteRule = "default") -> dict[Panel, Joint]:
+    """The joint marks of every panel of responses, and how many votes they come from.
+
+    `mean` and `median` are taken response by response. `majority` is the commonest vote: the whole of it for a choice
+    or an order, response by response on a scale. Where several votes are equally common the panel is split: a choice
+    is then a tie of those that lead (of all, where a tie is among them), anything else the mean of the leading votes.
+    `dawid-skene` is the likeliest label once each rater's own errors are allowed for; it looks at all panels together.
+
+    >>> join({"a": [("ann", (6.0,)), ("bob", (7.0,)), ("eve", (8.0,))]}, "scale")["a"].marks
+    (7.0,)
+    >>> join({"a": [("ann", (1.0, 0.0)), ("bob", (0.0, 1.0))]}, "choice")["a"]
+    Joint(marks=(0.5, 0.5), votes=2, split=True)
+    """
+    chosen = USUAL[form] if rule == "default" else rule
+    if chosen == "each":
+        raise ValueError("votes that count each on its own are not joined")
+    if chosen == "dawid-skene":
+        return _likeliest(votes, form)
+    joint = {}
+    for panel, cast in votes.items():
+        marks = [given for _, given in cast]
+        if chosen == "majority":
+            joint[panel] = _commonest(marks, form)
+        else:
+            middle = fmean if chosen == "mean" else median
+            joint[panel] = Joint(tuple(float(middle(column)) for column in zip(*marks, strict=True)), len(marks))
+    return joint
+
+
+def _commonest(marks: Sequence[Marks], form: Form) -> Joint:
+    if form in {"scale", "yes-no"}:
+        columns = [_leading(column) for column in zip(*marks, strict=True)]
+        return Joint(tuple(fmean(lead) for lead in columns), len(marks), any(len(lead) > 1 for lead in columns))
+    leading = _leading(marks)
+    if len(leading) == 1:
+        return Joint(leading[0], len(marks))
+    if form == "choice" and any(max(lead) == min(lead) for lead in leading):
+        return Joint((1 / len(leading[0]),) * len(leading[0]), len(marks), split=True)
+    return Joint(tuple(fmean(column) for column in zip(*leading, strict=True)), len(marks), split=True)
+
+
+def _leading(values: Sequence[Value]) -> list[Value]:
+    """The commonest values; several where they are equally common."""
+    counts = Counter(values)
+    most = max(counts.values())
+    return [value for value, count in counts.items() if count == most]
+
+
+def _likeliest(votes: Mapping[Panel, Sequence[Vote]], form: Form) -> dict[Panel, Joint]:
+    """Dawid and Skene's labels: of the whole vote for a choice or an order, of each response's mark on a scale."""
+    apart = form in {"scale", "yes-no"}
+    rows: list[tuple[str, str, str]] = []
+    numbers = {panel: str(number) for number, panel in enumerate(votes)}
+    for panel, cast in votes.items():
+        for rater, marks in cast:
+            for place, part in enumerate([(mark,) for mark in marks] if apart else [marks]):
+                rows.append((f"{numbers[panel]}.{place}", rater, ",".join(map(repr, part))))
+    if not rows:
+        return {}
+    labels = dawid_skene(*zip(*rows, strict=True))
+    place_of = {item: place for place, item in enumerate(labels.items)}
+    best = labels.chances.round(12).argmax(axis=1)
+    joint = {}
+    for panel, cast in votes.items():
+        parts = range(len(cast[0][1])) if apart else range(1)
+        said = [labels.labels[best[place_of[f"{numbers[panel]}.{part}"]]] for part in parts]
+        joint[panel] = Joint(tuple(float(mark) for text in said for mark in text.split(",")), len(cast))
+    return joint

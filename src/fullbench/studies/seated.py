@@ -1,0 +1,48 @@
+"""A ledger's verdicts with those of its panels and cascades, as every door reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from fullbench.columns.table import Columns
+from fullbench.figures.panels import rulings, with_views
+from fullbench.ledger.store import Ledger
+from fullbench.nouns.panel import View
+from fullbench.nouns.record import Record
+from fullbench.nouns.verdict import Verdict
+
+
+def columns(
+    ledger: Ledger, judges: Sequence[str] | None = None, *, beside: Iterable[Verdict] = (), study: str | None = None
+) -> Columns:
+    """The verdicts of these judges (None: of all), panels and cascades among them, and others `beside` them."""
+    views, others = _wanted(ledger, judges), list(beside)
+    if not views:
+        return ledger.columns(judges, beside=others, study=study)
+    one = ledger.one_study(study) if study or ledger.study_named else None
+    studies = ledger.studies() if one is None else [one]
+    joined = {
+        name: [ruling for view in views for ruling in rulings(view, [*_heard(ledger, view, name), *others])]
+        for name in studies
+    }
+    joined[studies[0]] = [*others, *joined[studies[0]]]
+    return ledger.columns(judges, beside=joined, study=study)
+
+
+def record(ledger: Ledger, judges: Sequence[str] | None = None, *, study: str | None = None) -> Record:
+    """The record of a study: the verdicts of these judges, panels and cascades among them, items and responses."""
+    views = _wanted(ledger, judges)
+    members = None if judges is None else [*dict.fromkeys([*judges, *(name for view in views for name in view.heard)])]
+    stored = ledger.record(members, study=study)
+    verdicts = with_views(stored.verdicts, views)
+    if judges is not None:
+        verdicts = tuple(verdict for verdict in verdicts if verdict.judge in judges)
+    return Record(verdicts, stored.items, stored.responses)
+
+
+def _wanted(ledger: Ledger, judges: Sequence[str] | None) -> list[View]:
+    return [view for view in ledger.views() if judges is None or view.name in judges]
+
+
+def _heard(ledger: Ledger, view: View, study: str) -> tuple[Verdict, ...]:
+    return tuple(ledger.record(list(view.heard), study=study, texts=False).verdicts)

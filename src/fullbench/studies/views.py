@@ -1,0 +1,88 @@
+"""Panels and cascades as a study's file names them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from fullbench.errors import InputError
+from fullbench.figures.panels import doubtful
+from fullbench.ledger.store import Ledger
+from fullbench.nouns.case import Case
+from fullbench.nouns.panel import CASCADE, PANEL, Cascade, Panel, View, is_view
+
+if TYPE_CHECKING:
+    from fullbench.studies.study import Study
+
+VIEWS: Mapping[str, Mapping[str, type | tuple[type, ...]]] = {
+    "panels": {"members": list, "rule": str, "quorum": int},
+    "cascades": {"small": str, "large": str, "people": bool, "threshold": (int, float)},
+}
+"""The tables of a study's file that make judges of judges, and what each may hold."""
+_NEEDED = {"panels": ("members",), "cascades": ("small", "large")}
+Wrong = Callable[[str, str], InputError]
+
+
+def views(key: str, value: Any, wrong: Wrong) -> dict[str, dict[str, Any]]:
+    """The panels or cascades of a study's file, checked for their types."""
+    known = VIEWS[key]
+    if not isinstance(value, dict) or not all(isinstance(table, dict) for table in value.values()):
+        raise wrong(key, f"{key} are tables, such as [{key}.NAME]; found {value!r}")
+    for name, table in value.items():
+        for option, given in table.items():
+            if option not in known:
+                raise wrong(option, f"[{key}.{name}]: unknown key {option!r}; known: {', '.join(known)}")
+            if not isinstance(given, known[option]) or (isinstance(given, bool) and known[option] is not bool):
+                raise wrong(option, f"[{key}.{name}]: {option} has the wrong type; found {given!r}")
+        if lacking := [option for option in _NEEDED[key] if option not in table]:
+            raise wrong(key, f"[{key}.{name}]: the key {lacking[0]!r} is missing")
+        if not all(isinstance(member, str) and not is_view(member) for member in table.get("members", ())):
+            raise wrong("members", f"[{key}.{name}]: members are judges' specs, no panels; found {table['members']!r}")
+    return value
+
+
+def member_specs(study: Study) -> list[str]:
+    """The specs of all judges that panels and cascades are made of, each once."""
+    members = [spec for table in study.panels.values() for spec in table["members"]]
+    members += [table[role] for table in study.cascades.values() for role in ("small", "large")]
+    return list(dict.fromkeys(members))
+
+
+def made(study: Study, names: Mapping[str, str]) -> list[View]:
+    """The panels and cascades of a study; `names` gives the names of judges by their specs."""
+    seated: list[View] = []
+    try:
+        for name, table in study.panels.items():
+            members = tuple(names[spec] for spec in table["members"])
+            seated.append(Panel(f"{PANEL}{name}", members, table.get("rule", "majority"), table.get("quorum", 0)))
+        for name, table in study.cascades.items():
+            people, threshold = table.get("people", False), float(table.get("threshold", 1.0))
+            small, large = names[table["small"]], names[table["large"]]
+            seated.append(Cascade(f"{CASCADE}{name}", small, large, people, threshold))
+    except InputError as error:
+        raise InputError(str(error), path=study.path) from error
+    return seated
+
+
+def second_judges(study: Study, names: Mapping[str, str]) -> list[str]:
+    """The judges that are asked only about what a small one leaves in doubt: no panel and no list names them."""
+    first = {names[spec] for spec in study.judges if not is_view(spec)}
+    first |= {names[spec] for table in study.panels.values() for spec in table["members"]}
+    first |= {names[table["small"]] for table in study.cascades.values()}
+    return [name for name in dict.fromkeys(names[t["large"]] for t in study.cascades.values()) if name not in first]
+
+
+def left_in_doubt(judge: str, cases: Sequence[Case], ledger: Ledger, seated: Sequence[View]) -> list[Case]:
+    """The cases about which a cascade's large judge is asked, as far as its small judges have ruled."""
+    keys = {case.key for case in cases}
+    chosen: list[Case] = []
+    doubts = set()
+    for view in seated:
+        if isinstance(view, Cascade) and view.large == judge:
+            verdicts = ledger.record([view.small], cases=keys, texts=False).verdicts
+            doubts |= doubtful(view.small, verdicts, view.threshold)
+    for case in cases:
+        shown = frozenset((response.contestant, response.sample) for response in case.responses)
+        if (case.item.id, case.criterion, case.ballot.spec, shown) in doubts:
+            chosen.append(case)
+    return chosen

@@ -1,0 +1,35 @@
+"""Leases are remembered, so that a late vote finds its task; guidelines have versions, and votes know theirs."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+from alembic import op
+
+from fullbench.web.migrations.versions.v0010_work import COUNTER
+
+revision = "0030"
+down_revision = "0022"
+
+
+def upgrade() -> None:
+    """Add the tables and the column."""
+    op.create_table(
+        "leases",
+        sa.Column("lease", sa.Text, primary_key=True),
+        sa.Column("study", sa.Text, sa.ForeignKey("studies.id"), nullable=False),
+        sa.Column("task", COUNTER, sa.ForeignKey("tasks.id"), nullable=False),
+        sa.Column("person", sa.Text, nullable=False),
+        sa.Column("at", sa.Double, nullable=False),
+    )
+    op.create_table(
+        "guidelines",
+        sa.Column("study", sa.Text, sa.ForeignKey("studies.id"), primary_key=True),
+        sa.Column("version", sa.Integer, primary_key=True, autoincrement=False),
+        sa.Column("text", sa.Text, nullable=False),
+        sa.Column("at", sa.Double, nullable=False),
+    )
+    op.execute(
+        "INSERT INTO guidelines (study, version, text, at) "
+        "SELECT id, 1, guidelines, at FROM studies WHERE guidelines <> ''"
+    )
+    op.add_column("votes", sa.Column("guideline", sa.Text, nullable=False, server_default=""))
