@@ -21,6 +21,7 @@ ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
 PYTHON = VENV / "bin" / "python"
 LOCK = ROOT / "requirements.lock"
+BACKSLASH = " \\"
 UV = next(line.strip() for line in (ROOT / "scripts" / "uv.txt").read_text().splitlines() if line.startswith("uv=="))
 
 
@@ -50,7 +51,12 @@ def install(extra: str) -> None:
     env = {**os.environ, "VIRTUAL_ENV": str(VENV), "UV_SYSTEM_CERTS": "1"}
     by_uv = [str(uv), "pip", "install", "--quiet", "--python", str(PYTHON), "-c", str(LOCK), "-e", target]
     if not uv.exists() or subprocess.run(by_uv, check=False, env=env).returncode:
-        subprocess.run([*pip, "-c", str(LOCK), "-e", target], check=True)
+        say("pip checks no hashes where a folder is installed; it takes the versions of the lock alone")
+        pins = VENV / "pins.txt"
+        pins.write_text(
+            "".join(f"{line.rstrip(BACKSLASH)}\n" for line in LOCK.read_text().splitlines() if "==" in line)
+        )
+        subprocess.run([*pip, "-c", str(pins), "-e", target], check=True)
     say(f"environment ready after {time.monotonic() - started:.0f} s")
 
 

@@ -7,10 +7,10 @@ It runs in a process of its own on a free port of this machine:
 
 A prompt is known by the `#number` in its words. What becomes of its n-th attempt depends on the seed, the number and n
 only. With `bears=20` it sends 429 to whatever is more than 20 at a time, with `sick=(50, 30)` status 500 to the 30
-requests after the first 50, with `slow=0.05` it takes twenty times as long for that share of them, and with
-`spread=0.5` its latency is lognormal around its median. With `answers=40` it answers 40 calls and lets all others wait
-until `server.more()`: what a test does meanwhile, it does in the middle of a run, however fast the machine is. The
-reply's words say what arrived:
+requests after the first 50, with `slow=0.05` it takes twenty times as long for that share of them, with
+`per_second=5` it sends 429 to what comes faster than that, and with `spread=0.5` its latency is
+lognormal around its median. With `answers=40` it answers 40 calls and lets all others wait until `server.more()`: what
+a test does meanwhile, it does in the middle of a run, however fast the machine is. The reply's words say what arrived:
 `{"id":..., "pictures":[sha256...], "media":[...], ...}`.
 """
 
@@ -19,6 +19,8 @@ from __future__ import annotations
 import argparse
 import asyncio
 import base64
+import functools
+import gzip
 import hashlib
 import json
 import math
@@ -30,6 +32,7 @@ import subprocess
 import sys
 import time
 import urllib.request
+import zlib
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -54,6 +57,57 @@ FAULTS = (
     "drip",
     "soft",
 )
+BOMB_BYTES = 300 << 20
+"""What a bomb of a reply unpacks to; on the wire it is a thousandth of that."""
+
+
+def poisoned(kind: str, good: dict[str, Any]) -> tuple[bytes, str, str]:
+    """A reply with status 200 that no API should send: its body, its content type, and further headers."""
+    reply: Any = json.loads(json.dumps(good))
+    if kind in CONTENTS:
+        reply["choices"][0]["message"]["content"] = CONTENTS[kind]
+    elif kind in COUNTS:
+        reply["usage"] = dict.fromkeys(("prompt_tokens", "completion_tokens"), COUNTS[kind])
+    elif kind == "usage list":
+        reply["usage"] = [1, 2]
+    elif kind == "message text":
+        reply["choices"][0]["message"] = "[[4]]"
+    body = json.dumps([reply] if kind == "array" else reply).encode()
+    if kind in INSERTED:
+        return body.replace(b"[[", INSERTED[kind] + b"[["), "application/json", ""
+    if kind in {"bomb", "gzip", "torn gzip"}:
+        packed = bomb() if kind == "bomb" else gzip.compress(body)
+        return packed[:-20] if kind == "torn gzip" else packed, "application/json", "Content-Encoding: gzip\r\n"
+    if kind == "stream":
+        events = b'data: {"choices":[{"delta":{"content":"[[4]]"}}]}\n\ndata: [DONE]\n\n'
+        return events, "text/event-stream", ""
+    nan = body.replace(b'"usage"', b'"score": NaN, "usage"')
+    whole = {"bom": b"\xef\xbb\xbf" + body, "nan": nan, "deep": b"[" * 100_000}
+    return whole.get(kind, body), "application/json", ""
+
+
+INSERTED = {"surrogate": b"\\ud83d", "nul": b"\\u0000", "latin": b"caf\xe9 "}
+CONTENTS: dict[str, Any] = {
+    "object": {"rating": 5}, "number": 5, "true": True, "numbers": [1, 2], "texts": ["[[", 4],
+    "part text": [{"text": 5}],
+}  # fmt: skip
+COUNTS: dict[str, Any] = {
+    "strings": "100", "negative": -22, "huge": 2**63, "huger": 10**30, "fraction": 0.5, "words": "many",
+    "map": {"a": 1},
+}  # fmt: skip
+READABLE = ("usage list", "bom", "nan", "gzip", *INSERTED, *COUNTS)
+"""Poisoned replies with a ruling in them that can be read all the same."""
+UNREADABLE = ("array", "message text", "deep", "stream", "bomb", "torn gzip", *CONTENTS)
+POISONS = (*READABLE, *UNREADABLE)
+
+
+@functools.cache
+def bomb() -> bytes:
+    packer = zlib.compressobj(1, wbits=31)
+    packed = [packer.compress(bytes(1 << 20)) for _ in range(BOMB_BYTES >> 20)]
+    return b"".join([*packed, packer.flush()])
+
+
 USED = b'"usage":{"prompt_tokens":900,"completion_tokens":5,"total_tokens":905}'
 SAID = b'"choices":[{"index":0,"message":{"role":"assistant","content":"[[4]]"},"finish_reason":"stop"}]'
 THOUGHT = "The square is red, so it must be B. [[B]]"
@@ -67,10 +121,13 @@ class Books:
     def __init__(
         self, faults: dict[str, float], seed: int, bears: int = 0, says: str = "",
         *, sick: str = "0,0", slow: float = 0, spread: float = 0, answers: float = math.inf,
+        per_second: float = 0,
     ) -> None:  # fmt: skip
         self.draw = random.Random(seed)
         self.spread = spread
         self.answers_left = answers
+        self.per_second = per_second
+        self.next_turn = 0.0
         self.held: list[tuple[Connection, Any]] = []
         self.healthy, self.sick = map(int, sick.split(","))
         self.slow = slow
@@ -98,6 +155,17 @@ class Books:
             if draw < 0:
                 return name if name != "429once" or self.attempts[prompt] == 1 else ""
         return ""
+
+    def too_fast(self) -> bool:
+        """Whether a request comes before its turn; a second's worth of turns may be caught up with."""
+        if not self.per_second:
+            return False
+        now = time.monotonic()
+        turn = max(self.next_turn, now - 1.0)
+        if turn > now:
+            return True
+        self.next_turn = turn + 1 / self.per_second
+        return False
 
     def more(self, answers: float) -> None:
         """Answer so many more calls, beginning with those that wait."""
@@ -153,6 +221,10 @@ def openai_reply(text: str, mood: str) -> dict[str, Any]:
         message = {"role": "assistant", "content": None, "tool_calls": [{"id": "t", "type": "function"}]}
     if mood == "think":
         message["reasoning_content"] = THOUGHT
+    if mood == "ponder":
+        message = {"role": "assistant", "content": "", "reasoning_content": THOUGHT}
+    if mood == "hush":
+        message["content"] = "\n"
     if mood == "aloud":
         message["content"] = f"<think>\n{THOUGHT}\n</think>\n\n{text}"
     if mood == "refuse":
@@ -187,6 +259,12 @@ def gemini_reply(text: str, mood: str) -> dict[str, Any]:
     return {"candidates": candidates, "modelVersion": SERVED, "usageMetadata": usage}
 
 
+WAITS = {
+    "429": "",
+    "429after": "retry-after-ms: 20\r\n",
+    "429date": "Retry-After: Wed, 21 Oct 2015 07:28:00 GMT\r\n",
+    "429once": "Retry-After: 1\r\n",
+}
 SPEAK = {
     "chat/completions": (openai_parts, openai_reply),
     "messages": (anthropic_parts, anthropic_reply),
@@ -194,7 +272,8 @@ SPEAK = {
 }
 MOODS = {
     "please refuse": "refuse", "please filter": "filter", "please be long": "length", "do not count": "uncounted",
-    "please think": "think", "please mumble": "aloud", "please call": "tool",
+    "please think": "think", "please mumble": "aloud", "please call": "tool", "please ponder": "ponder",
+    "please hush": "hush",
 }  # fmt: skip
 COMPLAINTS = {
     "complain: context": (400, {"message": "maximum context length is 8192 tokens", "code": "context_length_exceeded"}),
@@ -302,6 +381,11 @@ class Connection(asyncio.Protocol):
             self.books.sent["too much"] += 1
             self.send(429, b'{"error":{"message":"too much at a time"}}')
             return
+        if self.books.too_fast():
+            self.books.attempts[prompt] += 1
+            self.books.sent["too fast"] += 1
+            self.send(429, b'{"error":{"message":"too many a minute"}}')
+            return
         self.books.came += 1
         if 0 < self.books.came - self.books.healthy <= self.books.sick:
             self.books.attempts[prompt] += 1
@@ -327,23 +411,20 @@ class Connection(asyncio.Protocol):
         self.books.in_flight -= 1
         fault = self.books.fault(prompt)
         self.books.sent[fault or "good"] += 1
-        if fault in {"", "cut", "short", "empty", "html", "mime", "drip", "soft"}:
+        if fault in {"", "cut", "short", "empty", "html", "mime", "drip", "soft", *POISONS}:
             self.books.answered[prompt] += 1
         good = json.dumps(write(told, "empty" if fault == "empty" else mood)).encode()
         busy, sick = b'{"error":{"message":"slow down"}}', b'{"error":{"message":"it hurts"}}'
-        if fault in {"", "empty", "mime"}:
-            self.send(200, good, kind="text/plain; charset=gbk" if fault == "mime" else "application/json")
+        if fault in {"", "empty", "mime", *POISONS}:
+            media, extra = "text/plain; charset=gbk" if fault == "mime" else "application/json", ""
+            if fault in POISONS:
+                good, media, extra = poisoned(fault, json.loads(good))
+            self.send(200, good, kind=media, extra=extra)
         elif fault == "401":
             status, error = COMPLAINTS["complain: key"]
             self.send(status, json.dumps({"error": error}).encode())
-        elif fault == "429":
-            self.send(429, busy)
-        elif fault == "429after":
-            self.send(429, busy, extra="retry-after-ms: 20\r\n")
-        elif fault == "429date":
-            self.send(429, busy, extra="Retry-After: Wed, 21 Oct 2015 07:28:00 GMT\r\n")
-        elif fault == "429once":
-            self.send(429, busy, extra="Retry-After: 1\r\n")
+        elif fault in WAITS:
+            self.send(429, busy, extra=WAITS[fault])
         elif fault in {"500", "503", "529"}:
             self.send(int(fault), sick)
         elif fault == "reset":
@@ -380,6 +461,7 @@ async def run(options: argparse.Namespace) -> None:
         slow=options.slow,
         spread=options.spread,
         answers=options.answers,
+        per_second=options.per_second,
     )
     server = await loop.create_server(
         lambda: Connection(books, options.latency, options.quick), "127.0.0.1", 0, backlog=1024
@@ -407,11 +489,12 @@ class FakeServer:
         slow: float = 0.0,
         spread: float = 0.0,
         answers: float = math.inf,
+        per_second: float = 0.0,
     ) -> None:
-        assert set(faults or {}) <= set(FAULTS)
+        assert set(faults or {}) <= {*FAULTS, *POISONS}
         options = [f"--faults={json.dumps(faults or {})}", f"--seed={seed}", f"--latency={latency}", f"--bears={bears}"]
         options += [f"--says={says}", f"--sick={sick[0]},{sick[1]}", f"--slow={slow}", f"--spread={spread}"]
-        options.append(f"--answers={answers}")
+        options += [f"--answers={answers}", f"--per-second={per_second}"]
         self._command = [sys.executable, "-m", "tests.fake_server", *options, *(["--quick"] if quick else [])]
 
     def __enter__(self) -> FakeServer:
@@ -459,6 +542,7 @@ def main() -> None:
     parser.add_argument("--slow", type=float, default=0.0)
     parser.add_argument("--spread", type=float, default=0.0)
     parser.add_argument("--answers", type=float, default=math.inf)
+    parser.add_argument("--per-second", type=float, default=0.0)
     parser.add_argument("--quick", action="store_true")
     asyncio.run(run(parser.parse_args()))
 

@@ -105,3 +105,38 @@ def test_offline_models():
         factories.offline("x", {})
     with pytest.raises(InputError, match="no option 'text'; known: none"):
         factories.offline("echo", {"text": "a"})
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "gpt-4o@localhost:8000/v1", "gpt-4o@localhost", "gpt-4o@10.0.0.1", "gpt-4o@[::1]:8000", "m@gpu-box:8000",
+        "m@api.example.com/v1", "m@example.com", "m@htp://localhost/v1", "http://localhost:8000/v1", "localhost:8000",
+        "127.0.0.1:8000/v1", "ws://localhost:1",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("provider", ["openai", "responses", "anthropic", "gemini", "openrouter"])
+def test_what_looks_like_an_address_never_goes_to_a_public_service_as_a_name(provider, name):
+    with pytest.raises(InputError, match="http://"):
+        getattr(factories, provider)(name, {})
+
+
+def test_a_version_after_the_name_is_no_address(monkeypatch):
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "k")
+    assert factories.anthropic("claude-3-opus@20240229", {}).name == "claude-3-opus@20240229"
+
+
+def test_a_providers_key_does_not_go_to_another_host(server, monkeypatch):
+    """The key of OpenAI is OpenAI's: a server of one's own is sent none, or the one that is named for it."""
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-openai")
+    monkeypatch.setenv("MINE", "sk-of-mine")
+    list(factories.openai(f"m@{server.url}", {}).answer([ask(1)]))
+    assert "sk-of-openai" not in server.last()[0]
+    list(factories.openai(f"m@{server.url}", {"key_env": "MINE"}).answer([ask(1)]))
+    assert "Bearer sk-of-mine" in server.last()[0]
+    with pytest.raises(ModelError, match="wants a key and none was found; name the variable that holds it"):
+        factories.openai("m@https://elsewhere.example/v1", {}).answer([])
+
+
+def test_two_apis_of_one_provider_are_two_names():
+    assert factories.openai("gpt-5", {}).name != factories.responses("gpt-5", {}).name

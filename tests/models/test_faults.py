@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from fullbench.errors import ModelError
 from fullbench.models.chat import ChatModel
 from fullbench.models.dialects import Anthropic, Gemini, OpenAI
 from fullbench.models.settings import Limits
@@ -39,7 +40,7 @@ def test_every_prompt_ends_and_the_bill_is_right(dialect):
         assert reply.usage.dollars == pytest.approx((2 * reply.usage.tokens_in + 8 * reply.usage.tokens_out) / 1e6)
 
 
-@pytest.mark.parametrize("fault", ["500", "reset", "cut", "short", "empty", "html", "soft", "hang", "drip", "429date"])
+@pytest.mark.parametrize("fault", ["500", "reset", "cut", "short", "empty", "soft", "hang", "drip"])
 def test_a_fault_that_never_ends_is_an_honest_error(fault):
     with FakeServer({fault: 1.0}) as server:
         timeout = 2 if fault in {"hang", "drip"} else 120
@@ -57,6 +58,35 @@ def test_waiting_longer_than_patience_is_giving_up():
         limits = Limits(backoff=1000.0, patience=0.001)
         (reply,) = ChatModel("x", server.url, limits=limits).answer([ask(1)])
     assert "no answer after 1 attempt;" in (reply.error or "")
+
+
+def test_a_rate_limit_is_waited_for_and_uses_up_no_attempt():
+    """Forty a second and a window of one second: with two attempts for each prompt, most would have failed."""
+    with FakeServer(per_second=40) as server:
+        limits = Limits(backoff=0.05, attempts=2)
+        replies = list(ChatModel("x", server.url, limits=limits).answer(map(ask, range(120))))
+        books = server.books()
+    assert [reply.error for reply in replies if reply.error] == []
+    assert sum(reply.usage.calls for reply in replies) == 120
+    assert sum(reply.usage.retries for reply in replies) == books["sent"]["too fast"] > 40
+
+
+@pytest.mark.slow
+def test_thirty_a_minute_answer_120_of_120():
+    with FakeServer(per_second=0.5) as server:
+        replies = list(ChatModel("x", server.url).answer(map(ask, range(120))))
+    assert [reply.error for reply in replies if reply.error] == []
+
+
+@pytest.mark.parametrize("fault", ["429", "429date"])
+def test_a_server_that_says_429_for_ever_ends_the_run_when_patience_does(fault):
+    with FakeServer({fault: 1.0}) as server:
+        limits = Limits(backoff=0.1, attempts=3, patience=1.5)
+        replies = []
+        with pytest.raises(ModelError, match=r"has answered nothing for 1\.5 s but that it has too much to do \(429"):
+            replies.extend(ChatModel("x", server.url, limits=limits).answer(map(ask, range(500))))
+        books = server.books()
+    assert sum(reply.usage.retries for reply in replies) == sum(books["attempts"].values()) < 200, "it was not hammered"
 
 
 def test_the_wait_that_a_server_asks_for_is_kept():

@@ -18,6 +18,7 @@ from fullbench.studies.batches.rounds import Rounds
 from fullbench.studies.conduct import Conductor
 from fullbench.studies.study import Study
 from tests.batch_server import AnthropicService, BatchService, GeminiService, chat
+from tests.fake_server import CONTENTS, COUNTS, UNREADABLE, poisoned
 from tests.making import png
 
 ITEMS = 6
@@ -261,6 +262,44 @@ def test_lines_that_are_missing_torn_doubled_or_strange(folder, speaks):
         with rounds(filed) as made:
             assert made.collect().settled == 2
     assert len({v.case for v in verdicts(filed)}) == len(verdicts(filed)) == CASES
+
+
+IN_LINES = [*CONTENTS, *COUNTS, "surrogate", "nul", "nan", "usage list", "message text"]
+
+
+def test_a_poisoned_line_is_read_or_is_a_failure_of_its_case(folder):
+    """What stops no live study stops none by the file: one of each kind, in a batch of its own size."""
+    items = [{"id": f"i{i}", "question": f"How many #{i}?"} for i in range(len(IN_LINES))]
+    answers = [{"item": item["id"], "contestant": "a", "text": f"a says {item['id']}"} for item in items]
+    for name, rows in (("items", items), ("answers", answers)):
+        (folder / f"{name}.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+
+    def spoil(lines: list[str]) -> list[str]:
+        spoiled = []
+        for kind, line in zip(IN_LINES, lines, strict=True):
+            content = json.loads(line)
+            body, _, _ = poisoned(kind, content["response"]["body"])
+            head = json.dumps({**content, "response": {**content["response"], "body": "HERE"}})
+            spoiled.append(head.replace('"HERE"', body.decode()))
+        return spoiled
+
+    with BatchService(spoil=spoil) as service:
+        filed = study(folder, spec(service, resample=0))
+        with rounds(filed) as made:
+            made.write(rate=0.5)
+        once(filed)
+        with rounds(filed) as made:
+            done = made.collect()
+        (judge,) = Conductor(filed).judges
+        with Ledger(filed.ledger, read_only=True) as ledger:
+            (account,) = (account for account in ledger.bill() if account.role == "judge")
+            failures = list(ledger.failures(judge.name))
+    unread = [kind for kind in IN_LINES if kind in UNREADABLE]
+    assert (done.settled, done.failed, done.count.unreadable) == (len(IN_LINES) - len(unread), len(unread), 0)
+    assert len(failures) == len(unread)
+    assert all("200 with an answer of another form" in failure.error for failure in failures)
+    assert account.usage.calls == len(IN_LINES)
+    assert 0 < (account.usage.dollars or 0) < 1
 
 
 @SERVICES

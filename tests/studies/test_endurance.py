@@ -70,14 +70,14 @@ with Ledger(path) as ledger:
 """
 
 
-def kept(path: Path) -> set[str]:
+def kept(path: Path | str) -> set[str]:
     with Ledger(path, read_only=True) as ledger:
         return {verdict.item[1:] for verdict in ledger.verdicts()}
 
 
-def kill_and_count(folder: Path, *, count: int, kills: int, seed: int) -> None:
+def kill_and_count(path: Path | str, *, count: int, kills: int, seed: int) -> None:
     """Kill a run at random moments, start it again each time, and look into both books after every kill."""
-    rng, path = random.Random(seed), folder / "l.ledger"
+    rng = random.Random(seed)
     in_flight: Counter[str] = Counter()
     before: set[str] = set()
     with FakeServer(says="[[4]]", latency=0.01, answers=0) as server:
@@ -97,7 +97,8 @@ def kill_and_count(folder: Path, *, count: int, kills: int, seed: int) -> None:
             process.kill()
             process.wait()
             server.books()  # what was sent before the kill has been read when this is answered
-            done, arrived = kept(path) if path.exists() else set(), server.books()["arrived"]
+            there = isinstance(path, str) or path.exists()
+            done, arrived = kept(path) if there else set(), server.books()["arrived"]
             assert before <= done, "a verdict that was kept is gone"
             in_flight.update(prompt for prompt in arrived if prompt not in done)
             before = done
@@ -112,9 +113,16 @@ def kill_and_count(folder: Path, *, count: int, kills: int, seed: int) -> None:
 
 
 def test_killed_runs_ask_again_only_what_was_in_flight(tmp_path):
-    kill_and_count(tmp_path, count=600, kills=2, seed=4)
+    kill_and_count(tmp_path / "l.ledger", count=600, kills=2, seed=4)
 
 
 @pytest.mark.slow
 def test_ten_kills_in_twenty_thousand_calls(tmp_path):
-    kill_and_count(tmp_path, count=20_000, kills=10, seed=9)
+    kill_and_count(tmp_path / "l.ledger", count=20_000, kills=10, seed=9)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("place", ["sqlite", "postgresql"])
+def test_a_hundred_kills(tmp_path, request, place):
+    path = tmp_path / "l.ledger" if place == "sqlite" else request.getfixturevalue("postgres").database()
+    kill_and_count(path, count=8_000, kills=100, seed=12)

@@ -9,6 +9,9 @@ import typer
 
 from fullbench.cli.common import (
     DEFAULT_LEDGER,
+    AgainOption,
+    AnywayOption,
+    BudgetForOption,
     BudgetOption,
     DurabilityOption,
     EngineOption,
@@ -40,6 +43,9 @@ def answer(
     pictures_from: PicturesFromOption = None,
     durability: DurabilityOption = None,
     budget: BudgetOption = None,
+    budget_for: BudgetForOption = "run",
+    anyway: AnywayOption = False,
+    again: AgainOption = False,
     engine: EngineOption = None,
     quiet: QuietOption = False,
 ) -> int:
@@ -57,12 +63,14 @@ def answer(
     from fullbench.ledger.store import Ledger
     from fullbench.studies import plan, specs
     from fullbench.studies.answer import answer as answer_all
+    from fullbench.studies.engines import Insistence
     from fullbench.studies.progress import watching
 
     models = [specs.contestant(spec) for spec in contestants]
     with allowing(*pictures_from or ()):
         asked = list(read_items(items, question=question) if question else read_items(items))
-    purse = plan.purse(budget, models) if budget is not None else None
+    if budget is not None:
+        plan.purse(budget, models)
     names = [model.name for model in models]
     for model in models:
         model.answer(())
@@ -77,10 +85,12 @@ def answer(
         ) as book,
         stoppable() as stop,
     ):
+        spent = book.spent(book.study) if budget_for == "study" else 0.0
+        purse = None if budget is None else plan.purse(budget, models, spent=spent)
         with watching("answers", names, len(asked) * samples, quiet=quiet) as watch:
             tallies = answer_all(
                 models, asked, book, samples=samples, engine=where, specs=dict(zip(names, contestants, strict=True)),
-                budget=purse, stop=stop, watch=watch,
+                budget=purse, stop=stop, watch=watch, insist=Insistence(anyway, again),
             )  # fmt: skip
         responses = list(book.responses(names, item_keys=[item.key for item in asked]))
     write_responses(out, responses)

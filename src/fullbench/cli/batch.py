@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fullbench.cli.common import JsonOption, QuietOption, say, show, stoppable
+from fullbench.cli.common import JsonOption, QuietOption, say, show, stoppable, warn
 from fullbench.nouns.headings import headings
 from fullbench.nouns.note import Note
 from fullbench.nouns.table import Cell, Table
@@ -170,6 +170,7 @@ def _rounds(study: Path, ledger: str | None) -> Iterator[Rounds]:
     from fullbench.studies.study import Study
 
     plan = Study.read(study)
+    warn(plan, ledger or plan.ledger, safe=False)
     conductor = Conductor(plan)
     with Ledger(ledger or plan.ledger) as book:
         yield Rounds(conductor, book)

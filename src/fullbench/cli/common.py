@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import signal
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import FrameType
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from fullbench.errors import FullbenchError
+from fullbench.hygiene import neutral, terminal
+from fullbench.nouns.call import Usage
 from fullbench.nouns.table import Table
-from fullbench.studies.engines import Engine, Stop, Tally
+from fullbench.studies.engines import SIGNALLED, Engine, Stop, Tally
+from fullbench.studies.progress import money
 
 if TYPE_CHECKING:
     from fullbench.ledger.store import Ledger
     from fullbench.nouns.record import Record
+    from fullbench.studies.study import Study
 
 LedgerOption = Annotated[
     str,
@@ -70,9 +76,23 @@ DurabilityOption = Annotated[
     ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON on standard output, nothing else.")]
+SafeOption = Annotated[
+    bool,
+    typer.Option("--safe", envvar="FULLBENCH_SAFE", help="Refuse a study that runs code or sends variables or files."),
+]
 QuietOption = Annotated[bool, typer.Option("--quiet", help="No progress display.")]
 BudgetOption = Annotated[
     float | None, typer.Option("--budget", min=0.0, help="Stop before this many dollars are spent.")
+]
+BudgetForOption = Annotated[
+    Literal["run", "study"],
+    typer.Option("--budget-for", help="The budget is for this run, or for the study with all its earlier runs."),
+]
+AnywayOption = Annotated[
+    bool, typer.Option("--anyway", help="Go on with a judge although it has given 20 faults and no ruling.")
+]
+AgainOption = Annotated[
+    bool, typer.Option("--again", help="Ask again what failed for good before, such as prompts that were too long.")
 ]
 DryRunOption = Annotated[
     bool, typer.Option("--dry-run", help="Say what would be asked and what it would cost; ask nothing.")
@@ -89,6 +109,23 @@ CorrectedOption = Annotated[
 ]
 
 
+def warn(study: Study, ledger: str | Path, *, safe: bool) -> None:
+    """Before the first run of a study, say what it does beyond asking models; with `safe`, refuse that."""
+    from fullbench.ledger.places import database
+    from fullbench.ledger.store import Ledger
+    from fullbench.studies.trust import refuse_risks
+
+    risks = refuse_risks(study, safe=safe)
+    if not risks:
+        return
+    if database(ledger).exists():
+        with Ledger(ledger, read_only=True) as book:
+            if study.name in book.studies():
+                return
+    for sentence in risks:
+        say(f"{study.path}: {sentence} (--safe refuses that)")
+
+
 def asking_from(engine: str | None) -> AbstractContextManager[Engine]:
     """The engine that the person named, entered before a ledger is made; this process where they named none."""
     from fullbench.studies.engines import engine as named
@@ -97,8 +134,9 @@ def asking_from(engine: str | None) -> AbstractContextManager[Engine]:
 
 
 def say(text: str) -> None:
-    """A sentence for the person, on standard error."""
-    typer.echo(text, err=True)
+    """A sentence for the person, on standard error; not said where nobody can hear it, as after a hang-up."""
+    with suppress(OSError):
+        typer.echo(neutral(text), err=True)
 
 
 @contextmanager
@@ -118,19 +156,30 @@ def ledger_if_any(place: str | Path) -> Iterator[Ledger]:
 
 @contextmanager
 def stoppable() -> Iterator[Stop]:
-    """Ctrl-C (or SIGTERM) once: ask nothing more and wait for what is in flight. Twice: leave at once."""
+    """Ctrl-C, SIGTERM or a hang-up once: ask nothing more and wait for what is in flight. Twice: leave at once."""
     stop = Stop()
 
-    def on_signal(_number: int, _frame: FrameType | None) -> None:
+    def on_signal(number: int, _frame: FrameType | None) -> None:
         if stop.reason:
+            stop.leave()
             say("Left at once; the same command goes on from what is kept.")
-            sys.exit(130)
-        stop.pull("interrupted")
+            os._exit(128 + number)
+        stop.pull(reasons[number])
         say("\nStopping: waiting for the calls in flight, which are paid for (again: leave at once).")
 
-    before = {number: signal.signal(number, on_signal) for number in (signal.SIGINT, signal.SIGTERM)}
+    codes = {code - 128: reason for reason, code in SIGNALLED.items()}
+    # A signal that is ignored was meant to be: nohup does so.
+    reasons = {
+        number: reason for number, reason in codes.items()
+        if number in signal.valid_signals() and signal.getsignal(number) != signal.SIG_IGN
+    }  # fmt: skip
+    before = {number: signal.signal(number, on_signal) for number in reasons}
     try:
         yield stop
+    except FullbenchError:
+        if stop.tallies:
+            say(summary(stop.tallies))
+        raise
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
@@ -144,7 +193,9 @@ def bar(what: str, *, quiet: bool) -> Iterator[Callable[[str, int, int], None]]:
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     tasks: dict[str, TaskID] = {}
-    with Progress(*columns, console=Console(stderr=True), disable=quiet or not sys.stderr.isatty()) as progress:
+    with Progress(
+        *columns, console=Console(file=terminal(sys.stderr)), disable=quiet or not sys.stderr.isatty()
+    ) as progress:
 
         def step(part: str, done: int, total: int) -> None:
             if part not in tasks:
@@ -155,24 +206,58 @@ def bar(what: str, *, quiet: bool) -> Iterator[Callable[[str, int, int], None]]:
 
 
 def closing(tallies: Sequence[Tally], *, what: str) -> int:
-    """Say what is missing and how to go on. The exit code: 0 when all is there, 1 when not, 130 when interrupted."""
-    failed = sum(tally.failed for tally in tallies)
-    stopped = next((tally.stopped for tally in tallies if tally.stopped), "")
+    """Say what was asked and what it cost, what is missing, and how to go on.
+
+    The exit code: 0 when all is there, 1 when not, and after a signal 128 with its number.
+    """
+    stopped = next((tally.stopped for tally in tallies if tally.stopped in SIGNALLED), "")
+    stopped = stopped or next((tally.stopped for tally in tallies if tally.stopped), "")
+    alone = len({tally.stopped for tally in tallies}) > 1
     for tally in tallies:
         for notice in tally.notices:
             say(notice)
         for error, count in tally.failures.most_common(3):
             say(f"{tally.name}: {count} failed: {error}")
+        if tally.faults:
+            kinds = ", ".join(f"{count:,} {kind}" for kind, count in tally.faults.most_common())
+            say(f"{tally.name}: {tally.faults.total():,} of {tally.done:,} are not what was asked for: {kinds}")
+        if len(tally.failures) > 3:
+            rest = tally.failed - sum(count for _, count in tally.failures.most_common(3))
+            say(f"{tally.name}: {rest} failed in {len(tally.failures) - 3} other ways")
+        if tally.stopped and alone:
+            say(f"{tally.name} was stopped: {tally.stopped}.")
+    failed, lasting = sum(tally.failed for tally in tallies), sum(tally.lasting for tally in tallies)
+    over = sum(tally.passed_over for tally in tallies)
     if stopped:
         say(f"Stopped: {stopped}. What was done is kept; the same command goes on from here.")
-    elif failed:
-        say(f"{failed} {what} are missing because the calls failed; the same command asks for these alone.")
-    return 130 if stopped == "interrupted" else 1 if stopped or failed else 0
+    elif failed > lasting:
+        say(f"{failed - lasting} {what} are missing because the calls failed; the same command asks for these alone.")
+    if lasting or over:
+        say(f"{lasting + over} {what} are missing because their calls failed for good; --again asks for them anew.")
+    say(summary(tallies))
+    if stopped in SIGNALLED:
+        return SIGNALLED[stopped]
+    return 1 if stopped or failed or over else 0
 
 
-def lonely(record: Record) -> None:
+def summary(tallies: Sequence[Tally]) -> str:
+    """What was asked in all, what was known, what failed, and what it cost.
+
+    >>> from collections import Counter
+    >>> from fullbench.nouns.call import Usage
+    >>> summary([Tally("a", 40, 120, 118, failures=Counter(reset=2), usage=Usage(dollars=1.5)), Tally("b", 160)])
+    'Asked 120, known 200, failed 2, cost $1.50.'
+    """
+    asked, known, failed = (sum(getattr(tally, name) for tally in tallies) for name in ("asked", "known", "failed"))
+    over = sum(tally.passed_over for tally in tallies)
+    earlier = f", failed for good before {over:,}" if over else ""
+    spent = sum((tally.usage for tally in tallies), Usage())
+    return f"Asked {asked:,}, known {known:,}, failed {failed:,}{earlier}, cost {money(spent)}."
+
+
+def lonely(record: Record, *, comparing: bool) -> None:
     """Say which items are in no comparison because a response is missing, where there are comparisons."""
-    if not any(len(verdict.contestants) > 1 for verdict in record):
+    if not comparing:
         return
     answers = Counter(item for item, _ in {(item, contestant) for item, contestant, _ in record.responses})
     alone = [item for item in record.items if answers[item] < 2]
@@ -192,12 +277,21 @@ def show(tables: Sequence[Table], *, as_json: bool, out: Path | None = None) -> 
     if as_json:
         import json
 
-        sys.stdout.write(
-            json.dumps([json.loads(render(table, "json")) for table in tables], ensure_ascii=False, indent=2)
-        )
-        sys.stdout.write("\n")
+        read = [json.loads(render(table, "json")) for table in tables]
+        _print([json.dumps(read, ensure_ascii=False, indent=2)])
         return
     width = shutil.get_terminal_size((110, 40)).columns
-    for table in tables:
-        sys.stdout.write(render(table, "text", width=width, color=sys.stdout.isatty()) + "\n")
-    sys.stdout.flush()
+    _print(render(table, "text", width=width, color=sys.stdout.isatty()) for table in tables)
+
+
+def _print(texts: Iterable[str]) -> None:
+    """Texts on standard output. Where that is full or gone, one sentence says so: the ledger holds what they show."""
+    try:
+        for text in texts:
+            sys.stdout.write(text + "\n")
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        say(f"The tables could not be shown ({error.strerror}); they can be seen again from the ledger.")
+        sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 (what was written is not tried again)

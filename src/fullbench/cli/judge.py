@@ -9,6 +9,9 @@ import typer
 
 from fullbench.cli.common import (
     DEFAULT_LEDGER,
+    AgainOption,
+    AnywayOption,
+    BudgetForOption,
     BudgetOption,
     DryRunOption,
     DurabilityOption,
@@ -54,6 +57,9 @@ def judge(
     durability: DurabilityOption = None,
     report: Annotated[Path | None, typer.Option(help="Write a page with tables, charts and cases here.")] = None,
     budget: BudgetOption = None,
+    budget_for: BudgetForOption = "run",
+    anyway: AnywayOption = False,
+    again: AgainOption = False,
     engine: EngineOption = None,
     dry_run: DryRunOption = False,
     as_json: JsonOption = False,
@@ -73,6 +79,7 @@ def judge(
     from fullbench.ledger.store import Ledger
     from fullbench.nouns.case import ORDERS
     from fullbench.studies.conduct import Conductor
+    from fullbench.studies.engines import Insistence
     from fullbench.studies.engines import engine as named
     from fullbench.studies.study import Study
 
@@ -101,7 +108,10 @@ def judge(
         ) as book,
         stoppable() as stop,
     ):
-        done = conductor.conduct(book, engine=where, budget=budget, stop=stop, quiet=quiet)
+        done = conductor.conduct(
+            book, engine=where, budget=budget, spent=book.spent(book.study) if budget_for == "study" else 0.0,
+            stop=stop, insist=Insistence(anyway, again), quiet=quiet, whole=report is not None,
+        )  # fmt: skip
         if report is not None:
             from fullbench.reports.overview import page
 
@@ -109,5 +119,5 @@ def judge(
         show(done.tables, as_json=as_json)
         if report is not None:
             say(f"The page: {report}")
-        lonely(done.record)
+        lonely(done.record, comparing=done.comparing)
         return closing(done.tallies, what="verdicts")

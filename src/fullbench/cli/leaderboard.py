@@ -118,6 +118,57 @@ def add(
         return closing([*ready.tallies, *added.tallies], what="answers or verdicts")
 
 
+@leaderboard_app.command("grow")
+def grow(
+    judge: Annotated[str, typer.Option(help="Who judges, as KIND:NAME?OPTIONS.")],
+    responses: Annotated[list[Path], typer.Option(help="Answers of all contestants. Again for more.")],
+    benchmark: BenchmarkOption = "visitbench",
+    data: DataOption = None,
+    manner: Annotated[str, typer.Option(help="ref-free, ref-backed or seeing, where the benchmark has them.")] = "",
+    zone: Annotated[
+        float, typer.Option(min=1.0, help="Neighbours that are surely closer than so many points are equal.")
+    ] = 30.0,
+    most: Annotated[int | None, typer.Option(min=1, help="Stop after so many matches.")] = None,
+    rule: RuleOption = "mean",
+    seed: Annotated[int, typer.Option(help="For whatever is drawn at random.")] = 0,
+    ledger: LedgerOption = DEFAULT_LEDGER,
+    study: StudyOption = None,
+    pictures: PicturesOption = None,
+    budget: BudgetOption = None,
+    engine: EngineOption = None,
+    out: OutOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> int:
+    """Play all contestants until every two neighbours are separated or equal; watch it as often as you like.
+
+    The next matches are those that tell most for their price. The intervals hold at every look together, so stopping
+    when the board looks good is allowed. Stopped half-way, the same command goes on.
+
+    Examples:
+
+        fullbench leaderboard grow --responses answers.jsonl --judge openai:gpt-4o --zone 30 --budget 10
+    """
+    from fullbench.ledger.store import Ledger
+    from fullbench.studies import boards, growing
+    from fullbench.studies.progress import watching
+
+    chosen = boards.settings(rule, "half", seed)
+    asked = boards.Asked(benchmark, data, tuple(responses), "", None, judge, manner, None)
+    with (
+        asking_from(engine) as where,
+        Ledger(ledger, pictures=pictures, study=study) as book,
+        stoppable() as stop,
+    ):
+        ready = boards.prepare(asked, book, answer=True, budget=budget, stop=stop, engine=where, quiet=quiet)
+        board = ready.board(book, chosen, where)
+        with watching("verdicts", [ready.judge.name], None, quiet=quiet) as watch:
+            grown = growing.grow(board, zone=zone, most=most, seed=seed, budget=ready.purse, stop=stop, watch=watch)
+        shown = [grown.table(), *boards.tables(board.record(), ready.judge.name, board.settings)]
+        show(shown, as_json=as_json, out=out)
+        return closing(grown.tallies, what="verdicts")
+
+
 @leaderboard_app.command("show")
 def show_board(
     ledger: LedgerOption = DEFAULT_LEDGER,

@@ -7,12 +7,13 @@ from typing import Annotated
 
 import typer
 
-from fullbench.cli.common import JsonOption, ledger_if_any, show
+from fullbench.cli.common import JsonOption, SafeOption, ledger_if_any, show, warn
 
 
 def plan(
     study: Annotated[Path, typer.Argument(help="The study, a TOML file.")],
     ledger: Annotated[str | None, typer.Option("--ledger", help="Instead of the study's own ledger.")] = None,
+    safe: SafeOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Say what a study would ask: calls, tokens, dollars live and in batches, and time. Nothing is asked.
@@ -26,6 +27,7 @@ def plan(
     from fullbench.studies.study import Study
 
     read = Study.read(study)
+    warn(read, ledger or read.ledger, safe=safe)
     conductor = Conductor(read)
     with ledger_if_any(ledger or read.ledger) as book:
         show([conductor.plan(book)], as_json=as_json)

@@ -9,6 +9,9 @@ from typing import Annotated
 import typer
 
 from fullbench.cli.common import (
+    AgainOption,
+    AnywayOption,
+    BudgetForOption,
     BudgetOption,
     DryRunOption,
     DurabilityOption,
@@ -17,12 +20,14 @@ from fullbench.cli.common import (
     PicturesFromOption,
     PicturesOption,
     QuietOption,
+    SafeOption,
     closing,
     ledger_if_any,
     lonely,
     say,
     show,
     stoppable,
+    warn,
 )
 
 
@@ -35,7 +40,11 @@ def run(
     pictures_from: PicturesFromOption = None,
     durability: DurabilityOption = None,
     budget: BudgetOption = None,
+    budget_for: BudgetForOption = "run",
+    anyway: AnywayOption = False,
+    again: AgainOption = False,
     engine: EngineOption = None,
+    safe: SafeOption = False,
     dry_run: DryRunOption = False,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
@@ -56,12 +65,14 @@ def run(
     from fullbench.ledger.places import durability_of
     from fullbench.ledger.store import Ledger
     from fullbench.studies.conduct import Conductor
+    from fullbench.studies.engines import Insistence
     from fullbench.studies.engines import engine as named
     from fullbench.studies.outputs import write_outputs
     from fullbench.studies.study import Study
 
     plan = Study.read(study)
     plan = replace(plan, pictures_from=(*plan.pictures_from, *(pictures_from or ())))
+    warn(plan, ledger or plan.ledger, safe=safe)
     conductor = Conductor(plan)
     limit = budget if budget is not None else plan.budget
     if dry_run:
@@ -79,10 +90,13 @@ def run(
         ) as book,
         stoppable() as stop,
     ):
-        done = conductor.conduct(book, engine=where, budget=limit, stop=stop, quiet=quiet)
+        done = conductor.conduct(
+            book, engine=where, budget=limit, spent=book.spent(plan.name) if budget_for == "study" else 0.0, stop=stop,
+            insist=Insistence(anyway, again), quiet=quiet, whole=plan.report is not None,
+        )  # fmt: skip
         written = write_outputs(done)
         show(done.tables, as_json=as_json)
         for path in written:
             say(f"Written: {path}")
-        lonely(done.record)
+        lonely(done.record, comparing=done.comparing)
         return closing(done.tallies, what="answers or verdicts")

@@ -240,6 +240,7 @@ def _laid_out(
         mark=mark,
         recusals=dict(sorted((row_of[row], text) for row, text in reasons.items())),
         due=tuple(sorted(due, key=lambda one: (one.study, one.judge, one.criterion, one.family))),
+        failed=(),
         **{name: columns[name] for name in (*_TEXTS, "item")},
         **{name: _tight(columns[name]) for name in (*SMALL, *WHOLE)},
         case=columns["case"].astype(np.uint64, copy=False),

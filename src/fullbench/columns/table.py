@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from fullbench.nouns.call import Usage
 from fullbench.nouns.verdict import FAULTS
 
 Array = npt.NDArray[Any]
@@ -29,13 +30,27 @@ STUDY = "default"
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """Cases of which a judge's call failed and no verdict came since: how many, under which criterion and ballot."""
+    """Cases of which a judge's call failed and no verdict came since: how many, under which criterion and ballot.
+
+    `lasting` of them failed for good, such as prompts that are too long: no run asks for them by itself.
+    """
 
     study: str
     judge: str
     criterion: str
     family: Family
     cases: int
+    lasting: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """What a judge's calls used in a study that brought no verdict, and how many they are."""
+
+    study: str
+    judge: str
+    failures: int
+    usage: Usage
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +90,7 @@ class Columns:
     probability: npt.NDArray[np.float64]
     recusals: Mapping[int, str]
     due: tuple[Due, ...] = ()
+    failed: tuple[Failed, ...] = ()
 
     def __len__(self) -> int:
         return len(self.judge)
@@ -106,11 +122,12 @@ class Columns:
         return [self.names["judge"][code] for code in np.unique(self.judge)]
 
     def rows(self, chosen: Bools | Ints) -> Columns:
-        """Some of the verdicts (by a mask, or by their numbers in rising order) under the same names; `due` stays."""
+        """Some of the verdicts (by a mask, or by their numbers in rising order) under the same names; what is due or
+        failed stays."""
         index = np.flatnonzero(chosen) if chosen.dtype == np.bool_ else chosen
         if len(index) == len(self):
             return self
-        sizes = self.shown[index]
+        sizes = self.start[index + 1].astype(np.int64) - self.start[index]
         start = np.concatenate([[0], np.cumsum(sizes)])
         shown = np.repeat(self.start[index].astype(np.int64) - start[:-1], sizes) + np.arange(start[-1])
         kept: dict[str, Any] = {}
@@ -128,7 +145,7 @@ class Columns:
     def of(self, **named: str | Sequence[str] | None) -> Columns:
         """The verdicts whose study, judge, criterion, ballot, item or rater has one of these names; None: any."""
         chosen = np.ones(len(self), dtype=np.bool_)
-        due = self.due
+        due, failed = self.due, self.failed
         for column, value in named.items():
             if value is None:
                 continue
@@ -137,16 +154,19 @@ class Columns:
             chosen &= known[getattr(self, column).astype(np.int64)]
             if column in {"study", "judge", "criterion"}:
                 due = tuple(one for one in due if getattr(one, column) in wanted)
-        return replace(self.rows(chosen), due=due)
+            if column in {"study", "judge"}:
+                failed = tuple(one for one in failed if getattr(one, column) in wanted)
+        return replace(self.rows(chosen), due=due, failed=failed)
 
     def by(self, *columns: str) -> Iterator[tuple[tuple[str, ...], Columns]]:
         """The verdicts of each combination of study, judge, criterion or family, in sorted order."""
-        values = [getattr(self, column).astype(np.int64) for column in columns]
+        values = [getattr(self, column) for column in columns]
         code, places = grouped(*values)
         # Numbers of 16 bits are sorted by counting.
         small = code.astype(np.uint16) if len(places) < 1 << 16 else code
         order = np.argsort(small, kind="stable")
         bounds = np.concatenate([[0], np.cumsum(np.bincount(code, minlength=len(places)))])
+        del code, small
         for number, first in enumerate(places):
             index = order[bounds[number] : bounds[number + 1]]
             names = tuple(
@@ -212,8 +232,8 @@ _DENSE = 1 << 40
 
 def _compact(values: Array) -> Ints:
     """Whole numbers from zero in the same order, without sorting where they are small already."""
-    if values.dtype.kind in "iu" and values.dtype.itemsize < 8 and (values.dtype.kind == "u" or values.min() >= 0):
-        return values.astype(np.int64)
+    if values.dtype.kind in "iu" and values.min() >= 0 and (values.dtype.itemsize < 8 or values.max() < 1 << 32):
+        return values.astype(np.int64, copy=False)
     inverse: Ints = np.unique(values, return_inverse=True)[1].astype(np.int64)
     return inverse
 

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fullbench.columns.builder import columns_of
+from fullbench.columns.table import Columns, grouped
 from fullbench.errors import Undefined
 from fullbench.figures import clustered, leanings
 from fullbench.figures.findings import LEANS, Finding, corrected, percent
@@ -20,28 +22,32 @@ from fullbench.nouns.headings import headings
 from fullbench.nouns.note import Note, word
 from fullbench.nouns.record import Pairing, Record
 from fullbench.nouns.table import Cell, Table
-from fullbench.nouns.verdict import Verdict
 from fullbench.stats.bias import swap_flips
 
 LENGTHENS = "lengthens"
 """The tag of a response that says, in more words, what the response of the contestant it names says."""
 
 
-def probes(meetings: Met, judge: str, *, own: Collection[str] = (), example: str | None = None) -> list[Finding]:
+def probes(
+    meetings: Met, judge: str, *, own: Collection[str] = (), example: str | None = None, ruled: Columns | None = None
+) -> list[Finding]:
     """All findings that the record allows about one judge, corrected for their number.
 
     `own` are the contestants of the judge's own family; `example` is the order that the worked example in its prompt
-    shows, best first (`CDBA`).
+    shows, best first (`CDBA`). `ruled` are all its verdicts, where the record holds those beside people's alone.
     """
-    return corrected(findings(meetings, judge, own=own, example=example))
+    return corrected(findings(meetings, judge, own=own, example=example, ruled=ruled))
 
 
-def findings(meetings: Met, judge: str, *, own: Collection[str] = (), example: str | None = None) -> list[Finding]:
+def findings(
+    meetings: Met, judge: str, *, own: Collection[str] = (), example: str | None = None, ruled: Columns | None = None
+) -> list[Finding]:
     """The same before the correction, for a caller that asks more about the judge."""
-    ruled = meetings.record.where(judge=judge, fault=None)
-    asked: list[Finding] = [*leanings.of_pairs(meetings, judge, own), *_swaps(judge, ruled)]
+    asked: list[Finding] = [*leanings.of_pairs(meetings, judge, own)]
+    asked += _swaps(judge, columns_of(meetings.record.where(judge=judge)) if ruled is None else ruled)
     asked += _copying(judge, meetings.of(judge, "rankings"), example)
-    asked += [*leanings.of_scores(meetings, judge, own), *_lengthened(judge, meetings.record, ruled)]
+    asked += leanings.of_scores(meetings, judge, own)
+    asked += _lengthened(judge, meetings.record, meetings.record.where(judge=judge, fault=None))
     return asked
 
 
@@ -72,31 +78,30 @@ def _beside(rows: Rows) -> _Beside | None:
     return _Beside(clustered.share(ours, items), clustered.share(theirs, items), gap)
 
 
-def _swaps(judge: str, ruled: Record) -> Iterator[Finding]:
+def _swaps(judge: str, ruled: Columns) -> Iterator[Finding]:
     """Pairs heard in both orders: how often the ruling changes, and to which place it goes."""
-    heard: dict[tuple[object, ...], dict[tuple[str, ...], Verdict]] = {}
-    for verdict in ruled:
-        if len(verdict.contestants) == 2:
-            place = (
-                verdict.item,
-                verdict.criterion,
-                verdict.ballot,
-                verdict.trial,
-                verdict.rater,
-                frozenset(verdict.shown),
-            )
-            heard.setdefault(place, {})[verdict.contestants] = verdict
-    both = [tuple(seen.values()) for seen in heard.values() if len(seen) == 2]
-    if not both:
+    counted = ruled.latest()
+    pairs = counted.rows((counted.shown == 2) & (counted.fault < 0) & ~counted.meeting_themselves())
+    if not len(pairs):
         return
-    leans = [tuple(_lead(verdict) for verdict in pair) for pair in both]
-    first, second = [lean[0] for lean in leans], [lean[1] for lean in leans]
+    at = pairs.start.astype(np.int64)[:-1]
+    shown = pairs.contestant.astype(np.int64) * (int(pairs.sample.max()) + 1) + pairs.sample
+    one, two = shown[at], shown[at + 1]
+    pair, where = grouped(
+        pairs.study, pairs.item, pairs.criterion, pairs.ballot, pairs.trial, pairs.rater,
+        np.minimum(one, two), np.maximum(one, two),
+    )  # fmt: skip
+    leans = np.full((2, len(where)), np.nan)
+    leans[(one > two).astype(np.int64), pair] = np.sign(pairs.mark[at] - pairs.mark[at + 1])
+    both = ~np.isnan(leans).any(axis=0)
+    first, second = leans[:, both]
+    if not both.any():
+        return
     try:
-        flips = swap_flips(first, second, [pair[0].item for pair in both])
+        flips = swap_flips(first, second, pairs.item[where[both]].tolist())
     except Undefined:
         return
-    to_first = sum(a > 0 and b > 0 for a, b in zip(first, second, strict=True))
-    to_second = sum(a < 0 and b < 0 for a, b in zip(first, second, strict=True))
+    to_first, to_second = int(((first > 0) & (second > 0)).sum()), int(((first < 0) & (second < 0)).sum())
     says = Note(
         "probes.swaps",
         "When two answers change places, {share} of its rulings change: {first} times the first shown won both "
@@ -104,11 +109,6 @@ def _swaps(judge: str, ruled: Record) -> Iterator[Finding]:
         share=percent(flips), first=to_first, second=to_second,
     )  # fmt: skip
     yield Finding(judge, "position", "changed by a swap", flips, None, says)
-
-
-def _lead(verdict: Verdict) -> float:
-    marks = verdict.marks or (0.0, 0.0)
-    return float(marks[0] > marks[1]) - float(marks[0] < marks[1])
 
 
 def _copying(judge: str, pairings: Sequence[Pairing], example: str | None) -> Iterator[Finding]:

@@ -15,15 +15,16 @@ from typing import Literal
 import numpy as np
 
 from fullbench.columns.builder import columns_of
-from fullbench.columns.table import Columns
+from fullbench.columns.table import Columns, Due
 from fullbench.figures import clustered, leaderboard, repeats
 from fullbench.figures import corrected as corrections
-from fullbench.figures.judging import FIGURES, Agreement, Met, agreements, meet
+from fullbench.figures.judging import FIGURES, SHAPES, Agreement, Met, agreements, meet
 from fullbench.figures.matches import settle
 from fullbench.figures.narrow import beside
 from fullbench.figures.one_by_one import one_by_one
 from fullbench.figures.places import OVERALL, place, placed
 from fullbench.figures.position import position
+from fullbench.nouns.call import Usage
 from fullbench.nouns.estimate import Estimate
 from fullbench.nouns.headings import headings
 from fullbench.nouns.note import Note, word
@@ -99,13 +100,20 @@ def agreement(
         entries = [entry for judge in meetings.judges for entry in agreements(meetings, judge, seed=seed)]
         for kind in FIGURES:
             of_kind = [entry for entry in entries if entry.shape == kind]
-            shown.append(_compared(meetings, kind, of_kind, behind, seed))
+            due = [
+                one
+                for one in columns.due
+                if (one.study, one.criterion, SHAPES[one.family]) == (study, criterion, kind) and one.judge != other
+            ]
+            shown.append(_compared(meetings, kind, of_kind, behind, seed, due=due))
         votes = one_by_one(meetings)
         shown.append(replace(votes, name=f"{votes.name}{behind}", title=placed(votes.title, behind)))
     return shown
 
 
-def _compared(meetings: Met, kind: str, entries: Sequence[Agreement], behind: str, seed: int) -> Table:
+def _compared(
+    meetings: Met, kind: str, entries: Sequence[Agreement], behind: str, seed: int, *, due: Sequence[Due]
+) -> Table:
     other, rule = meetings.people, meetings.rule(kind)
     figures = list(FIGURES[kind])
     notes = [
@@ -123,10 +131,18 @@ def _compared(meetings: Met, kind: str, entries: Sequence[Agreement], behind: st
         for name, reason in entry.undefined.items()
     ]
     best = sorted(entries, key=lambda entry: -entry.first.value if entry.first else float("inf"))
-    rows = [[entry.judge, *(entry.figures.get(name) for name in figures), entry.n, entry.faults] for entry in best]
+    missing: Counter[str] = Counter()
+    for one in due:
+        missing[one.judge] += one.cases
+    rows = [
+        [entry.judge, *(entry.figures.get(name) for name in figures), entry.n, entry.faults]
+        + ([missing[entry.judge]] if due else [])
+        for entry in best
+    ]
+    notes += _due_notes(due)[:1]
     hint = {"kind": "intervals", "label": "judge", "value": figures[0]}
     source = {"against": other, "rule": rule, "seed": seed}
-    columns = headings("judge", *figures, "n", "faults")
+    columns = headings("judge", *figures, "n", "faults", *(["due"] if due else []))
     title = Note(
         "standard.title.agreement-with-on",
         "Agreement with {other} on {kind}{behind}",
@@ -173,26 +189,48 @@ def faults(verdicts: Verdicts, *, together: bool = False) -> Table:
         counts = part.faults()
         wrong, total = sum(counts[fault] for fault in FAULTS), counts["verdicts"]
         row = [*cells, total, total - wrong, *(counts[fault] for fault in FAULTS), _faulty(part)]
-        named = dict(zip(head, cells, strict=True))
-        due = sum(
-            unruled.cases
-            for unruled in columns.due
-            if all(getattr(unruled, key) == name for key, name in named.items())
-        )
-        rows.append([*row, due] if columns.due else row)
+        rows.append([*row, *_due(columns, head, cells)])
+    silent = {tuple(getattr(one, key) for key in head): None for one in columns.due}
+    for named in silent.keys() - {tuple(row[: len(head)]) for row in rows}:
+        cells = list[Cell](named)
+        rows.append([*cells, 0, 0, *(0 for _ in FAULTS), None, *_due(columns, head, cells)])
+    rows.sort(key=lambda row: tuple(map(str, row[: len(head)])))
     hint = {"kind": "stacked", "label": "judge", "parts": ["ruled", *FAULTS]}
-    names = headings(*head, "verdicts", "ruled", *FAULTS, "faulty", *(["due"] if columns.due else []))
-    notes = (
-        [
+    names = headings(*head, "verdicts", "ruled", *FAULTS, "faulty", *_DUE[: len(_due(columns, head, ()))])
+    notes = _due_notes(columns.due)
+    return Table("faults", Note("standard.title.faults", "Faults"), names, rows, notes, {}, hint)
+
+
+_DUE = ("due", "failed for good")
+
+
+def _due(columns: Columns, head: Sequence[str], cells: Sequence[Cell]) -> list[Cell]:
+    """How many cases are due in a row of a table, and how many of them failed for good; none where no row has any."""
+    if not columns.due:
+        return []
+    named = dict(zip(head, cells, strict=False))
+    own = [one for one in columns.due if all(getattr(one, key) == name for key, name in named.items())]
+    due, lasting = sum(one.cases for one in own), sum(one.lasting for one in own)
+    return [due, lasting] if any(one.lasting for one in columns.due) else [due]
+
+
+def _due_notes(due: Sequence[Due]) -> list[Note]:
+    notes = []
+    if due:
+        notes.append(
             Note(
                 "standard.due-cases-whose-call-failed",
                 "Due: cases whose call failed and that have no verdict yet; no figure counts them.",
             )
-        ]
-        if columns.due
-        else ()
-    )
-    return Table("faults", Note("standard.title.faults", "Faults"), names, rows, notes, {}, hint)
+        )
+    if any(one.lasting for one in due):
+        notes.append(
+            Note(
+                "standard.failed-for-good",
+                "Failed for good: those of them that no run asks for by itself, such as too long prompts.",
+            )
+        )
+    return notes
 
 
 def _faulty(part: Columns) -> Estimate:
@@ -232,19 +270,36 @@ def reasons(verdicts: Verdicts) -> Table:
 
 
 def costs(verdicts: Verdicts) -> Table:
-    """What the verdicts of each judge used. Calls that brought no verdict are in the ledger's bill."""
+    """What each judge used, for verdicts and, where a ledger knows of them, for calls that brought none."""
+    columns = _columns(verdicts)
+    used = {judge: (len(part), _used(part)) for (judge,), part in columns.by("judge")}
+    lost: Counter[str] = Counter()
+    for one in columns.failed:
+        count, usage = used.get(one.judge, (0, Usage()))
+        used[one.judge] = (count, usage + one.usage)
+        lost[one.judge] += one.failures
     rows: list[list[Cell]] = []
-    for (judge,), part in _columns(verdicts).by("judge"):
-        calls, retries, tokens_in, tokens_out = (
-            int(column.sum(dtype=np.int64)) for column in (part.calls, part.retries, part.tokens_in, part.tokens_out)
-        )
-        if not calls:
+    for judge, (count, usage) in sorted(used.items()):
+        if not usage.calls and not lost[judge]:
             continue
-        dollars = None if np.isnan(part.dollars).any() else math.fsum(part.dollars)
-        thousand = None if dollars is None else 1000 * dollars / len(part)
-        seconds = math.fsum(part.seconds) / calls
-        rows.append([judge, len(part), calls, retries, tokens_in, tokens_out, dollars, thousand, seconds])
-    columns = headings(
-        "judge", "verdicts", "calls", "retries", "tokens in", "tokens out", "dollars", "dollars per 1,000", "s a call"
+        thousand = None if usage.dollars is None or not count else 1000 * usage.dollars / count
+        seconds = usage.seconds / usage.calls if usage.calls else None
+        tokens = [usage.tokens_in, usage.tokens_out]
+        failed = [lost[judge]] if columns.failed else []
+        rows.append([judge, count, *failed, usage.calls, usage.retries, *tokens, usage.dollars, thousand, seconds])
+    names = headings(
+        "judge", "verdicts", *(["failed"] if columns.failed else []), "calls", "retries", "tokens in", "tokens out",
+        "dollars", "dollars per 1,000", "s a call",
+    )  # fmt: skip
+    note = Note("standard.failed-calls", "Failed: calls that brought no verdict; what they cost is counted in.")
+    title = Note("standard.title.what-it-cost", "What it cost")
+    return Table("costs", title, names, rows, [note] if columns.failed else ())
+
+
+def _used(part: Columns) -> Usage:
+    """The sum of what verdicts used."""
+    calls, retries, tokens_in, tokens_out = (
+        int(column.sum(dtype=np.int64)) for column in (part.calls, part.retries, part.tokens_in, part.tokens_out)
     )
-    return Table("costs", Note("standard.title.what-it-cost", "What it cost"), columns, rows)
+    dollars = None if np.isnan(part.dollars).any() else math.fsum(part.dollars)
+    return Usage(calls, retries, tokens_in, tokens_out, dollars, math.fsum(part.seconds))

@@ -9,8 +9,10 @@ from functools import cached_property
 from importlib import resources
 from typing import Any
 
+from fullbench.errors import ModelError
 from fullbench.judges.templates import Template
 from fullbench.nouns.ballot import ballot
+from fullbench.nouns.call import Usage
 from fullbench.nouns.case import Case
 from fullbench.nouns.digests import digest
 from fullbench.nouns.judge import Judge, Kind, former_names_of, kind_of, models_of, prompts_of, with_models
@@ -84,15 +86,19 @@ class SecondReader:
     def hear(self, cases: Iterable[Case]) -> Iterator[Verdict | Failure]:
         """The judge's verdicts, the unreadable ones read again."""
         unread: list[Verdict] = []
-        for outcome in self.judge.hear(cases):
-            renamed = replace(outcome, judge=self.name)
-            if isinstance(renamed, Verdict) and renamed.fault == "unreadable" and renamed.text.strip():
-                unread.append(renamed)
-                if len(unread) >= _AT_ONCE:
-                    yield from self._again(unread)
-                    unread = []
-            else:
-                yield renamed
+        try:
+            for outcome in self.judge.hear(cases):
+                renamed = replace(outcome, judge=self.name)
+                if isinstance(renamed, Verdict) and renamed.fault == "unreadable" and renamed.text.strip():
+                    unread.append(renamed)
+                    if len(unread) >= _AT_ONCE:
+                        waiting, unread = unread, []
+                        yield from self._again(waiting)
+                else:
+                    yield renamed
+        except ModelError as error:  # what waits to be read again was paid for
+            yield from (self._failed(verdict, verdict.usage, f"not asked: {error}") for verdict in unread)
+            raise
         yield from self._again(unread)
 
     def _again(self, verdicts: list[Verdict]) -> Iterator[Verdict | Failure]:
@@ -103,12 +109,15 @@ class SecondReader:
         asked = ballot(verdict.ballot).ask(len(verdict.contestants))
         return Prompt(self.wording.fill({"ruling": (asked,), "reply": (verdict.text,)}), tag=verdict)
 
+    def _failed(self, verdict: Verdict, usage: Usage, why: str) -> Failure:
+        error = f"second reader: {why}"
+        return Failure(verdict.case, self.name, verdict.trial, error, usage, exchanges=verdict.exchanges)
+
     def _settle(self, reply: Reply) -> Verdict | Failure:
         verdict: Verdict = reply.prompt.tag
         usage = verdict.usage + reply.usage
         if reply.error is not None:
-            error = f"second reader: {reply.error}"
-            return Failure(verdict.case, self.name, verdict.trial, error, usage, exchanges=verdict.exchanges)
+            return self._failed(verdict, usage, reply.error)
         cut = reply.stop == "length"
         said = (verdict.text,)  # what the second model quotes of it rules nothing
         ruling = read(ballot(verdict.ballot), reply.text, len(verdict.contestants), said, asked="marker", cut=cut)

@@ -11,13 +11,13 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, ClassVar, Literal, get_args
 
-from fullbench.errors import InputError
+from fullbench.errors import InputError, ModelError
 from fullbench.judges.scorers.pictures import broken
 from fullbench.judges.shown import read_reply, style_of
 from fullbench.judges.templates import Template
 from fullbench.models.fences import fenced
 from fullbench.nouns.ballot import Ballot, Language, Style, ballot
-from fullbench.nouns.call import NOTHING, Call, Usage
+from fullbench.nouns.call import NOTHING, Call, FailureKind, Usage
 from fullbench.nouns.case import Case
 from fullbench.nouns.digests import digest
 from fullbench.nouns.item import Item, Part, Turn
@@ -201,16 +201,24 @@ class PromptedJudge:
                     yield self.prompt(case)
 
         while more or due:
-            for reply in self.model.answer(prompts()):
-                outcome = self._weigh(reply)
-                if isinstance(outcome, Prompt):
-                    due.append(outcome)
-                else:
-                    yield outcome
-                while settled:
-                    yield settled.popleft()
+            try:
+                for reply in self.model.answer(prompts()):
+                    outcome = self._weigh(reply)
+                    if isinstance(outcome, Prompt):
+                        due.append(outcome)
+                    else:
+                        yield outcome
+                    while settled:
+                        yield settled.popleft()
+            except ModelError as error:  # replies that led to a further prompt were paid for
+                yield from (self._failed(prompt.tag, f"it was not asked further: {error}") for prompt in due)
+                raise
             while settled:
                 yield settled.popleft()
+
+    def _failed(self, hearing: _Hearing, error: str, kind: FailureKind = "passing") -> Failure:
+        case, exchanges = hearing.case, tuple(hearing.exchanges)
+        return Failure(case.key, self.name, case.trial, error, hearing.usage, kind, exchanges)
 
     def recuses(self, case: Case) -> str:
         """Why this judge cannot rule in this case; empty when it can."""
@@ -276,7 +284,7 @@ class PromptedJudge:
                 return Verdict.of(
                     case, self.name, "recused", text=reason, usage=usage, at=time.time(), exchanges=before
                 )
-            return Failure(case.key, self.name, case.trial, reply.error, hearing.usage, exchanges=before)
+            return self._failed(hearing, reply.error, reply.failure)
         now = time.time()
         hearing.exchanges.append(reply.exchange(now))
         in_steps = self.mode == "steps" and len(hearing.earlier) < len(self.steps)

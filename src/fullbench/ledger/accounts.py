@@ -56,6 +56,24 @@ def bill(reader: Connection) -> list[Account]:
     return [accounts[key] for key in sorted(accounts)]
 
 
+def spent(reader: Connection, study: str) -> float:
+    """What was paid for a study: its verdicts, the answers to its items, and the calls that failed over either.
+
+    An item or case that two studies share counts in both, for either would have had to pay for it.
+    """
+    cases, items = (
+        "SELECT case_key FROM study_cases WHERE study = ?",
+        "SELECT item_key FROM study_items WHERE study = ?",
+    )
+    parts = (
+        f"verdicts WHERE case_key IN ({cases})", f"responses WHERE item_key IN ({items})",
+        f"failures WHERE role = 'judge' AND key IN ({cases})",
+        f"failures WHERE role = 'contestant' AND key IN ({items})",
+    )  # fmt: skip
+    sums = (reader.execute(f"SELECT coalesce(sum(dollars), 0.0) FROM {part}", (study,)).fetchone() for part in parts)
+    return float(sum(dollars for (dollars,) in sums))
+
+
 def _today(naming: Naming, role: str, name: str) -> str:
     if role == "contestant":
         return naming.contestants.get(name, name)

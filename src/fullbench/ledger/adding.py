@@ -10,6 +10,7 @@ from pathlib import Path
 
 from fullbench.errors import LedgerError
 from fullbench.ledger import membership, rows
+from fullbench.ledger.accounts import Role
 from fullbench.ledger.database import Database
 from fullbench.ledger.naming import Naming, voter
 from fullbench.ledger.pictures import Pictures
@@ -70,12 +71,12 @@ class Adder:
             self.calls(stored.exchanges, stored.judge)
         self._writer.put("verdicts", made, verdict)
 
-    def calls(self, exchanges: Iterable[Call], name: str) -> None:
+    def calls(self, exchanges: Iterable[Call], name: str, role: Role = "judge") -> None:
         """Exchanges with a model, each once however many verdicts came from it."""
         for call in exchanges:
             if not self._seen_lately("calls", call.id):
                 self._remember("calls", call.id)
-                self._writer.bring("calls", rows.call_row(call, name))
+                self._writer.bring("calls", rows.call_row(call, name, role))
 
     def case(self, case: Case, known: Known) -> None:
         """A case with its item and its responses."""

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import orjson
 
 from fullbench.columns.builder import KIND, ROW, Builder, Kind, verdict_rows
-from fullbench.columns.table import STUDY, Columns, Due
+from fullbench.columns.table import STUDY, Columns, Due, Failed
 from fullbench.ledger import membership, reading, rows
+from fullbench.ledger.accounts import SPENT
 from fullbench.ledger.database import Connection
 from fullbench.ledger.naming import PERSON, Naming
 from fullbench.ledger.rows import Row
+from fullbench.nouns.call import Usage
 from fullbench.nouns.verdict import PEOPLE, Verdict
 
 Beside = Iterable[Verdict] | Mapping[str, Iterable[Verdict]]
@@ -50,7 +53,29 @@ def columns(
             mapped = reading.narrow(reader, _names(_NARROW), judges, study, also=_MAPPED if plain else "")
             builder.extend(_rows(mapped, study, _recusals(reader, judges, study)))
         due += _due(reader, judges, study)
-    return builder.finish(due)
+    return replace(builder.finish(due), failed=tuple(failed_calls(reader, judges, chosen)))
+
+
+def unruled(reader: Connection, judges: tuple[str, ...] | None, study: str) -> tuple[list[Due], list[Failed]]:
+    """The cases of a study that are due, and what failed calls used in it."""
+    return list(_due(reader, judges, study)), list(failed_calls(reader, judges, [study]))
+
+
+def failed_calls(reader: Connection, judges: tuple[str, ...] | None, studies: Sequence[str]) -> Iterator[Failed]:
+    """What calls used that brought no verdict, by study and judge."""
+    names = Naming.read(reader).judges
+    for study in studies:
+        sql = (
+            f"SELECT name, count(*), {SPENT} FROM failures WHERE role = 'judge' AND key IN "
+            "(SELECT case_key FROM study_cases WHERE study = ?) GROUP BY name ORDER BY name"
+        )
+        used: dict[str, Failed] = {}
+        for stored, count, *spent in reader.execute(sql, (study,)).fetchall():
+            judge = names.get(stored, stored)
+            before = used.get(judge, Failed(study, judge, 0, Usage()))
+            if judges is None or judge in judges:
+                used[judge] = Failed(study, judge, before.failures + count, before.usage + Usage(*spent))
+        yield from used.values()
 
 
 def _by_study(beside: Beside, chosen: Sequence[str]) -> Mapping[str, Iterable[Verdict]]:
@@ -122,8 +147,10 @@ def _recusals(reader: Connection, judges: tuple[str, ...] | None, study: str) ->
 def _due(reader: Connection, judges: tuple[str, ...] | None, study: str) -> Iterator[Due]:
     """Cases of a study of which a call failed and that have no verdict since, by judge, criterion and family."""
     sql = (
-        "SELECT failed.name, cases.criterion, cases.ballot, cases.responses, count(*) FROM "
-        "(SELECT DISTINCT name, key, trial FROM failures WHERE role = 'judge') AS failed "
+        "SELECT failed.name, cases.criterion, cases.ballot, cases.responses, count(*), "
+        "CAST(sum(failed.lasting) AS BIGINT) FROM "
+        "(SELECT name, key, trial, max(CASE WHEN kind = 'permanent' THEN 1 ELSE 0 END) AS lasting FROM failures "
+        "WHERE role = 'judge' GROUP BY name, key, trial) AS failed "
         "JOIN cases ON cases.key = failed.key "
         "JOIN study_cases ON study_cases.case_key = failed.key AND study_cases.study = ? "
         "LEFT JOIN verdicts ON verdicts.case_key = failed.key AND verdicts.judge = failed.name "
@@ -131,12 +158,13 @@ def _due(reader: Connection, judges: tuple[str, ...] | None, study: str) -> Iter
         "WHERE verdicts.case_key IS NULL GROUP BY failed.name, cases.criterion, cases.ballot, cases.responses"
     )
     names = Naming.read(reader).judges
-    counts: dict[tuple[str, str, Any], int] = {}
-    for stored, criterion, ballot, responses, count in reader.stream(sql, (study,)):
+    counts: dict[tuple[str, str, Any], tuple[int, int]] = {}
+    for stored, criterion, ballot, responses, count, lasting in reader.stream(sql, (study,)):
         judge = names.get(stored, stored)
         if judges is None or judge in judges:
             family = "score" if len(orjson.loads(responses)) == 1 else "ranking" if ballot == "ranking" else "pair"
             key = judge, criterion, family
-            counts[key] = counts.get(key, 0) + count
-    for (judge, criterion, family), count in counts.items():
-        yield Due(study, judge, criterion, family, count)
+            before = counts.get(key, (0, 0))
+            counts[key] = (before[0] + count, before[1] + lasting)
+    for (judge, criterion, family), (count, lasting) in counts.items():
+        yield Due(study, judge, criterion, family, count, lasting)

@@ -24,7 +24,7 @@ from fullbench.nouns.response import Response
 from fullbench.nouns.verdict import Failure, Verdict
 
 if TYPE_CHECKING:
-    from fullbench.columns.table import Columns
+    from fullbench.columns.table import Columns, Due, Failed
 
 
 class Readable:
@@ -204,6 +204,27 @@ class Readable:
         with self._reading() as reader:
             yield from reading.failures(reader, name)
 
+    def failed_for_good(self, name: str) -> set[tuple[str, int]]:
+        """What a judge or contestant was asked in vain and can never be: the keys of cases or items, with the trial."""
+        return {(failure.case, failure.trial) for failure in self.failures(name) if failure.kind == "permanent"}
+
+    def has_ruled(self, judge: str) -> bool:
+        """Whether a judge has ever ruled on anything here."""
+        with self._reading() as reader:
+            return reading.has_ruled(reader, judge)
+
+    def unruled(self, judges: Names, study: str) -> tuple[list[Due], list[Failed]]:
+        """The cases of a study that are due, as far as a call for them failed, and what the failed calls used."""
+        from fullbench.ledger import columns as narrow_columns  # late: it needs numpy
+
+        with self._reading() as reader:
+            return narrow_columns.unruled(reader, reading.names_of(judges), study)
+
+    def spent(self, study: str) -> float:
+        """The dollars that a study has cost so far, failed calls included, as far as prices were known."""
+        with self._reading() as reader:
+            return accounts.spent(reader, study)
+
     def items(self, *, study: str | None = None) -> Iterator[Item]:
         """Items in the order they came, each with its latest tags, streamed; with `study`, as they are there."""
         with self._reading() as reader:
@@ -253,6 +274,16 @@ class Readable:
         with self._reading() as reader:
             chosen = self._study(reader, study) if cases is None or study is not None else None
             return reading.record(reader, self._find, judge=judge, cases=cases, tags=tags, texts=texts, study=chosen)
+
+    def beside(self, verdicts: Iterable[Verdict], *, study: str | None = None) -> Record:
+        """Some verdicts of a study with the items and responses that they speak of."""
+        with self._reading() as reader:
+            return reading.beside(reader, self._find, tuple(verdicts), self._study(reader, study))
+
+    def items_of_tagged(self, tag: str) -> set[str]:
+        """The items that have a response with this tag, whatever its value."""
+        with self._reading() as reader:
+            return reading.items_of_tagged(reader, tag)
 
     def columns(
         self,

@@ -34,7 +34,7 @@ from fullbench.ledger.pictures import Pictures
 from fullbench.ledger.places import database, durability_of, pictures_at
 from fullbench.ledger.readable import Readable
 from fullbench.ledger.writer import OnCommit, Writer
-from fullbench.nouns.call import NOTHING, Usage
+from fullbench.nouns.call import NOTHING, Call, Usage
 from fullbench.nouns.case import Case
 from fullbench.nouns.item import Item
 from fullbench.nouns.response import Response
@@ -207,20 +207,24 @@ class Ledger(Readable, AbstractContextManager["Ledger"]):
         usage: Usage = NOTHING,
         prompt: str = "",
         at: float = 0.0,
+        exchanges: Sequence[Call] = (),
     ) -> None:
         """Add what a contestant answered to an item, or the call to it that failed.
 
-        One response is kept for each contestant, item and trial. Another one with the same words is ignored, with
-        other words refused: a contestant's name stands for one way of answering.
+        `exchanges` are the calls that it came from, with what was thought. One response is kept for each contestant,
+        item and trial. Another one with the same words is ignored, with other words refused: a contestant's name stands
+        for one way of answering.
         """
         writer = self._writing()
         with writer.lock:
             known = self._adder.known([item])
             self._adder.item(item, known)
             if isinstance(response, Failure):
+                self._adder.calls(response.exchanges, response.judge, "contestant")
                 writer.put("failures", rows.failure_row("contestant", response), response)
             else:
                 row = rows.response_row(item, response, usage, prompt, at)
+                self._adder.calls(exchanges, response.contestant, "contestant")
                 self._adder.response(item, response, row, known)
 
     def flush(self) -> None:

@@ -158,6 +158,8 @@ class Writer:
                         self._commit()
                     except LedgerError as error:
                         self._trouble = error
+                    except Exception as error:  # noqa: BLE001 (a thread that dies of it would leave the run asking)
+                        self._trouble = LedgerError(f"{self.database.place}: a row cannot be written ({error})")
 
     def _commit(self) -> None:
         self._gather_texts()

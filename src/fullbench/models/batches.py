@@ -14,7 +14,9 @@ import orjson
 
 from fullbench.models.chat import ChatModel
 from fullbench.models.dialects import Answer
-from fullbench.models.replies import Tally, Trouble, read, refusal
+from fullbench.models.payloads import loaded
+from fullbench.models.replies import Tally, Trouble, read_payload, refused
+from fullbench.nouns.call import FailureKind
 from fullbench.nouns.model import Model, Prompt, Reply
 
 ENDPOINT = "/v1/chat/completions"
@@ -30,8 +32,8 @@ class Form(ABC):
         """The line that asks, without its line break; `name` comes back with the reply."""
 
     @abstractmethod
-    def result(self, line: Mapping[str, Any]) -> bytes | Trouble:
-        """The body that a live call would have brought, or why there is none."""
+    def result(self, line: Mapping[str, Any]) -> Any:
+        """The body that a live call would have brought, parsed, or the `Trouble` why there is none."""
 
 
 class OpenAIForm(Form):
@@ -41,13 +43,13 @@ class OpenAIForm(Form):
         head = orjson.dumps({"custom_id": name, "method": "POST", "url": ENDPOINT})
         return head[:-1] + b',"body":' + body + b"}"
 
-    def result(self, line: Mapping[str, Any]) -> bytes | Trouble:
+    def result(self, line: Mapping[str, Any]) -> Any:
         response = _mapping(line.get("response"))
         status, body = response.get("status_code"), response.get("body")
         if status == 200 and body is not None:
-            return orjson.dumps(body)
-        failed = status if isinstance(status, int) and status != 200 else 500
-        return refusal(failed, orjson.dumps(body or {"error": line.get("error")}), {})
+            return body
+        failed = status if isinstance(status, int) and 400 <= status < 600 else 500
+        return refused(failed, body or {"error": line.get("error")})
 
 
 class AnthropicForm(Form):
@@ -66,15 +68,15 @@ class AnthropicForm(Form):
     def line(self, name: str, body: bytes) -> bytes:
         return orjson.dumps({"custom_id": name})[:-1] + b',"params":' + body + b"}"
 
-    def result(self, line: Mapping[str, Any]) -> bytes | Trouble:
+    def result(self, line: Mapping[str, Any]) -> Any:
         result = _mapping(line.get("result"))
         kind = result.get("type")
         if kind == "succeeded" and result.get("message") is not None:
-            return orjson.dumps(result["message"])
+            return result["message"]
         if kind in self._UNASKED:
             return Trouble("again", self._UNASKED[kind])
         error = _mapping(_mapping(result.get("error")).get("error"))
-        return refusal(self._STATUS.get(str(error.get("type")), 500), orjson.dumps({"error": error or None}), {})
+        return refused(self._STATUS.get(str(error.get("type")), 500), {"error": error or None})
 
 
 class GeminiForm(Form):
@@ -85,14 +87,14 @@ class GeminiForm(Form):
     def line(self, name: str, body: bytes) -> bytes:
         return orjson.dumps({"key": name})[:-1] + b',"request":' + body + b"}"
 
-    def result(self, line: Mapping[str, Any]) -> bytes | Trouble:
+    def result(self, line: Mapping[str, Any]) -> Any:
         if line.get("response") is not None:
-            return orjson.dumps(line["response"])
+            return line["response"]
         error = _mapping(line.get("error") or line.get("status"))
         code = error.get("code")
         code = code if isinstance(code, int) else 500
-        status = code if code >= 400 else self._STATUS.get(code, 500)
-        return refusal(status, orjson.dumps({"error": error or None}), {})
+        status = code if 400 <= code < 600 else self._STATUS.get(code, 500)
+        return refused(status, {"error": error or None})
 
 
 FORMS: Mapping[str, Form] = {"openai": OpenAIForm(), "anthropic": AnthropicForm(), "gemini": GeminiForm()}
@@ -112,8 +114,8 @@ def request_line(model: ChatModel, name: str, prompt: Prompt) -> bytes:
 def named(line: bytes) -> tuple[str, Mapping[str, Any]] | None:
     """The name and content of a line that came back; None where it cannot be read."""
     try:
-        content = orjson.loads(line)
-    except orjson.JSONDecodeError:
+        content = loaded(line)
+    except ValueError:
         return None
     if not isinstance(content, Mapping):
         return None
@@ -130,7 +132,8 @@ def reply_of(model: ChatModel, prompt: Prompt, line: Mapping[str, Any], rate: fl
         return result.reply(prompt, tally.usage(price))
     if result.kind == "refused":
         return Reply(prompt, usage=tally.usage(price), stop="refused")
-    return Reply(prompt, usage=tally.usage(price), error=result.message)
+    kind: FailureKind = "permanent" if result.kind == "prompt" else "passing"
+    return Reply(prompt, usage=tally.usage(price), error=result.message, failure=kind)
 
 
 def _result(model: ChatModel, prompt: Prompt, line: Mapping[str, Any], tally: Tally) -> Answer | Trouble:
@@ -139,7 +142,7 @@ def _result(model: ChatModel, prompt: Prompt, line: Mapping[str, Any], tally: Ta
         tally.retries += 1
         return body
     tally.calls += 1
-    return read(model.dialect, body, prompt, tally)
+    return read_payload(model.dialect, body, prompt, tally, model.model)
 
 
 def _mapping(value: object) -> Mapping[str, Any]:

@@ -10,7 +10,8 @@ from urllib.parse import urlsplit
 
 from fullbench.errors import InputError
 from fullbench.models.dialects import Dialect, OpenAI
-from fullbench.models.net.limits import START, office
+from fullbench.models.net.handles import connections
+from fullbench.models.net.limits import CEILING, START, office
 from fullbench.models.net.providers import Provider, provider
 from fullbench.models.net.streaming import stream
 from fullbench.models.prices import Price, is_local, price_of
@@ -58,7 +59,7 @@ class ChatModel:
     @cached_property
     def name(self) -> str:
         place = self.label or self.address
-        return self.model + (f"@{place}" if place else "") + self.sampling.tail
+        return self.model + (f"@{place}" if place else "") + self.dialect.tail + self.sampling.tail
 
     @cached_property
     def address(self) -> str:
@@ -115,15 +116,17 @@ class ChatModel:
 
         secret = self.key.read(needed=not is_local(self.url), server=f"the server at {self.url}")
         line = Line(self.dialect, self.url, self.model, self.sampling, self.limits, self.price, self.key, secret)
-        ceiling = self.limits.concurrency
-        start = self._learned.get("width", ceiling or START)
-        throttle = office().throttle(f"{self.model} at {self.url}", start, ceiling)
+        most = self.limits.concurrency
 
         def replies() -> Iterator[Reply]:
-            try:
-                yield from stream(prompts, Caller(line, throttle, self._provider))
-            finally:
-                self._learned["width"] = throttle.width
+            with connections(most or CEILING, self.model, asked_for=most is not None) as allowed:
+                ceiling = allowed if most is not None or allowed < CEILING else None
+                start = self._learned.get("width", ceiling or START)
+                throttle = office().throttle(f"{self.model} at {self.url}", min(start, allowed), ceiling)
+                try:
+                    yield from stream(prompts, Caller(line, throttle, self._provider))
+                finally:
+                    self._learned["width"] = throttle.width
 
         return replies()
 

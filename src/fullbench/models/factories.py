@@ -7,15 +7,17 @@ plug-in door; a package of one's own adds another in the same way.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from fullbench.errors import InputError
 from fullbench.models.chat import ChatModel
-from fullbench.models.dialects import Anthropic, Dialect, Gemini, OpenAI
+from fullbench.models.dialects import Anthropic, Dialect, Gemini, OpenAI, Responses
 from fullbench.models.settings import Key, Limits, Sampling
 from fullbench.nouns.model import Model
 
@@ -29,8 +31,19 @@ class Provider:
     url: str
     env: tuple[str, ...] = ()
 
+    def owns(self, address: str) -> bool:
+        """Whether an address is the provider's own: its key goes nowhere else unless the spec names it.
+
+        >>> OPENAI.owns("https://eu.api.openai.com/v1"), OPENAI.owns("https://api.openai.com.evil.example/v1")
+        (True, False)
+        """
+        home, there = urlsplit(self.url), urlsplit(address)
+        same = there.hostname == home.hostname or (there.hostname or "").endswith(f".{home.hostname}")
+        return same and there.scheme == home.scheme
+
 
 OPENAI = Provider("openai", lambda: OpenAI("max_completion_tokens"), OpenAI.home, ("OPENAI_API_KEY",))
+RESPONSES = Provider("responses", Responses, Responses.home, OPENAI.env)
 ANTHROPIC = Provider("anthropic", Anthropic, Anthropic.home, ("ANTHROPIC_API_KEY",))
 GEMINI = Provider("gemini", Gemini, Gemini.home, ("GEMINI_API_KEY", "GOOGLE_API_KEY"))
 OPENROUTER = Provider("openrouter", OpenAI, "https://openrouter.ai/api/v1", ("OPENROUTER_API_KEY",))
@@ -41,6 +54,11 @@ VLLM = Provider("vllm", OpenAI, "http://localhost:8000/v1")
 def openai(name: str, options: Mapping[str, str]) -> Model:
     """A model of OpenAI, or of any server that speaks chat completions: `gpt-4o`, `name@http://host/v1`."""
     return _chat(OPENAI, name, options)
+
+
+def responses(name: str, options: Mapping[str, str]) -> Model:
+    """A model of OpenAI, or of a server like it, by its responses API, which gives a summary of the reasoning."""
+    return _chat(RESPONSES, name, options)
 
 
 def anthropic(name: str, options: Mapping[str, str]) -> Model:
@@ -72,6 +90,8 @@ def litellm(name: str, options: Mapping[str, str]) -> Model:
     """A model by its litellm name; needs the optional part `litellm`."""
     from fullbench.models.litellm import LiteLLMModel
 
+    if "://" in name:
+        raise InputError(f"'litellm:{name}' holds an address, which litellm would not use; write openai:NAME@URL")
     read = _read(f"litellm:{name}", options, {**SAMPLING, **LIMITS, **PRICE})
     return LiteLLMModel(name, _sampling(read), _limits(read), _price(read))
 
@@ -128,17 +148,18 @@ def _local(spec: str, file: Path, options: Mapping[str, str], label: str = "") -
 
 
 def _chat(provider: Provider, name: str, options: Mapping[str, str]) -> Model:
-    model, _, url = name.partition("@http")
+    model, url = _placed(provider, name)
     spec = f"{provider.name}:{model}"
     if not model:
         raise InputError(f"the spec {spec!r} names no model; write {provider.name}:NAME or {provider.name}:NAME@URL")
     read = _read(spec, options, {**SAMPLING, **LIMITS, **PRICE, **ACCESS})
     file = read.get("key_file")
-    env = (read["key_env"],) if "key_env" in read else provider.env
+    address = url or provider.url
+    env = (read["key_env"],) if "key_env" in read else provider.env if provider.owns(address) else ()
     dialect = OpenAI() if url and provider is OPENAI else provider.dialect()
     return ChatModel(
         model,
-        f"http{url}" if url else provider.url,
+        address,
         dialect,
         Key(env, None if file is None else Path(file)),
         _sampling(read),
@@ -146,6 +167,33 @@ def _chat(provider: Provider, name: str, options: Mapping[str, str]) -> Model:
         _price(read),
         read.get("label", ""),
     )
+
+
+_PLACED = re.compile(r"(.*?)@(https?://.*)", re.IGNORECASE)
+_HOST = re.compile(r"(?:localhost|\d{1,3}(?:\.\d{1,3}){3}|\[[\da-f:]+\])(?:[:/].*)?", re.IGNORECASE)
+_PLACE = re.compile(rf"{_HOST.pattern}|[\w.-]+:\d+(?:/.*)?|.*/.*|.*\.[a-z]+", re.IGNORECASE)
+
+
+def _placed(provider: Provider, name: str) -> tuple[str, str]:
+    """The model and the address of its server, which is empty where it is the provider's own.
+
+    What looks like an address but is none that can be used is refused, for it would else be sent, as the name of a
+    model, to the provider. A version may follow the name (`claude-3@20240229`).
+    """
+    if (placed := _PLACED.fullmatch(name)) is not None:
+        return placed[1], placed[2]
+    model, _, place = name.partition("@")
+    write = f"write {provider.name}:NAME@http://HOST:PORT/v1"
+    if "://" in name:
+        raise InputError(f"the address in {provider.name + ':' + name!r} cannot be used; {write}")
+    if model and _PLACE.fullmatch(place):
+        raise InputError(
+            f"{place!r} looks like the address of a server, which begins with http:// or https://; "
+            f"write {provider.name}:{model}@http://{place}"
+        )
+    if _HOST.fullmatch(name):
+        raise InputError(f"{name!r} is the address of a server and names no model; {write}")
+    return name, ""
 
 
 def _number(word: str) -> float:
@@ -161,7 +209,7 @@ def _temperature(word: str) -> float | str:
 
 SAMPLING: Mapping[str, Callable[[str], Any]] = {
     "temperature": _temperature, "top_p": _number, "max_tokens": int, "seed": int, "system": str, "extra": json.loads,
-    "pixels": int,
+    "pixels": int, "effort": str,
 }  # fmt: skip
 LIMITS: Mapping[str, Callable[[str], Any]] = {
     "rpm": _number, "tpm": _number, "concurrency": int, "timeout": _number, "attempts": int, "patience": _number,

@@ -6,11 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import orjson
-
 from fullbench.models.dialects import Answer, Dialect
 from fullbench.models.net import complaints
 from fullbench.models.net.complaints import Kind
+from fullbench.models.payloads import Misshapen, loaded, looks, named
 from fullbench.models.tokens import estimate, words
 from fullbench.nouns.call import Usage
 from fullbench.nouns.model import Prompt
@@ -26,16 +25,23 @@ class Tally:
     tokens_out: int = 0
     seconds: float = 0.0
 
+    def dollars(self, price: tuple[float, float] | None) -> float:
+        """What it cost so far, as far as a price is known."""
+        return 0.0 if price is None else (self.tokens_in * price[0] + self.tokens_out * price[1]) / 1e6
+
     def usage(self, price: tuple[float, float] | None) -> Usage:
         dollars: float | None = 0.0
         if self.calls:
-            dollars = None if price is None else (self.tokens_in * price[0] + self.tokens_out * price[1]) / 1e6
+            dollars = None if price is None else self.dollars(price)
         return Usage(self.calls, self.retries, self.tokens_in, self.tokens_out, dollars, self.seconds)
 
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """Why an attempt brought no answer, and the seconds the server asks us to wait."""
+    """Why an attempt brought no answer, and the seconds the server asks us to wait.
+
+    `alien` says what came where it is nothing that this API would send: a page, a stream, JSON of another kind.
+    """
 
     kind: Kind
     message: str
@@ -43,32 +49,77 @@ class Trouble:
     status: int = 0
     complaint: complaints.Complaint | None = None
     unconnected: bool = False
+    alien: str = ""
 
 
-def read(dialect: Dialect, raw: bytes, prompt: Prompt, tally: Tally) -> Answer | Trouble:
-    """The answer in a body that came with 200. What the server did not count is estimated, never zero."""
-    answer, payload = None, None
+def read(dialect: Dialect, raw: bytes, prompt: Prompt, tally: Tally, model: str = "") -> Answer | Trouble:
+    """The answer in a body that came with 200. What the server did not count is estimated for this model, never zero.
+
+    Nothing that a body may hold is raised: what cannot be read is the trouble of its prompt, with a reason.
+    """
+    return _counted(_read(dialect, raw), prompt, tally, model)
+
+
+def read_payload(dialect: Dialect, payload: Any, prompt: Prompt, tally: Tally, model: str = "") -> Answer | Trouble:
+    """The same of a body that was parsed before, as in a line of a batch."""
+    return _counted(_understood(dialect, payload), prompt, tally, model)
+
+
+def _counted(result: Answer | Trouble, prompt: Prompt, tally: Tally, model: str) -> Answer | Trouble:
+    """What an attempt used, added to the tally."""
+    if isinstance(result, Trouble):
+        tally.tokens_in += estimate(prompt, model)
+        return result
+    tally.tokens_in += estimate(prompt, model) if result.tokens_in is None else result.tokens_in
+    tally.tokens_out += words(result.reasoning + result.text) if result.tokens_out is None else result.tokens_out
+    return result
+
+
+def _read(dialect: Dialect, raw: bytes) -> Answer | Trouble:
     try:
-        payload = orjson.loads(raw)
+        payload = loaded(raw)
+    except ValueError:
+        seems = looks(raw)
+        kind: Kind = "garbled" if seems == "a stream of events" else "again"
+        return Trouble(kind, f"200 with {seems}{_quoted(raw)}", alien="" if seems == "a broken body" else seems)
+    return _understood(dialect, payload)
+
+
+def _understood(dialect: Dialect, payload: Any) -> Answer | Trouble:
+    if not isinstance(payload, Mapping):
+        return Trouble("garbled", f"200 with JSON, but no answer: it is {named(payload)}", alien="JSON of another kind")
+    if payload.get("error"):
+        return refused(_status_in(payload), payload)
+    try:
         answer = dialect.parse(payload)
-    except (orjson.JSONDecodeError, LookupError, TypeError, AttributeError):
-        pass
-    if answer is None:
-        tally.tokens_in += estimate(prompt)
-        if isinstance(payload, Mapping) and payload.get("error"):
-            return refusal(_status_in(payload), raw, {})
-        return Trouble("again", "200 without an answer in it" if payload is not None else "200 with a broken body")
-    tally.tokens_in += estimate(prompt) if answer.tokens_in is None else answer.tokens_in
-    tally.tokens_out += words(answer.reasoning + answer.text) if answer.tokens_out is None else answer.tokens_out
-    return answer
+    except Misshapen as error:
+        return Trouble("garbled", f"200 with an answer of another form: {error}")
+    except RecursionError:
+        return Trouble("garbled", "200 with an answer that is nested too deeply")
+    if answer is not None:
+        return answer
+    alien = "" if any(mark in payload for mark in dialect.marks) else "JSON of another kind"
+    return Trouble("again", "200 without an answer in it", alien=alien)
+
+
+def _quoted(raw: bytes) -> str:
+    """The first words of a body, for the person to recognise."""
+    start = complaints.plain(raw[:200].decode("utf-8", "replace"))[:60]
+    return f" ({start}...)" if start else ""
 
 
 def refusal(status: int, raw: bytes, headers: Mapping[str, str]) -> Trouble:
     """What a server complains of, sorted, with the wait that it asks for."""
     try:
-        payload = orjson.loads(raw)
-    except orjson.JSONDecodeError:
+        payload = loaded(raw)
+    except ValueError:
         payload = None
+    return refused(status, payload, raw, headers)
+
+
+def refused(status: int, payload: Any, raw: bytes = b"", headers: Mapping[str, str] | None = None) -> Trouble:
+    """The same of a body that was parsed before."""
+    headers = headers or {}
     complaint = complaints.read(payload, raw)
     wait = complaints.retry_after(headers)
     kind = complaints.sort(status, complaint)
@@ -80,4 +131,4 @@ def _status_in(payload: Mapping[str, Any]) -> int:
     """Some servers send an error with status 200 and the true status inside."""
     error = payload["error"]
     code = error.get("code") if isinstance(error, Mapping) else None
-    return code if isinstance(code, int) and code >= 400 else 500
+    return code if isinstance(code, int) and 400 <= code < 600 else 500

@@ -12,6 +12,9 @@ from typing import Any, Literal
 from fullbench.errors import InputError, ModelError
 from fullbench.nouns.digests import digest
 
+EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
+"""Providers know some of these words each, and say so where they do not know one."""
+
 
 @dataclass(frozen=True)
 class Sampling:
@@ -19,7 +22,8 @@ class Sampling:
 
     `temperature` is a number or `default`: the server's own, said on purpose, since judges are asked at 0 where nothing
     is said. `extra` goes into the request body as it is (for example `{"top_k": 1}`). `pixels` is the longest side a
-    picture is sent with, where it should differ from what the dialect takes.
+    picture is sent with, where it should differ from what the dialect takes. `effort` is how hard a reasoning model is
+    to think, said in each provider's own way.
     """
 
     temperature: float | Literal["default"] | None = None
@@ -29,8 +33,11 @@ class Sampling:
     system: str | None = None
     extra: Mapping[str, Any] = field(default_factory=dict, hash=False)
     pixels: int | None = None
+    effort: str | None = None
 
     def __post_init__(self) -> None:
+        if self.effort is not None and self.effort not in EFFORTS:
+            raise InputError(f"the effort of reasoning is {', '.join(EFFORTS)}; found {self.effort!r}")
         for name in self.extra:
             if "key" in name.lower() or name.lower() == "token" or "secret" in name.lower():
                 raise InputError(f"{name!r} looks like a key and would be shown; give keys with key_env or key_file")
@@ -46,7 +53,8 @@ class Sampling:
         >>> Sampling().as_judge("gpt-4o").temperature, Sampling().as_judge("o3").temperature
         (0.0, None)
         """
-        settled = self.temperature is not None or self.top_p is not None or _SETTLES.intersection(self.extra)
+        said = (self.temperature, self.top_p, self.effort)
+        settled = any(value is not None for value in said) or _SETTLES.intersection(self.extra)
         return self if settled or _REASONS.search(model) else replace(self, temperature=0.0)
 
     @property
@@ -66,6 +74,7 @@ class Sampling:
             ("sys-", None if self.system is None else digest(self.system)[:8]),
             ("extra-", digest(dict(self.extra))[:8] if self.extra else None),
             ("px", self.pixels),
+            ("effort-", self.effort),
         ]
         return "".join(f"+{word}{value:g}" if isinstance(value, float) else f"+{word}{value}" for word, value in words
                        if value is not None)  # fmt: skip

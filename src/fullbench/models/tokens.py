@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from fullbench.models.pictures import Limit, measured
+from fullbench.models.picture_tokens import tokens
+from fullbench.models.pictures import measured
 from fullbench.nouns.model import Prompt
 from fullbench.nouns.picture import Picture
 
-PER_PICTURE = 1_600
-PIXELS_PER_TOKEN = 750
-_SHOWN = Limit(pixels=1_568)
 
-
-def estimate(prompt: Prompt) -> int:
-    """About how many tokens a prompt takes: four letters of plain text, one or two of other scripts; pictures by size.
+def estimate(prompt: Prompt, model: str = "") -> int:
+    """About how many tokens a prompt takes: four letters of plain text, one or two of other scripts; pictures by the
+    rule of the model's provider.
 
     >>> from fullbench.nouns.item import Turn
     >>> estimate(Prompt((Turn("user", ("How many cats are there?",)),)))
@@ -22,7 +20,7 @@ def estimate(prompt: Prompt) -> int:
     for turn in prompt.turns:
         total += 4
         for part in turn.parts:
-            total += words(part) if isinstance(part, str) else picture(part)
+            total += words(part) if isinstance(part, str) else picture(part, model)
     return total
 
 
@@ -36,10 +34,6 @@ def words(text: str) -> int:
     return -(-plain // 4) + len(text) - plain
 
 
-def picture(picture: Picture) -> int:
-    """About how many tokens a picture takes: by its area once it is scaled to what models look at."""
-    size = measured(picture)
-    if size is None:
-        return PER_PICTURE
-    width, height = _SHOWN.fit(size)
-    return min(PER_PICTURE, -(-width * height // PIXELS_PER_TOKEN))
+def picture(picture: Picture, model: str = "") -> int:
+    """About how many tokens a picture takes when this model looks at it."""
+    return tokens(measured(picture), model)

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
+
+FailureKind = Literal["passing", "permanent"]
+"""Whether the same call may succeed later, or never will (a prompt that is too long for the model)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +34,19 @@ class Usage:
             self.tokens_out + other.tokens_out,
             dollars,
             self.seconds + other.seconds,
+        )
+
+    def over(self, parts: int) -> Usage:
+        """What one of so many parts used, in the mean; a call at least, and tokens rounded up."""
+        if parts < 1:
+            raise ValueError(f"a usage is spread over one part or more; found {parts}")
+        return Usage(
+            max(1, round(self.calls / parts)),
+            round(self.retries / parts),
+            -(-self.tokens_in // parts),
+            -(-self.tokens_out // parts),
+            None if self.dollars is None else self.dollars / parts,
+            self.seconds / parts,
         )
 
 

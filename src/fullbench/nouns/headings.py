@@ -29,7 +29,8 @@ _KEYS: dict[tuple[Kind, Better], tuple[str, ...]] = {
         "Dawid-Skene", "Elo over orders",
     ),
     ("count", ""): (
-        "verdicts", "ruled", "due", "cases", "pairs", "matches", "items", "rows", "votes", "wanted", "tasks",
+        "verdicts", "ruled", "due", "failed for good", "cases", "pairs", "matches", "items", "rows", "votes", "wanted",
+        "tasks",
         "settled tasks", "people", "texts", "questions", "seeds", "seeds all the same", "seeds with one wording",
         "pictures", "draws", "courts", "reviews", "contestants", "responses", "failures", "failed", "done", "requests",
         "calls", "retries", "tokens in", "tokens out", "known", "asked", "to ask", "answers", "rulings", "given", "of",

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
-from fullbench.nouns.call import NOTHING, Call, Usage
+from fullbench.nouns.call import NOTHING, Call, FailureKind, Usage
 from fullbench.nouns.digests import digest, once
 from fullbench.nouns.item import Part, Turn, parts_content
 
@@ -53,7 +53,8 @@ class Reply:
     """What a model made of a prompt: words, or the error that no retry mended.
 
     `stop` is how it ended (`stop`, `length`, `refused`, `filter`, `tool`, ...), `reasoning` what it thought where that
-    comes apart from the answer, `served` and `fingerprint` what the server said that it is.
+    comes apart from the answer, `served` and `fingerprint` what the server said that it is. `failure` says of an error
+    whether the same prompt may do later.
     """
 
     prompt: Prompt
@@ -64,6 +65,7 @@ class Reply:
     reasoning: str = ""
     served: str = ""
     fingerprint: str = ""
+    failure: FailureKind = "passing"
 
     def exchange(self, at: float) -> Call:
         """The exchange that it ended, as it is kept."""

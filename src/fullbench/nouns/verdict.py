@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from fullbench.errors import InputError
-from fullbench.nouns.call import NOTHING, Call, Usage
+from fullbench.nouns.call import NOTHING, Call, FailureKind, Usage
 from fullbench.nouns.case import Case
 
 Fault = Literal["refused", "unreadable", "recused"]
@@ -151,10 +151,6 @@ class Verdict:
     def shown(self) -> tuple[tuple[str, int], ...]:
         """The contestant and the sample of each response, in the order shown."""
         return tuple(zip(self.contestants, self.samples or (0,) * len(self.contestants), strict=True))
-
-
-FailureKind = Literal["passing", "permanent"]
-"""Whether the same call may succeed later, or never will (a prompt that is too long for the model)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,13 +9,28 @@ from functools import partial
 from typing import Any
 
 from fullbench.ledger.store import Ledger
-from fullbench.nouns.call import Usage
+from fullbench.nouns.call import Call, Usage
 from fullbench.nouns.item import Item
 from fullbench.nouns.model import Model, Prompt, Reply
 from fullbench.nouns.response import Response
 from fullbench.nouns.verdict import Failure
 from fullbench.studies import specs as named
-from fullbench.studies.engines import HERE, Ask, Budget, Engine, Job, Key, Stop, Tally, Watch, remade, wants_gpu, work
+from fullbench.studies.engines import (
+    HERE,
+    USUAL,
+    Ask,
+    Budget,
+    Engine,
+    Insistence,
+    Job,
+    Key,
+    Stop,
+    Tally,
+    Watch,
+    remade,
+    wants_gpu,
+    work,
+)
 from fullbench.studies.introducing import introduce
 
 Asked = Callable[[Model], Sequence[Item]]
@@ -35,7 +50,12 @@ class _Answer:
     item: str
     response: Response
     usage: Usage
-    prompt: str
+    exchange: Call
+
+    @property
+    def fault(self) -> str:
+        """How it ended, where not by itself: counted and shown like a judge's faults."""
+        return self.response.tags.get("stop", "")
 
 
 def answer(
@@ -49,16 +69,19 @@ def answer(
     budget: Budget | None = None,
     stop: Stop | None = None,
     watch: Watch | None = None,
+    insist: Insistence = USUAL,
 ) -> list[Tally]:
-    """Let every contestant answer every item, or the items that are for it. What the ledger holds is not asked again.
+    """Let every contestant answer every item, or the items that are for it. What the ledger holds is not asked again,
+    nor what failed for good.
 
     A refusal is a response too: it is what the contestant said. An answer that did not end by itself says how it ended
-    by its tag `stop` (`length`, `refused`, `filter`, ...), and one without words is `empty`. `specs` gives the spec of
-    contestants by their name, as for `hear`.
+    by its tag `stop` (`length`, `refused`, `filter`, `tool`, ...); one that thought and said nothing is `thought`, and
+    one without words or thoughts is `empty`. What it thought is kept with the call, apart from the answer. `specs`
+    gives the spec of contestants by their name, as for `hear`.
     """
     asked = items if callable(items) else lambda _: items
     jobs = [_job(model, asked(model), samples, ledger, (specs or {}).get(model.name)) for model in contestants]
-    return work(jobs, engine=engine, budget=budget, stop=stop, watch=watch)
+    return work(jobs, engine=engine, budget=budget, stop=stop, watch=watch, insist=insist)
 
 
 @dataclass(frozen=True)
@@ -99,7 +122,10 @@ def _job(model: Model, items: Sequence[Item], samples: int, ledger: Ledger, spec
             ledger.add_response(by_key[outcome.case], outcome)
             return
         item = by_key[outcome.item]
-        ledger.add_response(item, outcome.response, usage=outcome.usage, prompt=outcome.prompt, at=time.time())
+        call = outcome.exchange
+        ledger.add_response(
+            item, outcome.response, usage=outcome.usage, prompt=call.prompt, at=call.at, exchanges=(call,)
+        )
 
     notices = introduce(ledger, "contestant", model)
     return Job(
@@ -115,6 +141,7 @@ def _job(model: Model, items: Sequence[Item], samples: int, ledger: Ledger, spec
         sole=lambda: ledger.sole(model.name),
         flush=ledger.flush,
         notices=notices,
+        failed_for_good=lambda: ledger.failed_for_good(model.name),
     )
 
 
@@ -126,12 +153,18 @@ def _outcome(contestant: str, reply: Reply) -> _Answer | Failure:
     question: Question = reply.prompt.tag
     item, sample = question.item, question.sample
     if reply.error is not None:
-        return Failure(item.key, contestant, sample, reply.error, reply.usage)
-    ended = reply.stop in {"", "stop"}
-    stop = "empty" if ended and not reply.text.strip() else reply.stop
+        return Failure(item.key, contestant, sample, reply.error, reply.usage, reply.failure)
+    stop = _ending(reply)
     tags = {} if stop in {"", "stop"} else {"stop": stop}
     response = Response(item.id, contestant, (reply.text,), tags, sample, stop)
-    return _Answer(item.key, response, reply.usage, reply.prompt.digest)
+    return _Answer(item.key, response, reply.usage, reply.exchange(time.time()))
+
+
+def _ending(reply: Reply) -> str:
+    """How an answer ended; one that ended by itself and says nothing is called what it is."""
+    if reply.stop not in {"", "stop"} or reply.text.strip():
+        return reply.stop
+    return "thought" if reply.reasoning.strip() else "empty"
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib.metadata import version
@@ -29,7 +29,7 @@ from fullbench.nouns.verdict import PEOPLE, Verdict
 from fullbench.studies import plan, specs, views
 from fullbench.studies.answer import answer
 from fullbench.studies.batches.folders import refuse_open
-from fullbench.studies.engines import HERE, Budget, Engine, Stop, Tally
+from fullbench.studies.engines import HERE, USUAL, Budget, Engine, Insistence, Stop, Tally
 from fullbench.studies.forecast import TOKENS_OUT
 from fullbench.studies.hear import hear
 from fullbench.studies.progress import watching
@@ -42,11 +42,14 @@ class Conducted:
 
     study: Study
     record: Record
+    """What was ruled, with texts; without any verdict where only tables were asked for (`whole=False`)."""
     tables: Sequence[Table]
     source: Mapping[str, Any] = field(default_factory=dict)
     tallies: list[Tally] = field(default_factory=list)
     missing: int = 0
     """So many verdicts of the study are not there yet; a replay counts them."""
+    comparing: bool = False
+    """Whether a verdict shows several responses."""
 
 
 class Conductor:
@@ -177,12 +180,15 @@ class Conductor:
             if (item.id, model.name, sample) not in answered
         ]  # fmt: skip
 
-    def ready(self, budget: float | None = None) -> Budget | None:
-        """Refuse what cannot go well (a missing key, a budget without prices) before anything is made or asked."""
+    def ready(self, budget: float | None = None, *, spent: float = 0.0) -> Budget | None:
+        """Refuse what cannot go well (a missing key, a budget without prices) before anything is made or asked.
+
+        `spent` is what the study cost before, where the budget is for all of it.
+        """
         models = [*self.contestants, *plan.models_asked(self.judges)]
         for model in models:
             model.answer(())
-        return plan.purse(budget, models) if budget is not None else None
+        return plan.purse(budget, models, spent=spent) if budget is not None else None
 
     def conduct(
         self,
@@ -190,12 +196,19 @@ class Conductor:
         *,
         engine: Engine = HERE,
         budget: float | None = None,
+        spent: float = 0.0,
         stop: Stop | None = None,
+        insist: Insistence = USUAL,
         quiet: bool = False,
+        whole: bool = True,
     ) -> Conducted:
-        """Answer, hear, and look at the record. Stopped half-way, the same call goes on from there."""
+        """Answer, hear, and look at the record. Stopped half-way, the same call goes on from there.
+
+        `spent` is what the study cost before, where the budget is for all of it. Without `whole`, tables of one's own
+        data are made from columns: no verdict is held with its text.
+        """
         stop = stop or Stop()
-        purse = self.ready(budget)
+        purse = self.ready(budget, spent=spent)
         asked: list[Model | Judge] = [*self.contestants, *self.judges]
         refuse_open(ledger.path, [name for who in asked for name in (who.name, *former_names_of(who))])
         tallies: list[Tally] = []
@@ -204,15 +217,30 @@ class Conductor:
             with watching("answers", names, len(self.items) * self.study.samples, quiet=quiet) as watch:
                 tallies += answer(
                     self.contestants, self.items, ledger, samples=self.study.samples,
-                    engine=engine, specs=self.specs, budget=purse, stop=stop, watch=watch,
+                    engine=engine, specs=self.specs, budget=purse, stop=stop, watch=watch, insist=insist,
                 )  # fmt: skip
         self._enter_labels(ledger)
         for view in self.views:
             ledger.declare("judge", view.name, view.settings)
         responses = self.responses(ledger)
         if not stop.reason:
-            tallies += self._hear(ledger, responses, purse, stop, engine=engine, quiet=quiet)
-        return self._look(ledger, responses, tallies)
+            heard = self._hear(ledger, responses, purse, stop, engine=engine, insist=insist, quiet=quiet)
+            if heard is None:
+                uncounted = [Tally(judge.name, stopped=stop.reason) for judge in self.judges]
+                return Conducted(self.study, Record(()), (), tallies=[*tallies, *uncounted])
+            tallies += heard
+        return self._look(ledger, responses, tallies, whole=whole)
+
+    def _count(self, responses: Sequence[Response], stop: Stop) -> int | None:
+        """How many cases there are to hear; None where somebody stopped it, for there may be very many."""
+        total = 0
+        for _ in self.cases(responses):
+            total += 1
+            if stop.reason:
+                return None
+        if not total:
+            raise InputError("there is no case to hear: no item has as many responses as the ballots show at once")
+        return total
 
     def _enter_labels(self, ledger: Ledger) -> None:
         """People's labels stand in the ledger like everybody's verdicts, once each."""
@@ -227,7 +255,7 @@ class Conductor:
     def replay(self, ledger: Ledger) -> Conducted:
         """The tables of what the ledger holds; nothing is asked, and no key is needed."""
         responses = self.responses(ledger)
-        done = self._look(ledger, responses, [])
+        done = self._look(ledger, responses, [], whole=True)
         if not len(done.record):
             raise InputError(f"{ledger.place} holds no verdict of this study; `fullbench run` asks for them")
         cases = list(self.cases(responses))
@@ -236,13 +264,42 @@ class Conductor:
         done.missing = wanted - sum(not is_view(verdict.judge) for verdict in done.record)
         return done
 
-    def _look(self, ledger: Ledger, responses: Sequence[Response], tallies: list[Tally]) -> Conducted:
-        record = self.record(ledger, responses)
-        source = self._source(record)
-        tables = [replace(table, source={**source, **table.source}) for table in self.tables(record)]
-        return Conducted(self.study, record, tables, source, tallies)
+    def _look(self, ledger: Ledger, responses: Sequence[Response], tallies: list[Tally], *, whole: bool) -> Conducted:
+        study = self.study
+        # A ballot named twice would have each of its verdicts read twice: a record holds them once.
+        twice = len({*study.ballots}) < len(study.ballots) or len({*study.criteria}) < len(study.criteria)
+        # Panels and cascades join what their members ruled: that needs the verdicts themselves.
+        if whole or twice or self.views or self.benchmark is not None:
+            record = self.record(ledger, responses)
+            source = self._source(record.contestants, record.digest())
+            shown = self.tables(record, ledger)
+            comparing = any(len(verdict.contestants) > 1 for verdict in record)
+        else:
+            from fullbench.figures.standard import tables
+            from fullbench.studies.narrow import read, with_due
 
-    def _source(self, record: Record) -> dict[str, Any]:
+            ruled, digest = read(self._ruled(ledger, responses))
+            columns = with_due(ruled, ledger, self.judges)
+            record = Record((), {item.id: item for item in self.items}, _by_place(responses))
+            source = self._source(list(columns.names["contestant"]), digest)
+            shown = tables(columns, seed=study.seed)
+            comparing = bool((columns.shown > 1).any())
+        tables_ = [replace(table, source={**source, **table.source}) for table in shown]
+        return Conducted(study, record, tables_, source, tallies, comparing=comparing)
+
+    def _ruled(self, ledger: Ledger, responses: Sequence[Response]) -> Iterator[Verdict]:
+        """The study's verdicts, people's among them, one after the other."""
+        from fullbench.studies.narrow import keys_of
+
+        names = [*(judge.name for judge in self.judges), PEOPLE]
+        yield from self.labels
+        labelled = {(label.case, label.judge, label.trial, label.rater) for label in self.labels}
+        for keys in keys_of(self.cases(responses)):
+            for verdict in ledger.verdicts(names, cases=keys):
+                if (verdict.case, verdict.judge, verdict.trial, verdict.rater) not in labelled:
+                    yield verdict
+
+    def _source(self, contestants: Sequence[str], verdicts: str) -> dict[str, Any]:
         """What made the tables: enough to make them again, and to see whether they are the same."""
         study = self.study
         own = {"ballots": list(study.ballots), "criteria": list(study.criteria), "orders": study.orders}
@@ -250,10 +307,10 @@ class Conductor:
             "study": study.name,
             **({"benchmark": study.benchmark} if study.benchmark else own),
             "judges": [*(judge.name for judge in self.judges), *(view.name for view in self.views)],
-            "contestants": record.contestants,
+            "contestants": list(contestants),
             "trials": study.trials,
             "seed": study.seed,
-            "verdicts": record.digest(),
+            "verdicts": verdicts,
             "fullbench": version("fullbench"),
         }
 
@@ -265,16 +322,18 @@ class Conductor:
         stop: Stop,
         *,
         engine: Engine,
+        insist: Insistence,
         quiet: bool,
-    ) -> list[Tally]:
-        total = sum(1 for _ in self.cases(responses))
-        if not total:
-            raise InputError("there is no case to hear: no item has as many responses as the ballots show at once")
+    ) -> list[Tally] | None:
+        """What came of hearing; None where it was stopped before the cases were counted."""
+        total = self._count(responses, stop)
+        if total is None:
+            return None
         first = [judge for judge in self.judges if judge.name not in self.second]
         with watching("verdicts", [judge.name for judge in first], total, quiet=quiet) as watch:
             tallies = hear(
                 first, lambda _: self.cases(responses), ledger,
-                engine=engine, specs=self.specs, budget=purse, stop=stop, watch=watch,
+                engine=engine, specs=self.specs, budget=purse, stop=stop, watch=watch, insist=insist,
             )  # fmt: skip
         for judge in self.judges:
             if judge.name in self.second and not stop.reason:
@@ -283,7 +342,7 @@ class Conductor:
                 with watching("verdicts", [judge.name], len(doubts), quiet=quiet) as watch:
                     tallies += hear(
                         [judge], docket, ledger,
-                        engine=engine, specs=self.specs, budget=purse, stop=stop, watch=watch,
+                        engine=engine, specs=self.specs, budget=purse, stop=stop, watch=watch, insist=insist,
                     )  # fmt: skip
         return tallies
 
@@ -307,15 +366,24 @@ class Conductor:
             and (verdict.case, verdict.judge, verdict.trial, verdict.rater) not in labelled
         ]
         items = {item.id: item for item in self.items}
-        shown = {(response.item, response.contestant, response.sample): response for response in responses}
-        return Record(with_views((*ruled, *self.labels, *voted), self.views), items, shown)
+        return Record(with_views((*ruled, *self.labels, *voted), self.views), items, _by_place(responses))
 
-    def tables(self, record: Record) -> Sequence[Table]:
-        if self.benchmark is not None:
-            return [*self.benchmark.tables(record), *self.odd]
-        from fullbench.figures.standard import tables
+    def tables(self, record: Record, ledger: Ledger) -> Sequence[Table]:
+        """The study's tables; what is due and what failed calls cost stands in them, or beside a benchmark's own."""
+        from fullbench.columns.builder import columns_of
+        from fullbench.figures import standard
+        from fullbench.studies.narrow import with_due
 
-        return tables(record, seed=self.study.seed)
+        columns = with_due(columns_of(record), ledger, self.judges)
+        due, failed = columns.due, columns.failed
+        if self.benchmark is None:
+            return standard.tables(columns, seed=self.study.seed)
+        missing = [standard.faults(columns, together=True), standard.costs(columns)] if due or failed else []
+        return [*self.benchmark.tables(record), *self.odd, *missing]
+
+
+def _by_place(responses: Iterable[Response]) -> dict[tuple[str, str, int], Response]:
+    return {(response.item, response.contestant, response.sample): response for response in responses}
 
 
 def _same(cases: Sequence[Case], _judge: Judge) -> Sequence[Case]:

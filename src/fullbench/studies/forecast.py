@@ -29,7 +29,10 @@ class Limited(Protocol):
 
 @dataclass(frozen=True)
 class Load:
-    """What one judge or contestant would be asked, and what that takes. None is what cannot be known, never nothing."""
+    """What one judge or contestant would be asked, and what that takes. None is what cannot be known, never nothing.
+
+    `passed_over` are tasks that failed for good before: they would not be asked.
+    """
 
     what: str
     who: str
@@ -42,6 +45,7 @@ class Load:
     dollars: float | None = 0.0
     seconds: float | None = None
     observed: bool = False
+    passed_over: int = 0
 
     @property
     def batch_dollars(self) -> float | None:
@@ -72,7 +76,8 @@ def weighed(
     reply_tokens = used.tokens_out / used.calls if used is not None and observed else TOKENS_OUT[mode]
     each = used.seconds / used.calls if used is not None and observed else SECONDS[mode]
     turns = max(map(len, hearings), default=0)
-    sent = sum(estimate(prompt) for prompts in hearings for prompt in prompts) / max(1, len(hearings))
+    looks = str(getattr(model, "model", model.name))
+    sent = sum(estimate(prompt, looks) for prompts in hearings for prompt in prompts) / max(1, len(hearings))
     calls = asked * turns
     tokens_in = round(asked * (sent + reply_tokens * turns * (turns - 1) / 2))
     tokens_out = round(calls * reply_tokens)

@@ -4,14 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from fullbench.ledger.store import Ledger
 from fullbench.nouns.case import Case
-from fullbench.nouns.judge import Judge
+from fullbench.nouns.judge import Judge, models_of
 from fullbench.reading.nonces import nonce
 from fullbench.studies import specs as named
-from fullbench.studies.engines import HERE, Ask, Budget, Engine, Job, Stop, Tally, Watch, remade, wants_gpu, work
-from fullbench.studies.engines.work import Key
+from fullbench.studies.engines import (
+    HERE,
+    USUAL,
+    Ask,
+    Budget,
+    Engine,
+    Insistence,
+    Job,
+    Key,
+    Stop,
+    Tally,
+    Watch,
+    remade,
+    wants_gpu,
+    work,
+)
+from fullbench.studies.forecast import limits_of
 from fullbench.studies.introducing import introduce
 
 Docket = Callable[[Judge], Iterable[Case]]
@@ -28,14 +44,16 @@ def hear(
     budget: Budget | None = None,
     stop: Stop | None = None,
     watch: Watch | None = None,
+    insist: Insistence = USUAL,
 ) -> list[Tally]:
-    """Let every judge hear its docket. What the ledger holds already is not asked again.
+    """Let every judge hear its docket. What the ledger holds already is not asked again, nor what failed for good.
 
-    `specs` gives the spec of judges by their name: a worker of a cluster makes the judge from it, where it would
-    otherwise be sent the judge itself.
+    A judge that asks a server and has only brought faults and failures is stopped alone. `specs` gives the spec of
+    judges by their name: a worker of a cluster makes the judge from it, where it would otherwise be sent the judge
+    itself.
     """
     jobs = [_job(judge, docket, ledger, (specs or {}).get(judge.name)) for judge in judges]
-    return work(jobs, engine=engine, budget=budget, stop=stop, watch=watch)
+    return work(jobs, engine=engine, budget=budget, stop=stop, watch=watch, insist=insist)
 
 
 @dataclass(frozen=True)
@@ -48,6 +66,11 @@ class _Recipe:
 
     def __call__(self) -> Ask:
         return remade(self.name, named.judge, self.made).hear
+
+
+def _served(judge: Judge) -> bool:
+    """Whether a judge asks a model behind a server, so that asking in vain costs something."""
+    return any(limits_of(model) is not None for model in models_of(judge) or ())
 
 
 def _job(judge: Judge, docket: Docket, ledger: Ledger, spec: str | None) -> Job[Case]:
@@ -77,4 +100,6 @@ def _job(judge: Judge, docket: Docket, ledger: Ledger, spec: str | None) -> Job[
         sole=lambda: ledger.sole(judge.name),
         flush=ledger.flush,
         notices=notices,
+        failed_for_good=lambda: ledger.failed_for_good(judge.name),
+        proven=cache(lambda: not _served(judge) or ledger.has_ruled(judge.name)),
     )

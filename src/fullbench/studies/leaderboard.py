@@ -198,7 +198,7 @@ class _Adaptive:
         others = opponents(board.pool, newcomer)
         names = [newcomer.name, *others, *filter(None, [newcomer.reference])]
         left = self._left(names[1:])
-        prices = {name: self._price(left[name]) for name in names[1:] if left[name]}
+        prices = {name: match_price(board.judge, left[name]) for name in names[1:] if left[name]}
         now = Design.of(self._wins(names))
         while True:
             # What the board shows may be narrower than the model's: the mean of two orders is less than a coin's toss.
@@ -281,16 +281,16 @@ class _Adaptive:
                 wins[place[match.second], place[match.first]] += 1 - match.outcome
         return wins
 
-    def _price(self, open_: Sequence[tuple[Item, Response, Response]]) -> float:
-        """What a match costs: dollars where prices are known, tokens where they are not, 1 for a judge that is free."""
-        from fullbench.models.tokens import estimate
 
-        judge = self.board.judge
-        cases = [case for item, first, second in open_[:8] for case in pair(item, first, second)]
-        sent = [prompts[0] for case in cases if (prompts := prompts_of(judge, case))]
-        models = models_of(judge)
-        if not sent or not models:
-            return 1.0
-        tokens = 2 * sum(map(estimate, sent)) / len(sent)
-        into, out = models[0].price or (1.0, 1.0)
-        return (tokens * into + 2 * _REPLY * out) / 1e6 if into or out else 1.0
+def match_price(judge: Judge, open_: Sequence[tuple[Item, Response, Response]]) -> float:
+    """What a match costs: dollars where prices are known, tokens where they are not, 1 for a judge that is free."""
+    from fullbench.models.tokens import estimate
+
+    cases = [case for item, first, second in open_[:8] for case in pair(item, first, second)]
+    sent = [prompts[0] for case in cases if (prompts := prompts_of(judge, case))]
+    models = models_of(judge)
+    if not sent or not models:
+        return 1.0
+    tokens = 2 * sum(map(estimate, sent)) / len(sent)
+    into, out = models[0].price or (1.0, 1.0)
+    return (tokens * into + 2 * _REPLY * out) / 1e6 if into or out else 1.0

@@ -84,6 +84,12 @@ def _notes(loads: Sequence[Load]) -> Iterator[str]:
             "`prompts`.",
             judges=", ".join(silent),
         )
+    if over := sum(load.passed_over for load in loads):
+        yield Note(
+            "plan.passed-over",
+            "{n:,} failed for good before and would not be asked; --again asks for them anew.",
+            n=over,
+        )
     asked = [load for load in loads if load.calls]
     if not asked:
         return
@@ -110,15 +116,15 @@ def _notes(loads: Sequence[Load]) -> Iterator[str]:
         )
 
 
-def purse(limit: float, models: Sequence[Model]) -> Budget:
-    """A budget, refused where a price is not known: money cannot be counted then."""
+def purse(limit: float, models: Sequence[Model], *, spent: float = 0.0) -> Budget:
+    """A budget, refused where a price is not known: money cannot be counted then. `spent` was taken from it before."""
     for model in models:
         if model.price is None:
             raise InputError(
                 f"no price is known for {model.name!r}, so a budget cannot be kept: give its price in dollars per "
                 "million tokens (?price_in=..&price_out=..), or leave out the budget"
             )
-    return Budget(limit)
+    return Budget(limit, before=spent)
 
 
 def models_asked(judges: Iterable[Judge]) -> list[Model]:
@@ -127,27 +133,34 @@ def models_asked(judges: Iterable[Judge]) -> list[Model]:
 
 
 def _split(
-    tasks: Iterable[_Task], key: Callable[[_Task], Key], known: Callable[[Sequence[Key]], set[Key]]
-) -> tuple[int, int, list[_Task]]:
-    """How many tasks are known, how many are due, and some of the due ones."""
+    tasks: Iterable[_Task], key: Callable[[_Task], Key], known: Callable[[Sequence[Key]], set[Key]], gone: set[Key]
+) -> tuple[tuple[int, int, int], list[_Task]]:
+    """How many tasks are known, are due, and failed for good, and some of the due ones."""
     source = iter(tasks)
-    counted, due = 0, 0
+    counted, due, over = 0, 0, 0
     sample: list[_Task] = []
     while chunk := list(islice(source, LOOKUP)):
-        answered = known([key(task) for task in chunk])
-        fresh = [task for task in chunk if key(task) not in answered]
-        counted += len(chunk) - len(fresh)
+        keys = [key(task) for task in chunk]
+        answered = known(keys)
+        lost = gone.intersection(keys) - answered
+        fresh = [task for place, task in zip(keys, chunk, strict=True) if place not in answered and place not in lost]
+        counted += len(chunk) - len(fresh) - len(lost)
         due += len(fresh)
+        over += len(lost)
         sample += fresh[: SAMPLE - len(sample)]
-    return counted, due, sample
+    return (counted, due, over), sample
 
 
 def _answers(model: Model, items: Sequence[Item], samples: int, ledger: Ledger, seen: Seen) -> Load:
     name = _name_there(ledger, "contestant", model)
     asked = ((item, number) for item in items for number in range(samples))
-    known, due, sample = _split(asked, lambda task: (task[0].key, task[1]), lambda keys: ledger.answered(name, keys))
+    (known, due, over), sample = _split(
+        asked, lambda task: (task[0].key, task[1]), lambda keys: ledger.answered(name, keys),
+        ledger.failed_for_good(name),
+    )  # fmt: skip
     hearings = [(Prompt(item.turns),) for item, _ in sample]
-    return weighed(Load("answers", model.name, known, due), model, seen, asked=due, hearings=hearings, mode="answer")
+    base = Load("answers", model.name, known, due, passed_over=over)
+    return weighed(base, model, seen, asked=due, hearings=hearings, mode="answer")
 
 
 def _name_there(ledger: Ledger, role: Role, who: Judge | Model) -> str:
@@ -157,8 +170,10 @@ def _name_there(ledger: Ledger, role: Role, who: Judge | Model) -> str:
 
 def _verdicts(judge: Judge, cases: Iterable[Case], ledger: Ledger, seen: Seen) -> Load:
     name = _name_there(ledger, "judge", judge)
-    known, due, sample = _split(cases, lambda case: (case.key, case.trial), lambda keys: ledger.heard(name, keys))
-    base = Load("verdicts", judge.name, known, due)
+    (known, due, over), sample = _split(
+        cases, lambda case: (case.key, case.trial), lambda keys: ledger.heard(name, keys), ledger.failed_for_good(name)
+    )
+    base = Load("verdicts", judge.name, known, due, passed_over=over)
     models = models_of(judge)
     if models == () or not due:
         return base

@@ -7,9 +7,10 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import IO, TYPE_CHECKING
 
+from fullbench.hygiene import terminal
 from fullbench.nouns.call import Usage
 from fullbench.studies.engines import Tally, Watch
 
@@ -101,8 +102,9 @@ class LineWatch:
         spent = sum((tally.usage for tally in tallies), Usage())
         busy = workers(sum(tally.workers for tally in tallies))
         text = f"{self._what}: {seen:,}{of}, {rate:,.1f}/s{busy}, {wrong(tallies)}, {money(spent)}{left}"
-        self._out.write(text + "\n")
-        self._out.flush()
+        with suppress(OSError):  # nobody reads it any longer, which is no reason to stop
+            self._out.write(text + "\n")
+            self._out.flush()
 
 
 class LiveWatch:
@@ -164,7 +166,7 @@ def watching(what: str, names: list[str], total: int | None, *, quiet: bool = Fa
         TextColumn("[green]{task.fields[spent]}"),
         TimeRemainingColumn(compact=True),
     )
-    with Progress(*columns, console=Console(stderr=True)) as progress:
+    with Progress(*columns, console=Console(file=terminal(sys.stderr))) as progress:
         watch = LiveWatch(progress, dict.fromkeys(names, total))
         yield watch
         watch.finish()

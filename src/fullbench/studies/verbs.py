@@ -19,6 +19,7 @@ from fullbench.studies import hear as hearing
 from fullbench.studies import seated, specs
 from fullbench.studies.conduct import Conducted, Conductor
 from fullbench.studies.study import Study
+from fullbench.studies.trust import refuse_risks
 
 
 def answer(
@@ -45,6 +46,7 @@ def judge(judges: Sequence[Judge | str], cases: Iterable[Case], ledger: Ledger) 
 def run(study: Study | Path | str, *, quiet: bool = True) -> Conducted:
     """Conduct a study, or the study in a file, in the ledger that it names; the same call goes on where one stopped."""
     plan = study if isinstance(study, Study) else Study.read(study)
+    refuse_risks(plan)
     conductor = Conductor(plan)
     with Ledger(plan.ledger, pictures=plan.pictures, study=plan.name) as ledger:
         return conductor.conduct(ledger, budget=plan.budget, quiet=quiet)
@@ -52,5 +54,5 @@ def run(study: Study | Path | str, *, quiet: bool = True) -> Conducted:
 
 def report(verdicts: Record | Ledger, *, against: str | None = None, seed: int = 0) -> list[Table]:
     """The tables that `fullbench report` prints: leaderboards, agreement, steadiness, faults and cost."""
-    record = seated.record(verdicts) if isinstance(verdicts, Ledger) else verdicts
-    return standard.tables(record, against=against, seed=seed)
+    columns = seated.columns(verdicts) if isinstance(verdicts, Ledger) else verdicts
+    return standard.tables(columns, against=against, seed=seed)

@@ -9,7 +9,9 @@ from email.utils import parsedate_to_datetime
 from time import time
 from typing import Any, Literal
 
-Kind = Literal["again", "busy", "refused", "prompt", "unclear", "model"]
+Kind = Literal["again", "busy", "garbled", "refused", "prompt", "unclear", "model"]
+"""What to do: try again; try again, but less at a time; once more, for it was answered in a wrong form; nothing, since
+the prompt was declined, or this prompt can never do, or perhaps none can, or surely none can."""
 
 _POLICY = re.compile(
     r"content_policy|content policy|content_filter|content management policy|responsible.?ai|safety system"
@@ -30,6 +32,11 @@ _BLIND = re.compile(
     r"does not support (image|vision|picture)|image input is not supported|is not a multimodal model", re.IGNORECASE
 )
 _MONEY = re.compile(r"insufficient_quota|credit balance|billing|insufficient (balance|credits|funds)", re.IGNORECASE)
+
+
+MOST_WORDS = 20_000
+DEEPEST = 20
+"""A complaint is sorted by what stands in its first letters and upper levels; no honest one has more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,20 +61,34 @@ def read(payload: Any, raw: bytes = b"") -> Complaint:
         body = payload[0]
     if isinstance(body, Mapping):
         body = body.get("error") or body.get("detail") or body
-    words = " ".join(_words(body)) if body is not None else raw[:400].decode("utf-8", "replace")
+    words = " ".join(_words(body))[:MOST_WORDS] if body is not None else raw[:400].decode("utf-8", "replace")
     message = body.get("message") if isinstance(body, Mapping) else None
     text = message if isinstance(message, str) and message else words
-    return Complaint(" ".join(text.split())[:300] or "no reason given", words, _retry_info(body))
+    return Complaint(plain(text)[:300] or "no reason given", words, _retry_info(body))
 
 
-def _words(value: Any) -> Iterator[str]:
+_CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]+")
+
+
+def plain(text: str) -> str:
+    """A server's words in one line, without what would move a terminal's cursor or turn its text around.
+
+    >>> plain("bad\\x1b]0;x\\x07 key\\n\\u202egnorw")
+    'bad ]0;x key gnorw'
+    """
+    return " ".join(_CONTROLS.sub(" ", text).split())
+
+
+def _words(value: Any, depth: int = 0) -> Iterator[str]:
+    if isinstance(value, Mapping | list) and depth > DEEPEST:
+        return
     if isinstance(value, Mapping):
         for name, part in value.items():
             yield str(name)
-            yield from _words(part)
+            yield from _words(part, depth + 1)
     elif isinstance(value, list):
         for part in value:
-            yield from _words(part)
+            yield from _words(part, depth + 1)
     elif value is not None:
         yield str(value)
 
@@ -134,5 +155,5 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
             return float(value) * unit
     try:
         return max(0.0, parsedate_to_datetime(lower["retry-after"]).timestamp() - time())
-    except (KeyError, ValueError):
+    except (KeyError, ValueError, OverflowError):
         return None

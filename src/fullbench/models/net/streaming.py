@@ -25,6 +25,10 @@ class Asker(Protocol):
     @property
     def width(self) -> int: ...
 
+    @property
+    def ended(self) -> ModelError | None:
+        """Why no further prompt can do; None while they can."""
+
     def __call__(self, prompt: Prompt, /) -> Coroutine[Any, Any, Reply]: ...
 
     def hurry(self) -> None:
@@ -47,13 +51,10 @@ def stream(prompts: Iterable[Prompt], opened: AbstractAsyncContextManager[Asker]
             if flight.running:
                 loop.turn(spent)
             while flight.landed:
-                try:
-                    reply = flight.landed.popleft().result()
-                except ModelError as error:
-                    flight.stop(error)
-                    asker.hurry()
-                else:
-                    yield reply
+                yield flight.landed.popleft().result()
+            if asker.ended is not None and flight.error is None:
+                flight.stop(asker.ended)
+                asker.hurry()
         if flight.error is not None:
             raise flight.error
     finally:

@@ -15,22 +15,31 @@ from aiohttp.payload import BytesPayload, Payload
 from yarl import URL
 
 from fullbench.errors import InputError, ModelError
+from fullbench.hygiene import masked_bytes
 from fullbench.models.dialects import Answer, Dialect
 from fullbench.models.net import complaints
+from fullbench.models.net.attempts import RATE_LIMITED, Tries, lasting, whole_body
 from fullbench.models.net.deadlines import Deadlines
 from fullbench.models.net.hedging import Hedge, race
 from fullbench.models.net.limits import Throttle
 from fullbench.models.net.providers import Provider
+from fullbench.models.net.spending import purse
+from fullbench.models.payloads import ENCODINGS, Misshapen, TooLarge, unpacked
 from fullbench.models.prices import is_local
 from fullbench.models.replies import Tally, Trouble, read, refusal
 from fullbench.models.settings import Key, Limits, Sampling
 from fullbench.models.tokens import estimate
+from fullbench.nouns.call import FailureKind
 from fullbench.nouns.model import Prompt, Reply
 
 LONGEST_WAIT = 30.0
 CONNECT_TRIES = 3
 CONNECT_SECONDS = 10.0
 UNCLEAR_TRIES = 5
+ALIEN_TRIES = 5
+"""So many replies that no such API would send, before any other: the server is none."""
+GARBLED_TRIES = 2
+"""An answer of a wrong form is paid for and mostly comes again: it is asked for once more, not `attempts` times."""
 REPLY_TOKENS = 256
 
 
@@ -51,9 +60,9 @@ class Line:
     def server(self) -> str:
         return f"the server at {self.base}"
 
-    def hide(self, text: str) -> str:
-        """The text without the key, should a server have repeated it."""
-        return text.replace(self.secret, "***") if self.secret else text
+    def hide(self, raw: bytes) -> bytes:
+        """A body without the key, should a server have repeated it: before anything of it is cut, kept or shown."""
+        return masked_bytes(raw, self.secret)
 
 
 class _Body(BytesPayload):
@@ -76,17 +85,26 @@ class Caller:
         self._gate = provider.gate(line.model)
         self._hedge = None if line.limits.hedge is None else Hedge(line.limits.hedge)
         self._url = URL(line.dialect.url(line.base, line.model), encoded=True)
+        self._purse = purse()
         self._answered = False
-        self._unclear = 0
+        self._unclear = self._aliens = 0
+        self._last_answer = 0.0
+        self.ended: ModelError | None = None
         self._clock: Callable[[], float]
         self._closing: asyncio.Event
         self._session: aiohttp.ClientSession
 
     async def __aenter__(self) -> Caller:
         self._clock = asyncio.get_running_loop().time
+        self._last_answer = self._clock()
         self._closing = asyncio.Event()
         self._session = aiohttp.ClientSession(
-            headers={**self._line.dialect.headers(self._line.secret), "Accept": "application/json"},
+            headers={
+                **self._line.dialect.headers(self._line.secret),
+                "Accept": "application/json",
+                "Accept-Encoding": ENCODINGS,
+            },
+            auto_decompress=False,  # a few bytes may unpack to gigabytes: see `payloads.unpacked`
             connector=aiohttp.TCPConnector(limit=0, ttl_dns_cache=300),
             cookie_jar=aiohttp.DummyCookieJar(),
             proxy=proxy_for(self._url),
@@ -109,32 +127,43 @@ class Caller:
         self._closing.set()
 
     async def __call__(self, prompt: Prompt) -> Reply:
-        """The reply to a prompt: an answer, a refusal or the error that no retry mended."""
+        """The reply to a prompt: an answer, a refusal or the error that no retry mended.
+
+        What makes every further prompt pointless is an error of this one, so that what it used is told, and `ended`.
+        """
         line, tally = self._line, Tally()
         try:
             body = _Body(line.dialect.body(line.model, prompt, line.sampling))
         except InputError as error:
-            return Reply(prompt, error=str(error))
+            return Reply(prompt, error=str(error), failure=lasting(prompt))
         guess = 0
         if self._tokens is not None:
-            guess = estimate(prompt) + (line.sampling.max_tokens or REPLY_TOKENS)
-        give_up = self._clock() + line.limits.patience
-        attempt = 0
+            guess = estimate(prompt, line.model) + (line.sampling.max_tokens or REPLY_TOKENS)
+        tries = Tries(self._clock() + line.limits.patience)
         while True:
-            attempt += 1
+            if self._purse is not None and (why := self._purse.empty):
+                return self._failed(prompt, tally, why if not tries.sent else f"{why}; {tries.last}")
+            before = tally.dollars(line.price)
             result = await self._attempt(body, prompt, guess, tally)
+            if self._purse is not None:
+                self._purse.spend(tally.dollars(line.price) - before)
             if isinstance(result, Answer):
                 return result.reply(prompt, tally.usage(line.price))
-            settled = self._settle(result, attempt)
-            if settled is not None:
-                return Reply(prompt, usage=tally.usage(line.price), error=settled[0], stop=settled[1])
-            wait = self._wait(result, attempt)
-            late = self._clock() + wait > give_up
-            if attempt >= line.limits.attempts or late or self._closing.is_set():
-                tries = "1 attempt" if attempt == 1 else f"{attempt} attempts"
-                why = f"no answer after {tries}; the last one: {result.message}"
-                return Reply(prompt, usage=tally.usage(line.price), error=line.hide(why))
+            tries.count(result)
+            if result.kind == "refused":
+                return Reply(prompt, usage=tally.usage(line.price), stop="refused")
+            if (over := self._over(result, tries)) is not None:
+                return self._failed(prompt, tally, *over)
+            wait = self._wait(result, tries)
+            late = self._clock() + wait > tries.give_up
+            if late and result.status == RATE_LIMITED:
+                self._without_end(result)
+            if tries.failed >= line.limits.attempts or late or self._closing.is_set():
+                return self._failed(prompt, tally, tries.last)
             await self._pause(wait)
+
+    def _failed(self, prompt: Prompt, tally: Tally, why: str, kind: FailureKind = "passing") -> Reply:
+        return Reply(prompt, usage=tally.usage(self._line.price), error=why, failure=kind)
 
     async def _attempt(self, body: Payload, prompt: Prompt, guess: int, tally: Tally) -> Answer | Trouble:
         await self._throttle.enter()
@@ -146,11 +175,16 @@ class Caller:
             self._throttle.leave()
 
     async def _behind_gate(self, body: Payload, prompt: Prompt, guess: int, tally: Tally) -> Answer | Trouble:
-        """Wait until the server may be asked again, and ask; raises when it has been gone for too long."""
+        """Wait until the server may be asked again, and ask; when it has been gone for too long, the run ends."""
         gate, limits = self._gate, self._line.limits
         while wait := gate.turn():
             if gate.down_since is not None and time.monotonic() - gate.down_since > limits.patience:
-                raise ModelError(self._gone(gate.why))
+                self._end(
+                    f"{self._line.server} has failed for {limits.patience:g} s (the last: {gate.why}); what was done "
+                    "is kept, and the same command goes on when it is back. Where only some prompts make it fail, "
+                    "?breaks=1000000 lets each of them fail by itself"
+                )
+                return Trouble("again", gate.why)
             if self._closing.is_set():
                 break
             await self._pause(wait)
@@ -159,13 +193,19 @@ class Caller:
         finally:
             gate.gave_up()
 
-    def _gone(self, why: str) -> str:
-        line = self._line
-        return (
-            f"{line.server} has failed for {line.limits.patience:g} s (the last: {why}); what was done is kept, and "
-            "the same command goes on when it is back. Where only some prompts make it fail, ?breaks=1000000 lets each "
-            "of them fail by itself"
-        )
+    def _end(self, why: str) -> None:
+        """No prompt can do: the stream ends when all that is on its way is back, and says why."""
+        self.ended = self.ended or ModelError(why)
+        self._closing.set()
+
+    def _without_end(self, trouble: Trouble) -> None:
+        """A rate limit is waited for; one that let nobody through for all of `patience` is none."""
+        patience = self._line.limits.patience
+        if self._clock() - self._last_answer >= patience:
+            self._end(
+                f"{self._line.server} has answered nothing for {patience:g} s but that it has too much to do "
+                f"({trouble.message}); what was done is kept, and the same command goes on from here"
+            )
 
     async def _send(self, body: Payload, prompt: Prompt, guess: int, tally: Tally) -> Answer | Trouble:
         await self._take_turn(guess)
@@ -178,6 +218,7 @@ class Caller:
             self._tokens.correct(tally.tokens_in + tally.tokens_out - before - guess)
         if isinstance(result, Answer):
             self._answered = True
+            self._last_answer = self._clock()
             self._throttle.went_well()
             self._gate.good()
             if self._hedge is not None:
@@ -193,7 +234,7 @@ class Caller:
             if trouble.wait is not None:
                 self._gate.hold(trouble.wait)
         if trouble.kind == "again" or trouble.status in {503, 529}:
-            self._gate.bad(self._line.hide(trouble.message), self._line.limits)
+            self._gate.bad(trouble.message, self._line.limits)
         else:
             self._gate.good()
 
@@ -218,7 +259,11 @@ class Caller:
             seen = response.status
             if seen == 200:
                 tally.calls += 1
-            raw = await _whole(response)
+            raw = self._line.hide(
+                unpacked(await whole_body(response), response.headers.get("Content-Encoding", "").lower())
+            )
+        except (Misshapen, TooLarge) as error:
+            return self._unpackable(str(error), seen, prompt, tally)
         except aiohttp.ClientConnectorError as error:
             tally.retries += 1
             return Trouble("again", f"no connection ({error.strerror or error})", unconnected=True)
@@ -236,41 +281,62 @@ class Caller:
         if seen != 200:
             tally.retries += 1
             return refusal(seen, raw, response.headers)
-        return read(self._line.dialect, raw, prompt, tally)
+        return read(self._line.dialect, raw, prompt, tally, self._line.model)
+
+    def _unpackable(self, why: str, seen: int, prompt: Prompt, tally: Tally) -> Trouble:
+        if seen != 200:
+            tally.retries += 1
+            return refusal(seen, why.encode(), {})
+        tally.tokens_in += estimate(prompt, self._line.model)
+        return Trouble("garbled", f"200 with {why}")
 
     def _broken_off(self, error: Exception, seen: int, prompt: Prompt, tally: Tally) -> Trouble:
         if seen == 200:
-            tally.tokens_in += estimate(prompt)
+            tally.tokens_in += estimate(prompt, self._line.model)
         else:
             tally.retries += 1
         if isinstance(error, TimeoutError):
             return Trouble("again", f"no whole answer within {self._line.limits.timeout:g} s")
+        if isinstance(error, aiohttp.ClientResponseError):
+            return Trouble("again", "what came is no HTTP", alien="something that is no HTTP")
         return Trouble("again", f"the connection broke off ({type(error).__name__})")
 
-    def _settle(self, trouble: Trouble, attempt: int) -> tuple[str | None, str] | None:
-        """The error and stop word that end the prompt; None when it may be tried again. Raises if no prompt can do."""
+    def _over(self, trouble: Trouble, tries: Tries) -> tuple[str, FailureKind] | None:
+        """The error that ends the prompt, and whether it lasts; None when it may be tried again."""
         line = self._line
-        if trouble.unconnected and not self._answered and attempt >= CONNECT_TRIES:
-            hint = "start it, or check the URL"
-            raise ModelError(line.hide(f"{line.server} cannot be reached: {trouble.message}; {hint}"))
-        if trouble.complaint is None or trouble.kind in {"again", "busy"}:
+        if trouble.unconnected and not self._answered and tries.failed >= CONNECT_TRIES:
+            self._end(f"{line.server} cannot be reached: {trouble.message}; start it, or check the URL")
+        if trouble.alien and not self._answered:
+            self._aliens += 1
+            if self._aliens >= ALIEN_TRIES:
+                self._end(
+                    f"{line.server} is no API that speaks {line.dialect.name}: it sends {trouble.alien} "
+                    f"({trouble.message}); check the URL, which often ends in /v1"
+                )
+        if trouble.kind == "garbled" and tries.garbled >= GARBLED_TRIES:
+            return tries.last, "passing"
+        if trouble.complaint is None or trouble.kind in {"again", "busy", "garbled"}:
             return None
-        if trouble.kind == "refused":
-            return None, "refused"
         if trouble.kind == "unclear" and not self._answered:
             self._unclear += 1
         if trouble.kind == "model" or self._unclear >= UNCLEAR_TRIES:
-            sentence = complaints.sentence(
-                trouble.status, trouble.complaint, server=line.server, model=line.model, key=line.key.hint
+            self._end(
+                complaints.sentence(
+                    trouble.status, trouble.complaint, server=line.server, model=line.model, key=line.key.hint
+                )
             )
-            raise ModelError(line.hide(sentence))
-        return line.hide(trouble.message), ""
+        return trouble.message, "permanent" if trouble.kind == "prompt" else "passing"
 
-    def _wait(self, trouble: Trouble, attempt: int) -> float:
-        """What the server asks for and a little more, else a random time that grows with every attempt."""
-        if trouble.wait is not None:
-            return trouble.wait + random.uniform(0, min(1.0, 0.1 * trouble.wait))
-        return random.uniform(0, min(LONGEST_WAIT, self._line.limits.backoff * 2.0**attempt))
+    def _wait(self, trouble: Trouble, tries: Tries) -> float:
+        """What the server asks for and a little more, else a random time that grows with every attempt.
+
+        A server that goes on refusing after the time that it named itself is waited for longer each time.
+        """
+        drawn = random.uniform(0, min(LONGEST_WAIT, self._line.limits.backoff * 2.0 ** min(tries.sent, 30)))
+        if trouble.wait is None:
+            return drawn
+        asked = trouble.wait + random.uniform(0, min(1.0, 0.1 * trouble.wait))
+        return asked if tries.limited <= 1 else max(asked, drawn)
 
     async def _pause(self, seconds: float) -> None:
         try:
@@ -278,15 +344,6 @@ class Caller:
                 await self._closing.wait()
         except TimeoutError:
             return
-
-
-async def _whole(response: aiohttp.ClientResponse) -> bytes:
-    """All of a body; its connection is free again then, or closed where it broke off."""
-    try:
-        return await response.read()
-    except BaseException:
-        response.close()
-        raise
 
 
 def proxy_for(url: URL) -> str | None:

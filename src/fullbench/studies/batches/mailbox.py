@@ -152,7 +152,8 @@ class Mailbox:
         reply = reply_of(model, prompt, answer[1], place.folder.state.rate)
         if reply.error is None:
             return reply
-        return Reply(prompt, usage=reply.usage, error=f"batch {place.folder.path.name}: {reply.error}")
+        why = f"batch {place.folder.path.name}: {reply.error}"
+        return Reply(prompt, usage=reply.usage, error=why, failure=reply.failure)
 
     def _write(self, model: ChatModel, asks: str, name: str, prompt: Prompt) -> None:
         if not self.writing:

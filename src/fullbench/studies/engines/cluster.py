@@ -24,7 +24,8 @@ from typing import Any
 from fullbench.errors import EngineError, MissingExtra
 from fullbench.studies.engines.crew import Crew, Desk, contract
 from fullbench.studies.engines.office import BEAT, Office
-from fullbench.studies.engines.work import Job, Stop, Tally
+from fullbench.studies.engines.stopping import Stop
+from fullbench.studies.engines.work import Job, Tally
 
 NAMESPACE = "fullbench"
 KNOCK_SECONDS = 5

@@ -19,7 +19,8 @@ from fullbench.errors import EngineError, FullbenchError, InputError
 from fullbench.nouns.picture import Picture
 from fullbench.nouns.verdict import Failure
 from fullbench.studies.engines.office import Branch
-from fullbench.studies.engines.work import Job, Key, Recipe, Stop, Tally
+from fullbench.studies.engines.stopping import Stop
+from fullbench.studies.engines.work import Job, Key, Recipe, Tally
 from fullbench.studies.engines.worker import Turn, Worker
 from fullbench.version import __version__
 

@@ -7,20 +7,28 @@ decides only where the asking is done: looking up, counting money and keeping st
 
 from __future__ import annotations
 
-import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Generic, Protocol, TypeVar
 
+from fullbench.errors import FullbenchError
+from fullbench.models.net.spending import paid_by
 from fullbench.nouns.call import NOTHING, Usage
 from fullbench.nouns.verdict import Failure, Reader
+from fullbench.studies.engines.keeping import keepable, sane
+from fullbench.studies.engines.spending import Budget
+from fullbench.studies.engines.stopping import Stop
 
 LOOKUP = 256
+HOPELESS = 20
+"""After so many faults and failures, and no ruling ever, nothing but more of them is to be expected."""
+SAMPLE = 200
+"""So many letters are shown of what somebody said."""
 Key = tuple[str, int]
 Task = TypeVar("Task")
 
@@ -34,7 +42,11 @@ class Outcome(Protocol):
 
 @dataclass
 class Tally:
-    """What came of one judge's or contestant's work. `workers` are those of a cluster that ask right now."""
+    """What came of one judge's or contestant's work. `workers` are those of a cluster that ask right now.
+
+    `lasting` counts the failures that no later call can mend, `passed_over` those of earlier runs, which were not asked
+    again. `stopped` says why not everything was asked.
+    """
 
     name: str
     known: int = 0
@@ -50,6 +62,8 @@ class Tally:
     workers: int = 0
     notices: tuple[str, ...] = ()
     """What the ledger says of the names: settings it took on, verdicts found under a former name."""
+    lasting: int = 0
+    passed_over: int = 0
 
     @property
     def failed(self) -> int:
@@ -59,52 +73,17 @@ class Tally:
     def in_flight(self) -> int:
         return self.asked - self.done - self.failed
 
+    @property
+    def hopeless(self) -> bool:
+        """Whether nothing but faults and failures came, so many times that nothing else is to be expected."""
+        ruled = self.done - self.faults.total()
+        return not ruled and self.faults["unreadable"] + self.faults["refused"] + self.failed >= HOPELESS
+
 
 class Watch(Protocol):
     """Whoever wants to see how it goes. Called from the thread that works."""
 
     def step(self, tally: Tally) -> None: ...
-
-
-@dataclass
-class Budget:
-    """Money set aside, shared by all that work at once.
-
-    Nothing is asked once what was spent, and what is in flight will cost at the mean so far, would pass the limit.
-    `guess` is the expected price of a task before the first one is paid.
-    """
-
-    limit: float
-    guess: float = 0.0
-    spent: float = 0.0
-    paid: int = 0
-    in_flight: int = 0
-    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
-
-    def reserve(self) -> bool:
-        """Whether one more task may be asked; it then counts as in flight."""
-        with self._lock:
-            mean = self.spent / self.paid if self.paid else self.guess
-            if self.spent + (self.in_flight + 1) * mean > self.limit:
-                return False
-            self.in_flight += 1
-            return True
-
-    def pay(self, usage: Usage) -> None:
-        with self._lock:
-            self.spent += usage.dollars or 0.0
-            self.paid += 1
-            self.in_flight -= 1
-
-
-@dataclass
-class Stop:
-    """A flag that says: ask nothing more, but wait for what is in flight."""
-
-    reason: str = ""
-
-    def pull(self, reason: str) -> None:
-        self.reason = self.reason or reason
 
 
 Ask = Callable[[Iterable[Any]], Iterator[Any]]
@@ -140,6 +119,10 @@ class Job(Generic[Task]):
     sole: Callable[[], AbstractContextManager[Any]]
     flush: Callable[[], None]
     notices: tuple[str, ...] = ()
+    failed_for_good: Callable[[], Collection[Key]] = frozenset
+    """The tasks of earlier runs that no call can do, asked for once."""
+    proven: Callable[[], bool] = lambda: True
+    """Whether it has ever brought what it was asked for; one that has not is given up after `HOPELESS` tries."""
     asked: Callable[[Task], Task] = _itself
     """What is handed on in the place of a task that is due."""
 
@@ -161,6 +144,18 @@ class Here:
 HERE = Here()
 
 
+@dataclass(frozen=True)
+class Insistence:
+    """What is asked although it seems to be no use: a judge that has ruled on nothing so far (`anyway`), and what
+    failed for good before (`again`)."""
+
+    anyway: bool = False
+    again: bool = False
+
+
+USUAL = Insistence()
+
+
 def work(
     jobs: Sequence[Job[Any]],
     *,
@@ -168,6 +163,7 @@ def work(
     budget: Budget | None = None,
     stop: Stop | None = None,
     watch: Watch | None = None,
+    insist: Insistence = USUAL,
 ) -> list[Tally]:
     """Do all jobs, side by side when there are several, each in a thread of its own.
 
@@ -176,12 +172,14 @@ def work(
     """
     stop = stop or Stop()
     tallies = [Tally(job.name, notices=job.notices) for job in jobs]
+    stop.tallies += tallies
 
     def one(job: Job[Any], tally: Tally) -> None:
         started = time.monotonic()
+        worker = _Work(job, tally, stop, budget, insist)
         try:
-            with job.sole():
-                _work(job, tally, engine, stop, budget=budget, watch=watch)
+            with job.sole(), stop.seen_off_by(worker.leave):
+                worker.do(engine, watch)
         except BaseException:
             stop.pull("another one failed")
             raise
@@ -198,41 +196,113 @@ def work(
     return tallies
 
 
-def _work(
-    job: Job[Task], tally: Tally, engine: Engine, stop: Stop, *, budget: Budget | None, watch: Watch | None
-) -> None:
-    open_: set[Key] = set()
+class _Work:
+    """One job while it is done. `_open` are the keys that were looked up and are not done, in flight or about to be."""
 
-    def due() -> Iterator[Task]:
-        for task in _due(job, tally, open_):
-            if stop.reason:
-                tally.stopped = stop.reason
+    def __init__(self, job: Job[Any], tally: Tally, stop: Stop, budget: Budget | None, insist: Insistence) -> None:
+        self._job, self._tally, self._stop, self._insist = job, tally, stop, insist
+        self._share = None if budget is None else budget.share()
+        self._open: set[Key] = set()
+        self._in_flight: dict[Key, None] = {}
+        self._sample = ""
+
+    def do(self, engine: Engine, watch: Watch | None) -> None:
+        """Ask what is due, and keep what comes back."""
+        job = self._job
+        try:
+            with paid_by(self._share):
+                for outcome in engine.ask(job, self._asked(), self._tally, self._stop):
+                    self._count(self._keep(outcome))
+                    if watch is not None:
+                        watch.step(self._tally)
+        finally:
+            job.flush()
+
+    def _asked(self) -> Iterator[Any]:
+        tally, share = self._tally, self._share
+        for key, task in self._due():
+            if self._stop.reason or tally.stopped:
+                tally.stopped = tally.stopped or self._stop.reason
                 return
-            if budget is not None and not budget.reserve():
-                tally.stopped = f"the budget of ${budget.limit:g} is spent"
+            if share is not None and not share.reserve():
+                tally.stopped = share.spent_up
                 return
             tally.asked += 1
+            self._in_flight[key] = None
             yield task
 
-    try:
-        for outcome in engine.ask(job, due(), tally, stop):
-            job.keep(outcome)
-            open_.discard(job.settles(outcome))
-            tally.usage += outcome.usage
-            if isinstance(outcome, Failure):
-                tally.failures[outcome.error] += 1
-            else:
-                tally.done += 1
-                fault = getattr(outcome, "fault", None)
-                if fault:
-                    tally.faults[fault] += 1
-                tally.replies.update(_read_as(outcome))
-            if budget is not None:
-                budget.pay(outcome.usage)
-            if watch is not None:
-                watch.step(tally)
-    finally:
-        job.flush()
+    def _due(self) -> Iterator[tuple[Key, Any]]:
+        """The tasks that are neither known nor in flight, looked up and entered some hundreds at a time."""
+        job, tally, source = self._job, self._tally, iter(self._job.tasks())
+        gone = frozenset() if self._insist.again else frozenset(job.failed_for_good())
+        while chunk := list(islice(source, LOOKUP)):
+            job.flush()
+            keys = [job.key(task) for task in chunk]
+            known = job.known(keys) | self._open.intersection(keys)
+            over = gone.intersection(keys) - known
+            due = {key: task for key, task in zip(keys, chunk, strict=True) if key not in known and key not in over}
+            tally.known += len(chunk) - len(due) - len(over)
+            tally.passed_over += len(over)
+            job.enter(list(due.values()))
+            for key, task in due.items():
+                self._open.add(key)
+                yield key, job.asked(task)
+
+    def _keep(self, outcome: Any) -> Any:
+        """Keep an outcome; one that cannot be kept is a failure of its case, with what is known of its cost."""
+        job = self._job
+        key = job.settles(outcome)
+        sound = keepable(outcome, job.name, key)
+        try:
+            job.keep(sound)
+        except FullbenchError:
+            raise
+        except Exception as error:  # noqa: BLE001 (whatever it is, it is this outcome's and no other's)
+            sound = Failure(key[0], job.name, key[1], f"it could not be kept ({_words(error)})", sane(outcome.usage))
+            job.keep(sound)
+        self._open.discard(key)
+        self._in_flight.pop(key, None)
+        return sound
+
+    def _count(self, outcome: Any) -> None:
+        tally = self._tally
+        tally.usage += outcome.usage
+        if isinstance(outcome, Failure):
+            tally.failures[outcome.error] += 1
+            tally.lasting += outcome.kind == "permanent"
+            self._sample = outcome.error
+        else:
+            tally.done += 1
+            fault = getattr(outcome, "fault", None)
+            if fault:
+                tally.faults[fault] += 1
+                self._sample = getattr(outcome, "text", "") or self._sample
+            tally.replies.update(_read_as(outcome))
+        if self._share is not None:
+            self._share.pay(outcome.usage)
+        if not self._insist.anyway and not tally.stopped and tally.hopeless and not self._job.proven():
+            said = " ".join(self._sample.split())[:SAMPLE]
+            wrong = tally.faults["unreadable"] + tally.faults["refused"] + tally.failed
+            tally.stopped = (
+                f"{wrong} replies and no ruling among them; the last: {said!r}. Look at its server and its prompt, or "
+                "go on all the same with --anyway"
+            )
+
+    def leave(self) -> None:
+        """Whoever leaves at once leaves calls in flight: what they cost is not known, so the mean so far is billed."""
+        tally = self._tally
+        ended = tally.done + tally.failed
+        used = tally.usage.over(ended) if ended else Usage(retries=1)
+        for case, trial in list(self._in_flight):
+            error = (
+                "it was in flight when the run was left; that it was answered is assumed, and the mean so far billed"
+            )
+            self._job.keep(Failure(case, self._job.name, trial, error, used))
+        self._job.flush()
+
+
+def _words(error: Exception) -> str:
+    return " ".join(f"{type(error).__name__}: {error}".split())[:SAMPLE]
 
 
 def _read_as(outcome: Any) -> Iterator[str]:
@@ -241,18 +311,3 @@ def _read_as(outcome: Any) -> Iterator[str]:
         yield "marked" if reader.marked else "unmarked"
     if reader.cut and getattr(outcome, "fault", None) == "unreadable":
         yield "cut off"
-
-
-def _due(job: Job[Task], tally: Tally, open_: set[Key]) -> Iterator[Task]:
-    """The tasks that are neither known nor in flight, looked up and entered some hundreds at a time."""
-    source = iter(job.tasks())
-    while chunk := list(islice(source, LOOKUP)):
-        job.flush()
-        keys = [job.key(task) for task in chunk]
-        known = job.known(keys) | open_.intersection(keys)
-        due = {key: task for key, task in zip(keys, chunk, strict=True) if key not in known}
-        tally.known += len(chunk) - len(due)
-        job.enter(list(due.values()))
-        for key, task in due.items():
-            open_.add(key)
-            yield job.asked(task)

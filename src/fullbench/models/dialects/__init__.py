@@ -1,0 +1,13 @@
+"""Ways of speaking to a server: OpenAI chat completions and responses, Anthropic Messages, Gemini generateContent."""
+
+from collections.abc import Mapping
+
+from fullbench.models.dialects.anthropic import Anthropic
+from fullbench.models.dialects.base import Answer, Dialect
+from fullbench.models.dialects.gemini import Gemini
+from fullbench.models.dialects.openai import OpenAI
+from fullbench.models.dialects.responses import Responses
+
+__all__ = ["DIALECTS", "Answer", "Anthropic", "Dialect", "Gemini", "OpenAI", "Responses"]
+
+DIALECTS: Mapping[str, type[Dialect]] = {dialect.name: dialect for dialect in (OpenAI, Responses, Anthropic, Gemini)}

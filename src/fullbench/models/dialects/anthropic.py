@@ -1,0 +1,102 @@
+"""Anthropic Messages."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from fullbench.models.dialects.base import Answer, Dialect, joined_words, json_text, splice, system_words, with_system
+from fullbench.models.payloads import count, list_of, text_of, total, usage_of, whole
+from fullbench.models.pictures import Limit, encoded
+from fullbench.models.settings import Sampling
+from fullbench.models.thinking import written
+from fullbench.nouns.item import Part
+from fullbench.nouns.model import Prompt
+
+REPLY_TOKENS = 4_096
+"""What every model of theirs may write, the oldest included."""
+
+_ADAPTS = re.compile(r"claude-(?:[a-z]+-)?(?:4[-.][6-9]|[5-9])")
+"""Models that settle themselves how long they think, within an effort; older ones take a number of tokens."""
+
+_BUDGETS = {"minimal": 1_024, "low": 1_024, "medium": 4_096, "high": 16_384}
+
+
+def _thinking(model: str, effort: str | None) -> tuple[dict[str, Any], int]:
+    """The settings that make a model think, and the tokens that its limit must have on top for that."""
+    if effort is None:
+        return {}, 0
+    if _ADAPTS.search(model):
+        return {"thinking": {"type": "adaptive"}, "output_config": {"effort": effort}}, 0
+    budget = _BUDGETS.get(effort, _BUDGETS["high"])
+    return {"thinking": {"type": "enabled", "budget_tokens": budget}}, budget
+
+
+class Anthropic(Dialect):
+    """Anthropic Messages. It wants a limit on the reply, `REPLY_TOKENS` where none is set, and takes no blank text."""
+
+    name = "anthropic"
+    home = "https://api.anthropic.com/v1"
+    takes_seed = False
+    marks = ("content",)
+    pictures = Limit(pixels=2_000)
+    _STOPS: ClassVar = {
+        "end_turn": "stop",
+        "stop_sequence": "stop",
+        "max_tokens": "length",
+        "model_context_window_exceeded": "length",
+        "refusal": "refused",
+        "tool_use": "tool",
+    }
+
+    def url(self, base: str, model: str) -> str:
+        return f"{base}/messages"
+
+    def headers(self, key: str | None) -> dict[str, str]:
+        return {"anthropic-version": "2023-06-01"} | ({} if key is None else {"x-api-key": key})
+
+    def body(self, model: str, prompt: Prompt, sampling: Sampling) -> bytes:
+        turns = with_system(prompt, sampling)
+        thinking, room = _thinking(model, sampling.effort)
+        settings = {
+            "model": model,
+            "max_tokens": (sampling.max_tokens or REPLY_TOKENS) + room,
+            "temperature": sampling.sent_temperature,
+            "top_p": sampling.top_p,
+            "system": system_words(turns),
+            **thinking,
+            **sampling.extra,
+        }
+        limit = self.limit(sampling)
+        messages = b",".join(
+            b'{"role":"' + turn.role.encode() + b'","content":['
+            + b",".join(self._part(part, limit) for part in joined_words(turn.parts)) + b"]}"
+            for turn in turns if turn.role != "system"
+        )  # fmt: skip
+        return splice(settings, b'"messages":[' + messages + b"]")
+
+    def _part(self, part: Part, limit: Limit) -> bytes:
+        if isinstance(part, str):
+            return b'{"type":"text","text":' + json_text(part) + b"}"
+        media, data = encoded(part, limit)
+        source = b'{"type":"base64","media_type":"' + media.encode() + b'","data":"' + data + b'"}'
+        return b'{"type":"image","source":' + source + b"}"
+
+    def parse(self, payload: Mapping[str, Any]) -> Answer | None:
+        blocks = list_of(payload.get("content"), "its content")
+        reason = text_of(payload.get("stop_reason"), "stop_reason") or "stop"
+        stop = self._STOPS.get(reason, reason)
+        if not blocks and stop == "stop" and reason != "end_turn":
+            return None
+        usage = usage_of(payload.get("usage"))
+        tokens_in = count(usage.get("input_tokens"))
+        cached = total(usage.get(name) for name in ("cache_read_input_tokens", "cache_creation_input_tokens"))
+        text = "".join(text_of(block.get("text"), "a text block") for block in blocks if block.get("type") == "text")
+        thought = "".join(
+            text_of(block.get("thinking"), "a thinking block") for block in blocks if block.get("type") == "thinking"
+        )
+        return Answer(
+            text, stop, None if tokens_in is None else tokens_in + (cached or 0), count(usage.get("output_tokens")),
+            thought, whole(written(payload.get("model"))),
+        )  # fmt: skip

@@ -1,0 +1,107 @@
+"""Gemini generateContent."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, ClassVar
+from urllib.parse import quote
+
+from fullbench.models.dialects.base import Answer, Dialect, joined_words, json_text, splice, system_words, with_system
+from fullbench.models.payloads import count, list_of, mapping_of, text_of, usage_of, whole
+from fullbench.models.pictures import Limit, encoded
+from fullbench.models.settings import Sampling
+from fullbench.models.thinking import written
+from fullbench.nouns.item import Part
+from fullbench.nouns.model import Prompt
+
+_LEVELS = re.compile(r"gemini-(?:[3-9]|\d\d)")
+"""Models that take a level of thinking; older ones take a number of tokens."""
+
+_BUDGETS = {"none": 0, "minimal": 512, "low": 1_024, "medium": 8_192, "high": 24_576}
+
+
+def _thinking(model: str, effort: str | None) -> dict[str, Any] | None:
+    """How long to think; what was thought comes back in summary, and is kept."""
+    if effort is None:
+        return None
+    if _LEVELS.search(model):
+        return {"thinkingLevel": effort, "includeThoughts": True}
+    return {"thinkingBudget": _BUDGETS.get(effort, _BUDGETS["high"]), "includeThoughts": effort != "none"}
+
+
+class Gemini(Dialect):
+    """Gemini generateContent."""
+
+    name = "gemini"
+    home = "https://generativelanguage.googleapis.com/v1beta"
+    marks = ("candidates", "promptFeedback", "usageMetadata")
+    pictures = Limit(pixels=3_072, media=("image/jpeg", "image/png", "image/webp"))
+    _FILTERED = (
+        "SAFETY", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "RECITATION",
+        "IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION", "LANGUAGE",
+    )  # fmt: skip
+    _STOPS: ClassVar = {
+        "STOP": "stop",
+        "MAX_TOKENS": "length",
+        **dict.fromkeys(_FILTERED, "filter"),
+        **dict.fromkeys(("MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS"), "tool"),
+    }
+
+    def url(self, base: str, model: str) -> str:
+        return f"{base}/models/{quote(model)}:generateContent"
+
+    def headers(self, key: str | None) -> dict[str, str]:
+        return {} if key is None else {"x-goog-api-key": key}
+
+    def body(self, model: str, prompt: Prompt, sampling: Sampling) -> bytes:
+        turns = with_system(prompt, sampling)
+        system = system_words(turns)
+        config = {
+            "temperature": sampling.sent_temperature,
+            "topP": sampling.top_p,
+            "maxOutputTokens": sampling.max_tokens,
+            "seed": sampling.seed if prompt.seed is None else prompt.seed,
+            "responseMimeType": "application/json" if prompt.json else None,
+            "thinkingConfig": _thinking(model, sampling.effort),
+        }
+        settings = {
+            "systemInstruction": None if system is None else {"parts": [{"text": system}]},
+            "generationConfig": {name: value for name, value in config.items() if value is not None} or None,
+            **sampling.extra,
+        }
+        limit = self.limit(sampling)
+        contents = b",".join(
+            b'{"role":"' + (b"model" if turn.role == "assistant" else b"user") + b'","parts":['
+            + b",".join(self._part(part, limit) for part in joined_words(turn.parts)) + b"]}"
+            for turn in turns if turn.role != "system"
+        )  # fmt: skip
+        return splice(settings, b'"contents":[' + contents + b"]")
+
+    def _part(self, part: Part, limit: Limit) -> bytes:
+        if isinstance(part, str):
+            return b'{"text":' + json_text(part) + b"}"
+        media, data = encoded(part, limit)
+        return b'{"inlineData":{"mimeType":"' + media.encode() + b'","data":"' + data + b'"}}'
+
+    def parse(self, payload: Mapping[str, Any]) -> Answer | None:
+        usage = usage_of(payload.get("usageMetadata"))
+        tokens_in, visible = count(usage.get("promptTokenCount")), count(usage.get("candidatesTokenCount"))
+        thinking = count(usage.get("thoughtsTokenCount"))
+        tokens_out = None if visible is None and thinking is None else (visible or 0) + (thinking or 0)
+        served = whole(written(payload.get("modelVersion")))
+        candidates = list_of(payload.get("candidates"), "candidates")
+        if not candidates:
+            blocked = mapping_of(payload.get("promptFeedback"), "promptFeedback").get("blockReason")
+            return Answer("", "filter", tokens_in, tokens_out or 0, served=served) if blocked else None
+        parts = list_of(mapping_of(candidates[0].get("content"), "its content").get("parts"), "parts")
+        text, thought = (
+            "".join(
+                text_of(part.get("text"), "the text of a part") for part in parts if bool(part.get("thought")) is own
+            )
+            for own in (False, True)
+        )
+        reason = text_of(candidates[0].get("finishReason"), "finishReason") or "STOP"
+        called = not text.strip() and any("functionCall" in part for part in parts)
+        stop = "tool" if called else self._STOPS.get(reason, reason.lower())
+        return Answer(text, stop, tokens_in, tokens_out, thought, served)

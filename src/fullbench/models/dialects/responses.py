@@ -1,0 +1,101 @@
+"""OpenAI responses: the API in which reasoning models show a summary of what they thought."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import orjson
+
+from fullbench.models.dialects.base import Answer, Dialect, head, json_text, with_system
+from fullbench.models.dialects.openai import OpenAI
+from fullbench.models.payloads import count, list_of, mapping_of, text_of, usage_of, whole
+from fullbench.models.pictures import encoded
+from fullbench.models.settings import Sampling
+from fullbench.models.thinking import written
+from fullbench.nouns.item import Turn
+from fullbench.nouns.model import Prompt
+
+
+class Responses(Dialect):
+    """OpenAI responses. Nothing is stored at the server; a summary of the reasoning is asked for with an effort."""
+
+    name = "responses"
+    home = OpenAI.home
+    tail = "+responses"
+    takes_seed = False
+    takes_schemas = True
+    marks = ("output", "incomplete_details")
+    _STOPS: ClassVar = {"max_output_tokens": "length", "content_filter": "filter"}
+
+    def url(self, base: str, model: str) -> str:
+        return f"{base}/responses"
+
+    def headers(self, key: str | None) -> dict[str, str]:
+        return {} if key is None else {"Authorization": f"Bearer {key}"}
+
+    def body(self, model: str, prompt: Prompt, sampling: Sampling) -> bytes:
+        effort = sampling.effort
+        settings = {
+            "model": model,
+            "temperature": sampling.sent_temperature,
+            "top_p": sampling.top_p,
+            "max_output_tokens": sampling.max_tokens,
+            "text": _format(prompt),
+            "reasoning": None if effort is None else {"effort": effort, "summary": "auto"},
+            "store": False,
+            **sampling.extra,
+        }
+        pieces = [head(settings), b'"input":[']
+        for number, turn in enumerate(with_system(prompt, sampling)):
+            pieces.append(b"," if number else b"")
+            self._message(turn, sampling, pieces)
+        pieces.append(b"]}")
+        return b"".join(pieces)
+
+    def _message(self, turn: Turn, sampling: Sampling, pieces: list[bytes]) -> None:
+        """The pieces of a message. What the model itself said goes back as output, all else is input."""
+        kind = b"output_text" if turn.role == "assistant" else b"input_text"
+        pieces.append(b'{"role":"' + turn.role.encode() + b'","content":')
+        comma = b"["
+        for part in turn.parts:
+            if isinstance(part, str):
+                pieces += (comma, b'{"type":"', kind, b'","text":', json_text(part), b"}")
+            else:
+                media, data = encoded(part, self.limit(sampling))
+                pieces += (comma, b'{"type":"input_image","detail":"auto","image_url":"data:', media.encode())
+                pieces += (b";base64,", data, b'"}')
+            comma = b","
+        pieces.append(b"[]}" if comma == b"[" else b"]}")
+
+    def parse(self, payload: Mapping[str, Any]) -> Answer | None:
+        output = list_of(payload.get("output"), "its output")
+        details = mapping_of(payload.get("incomplete_details"), "incomplete_details")
+        reason = text_of(details.get("reason"), "the reason why it is incomplete")
+        if not output and not reason:
+            return None
+        texts, refusals, thoughts, called = [], [], [], False
+        for entry in output:
+            kind = entry.get("type")
+            called = called or kind == "function_call"
+            if kind == "reasoning":
+                thoughts.append(written(entry.get("summary")) or written(entry.get("content")))
+            for part in list_of(entry.get("content"), "the content of an output") if kind == "message" else ():
+                texts.append(text_of(part.get("text"), "the text of a part"))
+                refusals.append(text_of(part.get("refusal"), "the refusal"))
+        text, refusal = "".join(texts), "".join(refusals)
+        usage = usage_of(payload.get("usage"))
+        stop = self._STOPS.get(reason, reason) or ("tool" if called and not text.strip() else "stop")
+        return Answer(
+            refusal or text, "refused" if refusal else stop, count(usage.get("input_tokens")),
+            count(usage.get("output_tokens")), whole("\n\n".join(filter(None, thoughts))),
+            whole(written(payload.get("model"))),
+        )  # fmt: skip
+
+
+def _format(prompt: Prompt) -> dict[str, Any] | None:
+    """What the reply is held to: a schema, any JSON object, or nothing."""
+    if prompt.schema:
+        held = {"type": "json_schema", "name": "ruling", "strict": True, "schema": orjson.Fragment(prompt.schema)}
+        return {"format": held}
+    return {"format": {"type": "json_object"}} if prompt.json else None

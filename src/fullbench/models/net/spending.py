@@ -1,0 +1,37 @@
+"""Money that runs out: whoever pays is told of every attempt as it is paid for, and asked before the next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Protocol
+
+
+class Purse(Protocol):
+    """Money set aside for calls."""
+
+    def spend(self, dollars: float) -> None:
+        """An attempt cost so much, whatever came of it."""
+
+    @property
+    def empty(self) -> str:
+        """Why nothing more may be asked; nothing where there is money left."""
+
+
+_purse: ContextVar[Purse | None] = ContextVar("purse", default=None)
+
+
+def purse() -> Purse | None:
+    """Who pays here and now; None where nobody counts."""
+    return _purse.get()
+
+
+@contextmanager
+def paid_by(payer: Purse | None) -> Iterator[None]:
+    """Let `payer` pay for whatever is asked inside."""
+    token = _purse.set(payer)
+    try:
+        yield
+    finally:
+        _purse.reset(token)
