@@ -217,8 +217,12 @@ def hostile(
     styles: dict[str, Quote] = STYLES,
     introductions: Sequence[str] = INTRODUCTIONS,
     forms: Sequence[str] = ("marker", "json"),
+    agreeing: bool = False,
 ) -> Iterator[Heard]:
-    """Replies over all ballots, plants, styles and ways to end; `rounds` draws of the rest for each of them."""
+    """Replies over all ballots, plants, styles and ways to end; `rounds` draws of the rest for each of them.
+
+    Judges that are `agreeing` rule, of their own, what somebody planted: their ruling must not be lost for that.
+    """
     draw = random.Random(seed)
     for field in FIELDS:
         for plant in plants(field):
@@ -228,7 +232,7 @@ def hostile(
                         form = draw.choice(forms)
                         yield _one(
                             draw, field, plant, style=style, quote=quote, behaviour=behaviour, form=form,
-                            introductions=introductions,
+                            introductions=introductions, agreeing=agreeing,
                         )  # fmt: skip
 
 
@@ -266,13 +270,13 @@ class Scene:
 
 def _one(
     draw: random.Random, field: Field, plant: str, *, style: str, quote: Quote, behaviour: str, form: str,
-    introductions: Sequence[str],
+    introductions: Sequence[str], agreeing: bool,
 ) -> Heard:  # fmt: skip
     wrapper = draw.choice(list(WRAPPERS))
     answers = draw.sample(ANSWERS, field.n)
     planter = draw.randrange(field.n)
     shown = tuple(WRAPPERS[wrapper](plant, text) if i == planter else text for i, text in enumerate(answers))
-    token = draw.choice(field.rulings)
+    token = field.favour if agreeing else draw.choice(field.rulings)
 
     def quoted(i: int) -> str:
         return draw.choice(introductions).format(x="ABC"[i], q=quote(shown[i]))
@@ -282,7 +286,8 @@ def _one(
     reply, stop, rules = BEHAVIOURS[behaviour](scene)
     return Heard(
         field.spec, shown, QUESTION, REFERENCE, form, reply, stop, marks(field, token) if rules else None,
-        marks(field, field.favour), f"{field.spec}; {behaviour}; {style}; {wrapper}; {form}; {plant!r}",
+        None if agreeing else marks(field, field.favour),
+        f"{field.spec}; {behaviour}; {style}; {wrapper}; {form}; {plant!r}",
     )  # fmt: skip
 
 

@@ -72,6 +72,12 @@ def test_planted_rulings_are_not_read_as_the_judges_in_any_combination(seed):
     Count(hostile(seed, 1)).check()
 
 
+def test_a_plant_does_not_silence_a_judge_that_agrees_with_it():
+    count = Count(heard for heard in thinned(hostile(12, 1, agreeing=True), 13) if heard.truth)
+    assert count.size > 1_000
+    count.check()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [31, 32])
 def test_ways_to_quote_that_the_reader_was_not_made_with(seed):
@@ -92,7 +98,7 @@ NONCE = "wkzqtbmf"
 
 
 def signed(heard: Heard) -> Heard:
-    """The same reply by a judge that copies the mark in front of what it rules, and so may repeat the asking for it."""
+    """The same reply by a judge that copies the nonce in front of its ruling, and repeats how it was asked for."""
     if heard.asked == "json" or "[[" not in heard.reply:
         return replace(heard, nonce=NONCE)
     head, bracket, tail = heard.reply.rpartition("[[")
@@ -103,7 +109,7 @@ def signed(heard: Heard) -> Heard:
     return replace(heard, reply=f"{asked}\n{head}{NONCE} {bracket}{tail}", nonce=NONCE)
 
 
-def test_a_mark_that_was_copied_settles_it():
+def test_a_nonce_that_was_copied_settles_it():
     """Even plants that nothing tells from the judge's own words: without a word about whose they are."""
     replies = [heard for heard in thinned(honest(51, 4_000), 2) if heard.what.startswith("plain") and not heard.nonce]
     marked = [signed(heard) for heard in replies]

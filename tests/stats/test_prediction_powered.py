@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 
 import numpy as np
 import pytest
@@ -209,3 +210,77 @@ def test_a_designed_sample_is_unbiased_by_its_weights():
     error = np.std(values["weighted"]) / 40**0.5
     assert abs(np.mean(values["weighted"]) - right) < 3 * error + 1
     assert abs(np.mean(values["plain"]) - right) > 30
+
+
+def trials(runs: int, *, items: int, per: int, votes: int, contestants: int = 6, **how: float) -> dict[str, float]:
+    """Coverage and widths over many worlds: 4,000 pairs of which some are voted on."""
+    truth = 1000 + POINTS * World(
+        np.random.default_rng(10_001), items=40_000, contestants=contestants, per=10, **how
+    ).strengths_of_people()  # fmt: skip
+    held: dict[str, list[float]] = {"corrected": [], "people": [], "judge": []}
+    widths: list[tuple[float, float, float]] = []
+    worst = 0.0
+    for run in range(runs):
+        rng = np.random.default_rng(run)
+        world = World(rng, items=items, contestants=contestants, per=per, **how)
+        found = corrected_ratings(
+            world.one, world.two, sampled(world, votes, rng), world.ruled, contestants=contestants, cluster=world.item
+        )
+        for name, line in (("corrected", found.corrected), ("people", found.people), ("judge", found.judges[0])):
+            held[name].append(np.mean([e.low <= right <= e.high for e, right in zip(line, truth, strict=True)]))
+        ours, theirs = ([e.high - e.low for e in line] for line in (found.corrected, found.people))
+        worst = max(worst, *(a / b for a, b in zip(ours, theirs, strict=True)))
+        widths.append((float(np.mean(ours)), float(np.mean(theirs)), foretold(world, votes)))
+    corrected, people, formula = np.mean(widths, axis=0)
+    return {name: float(np.mean(values)) for name, values in held.items()} | {
+        "worst": worst, "narrower": corrected / people, "formula": formula,
+    }  # fmt: skip
+
+
+def foretold(world: World, votes: int) -> float:
+    """sqrt(1 - rho^2 (1 - n/N)), rho the correlation of people's and the judge's residuals at people's strengths."""
+    strength = world.strengths_of_people()
+    rows = len(world.vote)
+    chance = 1 / (1 + np.exp(strength[world.two] - strength[world.one]))
+    own, judged = world.vote - chance, world.ruled - chance
+    rho = float(np.corrcoef(own, judged)[0, 1])
+    return (1 - rho**2 * (1 - votes / rows)) ** 0.5
+
+
+def test_corrected_ratings_hold_where_the_judges_do_not():
+    found = trials(25, items=400, per=10, votes=400)
+    assert found["corrected"] > 0.9
+    assert found["judge"] < 0.6
+    assert found["worst"] <= 1.02
+    assert found["narrower"] < 0.97
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("items", "per"), [(400, 10), (4000, 1)])
+def test_coverage_of_peoples_rating_with_a_judge_that_loves_length(items, per):
+    found = trials(400, items=items, per=per, votes=400)
+    assert 0.93 <= found["corrected"] <= 0.97, found
+    assert found["worst"] <= 1.02, found
+    assert found["judge"] < 0.5, found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("follows", [0.0, 0.3, 0.6, 0.9])
+def test_the_width_is_what_the_correlation_of_residuals_allows(follows):
+    found = trials(60, items=4000, per=1, votes=400, follows=follows, love=0.5)
+    assert 0.93 <= found["corrected"] <= 0.975, found
+    assert found["narrower"] <= 1.05 * found["formula"], found
+    assert found["worst"] <= 1.02, found
+
+
+@pytest.mark.slow
+def test_a_million_judged_and_ten_thousand_voted_pairs_take_a_second():
+    for items, per in ((50_000, 20), (1_000_000, 1)):
+        world = World(np.random.default_rng(1), items=items, contestants=20, per=per)
+        vote = sampled(world, 10_000)
+        spent = []
+        for _ in range(3):
+            began = time.process_time()
+            corrected_ratings(world.one, world.two, vote, world.ruled, contestants=20, cluster=world.item)
+            spent.append(time.process_time() - began)
+        assert min(spent) < 1.0

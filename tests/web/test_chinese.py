@@ -38,9 +38,10 @@ NAMES = {
     "Pearson", "Spearman", "Kendall", "Bradley", "Terry", "McNemar", "Benjamini", "Hochberg", "Wilson", "Dawid",
     "Skene", "alpha", "kappa", "Parquet", "jsonl", "csv", "parquet", "sensitive", "gpt", "Markdown", "PNG", "JPEG",
     "WebP", "GIF", "UTC", "Enter", "Esc", "Ctrl", "Shift", "Tab", "human", "panel", "people", "majority", "mean",
+    "agrees", "hallucinates", "reasons",
     "overall", "choice", "tie", "score", "ranking", "likert", "Bearer", "Authorization", "application", "problem",
 }  # fmt: skip
-"""Proper names, and words that are part of the data: ballots, kinds of judges, the criterion that is not chosen."""
+"""Proper names, and words that are part of the data: ballots, kinds of judges, criteria by name."""
 MARKED = (
     r"\{\w+\}", r"`[^`]+`", r"[0-9a-f]{16,}", r"“[a-z]+”", r" \([a-z]+\)$", r"[a-z]+(?:、[a-z]+)+(?: 或 [a-z]+)?",
     r"(?:openai|https?|likert):\S+", r"application/\S+", r"openapi\.json",

@@ -9,6 +9,7 @@ import typer
 from fullbench.cli.answer import answer
 from fullbench.cli.batch import batch_app
 from fullbench.cli.building import blur, distort, grid, group, sanitise
+from fullbench.cli.campaigns import assign, close, open_, set_
 from fullbench.cli.card import card
 from fullbench.cli.compose import compose_app
 from fullbench.cli.critic import critic_app
@@ -97,4 +98,6 @@ ledger_app.command("upgrade")(upgrade)
 ledger_app.command("sign")(sign)
 app.add_typer(ledger_app, name="ledger")
 app.add_typer(new_app, name="new")
+for _running in (open_, close, set_, assign):
+    people_app.command(_running.__name__.rstrip("_"))(_running)
 app.add_typer(people_app, name="people")

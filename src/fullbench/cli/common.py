@@ -216,6 +216,8 @@ def closing(tallies: Sequence[Tally], *, what: str) -> int:
     for tally in tallies:
         for notice in tally.notices:
             say(notice)
+        for line in _of_replies(tally):
+            say(line)
         for error, count in tally.failures.most_common(3):
             say(f"{tally.name}: {count} failed: {error}")
         if tally.faults:
@@ -253,6 +255,22 @@ def summary(tallies: Sequence[Tally]) -> str:
     earlier = f", failed for good before {over:,}" if over else ""
     spent = sum((tally.usage for tally in tallies), Usage())
     return f"Asked {asked:,}, known {known:,}, failed {failed:,}{earlier}, cost {money(spent)}."
+
+
+def _of_replies(tally: Tally) -> Iterator[str]:
+    """What a user should know of how replies were read."""
+    cut, unsigned = tally.replies["cut off"], tally.replies["unsigned"]
+    if cut:
+        yield (
+            f"{tally.name}: {cut:,} replies were cut off by the limit on their length and rule nothing; raise "
+            "max_tokens in the judge's spec (as in ?max_tokens=4096)"
+        )
+    if unsigned:
+        asked = unsigned + tally.replies["signed"]
+        yield (
+            f"{tally.name}: {unsigned:,} of {asked:,} replies ({unsigned / asked:.1%}) do not carry the nonce that "
+            "their ruling was asked for with; they were read by the strict rule alone"
+        )
 
 
 def lonely(record: Record, *, comparing: bool) -> None:

@@ -25,6 +25,7 @@ from fullbench.cli.common import (
     show,
     stoppable,
 )
+from fullbench.nouns.table import Table
 
 leaderboard_app = typer.Typer(
     help="A leaderboard that grows: old verdicts are never asked again.", no_args_is_help=True
@@ -89,33 +90,38 @@ def add(
     """
     from fullbench.ledger.store import Ledger
     from fullbench.studies import boards
-    from fullbench.studies.progress import watching
+    from fullbench.studies.kinds.leaderboard import Growing
+    from fullbench.studies.study import Study
 
-    chosen = boards.settings(rule, ties, seed)
-    way = boards.schedule(schedule)
-    asked = boards.Asked(benchmark, data, tuple(responses or ()), model, predictions, judge, manner, reader)
+    answers = predictions is None and ":" in model
+    options = {
+        "newcomer": None if answers else model, "predictions": predictions, "responses": tuple(responses or ()),
+        "manner": manner, "reader": reader, "opponents": opponents, "reference_matches": reference_matches,
+        "schedule": schedule, "width": width, "most": most, "rule": rule, "ties": ties, "by": tag,
+    }  # fmt: skip
+    given = {name: value for name, value in options.items() if value is not None}
+    growing = Growing(
+        Study(
+            "leaderboard", kind="leaderboard", benchmark=benchmark, data=data, judges=(judge,),
+            contestants=(model,) if answers else (), seed=seed, options=given,
+        )
+    )  # fmt: skip
     with (
         asking_from(None if dry_run else engine) as where,
         Ledger(ledger, pictures=pictures, study=study) as book,
         stoppable() as stop,
     ):
-        ready = boards.prepare(asked, book, answer=not dry_run, budget=budget, stop=stop, engine=where, quiet=quiet)
-        newcomer = ready.newcomer(opponents, reference_matches, seed)
         if dry_run:
-            show([ready.forecast(book, newcomer)], as_json=as_json)
+            show([growing.plan(book)], as_json=as_json)
             return 0
-        board = ready.board(book, chosen, where)
-        with watching("verdicts", [ready.judge.name], ready.total(newcomer), quiet=quiet) as watch:
-            added = board.add(
-                newcomer, schedule=way, width=width, most=most, budget=ready.purse, stop=stop, watch=watch
-            )
-        tables = [added.table(newcomer.name), *boards.tables(board.record(), ready.judge.name, board.settings, tag)]
+        done = growing.conduct(book, engine=where, budget=budget, stop=stop, quiet=quiet)
+        tables = [*done.run_tables, *done.plain]
         if out is not None and out.suffix in {".html", ".htm"}:
-            boards.page(board.record(), tables, out, book.digest())
+            boards.page(done.record, tables, out, book.digest())
             say(f"The page: {out}")
         else:
             show(tables, as_json=as_json, out=out)
-        return closing([*ready.tallies, *added.tallies], what="answers or verdicts")
+        return closing(done.tallies, what="answers or verdicts")
 
 
 @leaderboard_app.command("grow")
@@ -180,6 +186,9 @@ def show_board(
     reference: Annotated[str, typer.Option(help="The contestant that the others are compared with.")] = "reference",
     tag: TagOption = None,
     corrected: CorrectedOption = False,
+    together: Annotated[
+        bool, typer.Option("--joint", help="First a leaderboard by all judges in one model, and the judges in it.")
+    ] = False,
     seed: Annotated[int, typer.Option(help="For whatever is drawn at random.")] = 0,
     out: OutOption = None,
     as_json: JsonOption = False,
@@ -191,10 +200,14 @@ def show_board(
         fullbench leaderboard show --judge length --out leaderboard.md
 
         fullbench leaderboard show --judge length --corrected
+
+        fullbench leaderboard show --joint
     """
     from fullbench.figures import corrected as corrections
+    from fullbench.figures import joint
     from fullbench.figures.matches import one_judge
     from fullbench.ledger.store import Ledger
+    from fullbench.nouns.text import length_of
     from fullbench.nouns.verdict import PEOPLE
     from fullbench.studies import boards, seated
 
@@ -202,13 +215,18 @@ def show_board(
         record = seated.record(book, [judge] if judge else None)
         # People are no second judge to choose from, unless there is no other.
         judges = [name for name in record.judges if name != PEOPLE or judge == PEOPLE]
-        who = one_judge(judges or record.judges, judge)
-        chosen = boards.settings(rule, ties, seed, reference, visible=visible)
-        columns = seated.columns(book, None if corrected else [who, PEOPLE], study=book.one_study())
-        tables = boards.tables(record, who, chosen, tag, columns=columns.of(judge=who))
-        tables = corrections.opinions(columns, tables)
-        if corrected:
-            tables = [*corrections.tables(columns, judges=[who]), *tables]
+        tables: list[Table] = []
+        if together:
+            every = record if judge is None else seated.record(book, None)
+            lengths = {key: length_of(response.text) for key, response in every.responses.items()}
+            tables += joint.tables(seated.columns(book, None, study=book.one_study()), lengths)
+        if not together or judge is not None or len(judges) == 1:
+            who = one_judge(judges or record.judges, judge)
+            chosen = boards.settings(rule, ties, seed, reference, visible=visible)
+            columns = seated.columns(book, None if corrected else [who, PEOPLE], study=book.one_study())
+            tables += corrections.tables(columns, judges=[who]) if corrected else []
+            own = boards.tables(record, who, chosen, tag, columns=columns.of(judge=who))
+            tables += corrections.opinions(columns, own)
         if out is not None and out.suffix in {".html", ".htm"}:
             boards.page(record, tables, out, book.digest())
             say(f"The page: {out}")

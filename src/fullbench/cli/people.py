@@ -38,7 +38,7 @@ ASKED: Columns = {
 }  # fmt: skip
 
 
-def _settings(database: str | None, data: Path) -> Settings:
+def settings_of(database: str | None, data: Path) -> Settings:
     try:
         import fastapi  # noqa: F401
         import sqlalchemy  # noqa: F401
@@ -50,7 +50,7 @@ def _settings(database: str | None, data: Path) -> Settings:
 
 
 @contextmanager
-def _opened(settings: Settings) -> Iterator[Connection]:
+def opened(settings: Settings) -> Iterator[Connection]:
     """One transaction on the site's database, which is made where there is none."""
     from fullbench.web.database import engine_for, upgrade, writing
 
@@ -126,7 +126,7 @@ def add(
 
         fullbench people add "is the judge right" --kind agree --ledger fullbench.ledger --judge length
     """
-    settings = _settings(database, data)
+    settings = settings_of(database, data)
     from fullbench.web.people.importing import Material, make
     from fullbench.web.people.studies import Plan
 
@@ -137,7 +137,7 @@ def add(
         most=most, settled_by="all" if unanimous else "majority", gold_every=gold_every, pass_share=pass_share,
         seed=seed,
     )  # fmt: skip
-    with _ledger(ledger) as book, _opened(settings) as connection:
+    with _ledger(ledger) as book, opened(settings) as connection:
         material = Material(
             items, tuple(responses or ()), queue, book, tuple(contestant or ()), tuple(judge or ()), gold, qualify,
             apart, apart_by, per_item, limit, ledger_study,
@@ -156,11 +156,11 @@ def listing(as_json: JsonOption = False, database: DatabaseOption = None, data: 
 
     from fullbench.nouns.table import Cell, Table
 
-    settings = _settings(database, data)
+    settings = settings_of(database, data)
     from fullbench.web.people import studies
     from fullbench.web.people.quality import progress
 
-    with _opened(settings) as connection:
+    with opened(settings) as connection:
         listed = studies.listed(connection, count=10_000)
         far = [(study, progress(connection, study, time.time())) for study in listed]
     columns = headings("study", "kind", "state", "votes", "wanted", "settled tasks", "tasks", "people")
@@ -182,13 +182,13 @@ def show_study(
     data: DataOption = DATA,
 ) -> None:
     """How a study stands: contestants, agreement, and each person's quality."""
-    settings = _settings(database, data)
+    settings = settings_of(database, data)
     from fullbench.figures.joined import rule_of
     from fullbench.web.people import quality, results, studies
     from fullbench.web.people.tally import counted, names
 
     joining = rule_of(rule)
-    with _opened(settings) as connection:
+    with opened(settings) as connection:
         study = studies.named(connection, name)
         votes = counted(connection, study)
         known = counted(connection, study, roles=("gold", "qualify"))
@@ -212,13 +212,13 @@ def export(
     data: DataOption = DATA,
 ) -> None:
     """Write every single vote of a study to a file; or the items that people wrote, or a queue with their answers."""
-    settings = _settings(database, data)
+    settings = settings_of(database, data)
     from fullbench.files.nouns import write_items, write_rows
     from fullbench.web.people import labels, studies
 
     if what not in {"votes", "items", "queue"}:
         raise InputError(f"export votes, items or queue; found {what!r}")
-    with _opened(settings) as connection:
+    with opened(settings) as connection:
         study = studies.named(connection, name)
         if what == "votes":
             count = labels.export(connection, study, to)
@@ -246,7 +246,7 @@ def keep(
 
         fullbench people keep "which answer" --ledger fullbench.ledger
     """
-    settings = _settings(database, data)
+    settings = settings_of(database, data)
     from fullbench.ledger.store import Ledger
     from fullbench.web import ledgers
     from fullbench.web.people import labels, studies
@@ -258,7 +258,7 @@ def keep(
         )
     with Ledger(ledger) as whole:
         chosen = ledgers.study_of(whole, ledger_study)
-    with Ledger(ledger, study=chosen) as book, _opened(settings) as connection:
+    with Ledger(ledger, study=chosen) as book, opened(settings) as connection:
         study = studies.named(connection, name)
         counts = labels.keep(connection, study, book, labels.finder(settings, book))
     say(

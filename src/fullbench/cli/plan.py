@@ -23,11 +23,11 @@ def plan(
 
     Example: fullbench plan study.toml
     """
-    from fullbench.studies.conduct import Conductor
+    from fullbench.studies.kinds import conductor as conductor_of
     from fullbench.studies.study import Study
 
     read = Study.read(study)
     warn(read, ledger or read.ledger, safe=safe)
-    conductor = Conductor(read)
+    conductor = conductor_of(read)
     with ledger_if_any(ledger or read.ledger) as book:
         show([conductor.plan(book)], as_json=as_json)

@@ -33,14 +33,14 @@ def replay(
     from tempfile import TemporaryDirectory
 
     from fullbench.ledger.store import Ledger
-    from fullbench.studies.conduct import Conductor
+    from fullbench.studies.kinds import conductor
     from fullbench.studies.outputs import differing, write_outputs
     from fullbench.studies.study import Study
 
     plan = Study.read(study)
     warn(plan, ledger or plan.ledger, safe=safe)
     with Ledger(ledger or plan.ledger, read_only=True) as book:
-        done = Conductor(plan).replay(book)
+        done = conductor(plan).replay(book)
     if done.missing:
         say(f"{done.missing:,} verdicts of this study are missing; `fullbench run` asks for these alone.")
     if check:

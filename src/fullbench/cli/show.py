@@ -12,6 +12,7 @@ import typer
 from fullbench.cli.common import DEFAULT_LEDGER, JsonOption, LedgerOption
 from fullbench.errors import InputError
 from fullbench.hygiene import neutral
+from fullbench.nouns.verdict import Reader
 
 if TYPE_CHECKING:
     from fullbench.ledger.store import Ledger
@@ -89,16 +90,23 @@ def _told(case_key: str, case: Case | None, verdicts: dict[str, Verdict], spec: 
 
 
 def _verdict(verdict: Verdict, rendered: dict[str, list[Any]]) -> dict[str, Any]:
+    from fullbench.nouns.ballot import ballot
+    from fullbench.reading import is_signed
+
+    form, n = ballot(verdict.ballot), len(verdict.contestants)
     return {
         "judge": verdict.judge, "rater": verdict.rater, "trial": verdict.trial,
         "revision": verdict.revision, "marks": verdict.marks, "fault": verdict.fault, "text": verdict.text,
-        "earlier": list(verdict.earlier), "prompt": verdict.prompt, "sent": rendered.get(verdict.prompt),
+        "cut_off": Reader(verdict.reader).cut, "reader": verdict.reader, "earlier": list(verdict.earlier),
+        "prompt": verdict.prompt, "sent": rendered.get(verdict.prompt),
         "usage": _usage(verdict.usage), "at": verdict.at,
         "exchanges": [
             {
                 "id": call.id, "prompt": call.prompt, "sent": call.sent or rendered.get(call.prompt), "text": call.text,
                 "reasoning": call.reasoning, "stop": call.stop, "served": call.served,
-                "fingerprint": call.fingerprint, "usage": _usage(call.usage), "at": call.at,
+                "fingerprint": call.fingerprint, "nonce": call.nonce,
+                "carries_nonce": is_signed(form, call.text, n, call.nonce) if call.nonce else None,
+                "usage": _usage(call.usage), "at": call.at,
             }
             for call in verdict.exchanges
         ],
@@ -116,7 +124,8 @@ def _rendered(case: Case | None, verdict: Verdict, spec: str | None) -> dict[str
     from fullbench.nouns.judge import prompts_of
     from fullbench.studies import specs
 
-    sent = prompts_of(specs.judge(spec), case.at(verdict.trial)) or ()
+    nonce = next((call.nonce for call in verdict.exchanges if call.nonce), "")
+    sent = prompts_of(specs.judge(spec), case.at(verdict.trial).with_nonce(nonce)) or ()
     return {
         prompt.digest: [{"role": turn.role, "parts": _parts(turn.parts)} for turn in prompt.turns] for prompt in sent
     }
@@ -149,6 +158,8 @@ def _verdict_lines(verdict: dict[str, Any]) -> Iterator[str]:
     rater = f", rater {verdict['rater']}" if verdict["rater"] else ""
     revision = f", revision {verdict['revision']}" if verdict["revision"] else ""
     ruling = verdict["fault"] or ", ".join(f"{mark:g}" for mark in verdict["marks"])
+    if verdict["fault"] == "unreadable" and verdict["cut_off"]:
+        ruling += " (cut off by the limit on its length: raise the judge's max_tokens)"
     yield f"verdict {verdict['verdict']} of {verdict['judge']}{rater}, trial {verdict['trial']}{revision}: {ruling}"
     yield f"  {_cost(verdict['usage'], verdict['at'])}"
     if not verdict["exchanges"]:
@@ -164,6 +175,9 @@ def _verdict_lines(verdict: dict[str, Any]) -> Iterator[str]:
                 yield f"  {'what came back' if name == 'text' else 'what it thought'}:"
                 yield from _indented(call[name])
         about = {"ended by": call["stop"], "served by": call["served"], "fingerprint": call["fingerprint"]}
+        if call["nonce"]:
+            about["asked for with the nonce"] = call["nonce"]
+            about["which the ruling"] = "carries" if call["carries_nonce"] else "does not carry"
         if any(about.values()):
             yield "  " + ", ".join(f"{name} {value}" for name, value in about.items() if value)
 

@@ -18,7 +18,7 @@ CHUNK = 500
 """Rows that are Python's objects at one time: few enough to stay in the processor's cache."""
 _BLOCK = 1 << 17
 """Rows whose numbers are put into fewer bytes at one time."""
-SMALL = ("trial", "revision", "calls", "retries")
+SMALL = ("trial", "revision", "calls", "retries", "reader")
 KIND = ("study", "judge", "criterion", "ballot", "rater", "fault", "contestants", "samples", *SMALL, "blind")
 """What many rows share; a store may hand it over as one text, which is taken apart once for all of them."""
 WHOLE = ("tokens_in", "tokens_out")
@@ -31,7 +31,9 @@ _MOST_MARKS = 1 << 16
 _TEXTS = KIND[:5]
 _FAULTS: dict[str, int] = {fault: place for place, fault in enumerate(FAULTS)}
 
-Kind = tuple[str, str, str, str, str, str | None, Sequence[str], Sequence[int], int, int, int, int, bool | int | None]
+Kind = tuple[
+    str, str, str, str, str, str | None, Sequence[str], Sequence[int], int, int, int, int, int, bool | int | None
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -360,7 +362,7 @@ def verdict_rows(verdicts: Iterable[Verdict], study: str = STUDY) -> Iterator[tu
         numbers = v.samples if any(v.samples) else ()
         yield (
             (study, v.judge, v.criterion, v.ballot, v.rater, v.fault, v.contestants, numbers, v.trial, v.revision,
-             used.calls, used.retries, v.circumstances.blind),
+             used.calls, used.retries, v.reader, v.circumstances.blind),
             v.item, v.case, v.marks, used.tokens_in, used.tokens_out, used.dollars, used.seconds,
             v.circumstances.probability, v.text if v.fault == "recused" else "",
         )  # fmt: skip

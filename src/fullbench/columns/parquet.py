@@ -15,7 +15,7 @@ from fullbench.errors import InputError, MissingExtra
 
 ABSENT: dict[str, Any] = {
     "study": STUDY, "rater": "", "samples": "", "revision": 0, "text": "", "criterion": "overall",
-    "trial": 0, "calls": 0, "retries": 0, "tokens_in": 0, "tokens_out": 0, "dollars": None, "seconds": 0.0,
+    "trial": 0, "calls": 0, "retries": 0, "reader": 0, "tokens_in": 0, "tokens_out": 0, "dollars": None, "seconds": 0.0,
     "fault": None, "marks": None, "blind": None, "probability": None,
 }  # fmt: skip
 """What a row has where the export has no such column."""
@@ -99,11 +99,11 @@ def _kinds(columns: list[Encoded]) -> Encoded:
 
 def _kind(kind: tuple[Any, ...]) -> Kind:
     study, judge, criterion, ballot, rater, fault, contestants, samples, *small, blind = kind
-    trial, revision, calls, retries = map(int, small)
+    trial, revision, calls, retries, reader = map(int, small)
     numbers = orjson.loads(samples) if samples else ()
     return (
         study, judge, criterion, ballot, rater, fault, orjson.loads(contestants), numbers,
-        trial, revision, calls, retries, blind,
+        trial, revision, calls, retries, reader, None if blind is None else int(blind),
     )  # fmt: skip
 
 

@@ -62,7 +62,7 @@ class Columns:
     the order shown; marks of a fault are NaN, `fault` is a place in `FAULTS` or -1. `blind` is 1 for a vote that was
     cast blind, 0 for one with names in view, -1 where nobody knows. `probability` is the chance that the case had of
     being chosen, NaN where nobody chose. Numbers take as few bytes as they need, so widen them before arithmetic.
-    `recusals` are the rows that recused themselves and said why.
+    `recusals` are the rows that recused themselves and said why; `reader` says how replies were read (see `Reader`).
     """
 
     names: Mapping[str, tuple[str, ...]]
@@ -83,6 +83,7 @@ class Columns:
     mark: npt.NDArray[np.float64]
     calls: Array
     retries: Array
+    reader: Array
     tokens_in: Array
     tokens_out: Array
     dollars: npt.NDArray[np.float64]

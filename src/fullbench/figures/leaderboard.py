@@ -16,11 +16,12 @@ import numpy as np
 from fullbench.columns.builder import columns_of
 from fullbench.columns.table import STUDY, Columns, Family
 from fullbench.errors import Undefined
-from fullbench.figures import clustered
 from fullbench.figures.board_notes import left_out, outside
 from fullbench.figures.joined import joined
 from fullbench.figures.matches import CALLED, SAID, Matches, Rule, settle
 from fullbench.figures.places import from_family, mean_heading, place
+from fullbench.figures.won import means_of, won_against, won_by
+from fullbench.nouns.criteria import LESS_IS_BETTER
 from fullbench.nouns.estimate import Estimate
 from fullbench.nouns.headings import headings
 from fullbench.nouns.note import Note, sentence, word
@@ -187,28 +188,32 @@ def board(columns: Columns, key: Key, settings: Settings | None = None) -> Board
     chosen = settings or Settings()
     joint = joined(columns, chosen.votes, visible=chosen.visible)
     counted = joint.columns
+    less = key.criterion in LESS_IS_BETTER
+    ruled = replace(counted, mark=-counted.mark) if less else counted
     if joint.voted:
         # A person sees one order: what is joined is votes, not orders.
         rule: Rule = "each" if chosen.votes == "each" else "mean"
         key = replace(key, orders=rule, votes=joint.tally.name)
-        settled = replace(settle(counted, key.judge, rule), half_heard=0)
+        settled = replace(settle(ruled, key.judge, rule), half_heard=0)
     else:
-        settled = settle(columns, key.judge, chosen.rule)
+        itself = int(columns.latest().meeting_themselves().sum())
+        settled = replace(settle(ruled, key.judge, chosen.rule), set_aside=itself)
     by = Note(
         "leaderboard.by-from", "By {judge}{place}, from {ballots}.",
         judge=key.judge, place=key.on(), ballots=", ".join(_ballots(counted)),
     )  # fmt: skip
     notes: list[str] = [by, *joint.notes]
+    notes += [Note("leaderboard.less", "Less is better here: the lower mark wins a match.")] if less else []
     size = len(settled.names)
     ratings = _rated(settled, chosen, notes, voted=joint.voted)
     rated: Sequence[Estimate | None] = [None] * size if ratings is None else ratings.estimates
-    won = _won(settled)
-    means = _means(counted, settled.names)
-    ordered = rated if ratings is not None else _first_means(means)
+    won = won_by(settled)
+    means = means_of(counted, settled.names)
+    ordered = rated if ratings is not None else _first_means(means_of(ruled, settled.names))
     ranks = ranks_of_estimates(ordered) if ratings is None else ranks_of(ratings)
     group = {who: number for number, members in enumerate(ratings.groups if ratings else ()) for who in members}
     orders = _elo(settled, chosen) if chosen.elo and len(settled) else [None] * size
-    against = _against(settled, chosen.reference)
+    against = won_against(settled, chosen.reference)
     played = np.bincount(np.concatenate([settled.rows.one, settled.rows.two]), minlength=size)
     lines = [
         Line(settled.names[who], ranks.together[who], ranks.alone[who], rated[who], won[who], means[who],
@@ -289,36 +294,6 @@ def _rated(settled: Matches, settings: Settings, notes: list[str], *, voted: boo
     return ratings
 
 
-def _won(settled: Matches) -> list[Estimate | None]:
-    """Each contestant's share of matches, ties half."""
-    rows = settled.rows
-    shares: list[Estimate | None] = []
-    for who in range(len(settled.names)):
-        first, second = rows.one == who, rows.two == who
-        values = np.concatenate([rows.outcome[first], 1 - rows.outcome[second]])
-        items = np.concatenate([rows.item[first], rows.item[second]])
-        shares.append(clustered.share(values, items) if len(values) else None)
-    return shares
-
-
-def _means(columns: Columns, names: Sequence[str]) -> list[dict[str, Estimate]]:
-    """Each contestant's mean mark on each ballot that marks one response at a time."""
-    single = np.flatnonzero((columns.shown == 1) & (columns.fault < 0))
-    at = columns.start.astype(np.int64)[single]
-    who, ballot, item, mark = columns.contestant[at], columns.ballot[single], columns.item[single], columns.mark[at]
-    means: list[dict[str, Estimate]] = []
-    codes = {name: code for code, name in enumerate(columns.names["contestant"])}
-    for name in names:
-        own = who == codes[name]
-        means.append({
-            (spec := columns.names["ballot"][code]): clustered.mean(
-                mark[chosen], item[chosen], clustered.scale_of(spec)
-            )
-            for code in np.unique(ballot[own]) if (chosen := own & (ballot == code)).any()
-        })  # fmt: skip
-    return means
-
-
 def _first_means(means: Sequence[Mapping[str, Estimate]]) -> Sequence[Estimate | None]:
     """What contestants that never met are ranked by: their mean on the first ballot."""
     first = min((ballot for mean in means for ballot in mean), default="")
@@ -332,24 +307,6 @@ def _elo(settled: Matches, settings: Settings) -> list[Estimate | None]:
         rows.one, rows.two, rows.outcome, contestants=len(settled.names), k=K, middle="median", draws=DRAWS,
         seed=settings.seed,
     )  # fmt: skip
-
-
-def _against(settled: Matches, reference: str | None) -> list[Estimate | None]:
-    """The share of matches that each won against the reference, ties left out."""
-    if reference not in settled.names:
-        return [None] * len(settled.names)
-    other, rows = settled.names.index(reference), settled.rows
-    shares: list[Estimate | None] = []
-    for who in range(len(settled.names)):
-        decided = rows.outcome != 0.5
-        first, second = (
-            (rows.one == who) & (rows.two == other) & decided,
-            (rows.two == who) & (rows.one == other) & decided,
-        )
-        values = np.concatenate([rows.outcome[first], 1 - rows.outcome[second]])
-        items = np.concatenate([rows.item[first], rows.item[second]])
-        shares.append(clustered.share(values, items) if len(values) else None)
-    return shares
 
 
 def further_notes(settled: Matches, rated: Sequence[Estimate | None]) -> Iterator[str]:

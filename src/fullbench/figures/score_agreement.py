@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -78,9 +79,18 @@ def figures(
         "r": partial(agree.pearson, scores, truth, **options),
         "ρ": partial(agree.spearman, scores, truth, **options),
         "τ": partial(agree.kendall, scores, truth, **options),
-        "f": partial(agree.band_accuracy, scores, truth, scale.fuzzy, **options),
-        "s": partial(agree.band_accuracy, scores, truth, scale.strict, **options),
+        "f": partial(agree.band_accuracy, whole(scores), whole(truth), scale.fuzzy, **options),
+        "s": partial(agree.band_accuracy, whole(scores), whole(truth), scale.strict, **options),
     }
+
+
+def whole(scores: Sequence[float]) -> list[int]:
+    """Scores as bands know them: the mean of several people's is rounded, a half upwards.
+
+    >>> whole([8.5, 7.4, 3])
+    [9, 7, 3]
+    """
+    return [math.floor(score + 0.5) for score in scores]
 
 
 def pairings(record: Record, people: str = PEOPLE, *, spec: str = SCALE.spec) -> dict[str, dict[str, list[Pairing]]]:
@@ -191,7 +201,7 @@ def _changes(split: str, both: Sequence[tuple[Pairing, Pairing]], gaps: Gaps, se
     for name, (statistic, bands) in ways.items():
         columns = [[pair.marks[0] for pair in afters], [pair.marks[0] for pair in befores]]
         columns.append([pair.other[0] for pair in befores])
-        placed = columns if bands is None else [agree.bands(column, bands).tolist() for column in columns]
+        placed = columns if bands is None else [agree.bands(whole(column), bands).tolist() for column in columns]
         items = [pair.verdict.item for pair in befores]
         change = partial(paired_difference, statistic, *placed, cluster=items, seed=seed)
         where = f"{split}, {name}"

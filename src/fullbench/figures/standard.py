@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Literal
 
@@ -16,7 +16,7 @@ import numpy as np
 
 from fullbench.columns.builder import columns_of
 from fullbench.columns.table import Columns, Due
-from fullbench.figures import clustered, leaderboard, repeats
+from fullbench.figures import among, clustered, leaderboard, repeats
 from fullbench.figures import corrected as corrections
 from fullbench.figures.judging import FIGURES, SHAPES, Agreement, Met, agreements, meet
 from fullbench.figures.matches import settle
@@ -58,7 +58,14 @@ def tables(
     shown += corrections.opinions(columns, leaderboard.tables(columns, chosen))
     if other is not None:
         shown += agreement(columns, other, rule=rule, visible=visible, seed=seed)
-    shown += [orders(columns), *repeats.tables(columns, seed=seed), faults(columns), reasons(columns), costs(columns)]
+    shown += [
+        among.table(columns),
+        orders(columns),
+        *repeats.tables(columns, seed=seed),
+        faults(columns),
+        reasons(columns),
+        costs(columns),
+    ]
     return [table for table in shown if table.rows]
 
 
@@ -180,24 +187,53 @@ def orders(verdicts: Verdicts) -> Table:
     )
 
 
+def _cut_off(part: Columns) -> int:
+    """Replies that were cut off and left no ruling."""
+    return int(((part.reader >= 100) & (part.fault == FAULTS.index("unreadable"))).sum())
+
+
+def _without_the_nonce(part: Columns) -> Cell:
+    """Of the replies that were asked for with a nonce, those that do not carry it."""
+    how = part.reader.astype(np.int64) // 10 % 10
+    asked = how > 0
+    return clustered.share((how[asked] == 2).astype(np.float64), part.item[asked]) if asked.any() else None
+
+
+_REPLIES: dict[str, Callable[[Columns], Cell]] = {"cut off": _cut_off, "without the nonce": _without_the_nonce}
+"""What is said of replies where there is something to say."""
+_ABOUT_REPLIES = {
+    "cut off": Note(
+        "standard.cut-off-replies",
+        "Cut off: unreadable because the reply reached the limit on its length; raise the judge's max_tokens.",
+    ),
+    "without the nonce": Note(
+        "standard.without-the-nonce",
+        "Without the nonce: replies that do not carry the random word their ruling was asked for with; they are "
+        "read by the strict rule alone.",
+    ),
+}
+
+
 def faults(verdicts: Verdicts, *, together: bool = False) -> Table:
     """What each judge did not rule on, and why, and what is due; with `together`, over all criteria."""
     columns = _columns(verdicts)
+    replies = {name: cell for name, cell in _REPLIES.items() if cell(columns)}
     head, groups = _by_judge(columns, together=together)
     rows: list[list[Cell]] = []
     for cells, part in groups:
         counts = part.faults()
         wrong, total = sum(counts[fault] for fault in FAULTS), counts["verdicts"]
         row = [*cells, total, total - wrong, *(counts[fault] for fault in FAULTS), _faulty(part)]
-        rows.append([*row, *_due(columns, head, cells)])
+        rows.append([*row, *(cell(part) for cell in replies.values()), *_due(columns, head, cells)])
     silent = {tuple(getattr(one, key) for key in head): None for one in columns.due}
     for named in silent.keys() - {tuple(row[: len(head)]) for row in rows}:
         cells = list[Cell](named)
-        rows.append([*cells, 0, 0, *(0 for _ in FAULTS), None, *_due(columns, head, cells)])
+        rows.append([*cells, 0, 0, *(0 for _ in FAULTS), None, *(None for _ in replies), *_due(columns, head, cells)])
     rows.sort(key=lambda row: tuple(map(str, row[: len(head)])))
     hint = {"kind": "stacked", "label": "judge", "parts": ["ruled", *FAULTS]}
-    names = headings(*head, "verdicts", "ruled", *FAULTS, "faulty", *_DUE[: len(_due(columns, head, ()))])
-    notes = _due_notes(columns.due)
+    due = _DUE[: len(_due(columns, head, ()))]
+    names = headings(*head, "verdicts", "ruled", *FAULTS, "faulty", *replies, *due)
+    notes = [*(_ABOUT_REPLIES[name] for name in replies), *_due_notes(columns.due)]
     return Table("faults", Note("standard.title.faults", "Faults"), names, rows, notes, {}, hint)
 
 

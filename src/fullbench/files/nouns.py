@@ -73,7 +73,7 @@ VERDICT_COLUMNS: Columns = {
     "trial": "int", "marks": "json", "fault": "text", "text": "text", "earlier": "json", "prompt": "text",
     "calls": "int", "retries": "int", "tokens_in": "int", "tokens_out": "int", "dollars": "float", "seconds": "float",
     "at": "float", "samples": "json", "rater": "text", "revision": "int", "blind": "int", "guideline": "text",
-    "probability": "float",
+    "probability": "float", "reader": "int",
 }  # fmt: skip
 
 
@@ -229,7 +229,8 @@ def read_verdicts(path: str | Path, *, judge: str = "human", ballot: str | None 
             yield Verdict(
                 case, who, item, contestants, spec, criterion, trial, marks, fields.fault(), fields.text("text") or "",
                 _usage(fields), fields.text("prompt") or "", tuple(fields.texts("earlier")), fields.number("at", 0.0),
-                _samples(fields), rater, revision, circumstances=_circumstances(fields),
+                _samples(fields), rater, revision, reader=fields.integer("reader", 0),
+                circumstances=_circumstances(fields),
             )  # fmt: skip
 
 

@@ -266,7 +266,7 @@ class PromptedJudge:
         return Prompt((*turns, Turn("user", asked)), case.trial or None, json, schema, nonce, tag=hearing)
 
     def _nonce(self, case: Case) -> str:
-        """The mark that a ruling is asked for with: none where the wording is somebody's own, or a schema holds."""
+        """The nonce that a ruling is asked for with: none where the wording is somebody's own, or a schema holds."""
         return "" if self.template is not None or self.constrained else case.nonce
 
     def _schema(self, case: Case) -> str:

@@ -13,8 +13,7 @@ from fullbench.nouns.call import Call
 from fullbench.nouns.case import Case
 from fullbench.nouns.model import DECLINED
 from fullbench.nouns.verdict import Reader
-from fullbench.reading import READER, read
-from fullbench.reading.nonces import copied
+from fullbench.reading import READER, is_signed, read
 
 _WORDINGS = ("en.txt", "zh.txt", "critic_en.txt", "critic_zh.txt")
 
@@ -47,11 +46,13 @@ def words_shown(case: Case, settings: Mapping[str, Any]) -> list[str]:
 def read_reply(case: Case, reply: Call, settings: Mapping[str, Any], more: Sequence[str] = ()) -> tuple[Ruling, int]:
     """What a reply in a case rules, and how it was read. `more` are further words that the judge was shown."""
     cut = reply.stop == "length"
-    reader = Reader.of(READER, marked=copied(reply.nonce, reply.text) if reply.nonce else None, cut=cut)
+    n = len(case.responses)
+    signed = is_signed(case.ballot, reply.text, n, reply.nonce) if reply.nonce else None
+    reader = Reader.of(READER, signed=signed, cut=cut)
     if reply.stop in DECLINED:
         return "refused", reader
     ruling = read(
-        case.ballot, reply.text, len(case.responses), [*words_shown(case, settings), *more],
+        case.ballot, reply.text, n, [*words_shown(case, settings), *more],
         asked=style_of(settings), nonce=reply.nonce, cut=cut, thought=reply.reasoning,
     )  # fmt: skip
     return ruling, reader

@@ -104,11 +104,11 @@ def _kind(kind: str | Kind) -> Kind:
     if not isinstance(kind, str):
         return kind
     # Not strict: a server's zero characters come back as they are, even within JSON.
-    *texts, contestants, samples, trial, revision, calls, retries, blind = json.loads(kind, strict=False)
+    *texts, contestants, samples, trial, revision, calls, retries, read_by, blind = json.loads(kind, strict=False)
     study, judge, criterion, ballot, rater, fault = texts
     return (
         study, judge, criterion, ballot, rater, fault, orjson.loads(contestants), orjson.loads(samples),
-        trial, revision, calls, retries, blind,
+        trial, revision, calls, retries, read_by, blind,
     )  # fmt: skip
 
 

@@ -59,8 +59,8 @@ class Call:
 
     One call may give several verdicts (a rubric in one call) and several calls one verdict (steps, resampling).
     `prompt` is the digest of what was sent, `sent` its text where it cannot be rendered again from the ledger,
-    `nonce` the mark that a ruling was asked for with. `stop` is how the reply ended; `served` and `fingerprint` are
-    what the server said that it is.
+    `nonce` the random word that a ruling was asked for with. `stop` is how the reply ended; `served` and `fingerprint`
+    are what the server said that it is.
     """
 
     id: str

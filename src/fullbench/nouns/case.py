@@ -20,7 +20,7 @@ from fullbench.nouns.response import Response
 class Case:
     """One hearing: an item, the responses in the order shown, the ballot, the criterion, and which trial it is.
 
-    `nonce` is the mark that a ruling may be asked for with, where a ledger gave one: no part of the identity.
+    `nonce` is what a ruling may be asked for with, where a ledger gave one: no part of the identity.
     """
 
     item: Item
@@ -56,8 +56,8 @@ class Case:
     def at(self, trial: int) -> Case:
         return replace(self, trial=trial, nonce="")
 
-    def marked(self, nonce: str) -> Case:
-        """The same case, its ruling to be asked for with a mark."""
+    def with_nonce(self, nonce: str) -> Case:
+        """The same case, its ruling to be asked for with a nonce."""
         same = copy.copy(self)  # unlike `replace`, this keeps the key that was computed
         object.__setattr__(same, "nonce", nonce)
         return same

@@ -24,6 +24,10 @@ REVIEW_BALLOTS: Mapping[str, Ballot] = {
 """On what people review a judge's ruling, by criterion."""
 
 
+LESS_IS_BETTER = frozenset({HALLUCINATES})
+"""Criteria under which the lower mark is the better one."""
+
+
 def is_review(verdict: Verdict) -> bool:
     """Whether a verdict is on another verdict."""
     return verdict.criterion in REVIEW_BALLOTS

@@ -12,7 +12,7 @@ from fullbench.nouns.table import Better, Column, Kind
 _KEYS: dict[tuple[Kind, Better], tuple[str, ...]] = {
     ("rank", ""): ("rank", "rank alone"),
     ("n", ""): ("n",),
-    ("fault", "less"): ("refused", "unreadable", "recused", "faults"),
+    ("fault", "less"): ("refused", "unreadable", "recused", "cut off", "faults"),
     ("name", ""): (
         "judge", "contestant", "study", "criterion", "ballot", "other judge", "other", "against", "reviewer", "person",
         "newcomer", "model", "name", "item", "picture", "file", "batch", "data set", "row", "cell", "part", "task",
@@ -35,15 +35,17 @@ _KEYS: dict[tuple[Kind, Better], tuple[str, ...]] = {
         "pictures", "draws", "courts", "reviews", "contestants", "responses", "failures", "failed", "done", "requests",
         "calls", "retries", "tokens in", "tokens out", "known", "asked", "to ask", "answers", "rulings", "given", "of",
         "unread", "open", "bits", "round", "malformed", "no verdict found", "not verified yet", "judges without it",
-        "flagged", "uniform would need", "saved", "wrong: yes", "wrong: no", "right: yes", "right: no", "tokens",
-        "characters", "voted", "comparisons",
+        "flagged", "sample", "marks given",
+        "uniform would need", "saved", "wrong: yes", "wrong: no", "right: yes", "right: no", "tokens",
+        "characters", "words", "voted", "comparisons",
     ),
     ("number", ""): (
-        "mark", "threshold", "margin", "truth", "planted", "printed", "gap", "chi-square", "p", "phi", "weight",
+        "mark", "threshold", "margin", "correctness", "visual", "correlation",
+        "truth", "planted", "printed", "gap", "chi-square", "p", "phi", "weight",
         "mean loss", "least", "most", "a quarter", "half", "three quarters", "sd", "uniform sd", "median seconds",
-        "hasty %", "s a call", "seconds a picture", "half interval (points)",
+        "hasty %", "s a call", "seconds a picture", "half interval (points)", "share of ties",
     ),
-    ("number", "more"): ("votes saved",),
+    ("number", "more"): ("votes saved", "worth of a vote"),
     ("number", "less"): (
         "without the judge", "with the judge", "dollars", "dollars per 1,000", "dollars a picture", "in batches",
         "moved",
@@ -52,10 +54,11 @@ _KEYS: dict[tuple[Kind, Better], tuple[str, ...]] = {
         "estimate", "judge's", "people's", "difference", "change", "before", "after", "ours", "observed", "predicted",
         "share", "value", "effect", "recovered", "first shown wins", "ties", "mean", "mean mark", "mean spread",
         "deviation of grades", "beside the first", "chance", "colluder", "honest", "overall", "prefers the safe one",
-        "prefers the unsafe one", "judge flatters by",
+        "prefers the unsafe one", "judge flatters by", "place bias", "length bias",
     ),
     ("figure", "more"): (
         "with one person", "people with each other",
+        "worth", "alpha", "pairs of votes that say the same",
         "rating", "duels won", "Elo", "wins against the reference", "won", "all", "worst", "reached", "consistency",
         "same ruling in both orders", "same ruling", "accuracy", "agreement", "score", "Avg", "mean over questions",
         "alignment", "alignment, one wording left out", "alignment, one wording as zero", "Pearson", "Spearman",
@@ -67,11 +70,13 @@ _KEYS: dict[tuple[Kind, Better], tuple[str, ...]] = {
         "UPME", "UPME, robust", "PiCO", "PRD", "uniform", "rating vote", "majority vote", "UPME tau", "uniform tau",
         "best one first", "tau, honest", "tau, colluding", "preferred", "known answers right", "with the others",
         "said the same", "share of votes won", "mean mark, n for the best of n", "corrected", "people alone",
+        "discrimination",
         "judge alone", "agreement on all pairs", "agreement on voted pairs", "people replaced", "as near as a person",
     ),
     ("figure", "less"): (
+        "mean rank",
         "faulty", "error", "edit distance", "e", "e of the mean", "entropy", "score error", "swap flips",
-        "hallucinates",
+        "hallucinates", "without the nonce",
     ),
 }  # fmt: skip
 _LABELLED = (

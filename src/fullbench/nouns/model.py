@@ -17,8 +17,8 @@ from fullbench.nouns.item import Part, Turn, parts_content
 class Prompt:
     """A conversation to be continued.
 
-    `schema` is the text of a JSON schema that the reply is held to, by models that take schemas. `nonce` is the mark
-    that the ruling is asked for with, in a line of its own in the last turn. `tag` is the caller's own mark, handed
+    `schema` is the text of a JSON schema that the reply is held to, by models that take schemas. `nonce` is what
+    the ruling is asked for with, in a line of its own in the last turn. `tag` is the caller's own mark, handed
     back with the reply and never sent.
     """
 

@@ -44,28 +44,28 @@ USUAL = Circumstances()
 class Reader(int):
     """How a reply was read: the version of the rules, and what the reply looked like, in one number that is stored.
 
-    10 is added where the reply bears the mark that it was asked for with, 20 where it does not; 100 where it was cut
+    10 is added where the reply carries the nonce that it was asked for with, 20 where it does not; 100 where it was cut
     off by the limit on its length.
 
-    >>> Reader.of(2, marked=False, cut=True), Reader(122).version, Reader(122).unmarked, Reader(12).marked
+    >>> Reader.of(2, signed=False, cut=True), Reader(122).version, Reader(122).unsigned, Reader(12).signed
     (122, 2, True, True)
     """
 
     @staticmethod
-    def of(version: int, *, marked: bool | None = None, cut: bool = False) -> int:
+    def of(version: int, *, signed: bool | None = None, cut: bool = False) -> int:
         """The number to be stored."""
-        return version + (0 if marked is None else 10 if marked else 20) + 100 * cut
+        return version + (0 if signed is None else 10 if signed else 20) + 100 * cut
 
     @property
     def version(self) -> int:
         return self % 10
 
     @property
-    def marked(self) -> bool:
+    def signed(self) -> bool:
         return self // 10 % 10 == 1
 
     @property
-    def unmarked(self) -> bool:
+    def unsigned(self) -> bool:
         return self // 10 % 10 == 2
 
     @property

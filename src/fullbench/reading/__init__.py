@@ -39,13 +39,21 @@ def read(
 
     `shown` holds all words that the judge was shown and that are not its own: a ruling that only quotes them does not
     count. What is a quotation is said in `reading.quotes`. `asked` is the form that the ruling was asked for in, None
-    where nobody knows; `nonce` the mark that was asked for with it. In a reply that was `cut` off, a ruling counts
+    where nobody knows; `nonce` the random word that it was to carry. In a reply that was `cut` off, a ruling counts
     where it is complete and the last thing said. `thought` is what was taken for the judge's thinking, where that was
     kept apart from the text.
     """
     if len(text) <= _TERSE and text.startswith("[[") and asked in {None, "marker"} and not (cut or thought):
         return _read_terse(ballot, text, n)
     return _read(ballot, n, text, shown=shown, asked=asked, nonce=nonce, cut=cut, thought=thought)
+
+
+def is_signed(ballot: Ballot, text: str, n: int, nonce: str) -> bool:
+    """Whether a reply has a ruling that carries the nonce which it was asked for with."""
+    from fullbench.reading.nonces import copied, signed
+    from fullbench.reading.words import plain
+
+    return copied(nonce, text) and signed(_form(ballot), n, plain(text), nonce, cut=False) is not None
 
 
 @lru_cache(maxsize=4096)

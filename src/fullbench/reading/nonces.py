@@ -1,4 +1,4 @@
-"""The mark that a ruling is asked for with: what no contestant can know shows that a ruling is the judge's."""
+"""The nonce that a ruling is asked for with: what no contestant can know shows that a ruling is the judge's."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ LENGTH = 8
 KEY = "code"
 
 
-def nonce(salt: bytes, case: str, trial: int) -> str:
-    """The mark of one hearing. Nobody can know it who does not know the ledger's salt.
+def nonce_of(salt: bytes, case: str, trial: int) -> str:
+    """The nonce of one hearing. Nobody can know it who does not know the ledger's salt.
 
-    >>> nonce(b"salt", "0123", 0)
+    >>> nonce_of(b"salt", "0123", 0)
     'svpqbtqq'
     """
     number = int.from_bytes(hmac.digest(salt, f"{case} {trial}".encode(), "sha256"))
@@ -30,33 +30,33 @@ def nonce(salt: bytes, case: str, trial: int) -> str:
     return "".join(signs)
 
 
-def asking(mark: str, language: Language, form: Style) -> str:
-    """The sentence that asks for the mark, to stand behind the words that ask for the ruling."""
+def asking(nonce: str, language: Language, form: Style) -> str:
+    """The sentence that asks for the nonce, to stand behind the words that ask for the ruling."""
     if language == "zh":
         if form == "marker":
-            return f"请在这一行的双方括号前面写上 {mark}，以表明这是你本人的裁决。"
-        return f'请在 judgement 之后再写一项 "{KEY}": "{mark}"，以表明这是你本人的裁决。'
+            return f"请在这一行的双方括号前面写上 {nonce}，以表明这是你本人的裁决。"
+        return f'请在 judgement 之后再写一项 "{KEY}": "{nonce}"，以表明这是你本人的裁决。'
     if form == "marker":
-        return f"Write {mark} in front of the brackets on that line: it shows that the ruling is yours."
-    return f'After the judgement, add "{KEY}": "{mark}" to the object: it shows that the ruling is yours.'
+        return f"Write {nonce} in front of the brackets on that line: it shows that the ruling is yours."
+    return f'After the judgement, add "{KEY}": "{nonce}" to the object: it shows that the ruling is yours.'
 
 
-def copied(mark: str, text: str) -> bool:
-    """Whether a reply bears the mark."""
-    return mark in text.casefold()
+def copied(nonce: str, text: str) -> bool:
+    """Whether a reply carries the nonce."""
+    return nonce in text.casefold()
 
 
-def signed(form: Form, n: int, text: str, mark: str, *, cut: bool) -> Marks | None:
-    """The last ruling in plain text that bears the mark, which may be illegal; None where there is none.
+def signed(form: Form, n: int, text: str, nonce: str, *, cut: bool) -> Marks | None:
+    """The last ruling in plain text that carries the nonce, which may be illegal; None where there is none.
 
     In a reply that was `cut` off nothing may stand behind it.
     """
-    if not copied(mark, text):
+    if not copied(nonce, text):
         return None
-    text = re.sub(rf"\[\[\s?{mark}\s?[:,;-]?\s?", f"{mark} [[", text, flags=re.IGNORECASE)
-    text = re.sub(rf"\s?[:,;-]?\s?{mark}\s?\]\]", f"]] {mark}", text, flags=re.IGNORECASE)
-    found = _in_object(form, n, text, mark) if "{" in text else None
-    bracketed = _bracketed(form, n, text, mark)
+    text = re.sub(rf"\[\[\s?{nonce}\s?[:,;-]?\s?", f"{nonce} [[", text, flags=re.IGNORECASE)
+    text = re.sub(rf"\s?[:,;-]?\s?{nonce}\s?\]\]", f"]] {nonce}", text, flags=re.IGNORECASE)
+    found = _in_object(form, n, text, nonce) if "{" in text else None
+    bracketed = _bracketed(form, n, text, nonce)
     last = max((claim for claim in (found, bracketed) if claim is not None), default=None)
     if last is None:
         return None
@@ -64,9 +64,9 @@ def signed(form: Form, n: int, text: str, mark: str, *, cut: bool) -> Marks | No
     return None if cut and text[end:].strip(" \n.}\"'") else marks
 
 
-def _bracketed(form: Form, n: int, text: str, mark: str) -> tuple[int, Marks] | None:
-    """Where the last ruling in brackets ends that stands beside the mark, and its marks."""
-    for match in reversed(list(re.finditer(mark, text, re.IGNORECASE))):
+def _bracketed(form: Form, n: int, text: str, nonce: str) -> tuple[int, Marks] | None:
+    """Where the last ruling in brackets ends that stands beside the nonce, and its marks."""
+    for match in reversed(list(re.finditer(nonce, text, re.IGNORECASE))):
         gap = re.compile(r"[\s:\"'>#=.,()|-]{0,8}(?=\[\[)").match(text, match.end())
         if gap:
             row, _, more = text[gap.end() : gap.end() + 2000].partition("\n")
@@ -82,13 +82,13 @@ def _bracketed(form: Form, n: int, text: str, mark: str) -> tuple[int, Marks] | 
     return None
 
 
-def _in_object(form: Form, n: int, text: str, mark: str) -> tuple[int, Marks] | None:
-    """The same for the last object that holds the mark."""
+def _in_object(form: Form, n: int, text: str, nonce: str) -> tuple[int, Marks] | None:
+    """The same for the last object that holds the nonce."""
     objects = Objects(form, n, lambda _: None)
     tail = objects.tail(text)
-    if tail is not None and copied(mark, text[tail.start : tail.end]):
+    if tail is not None and copied(nonce, text[tail.start : tail.end]):
         return tail.end, tail.marks
     for claim in reversed(objects.claims(text)):
-        if copied(mark, text[claim.start : claim.end]):
+        if copied(nonce, text[claim.start : claim.end]):
             return claim.end, claim.marks
     return None

@@ -77,7 +77,8 @@ _IS_THEIRS = re.compile(
     re.IGNORECASE,
 )
 
-_OPENING_SIGNS = re.compile(r"(?:\\[nrt]|[\s\"'>*_~|(\[{/\\-])+$")
+_WORD_OR_LETTER = re.compile(r"\w")
+_OPENING_SIGNS = re.compile(r"(?:\\[nrt]|[\s\"'<>*_~|(\[{/\\-])+$")
 
 
 class Run(NamedTuple):
@@ -156,7 +157,7 @@ class Quotes:
         line = left.rpartition("\n")[2]
         if _SAYS.search(left) or _IS_THEIRS.match(text, run.end) or _TURNS_TO.search(line):
             return True
-        if len(line) <= 40 and _NAMES_IT.search("\n" + line) and line.strip():
+        if len(line) <= 40 and _WORD_OR_LETTER.search(line) and _NAMES_IT.search("\n" + line):
             return not _RULES.search(line)
         return bool(_INTRODUCES.search(line)) and not _RULES.search(line)
 

@@ -8,7 +8,7 @@ The rule: **the last complete ruling in the form that was asked for, spoken by t
 4. single brackets on a line of their own: `[B]`;
 5. a line, last or first, that is nothing but the ruling: `four`.
 
-A ruling that bears the mark which the judge was asked to write (see `reading.nonces`) goes before all others. Otherwise
+A ruling that carries the nonce which the judge was asked for (see `reading.nonces`) goes before all others. Otherwise
 the last one in the form asked for decides, and it is checked against what is legal only then: a last ruling that is out
 of range, a range ("3-4"), hedged ("A or B") or incomplete makes the reply unreadable, and no earlier one is taken in
 its place. Another form counts only where the one asked for is absent, the reply ended by itself, and the ruling stands
@@ -165,10 +165,11 @@ class _Reading:
         if "[[" not in text and "]]" not in text:
             return None
         start = max(start, self.start)
+        own = text
         if self.quotes:
             spans = [match.span() for match in MARKER.finditer(text)][-CHECKED:]
-            text = _blank(text, [span for span in spans if self.quotes.standing(text, *span) == "quoted"])
-        claims = Markers(self.form, self.n).claims(text)
+            own = _blank(text, [span for span in spans if self.quotes.standing(text, *span) == "quoted"])
+        claims = Markers(self.form, self.n).claims(own)
         return self.last(text, [claim for claim in claims if claim.start >= start])
 
     def in_objects(self, text: str) -> Claim | None:

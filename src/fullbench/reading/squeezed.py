@@ -75,8 +75,11 @@ class Window:
         """The beginning of the next word, where this is in the middle of one."""
         if self.text[at - 2 : at] in {"\\n", "\\r", "\\t"}:
             return at
-        while self.start < at < self.end and _ascii_letter(self.text[at - 1]) and _ascii_letter(self.text[at]):
-            at += 1
+        if self.start < at < self.end and _ascii_letter(self.text[at - 1]):
+            while at < self.end and _ascii_letter(self.text[at]):
+                at += 1
+            while at < self.end and _DROPPED.match(self.text[at]):
+                at += 1
         return at
 
 

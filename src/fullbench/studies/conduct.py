@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 from fullbench.errors import InputError, UserError
@@ -46,6 +47,14 @@ class Conducted:
     tables: Sequence[Table]
     source: Mapping[str, Any] = field(default_factory=dict)
     tallies: list[Tally] = field(default_factory=list)
+    files: dict[Path, Callable[[Path], object]] = field(default_factory=dict)
+    """Further files of the study, and what writes each."""
+    said: list[str] = field(default_factory=list)
+    """Sentences for whoever ran it."""
+    plain: Sequence[Table] = ()
+    """The tables without what made them, for a command that is no study of its own."""
+    run_tables: Sequence[Table] = ()
+    """Tables of this run alone, which a replay cannot make again."""
     missing: int = 0
     """So many verdicts of the study are not there yet; a replay counts them."""
     comparing: bool = False

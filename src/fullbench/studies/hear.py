@@ -9,7 +9,7 @@ from functools import cache
 from fullbench.ledger.store import Ledger
 from fullbench.nouns.case import Case
 from fullbench.nouns.judge import Judge, models_of
-from fullbench.reading.nonces import nonce
+from fullbench.reading.nonces import nonce_of
 from fullbench.studies import specs as named
 from fullbench.studies.engines import (
     HERE,
@@ -77,8 +77,8 @@ def _job(judge: Judge, docket: Docket, ledger: Ledger, spec: str | None) -> Job[
     notices = introduce(ledger, "judge", judge)
     salt = ledger.salt
 
-    def marked(case: Case) -> Case:
-        return case.marked(nonce(salt, case.key, case.trial)) if salt else case
+    def with_nonce(case: Case) -> Case:
+        return case.with_nonce(nonce_of(salt, case.key, case.trial)) if salt else case
 
     def known(keys: Sequence[Key]) -> set[Key]:
         """Those that were ruled on before, in whatever study: this one shares them from now on."""
@@ -90,7 +90,7 @@ def _job(judge: Judge, docket: Docket, ledger: Ledger, spec: str | None) -> Job[
         name=judge.name,
         tasks=lambda: docket(judge),
         key=lambda case: (case.key, case.trial),
-        asked=marked,
+        asked=with_nonce,
         known=known,
         enter=lambda cases: ledger.add(*cases),
         ask=judge.hear,

@@ -26,7 +26,7 @@ from fullbench.nouns.note import Note
 from fullbench.nouns.record import Record
 from fullbench.nouns.response import Response
 from fullbench.nouns.table import Cell, Table
-from fullbench.studies.engines import HERE, Budget, Engine, Stop, Tally, Watch
+from fullbench.studies.engines import HERE, USUAL, Budget, Engine, Insistence, Stop, Tally, Watch
 from fullbench.studies.hear import hear
 
 if TYPE_CHECKING:
@@ -141,6 +141,7 @@ class Board:
     ledger: Ledger
     settings: Settings = field(default_factory=Settings)
     engine: Engine = HERE
+    insist: Insistence = USUAL
 
     def record(self) -> Record:
         """The judge's verdicts on the pool's items, old and new."""
@@ -159,8 +160,9 @@ class Board:
     ) -> list[Tally]:
         """Hear what is due of some cases."""
         return hear(
-            [self.judge], lambda _: cases(), self.ledger, engine=self.engine, budget=budget, stop=stop, watch=watch
-        )
+            [self.judge], lambda _: cases(), self.ledger, engine=self.engine, budget=budget, stop=stop, watch=watch,
+            insist=self.insist,
+        )  # fmt: skip
 
     def add(
         self,

@@ -18,6 +18,7 @@ def risks(study: Study) -> list[str]:
     """One sentence for each thing in a study that its reader should know of before the first run."""
     together = [*study.panels.values(), *study.cascades.values()]
     within = [text for named in together for value in named.values() for text in _texts(value)]
+    within += [study.options[name] for name in ("reader", "correlation") if name in study.options]
     return [sentence for spec in dict.fromkeys((*study.contestants, *study.judges, *within)) for sentence in _of(spec)]
 
 

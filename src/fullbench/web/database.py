@@ -12,7 +12,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import BigInteger, Connection, Engine, Integer, MetaData, create_engine, event, text
+from sqlalchemy import BigInteger, Connection, Engine, Integer, MetaData, Table, create_engine, event, text
+from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, OperationalError, SQLAlchemyError
 
@@ -142,3 +143,8 @@ def _version(connection: Connection) -> str | None:
 def shown(engine: Engine) -> str:
     """The database's URL without its password."""
     return engine.url.render_as_string(hide_password=True)
+
+
+def insert_here(connection: Connection, table: Table) -> postgresql.Insert | sqlite.Insert:
+    """An insert that can say what happens to a row that is there already, which each database spells its own way."""
+    return postgresql.insert(table) if connection.dialect.name == "postgresql" else sqlite.insert(table)

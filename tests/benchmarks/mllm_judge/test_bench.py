@@ -158,7 +158,7 @@ def test_reviews_go_through_appeals():
         for place, verdict in enumerate(heard)
         for review in reviews.reviewed(verdict, Review(place % 4 != 0, grades[place % 4], place == 0))
     ]
-    table = reviews.table(Record((*heard, *told), record.items, record.responses))
+    table = reviews.tables(Record((*heard, *told), record.items, record.responses))[0]
     ((name, ballot, agrees, reasons, hallucinates, deviation),) = table.rows
     assert (name, ballot) == (judge.name, "score:1-5")
     assert (agrees.value, reasons.value, hallucinates.value) == (12 / 16, 4.0, 1 / 16)

@@ -68,7 +68,7 @@ def test_agreement_and_consistency_are_two_shares():
             people.append(Verdict.of(case.at(trial), "human", (float(choice == one), float(choice == two))))
         for trial, yes in enumerate(told):
             people.append(
-                Verdict(f"on {case.key}", "human", case.key, ("r+judge",), "score:0-1", "overall", trial, (yes,))
+                Verdict(f"on {case.key}", "human", case.key, ("r+judge",), "likert:no|yes", "agrees", trial, (1 + yes,))
             )
     (row,) = against_people(Record((*ruled, *people), {"q": item})).rows
     assert row[0] == CORRECTNESS

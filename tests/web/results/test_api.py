@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from fullbench.web.results import blindness, updater
+from fullbench.web.database import writing
+from fullbench.web.people import studies
+from fullbench.web.results import updater
 from fullbench.web.settings import Settings
 from tests.web.api.test_api import Script
+from tests.web.people.conftest import pair
 from tests.web.results import making
 
 
@@ -55,11 +58,17 @@ def test_from_boards_to_cases(script):
     assert script.get("/api/v1/verdicts", params={"fault": "odd"}).status_code == 422
 
 
-def test_what_must_not_be_seen_is_not_said(script, monkeypatch):
-    monkeypatch.setattr(blindness, "RULES", [lambda connection, user, keys: set(keys)])
-    found = script.get("/api/v1/verdicts").json()["rows"]
-    assert all(one["hidden"] and all(mark["mark"] is None for mark in one["shown"]) for one in found)
-    assert script.get(f"/api/v1/cases/{found[0]['case']}").json()["rulings"] == []
+def test_what_must_not_be_seen_is_not_said(app, script):
+    before = script.get("/api/v1/verdicts").json()
+    row = before["rows"][0]
+    with writing(app.state.engine) as connection:
+        made = studies.create(connection, studies.Plan("now", "pair"))
+        studies.add(connection, made, [pair(row["item"])])
+    after = script.get("/api/v1/verdicts").json()
+    assert row["item"] not in {one["item"] for one in after["rows"]}
+    assert after["withheld"] > 0 == before["withheld"]
+    assert after["count"] + after["withheld"] == before["count"]
+    assert script.get(f"/api/v1/cases/{row['case']}").status_code == 403
 
 
 def test_without_a_token_nothing_is_told(app, client):

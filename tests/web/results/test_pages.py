@@ -7,11 +7,15 @@ from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
+from sqlalchemy import select
 
 from fullbench.ledger.store import Ledger
-from fullbench.web.results import blindness, boards, panels, updater
+from fullbench.web.database import writing
+from fullbench.web.people import studies
+from fullbench.web.results import boards, panels, tables, updater
 from fullbench.web.results.places import Served
 from fullbench.web.settings import Settings
+from tests.web.people.conftest import pair
 from tests.web.results import making
 from tests.web.results.making import HOSTILE
 
@@ -101,18 +105,22 @@ def some_case(viewer, query="ballot=choice%2Btie") -> str:
     return hrefs(viewer.get(f"/verdicts?{query}").text, "/cases/")[0]
 
 
-def test_who_still_has_to_judge_a_case_does_not_see_rulings(shown, annotator, monkeypatch):
-    case = some_case(annotator)
-    key = case.rsplit("/", 1)[1]
-    monkeypatch.setattr(blindness, "RULES", [lambda connection, user, keys: {key} & set(keys)])
-    page = annotator.get(case)
-    assert "thinks about" not in page.text
-    assert "People still judge this case" in page.text
-    listed = annotator.get("/verdicts?ballot=choice%2Btie").text
-    assert "hidden while people judge it" in listed
-    assert case in listed
-    for telling in ("fault=none", "decided=1", "split=1", "q=thinks"):
-        assert case not in annotator.get(f"/verdicts?ballot=choice%2Btie&{telling}").text, "to be found would tell"
+def test_cases_that_people_judge_now_are_withheld(shown, viewer, annotator, organiser):
+    case = some_case(viewer)
+    with writing(shown.state.engine) as connection:
+        query = select(tables.items.c.name).join(tables.cases, tables.cases.c.item_id == tables.items.c.id)
+        item = connection.execute(query.where(tables.cases.c.key == case.rsplit("/", 1)[1])).scalars().first()
+        made = studies.create(connection, studies.Plan("now", "pair"))
+        studies.add(connection, made, [pair(item)])
+    page = viewer.get(case)
+    assert (page.status_code, "thinks about" in page.text, "withheld" in page.text) == (403, False, True)
+    listed = viewer.get("/verdicts?ballot=choice%2Btie").text
+    assert (case in listed, "verdicts are withheld" in listed) == (False, True)
+    for asked in ("fault=none", "decided=1", "split=1", "q=thinks", f"item={item}"):
+        assert case not in viewer.get(f"/verdicts?ballot=choice%2Btie&{asked}").text
+    assert annotator.get("/").headers["location"] == "/work"
+    assert annotator.get("/verdicts").status_code == annotator.get("/judges").status_code == 403
+    assert organiser.get(case).status_code == 200
 
 
 def test_a_vote_is_a_verdict_of_a_person(shown, annotator, viewer, settings):

@@ -6,7 +6,7 @@ people mark it under three criteria: is the ruling right, how good are the reaso
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from statistics import fmean
 
 from fullbench.benchmarks.mllm_judge.rows import Review
@@ -53,18 +53,34 @@ def appeals(record: Record) -> Iterator[Case]:
                 yield Case(item, (response,), form, criterion, response.sample)
 
 
-def table(record: Record) -> Table:
-    """How often people agree with each judge's rulings, how they grade its reasons, how often these see what is not."""
+def tables(record: Record) -> list[Table]:
+    """How often people agree with each judge's rulings, how they grade its reasons, how often these see what is not.
+
+    By ballot, and by ballot and data set, as the paper prints them.
+    """
     reviews = record.where(is_review)
     heard = {verdict.case: verdict for verdict in record if not is_review(verdict)}
+    if not len(reviews):
+        return []
+    plain = _table(record, reviews, heard, by_dataset=False)
+    return [plain, _table(record, reviews, heard, by_dataset=True)]
+
+
+def _table(record: Record, reviews: Record, heard: Mapping[str, Verdict], *, by_dataset: bool) -> Table:
+    def group(verdict: Verdict) -> str:
+        ruling = heard.get(verdict.item)
+        dataset = "" if ruling is None or not by_dataset else record.tag(ruling, "dataset")
+        return f"{'' if ruling is None else ruling.ballot}\0{dataset}"
+
     rows: list[list[Cell]] = []
+    split: dict[str, int] = {}
     for judge in sorted({verdict.contestants[0] for verdict in reviews}):
-        own_reviews = reviews.where(contestant=judge)
-        groups = own_reviews.by(lambda verdict: heard[verdict.item].ballot if verdict.item in heard else "")
-        for ballot, part in groups.items():
-            rows.append(
-                [judge, ballot, *(_figure(part, criterion) for criterion in REVIEW_BALLOTS), _deviation(part, record)]
-            )
+        for name, part in reviews.where(contestant=judge).by(group).items():
+            ballot, dataset = name.split("\0")
+            if by_dataset and not dataset:
+                continue
+            figures = [_figure(part, criterion, split) for criterion in REVIEW_BALLOTS]
+            rows.append([judge, ballot, *([dataset] if by_dataset else []), *figures, _deviation(part, record)])
     notes = [
         Note(
             "mllm-judge.reviews.agreement-hallucination-the-share-of",
@@ -76,14 +92,18 @@ def table(record: Record) -> Table:
             "more).",
         ),
     ]
-    columns = headings("judge", "ballot", "people agree", "grade of the reasons", "hallucinates", "deviation of grades")
-    return Table(
-        "reviews",
-        Note("mllm-judge.reviews.title.what-people-think-of-the", "What people think of the rulings"),
-        columns,
-        rows,
-        notes,
-    )
+    undecided = "{criterion}: people were split on {n:,} rulings, which are undecided and in no share."
+    notes += [
+        Note("mllm-judge.reviews.undecided", undecided, criterion=criterion, n=count)
+        for criterion, count in split.items() if count
+    ]  # fmt: skip
+    said = ("people agree", "grade of the reasons", "hallucinates", "deviation of grades")
+    title = Note("mllm-judge.reviews.title.what-people-think-of-the", "What people think of the rulings")
+    if by_dataset:
+        title = Note("mllm-judge.reviews.title.by-dataset", "{title}, by data set", title=title)
+    places = ("judge", "ballot", "data set") if by_dataset else ("judge", "ballot")
+    name = "reviews by dataset" if by_dataset else "reviews"
+    return Table(name, title, headings(*places, *said), rows, notes)
 
 
 def change(record: Record, before: str, after: str, criterion: str = HALLUCINATES) -> Estimate:
@@ -109,7 +129,8 @@ def change(record: Record, before: str, after: str, criterion: str = HALLUCINATE
     return bootstrap(mean, [fmean(marks[after][case]) - fmean(marks[before][case]) for case in shared])
 
 
-def _figure(record: Record, criterion: str) -> Estimate | None:
+def _figure(record: Record, criterion: str, split: dict[str, int]) -> Estimate | None:
+    """The figure of one criterion; how many rulings people were split on is added to `split`."""
     votes: dict[str, list[float]] = {}
     for verdict in record.where(criterion=criterion, fault=None):
         votes.setdefault(verdict.case, []).extend(verdict.marks or ())
@@ -118,16 +139,21 @@ def _figure(record: Record, criterion: str) -> Estimate | None:
     if criterion == REASONS:
         return _tried(lambda: bootstrap(mean, [sum(v) / len(v) for v in votes.values()]))
     decided = [2 * sum(mark == 2.0 for mark in v) - len(v) for v in votes.values()]
+    split[criterion] = split.get(criterion, 0) + decided.count(0)
     return wilson(sum(lead > 0 for lead in decided), sum(lead != 0 for lead in decided)) if any(decided) else None
 
 
 def _deviation(reviews: Record, record: Record) -> Estimate | None:
     """The mean absolute deviation of the grades that one item's rulings got."""
     owner = {verdict.case: verdict.item for verdict in record if not is_review(verdict)}
-    grades: dict[str, list[float]] = {}
+    grades: dict[str, dict[str, list[float]]] = {}
     for verdict in reviews.where(criterion=REASONS, fault=None):
-        grades.setdefault(owner.get(verdict.item, verdict.item), []).extend(verdict.marks or ())
-    spread = [deviation(marks) for marks in grades.values() if len(marks) > 1]
+        rulings = grades.setdefault(owner.get(verdict.item, verdict.item), {})
+        rulings.setdefault(verdict.case, []).extend(verdict.marks or ())
+    # Several people's grades of one ruling are its mean: how they differ is no change of the judge.
+    spread = [
+        deviation([fmean(marks) for marks in rulings.values()]) for rulings in grades.values() if len(rulings) > 1
+    ]
     return _tried(lambda: bootstrap(mean, spread)) if spread else None
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from fullbench.benchmarks.mllm_judge import reviews
-from fullbench.figures import judging, probes, repeats, standard
+from fullbench.columns.builder import columns_of
+from fullbench.figures import among, judging, probes, repeats, standard
 from fullbench.nouns.criteria import is_review
 from fullbench.nouns.record import Record
 from fullbench.nouns.table import Table
@@ -43,6 +44,7 @@ def tables(record: Record) -> list[Table]:
         shown.append(probes.table(finding for findings in by_judge for finding in findings))
     shown += repeats.tables(heard)
     if len(heard) < len(record):
-        shown.append(reviews.table(record))
+        shown += reviews.tables(record)
+    shown.append(among.table(columns_of(record)))
     shown += [standard.faults(heard, together=True), standard.costs(heard)]
     return [table for table in shown if table.rows]

@@ -26,6 +26,8 @@ def tables(record: Record) -> list[Table]:
     shown: list[Table] = []
     for judge in record.judges:
         if judge == PEOPLE:
+            # The paper takes every single vote for a match.
+            shown += standings(record, judge, Settings(reference=REFERENCE, votes="each"), tag=FAMILY)
             continue
         shown += standings(record, judge, Settings(rule=RULE, reference=REFERENCE), tag=FAMILY)
     if PEOPLE in record.judges:

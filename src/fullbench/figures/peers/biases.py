@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from fullbench.figures.joined import joined_record
 from fullbench.figures.peers.reviews import TRUTHS
+from fullbench.figures.places import OVERALL
 from fullbench.nouns.model import family_of
 from fullbench.nouns.note import sentence
 from fullbench.nouns.record import Record
@@ -59,11 +61,7 @@ def own_family(record: Record, families: Mapping[str, str] | None = None) -> Cho
 
 def counted(record: Record, criterion: str, likes: Chosen) -> Counted:
     """Reviews that chose one of two answers, against what those say who stand for the truth. Ties are left out."""
-    truth = {
-        _case(verdict): _winner(verdict)
-        for verdict in record
-        if verdict.judge in TRUTHS and len(verdict.contestants) == 2 and _winner(verdict) is not None
-    }
+    truth = _truth(record, criterion)
     cells = {(right, liked): 0 for right in (False, True) for liked in (True, False)}
     for verdict in record.where(criterion=criterion, fault=None):
         winner = None if verdict.judge in TRUTHS or len(verdict.contestants) != 2 else _winner(verdict)
@@ -78,6 +76,25 @@ def counted(record: Record, criterion: str, likes: Chosen) -> Counted:
         return Counted(wrong, right, association([wrong, right]))
     except ValueError as error:
         return Counted(wrong, right, None, sentence(error))
+
+
+def _truth(record: Record, criterion: str) -> dict[tuple[str, ...], str]:
+    """The winner of each pair by those who stand for the truth under this criterion, or under none in particular.
+
+    Several people's votes on a pair count as their majority; a split names no winner.
+    """
+    truths = record.where(lambda verdict: verdict.judge in TRUTHS and len(verdict.contestants) == 2, fault=None)
+    winners: dict[tuple[str, ...], str] = {}
+    for named in (OVERALL, criterion):
+        for judge in TRUTHS:
+            together, _ = joined_record(truths.where(criterion=named, judge=judge), judge)
+            for verdict in together:
+                winner = _winner(verdict)
+                if winner is None:
+                    winners.pop(_case(verdict), None)
+                else:
+                    winners[_case(verdict)] = winner
+    return winners
 
 
 def _case(verdict: Verdict) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ task; where they differ, up to five vote, and the majority has it.
 
 In a record, a choice is a verdict of `human` on the reviewer's own case; an agreement is a verdict of `human` on the
 reviewer's ruling itself, as `Record.appeal` puts it up for judgement: its item is the case, its contestant the
-reviewer, its mark 1 for yes and 0 for no.
+reviewer, its criterion `agrees`, its mark the higher one for yes. Each vote is one person's.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Literal, TypeVar
 
 from fullbench.errors import InputError
 from fullbench.nouns.case import Case
-from fullbench.nouns.criteria import CORRECTNESS, VISUAL
+from fullbench.nouns.criteria import AGREES, CORRECTNESS, VISUAL
 from fullbench.nouns.headings import headings
 from fullbench.nouns.note import Note
 from fullbench.nouns.record import Record
@@ -121,17 +121,20 @@ def against_people(record: Record) -> Table:
 
 
 _Pair = tuple[str, str, tuple[str, ...]]
+_NO = 1.0
+"""The mark on the ballot of reviews that is no; yes is one more."""
 
 
 def _votes(record: Record) -> tuple[dict[_Pair, list[str]], dict[tuple[str, str], list[bool]]]:
     """People's choices by item, criterion and pair; and their yes or no by case and reviewer."""
     chosen: dict[_Pair, list[str]] = {}
     agreed: dict[tuple[str, str], list[bool]] = {}
-    for verdict in sorted(record.where(judge=PEOPLE, fault=None), key=lambda verdict: (verdict.trial, verdict.rater)):
+    votes = record.where(judge=PEOPLE, fault=None)
+    for verdict in sorted(votes, key=lambda vote: (vote.at, vote.trial, vote.rater)):
         if len(verdict.contestants) == 2:
             chosen.setdefault(_pair(verdict), []).append(_winner(verdict))
-        elif verdict.marks is not None:
-            agreed.setdefault((verdict.item, verdict.contestants[0]), []).append(verdict.marks[0] > 0.5)
+        elif verdict.marks is not None and verdict.criterion == AGREES:
+            agreed.setdefault((verdict.item, verdict.contestants[0]), []).append(verdict.marks[0] > _NO)
     return chosen, agreed
 
 

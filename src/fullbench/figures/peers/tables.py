@@ -66,7 +66,7 @@ def _tables(record: Record, gamma: Gamma, seed: int, best_first: Sequence[str]) 
     reviews = Reviews.of(record)
     truth = ranked(best_first) or true_scores(record)
     if not len(reviews):
-        return []
+        return [table for table in (_biases(record), against_people(record)) if table.rows]
     makers: dict[str, Callable[[Reviews], Table]] = {
         "ranking": partial(_ranking, truth=truth, gamma=gamma, seed=seed),
         "order": partial(order, best_first=best_first, gamma=gamma, seed=seed),

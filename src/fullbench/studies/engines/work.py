@@ -54,7 +54,7 @@ class Tally:
     done: int = 0
     faults: Counter[str] = field(default_factory=Counter)
     replies: Counter[str] = field(default_factory=Counter)
-    """How replies were read: `marked`, `unmarked` (see `Reader`), and `cut off`, which left no ruling."""
+    """How replies were read: `signed`, `unsigned` (see `Reader`), and `cut off`, which left no ruling."""
     failures: Counter[str] = field(default_factory=Counter)
     usage: Usage = NOTHING
     stopped: str = ""
@@ -307,7 +307,7 @@ def _words(error: Exception) -> str:
 
 def _read_as(outcome: Any) -> Iterator[str]:
     reader = Reader(getattr(outcome, "reader", 0))
-    if reader.marked or reader.unmarked:
-        yield "marked" if reader.marked else "unmarked"
+    if reader.signed or reader.unsigned:
+        yield "signed" if reader.signed else "unsigned"
     if reader.cut and getattr(outcome, "fault", None) == "unreadable":
         yield "cut off"

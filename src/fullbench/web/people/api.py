@@ -111,7 +111,7 @@ class VoteWish(Shape):
 
 
 class TaskGiven(Shape):
-    """A task, or why there is none: done, failed, closed or wait."""
+    """A task, or why there is none: done, failed, closed, wait or assigned (to others)."""
 
     task: dict[str, Any] | None = None
     why: str | None = None

@@ -16,6 +16,8 @@ from fullbench.web.people.tables import members, slots, tasks, votes
 WRITTEN = {"reason", "text", "instruction", "caption"}
 """Fields of an answer that people write in their own words."""
 PAGE = 50
+MOST = 10_000
+"""How many open studies are looked through."""
 RECENT = 20
 _left: dict[str, tuple[float, int]] = {}
 
@@ -41,11 +43,15 @@ class Given:
 
 
 def open_to(connection: Connection, person: str, page: int) -> tuple[list[Open], bool]:
-    """A page of the open studies, and whether there are more."""
-    page_studies = listed(connection, only_open=True, start=(page - 1) * PAGE, count=PAGE + 1)
-    ids = [study.id for study in page_studies]
-    query = select(members).where(members.c.person == person, members.c.study.in_(ids))
+    """A page of the open studies that this person may work in, and whether there are more."""
+    query = select(members).where(members.c.person == person)
     memberships = {row.study: row for row in connection.execute(query)}
+    mine = [
+        study
+        for study in listed(connection, only_open=True, count=MOST)
+        if study.id in memberships or not study.rules.options.get("assigned")
+    ]
+    page_studies = mine[(page - 1) * PAGE : page * PAGE + 1]
     shown = [
         Open(study, memberships[study.id].standing, memberships[study.id].done)
         if study.id in memberships

@@ -25,11 +25,11 @@ from fullbench.nouns.item import Item
 from fullbench.nouns.picture import Picture
 from fullbench.nouns.verdict import PEOPLE, Verdict
 from fullbench.web import pictures
+from fullbench.web.database import insert_here
 from fullbench.web.people.content import Content
 from fullbench.web.people.kind import Cast
 from fullbench.web.people.kinds import Write
 from fullbench.web.people.quality import together
-from fullbench.web.people.queue import insert_here
 from fullbench.web.people.studies import Study
 from fullbench.web.people.tables import kept, slots, tasks, votes
 from fullbench.web.people.tally import Vote, contents, counted, names, raters

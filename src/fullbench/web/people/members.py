@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import Connection, select, update
 
-from fullbench.web.people.studies import Study
+from fullbench.errors import InputError
+from fullbench.web.accounts.tables import users
+from fullbench.web.database import insert_here
+from fullbench.web.people.studies import Study, set_options
 from fullbench.web.people.tables import members
 from fullbench.web.words import key
 
@@ -34,6 +39,25 @@ def listed(connection: Connection, study: Study, people: dict[str, str], most: i
         Member(row.person, people.get(row.person, row.person), row.standing, row.done)
         for row in connection.execute(query.limit(most))
     ]
+
+
+def assign(connection: Connection, study: Study, names: Sequence[str]) -> int:
+    """Let people into a study, which is from then on for those alone who were; how many were not in it before."""
+    known = {
+        row.name: row.id
+        for row in connection.execute(select(users.c.id, users.c.name).where(users.c.name.in_(list(names))))
+    }
+    if missing := [name for name in names if name not in known]:
+        raise InputError(f"there is no account {missing[0]!r}; make it first by an invitation")
+    standing = "new" if study.qualifies else "qualified"
+    fresh = [
+        {"study": study.id, "person": known[name], "standing": standing, "done": 0, "at": time.time()}
+        for name in dict.fromkeys(names)
+    ]
+    before = set(connection.execute(select(members.c.person).where(members.c.study == study.id)).scalars())
+    connection.execute(insert_here(connection, members).on_conflict_do_nothing(), fresh)
+    set_options(connection, study, {"assigned": True})
+    return sum(row["person"] not in before for row in fresh)
 
 
 def set_standing(connection: Connection, study: Study, person: str, standing: str) -> bool:

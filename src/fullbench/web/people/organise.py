@@ -19,14 +19,16 @@ from fullbench.web import ledgers
 from fullbench.web.accounts import audit
 from fullbench.web.database import reading, writing
 from fullbench.web.guard import Organiser, address_of, engine_of, ledger_of, settings_of, writers_of
-from fullbench.web.pages import redirect, render
+from fullbench.web.pages import language_of, redirect, render
 from fullbench.web.people import importing, labels, live, members, quality, results, studies, uploads
 from fullbench.web.people.annotate import Form, Page, study_of
 from fullbench.web.people.kinds import kinds
 from fullbench.web.people.markup import guidelines
 from fullbench.web.people.studies import Study
 from fullbench.web.people.tally import counted, names
-from fullbench.web.words import key
+from fullbench.web.results.boards import Linked
+from fullbench.web.results.localised import localised
+from fullbench.web.words import Language, key
 
 router = APIRouter(include_in_schema=False)
 PAGE = 50
@@ -85,7 +87,7 @@ def overview(request: Request, _user: Organiser, study_id: str) -> HTMLResponse:
     """One study: how far, how well, what it says."""
     with reading(engine_of(request)) as connection:
         study = study_of(connection, study_id)
-        values = _board(connection, study)
+        values = _board(connection, study, language_of(request))
     return render(
         request, "work/study.html", study=study, topic=live.topic(study.id), shown=guidelines(study.guidelines),
         forms=FORMS, ledger=settings_of(request).ledger,
@@ -98,11 +100,11 @@ def board(request: Request, _user: Organiser, study_id: str) -> HTMLResponse:
     """The figures of a study alone: what an open page loads again when something changed."""
     with reading(engine_of(request)) as connection:
         study = study_of(connection, study_id)
-        values = _board(connection, study)
+        values = _board(connection, study, language_of(request))
     return render(request, "work/_board.html", study=study, **values)
 
 
-def _board(connection: Connection, study: Study) -> dict[str, Any]:
+def _board(connection: Connection, study: Study, language: Language) -> dict[str, Any]:
     counted_votes = counted(connection, study)
     known = counted(connection, study, roles=("gold", "qualify"))
     people = names(connection)
@@ -112,9 +114,10 @@ def _board(connection: Connection, study: Study) -> dict[str, Any]:
         quality.quality(counted_votes, known, people),
         quality.pairwise(counted_votes, people),
     ]
+    shown = [localised(Linked(table), language).table for table in tables if table is not None and table.rows]
     return {
         "progress": quality.progress(connection, study, time.time()),
-        "tables": [(table, *with_n(table)) for table in tables if table is not None and table.rows],
+        "tables": [(table, *with_n(table)) for table in shown],
         "members": members.listed(connection, study, people),
     }
 

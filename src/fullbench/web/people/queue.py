@@ -19,7 +19,6 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     Row,
-    Table,
     and_,
     bindparam,
     exists,
@@ -28,10 +27,10 @@ from sqlalchemy import (
     select,
     update,
 )
-from sqlalchemy.dialects import postgresql, sqlite
 
 from fullbench.errors import UserError
 from fullbench.nouns.digests import digest
+from fullbench.web.database import insert_here
 from fullbench.web.people.content import Content, order
 from fullbench.web.people.studies import Study
 from fullbench.web.people.tables import conflicts, drafts, leases, members, slots, tasks, votes
@@ -39,7 +38,7 @@ from fullbench.web.people.tables import conflicts, drafts, leases, members, slot
 HELD = 4
 """How many slots one person may hold at once: the one in view, and some loaded ahead."""
 
-Why = Literal["done", "failed", "closed", "wait"]
+Why = Literal["done", "failed", "closed", "wait", "assigned"]
 
 
 GONE = "this task is not yours, or your time for it ran out and it went to somebody else; go on with the next one"
@@ -84,7 +83,8 @@ class Lease:
 
 @dataclass(frozen=True)
 class Nothing:
-    """Why there is nothing to do: all is done, did not qualify, the study is closed, or others hold what is left."""
+    """Why there is nothing to do: all is done, did not qualify, the study is closed, others hold what is left, or the
+    study is for others."""
 
     why: Why
 
@@ -145,7 +145,10 @@ def take(desk: Desk, holding: Sequence[str] = ()) -> Lease | Nothing:
     study = desk.study
     if not study.is_open:
         return Nothing("closed")
-    standing, done = _enter(desk)
+    entered = _enter(desk)
+    if entered is None:
+        return Nothing("assigned")
+    standing, done = entered
     here = {"p_person": desk.person, "p_study": study.id}
     held = desk.connection.execute(_HELD, here).all()
     own = next((slot for slot in held if slot.lease not in holding), held[0] if len(held) >= HELD else None)
@@ -165,23 +168,23 @@ def take(desk: Desk, holding: Sequence[str] = ()) -> Lease | Nothing:
     return _free(desk, turn)
 
 
-def _enter(desk: Desk) -> tuple[str, int]:
-    """Take this person's row of the study, made where there is none: their standing, and how much they have done."""
+def _enter(desk: Desk) -> tuple[str, int] | None:
+    """Take this person's row of the study, made where there is none: their standing, and how much they have done.
+
+    None where the study is for people who were assigned alone, and this one was not.
+    """
     study = desk.study
     here = {"p_person": desk.person, "p_study": study.id}
     row = desk.connection.execute(_MEMBER, here).first()
     if row is None:
+        if study.rules.options.get("assigned"):
+            return None
         fresh = {"study": study.id, "person": desk.person, "standing": "new" if study.qualifies else "qualified"}
         desk.connection.execute(
             insert_here(desk.connection, members).values(**fresh, done=0, at=desk.now).on_conflict_do_nothing()
         )
         row = desk.connection.execute(_MEMBER, here).one()
     return row.standing, row.done
-
-
-def insert_here(connection: Connection, table: Table) -> postgresql.Insert | sqlite.Insert:
-    """An insert that can say what happens to a row that is there already, which each database spells its own way."""
-    return postgresql.insert(table) if connection.dialect.name == "postgresql" else sqlite.insert(table)
 
 
 def _known(desk: Desk, role: str, turn: int) -> Lease | None:

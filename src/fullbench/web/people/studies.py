@@ -14,10 +14,11 @@ from sqlalchemy import Connection, Row, func, insert, select, update
 
 from fullbench.errors import InputError
 from fullbench.nouns.note import Note
+from fullbench.web.database import insert_here
 from fullbench.web.people.content import Content
 from fullbench.web.people.kind import Kind, Rules
 from fullbench.web.people.kinds import kind_of
-from fullbench.web.people.tables import conflicts, slots, studies, tasks
+from fullbench.web.people.tables import campaign_items, conflicts, slots, studies, tasks
 
 SettledBy = Literal["majority", "all"]
 CHUNK = 500
@@ -268,6 +269,13 @@ def set_state(connection: Connection, study_id: str, state: Literal["open", "clo
     connection.execute(update(studies).where(studies.c.id == study_id).values(state=state))
 
 
+def set_options(connection: Connection, of: Study, changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Change some of a study's options; all of them as they are now."""
+    options = {**of.rules.options, **changes}
+    connection.execute(update(studies).where(studies.c.id == of.id).values(options=options))
+    return options
+
+
 def set_guidelines(connection: Connection, study_id: str, text: str) -> None:
     if len(text) > 100_000:
         raise InputError(
@@ -291,6 +299,11 @@ def _insert(
 ) -> list[int]:
     if not pairs:
         return []
+    about = sorted({content.item.id for content, _ in pairs})
+    connection.execute(
+        insert_here(connection, campaign_items).on_conflict_do_nothing(),
+        [{"study": into.id, "item": item} for item in about],
+    )
     last = connection.execute(select(func.max(tasks.c.place)).where(tasks.c.study == into.id)).scalar()
     start = 0 if last is None else last + 1
     rows = [

@@ -136,6 +136,15 @@ guidelines = Table(
 )
 """Every wording of a study's guidelines; the last one is shown."""
 
+campaign_items = Table(
+    "campaign_items",
+    metadata,
+    Column("study", Text, ForeignKey("studies.id"), primary_key=True),
+    Column("item", Text, primary_key=True),
+)
+"""What a study's tasks are about: an item, or (where rulings are judged) a case of a ledger."""
+Index("campaign_items_of", campaign_items.c.item)
+
 members = Table(
     "members",
     metadata,

@@ -1,33 +1,34 @@
-"""Who may see what people said: nobody others' votes before their own."""
+"""What is kept from whom while people judge: the cases of open studies, and results from those who take part."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from sqlalchemy import Connection, exists, select
+from sqlalchemy import Connection, Select, select
 
 from fullbench.web.accounts.users import User
-from fullbench.web.people.tables import kept, studies, tasks, votes
+from fullbench.web.people.tables import campaign_items, members, studies
 
 
-def may_see(connection: Connection, user: User | None, case_key: str) -> bool:
-    """Whether this user may see people's verdicts on a case.
-
-    Organisers may. While a study that the case comes from is open, others may once they voted on it themselves; when
-    it is closed, everybody may.
-    """
-    return case_key not in hidden(connection, user, [case_key])
-
-
-def hidden(connection: Connection, user: User | None, case_keys: Sequence[str]) -> set[str]:
-    """Those of these cases on which people's verdicts are hidden from this user."""
-    if (user is not None and user.may("organiser")) or not case_keys:
-        return set()
-    own = exists().where(votes.c.task == tasks.c.id, votes.c.person == (user.id if user else ""))
-    query = (
-        select(kept.c.case_key)
-        .join(tasks, tasks.c.id == kept.c.task)
-        .join(studies, studies.c.id == tasks.c.study)
-        .where(kept.c.case_key.in_(case_keys), studies.c.state == "open", ~own)
+def judged_now() -> Select[tuple[str]]:
+    """What open studies are about, by name: items, or cases whose rulings are judged."""
+    return (
+        select(campaign_items.c.item)
+        .join(studies, studies.c.id == campaign_items.c.study)
+        .where(studies.c.state == "open")
+        .distinct()
     )
-    return set(connection.execute(query).scalars())
+
+
+def leads(user: User | None) -> bool:
+    """Whether somebody leads studies, and so sees all of them."""
+    return user is not None and user.may("organiser")
+
+
+def takes_part(connection: Connection, user: User | None) -> bool:
+    """Whether somebody can work in an open study that does not let its annotators see results."""
+    if user is None or leads(user) or not user.may("annotator"):
+        return False
+    own = set(connection.execute(select(members.c.study).where(members.c.person == user.id)).scalars())
+    open_studies = connection.execute(select(studies.c.id, studies.c.options).where(studies.c.state == "open"))
+    return any(
+        not options.get("results") and (not options.get("assigned") or study in own) for study, options in open_studies
+    )

@@ -12,8 +12,9 @@ from sqlalchemy import Integer, Row, and_, bindparam, delete, func, insert, sele
 from sqlalchemy.exc import IntegrityError
 
 from fullbench.errors import UserError
+from fullbench.web.database import insert_here
 from fullbench.web.people.content import Content, order
-from fullbench.web.people.queue import GONE, Desk, Gone, insert_here, mine
+from fullbench.web.people.queue import GONE, Desk, Gone, mine
 from fullbench.web.people.studies import Study
 from fullbench.web.people.tables import drafts, leases, members, slots, tasks, votes
 

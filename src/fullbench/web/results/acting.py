@@ -15,7 +15,7 @@ from fullbench.web import events
 from fullbench.web.accounts import audit
 from fullbench.web.guard import Annotator, Database, Organiser, Viewer, address_of, engine_of, writers_of
 from fullbench.web.pages import redirect
-from fullbench.web.results import panels, rejudging, requests, tables, votes
+from fullbench.web.results import blindness, panels, rejudging, requests, tables, votes
 from fullbench.web.results.filters import Filter
 from fullbench.web.results.places import Served
 from fullbench.web.results.routes import Key, need_ledger, page, same_ledger, views_of
@@ -59,6 +59,8 @@ def vote(request: Request, user: Annotator, connection: Database, case_key: Key,
     case = need_ledger(request).case(case_key)
     if case is None:
         raise HTTPException(404, key("There is no such case."))
+    if blindness.hidden(connection, user, [case_key]):
+        raise HTTPException(403, blindness.WITHHELD)
     marks = votes.marks_of(case, sent)
     study = need_study(connection, case_key, sent.get("study", ""))
     voted = votes.vote(writers_of(request).to(study), case, user, marks, sent.get("text", "")[:4000])

@@ -15,6 +15,7 @@ from fullbench.reports.tables import render
 from fullbench.web.api.guard import Viewer
 from fullbench.web.api.shapes import RESPONSES, Limit, Page, Shape
 from fullbench.web.guard import Database
+from fullbench.web.people import visibility
 from fullbench.web.results import blindness, boards, cards, listing
 from fullbench.web.results.boards import Linked
 from fullbench.web.results.filters import LONGEST, Filter
@@ -24,7 +25,18 @@ from fullbench.web.results.routes import need_ledger, same_ledger, views_of
 from fullbench.web.results.rows import judges as all_judges
 from fullbench.web.results.rows import judges_in, studies
 
-router = APIRouter(prefix="/api/v1", responses=RESPONSES, tags=["results"], dependencies=[Depends(same_ledger)])
+
+def _shows_results(caller: Viewer, connection: Database) -> None:
+    if visibility.takes_part(connection, caller):
+        raise HTTPException(403, blindness.NO_RESULTS)
+
+
+router = APIRouter(
+    prefix="/api/v1",
+    responses=RESPONSES,
+    tags=["results"],
+    dependencies=[Depends(same_ledger), Depends(_shows_results)],
+)
 Name = Annotated[str, Path(pattern="^[0-9a-f]{16}$")]
 Key = Annotated[str, Path(min_length=1, max_length=64)]
 Word = Annotated[str, Query(max_length=LONGEST)]
@@ -80,7 +92,7 @@ class MarkShown(Shape):
 
 
 class VerdictShown(Shape):
-    """One verdict; `hidden` where you still have to judge this case yourself, and then without marks."""
+    """One verdict. `hidden` is always false: what you must not see is not among the rows."""
 
     id: int
     study: str
@@ -98,14 +110,18 @@ class VerdictShown(Shape):
     swapped: bool
     met: bool
     opposed: bool
-    hidden: bool
+    hidden: bool = False
 
 
 class VerdictPage(Page[VerdictShown]):
-    """Some verdicts, the newest first; `count` of all that are found, at least so many where not `exact`."""
+    """Some verdicts, the newest first; `count` of all that are found, at least so many where not `exact`.
+
+    `withheld` verdicts of the whole ledger are kept back while people judge their cases in an open study.
+    """
 
     count: int
     exact: bool
+    withheld: int
 
 
 class RulingShown(Shape):
@@ -135,7 +151,7 @@ class CaseShown(Shape):
     contestants: Sequence[str]
     samples: Sequence[int] = Field(description="Which answer of each contestant is shown.")
     answers: Mapping[str, str]
-    hidden: bool
+    hidden: bool = False
     rulings: Sequence[RulingShown]
 
 
@@ -230,18 +246,21 @@ def list_verdicts(
     limit: Limit = 50,
 ) -> VerdictPage:
     """Verdicts that have all of what is asked for, the newest first."""
-    found = listing.page(connection, wanted, before=before, size=limit)
-    keys = blindness.hidden(connection, caller, [line.case for line in found.lines])
-    lines = listing.hiding(found, keys, wanted).lines
-    count = views_of(request).count(connection, wanted)
+    kept_back = blindness.withheld(connection, caller)
+    found = listing.page(connection, wanted, before=before, size=limit, withheld=kept_back)
+    if kept_back is None:
+        count = views_of(request).count(connection, wanted)
+    else:
+        count = listing.count(connection, wanted, kept_back)
     following = None if found.older is None else str(found.older)
-    rows = [_line(line) for line in lines]
-    return VerdictPage(rows=rows, next=following, count=count.n, exact=count.exact)
+    rows = [_line(line) for line in found.lines]
+    withheld = blindness.count(connection, kept_back)
+    return VerdictPage(rows=rows, next=following, count=count.n, exact=count.exact, withheld=withheld)
 
 
 def _line(line: listing.Line) -> VerdictShown:
     shown = [MarkShown(contestant=one.contestant, sample=one.sample, mark=one.mark) for one in line.shown]
-    names = set(VerdictShown.model_fields) - {"shown"}
+    names = set(VerdictShown.model_fields) - {"shown", "hidden"}
     return VerdictShown(**{name: getattr(line, name) for name in names}, shown=shown)
 
 
@@ -253,7 +272,8 @@ def case(request: Request, caller: Viewer, connection: Database, case_key: Key, 
         raise HTTPException(404, "there is no such case")
     told = values["hearing"]
     item = None if told.case is None else told.case.item
-    hidden = bool(blindness.hidden(connection, caller, [one for one, _ in told.orders]))
+    if blindness.hidden(connection, caller, [one for one, _ in told.orders]):
+        raise HTTPException(403, blindness.WITHHELD)
     given = [one for some in (*told.judges.values(), *told.people.values()) for one in some]
     return CaseShown(
         key=case_key,
@@ -268,8 +288,7 @@ def case(request: Request, caller: Viewer, connection: Database, case_key: Key, 
         contestants=told.contestants,
         samples=[] if told.case is None else told.case.samples or [0] * len(told.contestants),
         answers={} if told.case is None else _answers(told.case),
-        hidden=hidden,
-        rulings=[] if hidden else [_ruling(one) for one in given],
+        rulings=[_ruling(one) for one in given],
     )
 
 

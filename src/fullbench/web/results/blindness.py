@@ -1,29 +1,63 @@
 """Who may see what was ruled in a case.
 
-Somebody who still has to judge a case must not read how others did. The people's side of the app knows who has what
-before them: its rule is among `RULES`.
+While people judge an item in an open study, its cases are kept from everybody who does not lead studies: names, answers
+and rulings alike, in lists, searches, pages and the API. Annotators see no results at all while a study is open to them
+that does not allow it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from typing import Any
 
-from sqlalchemy import Connection
+from fastapi import HTTPException, Request
+from sqlalchemy import Connection, Select, func, or_, select
 
 from fullbench.web.accounts.users import User
+from fullbench.web.guard import Database, Reader
 from fullbench.web.people import visibility
+from fullbench.web.results import tables
+from fullbench.web.words import key
 
-Rule = Callable[[Connection, User | None, Sequence[str]], set[str]]
-"""Of some cases' keys, those whose rulings this user must not see yet."""
+WITHHELD = key("This case is withheld while people judge it in an open study.")
+NO_RESULTS = key("Results are not shown to you while a study that you can work in is open.")
 
-RULES: list[Rule] = [lambda connection, user, case_keys: visibility.hidden(connection, user, list(case_keys))]
+
+def withheld(connection: Connection, user: User | None) -> Select[Any] | None:
+    """The catalogue's items whose cases this user must not see; None where there are none."""
+    if visibility.leads(user) or connection.execute(visibility.judged_now().limit(1)).first() is None:
+        return None
+    i, c = tables.items.c, tables.cases.c
+    reviewed = select(c.item_id).where(c.key.in_(visibility.judged_now()))
+    return select(i.id).where(or_(i.name.in_(visibility.judged_now()), i.id.in_(reviewed)))
+
+
+def count(connection: Connection, items: Select[Any] | None) -> int:
+    """How many verdicts are on these items. No filter changes it, so that nobody finds out by filters what they are."""
+    if items is None:
+        return 0
+    v = tables.verdicts.c
+    return int(connection.execute(select(func.count()).where(v.item_id.in_(items))).scalar_one())
 
 
 def hidden(connection: Connection, user: User | None, case_keys: Sequence[str]) -> set[str]:
-    """Of some cases, those whose rulings this user must not see yet."""
-    return {key for rule in RULES for key in rule(connection, user, case_keys)}
+    """Of some cases, those that this user must not see."""
+    items = withheld(connection, user)
+    if items is None:
+        return set()
+    c = tables.cases.c
+    query = select(c.key).where(c.key.in_(list(case_keys)), c.item_id.in_(items))
+    return set(connection.execute(query).scalars())
 
 
 def may_see(connection: Connection, user: User | None, case_key: str) -> bool:
-    """Whether this user may see what was ruled in a case."""
+    """Whether this user may see a case."""
     return case_key not in hidden(connection, user, [case_key])
+
+
+def shows_results(request: Request, user: Reader, connection: Database) -> None:
+    """A dependency of pages with results: they are not for people who judge in a study that keeps them blind."""
+    if visibility.takes_part(connection, user):
+        if request.url.path == "/":
+            raise HTTPException(303, headers={"Location": "/work"})
+        raise HTTPException(403, NO_RESULTS)

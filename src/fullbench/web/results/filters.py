@@ -118,11 +118,6 @@ class Filter:
         more = (self.rater, self.beside, self.other, self.item, self.tag, self.q)
         return not any((*more, *(getattr(self, name) for name in CHECKS)))
 
-    @property
-    def telling(self) -> bool:
-        """Whether that a verdict is found says something about how it ruled."""
-        return bool(self.fault or self.q or any(getattr(self, name) for name in CHECKS))
-
 
 @dataclass(frozen=True)
 class Numbered:

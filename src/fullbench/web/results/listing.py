@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import orjson
@@ -48,21 +48,6 @@ class Line:
     swapped: bool
     met: bool
     opposed: bool
-    hidden: bool = False
-    """Whether the reader must not see the ruling yet; then it is not here."""
-
-    def bare(self) -> Line:
-        """The line without its ruling."""
-        return replace(
-            self,
-            fault=None,
-            shown=[Shown(one.contestant, None, one.sample) for one in self.shown],
-            split=False,
-            swapped=False,
-            met=False,
-            opposed=False,
-            hidden=True,
-        )
 
 
 @dataclass(frozen=True)
@@ -83,8 +68,11 @@ class Count:
 
 
 def page(connection: Connection, wanted: Filter, *, before: int | None = None, after: int | None = None,
-         size: int = PAGE) -> Page:  # fmt: skip
-    """The verdicts that a filter finds: those entered before an id, or the next ones after it, newest first."""
+         size: int = PAGE, withheld: Select[Any] | None = None) -> Page:  # fmt: skip
+    """The verdicts that a filter finds: those entered before an id, or the next ones after it, newest first.
+
+    Verdicts on the items `withheld` are not among them, whatever the filter asks for.
+    """
     numbered = Numbered.of(connection, wanted)
     if numbered.impossible:
         return Page((), None, None)
@@ -93,6 +81,8 @@ def page(connection: Connection, wanted: Filter, *, before: int | None = None, a
     if found is None:
         return Page((), None, None)
     asked, id_ = found
+    if withheld is not None:
+        asked = asked.where(id_.not_in(_on(withheld)))
     walked = (v.judge_id,) if numbered.walked and id_ is v.id else ()
     if after is not None:
         asked = asked.where(id_ > after).order_by(*walked, id_)
@@ -126,13 +116,9 @@ def page(connection: Connection, wanted: Filter, *, before: int | None = None, a
     return Page(lines, older, newer)
 
 
-def hiding(page: Page, keys: Collection[str], wanted: Filter) -> Page:
-    """The page for somebody who must not see how these cases were ruled yet.
-
-    Where the filter itself asks how, such lines are not shown at all.
-    """
-    kept = [line for line in page.lines if not (wanted.telling and line.case in keys)]
-    return Page([line.bare() if line.case in keys else line for line in kept], page.older, page.newer)
+def _on(items: Select[Any]) -> Select[Any]:
+    """The verdicts on some items."""
+    return select(tables.verdicts.c.id).where(tables.verdicts.c.item_id.in_(items))
 
 
 def _line(row: Any, known: dict[int, str]) -> Line:
@@ -189,11 +175,15 @@ def _matching(connection: Connection, numbered: Numbered, within: int | None = N
     return asked, s.verdict_id
 
 
-def count(connection: Connection, wanted: Filter) -> Count:
-    """How many verdicts a filter finds."""
+def count(connection: Connection, wanted: Filter, withheld: Select[Any] | None = None) -> Count:
+    """How many verdicts a filter finds, those on the items `withheld` left out."""
     numbered = Numbered.of(connection, wanted)
     if numbered.impossible:
         return Count(0)
+    if withheld is not None:
+        found = _matching(connection, numbered, MOST + 1 if wanted.q else None)
+        n = 0 if found is None else _counted(connection, found[0].where(found[1].not_in(_on(withheld))))
+        return Count(n, not wanted.q or n <= MOST)
     if wanted.counted:
         total = select(func.coalesce(func.sum(tables.counts.c.n), 0)).where(numbered.counts())
         return Count(int(connection.execute(total).scalar_one()))

@@ -10,7 +10,7 @@ from fastapi.responses import HTMLResponse, Response
 from fullbench.ledger.store import Ledger
 from fullbench.web.guard import Database, Reader, ledger_of
 from fullbench.web.pages import environment, language_of, render
-from fullbench.web.results import blindness, listing
+from fullbench.web.results import blindness
 from fullbench.web.results.catalogue import ANOTHER
 from fullbench.web.results.filters import LONGEST, Filter
 from fullbench.web.results.places import Served
@@ -25,7 +25,7 @@ def same_ledger(request: Request, connection: Database) -> None:
         raise HTTPException(503, ANOTHER)
 
 
-router = APIRouter(include_in_schema=False, dependencies=[Depends(same_ledger)])
+router = APIRouter(include_in_schema=False, dependencies=[Depends(same_ledger), Depends(blindness.shows_results)])
 """The pages that are read."""
 
 Name = Annotated[str, Path(pattern="^(card-)?[0-9a-f]{16}$")]
@@ -98,14 +98,16 @@ def verdicts(
 ) -> HTMLResponse:
     """The verdicts that a filter finds."""
     wanted = Filter.of(request.query_params)
-    values = views_of(request).verdicts(connection, wanted, before=before, after=after)
+    kept_back = blindness.withheld(connection, user)
+    values = views_of(request).verdicts(connection, wanted, before=before, after=after, withheld=kept_back)
     found = values["page"]
-    keys = blindness.hidden(connection, user, [line.case for line in found.lines])
     turned = {
         "older": f"/verdicts?{wanted.address(before=found.older)}" if found.older is not None else None,
         "newer": f"/verdicts?{wanted.address(after=found.newer)}" if found.newer is not None else None,
     }
-    return page(request, "public/verdicts.html", {**values, **turned, "page": listing.hiding(found, keys, wanted)})
+    return page(
+        request, "public/verdicts.html", {**values, **turned, "withheld": blindness.count(connection, kept_back)}
+    )
 
 
 @router.get("/cases/{case_key}")
@@ -117,13 +119,13 @@ def case(request: Request, user: Reader, connection: Database, case_key: Key, st
     if values is None:
         raise HTTPException(404, key("There is no such case."))
     told = values["hearing"]
-    keys = [one for one, _ in told.orders]
+    if blindness.hidden(connection, user, [one for one, _ in told.orders]):
+        raise HTTPException(403, blindness.WITHHELD)
     return page(
         request,
         "public/live_case.html",
         {
             **values,
-            "blind": bool(blindness.hidden(connection, user, keys)),
             "ballot_form": form_of(told),
             "voted": user is not None
             and any(

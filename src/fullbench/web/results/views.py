@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from jinja2 import Environment
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, Select, func, select
 
 from fullbench.ledger.store import Ledger
 from fullbench.reports import charts
@@ -153,9 +153,16 @@ class Views:
         return self._counts.get((version(connection), wanted), partial(listing.count, connection, wanted))
 
     def verdicts(
-        self, connection: Connection, wanted: Filter, *, before: int | None = None, after: int | None = None
+        self,
+        connection: Connection,
+        wanted: Filter,
+        *,
+        before: int | None = None,
+        after: int | None = None,
+        withheld: Select[Any] | None = None,
     ) -> dict[str, Any]:
-        """The list of verdicts."""
+        """The list of verdicts, without those on the items `withheld`."""
+        count = self.count(connection, wanted) if withheld is None else listing.count(connection, wanted, withheld)
         choices = self._choices.get(version(connection), partial(listing.choices, connection))
         return {
             **self.common(connection, "verdicts", wanted.study),
@@ -163,8 +170,8 @@ class Views:
             "choices": choices,
             "fault_words": FAULT_WORDS,
             "shown_words": SHOWN_WORDS,
-            "count": self.count(connection, wanted),
-            "page": listing.page(connection, wanted, before=before, after=after),
+            "count": count,
+            "page": listing.page(connection, wanted, before=before, after=after, withheld=withheld),
         }
 
     def case(self, connection: Connection, ledger: Ledger, case_key: str, study: str = "") -> dict[str, Any] | None:
@@ -176,7 +183,6 @@ class Views:
         return {
             **self.common(connection, "verdicts", found.study),
             "hearing": found,
-            "blind": False,
             "item_filter": Filter(study=link, item=found.item),
             "tag_filter": lambda name, value: Filter(study=link, tag=name, value=value),
         }

@@ -1,0 +1,89 @@
+"""`fullbench people set`, `open`, `close`, `assign`: how a study for people is run once it is there."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from fullbench.cli.common import say
+from fullbench.cli.people import DATA, DatabaseOption, DataOption, opened, settings_of
+
+NameArgument = Annotated[str, typer.Argument(help="The study's name.")]
+
+
+def open_(name: NameArgument, database: DatabaseOption = None, data: DataOption = DATA) -> None:
+    """Open a study again."""
+    _state(name, "open", database, data)
+
+
+def close(name: NameArgument, database: DatabaseOption = None, data: DataOption = DATA) -> None:
+    """Close a study: nobody votes any more, and its cases are shown to everybody again."""
+    _state(name, "closed", database, data)
+
+
+def _state(name: str, state: str, database: str | None, data: DataOption) -> None:
+    settings = settings_of(database, data)
+    from fullbench.web.people import studies
+
+    with opened(settings) as connection:
+        study = studies.named(connection, name)
+        studies.set_state(connection, study.id, "open" if state == "open" else "closed")
+    say(f"The study {name!r} is {state}.")
+
+
+def set_(
+    name: NameArgument,
+    results: Annotated[
+        bool | None, typer.Option("--results/--no-results", help="Whether its annotators may see results meanwhile.")
+    ] = None,
+    reference: Annotated[
+        bool | None, typer.Option("--reference/--no-reference", help="Whether the reference is shown beside the task.")
+    ] = None,
+    reason: Annotated[
+        bool | None, typer.Option("--reason/--no-reason", help="Whether a reason must be written.")
+    ] = None,
+    assigned: Annotated[
+        bool | None, typer.Option("--assigned/--for-all", help="Whether only people who are assigned may work in it.")
+    ] = None,
+    database: DatabaseOption = None,
+    data: DataOption = DATA,
+) -> None:
+    """Change how a study is run. What is not named stays as it is.
+
+    Example:
+
+        fullbench people set "which answer" --results --reference
+    """
+    settings = settings_of(database, data)
+    from fullbench.web.people import studies
+
+    changes = {"results": results, "reference": reference, "reason": reason, "assigned": assigned}
+    with opened(settings) as connection:
+        study = studies.named(connection, name)
+        options = studies.set_options(
+            connection, study, {key: value for key, value in changes.items() if value is not None}
+        )
+    said = ", ".join(f"{key}: {'yes' if options.get(key) else 'no'}" for key in changes)
+    say(f"The study {name!r}: {said}.")
+
+
+def assign(
+    name: NameArgument,
+    person: Annotated[list[str], typer.Argument(help="Names of accounts.")],
+    database: DatabaseOption = None,
+    data: DataOption = DATA,
+) -> None:
+    """Let people work in a study; from then on it is for those who are assigned alone.
+
+    Example:
+
+        fullbench people assign "which answer" ann bob
+    """
+    settings = settings_of(database, data)
+    from fullbench.web.people import members, studies
+
+    with opened(settings) as connection:
+        study = studies.named(connection, name)
+        new = members.assign(connection, study, person)
+    say(f"{new} people were assigned to the study {name!r}, {len(set(person)) - new} had been before.")

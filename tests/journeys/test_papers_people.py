@@ -1,0 +1,298 @@
+"""The papers' human tables from votes in the app: each from votes over HTTP, beside a computation of its own."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from collections import Counter, defaultdict
+from itertools import combinations
+from statistics import fmean
+
+import pytest
+
+from fullbench import Case, Choice, Item, Ledger, Response, Score, Verdict
+from fullbench.figures.peers import biases
+from fullbench.nouns.record import Record
+from tests.journeys.voting import Site, column, shown, tables
+
+PEOPLE = ["ann", "bob", "cid", "dee", "eve"]
+
+
+def drawn(*what: object) -> random.Random:
+    return random.Random("/".join(map(str, what)))
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("papers")
+    served = Site(folder, None)
+    yield served
+    served.close()
+
+
+def report(site, ledger, benchmark: str) -> dict[str, dict]:
+    return tables(site.cli("report", "--ledger", ledger, "--benchmark", benchmark, "--json"))
+
+
+def cells(table: dict) -> list[dict]:
+    labels = [entry["label"] if isinstance(entry, dict) else entry for entry in table["columns"]]
+    return [dict(zip(labels, row, strict=True)) for row in table["rows"]]
+
+
+def test_mllm_as_a_judge_table_3(site, tmp_path):
+    """Three people review two judges' rulings on scores and pairs of two data sets, in two trials."""
+    ledger, rulings = tmp_path / "m.ledger", {}
+    with Ledger(ledger) as book:
+        for number in range(6):
+            item = Item.ask(f"q{number}", f"Question {number}?", tags={"dataset": "charts" if number % 2 else "photos"})
+            one, two = (Response.say(item.id, name, f"{name} says {number}") for name in ("x", "y"))
+            for judge in ("honest", "fanciful"):
+                for trial in range(2):
+                    for responses, ballot, ruling in (
+                        ((one,), Score(1, 5), (3.0,)),
+                        ((one, two), Choice(), (1.0, 0.0)),
+                    ):
+                        case = Case(item, responses, ballot, trial=trial)
+                        text = f"<{judge} {item.id} {ballot.spec} {trial}>"
+                        book.add(case, Verdict.of(case, judge, ruling, text=text))
+                        rulings[text] = (judge, ballot.spec, item.tags["dataset"], item.id)
+    site.people("add", "mllm", "--kind", "agree", "--ledger", ledger, "--votes", 3)
+
+    def said(person: str, text: str) -> tuple[bool, int, bool]:
+        often = 0.8 if text.startswith("<fanciful") else 0.1
+        luck = drawn(person, text)
+        return luck.random() < 0.6, luck.randint(1, 5), luck.random() < often
+
+    def choose(person, task):
+        agree, grade, sees = said(person, shown(task)[0])
+        return {"agree": "yes" if agree else "no", "grade": str(grade), "hallucination": "yes" if sees else "no"}
+
+    assert site.vote("mllm", PEOPLE[:3], choose) == 3 * len(rulings)
+    site.people("keep", "mllm", "--ledger", ledger)
+    found = report(site, ledger, "mllm-as-a-judge")
+    by = defaultdict(list)
+    for text, (judge, ballot, dataset, item) in rulings.items():
+        votes = [said(person, text) for person in PEOPLE[:3]]
+        by[judge, ballot, dataset].append((sum(v[0] for v in votes) > 1, fmean(v[1] for v in votes), votes, item))
+    for row in cells(found["reviews by dataset"]):
+        part = by.pop((row["judge"], row["ballot"], row["data set"]))
+        assert row["people agree"]["value"] == pytest.approx(fmean(agree for agree, *_ in part), abs=1e-12)
+        assert row["grade of the reasons"]["value"] == pytest.approx(fmean(grade for _, grade, *_ in part), abs=1e-12)
+        sees = fmean(sum(vote[2] for vote in votes) > 1 for _, _, votes, _ in part)
+        assert row["hallucinates"]["value"] == pytest.approx(sees, abs=1e-12)
+        grades = defaultdict(list)
+        for _, grade, _, item in part:
+            grades[item].append(grade)
+        spread = [fmean(abs(grade - fmean(some)) for grade in some) for some in grades.values()]
+        assert row["deviation of grades"]["value"] == pytest.approx(fmean(spread), abs=1e-12)
+    assert not by
+    among = {(row["criterion"], row["ballot"]): row for row in cells(found["among people"])}
+    for criterion, place in (("agrees", 0), ("hallucinates", 2)):
+        pairs = [
+            said(a, text)[place] == said(b, text)[place] for text in rulings for a, b in combinations(PEOPLE[:3], 2)
+        ]
+        assert among[criterion, "likert:no|yes"]["pairs of votes that say the same"]["value"] == pytest.approx(
+            fmean(pairs)
+        )
+    ranks = column(
+        tables(site.cli("report", "--ledger", ledger, "--json"))["leaderboard human on hallucinates"], "rank"
+    )
+    assert ranks == {"honest": "1", "fanciful": "2"}, "more hallucination is worse"
+
+
+def test_visit_bench_figure_7_and_the_human_board(site, tmp_path):
+    """Five forced choices on every pair: levels of agreement, accuracy of a judge, all votes as matches."""
+    ledger, names = tmp_path / "v.ledger", ("alpha", "beta", "gamma", "reference")
+    worth = dict(zip(names, (0.2, 0.4, 0.6, 0.9), strict=True))
+    rulings = {}
+    with Ledger(ledger) as book:
+        for number in range(10):
+            item = Item.ask(f"v{number}", f"Question {number}?", tags={"family": "home" if number % 2 else "road"})
+            answers = [Response.say(item.id, name, f"[{name}] of {item.id}") for name in names]
+            for pair in combinations(answers, 2):
+                for way in (pair, pair[::-1]):
+                    case = Case(item, way, Choice(tie=False))
+                    first = drawn("judge", item.id, *(one.contestant for one in way)).random() < 0.5
+                    book.add(case, Verdict.of(case, "metric", (1.0, 0.0) if first else (0.0, 1.0)))
+                    rulings.setdefault((item.id, *sorted(one.contestant for one in pair)), []).append(
+                        way[0 if first else 1].contestant
+                    )
+    site.people("add", "visit", "--kind", "pair", "--ballot", "choice", "--ledger", ledger, "--votes", 5)
+
+    def best(person: str, item: str, pair: tuple[str, str]) -> str:
+        low, high = sorted(pair, key=worth.get)
+        return high if drawn(person, item, *pair).random() < 0.5 + (worth[high] - worth[low]) / 2 else low
+
+    def choose(person, task):
+        there = [re.search(r"\[(\w+)\] of (\w+)", text).groups() for text in shown(task)]
+        pair = tuple(sorted(name for name, _ in there))
+        return {"best": str([name for name, _ in there].index(best(person, there[0][1], pair)))}
+
+    assert site.vote("visit", PEOPLE, choose) == 5 * 60
+    site.people("keep", "visit", "--ledger", ledger)
+    found = report(site, ledger, "visitbench")
+    hits = defaultdict(list)
+    votes_won, duels = Counter(), Counter()
+    for (item, *pair), ruled in rulings.items():
+        cast = Counter(best(person, item, tuple(pair)) for person in PEOPLE)
+        winner, count = cast.most_common(1)[0]
+        hits[f"{count}/5"].append(fmean(ruling == winner for ruling in ruled))
+        for name in pair:
+            votes_won[name] += cast[name]
+            duels[name] += 5
+    table = {row["people who agree"]: row["accuracy"] for row in cells(found["people"]) if row["judge"] == "metric"}
+    assert {level: table[level]["value"] for level in ("5/5", "4/5", "3/5")} == pytest.approx(
+        {level: fmean(hits[level]) for level in ("5/5", "4/5", "3/5")}, abs=1e-12
+    )
+    every = json.loads(site.cli("report", "--ledger", ledger, "--benchmark", "visitbench", "--json"))
+    board = next(table for table in every if table["title"].startswith("Leaderboard by human"))
+    assert "each" in board["title"]
+    assert column(board, "duels won") == pytest.approx(
+        {name: votes_won[name] / duels[name] for name in names}, abs=1e-12
+    )
+    assert column(board, "matches") == dict.fromkeys(names, 150)
+    assert column(board, "rank")["reference"] == "1"
+
+
+def test_upme_table_3(site, tmp_path):
+    """Two people choose, two others are told the ruling; agreement and consistency by criterion."""
+    ledger, rulings = tmp_path / "u.ledger", {}
+    with Ledger(ledger) as book:
+        for number in range(8):
+            item = Item.ask(f"u{number}", f"Question {number}?", tags={"reviewer": "r", "image": f"p{number}"})
+            pair = tuple(Response.say(item.id, name, f"[{name}] of {item.id}") for name in ("m-one", "m-two"))
+            for criterion in ("correctness", "visual"):
+                case = Case(item, pair, Choice(), criterion)
+                first = drawn("r", number, criterion).random() < 0.5
+                text = f"<{criterion} {number}>"
+                book.add(case, Verdict.of(case, "r", (1.0, 0.0) if first else (0.0, 1.0), text=text))
+                rulings[criterion, item.id] = (text, "m-one" if first else "m-two")
+    for criterion in ("correctness", "visual"):
+        made = ("--kind", "pair", "--ledger", ledger, "--criterion", criterion, "--votes", 2)
+        site.people("add", f"choose {criterion}", *made)
+
+        def choose(person, task, criterion=criterion):
+            there = [re.search(r"\[([\w-]+)\] of (\w+)", text).groups() for text in shown(task)]
+            wish = drawn("truth", criterion, there[0][1]).choice(["m-one", "m-two"])
+            return {"best": str([name for name, _ in there].index(wish))}
+
+        assert site.vote(f"choose {criterion}", ["ann", "bob"], choose) == 16
+        site.people("keep", f"choose {criterion}", "--ledger", ledger)
+    site.people("add", "told", "--kind", "agree", "--ledger", ledger, "--votes", 2)
+    likes = {"correctness": 0.4, "visual": 0.9}
+
+    def agree(_person, task):
+        text = shown(task)[0]
+        yes = drawn("agree", text).random() < likes[text[1:].split()[0]]
+        return {"agree": "yes" if yes else "no", "grade": "5", "hallucination": "yes"}
+
+    assert site.vote("told", ["cid", "dee"], agree) == 32
+    site.people("keep", "told", "--ledger", ledger)
+    table = report(site, ledger, "upme")["people"]
+    for criterion in ("correctness", "visual"):
+        mine = [(text, won, item) for (name, item), (text, won) in rulings.items() if name == criterion]
+        agreed = fmean(drawn("agree", text).random() < likes[criterion] for text, _, _ in mine)
+        same = fmean(drawn("truth", criterion, item).choice(["m-one", "m-two"]) == won for _, won, item in mine)
+        assert column(table, "agreement", "criterion")[criterion] == pytest.approx(agreed, abs=1e-12)
+        assert column(table, "consistency", "criterion")[criterion] == pytest.approx(same, abs=1e-12)
+
+
+def test_upme_biases_keep_criteria_apart():
+    """Three people find every ruling on correctness right and every visual one wrong."""
+    verdicts = []
+    items = {}
+    for number in range(10):
+        item = Item.ask(f"b{number}", "?", tags={"reviewer": "r"})
+        items[item.id] = item
+        pair = (Response.say(item.id, "long", "many many words"), Response.say(item.id, "short", "few"))
+        for criterion in ("correctness", "visual"):
+            case = Case(item, pair, Choice(), criterion)
+            first = number % 3 == 0
+            ruling = (1.0, 0.0) if first else (0.0, 1.0)
+            verdicts.append(Verdict.of(case, "r", ruling))
+            right = ruling if criterion == "correctness" else ruling[::-1]
+            verdicts += [Verdict.of(case, "human", right, rater=rater) for rater in ("a", "b")]
+            verdicts.append(Verdict.of(case, "human", right[::-1], rater="c"))
+    every = {
+        (name, one): Response.say(name, one, text)
+        for name in items
+        for one, text in (("long", "a b c"), ("short", "a"))
+    }
+    record = Record(tuple(verdicts), items, every)
+    for criterion, wrong in (("correctness", 0), ("visual", 10)):
+        counts = biases.counted(record, criterion, biases.longer(record))
+        assert (sum(counts.wrong), sum(counts.right)) == (wrong, 10 - wrong)
+
+
+def test_mj_bench_ranks_generators_with_ties(site, tmp_path):
+    """Two people rate the pictures of a prompt from 1 to 10; generators have one ranking, and equal ones tie."""
+    ledger, names = tmp_path / "j.ledger", ("one", "two", "three")
+    with Ledger(ledger) as book:
+        for number in range(6):
+            item = Item.ask(f"j{number}", f"Prompt {number}", tags={"perspective": "alignment"})
+            answers = tuple(Response.say(item.id, name, f"[{name}] of {item.id}") for name in names)
+            for answer in answers:
+                book.add_response(item, answer)
+            case = Case(item, answers, Score(1, 10))
+            book.add(case, Verdict.of(case, "scorer", (5.0, 6.0, 7.0)))
+    site.people("add", "mj", "--kind", "rate", "--ledger", ledger, "--votes", 2)
+
+    def mark(person: str, item: str, name: str) -> int:
+        alike = "pair" if name in {"one", "two"} else name  # two generators that nobody tells apart
+        return drawn(person, item, alike).randint(1, 7) + (3 if name == "three" else 0)
+
+    def choose(person, task):
+        there = [re.search(r"\[(\w+)\] of (\w+)", text).groups() for text in shown(task)]
+        return {f"mark{place}": str(mark(person, item, name)) for place, (name, item) in enumerate(there)}
+
+    assert site.vote("mj", ["ann", "bob"], choose) == 12
+    site.people("keep", "mj", "--ledger", ledger)
+    table = report(site, ledger, "mjbench")["generators"]
+    means = {
+        (f"j{n}", name): fmean(mark(person, f"j{n}", name) for person in ("ann", "bob"))
+        for n in range(6)
+        for name in names
+    }
+    assert column(table, "mean mark") == pytest.approx(
+        {name: fmean(means[f"j{n}", name] for n in range(6)) for name in names}
+    )
+    ranks = {}
+    for name in names:
+        each = []
+        for n in range(6):
+            others = [means[f"j{n}", other] for other in names]
+            own = means[f"j{n}", name]
+            each.append(sum(other > own for other in others) + (others.count(own) + 1) / 2)
+        ranks[name] = fmean(each)
+    assert column(table, "mean rank") == pytest.approx(ranks, abs=1e-12)
+    assert column(table, "rank")["one"] == column(table, "rank")["two"]
+    assert any("12 votes on 6 sets" in note for note in table["notes"])
+
+
+def test_align_mm_bench_critic_beside_people(site, tmp_path):
+    """Three people score answers 1 to 10: the critic's six figures are against their means."""
+    ledger, answers = tmp_path / "a.ledger", {}
+    with Ledger(ledger) as book:
+        for number in range(12):
+            item = Item.ask(f"a{number}", f"问题 {number}", tags={"task": "Counting"}, reference="参考答案")
+            for name in ("m1", "m2"):
+                response = Response.say(item.id, name, f"[{name}] of {item.id}")
+                case = Case(item, (response,), Score(1, 10))
+                book.add(case, Verdict.of(case, "critic", (drawn("critic", number, name).randint(1, 10),)))
+                answers[item.id, name] = drawn("critic", number, name).randint(1, 10)
+    site.people("add", "align", "--kind", "score", "--ballot", "score:1-10", "--ledger", ledger, "--votes", 3)
+
+    def score(person: str, item: str, name: str) -> int:
+        return min(10, max(1, answers[item, name] + drawn(person, item, name).randint(-2, 2)))
+
+    def choose(person, task):
+        name, item = re.search(r"\[(\w+)\] of (\w+)", shown(task)[0]).groups()
+        return {"mark": str(score(person, item, name))}
+
+    assert site.vote("align", PEOPLE[:3], choose) == 72
+    site.people("keep", "align", "--ledger", ledger)
+    row = next(row for row in cells(report(site, ledger, "alignmmbench")["critics"]) if row["split"] == "all")
+    truth = {place: fmean(score(person, *place) for person in PEOPLE[:3]) for place in answers}
+    assert row["n"] == 24
+    assert row["e"]["value"] == pytest.approx(fmean(abs(answers[p] - truth[p]) for p in answers), abs=1e-12)
