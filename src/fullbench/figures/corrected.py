@@ -29,7 +29,7 @@ from fullbench.nouns.verdict import PEOPLE
 from fullbench.stats.comparison import benjamini_hochberg
 from fullbench.stats.corrected_ratings import corrected_ratings
 from fullbench.stats.prediction_powered import Corrected, corrected_mean, several, within
-from fullbench.stats.ratings import rank_sets
+from fullbench.stats.ranks import ranks_of_estimates
 
 RATING, WON = "rating", "duels won"
 _BOUNDS = {WON: (0.0, 1.0)}
@@ -82,7 +82,7 @@ class CorrectedBoard:
         shown = []
         rated = self.of(RATING)
         if rated:
-            ranks = rank_sets([line.corrected for line in rated])
+            ranks = ranks_of_estimates([line.corrected for line in rated]).together
             rows: list[list[Cell]] = [
                 [rank_text(rank), line.contestant, *self._cells(line), line.people.n]
                 for rank, line in zip(ranks, rated, strict=True)
