@@ -4,7 +4,7 @@ RUN = $(PYTHON) scripts/launch.py
 UNIT = tests/test_rooms.py tests/test_public.py tests/testing tests/nouns tests/reading tests/files tests/stats tests/figures \
   tests/judges --ignore=tests/judges/scorers
 
-.PHONY: demo unit test test-slow bench bench-check check lock help
+.PHONY: demo unit test test-slow bench bench-check check lock sbom help
 
 help:
 	@echo "make demo       judge models on pictures with known truth, and open the report"
@@ -14,7 +14,8 @@ help:
 	@echo "make bench      speed, as ratios against peers measured in the same run; kept in bench/history"
 	@echo "make bench-check  the same; exit code 1 where a figure is worse than in earlier runs"
 	@echo "make check      style, types and layers only"
-	@echo "make lock       pin the newest versions in requirements.lock"
+	@echo "make lock       pin the newest versions in requirements.lock, with hashes"
+	@echo "make sbom       write sbom.cdx.json (CycloneDX) and docs/licences.md from the lock"
 
 demo:
 	@$(RUN) charts fullbench demo
@@ -43,4 +44,7 @@ bench-check:
 	@$(RUN) dev python -m scripts.bench --check
 
 lock:
-	@$(RUN) '' uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 --no-header --no-annotate -o requirements.lock
+	@$(RUN) '' uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 --no-header --no-annotate --generate-hashes -o requirements.lock
+
+sbom:
+	@$(RUN) dev python -m scripts.sbom

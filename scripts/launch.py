@@ -21,6 +21,7 @@ ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
 PYTHON = VENV / "bin" / "python"
 LOCK = ROOT / "requirements.lock"
+BACKSLASH = " \\"
 UV = next(line.strip() for line in (ROOT / "scripts" / "uv.txt").read_text().splitlines() if line.startswith("uv=="))
 
 
@@ -49,8 +50,16 @@ def install(extra: str) -> None:
         say("uv is not to be had; pip does it alone (about two minutes)")
     env = {**os.environ, "VIRTUAL_ENV": str(VENV), "UV_SYSTEM_CERTS": "1"}
     by_uv = [str(uv), "pip", "install", "--quiet", "--python", str(PYTHON), "-c", str(LOCK), "-e", target]
-    if not uv.exists() or subprocess.run(by_uv, check=False, env=env).returncode:
-        subprocess.run([*pip, "-c", str(LOCK), "-e", target], check=True)
+    done = subprocess.run(by_uv, check=False, env=env, stderr=subprocess.PIPE, text=True) if uv.exists() else None
+    if done is not None and done.returncode and "hash mismatch" in done.stderr.lower():
+        say(f"what was fetched is not what requirements.lock promises:\n{done.stderr}")
+        raise subprocess.CalledProcessError(done.returncode, by_uv)
+    if done is None or done.returncode:
+        say("pip checks no hashes where a folder is installed; it takes the versions of the lock alone")
+        pins = VENV / "pins.txt"
+        lines = [line.rstrip(BACKSLASH) for line in LOCK.read_text().splitlines() if "==" in line]
+        pins.write_text("\n".join(lines))
+        subprocess.run([*pip, "-c", str(pins), "-e", target], check=True)
     say(f"environment ready after {time.monotonic() - started:.0f} s")
 
 

@@ -48,6 +48,20 @@ def test_the_command_line_loads_nothing_heavy():
     assert not loaded("import fullbench.cli.app") & set(HEAVY)
 
 
+def test_judging_a_case_loads_no_statistics_library(tmp_path):
+    """`fullbench judge` on one case takes 0.6 s of CPU at the most; these alone would take more than half of it."""
+    (tmp_path / "items.jsonl").write_text('{"id": "i", "prompt": "?"}')
+    answers = [f'{{"item": "i", "contestant": "{name}", "text": "{name}"}}' for name in ("red", "a red one")]
+    (tmp_path / "answers.jsonl").write_text("\n".join(answers))
+    command = ["judge", "--items", str(tmp_path / "items.jsonl"), "--responses", str(tmp_path / "answers.jsonl")]
+    command += ["--judge", "length", "--ballot", "choice", "--ledger", str(tmp_path / "x.ledger"), "--quiet"]
+    code = f"sys.argv[1:] = {command!r}\nfrom fullbench.cli import main\ntry:\n    main()\nexcept SystemExit: pass"
+    modules = loaded(code)
+    assert "numpy" in modules, "no table was made"
+    heavy = {"scipy.special", "scipy.stats", "scipy.sparse", "pandas", "polars", "pyarrow", "aiohttp", "sqlalchemy"}
+    assert not modules & heavy
+
+
 def test_changelog_and_package_agree_on_the_version():
     from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What `fullbench report` takes on ledgers of more and more verdicts, in CPU and memory (`FULLBENCH_BENCH_REPORT`)."""
+"""What `fullbench report` and `card` take on ledgers of more and more verdicts (`FULLBENCH_BENCH_REPORT`: how many)."""
 
 from __future__ import annotations
 
@@ -13,9 +13,11 @@ from fullbench import Choice, Score, Verdict
 from fullbench.ledger.store import Ledger
 from fullbench.nouns.call import Usage
 from fullbench.nouns.digests import digest
-from scripts.bench import Row
+from scripts.bench import Row, Target
 
 SIZES = tuple(map(int, os.environ.get("FULLBENCH_BENCH_REPORT", "20000,200000,1000000").split(",")))
+LIMITS = {1_000_000: (6.0, 500.0)}
+"""CPU seconds and MB that a report or a card may take."""
 NAMES = tuple(f"model-{number}" for number in range(10))
 
 
@@ -39,27 +41,33 @@ def verdicts(count: int) -> Iterator[Verdict]:
         )  # fmt: skip
 
 
-def cost(command: list[str]) -> tuple[float, float]:
-    """CPU seconds and MB of a command."""
+def cost(command: list[str], folder: Path | None = None) -> tuple[float, float]:
+    """CPU seconds and MB of a command, with compiled modules at hand as a user has them."""
+    env = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     code = "import resource, subprocess, sys; subprocess.run(sys.argv[1:], check=True, stdout=subprocess.DEVNULL); "
     code += "used = resource.getrusage(resource.RUSAGE_CHILDREN); "
     code += "print(used.ru_utime + used.ru_stime, used.ru_maxrss / 1024)"
-    done = subprocess.run([sys.executable, "-c", code, *command], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code, *command], capture_output=True, text=True, check=True, env=env, cwd=folder
+    )
     seconds, peak = map(float, done.stdout.split())
     return seconds, peak
 
 
 def main() -> list[Row]:
     """All rows."""
-    made = []
+    rows = []
     with tempfile.TemporaryDirectory() as folder:
-        first: tuple[float, float] | None = None
+        first: dict[str, tuple[float, float]] = {}
         for size in SIZES:
             path = Path(folder) / f"{size}.ledger"
             with Ledger(path) as ledger:
                 ledger.add(*verdicts(size))
-            found = cost([sys.executable, "-m", "fullbench", "report", "--ledger", str(path)])
-            first = first or found
-            made.append(Row.of(f"report on {size:,} verdicts", found[0], first[0], f"on {SIZES[0]:,}", "s of CPU"))
-            made.append(Row.of(f"memory of report on {size:,} verdicts", found[1], first[1], f"on {SIZES[0]:,}", "MB"))
-    return made
+            for name, words in (("report", ["report"]), ("card", ["card", "judge-a"])):
+                seconds, peak = cost([sys.executable, "-m", "fullbench", *words, "--ledger", str(path)])
+                small = first.setdefault(name, (seconds, peak))
+                what, other = f"{name} on {size:,} verdicts", f"on {SIZES[0]:,}"
+                most = [Target(limit, "ours") for limit in LIMITS.get(size, ())] or [None, None]
+                rows.append(Row.of(what, seconds, small[0], other, "s of CPU", target=most[0]))
+                rows.append(Row.of(f"memory of {what}", peak, small[1], other, "MB", target=most[1]))
+    return rows

@@ -56,11 +56,11 @@ class MissingExtra(UserError):
     """An optional dependency that this call needs.
 
     >>> str(MissingExtra("writing Parquet", "parquet"))
-    "writing Parquet needs an optional part: pip install 'fullbench[parquet]'"
+    "writing Parquet needs an optional part: pip install '.[parquet]' in the folder of fullbench"
     """
 
     def __init__(self, what: str, extra: str) -> None:
-        super().__init__(f"{what} needs an optional part: pip install 'fullbench[{extra}]'")
+        super().__init__(f"{what} needs an optional part: pip install '.[{extra}]' in the folder of fullbench")
 
 
 class LedgerError(UserError):

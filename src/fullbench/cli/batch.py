@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fullbench.cli.common import JsonOption, QuietOption, say, show, stoppable
+from fullbench.cli.common import JsonOption, QuietOption, say, show, stoppable, warn
 from fullbench.nouns.headings import headings
 from fullbench.nouns.note import Note
 from fullbench.nouns.table import Cell, Table
@@ -164,12 +164,19 @@ def run(
 
 @contextmanager
 def _rounds(study: Path, ledger: str | None) -> Iterator[Rounds]:
+    from fullbench.errors import InputError
     from fullbench.ledger.store import Ledger
     from fullbench.studies.batches.rounds import Rounds
     from fullbench.studies.conduct import Conductor
+    from fullbench.studies.options import JUDGING
     from fullbench.studies.study import Study
 
     plan = Study.read(study)
+    if plan.kind != JUDGING:
+        raise InputError(
+            f"a study of kind {plan.kind!r} is asked step by step, not in batches: `fullbench run`", path=study
+        )
+    warn(plan, ledger or plan.ledger, safe=False)
     conductor = Conductor(plan)
     with Ledger(ledger or plan.ledger) as book:
         yield Rounds(conductor, book)

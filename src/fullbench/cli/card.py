@@ -49,8 +49,10 @@ def card(
         fullbench card CogVLM --benchmark mllm-as-a-judge --data mllm-as-a-judge --by dataset --out card.html
     """
     from fullbench.columns.table import Columns
+    from fullbench.figures import narrow
     from fullbench.figures.card import card as judge_card
     from fullbench.figures.joined import rule_of
+    from fullbench.figures.probes import LENGTHENS
     from fullbench.files.nouns import read_verdicts
     from fullbench.ledger.store import Ledger
     from fullbench.nouns.record import Record
@@ -63,14 +65,15 @@ def card(
     voted = [] if labels is None else list(read_verdicts(labels, judge=people))
     if benchmark is not None:
         brought = recorded(benchmark, data)
-        record = brought.record
+        record = Record((*brought.record.verdicts, *voted), brought.record.items, brought.record.responses).ordered()
         for table in brought.tables:
             say(f"{table.title}: {len(table.rows)} kinds of things; `fullbench export` and `reproduce` list them.")
     else:
         with Ledger(ledger, read_only=True) as book:
-            record = seated.record(book, study=study)
-            columns = seated.columns(book, [judge], beside=voted, study=book.one_study(study))
-    record = Record((*record.verdicts, *voted), record.items, record.responses).ordered()
+            chosen = book.one_study(study)
+            columns = seated.columns(book, beside=voted, study=chosen)
+            compared = narrow.rows_beside(columns, people, book.items_of_tagged(LENGTHENS))
+            record = book.beside(narrow.narrow(compared), study=chosen).ordered()
     built = judge_card(
         record, judge, people=people, tags=tags or (), own=own or (), columns=columns, rule=joining, visible=visible,
         epsilon=epsilon, seed=seed,

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from fullbench.errors import FullbenchError
+from fullbench.hygiene import neutral, terminal
 from fullbench.nouns.call import Usage
 from fullbench.nouns.table import Table
 from fullbench.studies.engines import SIGNALLED, Engine, Stop, Tally
@@ -25,6 +26,7 @@ from fullbench.studies.progress import money
 if TYPE_CHECKING:
     from fullbench.ledger.store import Ledger
     from fullbench.nouns.record import Record
+    from fullbench.studies.study import Study
 
 LedgerOption = Annotated[
     str,
@@ -74,6 +76,10 @@ DurabilityOption = Annotated[
     ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON on standard output, nothing else.")]
+SafeOption = Annotated[
+    bool,
+    typer.Option("--safe", envvar="FULLBENCH_SAFE", help="Refuse a study that runs code or sends variables or files."),
+]
 QuietOption = Annotated[bool, typer.Option("--quiet", help="No progress display.")]
 BudgetOption = Annotated[
     float | None, typer.Option("--budget", min=0.0, help="Stop before this many dollars are spent.")
@@ -103,6 +109,23 @@ CorrectedOption = Annotated[
 ]
 
 
+def warn(study: Study, ledger: str | Path, *, safe: bool) -> None:
+    """Before the first run of a study, say what it does beyond asking models; with `safe`, refuse that."""
+    from fullbench.ledger.places import database
+    from fullbench.ledger.store import Ledger
+    from fullbench.studies.trust import refuse_risks
+
+    risks = refuse_risks(study, safe=safe)
+    if not risks:
+        return
+    if database(ledger).exists():
+        with Ledger(ledger, read_only=True) as book:
+            if study.name in book.studies():
+                return
+    for sentence in risks:
+        say(f"{study.path}: {sentence} (--safe refuses that)")
+
+
 def asking_from(engine: str | None) -> AbstractContextManager[Engine]:
     """The engine that the person named, entered before a ledger is made; this process where they named none."""
     from fullbench.studies.engines import engine as named
@@ -113,7 +136,7 @@ def asking_from(engine: str | None) -> AbstractContextManager[Engine]:
 def say(text: str) -> None:
     """A sentence for the person, on standard error; not said where nobody can hear it, as after a hang-up."""
     with suppress(OSError):
-        typer.echo(text, err=True)
+        typer.echo(neutral(text), err=True)
 
 
 @contextmanager
@@ -170,7 +193,9 @@ def bar(what: str, *, quiet: bool) -> Iterator[Callable[[str, int, int], None]]:
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     tasks: dict[str, TaskID] = {}
-    with Progress(*columns, console=Console(stderr=True), disable=quiet or not sys.stderr.isatty()) as progress:
+    with Progress(
+        *columns, console=Console(file=terminal(sys.stderr)), disable=quiet or not sys.stderr.isatty()
+    ) as progress:
 
         def step(part: str, done: int, total: int) -> None:
             if part not in tasks:
@@ -230,9 +255,9 @@ def summary(tallies: Sequence[Tally]) -> str:
     return f"Asked {asked:,}, known {known:,}, failed {failed:,}{earlier}, cost {money(spent)}."
 
 
-def lonely(record: Record) -> None:
+def lonely(record: Record, *, comparing: bool) -> None:
     """Say which items are in no comparison because a response is missing, where there are comparisons."""
-    if not any(len(verdict.contestants) > 1 for verdict in record):
+    if not comparing:
         return
     answers = Counter(item for item, _ in {(item, contestant) for item, contestant, _ in record.responses})
     alone = [item for item in record.items if answers[item] < 2]

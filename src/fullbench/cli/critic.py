@@ -120,6 +120,8 @@ def train(
     device: Annotated[str, typer.Option(help="auto, cpu, cuda...")] = "auto",
     save_every: Annotated[int, typer.Option(help="Keep a checkpoint every so many steps.")] = 50,
     save_memory: Annotated[bool, typer.Option("--save-memory", help="Compute activations twice: slower.")] = False,
+    compiling: Annotated[str, typer.Option("--compile", help="Compile the layers: auto, always, never.")] = "auto",
+    shard: Annotated[bool, typer.Option("--shard", help="Split the model over all processes (FSDP).")] = False,
     evaluate: Annotated[bool, typer.Option("--eval/--no-eval", help="Try it on what was held back.")] = True,
     seed: SeedOption = 0,
     tables: OutOption = None,
@@ -150,6 +152,7 @@ def train(
         "warmup": warmup, "schedule": schedule, "clip": clip, "source": source, "target": target, "pack": pack,
         "lora": lora, "lora_alpha": lora_alpha, "lora_dropout": lora_dropout, "beta": beta, "anchor": anchor,
         "precision": precision, "save_every": save_every, "save_memory": save_memory, "seed": seed,
+        "compile": compiling, "shard": shard,
     }  # fmt: skip
     settings = Settings(**values)
     asking = _asking(manner, ballot, language, mode, reference, template)

@@ -110,7 +110,7 @@ def judge(
     ):
         done = conductor.conduct(
             book, engine=where, budget=budget, spent=book.spent(book.study) if budget_for == "study" else 0.0,
-            stop=stop, insist=Insistence(anyway, again), quiet=quiet,
+            stop=stop, insist=Insistence(anyway, again), quiet=quiet, whole=report is not None,
         )  # fmt: skip
         if report is not None:
             from fullbench.reports.overview import page
@@ -119,5 +119,5 @@ def judge(
         show(done.tables, as_json=as_json)
         if report is not None:
             say(f"The page: {report}")
-        lonely(done.record)
+        lonely(done.record, comparing=done.comparing)
         return closing(done.tallies, what="verdicts")

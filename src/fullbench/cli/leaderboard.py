@@ -89,33 +89,89 @@ def add(
     """
     from fullbench.ledger.store import Ledger
     from fullbench.studies import boards
-    from fullbench.studies.progress import watching
+    from fullbench.studies.kinds.leaderboard import Growing
+    from fullbench.studies.study import Study
 
-    chosen = boards.settings(rule, ties, seed)
-    way = boards.schedule(schedule)
-    asked = boards.Asked(benchmark, data, tuple(responses or ()), model, predictions, judge, manner, reader)
+    answers = predictions is None and ":" in model
+    options = {
+        "newcomer": None if answers else model, "predictions": predictions, "responses": tuple(responses or ()),
+        "manner": manner, "reader": reader, "opponents": opponents, "reference_matches": reference_matches,
+        "schedule": schedule, "width": width, "most": most, "rule": rule, "ties": ties, "by": tag,
+    }  # fmt: skip
+    given = {name: value for name, value in options.items() if value is not None}
+    growing = Growing(
+        Study(
+            "leaderboard", kind="leaderboard", benchmark=benchmark, data=data, judges=(judge,),
+            contestants=(model,) if answers else (), seed=seed, options=given,
+        )
+    )  # fmt: skip
     with (
         asking_from(None if dry_run else engine) as where,
         Ledger(ledger, pictures=pictures, study=study) as book,
         stoppable() as stop,
     ):
-        ready = boards.prepare(asked, book, answer=not dry_run, budget=budget, stop=stop, engine=where, quiet=quiet)
-        newcomer = ready.newcomer(opponents, reference_matches, seed)
         if dry_run:
-            show([ready.forecast(book, newcomer)], as_json=as_json)
+            show([growing.plan(book)], as_json=as_json)
             return 0
-        board = ready.board(book, chosen, where)
-        with watching("verdicts", [ready.judge.name], ready.total(newcomer), quiet=quiet) as watch:
-            added = board.add(
-                newcomer, schedule=way, width=width, most=most, budget=ready.purse, stop=stop, watch=watch
-            )
-        tables = [added.table(newcomer.name), *boards.tables(board.record(), ready.judge.name, board.settings, tag)]
+        done = growing.conduct(book, engine=where, budget=budget, stop=stop, quiet=quiet)
+        tables = [*done.run_tables, *done.plain]
         if out is not None and out.suffix in {".html", ".htm"}:
-            boards.page(board.record(), tables, out, book.digest())
+            boards.page(done.record, tables, out, book.digest())
             say(f"The page: {out}")
         else:
             show(tables, as_json=as_json, out=out)
-        return closing([*ready.tallies, *added.tallies], what="answers or verdicts")
+        return closing(done.tallies, what="answers or verdicts")
+
+
+@leaderboard_app.command("grow")
+def grow(
+    judge: Annotated[str, typer.Option(help="Who judges, as KIND:NAME?OPTIONS.")],
+    responses: Annotated[list[Path], typer.Option(help="Answers of all contestants. Again for more.")],
+    benchmark: BenchmarkOption = "visitbench",
+    data: DataOption = None,
+    manner: Annotated[str, typer.Option(help="ref-free, ref-backed or seeing, where the benchmark has them.")] = "",
+    zone: Annotated[
+        float, typer.Option(min=1.0, help="Neighbours that are surely closer than so many points are equal.")
+    ] = 30.0,
+    most: Annotated[int | None, typer.Option(min=1, help="Stop after so many matches.")] = None,
+    rule: RuleOption = "mean",
+    seed: Annotated[int, typer.Option(help="For whatever is drawn at random.")] = 0,
+    ledger: LedgerOption = DEFAULT_LEDGER,
+    study: StudyOption = None,
+    pictures: PicturesOption = None,
+    budget: BudgetOption = None,
+    engine: EngineOption = None,
+    out: OutOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> int:
+    """Play all contestants until every two neighbours are separated or equal; watch it as often as you like.
+
+    The next matches are those that tell most for their price. The intervals hold at every look together, so stopping
+    when the board looks good is allowed. Stopped half-way, the same command goes on.
+
+    Examples:
+
+        fullbench leaderboard grow --responses answers.jsonl --judge openai:gpt-4o --zone 30 --budget 10
+    """
+    from fullbench.ledger.store import Ledger
+    from fullbench.studies import boards, growing
+    from fullbench.studies.progress import watching
+
+    chosen = boards.settings(rule, "half", seed)
+    asked = boards.Asked(benchmark, data, tuple(responses), "", None, judge, manner, None)
+    with (
+        asking_from(engine) as where,
+        Ledger(ledger, pictures=pictures, study=study) as book,
+        stoppable() as stop,
+    ):
+        ready = boards.prepare(asked, book, answer=True, budget=budget, stop=stop, engine=where, quiet=quiet)
+        board = ready.board(book, chosen, where)
+        with watching("verdicts", [ready.judge.name], None, quiet=quiet) as watch:
+            grown = growing.grow(board, zone=zone, most=most, seed=seed, budget=ready.purse, stop=stop, watch=watch)
+        shown = [grown.table(), *boards.tables(board.record(), ready.judge.name, board.settings)]
+        show(shown, as_json=as_json, out=out)
+        return closing(grown.tallies, what="verdicts")
 
 
 @leaderboard_app.command("show")

@@ -95,6 +95,9 @@ def export(
     to: Annotated[Path, typer.Option("--to", help="File to write: .jsonl, .json, .csv, .tsv (or .gz), .parquet.")],
     what: Annotated[What, typer.Option("--what", help="Which rows to write.")] = What.verdicts,
     judge: Annotated[list[str] | None, typer.Option("--judge", help="Only this judge's verdicts; repeatable.")] = None,
+    raw: Annotated[
+        bool, typer.Option("--raw", help="In .csv and .tsv, keep texts that a spreadsheet takes for formulas.")
+    ] = False,
     study: StudyOption = None,
     place: LedgerArgument = None,
     ledger: LedgerOption = DEFAULT_LEDGER,
@@ -113,13 +116,13 @@ def export(
         raise InputError(f"--judge chooses among verdicts; {what.value} have no judge: leave it out")
     with _open(place or ledger) as opened:
         if what is What.verdicts:
-            count = write_verdicts(to, opened.verdicts(judge or None, study=study))
+            count = write_verdicts(to, opened.verdicts(judge or None, study=study), raw=raw)
         elif what is What.doubtful:
-            count = write_rows(to, queue(opened.record(judge or None, study=study)), QUEUE)
+            count = write_rows(to, queue(opened.record(judge or None, study=study)), QUEUE, raw=raw)
         elif what is What.responses:
-            count = write_responses(to, opened.responses(study=study))
+            count = write_responses(to, opened.responses(study=study), raw=raw)
         else:
-            count = write_items(to, opened.items(study=study))
+            count = write_items(to, opened.items(study=study), raw=raw)
     typer.echo(f"wrote {count:,} {what.value}{' cases' if what is What.doubtful else ''} to {to}")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -23,15 +23,10 @@ from fullbench.cli.common import (
     stoppable,
 )
 
-if TYPE_CHECKING:
-    from fullbench.nouns.judge import Judge
-    from fullbench.studies.peer_review import PeerReview
-
 _LEAD = (
     "Nobody labelled anything here: every contestant wrote questions about the pictures, answered those of the others, "
     "and reviewed two answers at a time to its own. What a review counts was learned from the reviews themselves."
 )
-_SAMPLE = 25
 _MAIN = {"ranking", "order", "reviewers", "left out", "faults", "cost a picture"}
 """The tables that a person wants to see first."""
 
@@ -77,21 +72,29 @@ def peer_review(
 
         fullbench peer-review --images photos --contestants openai:gpt-4o,gemini:gemini-1.5-pro,ollama:llava --dry-run
     """
+    from fullbench.errors import InputError
     from fullbench.ledger.store import Ledger
-    from fullbench.studies import correlations
+    from fullbench.studies.kinds.peer_review import Reviewing
+    from fullbench.studies.study import Study
 
-    reviewing = _reviewing(
-        images, contestants, limit=limit, reviews=reviews, kin=kin, both=both_orders, mode=mode,
-        constrained=constrained,
-        correlation=None if correlation is None else correlations.correlation(correlation), gamma=gamma,
-        best_first=best_first, seed=seed,
-    )  # fmt: skip
+    named = tuple(spec.strip() for text in contestants or [] for spec in text.split(",") if spec.strip())
+    if best_first and not named:
+        raise InputError("--best-first says in which order --contestants are named; name them")
+    options = {
+        "images": images, "limit": limit, "reviews": reviews, "kin": kin, "both_orders": both_orders, "mode": mode,
+        "constrained": constrained, "correlation": correlation, "gamma": _gamma(gamma), "best_first": best_first,
+    }  # fmt: skip
+    given = {name: value for name, value in options.items() if value is not None}
+    reviewing = Reviewing(Study("peer review", kind="peer-review", contestants=named, seed=seed, options=given))
+    for complaint in reviewing.unreadable:
+        say(f"Left out: {complaint}")
     if dry_run:
-        show([reviewing.plan()], as_json=as_json)
+        show([reviewing.review.plan()], as_json=as_json)
         return 0
-    known = dict(zip(reviewing.names, _specs(contestants), strict=False))
     with asking_from(engine) as where, Ledger(ledger, pictures=pictures) as book, stoppable() as stop:
-        done = reviewing.conduct(book, engine=where, specs=known, budget=budget, stop=stop, quiet=quiet)
+        done = reviewing.review.conduct(
+            book, engine=where, specs=reviewing.specs, budget=budget, stop=stop, quiet=quiet
+        )
         more = [] if everything or as_json else [table.name for table in done.tables if table.name not in _MAIN]
         show([table for table in done.tables if table.name not in more], as_json=as_json)
         if more and report is None:
@@ -104,61 +107,7 @@ def peer_review(
         return closing(done.tallies, what="questions, answers or reviews")
 
 
-def _reviewing(
-    images: Path | None,
-    contestants: list[str] | None,
-    *,
-    limit: int | None,
-    reviews: int | None,
-    kin: bool,
-    both: bool,
-    mode: str,
-    constrained: bool,
-    correlation: Judge | None,
-    gamma: str,
-    best_first: bool,
-    seed: int,
-) -> PeerReview:
-    from typing import get_args
-
-    from fullbench.court.contestants import contestants as court
-    from fullbench.court.sample import sample
-    from fullbench.court.truth import PictureTruth
-    from fullbench.errors import InputError
-    from fullbench.judges.prompted import Mode
-    from fullbench.nouns.model import family_of
-    from fullbench.studies import specs
-    from fullbench.studies.peer_review import PeerReview, Pictures
-
-    if mode not in get_args(Mode):
-        raise InputError(f"unknown mode {mode!r}; known: {', '.join(get_args(Mode))}")
-    named = _specs(contestants)
-    if best_first and not named:
-        raise InputError("--best-first says in which order --contestants are named; name them")
-    models = [specs.contestant(spec) for spec in named] if named else list(court())
-    known = sample(7 + seed, limit or _SAMPLE) if images is None else ()
-    shown = (
-        Pictures({scene.item.id: scene.item.pictures[0] for scene in known})
-        if images is None
-        else Pictures.read(images, limit)
-    )
-    for complaint in shown.unreadable:
-        say(f"Left out: {complaint}")
-    return PeerReview(
-        models, shown.images, reviews=reviews,
-        families=None if kin else {model.name: family_of(model.name) for model in models},
-        orders="both" if both else "shuffled", mode=get_args(Mode)[get_args(Mode).index(mode)],
-        constrained=constrained,
-        correlation=correlation, gamma=_gamma(gamma), truth=PictureTruth(known) if known else None,
-        best_first=best_first, seed=seed,
-    )  # fmt: skip
-
-
-def _specs(contestants: list[str] | None) -> list[str]:
-    return [spec.strip() for text in contestants or [] for spec in text.split(",") if spec.strip()]
-
-
-def _gamma(text: str) -> dict[str, float]:
+def _gamma(text: str) -> list[float]:
     from fullbench.errors import InputError
     from fullbench.figures.peers.reviews import PARTS
 
@@ -166,8 +115,6 @@ def _gamma(text: str) -> dict[str, float]:
         numbers = [float(word) for word in text.split(",")]
     except ValueError as error:
         raise InputError(f"--gamma takes three numbers such as 0.4,0.4,0.2; found {text!r}") from error
-    if len(numbers) != len(PARTS) or min(numbers) < 0 or not 0 < sum(numbers[:2]) < float("inf"):
-        raise InputError(
-            f"--gamma takes three numbers of 0 or more, the first two not both 0: {', '.join(PARTS)}; found {text!r}"
-        )
-    return dict(zip(PARTS, numbers, strict=True))
+    if len(numbers) != len(PARTS):
+        raise InputError(f"--gamma takes three numbers: {', '.join(PARTS)}; found {text!r}")
+    return numbers

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fullbench.cli.common import JsonOption, VoteRuleOption, say, show
+from fullbench.cli.common import DEFAULT_LEDGER, JsonOption, LedgerOption, VoteRuleOption, say, show
 from fullbench.errors import InputError, MissingExtra
+from fullbench.files.writers import Columns
 from fullbench.nouns.headings import headings
 from fullbench.nouns.note import Note
 
@@ -31,6 +32,10 @@ DatabaseOption = Annotated[
 ]
 DataOption = Annotated[Path, typer.Option("--data", envvar="FULLBENCH_DATA", help="As for `fullbench serve`.")]
 DATA = Path("fullbench-web")
+ASKED: Columns = {
+    "item": "text", "contestants": "json", "samples": "json", "ballot": "text", "criterion": "text",
+    "probability": "float", "question": "text", "rater": "text", "marks": "json",
+}  # fmt: skip
 
 
 def _settings(database: str | None, data: Path) -> Settings:
@@ -262,3 +267,52 @@ def keep(
     )
     if counts.older:
         say(f"{counts.older:,} votes are older than what the same person said in the ledger since; they were left out.")
+
+
+@people_app.command("next")
+def next_pairs(
+    to: Annotated[Path, typer.Option("--to", help="File to write: .jsonl, .json, .csv, .tsv (or .gz), .parquet.")],
+    ledger: LedgerOption = DEFAULT_LEDGER,
+    votes: Annotated[int, typer.Option(min=1, help="How many pairs to ask about.")] = 100,
+    judges: Annotated[
+        list[str] | None, typer.Option("--judge", help="Whose rulings say where votes count. Again for more; all.")
+    ] = None,
+    criterion: Annotated[str, typer.Option(help="What is judged.")] = "overall",
+    ballot: Annotated[str, typer.Option(help="How people vote.")] = "choice+tie",
+    width: Annotated[float, typer.Option(min=0.1, help="Say how many votes bring ratings to ± so many points.")] = 25.0,
+    planned: Annotated[int, typer.Option(min=1, help="About how many votes are to be cast in all.")] = 400,
+    ledger_study: Annotated[str | None, typer.Option("--study", help="The study, where it has several.")] = None,
+    seed: Annotated[int, typer.Option(help="Decides what is drawn.")] = 0,
+) -> None:
+    """Write the pairs to ask people about next: where votes shrink the corrected leaderboard fastest.
+
+    Fill the column `marks` and take the file in with `fullbench ledger import`. The column `probability` is the chance
+    that a pair had of being asked about; `--corrected` figures weigh votes by it, so they stay unbiased.
+
+    Example:
+
+        fullbench people next --ledger fullbench.ledger --votes 100 --to ask.jsonl
+    """
+    from fullbench.figures.asking import queue
+    from fullbench.files.nouns import write_rows
+    from fullbench.ledger.store import Ledger
+    from fullbench.nouns.verdict import PEOPLE
+
+    with Ledger(ledger, read_only=True) as book:
+        study = book.one_study(ledger_study)
+        columns = book.columns(study=study).of(criterion=criterion)
+        questions = {item.id: item.question for item in book.items(study=study)}
+    ruling = judges or [judge for judge in columns.judges() if judge != PEOPLE]
+    ordered = queue(columns, ruling, planned=planned, seed=seed)
+    asked = ordered.asks[:votes]
+    rows = (
+        {
+            "item": ask.item, "contestants": list(ask.contestants), "samples": list(ask.samples), "ballot": ballot,
+            "criterion": criterion, "probability": ask.probability, "question": questions.get(ask.item),
+            "rater": None, "marks": None,
+        }
+        for ask in asked
+    )  # fmt: skip
+    count = write_rows(to, rows, ASKED)
+    say(f"Written: {to} ({count:,} pairs of {len(ordered.asks):,} that nobody voted on)")
+    say(ordered.sentence(width))

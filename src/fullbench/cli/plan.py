@@ -7,12 +7,13 @@ from typing import Annotated
 
 import typer
 
-from fullbench.cli.common import JsonOption, ledger_if_any, show
+from fullbench.cli.common import JsonOption, SafeOption, ledger_if_any, show, warn
 
 
 def plan(
     study: Annotated[Path, typer.Argument(help="The study, a TOML file.")],
     ledger: Annotated[str | None, typer.Option("--ledger", help="Instead of the study's own ledger.")] = None,
+    safe: SafeOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Say what a study would ask: calls, tokens, dollars live and in batches, and time. Nothing is asked.
@@ -22,10 +23,11 @@ def plan(
 
     Example: fullbench plan study.toml
     """
-    from fullbench.studies.conduct import Conductor
+    from fullbench.studies.kinds import conductor as conductor_of
     from fullbench.studies.study import Study
 
     read = Study.read(study)
-    conductor = Conductor(read)
+    warn(read, ledger or read.ledger, safe=safe)
+    conductor = conductor_of(read)
     with ledger_if_any(ledger or read.ledger) as book:
         show([conductor.plan(book)], as_json=as_json)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from fullbench.cli.common import JsonOption, say, show
+from fullbench.cli.common import JsonOption, SafeOption, say, show, warn
 
 
 def replay(
@@ -19,6 +19,7 @@ def replay(
     check: Annotated[
         bool, typer.Option("--check", help="Write nothing: say whether the files are, byte for byte, what comes out.")
     ] = False,
+    safe: SafeOption = False,
     as_json: JsonOption = False,
 ) -> int:
     """Make every table and the page of a study again from its ledger. Nothing is asked, no key is needed.
@@ -32,13 +33,14 @@ def replay(
     from tempfile import TemporaryDirectory
 
     from fullbench.ledger.store import Ledger
-    from fullbench.studies.conduct import Conductor
+    from fullbench.studies.kinds import conductor
     from fullbench.studies.outputs import differing, write_outputs
     from fullbench.studies.study import Study
 
     plan = Study.read(study)
+    warn(plan, ledger or plan.ledger, safe=safe)
     with Ledger(ledger or plan.ledger, read_only=True) as book:
-        done = Conductor(plan).replay(book)
+        done = conductor(plan).replay(book)
     if done.missing:
         say(f"{done.missing:,} verdicts of this study are missing; `fullbench run` asks for these alone.")
     if check:

@@ -49,44 +49,23 @@ def rerank(
         fullbench rerank --items prompts.jsonl --responses pictures.jsonl --judge picture:sharpness --keep 1 \\
             --out best.jsonl
     """
-    from collections import Counter
-    from dataclasses import replace
-
-    from fullbench.files.nouns import read_items, read_responses
-    from fullbench.files.pictures import allowing
-    from fullbench.files.writers import write_rows
     from fullbench.ledger.store import Ledger
-    from fullbench.nouns.ballot import ballot as ballot_of
-    from fullbench.studies import plan, rerank, specs
-    from fullbench.studies.hear import hear
-    from fullbench.studies.progress import watching
+    from fullbench.studies.kinds.rerank import Reranking
+    from fullbench.studies.outputs import write_outputs
+    from fullbench.studies.study import Study
 
-    form, who = ballot_of(ballot), specs.judge(judge)
-    with allowing(*pictures_from or ()):
-        asked = list(read_items(items))
-        answers = list(read_responses(responses, items={item.id for item in asked}))
-    cases = [replace(case, criterion=criterion) for case in rerank.cases(asked, answers, form, trials=trials)]
-    purse = plan.purse(budget, plan.models_asked([who])) if budget is not None else None
+    options = {"out": out} | ({} if keep is None else {"keep": keep})
+    study = Study(
+        "rerank", kind="rerank", items=items, responses=responses, judges=(judge,), ballots=(ballot,),
+        criteria=(criterion,), trials=trials, pictures_from=tuple(pictures_from or ()), options=options,
+    )  # fmt: skip
+    reranking = Reranking(study)
+    reranking.ready(budget)
     with asking_from(engine) as where, Ledger(ledger, pictures=pictures) as book, stoppable() as stop:
-        with watching("verdicts", [who.name], len(cases), quiet=quiet) as watch:
-            tallies = hear(
-                [who],
-                lambda _: cases,
-                book,
-                engine=where,
-                specs={who.name: judge},
-                budget=purse,
-                stop=stop,
-                watch=watch,
-            )
-        verdicts = list(book.verdicts([who.name], cases={case.key for case in cases}))
-    ranked = rerank.rank(asked, answers, cases, verdicts)
-    written = write_rows(out, rerank.rows(ranked, out, keep))
-    say(f"Written: {out} ({written} of {len(answers)} responses, by {who.name})")
-    if unranked := sum(candidate.worth is None for candidate in ranked):
-        fate = "they are left out" if keep is not None else "they come last, without a rank"
-        say(f"{unranked} responses got no mark: {fate}.")
-        why = Counter(verdict.text for verdict in verdicts if verdict.fault == "recused")
-        for reason, count in why.most_common(3):
-            say(f"{who.name} recused itself {count} times: {reason}.")
-    return closing(tallies, what="verdicts")
+        done = reranking.conduct(book, engine=where, budget=budget, stop=stop, quiet=quiet)
+    write_outputs(done)
+    written = sum(1 for _ in reranking.rows)
+    say(f"Written: {out} ({written} of {len(reranking.answers)} responses, by {reranking.judge.name})")
+    for line in done.said:
+        say(line)
+    return closing(done.tallies, what="verdicts")

@@ -20,12 +20,14 @@ from fullbench.cli.common import (
     PicturesFromOption,
     PicturesOption,
     QuietOption,
+    SafeOption,
     closing,
     ledger_if_any,
     lonely,
     say,
     show,
     stoppable,
+    warn,
 )
 
 
@@ -42,6 +44,7 @@ def run(
     anyway: AnywayOption = False,
     again: AgainOption = False,
     engine: EngineOption = None,
+    safe: SafeOption = False,
     dry_run: DryRunOption = False,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
@@ -61,15 +64,16 @@ def run(
     """
     from fullbench.ledger.places import durability_of
     from fullbench.ledger.store import Ledger
-    from fullbench.studies.conduct import Conductor
     from fullbench.studies.engines import Insistence
     from fullbench.studies.engines import engine as named
+    from fullbench.studies.kinds import conductor as conductor_of
     from fullbench.studies.outputs import write_outputs
     from fullbench.studies.study import Study
 
     plan = Study.read(study)
     plan = replace(plan, pictures_from=(*plan.pictures_from, *(pictures_from or ())))
-    conductor = Conductor(plan)
+    warn(plan, ledger or plan.ledger, safe=safe)
+    conductor = conductor_of(plan)
     limit = budget if budget is not None else plan.budget
     if dry_run:
         with ledger_if_any(ledger or plan.ledger) as book:
@@ -88,11 +92,13 @@ def run(
     ):
         done = conductor.conduct(
             book, engine=where, budget=limit, spent=book.spent(plan.name) if budget_for == "study" else 0.0, stop=stop,
-            insist=Insistence(anyway, again), quiet=quiet,
+            insist=Insistence(anyway, again), quiet=quiet, whole=plan.report is not None,
         )  # fmt: skip
         written = write_outputs(done)
-        show(done.tables, as_json=as_json)
+        show([*done.tables, *done.run_tables], as_json=as_json)
         for path in written:
             say(f"Written: {path}")
-        lonely(done.record)
+        for line in done.said:
+            say(line)
+        lonely(done.record, comparing=done.comparing)
         return closing(done.tallies, what="answers or verdicts")

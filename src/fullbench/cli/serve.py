@@ -221,5 +221,6 @@ def _run(settings: Settings) -> None:
         server_header=False,
         access_log=False,
         log_level="warning",
+        use_colors=False,
         timeout_graceful_shutdown=10,
     )

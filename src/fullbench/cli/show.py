@@ -11,6 +11,7 @@ import typer
 
 from fullbench.cli.common import DEFAULT_LEDGER, JsonOption, LedgerOption
 from fullbench.errors import InputError
+from fullbench.hygiene import neutral
 
 if TYPE_CHECKING:
     from fullbench.ledger.store import Ledger
@@ -43,7 +44,7 @@ def show(
         typer.echo(json.dumps(shown, ensure_ascii=False, indent=2))
         return
     for line in _lines(shown):
-        typer.echo(line)
+        typer.echo(neutral(line))
 
 
 def _found(ledger: Ledger, key: str) -> tuple[str, str]:

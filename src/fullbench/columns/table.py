@@ -127,7 +127,7 @@ class Columns:
         index = np.flatnonzero(chosen) if chosen.dtype == np.bool_ else chosen
         if len(index) == len(self):
             return self
-        sizes = self.shown[index]
+        sizes = self.start[index + 1].astype(np.int64) - self.start[index]
         start = np.concatenate([[0], np.cumsum(sizes)])
         shown = np.repeat(self.start[index].astype(np.int64) - start[:-1], sizes) + np.arange(start[-1])
         kept: dict[str, Any] = {}
@@ -160,12 +160,13 @@ class Columns:
 
     def by(self, *columns: str) -> Iterator[tuple[tuple[str, ...], Columns]]:
         """The verdicts of each combination of study, judge, criterion or family, in sorted order."""
-        values = [getattr(self, column).astype(np.int64) for column in columns]
+        values = [getattr(self, column) for column in columns]
         code, places = grouped(*values)
         # Numbers of 16 bits are sorted by counting.
         small = code.astype(np.uint16) if len(places) < 1 << 16 else code
         order = np.argsort(small, kind="stable")
         bounds = np.concatenate([[0], np.cumsum(np.bincount(code, minlength=len(places)))])
+        del code, small
         for number, first in enumerate(places):
             index = order[bounds[number] : bounds[number + 1]]
             names = tuple(
@@ -231,8 +232,8 @@ _DENSE = 1 << 40
 
 def _compact(values: Array) -> Ints:
     """Whole numbers from zero in the same order, without sorting where they are small already."""
-    if values.dtype.kind in "iu" and values.dtype.itemsize < 8 and (values.dtype.kind == "u" or values.min() >= 0):
-        return values.astype(np.int64)
+    if values.dtype.kind in "iu" and values.min() >= 0 and (values.dtype.itemsize < 8 or values.max() < 1 << 32):
+        return values.astype(np.int64, copy=False)
     inverse: Ints = np.unique(values, return_inverse=True)[1].astype(np.int64)
     return inverse
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import erfc, sqrt
+from math import erfc, fsum, isnan, sqrt
 from statistics import fmean
 
 import numpy as np
@@ -15,7 +15,6 @@ from fullbench.errors import InputError, Undefined
 from fullbench.figures import clustered, corrected, judging, leaderboard, probes, repeats, replacement, standard
 from fullbench.figures.judging import Met
 from fullbench.figures.places import place, placed
-from fullbench.nouns.call import Usage
 from fullbench.nouns.estimate import Estimate
 from fullbench.nouns.headings import headings
 from fullbench.nouns.note import Note, sentences, word
@@ -60,36 +59,39 @@ def card(
     `tags` are the items' tags by which agreement is split; `own` are the contestants of the judge's own family. Figures
     under different criteria stay apart. `rule` joins several people's votes on the same responses; votes that were
     cast with names in view are left out of agreement unless `visible` asks for them. `epsilon` is how much the judge
-    may lose against a person and still take their place. `columns` are the same verdicts as a ledger gives them: they
-    know what is due.
+    may lose against a person and still take their place. `columns` are all verdicts as a ledger gives them: they know
+    what is due. The record then need not hold more of them than what agreement is made of (`narrow.rows_beside`).
     """
-    if judge not in record.judges:
-        raise InputError(f"the record holds no verdict of {judge!r}; judges there: {', '.join(record.judges)}")
-    table = (columns_of(record) if columns is None else columns).of(judge=judge)
+    everybody = columns_of(record) if columns is None else columns
+    if judge not in everybody.judges():
+        raise InputError(f"the record holds no verdict of {judge!r}; judges there: {', '.join(everybody.judges())}")
+    table = everybody.of(judge=judge)
     counted = _counted(record)
     sections: dict[str, list[Table]] = {name: [] for name in SECTIONS}
     overall: list[judging.Agreement] = []
-    for criterion, part in counted.by("criterion").items():
-        if judge in part.judges:
-            agreed, by_section = _criterion(
-                judging.meet(part, people, rule, visible=visible), judge, tags=tags, own=own, seed=seed
-            )
+    by_criterion = counted.by("criterion")
+    for (criterion,), ruled in table.by("criterion"):
+        part = by_criterion.get(criterion, Record((), counted.items, counted.responses))
+        if not ruled.meeting_themselves().all():
+            met = judging.meet(part, people, rule, visible=visible)
+            agreed, by_section = _criterion(met, ruled, judge, tags=tags, own=own, seed=seed)
             overall += agreed
             for name, tables in by_section.items():
                 sections[name] += _placed(tables, criterion)
     sections["Steadiness"] = repeats.tables(table, seed=seed)
     sections["Reviews"] = [_reviews(counted, judge, people)]
-    everybody = columns_of(counted)
-    sections["Corrected"] = corrected.tables(everybody, judges=[judge], together=False, people=people)
+    latest = everybody.latest()
+    counting = latest.rows(~latest.meeting_themselves())
+    sections["Corrected"] = corrected.tables(counting, judges=[judge], together=False, people=people)
     slices = {tag: {item.id: item.tags[tag] for item in counted.items.values() if tag in item.tags} for tag in tags}
     sections["Replacement"] = [
-        replacement.table(everybody, judges=[judge], slices=slices, epsilon=epsilon, people=people)
+        replacement.table(counting, judges=[judge], slices=slices, epsilon=epsilon, people=people)
     ]
     chosen = leaderboard.Settings(votes=rule, visible=visible, seed=seed)
     sections["Leaderboard"] = leaderboard.tables(table, chosen)
     sections["Faults and cost"] = [standard.faults(table), standard.reasons(table), standard.costs(table)]
     filled = {name: [shown for shown in tables if shown.rows] for name, tables in sections.items()}
-    lead = _lead(record.where(judge=judge), overall, len(record) - len(counted))
+    lead = _lead(table, overall, len(everybody) - len(counting))
     return Card(judge, lead, {name: tables for name, tables in filled.items() if tables})
 
 
@@ -120,9 +122,9 @@ def _counted(record: Record) -> Record:
 
 
 def _criterion(
-    meetings: Met, judge: str, *, tags: Sequence[str], own: Collection[str], seed: int
+    meetings: Met, ruled: Columns, judge: str, *, tags: Sequence[str], own: Collection[str], seed: int
 ) -> tuple[Sequence[judging.Agreement], dict[str, list[Table]]]:
-    """What is known under one criterion."""
+    """What is known under one criterion, from verdicts beside people's and from all of the judge's."""
     overall = judging.agreements(meetings, judge, seed=seed)
     return overall, {
         "Agreement": [
@@ -130,7 +132,7 @@ def _criterion(
             *judging.agreement_tables(meetings, tags, judges=[judge], brief=True, seed=seed),
         ],
         "Standing": [standing(meetings, judge, seed=seed)],
-        "Biases": [probes.table(probes.probes(meetings, judge, own=own))],
+        "Biases": [probes.table(probes.probes(meetings, judge, own=own, ruled=ruled))],
     }
 
 
@@ -140,9 +142,9 @@ def _placed(tables: Sequence[Table], criterion: str) -> Iterator[Table]:
         yield replace(table, name=table.name + on, title=placed(table.title, on))
 
 
-def _lead(verdicts: Record, overall: Sequence[judging.Agreement], set_aside: int) -> str:
-    used = sum((verdict.usage for verdict in verdicts), Usage())
-    lost = sum(verdict.fault is not None for verdict in verdicts)
+def _lead(verdicts: Columns, overall: Sequence[judging.Agreement], set_aside: int) -> str:
+    calls, dollars = int(verdicts.calls.sum(dtype=np.int64)), fsum(verdicts.dollars)
+    lost = int((verdicts.fault >= 0).sum())
     parts: list[str] = [
         Note("card.lead.verdicts", "{n:,} verdicts, {lost:,} of them faults.", n=len(verdicts), lost=lost)
     ]
@@ -169,11 +171,13 @@ def _lead(verdicts: Record, overall: Sequence[judging.Agreement], set_aside: int
                 n=set_aside,
             )
         )  # fmt: skip
-    if used.calls and used.dollars is not None:
-        dollars = 1000 * used.dollars / len(verdicts)
-        parts.append(Note("card.lead.dollars", "1,000 verdicts cost {dollars:.2f} dollars.", dollars=dollars))
-    if used.calls:
-        parts.append(Note("card.lead.seconds", "A call takes {seconds:.2f} s.", seconds=used.seconds / used.calls))
+    # A price that is not known is no number, and so is a sum with it.
+    if calls and not isnan(dollars):
+        each = 1000 * dollars / len(verdicts)
+        parts.append(Note("card.lead.dollars", "1,000 verdicts cost {dollars:.2f} dollars.", dollars=each))
+    if calls:
+        seconds = fsum(verdicts.seconds) / calls
+        parts.append(Note("card.lead.seconds", "A call takes {seconds:.2f} s.", seconds=seconds))
     return sentences(parts)
 
 

@@ -190,11 +190,11 @@ def _plays(columns: Columns) -> tuple[Rows, npt.NDArray[np.int64]]:
         ),
         np.concatenate([part.ahead for part in comparisons]),
     )
-    sitting = np.concatenate([sat for _, sat in parts])
     # Marks given apart have no second order: each comparison of theirs is a pair of its own.
     pair = np.arange(len(rows), dtype=np.int64)
     ordered = np.flatnonzero(rows.ahead >= 0)
     if len(ordered):
+        sitting = np.concatenate([sat for _, sat in parts])
         part = rows.where(ordered)
         code, first = grouped(sitting[ordered], part.one, part.two, *part.samples)
         pair[ordered] = ordered[first][code]
@@ -259,7 +259,8 @@ def _compared(columns: Columns, row: Any, here: Any, there: Any, *, together: bo
 
 def _joined(plays: Rows, pair: npt.NDArray[np.int64], rule: Rule) -> tuple[Rows, int]:
     """One result for each pair, and how many pairs lack an order."""
-    if not len(plays):
+    if not (plays.ahead >= 0).any():
+        # Marks given apart have no order to join: each comparison is a match as it stands, under every rule.
         return plays, 0
     size = int(pair.max()) + 1
     total, heard = np.zeros((2, size)), np.zeros((2, size))

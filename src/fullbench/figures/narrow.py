@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import numpy as np
 import numpy.typing as npt
 
@@ -12,11 +14,18 @@ from fullbench.nouns.verdict import FAULTS, USUAL, Circumstances, Verdict
 
 def beside(columns: Columns, other: str) -> Record:
     """The verdicts on the responses that `other` marked too, and all faults: what an agreement with it is made of."""
+    return narrow(rows_beside(columns, other))
+
+
+def rows_beside(columns: Columns, other: str, items: Collection[str] = ()) -> Columns:
+    """The same as columns; with `items`, the verdicts on these items too, whoever marked them."""
     counted = columns.latest()
     counted = counted.rows(~counted.meeting_themselves())
     wanted = np.array([name == other for name in counted.names["judge"]] or [False])
     theirs = wanted[counted.judge.astype(np.int64)] & (counted.fault < 0)
     chosen = counted.fault >= 0
+    if items:
+        chosen |= np.array([name in items for name in counted.names["item"]])[counted.item.astype(np.int64)]
     sizes = counted.shown
     for size in np.unique(sizes).tolist():
         rows = np.flatnonzero(sizes == size)
@@ -24,7 +33,7 @@ def beside(columns: Columns, other: str) -> Record:
         known = np.zeros(int(meeting.max()) + 1, dtype=np.bool_)
         known[meeting[theirs[rows]]] = True
         chosen[rows[known[meeting]]] = True
-    return narrow(counted.rows(chosen))
+    return counted.rows(chosen)
 
 
 def _meetings(columns: Columns, rows: npt.NDArray[np.int64], size: int) -> npt.NDArray[np.int64]:

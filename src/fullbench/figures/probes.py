@@ -11,6 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fullbench.columns.builder import columns_of
+from fullbench.columns.table import Columns, grouped
 from fullbench.errors import Undefined
 from fullbench.figures.judging import Met, order, winner
 from fullbench.nouns.estimate import Estimate
@@ -18,7 +20,6 @@ from fullbench.nouns.headings import headings
 from fullbench.nouns.note import Note, word
 from fullbench.nouns.record import Pairing, Record
 from fullbench.nouns.table import Cell, Table
-from fullbench.nouns.verdict import Verdict
 from fullbench.stats import agreement as agree
 from fullbench.stats.arrays import Floats
 from fullbench.stats.bias import favour, length_slope, score_shift, swap_flips
@@ -64,20 +65,21 @@ class Finding:
     says: str
 
 
-def probes(meetings: Met, judge: str, *, own: Collection[str] = (), example: str | None = None) -> list[Finding]:
+def probes(
+    meetings: Met, judge: str, *, own: Collection[str] = (), example: str | None = None, ruled: Columns | None = None
+) -> list[Finding]:
     """All findings that the record allows about one judge.
 
     `own` are the contestants of the judge's own family; `example` is the order that the worked example in its prompt
-    shows, best first (`CDBA`).
+    shows, best first (`CDBA`). `ruled` are all its verdicts, where the record holds those beside people's alone.
     """
     scores, pairs, rankings = (meetings.of(judge, kind) for kind in ("scores", "pairs", "rankings"))
-    ruled = meetings.record.where(judge=judge, fault=None)
     findings: list[Finding] = []
     findings += _position(judge, pairs)
-    findings += _swaps(judge, ruled)
+    findings += _swaps(judge, columns_of(meetings.record.where(judge=judge)) if ruled is None else ruled)
     findings += _copying(judge, rankings, example)
     findings += _length(judge, meetings.record, scores)
-    findings += _lengthened(judge, meetings.record, ruled)
+    findings += _lengthened(judge, meetings.record, meetings.record.where(judge=judge, fault=None))
     findings += _shift(judge, scores)
     if own:
         findings += _ego_scores(judge, scores, set(own))
@@ -156,28 +158,25 @@ def _position(judge: str, pairings: Sequence[Pairing]) -> Iterator[Finding]:
         yield Finding(judge, "ties", "ties", ties.ours, ties.theirs, says)
 
 
-def _swaps(judge: str, ruled: Record) -> Iterator[Finding]:
+def _swaps(judge: str, ruled: Columns) -> Iterator[Finding]:
     """Pairs heard in both orders: how often the ruling changes, and to which place it goes."""
-    heard: dict[tuple[object, ...], dict[tuple[str, ...], Verdict]] = {}
-    for verdict in ruled:
-        if len(verdict.contestants) == 2:
-            place = (
-                verdict.item,
-                verdict.criterion,
-                verdict.ballot,
-                verdict.trial,
-                verdict.rater,
-                frozenset(verdict.shown),
-            )
-            heard.setdefault(place, {})[verdict.contestants] = verdict
-    both = [tuple(seen.values()) for seen in heard.values() if len(seen) == 2]
-    if not both:
+    counted = ruled.latest()
+    pairs = counted.rows((counted.shown == 2) & (counted.fault < 0) & ~counted.meeting_themselves())
+    if not len(pairs):
         return
-    leans = [tuple(_lead(verdict) for verdict in pair) for pair in both]
-    first, second = [lean[0] for lean in leans], [lean[1] for lean in leans]
-    flips = _tried(lambda: swap_flips(first, second, [pair[0].item for pair in both]))
-    to_first = sum(a > 0 and b > 0 for a, b in zip(first, second, strict=True))
-    to_second = sum(a < 0 and b < 0 for a, b in zip(first, second, strict=True))
+    at = pairs.start.astype(np.int64)[:-1]
+    shown = pairs.contestant.astype(np.int64) * (int(pairs.sample.max()) + 1) + pairs.sample
+    one, two = shown[at], shown[at + 1]
+    pair, where = grouped(
+        pairs.study, pairs.item, pairs.criterion, pairs.ballot, pairs.trial, pairs.rater,
+        np.minimum(one, two), np.maximum(one, two),
+    )  # fmt: skip
+    leans = np.full((2, len(where)), np.nan)
+    leans[(one > two).astype(np.int64), pair] = np.sign(pairs.mark[at] - pairs.mark[at + 1])
+    both = ~np.isnan(leans).any(axis=0)
+    first, second = leans[:, both]
+    flips = _tried(lambda: swap_flips(first, second, pairs.item[where[both]].tolist())) if both.any() else None
+    to_first, to_second = int(((first > 0) & (second > 0)).sum()), int(((first < 0) & (second < 0)).sum())
     if flips is not None:
         says = Note(
             "probes.swaps",
@@ -186,11 +185,6 @@ def _swaps(judge: str, ruled: Record) -> Iterator[Finding]:
             share=_percent(flips), first=to_first, second=to_second,
         )  # fmt: skip
         yield Finding(judge, "position", "changed by a swap", flips, None, says)
-
-
-def _lead(verdict: Verdict) -> float:
-    marks = verdict.marks or (0.0, 0.0)
-    return float(marks[0] > marks[1]) - float(marks[0] < marks[1])
 
 
 def _copying(judge: str, pairings: Sequence[Pairing], example: str | None) -> Iterator[Finding]:

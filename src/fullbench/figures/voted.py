@@ -30,6 +30,7 @@ class Votes:
     `ruled` has a line for each judge, NaN where it did not rule; `vote` is NaN where nobody voted. `chance` is how
     likely the row was to be chosen for people, None where all were equally likely. `outside` counts rows that people
     voted on and no judge ruled on; `guessed` counts votes without a chance of their own beside votes that have one.
+    `samples` number the responses of a pair.
     """
 
     item: Ints
@@ -39,6 +40,7 @@ class Votes:
     outside: int
     guessed: int
     sides: Keys
+    samples: Keys = ()
 
     def __len__(self) -> int:
         return len(self.vote)
@@ -58,8 +60,9 @@ class Votes:
         chance = None if self.chance is None else self.chance[chosen]
         sides = tuple(side[chosen] for side in self.sides)
         return Votes(
-            self.item[chosen], self.ruled[:, chosen], self.vote[chosen], chance, self.outside, self.guessed, sides
-        )
+            self.item[chosen], self.ruled[:, chosen], self.vote[chosen], chance, self.outside, self.guessed, sides,
+            tuple(sample[chosen] for sample in self.samples),
+        )  # fmt: skip
 
 
 def of_family(columns: Columns, family: Family) -> Columns:
@@ -206,5 +209,9 @@ def _beside(heard: Sequence[_Told], cast: _Told, chances: _Told, *, sides: tuple
     guessed = 0
     if (voted & ~np.isnan(chance)).any():
         guessed = int(unknown.sum())
-        told = np.where(unknown, max(guessed, 1) / len(vote), np.where(voted, chance, 1.0))
-    return Votes(item, ruled, vote, told, outside, guessed, tuple(rest[place - 1] for place in sides))
+        # Votes drawn evenly and votes drawn by chance are two samples, each of which stands for everything.
+        known = voted & ~unknown
+        alike = float(known.sum() / (1 / chance[known]).sum())
+        told = np.where(unknown, alike, np.where(voted, chance, 1.0))
+    samples = tuple(rest[len(sides) :])
+    return Votes(item, ruled, vote, told, outside, guessed, tuple(rest[place - 1] for place in sides), samples)

@@ -306,14 +306,14 @@ def _picture(fields: Fields, value: Any, answered: bool) -> Picture:
 # Writing
 
 
-def write_items(path: str | Path, items: Iterable[Item]) -> int:
+def write_items(path: str | Path, items: Iterable[Item], *, raw: bool = False) -> int:
     """Write items, whole or not at all, and give their number.
 
     Pictures that are held in memory or lie outside of the file's folder are written beside the file: whoever reads it
     takes none from elsewhere.
     """
     target = Path(path)
-    return write_rows(target, (_item_row(target, item) for item in items), ITEM_COLUMNS)
+    return write_rows(target, (_item_row(target, item) for item in items), ITEM_COLUMNS, raw=raw)
 
 
 def _item_row(path: Path, item: Item) -> dict[str, Any]:
@@ -334,10 +334,11 @@ def _item_row(path: Path, item: Item) -> dict[str, Any]:
     return row
 
 
-def write_responses(path: str | Path, responses: Iterable[Response]) -> int:
+def write_responses(path: str | Path, responses: Iterable[Response], *, raw: bool = False) -> int:
     """Write responses, whole or not at all, and give their number; pictures as with `write_items`."""
     target = Path(path)
-    return write_rows(target, (_response_row(target, response) for response in responses), RESPONSE_COLUMNS)
+    rows = (_response_row(target, response) for response in responses)
+    return write_rows(target, rows, RESPONSE_COLUMNS, raw=raw)
 
 
 def _response_row(path: Path, response: Response) -> dict[str, Any]:
@@ -356,9 +357,9 @@ def _response_row(path: Path, response: Response) -> dict[str, Any]:
     return row
 
 
-def write_verdicts(path: str | Path, verdicts: Iterable[Verdict]) -> int:
+def write_verdicts(path: str | Path, verdicts: Iterable[Verdict], *, raw: bool = False) -> int:
     """Write verdicts, whole or not at all, and give their number."""
-    return write_rows(path, map(_verdict_row, verdicts), VERDICT_COLUMNS)
+    return write_rows(path, map(_verdict_row, verdicts), VERDICT_COLUMNS, raw=raw)
 
 
 def _verdict_row(verdict: Verdict) -> dict[str, Any]:

@@ -62,7 +62,8 @@ def check_place(folder: Path, file: Path, *, path: Path | None = None, line: int
     if not inside:
         raise InputError(
             f"the picture {str(file)!r} lies outside of the data's folder ({_beyond(file, real)}); where you trust the "
-            f"file that names it, add --pictures-from {real.parent} (pictures_from in a study file, FULLBENCH_PICTURES_FROM elsewhere)",
+            f"file that names it, add --pictures-from {real.parent} (pictures_from in a study file, "
+            "FULLBENCH_PICTURES_FROM elsewhere)",
             path=path,
             line=line,
         )
@@ -77,8 +78,8 @@ def _places(folder: Path) -> Iterable[Path]:
     yield _boundary(folder.absolute())
     for named in _named.get():
         yield named.resolve()
-    for named in filter(None, os.environ.get("FULLBENCH_PICTURES_FROM", "").split(os.pathsep)):
-        yield Path(named).resolve()
+    for place in filter(None, os.environ.get("FULLBENCH_PICTURES_FROM", "").split(os.pathsep)):
+        yield Path(place).resolve()
 
 
 @lru_cache(maxsize=256)

@@ -15,10 +15,12 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from fullbench.errors import InputError, MissingExtra
+from fullbench.hygiene import as_written
 
 LIMIT = 16 * 1024 * 1024
 """The longest line (or element of a JSON array) that is read, in bytes: a longer one is a mistake, not a row."""
@@ -193,21 +195,31 @@ def _lines_or_pieces(path: Path) -> Iterator[str]:
 
 def _read_csv(path: Path, delimiter: str) -> Iterator[tuple[int, dict[str, Any]]]:
     csv.field_size_limit(max(csv.field_size_limit(), LIMIT))
-    reader = csv.reader((line for _, line in _lines(path)), delimiter=delimiter, strict=True)
+    lines = (line for _, line in _lines(path))
+    first = next(lines, "")
+    ours = _is_ours(first, delimiter)
+    reader = csv.reader(chain([first], lines), delimiter=delimiter, strict=True)
     header: list[str] | None = None
     line = 1
     try:
         for cells in reader:
             if header is None:
-                header = _header(path, cells)
+                header = _header(path, [as_written(cell) for cell in cells] if ours else cells)
             elif cells:
                 if len(cells) != len(header):
                     counts = f"{len(cells)} cells under {len(header)} columns"
                     raise InputError(f"the row has {counts}; is a comma or a quote amiss?", path=path, line=line)
-                yield line, {name: _cell(cell) for name, cell in zip(header, cells, strict=True) if name}
+                texts = map(as_written, cells) if ours else cells
+                yield line, {name: _cell(cell) for name, cell in zip(header, texts, strict=True) if name}
             line = reader.line_num + 1
     except csv.Error as error:
         raise InputError(f"this is not valid CSV ({error})", path=path, line=line) from error
+
+
+def _is_ours(header: str, delimiter: str) -> bool:
+    """Whether `files.writers` wrote it with apostrophes before formulas: then the last name alone is in quotes."""
+    names = header.rstrip("\r\n").rsplit(delimiter, 1)
+    return names[-1].startswith('"') and names[-1].endswith('"') and (len(names) == 1 or '"' not in names[0])
 
 
 def _header(path: Path, cells: list[str]) -> list[str]:

@@ -2,7 +2,9 @@
 
 In CSV an empty cell means that there is no value; the empty text is written as two double quotes *inside* the cell
 (and a text made only of double quotes gets two more), so that both come back as they were. Lists and mappings are
-written as JSON.
+written as JSON. A text that a spreadsheet would take for a formula gets an apostrophe in front; such a file has the
+name of its last column in quotes, by which our readers know that they are to take the apostrophes away again. With
+`raw`, or `FULLBENCH_CSV=raw`, texts are written as they are.
 """
 
 from __future__ import annotations
@@ -21,17 +23,22 @@ from typing import Any, Literal
 
 from fullbench.errors import InputError
 from fullbench.files.readers import pyarrow_for, suffix_of
+from fullbench.hygiene import no_formula
 
 Kind = Literal["text", "int", "float", "json"]
 Columns = Mapping[str, Kind]
 """The columns of a table and what each holds; `json` is for lists and mappings."""
 
 
-def write_rows(path: str | Path, rows: Iterable[Mapping[str, Any]], columns: Columns | None = None) -> int:
+def write_rows(
+    path: str | Path, rows: Iterable[Mapping[str, Any]], columns: Columns | None = None, *, raw: bool = False
+) -> int:
     """Write rows to a file, whole or not at all, and give their number.
 
     In CSV and Parquet the columns are those given, or else those of the first row; a row with another one is refused.
+    `raw` leaves texts in CSV as they are, where a spreadsheet would take one for a formula.
     """
+    raw = raw or os.environ.get("FULLBENCH_CSV") == "raw"
     path = Path(path)
     suffix = suffix_of(path)
     with replacing(path) as part:
@@ -39,7 +46,7 @@ def write_rows(path: str | Path, rows: Iterable[Mapping[str, Any]], columns: Col
             return _write_parquet(path, part, rows, columns)
         with _opened_for_writing(path, part) as file:
             if suffix in {".csv", ".tsv"}:
-                return _write_csv(path, file, rows, columns, "\t" if suffix == ".tsv" else ",")
+                return _write_csv(path, file, rows, columns, "\t" if suffix == ".tsv" else ",", raw=raw)
             return _write_json(path, file, rows, array=suffix == ".json")
 
 
@@ -94,7 +101,13 @@ def _json_bytes(path: Path, row: Mapping[str, Any]) -> bytes:
 
 
 def _write_csv(
-    path: Path, file: io.BufferedIOBase, rows: Iterable[Mapping[str, Any]], columns: Columns | None, delimiter: str
+    path: Path,
+    file: io.BufferedIOBase,
+    rows: Iterable[Mapping[str, Any]],
+    columns: Columns | None,
+    delimiter: str,
+    *,
+    raw: bool,
 ) -> int:
     class Sink:
         @staticmethod
@@ -106,15 +119,27 @@ def _write_csv(
 
     writer = csv.writer(Sink, delimiter=delimiter)
     count = 0
+
+    def begin(names: Columns) -> None:
+        if raw or not names:
+            writer.writerow(names)
+            return
+        *first, last = map(no_formula, names)
+        before = io.StringIO()
+        csv.writer(before, delimiter=delimiter, lineterminator="").writerow(first)
+        quoted = last.replace('"', '""')
+        Sink.write(f'{before.getvalue()}{delimiter if first else ""}"{quoted}"\r\n')
+
+    safe = (lambda text: text) if raw else no_formula
     if columns is not None:
-        writer.writerow(columns)
+        begin(columns)
     for row in rows:
         count += 1
         if columns is None:
             columns = _columns_of(row)
-            writer.writerow(columns)
+            begin(columns)
         _check_columns(path, row, columns)
-        writer.writerow([_cell_text(row.get(name)) for name in columns])
+        writer.writerow([safe(_cell_text(row.get(name))) for name in columns])
     return count
 
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import json
 import logging
+import os
+import re
 import shutil
 import tempfile
 import weakref
@@ -16,9 +18,10 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, unquote
 
 from fullbench.errors import LedgerError, MissingExtra
+from fullbench.hygiene import masked
 from fullbench.ledger import migrations, saving, schema
 from fullbench.ledger.database import Connection
 from fullbench.ledger.holding import Holds
@@ -191,7 +194,9 @@ class Postgres:
         import psycopg
         from psycopg import errors
 
-        what = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        told = str(error).strip().splitlines()
+        # libpq repeats the URL, or pieces of it, where it cannot make sense of it.
+        what = masked(told[0].replace(self._url, self.place), secrets_of(self._url)) if told else type(error).__name__
         if isinstance(error, errors.InsufficientPrivilege | errors.ReadOnlySqlTransaction):
             return f"{self.place}: this user may not do that here ({what}); grant it, or name another user"
         if isinstance(error, errors.DiskFull):
@@ -290,10 +295,22 @@ def shown(url: str) -> str:
     >>> shown("postgresql://me:secret@server:5433/db?password=secret")
     'postgresql://me@server:5433/db'
     """
-    parts = urlsplit(url)
-    user, _, host = parts.netloc.rpartition("@")
-    user = user.partition(":")[0]
-    return f"postgresql://{user}{'@' if user else ''}{host}{parts.path}"
+    before, _, after = url.partition("://")[2].rpartition("@")
+    user = re.split(r"[:/?#]", before)[0]
+    return f"postgresql://{user}{'@' if user else ''}{re.split(r'[?#]', after)[0]}"
+
+
+def secrets_of(url: str) -> list[str]:
+    """What a URL, or the environment, holds that must not be shown, as it is spelt there and as it is meant.
+
+    >>> secrets_of("postgresql://me:pass%20word@server/db?password=other")
+    ['pass%20word', 'pass word', 'other', 'other']
+    """
+    before, _, after = url.partition("://")[2].rpartition("@")
+    query = parse_qs(after.partition("?")[2]).get("password", [])
+    spelt = [before.partition(":")[2], *query, os.environ.get("PGPASSWORD", "")]
+    pieces = [piece for password in spelt if " " in password for piece in password.split()]
+    return [form for password in filter(None, (*spelt, *pieces)) for form in (password, unquote(password))]
 
 
 def _statements() -> Iterator[str]:

@@ -275,6 +275,16 @@ class Readable:
             chosen = self._study(reader, study) if cases is None or study is not None else None
             return reading.record(reader, self._find, judge=judge, cases=cases, tags=tags, texts=texts, study=chosen)
 
+    def beside(self, verdicts: Iterable[Verdict], *, study: str | None = None) -> Record:
+        """Some verdicts of a study with the items and responses that they speak of."""
+        with self._reading() as reader:
+            return reading.beside(reader, self._find, tuple(verdicts), self._study(reader, study))
+
+    def items_of_tagged(self, tag: str) -> set[str]:
+        """The items that have a response with this tag, whatever its value."""
+        with self._reading() as reader:
+            return reading.items_of_tagged(reader, tag)
+
     def columns(
         self,
         judge: Names = None,

@@ -230,6 +230,13 @@ def record(
     study: str | None,
 ) -> Record:
     ruled = tuple(verdicts(reader, judge, cases, texts=texts, study=study))
+    return beside(reader, find, ruled, study, tags)
+
+
+def beside(
+    reader: Connection, find: Find, ruled: tuple[Verdict, ...], study: str | None, tags: Mapping[str, str] | None = None
+) -> Record:
+    """Some verdicts beside the items and responses that they speak of; with `tags`, those on items that bear these."""
     keys = _item_keys(reader, ruled, study)
     known = {row[1]: rows.item_of(row, find) for row in _keyed(reader, rows.ITEM, "items", keys)}
     if tags:
@@ -244,6 +251,13 @@ def record(
         if place in spoken:
             given[place] = naming.response(rows.response_of(row, find))
     return Record(ruled, known, given)
+
+
+def items_of_tagged(reader: Connection, tag: str) -> set[str]:
+    """The items that have a response with this tag, whatever its value."""
+    # By `replace`, for SQLite and PostgreSQL have different names for a search within a text.
+    sql = "SELECT DISTINCT item FROM responses WHERE replace(tags, ?, '') <> tags"
+    return {item for (item,) in reader.execute(sql, (orjson.dumps(tag).decode() + ":",))}
 
 
 def _item_keys(reader: Connection, ruled: Collection[Verdict], study: str | None) -> list[str]:

@@ -31,6 +31,16 @@ class Provider:
     url: str
     env: tuple[str, ...] = ()
 
+    def owns(self, address: str) -> bool:
+        """Whether an address is the provider's own: its key goes nowhere else unless the spec names it.
+
+        >>> OPENAI.owns("https://eu.api.openai.com/v1"), OPENAI.owns("https://api.openai.com.evil.example/v1")
+        (True, False)
+        """
+        home, there = urlsplit(self.url), urlsplit(address)
+        same = there.hostname == home.hostname or (there.hostname or "").endswith(f".{home.hostname}")
+        return same and there.scheme == home.scheme
+
 
 OPENAI = Provider("openai", lambda: OpenAI("max_completion_tokens"), OpenAI.home, ("OPENAI_API_KEY",))
 RESPONSES = Provider("responses", Responses, Responses.home, OPENAI.env)
@@ -144,12 +154,12 @@ def _chat(provider: Provider, name: str, options: Mapping[str, str]) -> Model:
         raise InputError(f"the spec {spec!r} names no model; write {provider.name}:NAME or {provider.name}:NAME@URL")
     read = _read(spec, options, {**SAMPLING, **LIMITS, **PRICE, **ACCESS})
     file = read.get("key_file")
-    own = not url or urlsplit(url).hostname == urlsplit(provider.url).hostname
-    env = (read["key_env"],) if "key_env" in read else provider.env if own else ()
+    address = url or provider.url
+    env = (read["key_env"],) if "key_env" in read else provider.env if provider.owns(address) else ()
     dialect = OpenAI() if url and provider is OPENAI else provider.dialect()
     return ChatModel(
         model,
-        url or provider.url,
+        address,
         dialect,
         Key(env, None if file is None else Path(file)),
         _sampling(read),

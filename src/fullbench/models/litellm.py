@@ -12,6 +12,7 @@ from itertools import islice
 from typing import Any
 
 from fullbench.errors import InputError, MissingExtra, ModelError
+from fullbench.hygiene import masked
 from fullbench.models.dialects import OpenAI
 from fullbench.models.net import complaints
 from fullbench.models.settings import Limits, Sampling
@@ -126,8 +127,5 @@ def _quiet_litellm() -> Any:
 
 def _short(error: Exception) -> str:
     """The error without keys: litellm reads them from variables, and a server may repeat them."""
-    text = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
-    for name, value in os.environ.items():
-        if len(value) >= 8 and name.endswith(("_KEY", "_TOKEN", "_SECRET")):
-            text = text.replace(value, "***")
-    return text
+    keys = [value for name, value in os.environ.items() if name.endswith(("_KEY", "_TOKEN", "_SECRET"))]
+    return f"{type(error).__name__}: {masked(' '.join(str(error).split()), keys)[:300]}"

@@ -206,11 +206,7 @@ class Record:
 
     def digest(self) -> str:
         """Stands for all that was ruled here, and on what: whatever the order, the times and the cost."""
-        return digest(sorted(
-            digest([v.case, v.judge, v.item, v.contestants, v.ballot, v.criterion, v.trial, v.marks, v.fault, v.text,
-                    *([[v.rater, v.revision, v.samples]] if v.rater or v.revision or v.samples else [])])
-            for v in self.verdicts
-        ))  # fmt: skip
+        return digest(sorted(map(verdict_digest, self.verdicts)))
 
     def appeal(self) -> list[Response]:
         """The verdicts' texts as responses: of each case, what each judge wrote. They can be judged in turn."""
@@ -219,6 +215,14 @@ class Record:
             for verdict in self.verdicts
             if verdict.text
         ]
+
+
+def verdict_digest(v: Verdict) -> str:
+    """Stands for what a verdict says, and on what; a record's digest is that of these in sorted order."""
+    apart = [[v.rater, v.revision, v.samples]] if v.rater or v.revision or v.samples else []
+    return digest([
+        v.case, v.judge, v.item, v.contestants, v.ballot, v.criterion, v.trial, v.marks, v.fault, v.text, *apart,
+    ])  # fmt: skip
 
 
 def _place(verdict: Verdict) -> tuple[object, ...]:

@@ -8,6 +8,7 @@ import unicodedata
 from collections.abc import Sequence
 
 from fullbench.figures.gaps import EMPTY
+from fullbench.hygiene import neutral
 from fullbench.nouns.estimate import Estimate
 from fullbench.nouns.headings import HEADINGS
 from fullbench.nouns.note import Note, listed
@@ -18,13 +19,14 @@ _COUNT = re.compile(r"\b(over|of) \d+ (clusters|groups)\b")
 
 
 def plain(text: str) -> str:
-    """Text on one line and without control characters, which could rewrite a terminal.
+    """Text on one line and without control characters, which could rewrite a terminal; marks that turn the direction
+    of writing are spelt out.
 
     >>> plain("a\\x1b[31m\\nb")
     'a[31m b'
     """
     chars = (" " if char.isspace() else char for char in text if char.isspace() or unicodedata.category(char) != "Cc")
-    return " ".join("".join(chars).split())
+    return neutral(" ".join("".join(chars).split()))
 
 
 def decimals(cells: Sequence[Cell]) -> int:

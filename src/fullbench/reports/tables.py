@@ -5,11 +5,13 @@ from __future__ import annotations
 import csv
 import io
 import math
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 from fullbench.errors import InputError
+from fullbench.hygiene import no_formula
 from fullbench.nouns.estimate import Estimate
 from fullbench.nouns.note import Note, pack, unpack
 from fullbench.nouns.table import Cell, EstimateLike, Table
@@ -165,14 +167,15 @@ def _estimate(packed: dict[str, Any]) -> Estimate:
 
 
 def _csv(table: Table) -> str:
-    """Estimates spread over four columns; nothing is an empty field."""
+    """Estimates spread over four columns; nothing is an empty field; names are no formulas."""
     wide = [any(isinstance(row[place], EstimateLike) for row in table.rows) for place in range(len(table.columns))]
     head: list[str] = []
     for name, spread in zip(table.columns, wide, strict=True):
         head += [name, f"{name}_low", f"{name}_high", f"{name}_n"] if spread else [name]
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(head)
+    safe = (lambda text: text) if os.environ.get("FULLBENCH_CSV") == "raw" else no_formula
+    writer.writerow(map(safe, head))
     for row in table.rows:
         fields: list[Cell] = []
         for cell, spread in zip(row, wide, strict=True):
@@ -181,7 +184,7 @@ def _csv(table: Table) -> str:
                 fields += [cell.value, *ends, cell.n]
             else:
                 fields += [cell, None, None, None] if spread else [cell]
-        writer.writerow(fields)
+        writer.writerow([safe(field) if isinstance(field, str) else field for field in fields])
     return out.getvalue()
 
 

@@ -26,7 +26,7 @@ from fullbench.stats.joining import VOTE_RULES
 from fullbench.stats.ties import Ties
 from fullbench.studies import plan, specs
 from fullbench.studies.answer import answer as answer_all
-from fullbench.studies.engines import HERE, Budget, Engine, Stop, Tally
+from fullbench.studies.engines import HERE, USUAL, Budget, Engine, Insistence, Stop, Tally
 from fullbench.studies.leaderboard import Board, Newcomer, Pool, Schedule, uniform
 from fullbench.studies.progress import watching
 
@@ -61,8 +61,8 @@ class Ready:
     def newcomer(self, opponents: int, reference_matches: int, seed: int) -> Newcomer:
         return Newcomer(self.name, opponents, self.reference, reference_matches, seed)
 
-    def board(self, ledger: Ledger, chosen: Settings, engine: Engine = HERE) -> Board:
-        return Board(self.pool, self.judge, ledger, replace(chosen, reference=self.reference), engine)
+    def board(self, ledger: Ledger, chosen: Settings, engine: Engine = HERE, insist: Insistence = USUAL) -> Board:
+        return Board(self.pool, self.judge, ledger, replace(chosen, reference=self.reference), engine, insist)
 
     def total(self, newcomer: Newcomer) -> int:
         return sum(1 for _ in uniform(self.pool, newcomer))
@@ -97,7 +97,9 @@ def prepare(
     answer: bool,
     budget: float | None,
     stop: Stop,
+    spent: float = 0.0,
     engine: Engine = HERE,
+    insist: Insistence = USUAL,
     quiet: bool = False,
 ) -> Ready:
     """Read the files, make the judge, and let the newcomer answer where it is a model."""
@@ -112,12 +114,12 @@ def prepare(
     models = [*plan.models_asked([judge]), *([] if contestant is None else [contestant])]
     ready = Ready(Pool(items, ()), judge, name, None, models, contestant)
     if answer and budget is not None:
-        ready.purse = plan.purse(budget, ready.models)
+        ready.purse = plan.purse(budget, ready.models, spent=spent)
     if contestant is not None and answer:
         with watching("answers", [name], len(items), quiet=quiet) as watch:
             ready.tallies = answer_all(
                 [contestant], items, ledger, engine=engine, specs={name: asked.model}, budget=ready.purse, stop=stop,
-                watch=watch,
+                watch=watch, insist=insist,
             )  # fmt: skip
     if asked.predictions is not None:
         brought += _read(bench, asked.predictions, items, asked.data, name)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 from fullbench.errors import InputError, UserError
@@ -42,11 +43,22 @@ class Conducted:
 
     study: Study
     record: Record
+    """What was ruled, with texts; without any verdict where only tables were asked for (`whole=False`)."""
     tables: Sequence[Table]
     source: Mapping[str, Any] = field(default_factory=dict)
     tallies: list[Tally] = field(default_factory=list)
+    files: dict[Path, Callable[[Path], object]] = field(default_factory=dict)
+    """Further files of the study, and what writes each."""
+    said: list[str] = field(default_factory=list)
+    """Sentences for whoever ran it."""
+    plain: Sequence[Table] = ()
+    """The tables without what made them, for a command that is no study of its own."""
+    run_tables: Sequence[Table] = ()
+    """Tables of this run alone, which a replay cannot make again."""
     missing: int = 0
     """So many verdicts of the study are not there yet; a replay counts them."""
+    comparing: bool = False
+    """Whether a verdict shows several responses."""
 
 
 class Conductor:
@@ -197,10 +209,12 @@ class Conductor:
         stop: Stop | None = None,
         insist: Insistence = USUAL,
         quiet: bool = False,
+        whole: bool = True,
     ) -> Conducted:
         """Answer, hear, and look at the record. Stopped half-way, the same call goes on from there.
 
-        `spent` is what the study cost before, where the budget is for all of it.
+        `spent` is what the study cost before, where the budget is for all of it. Without `whole`, tables of one's own
+        data are made from columns: no verdict is held with its text.
         """
         stop = stop or Stop()
         purse = self.ready(budget, spent=spent)
@@ -224,7 +238,7 @@ class Conductor:
                 uncounted = [Tally(judge.name, stopped=stop.reason) for judge in self.judges]
                 return Conducted(self.study, Record(()), (), tallies=[*tallies, *uncounted])
             tallies += heard
-        return self._look(ledger, responses, tallies)
+        return self._look(ledger, responses, tallies, whole=whole)
 
     def _count(self, responses: Sequence[Response], stop: Stop) -> int | None:
         """How many cases there are to hear; None where somebody stopped it, for there may be very many."""
@@ -250,7 +264,7 @@ class Conductor:
     def replay(self, ledger: Ledger) -> Conducted:
         """The tables of what the ledger holds; nothing is asked, and no key is needed."""
         responses = self.responses(ledger)
-        done = self._look(ledger, responses, [])
+        done = self._look(ledger, responses, [], whole=True)
         if not len(done.record):
             raise InputError(f"{ledger.place} holds no verdict of this study; `fullbench run` asks for them")
         cases = list(self.cases(responses))
@@ -259,13 +273,42 @@ class Conductor:
         done.missing = wanted - sum(not is_view(verdict.judge) for verdict in done.record)
         return done
 
-    def _look(self, ledger: Ledger, responses: Sequence[Response], tallies: list[Tally]) -> Conducted:
-        record = self.record(ledger, responses)
-        source = self._source(record)
-        tables = [replace(table, source={**source, **table.source}) for table in self.tables(record, ledger)]
-        return Conducted(self.study, record, tables, source, tallies)
+    def _look(self, ledger: Ledger, responses: Sequence[Response], tallies: list[Tally], *, whole: bool) -> Conducted:
+        study = self.study
+        # A ballot named twice would have each of its verdicts read twice: a record holds them once.
+        twice = len({*study.ballots}) < len(study.ballots) or len({*study.criteria}) < len(study.criteria)
+        # Panels and cascades join what their members ruled: that needs the verdicts themselves.
+        if whole or twice or self.views or self.benchmark is not None:
+            record = self.record(ledger, responses)
+            source = self._source(record.contestants, record.digest())
+            shown = self.tables(record, ledger)
+            comparing = any(len(verdict.contestants) > 1 for verdict in record)
+        else:
+            from fullbench.figures.standard import tables
+            from fullbench.studies.narrow import read, with_due
 
-    def _source(self, record: Record) -> dict[str, Any]:
+            ruled, digest = read(self._ruled(ledger, responses))
+            columns = with_due(ruled, ledger, self.judges)
+            record = Record((), {item.id: item for item in self.items}, _by_place(responses))
+            source = self._source(list(columns.names["contestant"]), digest)
+            shown = tables(columns, seed=study.seed)
+            comparing = bool((columns.shown > 1).any())
+        tables_ = [replace(table, source={**source, **table.source}) for table in shown]
+        return Conducted(study, record, tables_, source, tallies, comparing=comparing)
+
+    def _ruled(self, ledger: Ledger, responses: Sequence[Response]) -> Iterator[Verdict]:
+        """The study's verdicts, people's among them, one after the other."""
+        from fullbench.studies.narrow import keys_of
+
+        names = [*(judge.name for judge in self.judges), PEOPLE]
+        yield from self.labels
+        labelled = {(label.case, label.judge, label.trial, label.rater) for label in self.labels}
+        for keys in keys_of(self.cases(responses)):
+            for verdict in ledger.verdicts(names, cases=keys):
+                if (verdict.case, verdict.judge, verdict.trial, verdict.rater) not in labelled:
+                    yield verdict
+
+    def _source(self, contestants: Sequence[str], verdicts: str) -> dict[str, Any]:
         """What made the tables: enough to make them again, and to see whether they are the same."""
         study = self.study
         own = {"ballots": list(study.ballots), "criteria": list(study.criteria), "orders": study.orders}
@@ -273,10 +316,10 @@ class Conductor:
             "study": study.name,
             **({"benchmark": study.benchmark} if study.benchmark else own),
             "judges": [*(judge.name for judge in self.judges), *(view.name for view in self.views)],
-            "contestants": record.contestants,
+            "contestants": list(contestants),
             "trials": study.trials,
             "seed": study.seed,
-            "verdicts": record.digest(),
+            "verdicts": verdicts,
             "fullbench": version("fullbench"),
         }
 
@@ -332,25 +375,24 @@ class Conductor:
             and (verdict.case, verdict.judge, verdict.trial, verdict.rater) not in labelled
         ]
         items = {item.id: item for item in self.items}
-        shown = {(response.item, response.contestant, response.sample): response for response in responses}
-        return Record(with_views((*ruled, *self.labels, *voted), self.views), items, shown)
+        return Record(with_views((*ruled, *self.labels, *voted), self.views), items, _by_place(responses))
 
     def tables(self, record: Record, ledger: Ledger) -> Sequence[Table]:
         """The study's tables; what is due and what failed calls cost stands in them, or beside a benchmark's own."""
         from fullbench.columns.builder import columns_of
-        from fullbench.columns.table import STUDY
         from fullbench.figures import standard
+        from fullbench.studies.narrow import with_due
 
-        due, failed = ledger.unruled([judge.name for judge in self.judges], ledger.study)
-        columns = replace(
-            columns_of(record),
-            due=tuple(replace(one, study=STUDY) for one in due),
-            failed=tuple(replace(one, study=STUDY) for one in failed),
-        )
+        columns = with_due(columns_of(record), ledger, self.judges)
+        due, failed = columns.due, columns.failed
         if self.benchmark is None:
             return standard.tables(columns, seed=self.study.seed)
         missing = [standard.faults(columns, together=True), standard.costs(columns)] if due or failed else []
         return [*self.benchmark.tables(record), *self.odd, *missing]
+
+
+def _by_place(responses: Iterable[Response]) -> dict[tuple[str, str, int], Response]:
+    return {(response.item, response.contestant, response.sample): response for response in responses}
 
 
 def _same(cases: Sequence[Case], _judge: Judge) -> Sequence[Case]:

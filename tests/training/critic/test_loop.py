@@ -23,6 +23,7 @@ from fullbench.training.critic.loop import Loop
 from fullbench.training.critic.objectives import Number, Preference, Words
 from fullbench.training.critic.scored import Scored
 from fullbench.training.critic.settings import Settings
+from tests.ports import free_port
 from tests.training.critic import tiny
 from tests.training.critic.making import files, options
 
@@ -110,7 +111,7 @@ def test_packing_fills_rows_and_keeps_every_example(base):
 
 def test_a_packed_answer_does_not_see_its_neighbours(base):
     from fullbench.training.critic.batches import collate
-    from fullbench.training.critic.objectives import logits_of
+    from fullbench.training.critic.forward import logits_of
 
     made = loop(base)
     made.model.eval()
@@ -234,10 +235,15 @@ def torch_weights(folder: Path):
     return transformers.AutoModelForCausalLM.from_pretrained(folder).state_dict()
 
 
-@pytest.mark.parametrize("launcher", ["torchrun", "accelerate"])
-def test_two_processes_learn_what_one_does(base, tmp_path, launcher):
+@pytest.mark.parametrize(
+    ("launcher", "more"),
+    [("torchrun", []), ("accelerate", []), ("torchrun", ["--shard"]), ("torchrun", ["--shard", "--lora", "4"])],
+)
+def test_two_processes_learn_what_one_does(base, tmp_path, launcher, more):
     if launcher == "accelerate":
         pytest.importorskip("accelerate", reason="accelerate is not installed; scripts/localtorch.sh installs it")
+    if "--lora" in more:
+        pytest.importorskip("peft", reason="peft is not installed; scripts/localtorch.sh installs it")
     made = files(tmp_path)
     wording = tmp_path / "w.txt"
     wording.write_text(tiny.WORDING)
@@ -247,15 +253,62 @@ def test_two_processes_learn_what_one_does(base, tmp_path, launcher):
         "--target", "20", "--no-eval", "--quiet", "--device", "cpu",
     ]  # fmt: skip
     env = {**os.environ, "OMP_NUM_THREADS": "1"}
-    subprocess.run([sys.executable, *command, "--out", str(tmp_path / "one")], check=True, env=env)
-    start = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--master-port", "29611"]
-    if launcher == "accelerate":
+    alone = [option for option in more if option != "--shard"]
+    subprocess.run([sys.executable, *command, *alone, "--out", str(tmp_path / "one")], check=True, env=env)
+    port = str(free_port())
+    start = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--master-port", port]
+    if launcher == "accelerate":  # on processors it starts one process, whatever it is told; on GPUs as many
         start = [
             sys.executable, "-m", "accelerate.commands.launch", "--cpu", "--num_processes", "2", "--num_machines", "1",
-            "--mixed_precision", "no", "--dynamo_backend", "no", "--main_process_port", "29612",
+            "--mixed_precision", "no", "--dynamo_backend", "no", "--main_process_port", port,
         ]  # fmt: skip
-    subprocess.run([*start, *command, "--out", str(tmp_path / "two")], check=True, env=env)
+    subprocess.run([*start, *command, *more, "--out", str(tmp_path / "two")], check=True, env=env)
     assert losses(tmp_path / "two") == pytest.approx(losses(tmp_path / "one"), rel=1e-5)
+    one, two = (torch_weights(tmp_path / name / "model") for name in ("one", "two"))
+    assert one.keys() == two.keys()
+    assert all(torch.allclose(one[name], two[name], atol=2e-4) for name in one)
+
+
+def test_a_sharded_run_that_was_stopped_goes_on_with_the_losses_it_would_have_had(base, tmp_path):
+    made = files(tmp_path)
+    wording = tmp_path / "w.txt"
+    wording.write_text(tiny.WORDING)
+    command = [
+        "-m", "fullbench", "critic", "train", *PLAIN, *options(made), "--share", "0.25", "--template", str(wording),
+        "--base", str(base), "--epochs", "2", "--batch", "7", "--micro", "2", "--lr", "1e-3", "--source", "200",
+        "--target", "20", "--no-eval", "--quiet", "--device", "cpu", "--shard", "--save-every", "1",
+    ]  # fmt: skip
+    env = {**os.environ, "OMP_NUM_THREADS": "1"}
+    start = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--master-port"]
+    subprocess.run([*start, str(free_port()), *command, "--out", str(tmp_path / "whole")], check=True, env=env)
+    out = tmp_path / "killed"
+    running = subprocess.Popen([*start, str(free_port()), *command, "--out", str(out)], env=env, start_new_session=True)
+    while not (out / "run" / "losses.jsonl").exists():
+        assert running.poll() is None
+        time.sleep(0.01)
+    os.killpg(running.pid, signal.SIGKILL)
+    running.wait()
+    assert not (out / "critic.json").exists()
+    subprocess.run([*start, str(free_port()), *command, "--out", str(out)], check=True, env=env)
+    assert losses(out) == pytest.approx(losses(tmp_path / "whole"), rel=1e-6)
+
+
+def test_one_process_has_nothing_to_shard(base):
+    from fullbench.training.critic.processes import Processes
+    from fullbench.training.critic.sharding import shard
+
+    with pytest.raises(InputError, match="accelerate launch"):
+        shard(loaded(base)[0], Processes())
+
+
+def test_a_run_that_an_earlier_version_began_goes_on(tmp_path):
+    from fullbench.training.critic.checkpoints import Kept
+
+    earlier = {name: value for name, value in FEW.values.items() if name not in {"compile", "shard"}}
+    Kept(tmp_path).claim(earlier)
+    Kept(tmp_path).claim(FEW.values)
+    with pytest.raises(InputError, match="shard differ"):
+        Kept(tmp_path).claim({**FEW.values, "shard": True})
 
 
 def test_a_long_answer_is_cut_and_counted_never_silently(base):

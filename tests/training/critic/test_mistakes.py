@@ -32,7 +32,9 @@ def told(folder: Path, *words: object, without: bool = False) -> str:
 def test_no_extra_installed(tmp_path):
     made = files(tmp_path, 4)
     said = told(tmp_path, *PLAIN, *options(made), "--base", "x", without=True)
-    assert said == "fullbench: training a critic needs an optional part: pip install 'fullbench[train]'"
+    assert (
+        said == "fullbench: training a critic needs an optional part: pip install '.[train]' in the folder of fullbench"
+    )
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from yarl import URL
 
 from fullbench.errors import ModelError
 from fullbench.files.writers import replacing
+from fullbench.hygiene import masked, masked_bytes
 from fullbench.models.chat import ChatModel
 from fullbench.models.net import complaints
 from fullbench.models.net.streaming import complete
@@ -153,7 +154,9 @@ class BatchServer(ABC):
                         url = url.join(URL(response.headers["Location"]))
                         continue
                     if response.status != 200:
-                        return refusal(response.status, await response.read(), response.headers)
+                        return refusal(
+                            response.status, masked_bytes(await response.read(), self._secret), response.headers
+                        )
                     with replacing(to) as part, part.open("wb") as out:
                         async for chunk in response.content.iter_chunked(_CHUNK):
                             out.write(chunk)
@@ -206,7 +209,7 @@ class BatchServer(ABC):
             )
         else:
             reason = f"{server} did not do it ({trouble.message}); the same command goes on from here"
-        return reason.replace(secret, "***") if secret else reason
+        return masked(reason, [secret])
 
 
 def count(value: Mapping[str, Any], name: str) -> int:

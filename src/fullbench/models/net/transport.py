@@ -15,6 +15,7 @@ from aiohttp.payload import BytesPayload, Payload
 from yarl import URL
 
 from fullbench.errors import InputError, ModelError
+from fullbench.hygiene import masked_bytes
 from fullbench.models.dialects import Answer, Dialect
 from fullbench.models.net import complaints
 from fullbench.models.net.attempts import RATE_LIMITED, Tries, lasting, whole_body
@@ -61,8 +62,7 @@ class Line:
 
     def hide(self, raw: bytes) -> bytes:
         """A body without the key, should a server have repeated it: before anything of it is cut, kept or shown."""
-        secret = self.secret.encode() if self.secret else b""
-        return raw.replace(secret, b"***") if secret and secret in raw else raw
+        return masked_bytes(raw, self.secret)
 
 
 class _Body(BytesPayload):

@@ -39,13 +39,15 @@ class Batch:
         return Batch(**moved, examples=self.examples, tokens=self.tokens)
 
 
-def collate(examples: Sequence[Example], rows: Sequence[Sequence[int]], *, packed: bool, pad: int) -> Batch:
-    """A micro-batch: `rows` name the examples of each row by their place."""
+def collate(
+    examples: Sequence[Example], rows: Sequence[Sequence[int]], *, packed: bool, pad: int, width: int = 0
+) -> Batch:
+    """A micro-batch: `rows` name the examples of each row by their place; rows are at least `width` long."""
     import torch
 
     batch_examples = [examples[place] for row in rows for place in row]
     lines = _lines(examples, rows, packed=packed)
-    width = max(sum(len(piece.ids) for _, piece in line) for line in lines)
+    width = max(width, *(sum(len(piece.ids) for _, piece in line) for line in lines))
     ids = np.full((len(lines), width), pad, dtype=np.int64)
     positions = np.zeros_like(ids)
     picked: list[Any] = []

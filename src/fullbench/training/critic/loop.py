@@ -14,10 +14,12 @@ from typing import Any, Protocol
 
 from fullbench.training.critic.batches import collate
 from fullbench.training.critic.checkpoints import Kept, Line
-from fullbench.training.critic.encoding import Example, members, micro_batches, steps_of
+from fullbench.training.critic.encoding import Example, members, micro_batches, row_width, steps_of
+from fullbench.training.critic.forward import BLOCK, compile_layers
 from fullbench.training.critic.objectives import Objective
 from fullbench.training.critic.processes import Processes
 from fullbench.training.critic.settings import Settings
+from fullbench.training.critic.sharding import is_sharded, take_state, whole_state
 
 
 def never() -> bool:
@@ -56,17 +58,30 @@ class Loop:
         self.parameters = [parameter for parameter in self.model.parameters() if parameter.requires_grad]
         matrices = [parameter for parameter in self.parameters if parameter.dim() > 1]
         rest = [parameter for parameter in self.parameters if parameter.dim() <= 1]
+        self.sharded = is_sharded(self.model)
         groups = [{"params": matrices, "weight_decay": self.settings.weight_decay}]
         groups += [{"params": rest, "weight_decay": 0.0}] if rest else []
         fused = self.processes.device.startswith("cuda")
         self.optimizer = torch.optim.AdamW(groups, lr=self.settings.lr, fused=fused)
         self.steps = steps_of(len(self.examples), self.settings)
         self.losses: list[Line] = []
+        self.width = 0
+
+    def compile(self) -> None:
+        """Compile the layers and fill packed rows to one width, where the settings and the machine are for it."""
+        cuda = self.processes.device.startswith("cuda")
+        tokens = sum(example.tokens for example in self.examples)
+        if self.settings.compiled(cuda, round(self.settings.epochs * tokens)):
+            width = row_width(self.examples, self.settings)
+            self.width = -(-width // BLOCK) * BLOCK
+            compile_layers(self.model)
 
     def run(self) -> bool:
         """Train to the end, from where the last checkpoint left off; False where it was stopped before."""
-        self.processes.same(self.parameters)
+        if not self.sharded:
+            self.processes.same(self.parameters)
         self._resume()
+        self.compile()
         self.model.train()
         while len(self.losses) < self.steps:
             self._advance()
@@ -98,19 +113,30 @@ class Loop:
         tokens = sum(example.tokens for example in chosen)
         torch.manual_seed(hash((self.settings.seed, step, self.processes.rank)) % 2**63)
         loss = torch.zeros((), device=self.processes.device)
-        for rows in micro_batches(chosen, self.settings)[self.processes.rank :: self.processes.world]:
-            batch = collate(chosen, rows, packed=self.settings.pack, pad=self.pad).to(self.processes.device)
+        for rows, weight in self._share(micro_batches(chosen, self.settings)):
+            batch = collate(chosen, rows, packed=self.settings.pack, pad=self.pad, width=self.width)
             with self.arithmetic():
-                part = self.objective.total(self.model, batch) / count
-            part.backward()
+                part = self.objective.total(self.model, batch.to(self.processes.device)) * (weight / count)
+            # sharded gradients are averaged over the processes as they come, and a sum is wanted
+            (part * self.processes.world if self.sharded else part).backward()
             loss += part.detach()
-        self.processes.add([loss, *self._gradients()])
+        self.processes.add([loss] if self.sharded else [loss, *self._gradients()])
         torch.nn.utils.clip_grad_norm_(self.parameters, self.settings.clip)
         for group in self.optimizer.param_groups:
             group["lr"] = self.settings.rate(step, self.steps)
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
         return loss, tokens
+
+    def _share(self, groups: list[list[list[int]]]) -> list[tuple[list[list[int]], float]]:
+        """This process's micro-batches and their weights.
+
+        Sharded layers are borrowed from the others at every pass, so all processes make equally many; one that has
+        run out of rows repeats one that counts for nothing.
+        """
+        world = self.processes.world
+        own = [(rows, 1.0) for rows in groups[self.processes.rank :: world]]
+        return own + [(groups[0], 0.0)] * (-(-len(groups) // world) - len(own)) if self.sharded else own
 
     def _gradients(self) -> list[Any]:
         """All gradients, with zeros where this process had no row, so that sums over processes meet."""
@@ -134,16 +160,23 @@ class Loop:
         if saved is None:
             return
         state, self.losses = saved
+        if self.sharded:
+            take_state(self.model, self.optimizer, state)
+            return
         trained = {name: parameter for name, parameter in self.model.named_parameters() if parameter.requires_grad}
         for name, value in state["weights"].items():
             trained[name].data.copy_(value)
         self.optimizer.load_state_dict(state["optimizer"])
 
     def _save(self) -> None:
-        if self.kept is None or not self.processes.first:
+        if self.kept is None or not (self.processes.first or self.sharded):
             return
+        state = whole_state(self.model, self.optimizer) if self.sharded else self._state()
+        if self.processes.first:
+            self.kept.save({**state, "losses": self.losses}, self.losses)
+
+    def _state(self) -> dict[str, Any]:
         trained = {
             name: parameter.detach() for name, parameter in self.model.named_parameters() if parameter.requires_grad
         }
-        state = {"weights": trained, "optimizer": self.optimizer.state_dict(), "losses": self.losses}
-        self.kept.save(state, self.losses)
+        return {"weights": trained, "optimizer": self.optimizer.state_dict()}

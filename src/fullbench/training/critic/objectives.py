@@ -7,13 +7,13 @@ micro-batches and processes weighs every target token (or answer) the same.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from fullbench.training.critic.batches import Batch
 from fullbench.training.critic.encoding import Example
+from fullbench.training.critic.forward import hidden_at_targets, log_probabilities, token_losses
 
 
 class Objective(ABC):
@@ -28,41 +28,6 @@ class Objective(ABC):
         """The sum of the losses."""
 
 
-def forward(batch: Batch) -> dict[str, Any]:
-    """What a model is given: positions only where rows hold several pieces, and never a mask for padding."""
-    inputs = {"input_ids": batch.ids, "use_cache": False}
-    return inputs if batch.positions is None else {**inputs, "position_ids": batch.positions}
-
-
-@contextmanager
-def picking(head: Any, pick: Any) -> Iterator[None]:
-    """Let a model's last layer see only the positions that count.
-
-    Most tokens are the prompt's, and the layer over the vocabulary is a large part of the work.
-    """
-    handle = head.register_forward_pre_hook(lambda _, inputs: (inputs[0].flatten(0, 1)[pick], *inputs[1:]))
-    try:
-        yield
-    finally:
-        handle.remove()
-
-
-def logits_of(model: Any, batch: Batch) -> Any:
-    """The scores over the vocabulary at the positions that count, in single precision."""
-    with picking(model.get_output_embeddings(), batch.pick):
-        return model(**forward(batch)).logits.float()
-
-
-def log_probabilities(model: Any, batch: Batch) -> Any:
-    """How likely each piece's ruling is, as the sum of the logarithms over its tokens."""
-    import torch
-
-    logits = logits_of(model, batch)
-    each = -torch.nn.functional.cross_entropy(logits, batch.labels, reduction="none")
-    pieces = sum(len(example.pieces) for example in batch.examples)
-    return torch.zeros(pieces, device=each.device, dtype=each.dtype).index_add(0, batch.owner, each)
-
-
 class Words(Objective):
     """Supervised fine-tuning: the cross entropy of the ruling's tokens."""
 
@@ -70,9 +35,7 @@ class Words(Objective):
         return sum(example.pieces[0].targets for example in examples)
 
     def total(self, model: Any, batch: Batch) -> Any:
-        import torch
-
-        return torch.nn.functional.cross_entropy(logits_of(model, batch), batch.labels, reduction="sum")
+        return token_losses(model, batch).sum()
 
 
 @dataclass
@@ -113,8 +76,7 @@ class Number(Objective):
 
     def values(self, model: Any, batch: Batch) -> Any:
         """The mark of each answer."""
-        hidden = model.base_model(**forward(batch)).last_hidden_state
-        return model.score(hidden.flatten(0, 1)[batch.pick]).float().squeeze(-1) * self.deviation + self.mean
+        return model.score(hidden_at_targets(model, batch)).float().squeeze(-1) * self.deviation + self.mean
 
     def total(self, model: Any, batch: Batch) -> Any:
         import torch

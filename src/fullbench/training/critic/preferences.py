@@ -21,7 +21,7 @@ from fullbench.stats.weighted import mean
 from fullbench.training.critic.asking import Asking
 from fullbench.training.critic.batches import collate
 from fullbench.training.critic.encoding import Encoder, Example, encode, wrong_mark
-from fullbench.training.critic.objectives import log_probabilities
+from fullbench.training.critic.forward import log_probabilities
 from fullbench.training.critic.scored import Scored
 from fullbench.training.critic.settings import Settings
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING
 
+from fullbench.hygiene import terminal
 from fullbench.studies.progress import clock
 from fullbench.training.critic.loop import Watch
 
@@ -89,5 +90,5 @@ def watching(*, quiet: bool = False) -> Iterator[Watch | None]:
         TextColumn("{task.fields[speed]}"),
         TextColumn("{task.fields[left]}"),
     )
-    with Progress(*columns, console=Console(stderr=True)) as progress:
+    with Progress(*columns, console=Console(file=terminal(sys.stderr))) as progress:
         yield LiveWatch(progress)

@@ -27,6 +27,7 @@ from fullbench.training.critic.processes import Processes
 from fullbench.training.critic.ruling import CutJudge
 from fullbench.training.critic.scored import Scored
 from fullbench.training.critic.settings import Settings
+from fullbench.training.critic.sharding import shard, whole_weights
 from fullbench.version import __version__
 
 Say = Callable[[str], None]
@@ -128,6 +129,8 @@ class Training:
         encoder = Encoder(trainee.tokenizer, self.asking, self.settings.source, self.settings.target)
         examples = encode(encoder, self.learned, self.settings)
         self._claim()
+        if self.settings.shard:
+            shard(trainee.model, processes)
         if processes.first:
             self._tell(examples, encoder.cut)
         marks = [answer.mark for answer in self.learned]
@@ -139,8 +142,12 @@ class Training:
         if self.settings.kind == "dpo":
             loop.examples = before(loop)
         ended = loop.run()
+        weights = whole_weights(trainee.model) if loop.sharded else None
         processes.leave()
         if ended and processes.first:
+            if weights is not None:
+                trainee = base_model(self.base, self.settings, "cpu", chat_template=self.chat_template)
+                trainee.model.load_state_dict(weights)
             trainee.write(self.out / "model")
             steps = {"steps": loop.steps, "cut": encoder.cut, "loss": loop.losses[-1]["loss"]}
             self._describe(mean, deviation, steps)

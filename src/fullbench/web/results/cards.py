@@ -1,6 +1,7 @@
 """Judge cards, kept ready like boards: agreement with people, standing, steadiness, biases, faults, cost.
 
-They are computed from the verdicts themselves. Where these are very many, from those on items drawn at random.
+They are computed from all verdicts. Where those beside people's are very many, agreement is computed from those on
+items drawn at random.
 """
 
 from __future__ import annotations
@@ -11,13 +12,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+import numpy as np
 import orjson
 from sqlalchemy import Connection, Engine, func, select
 
 from fullbench.columns.table import Columns
-from fullbench.figures import standard
+from fullbench.figures import narrow, standard
 from fullbench.figures.card import card as judge_card
-from fullbench.figures.panels import with_views
 from fullbench.figures.probes import LENGTHENS
 from fullbench.ledger.store import Ledger
 from fullbench.nouns.digests import digest
@@ -30,7 +31,7 @@ from fullbench.web.database import reading
 from fullbench.web.results import boards, evidence, figures, listing, tables
 from fullbench.web.results.boards import Linked
 from fullbench.web.results.filters import Filter
-from fullbench.web.results.rows import chunks, judges, studies
+from fullbench.web.results.rows import judges, studies
 from fullbench.web.results.rulings import is_panel, is_person
 
 MOST = 40_000
@@ -40,7 +41,7 @@ GROUPS = 12
 
 @dataclass(frozen=True)
 class Card:
-    """What is known about a judge. `sampled` verdicts of all judges of `total` were looked at; 0: all of them."""
+    """What is known about a judge. `sampled` verdicts of `total` beside people's were looked at; 0: all of them."""
 
     judge: str
     lead: str
@@ -81,11 +82,12 @@ def refresh(engine: Engine, ledger: Ledger, *, going: Callable[[], bool] = lambd
         table = boards.packed(figures.faults(standard.faults(columns), link))
         boards.keep(engine, "faults", faults_name(study), everybody, orjson.dumps(table).decode())
         with reading(engine) as connection:
-            source = sample(connection, ledger, study)
+            source = compared(connection, ledger, study, columns)
+        ruling = set(columns.judges())
         for judge, stamp in wanted.items():
-            if judge in source.record.judges and going():
+            if judge in ruling and going():
                 with reading(engine) as connection:
-                    card = compute(connection, source, columns.of(judge=judge), judge, link)
+                    card = compute(connection, source, columns, judge, link)
                 boards.keep(engine, "card", card_name(study, judge), stamp, dump(card))
                 made += 1
     return made
@@ -114,7 +116,7 @@ def _stamps(connection: Connection, study: int, failed: Mapping[str, int], named
 
 @dataclass(frozen=True)
 class Source:
-    """The verdicts of a study that cards are computed from; `sampled` of `total`, 0 where it is all of them."""
+    """The verdicts of a study beside people's; `sampled` of `total`, 0 where it is all of them."""
 
     study: str
     record: Record
@@ -123,26 +125,18 @@ class Source:
     tags: Sequence[str]
 
 
-def sample(connection: Connection, ledger: Ledger, study: str) -> Source:
-    """The verdicts of a study; where they are very many, those on items drawn at random."""
-    number = studies(connection)[study]
-    tags = list(boards.item_tags(connection, number, GROUPS))
-    total = listing.count(connection, Filter(study=study)).n
-    if total <= MOST:
-        return Source(study, _with_views(ledger, ledger.record(study=study, texts=False)), 0, total, tags)
-    i, c = tables.items.c, tables.cases.c
-    items = list(connection.execute(select(i.id).where(i.study_id == number).order_by(i.id)).scalars())
-    keys: list[str] = []
-    for chunk in chunks(random.Random(0).sample(items, max(1, len(items) * MOST // total))):
-        keys += connection.execute(select(c.key).where(c.item_id.in_(chunk))).scalars()
-    record = _with_views(ledger, ledger.record(cases=keys, study=study, texts=False))
-    return Source(study, record, len(record), total, tags)
-
-
-def _with_views(ledger: Ledger, record: Record) -> Record:
-    """The record with the rulings of the panels that studies name."""
-    verdicts = with_views(record.verdicts, ledger.views())
-    return Record(verdicts, record.items, record.responses).ordered()
+def compared(connection: Connection, ledger: Ledger, study: str, columns: Columns) -> Source:
+    """The verdicts of a study beside people's; where they are very many, those on items drawn at random."""
+    tags = list(boards.item_tags(connection, studies(connection)[study], GROUPS))
+    there = narrow.rows_beside(columns, PEOPLE, ledger.items_of_tagged(LENGTHENS))
+    total, drawn = len(there), there
+    if total > MOST:
+        items = np.unique(there.item).tolist()
+        chosen = np.zeros(len(there.names["item"]), dtype=np.bool_)
+        chosen[random.Random(0).sample(items, max(1, len(items) * MOST // total))] = True
+        drawn = there.rows(chosen[there.item.astype(np.int64)])
+    record = ledger.beside(narrow.narrow(drawn), study=study).ordered()
+    return Source(study, record, len(record) if total > MOST else 0, total, tags)
 
 
 def compute(connection: Connection, source: Source, columns: Columns, judge: str, link: str) -> Card:
@@ -160,7 +154,7 @@ def compute(connection: Connection, source: Source, columns: Columns, judge: str
     sections = [
         (title, [linked(one) for one in some]) for title, some in made.sections.items() if title != "Leaderboard"
     ]
-    orders = standard.orders(columns)
+    orders = standard.orders(columns.of(judge=judge))
     if orders.rows:
         sections.append(("Orders", [linked(orders)]))
     return Card(judge, made.lead, source.sampled, source.total, sections)

@@ -1,0 +1,89 @@
+"""What commands take before and beside the work itself: start-up, and `fullbench judge` from files to tables."""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+from pathlib import Path
+
+from tests.fake_server import FakeServer
+
+from scripts.bench import Row, Target
+from scripts.bench.report import cost
+
+JUDGE = ("-m", "fullbench", "judge", "--items", "items.jsonl", "--responses", "responses.jsonl", "--quiet")
+FEW, MANY = 20_000, 200_000
+"""Verdicts whose memory is compared."""
+
+
+def _files(folder: Path, items: int, contestants: int) -> None:
+    asked = [{"id": f"item-{number}", "prompt": f"What is in picture {number}?"} for number in range(items)]
+    said = [
+        {"item": item["id"], "contestant": f"model-{who}", "text": "word " * (1 + (number * 7 + who * 5) % 23)}
+        for number, item in enumerate(asked)
+        for who in range(contestants)
+    ]
+    for name, rows in (("items", asked), ("responses", said)):
+        (folder / f"{name}.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+
+
+def _least(command: list[str], folder: Path, times: int = 3) -> float:
+    """CPU seconds; the least of some runs, each with a ledger of its own."""
+    return min(cost([*command, *_ledger(command, number)], folder)[0] for number in range(times))
+
+
+def _ledger(command: list[str], number: int) -> list[str]:
+    return ["--ledger", f"{number}.ledger"] if "judge" in command else []
+
+
+def start_up() -> list[Row]:
+    """CPU until a command has done next to nothing, beside that of Python itself."""
+    python, rows = sys.executable, []
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        _files(folder, 1, 2)
+        bare = _least([python, "-c", "pass"], folder)
+        for what, command, limit in (
+            ("import fullbench", ["-c", "import fullbench"], 0.1),
+            ("fullbench --help", ["-m", "fullbench", "--help"], 0.5),
+            ("fullbench judge on one case", [*JUDGE, "--judge", "length", "--ballot", "choice"], 0.6),
+        ):
+            used = _least([python, *command], folder)
+            rows.append(Row.of(what, used, bare, "python -c pass", "s of CPU", target=Target(limit, "ours")))
+    return rows
+
+
+def verdicts(items: int = 1_000) -> list[Row]:
+    """CPU a verdict of `fullbench judge` with a model behind a server: files, calls, ledger and tables."""
+    with tempfile.TemporaryDirectory() as name, FakeServer(quick=True) as server:
+        folder = Path(name)
+        _files(folder, items, 2)
+        model = [*JUDGE, "--judge", f"vllm:judge@{server.url}?mode=direct", "--ballot", "choice"]
+        asked = _least([sys.executable, *model], folder) / (2 * items)
+        _files(folder, items, 2)
+        local = _least([sys.executable, *JUDGE, "--judge", "length", "--ballot", "choice"], folder, 2) / (2 * items)
+    what = f"fullbench judge on {2 * items:,} cases, a verdict"
+    return [Row.of(what, 1000 * asked, 1000 * local, "without a server", "ms of CPU", target=Target(0.45, "ours"))]
+
+
+def memory() -> list[Row]:
+    """How much more `fullbench judge` holds at the most for ten times the verdicts on the same data."""
+    peaks = []
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        _files(folder, FEW // 20, 5)
+        for count in (FEW, MANY):
+            command = [sys.executable, *JUDGE, "--judge", "length", "--ballot", "choice", "--trials", str(count // FEW)]
+            peaks.append(cost([*command, "--ledger", f"{count}.ledger"], folder)[1])
+    small, large = peaks
+    growth = (large - small) * 2**20 / (MANY - FEW)
+    return [
+        Row.of(f"memory of fullbench judge, {MANY:,} verdicts", large, small, f"{FEW:,} verdicts", "MB"),
+        Row.of("memory of fullbench judge, a further verdict", growth, 100.0, "the aim", "bytes", target=Target(1.0)),
+    ]
+
+
+def main() -> list[Row]:
+    """All rows."""
+    return [*start_up(), *verdicts(), *memory()]

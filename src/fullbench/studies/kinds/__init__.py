@@ -1,0 +1,59 @@
+"""Kinds of study: each is planned, run, resumed and replayed alike.
+
+`judging` is the usual one: contestants answer, judges rule on all of it. `leaderboard` plays a newcomer against those
+that are there, `peer-review` lets contestants review each other, `rerank` puts the answers to each item in order.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from fullbench.ledger.store import Ledger
+from fullbench.nouns.table import Table
+from fullbench.studies.conduct import Conducted, Conductor
+from fullbench.studies.engines import HERE, USUAL, Budget, Engine, Insistence, Stop
+from fullbench.studies.study import Study
+
+
+class Conducting(Protocol):
+    """A study whose files were read and whose judges and contestants were made: nothing was asked yet."""
+
+    def plan(self, ledger: Ledger) -> Table:
+        """What would be asked, and what it would take; nothing is asked."""
+
+    def ready(self, budget: float | None = None, *, spent: float = 0.0) -> Budget | None:
+        """Refuse what cannot go well before anything is made or asked."""
+
+    def conduct(
+        self,
+        ledger: Ledger,
+        *,
+        engine: Engine = HERE,
+        budget: float | None = None,
+        spent: float = 0.0,
+        stop: Stop | None = None,
+        insist: Insistence = USUAL,
+        quiet: bool = False,
+        whole: bool = True,
+    ) -> Conducted:
+        """Ask what the ledger does not hold yet, and look at all of it; `whole` asks for a record with its texts."""
+
+    def replay(self, ledger: Ledger) -> Conducted:
+        """The tables of what the ledger holds; nothing is asked."""
+
+
+def conductor(study: Study) -> Conducting:
+    """What conducts a study of its kind."""
+    if study.kind == "leaderboard":
+        from fullbench.studies.kinds.leaderboard import Growing
+
+        return Growing(study)
+    if study.kind == "peer-review":
+        from fullbench.studies.kinds.peer_review import Reviewing
+
+        return Reviewing(study)
+    if study.kind == "rerank":
+        from fullbench.studies.kinds.rerank import Reranking
+
+        return Reranking(study)
+    return Conductor(study)

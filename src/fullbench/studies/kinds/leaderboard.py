@@ -1,0 +1,106 @@
+"""A leaderboard that grows, as a kind of study: one newcomer against those that are there."""
+
+from __future__ import annotations
+
+from fullbench.errors import InputError
+from fullbench.figures.leaderboard import Settings
+from fullbench.ledger.store import Ledger
+from fullbench.nouns.table import Table
+from fullbench.studies import boards, plan, specs
+from fullbench.studies.conduct import Conducted
+from fullbench.studies.engines import HERE, USUAL, Budget, Engine, Insistence, Stop
+from fullbench.studies.kinds.looking import looked_at
+from fullbench.studies.leaderboard import Board, Newcomer, Schedule, uniform
+from fullbench.studies.progress import watching
+from fullbench.studies.study import Study
+
+
+class Growing:
+    """A benchmark's items, a judge and a newcomer; nothing was asked yet."""
+
+    def __init__(self, study: Study) -> None:
+        given = study.options
+        self.study = study
+        self.settings: Settings = boards.settings(
+            given.get("rule", "both-agree"), given.get("ties", "half"), study.seed
+        )
+        self.schedule: Schedule = boards.schedule(given.get("schedule", "uniform"))
+        own = () if study.responses is None else (study.responses,)
+        answers = (*own, *given.get("responses", ()))
+        model = study.contestants[0] if study.contestants else str(given["newcomer"])
+        self.asked = boards.Asked(
+            study.benchmark or "", study.data, answers, model, given.get("predictions"), study.judges[0],
+            given.get("manner", ""), given.get("reader"),
+        )  # fmt: skip
+
+    def plan(self, ledger: Ledger) -> Table:
+        """What uniform sampling would ask, and what it would cost."""
+        ready = boards.prepare(self.asked, ledger, answer=False, budget=None, stop=Stop())
+        return ready.forecast(ledger, self._newcomer(ready))
+
+    def ready(self, budget: float | None = None, *, spent: float = 0.0) -> Budget | None:
+        """Refuse a missing key, or a budget without prices."""
+        spec = specs.in_words_of(
+            self.asked.benchmark, self.asked.judge, manner=self.asked.manner, reader=self.asked.reader or ""
+        )
+        models = plan.models_asked([specs.judge(spec)])
+        for model in models:
+            model.answer(())
+        return plan.purse(budget, models, spent=spent) if budget is not None else None
+
+    def _newcomer(self, ready: boards.Ready) -> Newcomer:
+        given = self.study.options
+        return ready.newcomer(given.get("opponents", 1), given.get("reference_matches", 150), self.study.seed)
+
+    def conduct(
+        self,
+        ledger: Ledger,
+        *,
+        engine: Engine = HERE,
+        budget: float | None = None,
+        spent: float = 0.0,
+        stop: Stop | None = None,
+        insist: Insistence = USUAL,
+        quiet: bool = False,
+        whole: bool = True,
+    ) -> Conducted:
+        """Let the newcomer answer and play what is due, and rate everybody anew."""
+        stop, given = stop or Stop(), self.study.options
+        ready = boards.prepare(
+            self.asked,
+            ledger,
+            answer=True,
+            budget=budget,
+            spent=spent,
+            stop=stop,
+            engine=engine,
+            insist=insist,
+            quiet=quiet,
+        )
+        newcomer = self._newcomer(ready)
+        board = ready.board(ledger, self.settings, engine, insist)
+        with watching("verdicts", [ready.judge.name], ready.total(newcomer), quiet=quiet) as watch:
+            added = board.add(
+                newcomer, schedule=self.schedule, width=float(given.get("width", 25.0)), most=given.get("most"),
+                budget=ready.purse, stop=stop, watch=watch,
+            )  # fmt: skip
+        done = self._look(ready, board)
+        done.tallies += [*ready.tallies, *added.tallies]
+        done.run_tables = [added.table(newcomer.name)]
+        return done
+
+    def replay(self, ledger: Ledger) -> Conducted:
+        """The leaderboard by what the ledger holds."""
+        ready = boards.prepare(self.asked, ledger, answer=False, budget=None, stop=Stop())
+        done = self._look(ready, ready.board(ledger, self.settings))
+        if not len(done.record):
+            raise InputError(f"{ledger.place} holds no verdict of this study; `fullbench run` asks for them")
+        if self.schedule == "uniform":
+            due = {(case.key, case.trial) for case in uniform(ready.pool, self._newcomer(ready))}
+            done.missing = len(due) - len(ledger.heard(ready.judge.name, due))
+        return done
+
+    def _look(self, ready: boards.Ready, board: Board) -> Conducted:
+        record = board.record()
+        tables = boards.tables(record, ready.judge.name, board.settings, self.study.options.get("by"))
+        return looked_at(self.study, record, tables, [ready.judge.name])

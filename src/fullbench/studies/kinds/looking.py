@@ -1,0 +1,31 @@
+"""What every special kind of study says of where its tables come from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from importlib.metadata import version
+from typing import Any
+
+from fullbench.nouns.record import Record
+from fullbench.nouns.table import Table
+from fullbench.studies.conduct import Conducted
+from fullbench.studies.engines import Tally
+from fullbench.studies.study import Study
+
+
+def looked_at(
+    study: Study, record: Record, tables: Sequence[Table], judges: Sequence[str], tallies: Sequence[Tally] = ()
+) -> Conducted:
+    """What came of a study, each of its tables with what made it."""
+    source: dict[str, Any] = {
+        "study": study.name,
+        "kind": study.kind,
+        "judges": list(judges),
+        "contestants": record.contestants,
+        "seed": study.seed,
+        "verdicts": record.digest(),
+        "fullbench": version("fullbench"),
+    }
+    shown = [replace(table, source={**source, **table.source}) for table in tables]
+    return Conducted(study, record, shown, source, list(tallies), plain=tables)

@@ -1,0 +1,129 @@
+"""Best of n as a kind of study: the answers to each item in order, by one judge."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from fullbench.errors import InputError
+from fullbench.files.nouns import read_items, read_responses
+from fullbench.files.pictures import allowing
+from fullbench.files.writers import write_rows
+from fullbench.ledger.store import Ledger
+from fullbench.nouns.ballot import ballot
+from fullbench.nouns.headings import headings
+from fullbench.nouns.note import Note
+from fullbench.nouns.record import Record
+from fullbench.nouns.table import Cell, Table
+from fullbench.studies import plan, specs
+from fullbench.studies import rerank as ranking
+from fullbench.studies.conduct import Conducted
+from fullbench.studies.engines import HERE, USUAL, Budget, Engine, Insistence, Stop, Tally
+from fullbench.studies.hear import hear
+from fullbench.studies.kinds.looking import looked_at
+from fullbench.studies.progress import watching
+from fullbench.studies.study import Study
+
+BALLOT = "real:0-10"
+SHOWN = 40
+"""So many rows are shown; the file has them all."""
+
+
+class Reranking:
+    """Items, their answers and a judge; nothing was asked yet."""
+
+    def __init__(self, study: Study) -> None:
+        if study.items is None or study.responses is None:
+            raise InputError("a study of kind 'rerank' has items and responses", path=study.path)
+        self.study = study
+        self.spec = study.judges[0]
+        self.judge = specs.judge(self.spec)
+        with allowing(*study.pictures_from):
+            self.items = list(read_items(study.items))
+            self.answers = list(read_responses(study.responses, items={item.id for item in self.items}))
+        form = ballot(study.ballots[0] if study.ballots else BALLOT)
+        cases = ranking.cases(self.items, self.answers, form, trials=study.trials)
+        self.cases = [replace(case, criterion=study.criteria[0]) for case in cases]
+        self.out: Path = study.options["out"]
+        self.keep: int | None = study.options.get("keep")
+        self.rows: list[dict[str, Any]] = []
+        """The answers as the last look put them in order."""
+
+    def plan(self, ledger: Ledger) -> Table:
+        """What would be asked, and what it would take."""
+        return plan.table(ledger, contestants=(), items=self.items, judges=[self.judge], cases=lambda: iter(self.cases))
+
+    def ready(self, budget: float | None = None, *, spent: float = 0.0) -> Budget | None:
+        """Refuse a missing key, or a budget without prices."""
+        models = plan.models_asked([self.judge])
+        for model in models:
+            model.answer(())
+        return plan.purse(budget, models, spent=spent) if budget is not None else None
+
+    def conduct(
+        self,
+        ledger: Ledger,
+        *,
+        engine: Engine = HERE,
+        budget: float | None = None,
+        spent: float = 0.0,
+        stop: Stop | None = None,
+        insist: Insistence = USUAL,
+        quiet: bool = False,
+        whole: bool = True,
+    ) -> Conducted:
+        """Let the judge rule on what is due, and put the answers in order."""
+        purse = self.ready(budget, spent=spent)
+        with watching("verdicts", [self.judge.name], len(self.cases), quiet=quiet) as watch:
+            tallies = hear(
+                [self.judge], lambda _: self.cases, ledger, engine=engine, specs={self.judge.name: self.spec},
+                budget=purse, stop=stop, watch=watch, insist=insist,
+            )  # fmt: skip
+        return self._look(ledger, tallies)
+
+    def replay(self, ledger: Ledger) -> Conducted:
+        """The order by what the ledger holds."""
+        done = self._look(ledger, [])
+        if not len(done.record):
+            raise InputError(f"{ledger.place} holds no verdict of this study; `fullbench run` asks for them")
+        done.missing = len(self.cases) - len(done.record)
+        return done
+
+    def _look(self, ledger: Ledger, tallies: list[Tally]) -> Conducted:
+        verdicts = tuple(ledger.verdicts([self.judge.name], cases={case.key for case in self.cases}))
+        ranked = ranking.rank(self.items, self.answers, self.cases, verdicts)
+        shown = {(answer.item, answer.contestant, answer.sample): answer for answer in self.answers}
+        record = Record(verdicts, {item.id: item for item in self.items}, shown)
+        done = looked_at(self.study, record, [self._table(ranked)], [self.judge.name], tallies)
+        self.rows = list(ranking.rows(ranked, self.out, self.keep))
+        done.files[self.out] = lambda path: write_rows(path, ranking.rows(ranked, path, self.keep))
+        done.said += self._told(ranked, record)
+        return done
+
+    def _table(self, ranked: list[ranking.Ranked]) -> Table:
+        kept = (
+            ranked if self.keep is None else [one for one in ranked if one.rank is not None and one.rank <= self.keep]
+        )
+        rows: list[list[Cell]] = [
+            [one.response.item, one.rank, one.response.contestant, one.response.sample, one.worth, one.marks]
+            for one in kept[:SHOWN]
+        ]
+        more = len(kept) - len(rows)
+        notes = [Note("rerank.more", "{n:,} more answers are in {out}.", n=more, out=self.out.name)] if more else []
+        title = Note("rerank.title", "Answers in order, by {judge}", judge=self.judge.name)
+        columns = headings("item", "rank", "contestant", "sample", "worth", "marks given")
+        return Table("rerank", title, columns, rows, notes)
+
+    def _told(self, ranked: list[ranking.Ranked], record: Record) -> list[str]:
+        """How many answers have no rank, and why."""
+        unranked = sum(candidate.worth is None for candidate in ranked)
+        if not unranked:
+            return []
+        fate = "they are left out" if self.keep is not None else "they come last, without a rank"
+        why = Counter(verdict.text for verdict in record if verdict.fault == "recused")
+        return [
+            f"{unranked} responses got no mark: {fate}.",
+            *(f"{self.judge.name} recused itself {count} times: {reason}." for reason, count in why.most_common(3)),
+        ]

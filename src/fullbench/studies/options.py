@@ -1,0 +1,128 @@
+"""The tables within a study's file: what a special kind may say in the one that bears its name, panels, cascades."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+from fullbench.errors import InputError
+from fullbench.nouns.panel import is_view
+
+JUDGING = "judging"
+Types = type | tuple[type, ...]
+Wrong = Callable[[str, str], InputError]
+"""Makes the error of a key, with the line where it stands."""
+NUMBER = (int, float)
+OPTIONS: Mapping[str, Mapping[str, Types]] = {
+    "leaderboard": {
+        "newcomer": str, "predictions": str, "responses": list, "manner": str, "reader": str, "opponents": int,
+        "reference_matches": int,
+        "schedule": str, "width": NUMBER, "most": int, "rule": str, "ties": str, "by": str,
+    },
+    "peer-review": {
+        "images": str, "limit": int, "reviews": int, "kin": bool, "both_orders": bool, "mode": str,
+        "constrained": bool, "correlation": str, "gamma": list, "best_first": bool,
+    },
+    "rerank": {"keep": int, "out": str},
+}  # fmt: skip
+"""Each kind's own keys and their types."""
+KINDS = (JUDGING, *OPTIONS)
+_PATHS = {"predictions", "images", "out"}
+_AT_LEAST = {"opponents": 0, "reference_matches": 0, "width": 1, "most": 1, "limit": 1, "reviews": 1, "keep": 1}
+
+
+def options(kind: str, value: Any, folder: Path, wrong: Wrong) -> dict[str, Any]:
+    """The options of a kind, checked for their types; paths are taken from the folder of the file."""
+    known = OPTIONS[kind]
+    if not isinstance(value, dict):
+        raise wrong(kind, f"{kind} is a table, [{kind}]; found {value!r}")
+    checked: dict[str, Any] = {}
+    for name, given in value.items():
+        if name not in known:
+            raise wrong(name, f"[{kind}]: unknown key {name!r}; known: {', '.join(sorted(known))}")
+        if not _fits(given, known[name]):
+            raise wrong(name, f"[{kind}]: {name} has the wrong type; found {given!r}")
+        if name in _AT_LEAST and given < _AT_LEAST[name]:
+            raise wrong(name, f"[{kind}]: {name} is {_AT_LEAST[name]} or more; found {given!r}")
+        checked[name] = folder / given if name in _PATHS else given
+        if name == "responses":
+            checked[name] = tuple(folder / str(path) for path in given)
+    return checked
+
+
+def _fits(given: Any, types: Types) -> bool:
+    """Whether a value has the type; yes and no are no numbers here."""
+    return isinstance(given, types) and (types is bool or not isinstance(given, bool))
+
+
+class Said(Protocol):
+    """What a study's file said, as far as it is checked here."""
+
+    @property
+    def kind(self) -> str: ...
+    @property
+    def benchmark(self) -> str | None: ...
+    @property
+    def items(self) -> Path | None: ...
+    @property
+    def responses(self) -> Path | None: ...
+    @property
+    def contestants(self) -> tuple[str, ...]: ...
+    @property
+    def judges(self) -> tuple[str, ...]: ...
+    @property
+    def ballots(self) -> tuple[str, ...]: ...
+    @property
+    def criteria(self) -> tuple[str, ...]: ...
+    @property
+    def options(self) -> Mapping[str, Any]: ...
+    @property
+    def panels(self) -> Mapping[str, Mapping[str, Any]]: ...
+    @property
+    def cascades(self) -> Mapping[str, Mapping[str, Any]]: ...
+
+
+def check(study: Said, wrong: Wrong) -> None:
+    """Refuse a study of a special kind that lacks what it needs."""
+    needs: Mapping[str, Mapping[str, bool]] = {
+        "leaderboard": {"benchmark": bool(study.benchmark), "one judge": len(study.judges) == 1,
+                        "a newcomer: one contestant, or newcomer and predictions under [leaderboard]":
+                        (len(study.contestants) == 1) != ("newcomer" in study.options)},
+        "peer-review": {"no benchmark, items, responses or judges of its own": not (
+            study.benchmark or study.items or study.responses or study.judges)},
+        "rerank": {"items and responses": bool(study.items and study.responses), "one judge": len(study.judges) == 1,
+                   "one ballot at most": len(study.ballots) <= 1, "one criterion": len(study.criteria) == 1,
+                   "a file for the answers, out under [rerank]": "out" in study.options},
+    }  # fmt: skip
+    for what, there in needs[study.kind].items():
+        if not there:
+            raise wrong("kind", f"a study of kind {study.kind!r} has {what}")
+    if study.panels or study.cascades:
+        raise wrong("kind", f"a study of kind {study.kind!r} has no panels and no cascades")
+
+
+VIEWS: Mapping[str, Mapping[str, Types]] = {
+    "panels": {"members": list, "rule": str, "quorum": int},
+    "cascades": {"small": str, "large": str, "people": bool, "threshold": (int, float)},
+}
+"""The tables of a study's file that make judges of judges, and what each may hold."""
+_NEEDED = {"panels": ("members",), "cascades": ("small", "large")}
+
+
+def views(key: str, value: Any, wrong: Wrong) -> dict[str, dict[str, Any]]:
+    """The panels or cascades of a study's file, checked for their types."""
+    known = VIEWS[key]
+    if not isinstance(value, dict) or not all(isinstance(table, dict) for table in value.values()):
+        raise wrong(key, f"{key} are tables, such as [{key}.NAME]; found {value!r}")
+    for name, table in value.items():
+        for option, given in table.items():
+            if option not in known:
+                raise wrong(option, f"[{key}.{name}]: unknown key {option!r}; known: {', '.join(known)}")
+            if not _fits(given, known[option]):
+                raise wrong(option, f"[{key}.{name}]: {option} has the wrong type; found {given!r}")
+        if lacking := [option for option in _NEEDED[key] if option not in table]:
+            raise wrong(key, f"[{key}.{name}]: the key {lacking[0]!r} is missing")
+        if not all(isinstance(member, str) and not is_view(member) for member in table.get("members", ())):
+            raise wrong("members", f"[{key}.{name}]: members are judges' specs, no panels; found {table['members']!r}")
+    return value

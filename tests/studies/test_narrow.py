@@ -1,0 +1,77 @@
+"""Tables of one's own data are the same whether verdicts are held with their texts or come by once."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from fullbench.columns.builder import columns_of
+from fullbench.ledger.store import Ledger
+from fullbench.nouns.record import Record
+from fullbench.studies.conduct import Conductor
+from fullbench.studies.narrow import read
+from fullbench.studies.study import Study
+
+
+def _study(folder):
+    items = [{"id": f"第{number}", "prompt": f"question {number}"} for number in range(6)]
+    answers = [
+        {"item": item["id"], "contestant": name, "text": "word " * (size + number * size % 3)}
+        for number, item in enumerate(items)
+        for name, size in (("a", 3), ("b", 4), ("名", 2))
+    ]
+    labels = [
+        {
+            "item": item["id"],
+            "contestants": ["a", "b"],
+            "ballot": "choice+tie",
+            "rater": rater,
+            "marks": [1, 0] if number % 3 else [0, 1],
+        }
+        for number, item in enumerate(items)
+        for rater in ("ann", "bob")
+    ]
+    for name, rows in (("items", items), ("answers", answers), ("labels", labels)):
+        (folder / f"{name}.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    return Study(
+        "x", items=folder / "items.jsonl", responses=folder / "answers.jsonl", judges=("length", "chance"),
+        ballots=("choice+tie", "score:1-5"), criteria=("overall", "colour"), trials=2,
+        labels=folder / "labels.jsonl", ledger=folder / "x.ledger",
+    )  # fmt: skip
+
+
+def test_both_ways_give_the_same_tables_source_and_digest(tmp_path):
+    study = _study(tmp_path)
+    with Ledger(study.ledger) as ledger:
+        whole = Conductor(study).conduct(ledger, quiet=True)
+        narrow = Conductor(study).conduct(ledger, quiet=True, whole=False)
+    assert len(whole.record) > 200
+    assert not len(narrow.record)
+    assert narrow.tables == whole.tables
+    assert narrow.source == whole.source
+    assert narrow.source["verdicts"] == whole.record.digest()
+    assert (narrow.record.items, narrow.record.responses) == (whole.record.items, whole.record.responses)
+    assert narrow.comparing
+    assert whole.comparing
+
+
+def test_a_ballot_that_is_named_twice_counts_once(tmp_path):
+    study = _study(tmp_path)
+    twice = Study(**{**study.__dict__, "ballots": ("choice+tie", "choice+tie")})
+    with Ledger(study.ledger) as ledger:
+        assert (
+            Conductor(twice).conduct(ledger, quiet=True, whole=False).tables
+            == Conductor(twice).conduct(ledger, quiet=True).tables
+        )
+
+
+@pytest.mark.parametrize("count", [0, 1, 5])
+def test_the_digest_is_that_of_a_record(tmp_path, count):
+    study = _study(tmp_path)
+    with Ledger(study.ledger) as ledger:
+        Conductor(study).conduct(ledger, quiet=True)
+        verdicts = tuple(ledger.verdicts())[:count]
+    columns, digest = read(iter(verdicts))
+    assert digest == Record(verdicts).digest()
+    assert columns.same(columns_of(verdicts))
