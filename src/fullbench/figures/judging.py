@@ -383,22 +383,13 @@ def decided_by_all(meetings: Met, *, seed: int = 0) -> Table:
     if decided and len(heard) > 1:
         hits = _choices(agree.accuracy)
         rows = [[judge, hits([panels[place] for place in decided], seed)] for judge, panels in heard.items()]
-    notes = [
-        Note(
-            "judging.pairs-were-ruled-on-by",
-            "{n:,} pairs were ruled on by all {judges} judges; {decided:,} of them nobody ties.",
-            n=len(shared),
-            judges=len(heard),
-            decided=len(decided),
-        )
-    ]
-    return Table(
-        "pairs decided by all",
-        Note("judging.title.accuracy-on-pairs-that-everybody", "Accuracy on pairs that everybody decides"),
-        headings("judge", "accuracy"),
-        rows,
-        notes,
-    )
+    note = Note(
+        "judging.pairs-were-ruled-on-by",
+        "{n:,} pairs were ruled on by all {judges} judges; {decided:,} of them nobody ties.",
+        n=len(shared), judges=len(heard), decided=len(decided),
+    )  # fmt: skip
+    title = Note("judging.title.accuracy-on-pairs-that-everybody", "Accuracy on pairs that everybody decides")
+    return Table("pairs decided by all", title, headings("judge", "accuracy"), rows, [note])
 
 
 def _panel(pairing: Pairing) -> tuple[str, ...]:

@@ -86,8 +86,8 @@ class Conductor:
             self.contestants = self.contestants or list(self.benchmark.contestants())
         if not self.judges:
             raise InputError("a study names at least one judge", path=study.path)
-        _distinct("judges", [judge.name for judge in self.judges])
-        _distinct("contestants", [model.name for model in self.contestants])
+        specs.distinct("judges", [judge.name for judge in self.judges])
+        specs.distinct("contestants", [model.name for model in self.contestants])
         with allowing(*study.pictures_from):
             self._read_files()
 
@@ -397,9 +397,3 @@ def _by_place(responses: Iterable[Response]) -> dict[tuple[str, str, int], Respo
 
 def _same(cases: Sequence[Case], _judge: Judge) -> Sequence[Case]:
     return cases
-
-
-def _distinct(what: str, names: Sequence[str]) -> None:
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise InputError(f"two of the {what} are the same: {', '.join(twice)}; leave one out")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -128,3 +128,10 @@ def _whole(value: str, name: str) -> int:
         return int(value)
     except ValueError as error:
         raise InputError(f"the option {name} is a whole number; found {value!r}") from error
+
+
+def distinct(what: str, names: Sequence[str]) -> None:
+    """Refuse names of which two are the same."""
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise InputError(f"two of the {what} are the same: {', '.join(twice)}; leave one out")
