@@ -75,6 +75,7 @@ def answer(
     for model in models:
         model.answer(())
     with (
+        stoppable() as stop,
         asking_from(engine) as where,
         Ledger(
             ledger,
@@ -83,7 +84,6 @@ def answer(
             supersede=supersede,
             durability=durability_of(durability),
         ) as book,
-        stoppable() as stop,
     ):
         spent = book.spent(book.study) if budget_for == "study" else 0.0
         purse = None if budget is None else plan.purse(budget, models, spent=spent)

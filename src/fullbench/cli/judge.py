@@ -98,6 +98,7 @@ def judge(
         return 0
     conductor.ready(budget)
     with (
+        stoppable() as stop,
         named(engine or study.engine) as where,
         Ledger(
             ledger,
@@ -106,7 +107,6 @@ def judge(
             supersede=supersede,
             durability=durability_of(durability),
         ) as book,
-        stoppable() as stop,
     ):
         done = conductor.conduct(
             book, engine=where, budget=budget, spent=book.spent(book.study) if budget_for == "study" else 0.0,

@@ -81,6 +81,7 @@ def run(
         return 0
     conductor.ready(limit)
     with (
+        stoppable() as stop,
         named(engine or plan.engine) as where,
         Ledger(
             ledger or plan.ledger,
@@ -88,7 +89,6 @@ def run(
             study=plan.name,
             durability=durability_of(durability),
         ) as book,
-        stoppable() as stop,
     ):
         done = conductor.conduct(
             book, engine=where, budget=limit, spent=book.spent(plan.name) if budget_for == "study" else 0.0, stop=stop,
