@@ -12,7 +12,7 @@ COVERED = tests/nouns tests/reading tests/stats tests/figures src/fullbench/noun
 help:
 	@echo "make demo       judge models on pictures with known truth, and open the report"
 	@echo "make unit       the fast tests: nouns, reading, files, stats, figures, judges (under 90 seconds)"
-	@echo "make coverage   the fast tests once more, with the share of lines that they run; fails below the gate"
+	@echo "make coverage   the fast tests once more, with the share of lines that they run"
 	@echo "make versions   types for Python 3.11, 3.12 and 3.13, without running anything"
 	@echo "make test       style, types, layers and all tests (under 12 minutes on two cores)"
 	@echo "make test-slow  proofs that take minutes (many kills, many seeds)"
