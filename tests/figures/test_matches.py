@@ -135,9 +135,12 @@ def test_style_says_what_length_is_worth(record):
     assert ratings.column("contestant") == ["a", "b", "c"]
 
 
-def test_who_lost_every_match_is_not_rated_and_says_so():
+def test_who_lost_every_match_is_rated_last_and_says_so():
     verdicts = [v for place in range(3) for v in both(f"i{place}", "a", "b", *(("a", "a") if place else ("b", "b")))]
     verdicts += [v for place in range(3) for v in both(f"i{place}", "a", "c", "a", "a")]
     (board,) = boards(Record(tuple(verdicts)))
-    assert any("c is not rated: lost every match" in note for note in board.notes)
-    assert board.lines[-1].contestant == "c"
+    assert any("c: lost every match that links to the rest" in note for note in board.notes)
+    last = board.lines[-1]
+    assert last.contestant == "c"
+    assert last.rating.one_sided
+    assert last.rating.low == last.rating.value < last.rating.high

@@ -54,9 +54,11 @@ def found(rule: Rule, **options: object) -> dict[str, Finding]:
 
 def test_a_fair_judge_is_not_accused():
     heard = found(fair, own=["a"], example="DCBA")
-    assert len(heard) == 12
-    accused = [f.figure for f in heard.values() if f.people is not None and "no difference" not in f.says]
-    assert len(accused) <= 1
+    assert len(heard) == 13
+    assert [finding.figure for finding in heard.values() if finding.flagged] == []
+    asked = [finding for finding in heard.values() if finding.p is not None]
+    assert len(asked) == 9
+    assert all("no difference can be told" in finding.says for finding in asked)
     assert heard["changed by a swap"].value.value < 0.5
 
 
@@ -92,7 +94,8 @@ def test_a_liking_for_long_answers_and_high_scores():
         return (float(np.clip(np.rint(3.6 + worth[0] + 0.8 * np.log2(words / 20)), 1, 5)),)
 
     heard = found(rule)
-    assert "more than people do" in heard["correlation with words"].says
+    assert heard["correlation with words"].value.low > heard["correlation with words"].people.high
+    assert heard["marks for twice the words"].flagged
     assert "long answers gain" in heard["marks for twice the words"].says
     assert heard["marks for twice the words"].value.value == pytest.approx(0.6, abs=0.25)
     assert "lenient" in heard["mean shift"].says
@@ -138,7 +141,8 @@ def test_the_lengthening_experiment():
 def test_the_table_has_a_sentence_for_every_finding():
     heard = list(found(fair).values())
     made = table(heard)
-    assert len(made.rows) == len(made.notes) == len(heard)
+    assert len(made.rows) == len(made.notes) - 1 == len(heard)
+    assert made.notes[-1].endswith("over all questions about a judge: 6 here.")
 
 
 def test_places_add_up():

@@ -154,7 +154,11 @@ CHECKS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("dialect", "model", "check"), CHECKS, ids=lambda value: getattr(value, "name", str(value)))
+@pytest.mark.parametrize(
+    ("dialect", "model", "check"),
+    CHECKS,
+    ids=lambda value: getattr(value, "__name__", None) or getattr(value, "name", str(value)),
+)
 @pytest.mark.parametrize("effort", [None, "low", "high"])
 def test_every_request_keeps_the_rules_of_its_api(dialect, model, check, effort):
     sampling = Sampling(max_tokens=500, effort=effort, system="Be fair." if effort is None else None)

@@ -116,18 +116,20 @@ def test_bands_must_hold_every_mark():
         agreement.bands([1, 2.5], fuzzy)
 
 
-def test_clustered_accuracy_uses_the_bootstrap():
+def test_items_that_are_alike_do_not_make_a_share_certain():
     found = agreement.accuracy([1, 1, 0, 0] * 10, [1, 1, 1, 0] * 10, cluster=np.arange(40) // 4)
-    assert found.low == found.high == found.value == 0.75
+    unseen = 1 - 0.05 ** (1 / 10)
+    assert (found.value, found.units, found.one_sided) == (0.75, 10, False)
+    assert (found.low, found.high) == pytest.approx((0.75 - 0.75 * unseen, 0.75 + 0.25 * unseen))
 
 
 @pytest.mark.parametrize(("said", "value"), [(1, 1.0), (0, 0.0)])
 def test_agreement_on_every_row_is_not_certainty(said, value):
     found = agreement.accuracy([said] * 40, [1] * 40, cluster=np.arange(40) // 4)
-    alone = agreement.accuracy([said] * 10, [1] * 10)
-    assert (found.value, found.n) == (value, 40)
-    assert (found.low, found.high) == (alone.low, alone.high)
-    assert found.high - found.low > 0.2
+    assert (found.value, found.n, found.units, found.one_sided) == (value, 40, 10, True)
+    # The exact bound of one tail on ten items, from the quantiles of the beta distribution.
+    end = scipy.stats.beta.ppf(0.05, 10, 1)
+    assert (found.low, found.high) == pytest.approx((end, 1.0) if said else (0.0, 1 - end))
 
 
 def test_kappa_of_one_class_is_undefined():

@@ -1,86 +1,107 @@
-"""Means from sums by cluster, beside an independent library."""
+"""Intervals over items, beside independent libraries and plain re-computation."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.stats
 import statsmodels.api as sm
+from statsmodels.stats.proportion import proportion_confint
 
 from fullbench.errors import Undefined
-from fullbench.stats.bootstrap import bootstrap
-from fullbench.stats.clusters import PoissonBootstrap, cluster_mean, cluster_share
+from fullbench.stats.bootstrap import Sample, left_out
+from fullbench.stats.clusters import NO_SPREAD, Spread, around, cluster_mean, p_of_zero, unseen
 from fullbench.stats.weighted import mean
 
 
 def sums(values, labels):
-    centre = values.mean()
     parts = [values[labels == label] for label in np.unique(labels)]
-    squares = sum((part.sum() - centre * len(part)) ** 2 for part in parts)
-    return float(values.sum()), len(values), len(parts), float(squares)
+    return np.array([part.sum() for part in parts]), np.array([float(len(part)) for part in parts])
+
+
+def rows(seed, *, equal):
+    draw = np.random.default_rng(seed)
+    labels = np.repeat(np.arange(40), 12) if equal else draw.integers(0, 40, 480)
+    return draw.normal(size=40)[labels] + draw.normal(size=480), labels
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_the_interval_is_that_of_a_regression_with_clusters(seed):
-    draw = np.random.default_rng(seed)
-    labels = draw.integers(0, 40, 500)
-    values = draw.normal(size=40)[labels] + draw.normal(size=500)
+def test_the_interval_is_that_of_a_regression_with_clusters_of_one_size(seed):
+    values, labels = rows(seed, equal=True)
     found = cluster_mean(*sums(values, labels))
-    fitted = sm.OLS(values, np.ones(500)).fit(cov_type="cluster", cov_kwds={"groups": labels}, use_t=True)
+    fitted = sm.OLS(values, np.ones(480)).fit(cov_type="cluster", cov_kwds={"groups": labels}, use_t=True)
     assert found.value == pytest.approx(fitted.params[0])
     assert (found.low, found.high) == pytest.approx(tuple(fitted.conf_int()[0]))
-    resampled = bootstrap(mean, values, cluster=labels)
-    assert found.high - found.low == pytest.approx(resampled.high - resampled.low, rel=0.2)
-
-
-def passed_by(values, labels, block, **rest):
-    made = PoissonBootstrap(**rest)
-    parts = [values[labels == label] for label in np.unique(labels)]
-    for start in range(0, len(parts), block):
-        some = parts[start : start + block]
-        made.add([part.sum() for part in some], [len(part) for part in some])
-    return made
+    assert (found.n, found.units) == (480, 40)
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_resampling_in_one_pass_is_resampling(seed):
-    """Beside the bootstrap that has all rows in memory, on clusters of very different sizes."""
-    draw = np.random.default_rng(seed)
-    labels = (60 * draw.random(1500) ** 2).astype(int)
-    values = draw.normal(size=60)[labels] + draw.exponential(size=1500)
-    found = passed_by(values, labels, 7, resamples=4000, seed=seed).mean()
-    known = bootstrap(mean, values, cluster=labels, resamples=4000, seed=seed)
-    width = known.high - known.low
-    assert (found.value, found.n) == (pytest.approx(known.value), known.n)
-    assert (found.low, found.high) == (
-        pytest.approx(known.low, abs=0.08 * width), pytest.approx(known.high, abs=0.08 * width)
-    )  # fmt: skip
+def test_items_of_unequal_sizes_are_left_out_one_by_one(seed):
+    """The variance of the jackknife, computed anew; the general one, for any statistic, agrees."""
+    values, labels = rows(seed, equal=False)
+    whole = values.mean()
+    left = np.array([values[labels != label].mean() for label in range(40)])
+    error = np.sqrt(39 / 40 * ((left - whole) ** 2).sum())
+    found = cluster_mean(*sums(values, labels))
+    reach = scipy.stats.t.ppf(0.975, 39)
+    assert (found.low, found.high) == pytest.approx((whole - reach * error, whole + reach * error))
+    general = left_out(Sample.of(values, cluster=labels), mean)
+    assert general.variance**0.5 == pytest.approx(error)
 
 
-def test_blocks_do_not_change_what_was_drawn_and_a_seed_draws_it_again():
-    draw = np.random.default_rng(5)
-    labels, values = draw.integers(0, 30, 200), draw.normal(size=200)
-    one, two, other = (passed_by(values, labels, block, seed=seed).mean() for block, seed in ((3, 1), (30, 1), (3, 2)))
-    assert (one.low, one.high) == pytest.approx((two.low, two.high))
-    assert one.low != other.low
+def test_on_a_scale_the_interval_is_wilsons_with_students_quantile():
+    hits = np.array([1.0, 1, 1, 0, 1, 1, 0, 1, 1, 1, 1, 0])
+    found = cluster_mean(hits, np.ones(12), within=(0, 1))
+    # Rows that are items of their own: the number of draws is n - 1, by the factor for few items.
+    reach = scipy.stats.t.ppf(0.975, 11)
+    level = 2 * scipy.stats.norm.sf(reach)
+    low, high = proportion_confint(0.75 * 11, 11, alpha=level, method="wilson")
+    assert (found.low, found.high) == pytest.approx((low, high))
+    stretched = cluster_mean(1 + 4 * hits, np.ones(12), within=(1, 5))
+    assert (stretched.low, stretched.high) == pytest.approx((1 + 4 * low, 1 + 4 * high))
 
 
-def test_a_resampled_share_where_all_hit_is_wilsons():
-    made = PoissonBootstrap()
-    made.add([2, 1, 3], [2, 1, 3])
-    assert made.share() == cluster_share(6, 6, 3, 0.0)
-    alone = PoissonBootstrap()
-    alone.add([1], [2])
-    with pytest.raises(Undefined, match="two clusters"):
-        alone.share()
+def test_one_odd_item_leaves_few_degrees_of_freedom():
+    alike, odd = np.tile([1.0, -1.0], 10), np.append(np.zeros(19), 1.0)
+    assert Spread.of(alike).freedom == 19
+    assert Spread.of(odd).freedom == pytest.approx(2)
+
+
+@pytest.mark.parametrize("items", [5, 8, 12, 20, 1000])
+def test_perfect_marks_have_a_bound_and_not_a_point(items):
+    found = cluster_mean(np.full(items, 15.0), np.full(items, 3.0), within=(1, 5))
+    exact = proportion_confint(items, items, alpha=0.1, method="beta")[0]
+    assert (found.value, found.high, found.one_sided, found.units) == (5.0, 5.0, True, items)
+    assert found.low == pytest.approx(1 + 4 * exact)
+    assert unseen(items) == pytest.approx(1 - exact)
+
+
+def test_the_same_mark_everywhere_is_bounded_on_both_sides_or_says_why_not():
+    found = cluster_mean(np.full(8, 9.0), np.full(8, 3.0), within=(1, 5))
+    assert found.low < 3 < found.high
+    assert not found.one_sided
+    bare = cluster_mean(np.full(8, 9.0), np.full(8, 3.0))
+    assert (bare.low, bare.high, bare.why, bare.units) == (3, 3, NO_SPREAD, 8)
+
+
+@pytest.mark.parametrize("within", [None, (-1.0, 1.0)])
+def test_the_p_value_of_zero_agrees_with_the_interval(within):
+    draw = np.random.default_rng(7)
+    for _ in range(200):
+        values = np.clip(draw.normal(0.15, 0.4, 9), -1, 1)
+        spread = Spread.of((values - values.mean()) / 8)
+        found = around(values.mean(), 9, spread, within=within)
+        assert (p_of_zero(values.mean(), spread, within) < 0.05) == (not found.low <= 0 <= found.high)
+
+
+def test_the_p_value_without_a_scale_is_students():
+    values = np.random.default_rng(3).normal(0.3, 1, 14)
+    spread = Spread.of((values - values.mean()) / 13)
+    assert p_of_zero(values.mean(), spread) == pytest.approx(scipy.stats.ttest_1samp(values, 0).pvalue)
 
 
 def test_one_cluster_has_no_interval_and_nothing_no_mean():
     with pytest.raises(Undefined, match="two of them"):
-        cluster_mean(3.0, 2, 1, 0.0)
+        cluster_mean(np.array([3.0]), np.array([2.0]))
     with pytest.raises(Undefined, match="nothing"):
-        cluster_mean(0.0, 0, 0, 0.0)
-
-
-def test_a_share_stays_between_0_and_1():
-    found = cluster_share(9.5, 10, 5, 2.0)
-    assert (found.value, found.high) == (0.95, 1.0)
+        cluster_mean(np.zeros(0), np.zeros(0))

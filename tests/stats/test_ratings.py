@@ -7,8 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fullbench.errors import Undefined
-from fullbench.nouns.estimate import Estimate
-from fullbench.stats.ratings import bradley_terry, rank_sets, win_matrix, win_rates
+from fullbench.stats.ratings import bradley_terry, win_matrix, win_rates
 
 
 def duels(n: int, contestants: int = 6, seed: int = 1, ties: float = 0.15):
@@ -65,7 +64,8 @@ def test_duels_repeated_within_an_item_widen_the_interval():
     once = bradley_terry(first, second, outcome, interval="sandwich").estimates[0]
     fooled = bradley_terry(*again, interval="sandwich").estimates[0]
     honest = bradley_terry(*again, cluster=item, interval="sandwich").estimates[0]
-    assert fooled.high - fooled.low == pytest.approx((once.high - once.low) / 2)
+    # Student's quantiles and the factor for few units: a quarter of 1 % for 500 duels against 2,000.
+    assert fooled.high - fooled.low == pytest.approx((once.high - once.low) / 2, rel=0.01)
     assert honest.high - honest.low == pytest.approx(once.high - once.low)
     drawn = bradley_terry(*again, cluster=item).estimates[0]
     assert drawn.high - drawn.low == pytest.approx(once.high - once.low, rel=0.15)
@@ -140,11 +140,6 @@ def test_win_rates_know_items():
         assert two.n == 3 * one.n
         assert two.high - two.low == pytest.approx(one.high - one.low, rel=0.2)
     assert win_rates([0, 0], [1, 1], [1, 0], cluster=["a", "a"]) == [None, None]
-
-
-def test_rank_sets_follow_intervals():
-    sets = rank_sets([Estimate(1, 0, 2, 5), Estimate(5, 4, 6, 5), None, Estimate(1.5, 1, 3, 5)])
-    assert sets == [(2, 3), (1, 1), None, (2, 3)]
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import pytest
 
 from fullbench.benchmarks.visit_bench.asking import judge as visit_judge
 from fullbench.errors import InputError
+from fullbench.figures.leaderboard import boards
 from fullbench.figures.matches import settle
 from fullbench.ledger.store import Ledger
 from fullbench.models.offline import OfflineModel
@@ -42,6 +43,15 @@ class Noisy:
             winner = low if lot < 1 / (1 + np.exp(gap)) else max(one, two)
             marks = (float(one == winner), float(two == winner))
             yield Verdict.of(case, self.name, marks, usage=Usage(calls=1, dollars=self.dollars))
+
+
+class Tosses(Noisy):
+    """One that errs anew in each order."""
+
+    def hear(self, cases):
+        for case in cases:
+            first = float(random.Random(f"{case.item.id}{case.contestants}").random() < 0.5)
+            yield Verdict.of(case, self.name, (first, 1 - first), usage=Usage(calls=1, dollars=self.dollars))
 
 
 STRENGTHS = {"a": -1.5, "b": -0.5, "c": 0.5, "d": 1.5, "new": 0.4, "reference": 2.0}
@@ -225,3 +235,18 @@ def test_the_command_adds_a_model_and_shows_the_board(tmp_path: Path, monkeypatc
     for wrong in (["--rule", "best"], ["--ties", "none"], ["--schedule", "often"], ["--by", "colour"]):
         refused = CliRunner().invoke(app, [*call, *wrong])
         assert isinstance(refused.exception, InputError), wrong
+
+
+def test_adaptive_play_does_not_overshoot_with_a_judge_whose_orders_err_apart(tmp_path: Path):
+    """Both orders of a pair are independent tosses: their mean knows twice as much as the model of one toss thinks."""
+    judge = Tosses(dict.fromkeys((*"abcd", "new"), 0.0))
+    with Ledger(tmp_path / "l") as ledger:
+        grown(ledger, judge)
+        board = Board(pool(items=60), judge, ledger)
+        made = board.add(Newcomer("new"), schedule="adaptive", width=55.0)
+        (ranked,) = boards(board.record())
+        (shown,) = (line.rating for line in ranked.lines if line.contestant == "new")
+        assert made.width == pytest.approx((shown.high - shown.low) / 2)
+        # One round of matches at most goes beyond what was asked for.
+        assert 55 * 0.75 < made.width <= 55
+        assert made.matches < Design.of(np.zeros((5, 5))).uniform_needed(0, [1, 2, 3, 4], 55.0)

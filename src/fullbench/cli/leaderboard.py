@@ -64,7 +64,7 @@ def add(
     opponents: Annotated[int, typer.Option(min=0, help="Sampled opponents on every item.")] = 1,
     reference_matches: Annotated[int, typer.Option(min=0, help="Items on which the reference is met.")] = 150,
     schedule: Annotated[str, typer.Option(help="uniform, or adaptive: most interval for the money.")] = "uniform",
-    width: Annotated[float, typer.Option(min=1.0, help="Adaptive: stop when the interval is this many points.")] = 25.0,
+    width: Annotated[float, typer.Option(min=1.0, help="Adaptive: stop once the rating has ± so many points.")] = 25.0,
     most: Annotated[int | None, typer.Option(min=1, help="Adaptive: stop after so many matches.")] = None,
     rule: RuleOption = "both-agree",
     ties: TiesOption = "half",

@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 
 from fullbench.columns.table import Columns
+from fullbench.figures import clustered
 from fullbench.figures.gaps import Gaps
 from fullbench.figures.joined import form_of
 from fullbench.figures.narrow import narrow
@@ -18,7 +19,6 @@ from fullbench.nouns.note import Note
 from fullbench.nouns.table import Cell, Table
 from fullbench.nouns.verdict import Verdict
 from fullbench.stats.raters import Distance, krippendorff_alpha
-from fullbench.stats.shares import wilson
 
 
 def table(columns: Columns) -> Table:
@@ -77,6 +77,7 @@ def _alpha(spec: str, panels: list[Panel]) -> Estimate:
 
 
 def _same(panels: list[Panel]) -> Cell:
-    total = sum(len(panel) * (len(panel) - 1) // 2 for panel in panels)
-    same = sum(count * (count - 1) // 2 for panel in panels for count in Counter(panel).values())
-    return wilson(same, total)
+    """The share of pairs of votes that say the same; those on one set of responses are kept together."""
+    pairs = np.array([len(panel) * (len(panel) - 1) / 2 for panel in panels])
+    same = np.array([sum(n * (n - 1) / 2 for n in Counter(panel).values()) for panel in panels])
+    return clustered.share_of(same, pairs, np.arange(len(panels)))

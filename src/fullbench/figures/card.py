@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import erfc, fsum, isnan, sqrt
+from math import fsum, isnan
 from statistics import fmean
 
 import numpy as np
@@ -13,7 +13,10 @@ from fullbench.columns.builder import columns_of
 from fullbench.columns.table import Columns
 from fullbench.errors import InputError, Undefined
 from fullbench.figures import clustered, corrected, judging, leaderboard, probes, repeats, replacement, standard
+from fullbench.figures.findings import Finding
+from fullbench.figures.findings import corrected as counted_together
 from fullbench.figures.judging import Met
+from fullbench.figures.one_by_one import one_by_one
 from fullbench.figures.places import place, placed
 from fullbench.nouns.estimate import Estimate
 from fullbench.nouns.headings import headings
@@ -69,15 +72,21 @@ def card(
     counted = _counted(record)
     sections: dict[str, list[Table]] = {name: [] for name in SECTIONS}
     overall: list[judging.Agreement] = []
+    findings: dict[str, list[Finding]] = {}
     by_criterion = counted.by("criterion")
     for (criterion,), ruled in table.by("criterion"):
         part = by_criterion.get(criterion, Record((), counted.items, counted.responses))
         if not ruled.meeting_themselves().all():
-            met = judging.meet(part, people, rule, visible=visible)
-            agreed, by_section = _criterion(met, ruled, judge, tags=tags, own=own, seed=seed)
+            meetings = judging.meet(part, people, rule, visible=visible)
+            agreed, by_section = _criterion(meetings, judge, tags=tags, seed=seed)
             overall += agreed
             for name, tables in by_section.items():
                 sections[name] += _placed(tables, criterion)
+            findings[criterion] = probes.findings(meetings, judge, own=own, ruled=ruled)
+    # All that is asked about one judge is one family of questions, whatever the criterion.
+    settled = iter(counted_together([finding for part in findings.values() for finding in part]))
+    for criterion, asked in findings.items():
+        sections["Biases"] += _placed([probes.table([next(settled) for _ in asked])], criterion)
     sections["Steadiness"] = repeats.tables(table, seed=seed)
     sections["Reviews"] = [_reviews(counted, judge, people)]
     latest = everybody.latest()
@@ -122,17 +131,17 @@ def _counted(record: Record) -> Record:
 
 
 def _criterion(
-    meetings: Met, ruled: Columns, judge: str, *, tags: Sequence[str], own: Collection[str], seed: int
+    meetings: Met, judge: str, *, tags: Sequence[str], seed: int
 ) -> tuple[Sequence[judging.Agreement], dict[str, list[Table]]]:
     """What is known under one criterion, from verdicts beside people's and from all of the judge's."""
     overall = judging.agreements(meetings, judge, seed=seed)
     return overall, {
         "Agreement": [
             _overall(meetings, overall),
+            one_by_one(meetings, [judge]),
             *judging.agreement_tables(meetings, tags, judges=[judge], brief=True, seed=seed),
         ],
         "Standing": [standing(meetings, judge, seed=seed)],
-        "Biases": [probes.table(probes.probes(meetings, judge, own=own, ruled=ruled))],
     }
 
 
@@ -213,7 +222,8 @@ def _reviews(record: Record, judge: str, people: str) -> Table:
         if len(reviews) > 1:
             marks = np.array([verdict.marks[0] for verdict in reviews if verdict.marks is not None])
             _, items = np.unique([verdict.item for verdict in reviews], return_inverse=True)
-            rows.append([criterion, reviews[0].ballot, clustered.mean(marks, items)])
+            ballot = reviews[0].ballot
+            rows.append([criterion, ballot, clustered.mean(marks, items, clustered.scale_of(ballot))])
     return Table(
         "reviews",
         Note("card.title.what-people-think-of-its", "What people think of its rulings"),
@@ -231,7 +241,7 @@ def standing(meetings: Met, judge: str, *, seed: int = 0) -> Table:
             shared = _shared(kind, meetings.of(judge, kind), meetings.of(other, kind)) if other != judge else []
             if shared and (gap := _gap(kind, shared, seed)) is not None:
                 rows.append([other, kind, next(iter(figures)), gap])
-                ps.append(_p(gap, len({pairing.item for pairing in shared})))
+                ps.append(1.0 if gap.p is None else gap.p)
     passed = benjamini_hochberg(ps).passed if ps else ()
     for row, told_apart in zip(rows, passed, strict=True):
         row.append("yes" if told_apart else "no")
@@ -244,7 +254,8 @@ def standing(meetings: Met, judge: str, *, seed: int = 0) -> Table:
         ),
         Note(
             "card.for-an-edit-distance-less",
-            "For an edit distance less is better. Told apart: by the interval, after Benjamini-Hochberg at 5%.",
+            "For an edit distance less is better. Told apart: by the difference over items, after "
+            "Benjamini-Hochberg at 5%.",
         ),
     ]
     columns = headings("other judge", "ruling", "figure", "difference", "told apart")
@@ -306,18 +317,11 @@ def _gap(kind: str, shared: Sequence[_Shared], seed: int) -> Estimate | None:
     ours, theirs = [pairing.ours for pairing in shared], [pairing.theirs for pairing in shared]
     if kind != "scores":
         _, places = np.unique(items, return_inverse=True)
-        return clustered.mean(np.array(ours) - np.array(theirs), places)
+        return clustered.difference(np.array(ours) - np.array(theirs), places, (-1.0, 1.0))
     try:
         return paired_difference(
-            weighted.pearson, ours, theirs, [pairing.people for pairing in shared], cluster=items, seed=seed
-        )
+            weighted.pearson, ours, theirs, [pairing.people for pairing in shared], within=(-2.0, 2.0), cluster=items,
+            seed=seed,
+        )  # fmt: skip
     except Undefined:
         return None
-
-
-def _p(gap: Estimate, items: int) -> float:
-    """How likely so large a difference is by chance; a sign test on the items where all of them differ alike."""
-    if gap.why:
-        return 2.0 ** (1 - items) if gap.value else 1.0
-    error = (gap.high - gap.low) / (2 * 1.959964)
-    return erfc(abs(gap.value) / error / sqrt(2)) if error else float(gap.value == 0)

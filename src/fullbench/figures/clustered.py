@@ -8,63 +8,79 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fullbench.errors import InputError
+from fullbench.nouns.ballot import Likert, Real, Score, ballot
 from fullbench.nouns.estimate import Estimate
-from fullbench.nouns.note import Note
-from fullbench.stats.clusters import cluster_mean, cluster_share
+from fullbench.stats.clusters import ONE_ITEM, Scale, around, cluster_mean, mean_spread, p_of_zero
 
-ONE_ITEM = Note("no-interval.one-item", "one item")
-NO_SPREAD = Note("no-interval.no-spread", "items do not differ")
-_WIDTH = 1e-9
+SHARE: Scale = (0.0, 1.0)
 
 
-def mean(values: npt.NDArray[np.float64], item: npt.NDArray[Any]) -> Estimate:
-    """The mean of some rows.
+def scale_of(spec: str) -> Scale | None:
+    """The scale of a ballot that marks responses one by one; None for others, and for one that is not installed.
+
+    >>> scale_of("score:1-5"), scale_of("likert:bad|fair|good"), scale_of("ranking")
+    ((1.0, 5.0), (1.0, 3.0), None)
+    """
+    try:
+        form = ballot(spec)
+    except InputError:
+        return None
+    if isinstance(form, Likert):
+        return 1.0, float(len(form.words))
+    return (float(form.low), float(form.high)) if isinstance(form, Score | Real) else None
+
+
+def mean(values: npt.NDArray[np.float64], item: npt.NDArray[Any], within: Scale | None = None) -> Estimate:
+    """The mean of some rows; `within` is the scale on which they lie.
 
     >>> print(mean(np.array([1.0, 2, 4, 3, 5]), np.array([0, 0, 1, 2, 2])))
-    3.000 [-0.943, 6.943] n=5
+    3.000 [-1.313, 7.313] n=5
     >>> print(mean(np.array([5.0, 5]), np.array([0, 1])))
     5.000 [items do not differ] n=2
+    >>> print(mean(np.array([5.0, 5]), np.array([0, 1]), (1, 5)))
+    5.000 [1.894, 5.000] n=2
     """
-    total, n, clusters, squares = _sums(values, np.ones(len(values)), item)
-    if clusters < 2:
-        return Estimate.bare(total / n, n, ONE_ITEM)
-    return honest(cluster_mean(total, n, clusters, squares))
+    inside = within is None or (float(values.min()) >= within[0] and float(values.max()) <= within[1])
+    return _estimate(values, np.ones(len(values)), item, within if inside else None)
 
 
 def share(values: npt.NDArray[np.float64], item: npt.NDArray[Any]) -> Estimate:
-    """The mean of wins (1), losses (0) and what lies between; where all rows are alike, Wilson's interval on the items.
+    """The mean of wins (1), losses (0) and what lies between.
 
     >>> print(share(np.array([1.0, 1, 1]), np.array([0, 1, 2])))
-    1.000 [0.439, 1.000] n=3
+    1.000 [0.368, 1.000] n=3
     """
     return share_of(values, np.ones(len(values)), item)
 
 
 def share_of(hits: npt.NDArray[np.float64], sizes: npt.NDArray[np.float64], item: npt.NDArray[Any]) -> Estimate:
     """A share from groups of rows: how many rows of each group hit, of how many, and the item it belongs to."""
-    total, n, clusters, squares = _sums(hits, sizes, item)
-    if clusters < 2 and total not in {0, n}:
-        return Estimate.bare(total / n, n, ONE_ITEM)
-    return honest(cluster_share(total, n, clusters, squares))
+    return _estimate(hits, sizes, item, SHARE)
 
 
-def honest(estimate: Estimate, why: str = NO_SPREAD) -> Estimate:
-    """The estimate, or the same without its interval where that has no width."""
-    if estimate.high - estimate.low > _WIDTH:
-        return estimate
-    return replace(estimate, low=estimate.value, high=estimate.value, why=why)
+def difference(values: npt.NDArray[np.float64], item: npt.NDArray[Any], within: Scale | None = None) -> Estimate:
+    """The mean of differences, with the p-value of "there is none" over items.
+
+    >>> difference(np.array([1.0, 0, 1, 1]), np.array([0, 0, 1, 2]), (-1, 1)).p < 0.3
+    True
+    """
+    sizes = np.bincount(item)
+    there = sizes > 0
+    totals = np.bincount(item, values)[there].astype(np.float64)
+    if len(totals) == 1:
+        return replace(_estimate(values, np.ones(len(values)), item, within), p=1.0)
+    value, spread = mean_spread(totals, sizes[there].astype(np.float64))
+    return replace(around(value, len(values), spread, within=within), p=p_of_zero(value, spread, within))
 
 
-def _sums(
-    values: npt.NDArray[np.float64], sizes: npt.NDArray[np.float64], item: npt.NDArray[Any]
-) -> tuple[float, int, int, float]:
-    """The sum of all rows, their number, the number of items, and the squares that `stats.clusters` asks for."""
+def _estimate(
+    values: npt.NDArray[np.float64], sizes: npt.NDArray[np.float64], item: npt.NDArray[Any], within: Scale | None
+) -> Estimate:
     counts = np.bincount(item, sizes)
     there = counts > 0
-    parts, counts = np.bincount(item, values)[there], counts[there]
-    total, n = float(parts.sum()), round(float(counts.sum()))
-    squares = float(((parts - total / n * counts) ** 2).sum())
-    # What is left of equal rows after rounding is no spread.
-    if squares <= 1e-20 * max(1.0, float((parts**2).sum())):
-        squares = 0.0
-    return total, n, len(parts), squares
+    totals, counts = np.bincount(item, values)[there], counts[there]
+    if len(counts) == 1:
+        value, n = float(totals[0] / counts[0]), round(float(counts[0]))
+        return Estimate(value, value, value, n, why=ONE_ITEM, units=1)
+    return cluster_mean(totals.astype(np.float64), counts.astype(np.float64), within=within)

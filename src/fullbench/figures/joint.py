@@ -19,7 +19,7 @@ from fullbench.nouns.note import Note, sentence
 from fullbench.nouns.table import Cell, Table
 from fullbench.nouns.verdict import PEOPLE
 from fullbench.stats.joint import Joint, Votes, joint
-from fullbench.stats.ratings import rank_sets
+from fullbench.stats.ranks import ranks_of_estimates
 
 Lengths = Mapping[tuple[str, str, int], int]
 """How long each response is, by item, contestant and sample."""
@@ -101,7 +101,7 @@ def _compact(one: np.ndarray, two: np.ndarray) -> tuple[np.ndarray, np.ndarray, 
 
 def _board(fitted: Joint, names: Sequence[str], title: str, name: str, *, anchored: bool, n: int) -> Table:
     order = sorted(range(len(names)), key=lambda who: -fitted.ratings[who].value)
-    ranks = rank_sets([fitted.ratings[who] for who in order])
+    ranks = ranks_of_estimates([fitted.ratings[who] for who in order]).together
     rows: list[list[Cell]] = [
         [rank_text(rank), names[who], fitted.ratings[who]] for rank, who in zip(ranks, order, strict=True)
     ]

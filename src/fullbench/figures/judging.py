@@ -177,6 +177,11 @@ class Met:
     people: str
     pairs: Mapping[str, Mapping[str, Sequence[Pairing]]]
     votes: Mapping[str, Tally] = field(default_factory=dict)
+    visible: bool = False
+
+    def counts(self, vote: Verdict) -> bool:
+        """Whether a vote takes part: one that was cast with names in view does only where that was asked for."""
+        return self.visible or vote.circumstances.blind is not False
 
     def notes(self, kind: str) -> list[str]:
         """How several votes on the same responses were joined, for one shape."""
@@ -209,7 +214,7 @@ def meet(record: Record, people: str = PEOPLE, rule: VoteRule = "default", *, vi
             if together.where(judge=people, fault=None).verdicts:
                 for pairing in together.against(people):
                     pairs[pairing.verdict.judge][kind].append(pairing)
-    return Met(record, people, pairs, votes)
+    return Met(record, people, pairs, votes, visible)
 
 
 def agreements(meetings: Met, judge: str, groups: Groups | None = None, *, seed: int = 0) -> list[Agreement]:

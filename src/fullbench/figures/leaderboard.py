@@ -16,7 +16,7 @@ import numpy as np
 from fullbench.columns.builder import columns_of
 from fullbench.columns.table import STUDY, Columns, Family
 from fullbench.errors import Undefined
-from fullbench.figures import clustered
+from fullbench.figures.board_notes import left_out, outside
 from fullbench.figures.joined import joined
 from fullbench.figures.matches import CALLED, SAID, Matches, Rule, settle
 from fullbench.figures.places import from_family, mean_heading, place
@@ -29,8 +29,9 @@ from fullbench.nouns.record import Record
 from fullbench.nouns.table import Cell, Table
 from fullbench.stats.battles import Battles
 from fullbench.stats.elo import elo
+from fullbench.stats.everyone import Everyone, rate_everyone
 from fullbench.stats.joining import VoteRule
-from fullbench.stats.ratings import Ratings, rank_sets, rate
+from fullbench.stats.ranks import ranks_of, ranks_of_estimates
 from fullbench.stats.standings import cycles, separability
 from fullbench.stats.ties import Ties
 
@@ -78,11 +79,14 @@ class Key:
 class Line:
     """One contestant: its rank or ranks, rating, share of matches won, mean marks by ballot, matches.
 
-    `against` is the share of matches won against the reference, ties left out.
+    `rank` holds for the whole board at once, `rank_alone` for this contestant looked at alone. `elo` is the median over
+    orders of the matches, and the range of most orders: no interval. `against` is the share of matches won against the
+    reference, ties left out.
     """
 
     contestant: str
     rank: tuple[int, int] | None
+    rank_alone: tuple[int, int] | None
     rating: Estimate | None
     won: Estimate | None
     means: Mapping[str, Estimate]
@@ -103,7 +107,7 @@ class Board:
     due: int
     columns: Columns
     """The rulings that the figures are made of: people's votes joined, what does not count left out."""
-    ratings: Ratings | None = None
+    ratings: Everyone | None = None
     settings: Settings = field(default_factory=Settings)
 
     def title(self, *, family: bool) -> str:
@@ -128,15 +132,17 @@ class Board:
         columns = [*headings("rank", "contestant")]
         columns += headings("rating", "duels won") if played else ()
         columns += [mean_heading(ballot) for ballot in ballots]
-        columns += headings("Elo", "matches") if elo_ else ()
+        columns += headings("Elo", "Elo over orders", "matches") if elo_ else ()
         columns += headings("wins against the reference") if reference else ()
+        columns += headings("rank alone")
         rows: list[list[Cell]] = []
         for line in self.lines:
             row: list[Cell] = [rank_text(line.rank), line.contestant]
             row += [line.rating, line.won] if played else []
             row += [line.means.get(ballot) for ballot in ballots]
-            row += [line.elo, line.matches] if elo_ else []
+            row += [*_elo_cells(line.elo), line.matches] if elo_ else []
             row += [line.against] if reference else []
+            row += [rank_text(line.rank_alone)]
             rows.append(row)
         rated = any(line.rating for line in self.lines)
         best = "rating" if rated else "duels won" if played else columns[2].key if ballots else None
@@ -200,18 +206,19 @@ def board(columns: Columns, key: Key, settings: Settings | None = None) -> Board
     notes += [Note("leaderboard.less", "Less is better here: the lower mark wins a match.")] if less else []
     size = len(settled.names)
     ratings = _rated(settled, chosen, notes, voted=joint.voted)
-    rated: list[Estimate | None] = [None] * size if ratings is None else _honest(ratings, settled)
+    rated: Sequence[Estimate | None] = [None] * size if ratings is None else ratings.estimates
     won = won_by(settled)
     means = means_of(counted, settled.names)
-    ordered = _order(rated, won, means_of(ruled, settled.names), notes)
-    ranks = rank_sets(ordered)
+    ordered = rated if ratings is not None else _first_means(means_of(ruled, settled.names))
+    ranks = ranks_of_estimates(ordered) if ratings is None else ranks_of(ratings)
+    group = {who: number for number, members in enumerate(ratings.groups if ratings else ()) for who in members}
     orders = _elo(settled, chosen) if chosen.elo and len(settled) else [None] * size
     against = won_against(settled, chosen.reference)
     played = np.bincount(np.concatenate([settled.rows.one, settled.rows.two]), minlength=size)
     lines = [
-        Line(settled.names[who], ranks[who], rated[who], won[who], means[who], int(played[who]), orders[who],
-             against[who])
-        for who in sorted(range(size), key=lambda who: _worth(ordered[who]))
+        Line(settled.names[who], ranks.together[who], ranks.alone[who], rated[who], won[who], means[who],
+             int(played[who]), orders[who], against[who])
+        for who in sorted(range(size), key=lambda who: (group.get(who, size), _worth(ordered[who])))
     ]  # fmt: skip
     cast = columns.latest()
     cast = cast.rows(~cast.meeting_themselves())
@@ -221,7 +228,18 @@ def board(columns: Columns, key: Key, settings: Settings | None = None) -> Board
               == (key.study, key.judge, key.criterion, key.family)
               )  # fmt: skip
     older = len(columns) - len(columns.latest())
-    notes += _left_out(settled, chosen, faults=faults, verdicts=len(cast), due=due, older=older)
+    if chosen.elo:
+        elo_note = Note(
+            "leaderboard.elo",
+            "Elo: K = {k:g}, the median over {draws} random orders. The range over 95% of the orders says what the "
+            "order does, not how sure the rating is: it is no interval.",
+            k=K, draws=DRAWS,
+        )  # fmt: skip
+        notes.append(elo_note)
+    notes += left_out(
+        settled, reference=chosen.reference, waiting=chosen.rule in {"both-agree", "majority"}, faults=faults,
+        verdicts=len(cast), due=due, older=older,
+    )  # fmt: skip
     return Board(key, tuple(lines), settled, tuple(notes), faults, due, counted, ratings, chosen)
 
 
@@ -244,7 +262,7 @@ def battles(settled: Matches, ties: Ties = "half") -> Battles:
     )
 
 
-def _rated(settled: Matches, settings: Settings, notes: list[str], *, voted: bool) -> Ratings | None:
+def _rated(settled: Matches, settings: Settings, notes: list[str], *, voted: bool) -> Everyone | None:
     if not len(settled):
         return None
     tied = Note("leaderboard.tied", "{n:,} of them ties", n=settled.ties)
@@ -256,56 +274,28 @@ def _rated(settled: Matches, settings: Settings, notes: list[str], *, voted: boo
             n=len(settled), ties=ties, rule=SAID[settled.rule],
         )  # fmt: skip
     notes.append(matched)
+    way = settings.ties
     try:
-        ratings = rate(battles(settled, settings.ties), interval="sandwich", ties=settings.ties)
+        ratings = rate_everyone(battles(settled, way), interval="sandwich", ties=way)
     except Undefined as reason:
-        notes.append(Note("leaderboard.no-ratings", "No ratings: {reason}.", reason=sentence(reason)))
-        return None
+        notes.append(
+            Note("leaderboard.ties-as-half", "Ties are counted as half wins here: {reason}.", reason=sentence(reason))
+        )
+        way = "half"
+        ratings = rate_everyone(battles(settled), interval="sandwich")
     notes.append(
         Note(
             "leaderboard.ratings-bradley-terry-ties-items",
             "Ratings: Bradley-Terry, ties {ties}, items kept together, mean 1000.",
-            ties=word(settings.ties),
+            ties=word(way),
         )
     )
-    notes += [
-        Note("leaderboard.is-not-rated", "{contestant} is not rated: {reason}.",
-             contestant=settled.names[who], reason=reason)
-        for who, reason in ratings.unrated.items()
-    ]  # fmt: skip
-    if len(ratings.components) > 1:
-        several = Note(
-            "leaderboard.components", "The comparisons fall into {n} groups; the largest is rated.",
-            n=len(ratings.components),
-        )  # fmt: skip
-        notes.append(several)
+    notes += outside(ratings, settled.names)
     return ratings
 
 
-def _honest(ratings: Ratings, settled: Matches) -> list[Estimate | None]:
-    """Ratings whose intervals are there, or the reason."""
-    items = len(np.unique(settled.rows.item))
-    why = clustered.ONE_ITEM if items < 2 else clustered.NO_SPREAD
-    # The sandwich of one item is zero but for rounding.
-    return [None if rated is None else clustered.honest(rated, why) if items > 1
-            else Estimate.bare(rated.value, rated.n, why)
-            for rated in ratings.estimates]  # fmt: skip
-
-
-def _order(
-    rated: Sequence[Estimate | None], won: Sequence[Estimate | None], means: Sequence[Mapping[str, Estimate]],
-    notes: list[str],
-) -> Sequence[Estimate | None]:  # fmt: skip
-    """What contestants are ranked by: the rating where all have one, else the share won, else the first mean."""
-    if rated and all(rated):
-        return rated
-    if any(won):
-        notes.append(
-            Note(
-                "leaderboard.ranked-by-the-share-of", "Ranked by the share of matches won, for not everybody is rated."
-            )
-        )
-        return won
+def _first_means(means: Sequence[Mapping[str, Estimate]]) -> Sequence[Estimate | None]:
+    """What contestants that never met are ranked by: their mean on the first ballot."""
     first = min((ballot for mean in means for ballot in mean), default="")
     return [mean.get(first) for mean in means]
 
@@ -319,47 +309,6 @@ def _elo(settled: Matches, settings: Settings) -> list[Estimate | None]:
     )  # fmt: skip
 
 
-def _left_out(
-    settled: Matches, settings: Settings, *, faults: int, verdicts: int, due: int, older: int
-) -> Iterator[str]:
-    """What stands in no figure here, and what a reader of the columns must know."""
-    if settings.elo:
-        yield Note(
-            "leaderboard.elo",
-            "Elo: K = {k:g}, the median over {draws} random orders and the range of 95% of them; it depends on the "
-            "order.",
-            k=K, draws=DRAWS,
-        )  # fmt: skip
-    if settings.reference in settled.names:
-        yield Note(
-            "leaderboard.reference",
-            "Wins against {reference}: ties are left out of both wins and n.",
-            reference=settings.reference,
-        )
-    if faults:
-        yield Note(
-            "leaderboard.faults", "{n:,} of {all:,} verdicts of this judge are faults and count nowhere here.",
-            n=faults, all=verdicts,
-        )  # fmt: skip
-    if due:
-        yield Note("leaderboard.due", "{n:,} cases are due: their calls failed, so they are missing here.", n=due)
-    if settled.half_heard:
-        waiting = settings.rule in {"both-agree", "majority"}
-        waits = Note("leaderboard.no-matches-yet", "are no matches yet")
-        rests = Note("leaderboard.one-order", "rest on that order")
-        yield Note(
-            "leaderboard.half-heard", "{n:,} pairs were ruled on in one order only and {rest}.",
-            n=settled.half_heard, rest=waits if waiting else rests,
-        )  # fmt: skip
-    if settled.set_aside:
-        yield Note(
-            "leaderboard.set-aside", "{n:,} verdicts that show a contestant beside itself are set aside.",
-            n=settled.set_aside,
-        )  # fmt: skip
-    if older:
-        yield Note("leaderboard.older", "{n:,} votes that their raters changed later are set aside.", n=older)
-
-
 def further_notes(settled: Matches, rated: Sequence[Estimate | None]) -> Iterator[str]:
     """How far the ratings tell neighbours apart, and who beats whom in a circle."""
     if sum(rating is not None for rating in rated) > 1:
@@ -371,6 +320,11 @@ def further_notes(settled: Matches, rated: Sequence[Estimate | None]) -> Iterato
         if circles:
             shown = "; ".join(" > ".join(names[who] for who in (*circle, circle[0])) for circle in circles[:3])
             yield Note("leaderboard.cycles", "{n} cycles of three: {shown}.", n=len(circles), shown=shown)
+
+
+def _elo_cells(rating: Estimate | None) -> list[Cell]:
+    """The median, and the range over orders in words, so that nobody takes it for an interval."""
+    return [None, None] if rating is None else [rating.value, f"{rating.low:.0f} to {rating.high:.0f}"]
 
 
 def rank_text(rank: tuple[int, int] | None) -> str:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 import numpy as np
 
 from fullbench.columns.builder import columns_of
 from fullbench.columns.table import Columns, Ints, grouped
 from fullbench.errors import Undefined
-from fullbench.figures import clustered
 from fullbench.figures.judging import SHAPES
 from fullbench.figures.places import OVERALL
 from fullbench.nouns.headings import headings
@@ -22,9 +20,7 @@ from fullbench.stats.steadiness import Steadiness, steadiness
 BINS = 6
 
 
-def steady(
-    verdicts: Columns | Record, *, together: bool = False, seed: int = 0
-) -> Iterator[tuple[tuple[str, ...], Steadiness | str]]:
+def steady(verdicts: Columns | Record, *, together: bool = False) -> Iterator[tuple[tuple[str, ...], Steadiness | str]]:
     """For each judge, shape of ruling and criterion that was heard again, how steady it is, or why that is not known.
 
     A fault is like no other ruling, not even another fault. Several people on one case are several, none of them heard
@@ -37,21 +33,9 @@ def steady(
         if int(cases.max()) + 1 == len(cases):
             continue
         try:
-            yield (
-                (judge, SHAPES[family], *criterion),
-                _by_item(steadiness(cases, _rulings(part), seed=seed), cases, part),
-            )
+            yield (judge, SHAPES[family], *criterion), steadiness(cases, _rulings(part), cluster=part.item)
         except Undefined as reason:
             yield (judge, SHAPES[family], *criterion), sentence(reason)
-
-
-def _by_item(steadiness: Steadiness, cases: Ints, part: Columns) -> Steadiness:
-    """The same with intervals over items: cases on one item are not independent."""
-    item = np.zeros(int(cases.max()) + 1, dtype=np.int64)
-    item[cases] = part.item
-    shares, items = np.array(steadiness.shares), item[np.array(steadiness.items, dtype=np.int64)]
-    majority = clustered.share((shares > 0.5).astype(np.float64), items)
-    return replace(steadiness, consistency=clustered.mean(shares, items), majority=majority)
 
 
 def _rulings(part: Columns) -> Ints:
@@ -87,7 +71,7 @@ def tables(verdicts: Columns | Record, *, together: bool = False, seed: int = 0)
             "Majority: the share of these cases with more than half of the rulings the same. A fault agrees with none.",
         ),
     ]
-    by_judge = list(steady(verdicts, together=together, seed=seed))
+    by_judge = list(steady(verdicts, together=together))
     split = any(criterion != [OVERALL] for (_, _, *criterion), _ in by_judge) and not together
     for names, steadied in by_judge:
         place: list[Cell] = list(names if split else names[:2])

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -156,7 +157,8 @@ def by_tag(board: Board, tag: str, groups: Mapping[str, str]) -> Iterator[Slice]
             mean_of(ballot),
             Note("slices.title.mean-by", "Mean {ballot}, by {tag}", ballot=ballot, tag=tag),
         )
-        yield from _grouped(board, (tag, groups), words, observed, clustered.mean)
+        figure = partial(clustered.mean, within=clustered.scale_of(ballot))
+        yield from _grouped(board, (tag, groups), words, observed, figure)
 
 
 def _grouped(

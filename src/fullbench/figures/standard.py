@@ -9,27 +9,29 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
 
 from fullbench.columns.builder import columns_of
 from fullbench.columns.table import Columns, Due
-from fullbench.figures import among, leaderboard, repeats
+from fullbench.figures import among, clustered, leaderboard, repeats
 from fullbench.figures import corrected as corrections
 from fullbench.figures.judging import FIGURES, SHAPES, Agreement, Met, agreements, meet
 from fullbench.figures.matches import settle
 from fullbench.figures.narrow import beside
-from fullbench.figures.places import OVERALL, place
+from fullbench.figures.one_by_one import one_by_one
+from fullbench.figures.places import OVERALL, place, placed
 from fullbench.figures.position import position
 from fullbench.nouns.call import Usage
+from fullbench.nouns.estimate import Estimate
 from fullbench.nouns.headings import headings
 from fullbench.nouns.note import Note, word
 from fullbench.nouns.record import Record
 from fullbench.nouns.table import Cell, Table
 from fullbench.nouns.verdict import FAULTS, PEOPLE
 from fullbench.stats.joining import VoteRule
-from fullbench.stats.shares import wilson
 
 Verdicts = Columns | Record
 
@@ -111,6 +113,8 @@ def agreement(
                 if (one.study, one.criterion, SHAPES[one.family]) == (study, criterion, kind) and one.judge != other
             ]
             shown.append(_compared(meetings, kind, of_kind, behind, seed, due=due))
+        votes = one_by_one(meetings)
+        shown.append(replace(votes, name=f"{votes.name}{behind}", title=placed(votes.title, behind)))
     return shown
 
 
@@ -191,8 +195,8 @@ def _cut_off(part: Columns) -> int:
 def _without_the_nonce(part: Columns) -> Cell:
     """Of the replies that were asked for with a nonce, those that do not carry it."""
     how = part.reader.astype(np.int64) // 10 % 10
-    asked = int((how > 0).sum())
-    return wilson(int((how == 2).sum()), asked) if asked else None
+    asked = how > 0
+    return clustered.share((how[asked] == 2).astype(np.float64), part.item[asked]) if asked.any() else None
 
 
 _REPLIES: dict[str, Callable[[Columns], Cell]] = {"cut off": _cut_off, "without the nonce": _without_the_nonce}
@@ -219,7 +223,7 @@ def faults(verdicts: Verdicts, *, together: bool = False) -> Table:
     for cells, part in groups:
         counts = part.faults()
         wrong, total = sum(counts[fault] for fault in FAULTS), counts["verdicts"]
-        row = [*cells, total, total - wrong, *(counts[fault] for fault in FAULTS), wilson(wrong, total)]
+        row = [*cells, total, total - wrong, *(counts[fault] for fault in FAULTS), _faulty(part)]
         rows.append([*row, *(cell(part) for cell in replies.values()), *_due(columns, head, cells)])
     silent = {tuple(getattr(one, key) for key in head): None for one in columns.due}
     for named in silent.keys() - {tuple(row[: len(head)]) for row in rows}:
@@ -263,6 +267,11 @@ def _due_notes(due: Sequence[Due]) -> list[Note]:
             )
         )
     return notes
+
+
+def _faulty(part: Columns) -> Estimate:
+    """The share of verdicts that are faults; verdicts on one item are kept together."""
+    return clustered.share((part.fault >= 0).astype(np.float64), part.item)
 
 
 _MOST_REASONS = 20

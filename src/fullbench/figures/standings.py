@@ -20,6 +20,7 @@ from fullbench.nouns.headings import headings, named
 from fullbench.nouns.note import Note, sentence, word
 from fullbench.nouns.record import Record
 from fullbench.nouns.table import Cell, Table
+from fullbench.nouns.text import words_of
 from fullbench.stats.joining import VOTE_RULES
 from fullbench.stats.standings import foreseen
 from fullbench.stats.style import lead, style_controlled
@@ -203,7 +204,7 @@ def fit(ranked: Board) -> Table:
 
 Feature = Callable[[str], float]
 FEATURES: dict[str, Feature] = {
-    "words": lambda text: float(len(text.split())),
+    "words": lambda text: float(len(words_of(text))),
     "list items": lambda text: float(
         sum(line.lstrip()[:2] in {"- ", "* ", "1.", "2.", "3."} for line in text.split("\n"))
     ),

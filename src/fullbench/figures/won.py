@@ -34,8 +34,10 @@ def means_of(columns: Columns, names: Sequence[str]) -> list[dict[str, Estimate]
     for name in names:
         own = who == codes[name]
         by_contestant.append({
-            columns.names["ballot"][spec]: clustered.mean(mark[chosen], item[chosen])
-            for spec in np.unique(ballot[own]) if (chosen := own & (ballot == spec)).any()
+            (spec := columns.names["ballot"][code]): clustered.mean(
+                mark[chosen], item[chosen], clustered.scale_of(spec)
+            )
+            for code in np.unique(ballot[own]) if (chosen := own & (ballot == code)).any()
         })  # fmt: skip
     return by_contestant
 

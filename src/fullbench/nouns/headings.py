@@ -10,7 +10,7 @@ from fullbench.nouns.note import Note, word
 from fullbench.nouns.table import Better, Column, Kind
 
 _KEYS: dict[tuple[Kind, Better], tuple[str, ...]] = {
-    ("rank", ""): ("rank",),
+    ("rank", ""): ("rank", "rank alone"),
     ("n", ""): ("n",),
     ("fault", "less"): ("refused", "unreadable", "recused", "cut off", "faults"),
     ("name", ""): (
@@ -26,7 +26,7 @@ _KEYS: dict[tuple[Kind, Better], tuple[str, ...]] = {
     ("text", ""): (
         "why", "note", "question", "what", "what was done", "what, and what was done", "people said", "people say",
         "parts", "captions", "images", "language", "counted in", "unit", "step", "status", "stage", "time",
-        "Dawid-Skene",
+        "Dawid-Skene", "Elo over orders",
     ),
     ("count", ""): (
         "verdicts", "ruled", "due", "failed for good", "cases", "pairs", "matches", "items", "rows", "votes", "wanted",
@@ -57,6 +57,7 @@ _KEYS: dict[tuple[Kind, Better], tuple[str, ...]] = {
         "prefers the unsafe one", "judge flatters by", "place bias", "length bias",
     ),
     ("figure", "more"): (
+        "with one person", "people with each other",
         "worth", "alpha", "pairs of votes that say the same",
         "rating", "duels won", "Elo", "wins against the reference", "won", "all", "worst", "reached", "consistency",
         "same ruling in both orders", "same ruling", "accuracy", "agreement", "score", "Avg", "mean over questions",

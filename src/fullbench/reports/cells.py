@@ -41,10 +41,12 @@ def decimals(cells: Sequence[Cell]) -> int:
 
 
 def show(cell: Cell, places: int = 2) -> str:
-    """A cell as text.
+    """A cell as text. An interval with one end says which.
 
     >>> show(None), show(3), show(0.125, 2), show("gpt")
     ('-', '3', '0.12', 'gpt')
+    >>> show(Estimate(1.0, 0.81, 1.0, 14, one_sided=True)), show(Estimate(0.0, 0.0, 0.19, 14, one_sided=True))
+    ('1.00 [≥ 0.81]', '0.00 [≤ 0.19]')
     """
     if cell is None:
         return EMPTY
@@ -54,6 +56,8 @@ def show(cell: Cell, places: int = 2) -> str:
         if why := getattr(cell, "why", ""):
             return f"{number(float(cell.value), places)} [{plain(why)}]"
         value, low, high = (number(float(end), places) for end in (cell.value, cell.low, cell.high))
+        if getattr(cell, "one_sided", False):
+            return f"{value} [≥ {low}]" if cell.high <= cell.value else f"{value} [≤ {high}]"
         return f"{value} [{low}, {high}]"
     return number(cell, places)
 

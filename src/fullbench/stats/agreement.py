@@ -1,7 +1,7 @@
 """How far two raters agree: correlations, errors, kappas, and the scores of a classifier.
 
-All take two columns of one length and give an `Estimate` with a bootstrap interval; rows that share a `cluster` (an
-item) are resampled together. Where the two are not equal in rights, the first is the judge and the second the truth.
+All take two columns of one length and give an `Estimate` with a resampled interval; rows that share a `cluster` (an
+item) are kept together. Where the two are not equal in rights, the first is the judge and the second the truth.
 """
 
 from __future__ import annotations
@@ -18,7 +18,11 @@ from fullbench.nouns.note import Note
 from fullbench.stats import weighted
 from fullbench.stats.arrays import Bools, Floats, Numbers, column, columns
 from fullbench.stats.bootstrap import Labels, Method, Statistic, bootstrap
+from fullbench.stats.clusters import Scale
 from fullbench.stats.shares import share
+
+SIGNED: Scale = (-1.0, 1.0)
+SHARE: Scale = (0.0, 1.0)
 
 
 class Options(TypedDict, total=False):
@@ -51,14 +55,14 @@ def _with_p(statistic: Statistic, test: str, x: Numbers, y: Numbers, options: Op
                 n=len(xs),
             )
         )
-    return replace(bootstrap(statistic, xs, ys, **options), p=float(getattr(stats, test)(xs, ys).pvalue))
+    return replace(bootstrap(statistic, xs, ys, within=SIGNED, **options), p=float(getattr(stats, test)(xs, ys).pvalue))
 
 
 def pearson(x: Numbers, y: Numbers, **options: Unpack[Options]) -> Estimate:
     """Pearson's r. `p` tests r = 0 with Student's t and takes rows as independent.
 
     >>> print(pearson([1, 2, 3, 4, 5, 3], [2, 1, 4, 3, 5, 3]))
-    0.800 [0.474, 0.990] n=6
+    0.800 [-0.125, 0.981] n=6
     """
     return _with_p(weighted.pearson, "pearsonr", x, y, options)
 
@@ -96,7 +100,7 @@ def cohen_kappa(x: Numbers, y: Numbers, **options: Unpack[Options]) -> Estimate:
     >>> cohen_kappa([0, 0, 1, 1] * 5, [0, 0, 1, 0] * 5).value
     0.5
     """
-    return bootstrap(weighted.cohen, x, y, **options)
+    return bootstrap(weighted.cohen, x, y, within=SIGNED, **options)
 
 
 def quadratic_kappa(x: Numbers, y: Numbers, **options: Unpack[Options]) -> Estimate:
@@ -107,27 +111,19 @@ def quadratic_kappa(x: Numbers, y: Numbers, **options: Unpack[Options]) -> Estim
     >>> round(quadratic_kappa([1, 2, 3] * 4, [1, 2, 2] * 4).value, 3)
     0.667
     """
-    return bootstrap(weighted.quadratic, x, y, **options)
+    return bootstrap(weighted.quadratic, x, y, within=SIGNED, **options)
 
 
 def accuracy(predicted: Numbers, truth: Numbers, **options: Unpack[Options]) -> Estimate:
-    """The share of rows on which both say the same: Wilson's interval, or the bootstrap where clusters are given.
-
-    Where all rows agree, or none, resampling shows no spread: then it is Wilson's interval on the number of clusters.
+    """The share of rows on which both say the same: Wilson's interval, or that of `stats.clusters` over clusters.
 
     >>> print(accuracy([1, 0, 0.5, 1], [1, 0, 1, 1]))
     0.750 [0.301, 0.954] n=4
     """
     labels, true_labels = columns(predicted, truth)
-    if options.get("method") == "bca":
-        return bootstrap(weighted.share_equal, labels, true_labels, **options)
-    return share(
-        labels == true_labels,
-        cluster=options.get("cluster"),
-        resamples=options.get("resamples", 1000),
-        level=options.get("level", 0.95),
-        seed=options.get("seed", 0),
-    )
+    if options.get("method", "auto") != "auto":
+        return bootstrap(weighted.share_equal, labels, true_labels, within=SHARE, **options)
+    return share(labels == true_labels, cluster=options.get("cluster"), level=options.get("level", 0.95))
 
 
 def precision(predicted: Numbers, truth: Numbers, *, by_size: bool = False, **options: Unpack[Options]) -> Estimate:
@@ -136,7 +132,7 @@ def precision(predicted: Numbers, truth: Numbers, *, by_size: bool = False, **op
     >>> precision([0, 1, 1] * 4, [0, 0, 1] * 4).value
     0.75
     """
-    return bootstrap(weighted.precision(by_size), predicted, truth, **options)
+    return bootstrap(weighted.precision(by_size), predicted, truth, within=SHARE, **options)
 
 
 def recall(predicted: Numbers, truth: Numbers, *, by_size: bool = False, **options: Unpack[Options]) -> Estimate:
@@ -145,7 +141,7 @@ def recall(predicted: Numbers, truth: Numbers, *, by_size: bool = False, **optio
     >>> recall([0, 1, 1] * 4, [0, 0, 1] * 4).value
     0.75
     """
-    return bootstrap(weighted.recall(by_size), predicted, truth, **options)
+    return bootstrap(weighted.recall(by_size), predicted, truth, within=SHARE, **options)
 
 
 def f1(predicted: Numbers, truth: Numbers, *, by_size: bool = False, **options: Unpack[Options]) -> Estimate:
@@ -154,7 +150,7 @@ def f1(predicted: Numbers, truth: Numbers, *, by_size: bool = False, **options: 
     >>> round(f1([0, 1, 1] * 4, [0, 0, 1] * 4).value, 3)
     0.667
     """
-    return bootstrap(weighted.f1(by_size), predicted, truth, **options)
+    return bootstrap(weighted.f1(by_size), predicted, truth, within=SHARE, **options)
 
 
 def without_ties(*outcomes: Numbers, tie: float = 0.5) -> Bools:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -54,7 +54,9 @@ class Alignment:
                     seeds=self.seeds,
                 )
             )
-        if spread.low == 0:
+        if spread.why:
+            return replace(spread, value=self.value, low=self.value, high=self.value)
+        if spread.low <= 0:
             raise Undefined(
                 Note(
                     "undefined.the-score-is-and-has",
@@ -64,7 +66,7 @@ class Alignment:
                 )
             )
         ends = (self.value, 1 / spread.high, 1 / spread.low)
-        return Estimate(*ends, spread.n, spread.level, f"1 / mean spread, {spread.method}")
+        return Estimate(*ends, spread.n, spread.level, f"1 / mean spread, {spread.method}", units=spread.units)
 
 
 def spreads(seed: npt.ArrayLike, marks: Numbers) -> tuple[npt.NDArray[Any], Floats, Ints]:

@@ -10,8 +10,9 @@ import numpy.typing as npt
 
 from fullbench.errors import Undefined
 from fullbench.nouns.note import Note
-from fullbench.stats.arrays import Floats, Ints, Numbers, column, duels
+from fullbench.stats.arrays import Bools, Floats, Ints, Numbers, column, duels
 from fullbench.stats.bootstrap import Labels, Sample
+from fullbench.stats.clusters import Spread
 from fullbench.stats.strengths import Pairs, curvature
 
 Whole = npt.NDArray[Any]
@@ -21,6 +22,31 @@ _BLOCK = 1 << 17
 _MANY = 100_000
 _LARGE = 16
 _OUTCOMES = np.array([0.0, 0.5, 1.0])
+
+
+@dataclass(frozen=True)
+class Moves:
+    """How estimates (columns) move with each independent unit (row), and how many units each row stands for."""
+
+    rows: Floats
+    times: Floats
+
+    @property
+    def units(self) -> int:
+        return round(float(self.times.sum()))
+
+    def covariance(self) -> Floats:
+        """The sandwich covariance, with the factor for few units: n / (n - 1)."""
+        square: Floats = self.rows.T @ (self.rows * self.times[:, None])
+        return square * self.units / max(1, self.units - 1)
+
+    def along(self, contrast: Floats) -> Moves:
+        """The moves of differences of the estimates: a row of the contrast for each."""
+        return Moves(self.rows @ contrast.T, self.times)
+
+    def spread(self, place: int) -> Spread:
+        """The spread of one estimate."""
+        return Spread.of(self.rows[:, place] * self.units / max(1, self.units - 1), self.times)
 
 
 @dataclass(frozen=True)
@@ -167,8 +193,18 @@ class Battles:
         drawn[small] = rng.poisson(counts[small, None], size=(len(small), resamples))
         return drawn
 
-    def sandwich(self, strengths: Floats) -> Floats:
-        """The covariance of log strengths (mean zero) that holds whether or not the model does.
+    def between(self, who: int, opponents: Bools) -> tuple[Floats, int]:
+        """How many battles one had against each of some opponents, and on how many independent units (items)."""
+        first, second, _, weight = self.sample.cells
+        chosen = ((first == who) & opponents[second]) | ((second == who) & opponents[first])
+        counts = np.where(chosen, self.sample.counts, 0.0)
+        fought = np.bincount(np.where(first == who, second, first), counts * weight, self.size)
+        if self.sample.profile is None:
+            return fought.astype(np.float64), round(float(counts.sum()))
+        return fought.astype(np.float64), int((self.sample.profile @ chosen.astype(np.float64) > 0).sum())
+
+    def sandwich(self, strengths: Floats) -> Moves:
+        """How the log strengths (mean zero) move with each independent unit: what the sandwich covariance is made of.
 
         White 1982, doi:10.2307/1912526: the curvature's inverse on both sides of the spread of the scores.
         """
@@ -176,24 +212,14 @@ class Battles:
         wins = self.matrix()
         bread = np.linalg.inv(curvature(wins + wins.T, strengths)) - 1 / self.size
         surprise = weight * (outcome - 1 / (1 + np.exp(strengths[second] - strengths[first])))
-        if self.sample.profile is None:
-            meat = _laplacian(first, second, self.sample.counts * surprise**2, self.size)
-        else:
-            score = np.zeros((len(first), self.size))
-            rows = np.arange(len(first))
-            score[rows, first], score[rows, second] = surprise, -surprise
-            meat = self.meat(score)
-        covariance: Floats = bread @ meat @ bread
-        return covariance
+        # A row of scores has two entries, so that its product with the bread is a difference of two rows.
+        return self.moves(surprise[:, None] * (bread[first] - bread[second]))
 
-    def meat(self, score: Floats) -> Floats:
-        """The sum of squares of scores (a row for each cell) over battles, or over clusters of them."""
+    def moves(self, parts: Floats) -> Moves:
+        """The moves of estimates by unit (a battle, or a cluster of them) from those of each cell's battles."""
         if self.sample.profile is None:
-            apart: Floats = score.T @ (score * self.sample.counts[:, None])
-            return apart
-        summed = self.sample.profile @ score
-        together: Floats = summed.T @ summed
-        return together
+            return Moves(parts, self.sample.counts)
+        return Moves(np.asarray(self.sample.profile @ parts), np.ones(self.sample.clusters))
 
 
 def _codes(first: npt.ArrayLike, second: npt.ArrayLike, outcome: Numbers, least: int) -> tuple[Any, Any, Any, int]:
@@ -241,10 +267,3 @@ def _counts(matrix: Numbers, name: str) -> Floats:
     if np.diag(counts).any():
         raise ValueError(f"a contestant cannot meet itself; the diagonal of the {name} says so")
     return counts
-
-
-def _laplacian(first: Ints, second: Ints, weight: Floats, size: int) -> Floats:
-    between = np.bincount(first * size + second, weight, size * size).reshape(size, size)
-    between = between + between.T
-    matrix: Floats = np.diag(between.sum(axis=1)) - between
-    return matrix

@@ -3,9 +3,10 @@
 Rows that share an item are not independent, so every interval is clustered: `clusters` says which rows belong
 together. Intervals are at 95% unless `level` says otherwise. What cannot be estimated raises `Undefined`.
 
-Three plain estimators (`score_shift`, `favour`, `length_slope`) compare means. They are right for marks on an open
-scale; on a short scale marks pile up at the ends and all three shrink toward zero. `latent_marks` takes the ends and
-the rounding into account and gives all effects at once, in marks of the unbounded scale behind the ballot.
+Three plain estimators (`score_shift`, `favour`, `length_slope`) compare means, with a truth that has no error; where
+people stand for the truth, `stats.noisy` takes their errors out. They are right for marks on an open scale; on a
+short scale marks pile up at the ends and all three shrink toward zero. `latent_marks` takes the ends and the rounding
+into account and gives all effects at once, in marks of the unbounded scale behind the ballot.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from fullbench.errors import Undefined
 from fullbench.nouns.estimate import Estimate
 from fullbench.nouns.note import Note
-from fullbench.stats.shares import wilson
+from fullbench.stats.clusters import Scale, cluster_mean
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -34,24 +35,22 @@ def clustered_mean(
     values: ArrayLike,
     clusters: Sequence[Hashable],
     *,
-    within: tuple[float, float] | None = None,
+    within: Scale | None = None,
     level: float = 0.95,
 ) -> Estimate:
     """The mean of all values, with an interval that respects the clusters.
 
-    Where no value can lie outside of `within`, neither can their mean, and the interval is cut off there.
+    `within` is the scale that no value can leave.
 
     >>> print(clustered_mean([1, 2, 3, 4], ["a", "b", "c", "d"]))
     2.500 [0.446, 4.554] n=4
     >>> print(clustered_mean([1, 2, 3, 4], ["a", "b", "c", "d"], within=(1, 5)))
-    2.500 [1.000, 4.554] n=4
+    2.500 [1.331, 4.198] n=4
     """
     values = _vector(values)
-    mean = _least_squares(values, np.ones((len(values), 1)), clusters, level)[0]
-    if within is None:
-        return mean
-    value, low, high = (min(within[1], max(within[0], end)) for end in (mean.value, mean.low, mean.high))
-    return Estimate(value, low, high, mean.n, level, mean.method)
+    codes = _codes(clusters, len(values))
+    totals, sizes = _vector(np.bincount(codes, values)), _vector(np.bincount(codes))
+    return cluster_mean(totals, sizes, within=within, level=level)
 
 
 def position_bias(
@@ -68,7 +67,7 @@ def position_bias(
     >>> position_bias([1, 1, 1, 0], [1, -1, 1, 0], range(4)).value
     0.5
     """
-    return clustered_mean((_vector(forward) + _vector(swapped)) / 2, clusters, level=level)
+    return clustered_mean((_vector(forward) + _vector(swapped)) / 2, clusters, within=(-1.0, 1.0), level=level)
 
 
 def swap_flips(
@@ -76,18 +75,11 @@ def swap_flips(
 ) -> Estimate:
     """The share of pairs whose ruling changed when the two responses changed places (leans as in `position_bias`).
 
-    A Wilson interval on the effective number of pairs, which is smaller than their number where an item's pairs
-    resemble each other.
-
     >>> swap_flips([1, 1, -1, 0], [-1, 1, 1, 0], range(4)).value
     0.25
     """
     flipped = (_vector(forward) != -_vector(swapped)).astype(np.float64)
-    share, n = float(flipped.mean()), len(flipped)
-    spread = _fitted(flipped, np.ones((n, 1)), _codes(clusters, n))[1][0, 0]
-    effective = min(n, int(share * (1 - share) / spread)) if 0 < share < 1 and spread > 0 else n
-    around = wilson(share * max(1, effective), max(1, effective), level=level)
-    return Estimate(share, min(share, around.low), max(share, around.high), n, level, "Wilson, clustered")
+    return clustered_mean(flipped, clusters, within=(0.0, 1.0), level=level)
 
 
 def score_shift(marks: ArrayLike, truth: ArrayLike, clusters: Sequence[Hashable], *, level: float = 0.95) -> Estimate:

@@ -1,4 +1,4 @@
-"""Bootstrap intervals from counts, not from rows.
+"""Resampled intervals from counts, not from rows: the bootstrap, and the jackknife where items are few.
 
 A statistic here is a function of *weights*: `statistic(weights, *columns)` gets one row of weights for each resample
 and one column entry for each distinct row of the data (a cell), and gives one figure for each resample, NaN where that
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -20,15 +20,19 @@ from fullbench.errors import Undefined
 from fullbench.nouns.estimate import Estimate
 from fullbench.nouns.note import Note
 from fullbench.stats.arrays import Bools, Floats, Ints, Numbers, codes, columns
+from fullbench.stats.clusters import Scale, Spread, around, p_of_zero
 
 Statistic = Callable[..., Floats]
-Method = Literal["percentile", "bca"]
+Method = Literal["auto", "percentile", "bca", "jackknife"]
 Labels = npt.ArrayLike
 
 # weights that are held at once, so that memory does not grow with the number of resamples
 _BLOCK = 1 << 22
 # from so many rows on, independent Poisson counts stand in for the multinomial draw
 _MANY = 100_000
+FEW = 100
+"""With fewer independent units than this, percentiles of a bootstrap are too narrow (docs/statistics.md): the jackknife
+takes their place."""
 # an interval over fewer of the resamples would be that of the lucky ones
 _MOST_UNDEFINED = 0.1
 
@@ -165,17 +169,23 @@ def interval(
     resamples: int = 1000,
     level: float = 0.95,
     seed: int | list[int] = 0,
-    method: Method = "percentile",
+    method: Method = "auto",
+    within: Scale | None = None,
+    zero: bool = False,
 ) -> Estimate:
-    """The estimate of a statistic on a sample, with its bootstrap interval (Efron and Tibshirani 1993, ch. 13-14).
+    """The estimate of a statistic on a sample, with its interval (Efron and Tibshirani 1993, ch. 11, 13, 14).
 
     `percentile` takes quantiles of the resampled figures; `bca` corrects them for bias and skewness with a jackknife
-    over clusters. Resamples that do not define the figure are left out; when they are more than a tenth, it is
-    `Undefined`.
+    over clusters; `jackknife` leaves out one cluster after another and makes of the spread what `stats.clusters` says,
+    on the scale `within` where the figure has one. `auto` takes the jackknife for fewer than `FEW` clusters, else the
+    percentiles. With `zero` the estimate has the p-value of "the figure is 0 in truth". Resamples that do not define
+    the figure are left out; when they are more than a tenth, it is `Undefined`.
 
     >>> from fullbench.stats.weighted import mean
     >>> print(interval(Sample.of([0, 1] * 50), mean))
     0.500 [0.400, 0.600] n=100
+    >>> print(interval(Sample.of([0, 1] * 5), mean, within=(0, 1)))
+    0.500 [0.199, 0.801] n=10
     """
     if not 0 < level < 1:
         raise ValueError(f"the level must lie between 0 and 1; found {level}")
@@ -197,6 +207,10 @@ def interval(
                 n=sample.n,
             )
         )
+    if method == "jackknife" or (method == "auto" and sample.clusters < FEW):
+        spread = left_out(sample, statistic)
+        estimate = around(value, sample.n, spread, within=within, level=level)
+        return replace(estimate, p=p_of_zero(value, spread, within)) if zero else estimate
     figures = replicate(sample, statistic, resamples, seed)
     known = figures[~np.isnan(figures)]
     if len(known) < (1 - _MOST_UNDEFINED) * resamples:
@@ -213,9 +227,46 @@ def interval(
     if method == "bca":
         tails = _corrected(sample, statistic, known, value, tails)
     low, high = np.quantile(known, tails)
+    if high - low <= 1e-12 * max(1.0, abs(value)):
+        return around(value, sample.n, Spread.none(sample.clusters), within=within, level=level)
     by = "" if sample.profile is None else f" over {sample.clusters} clusters"
-    name = f"{method} bootstrap{by}, {resamples} resamples"
-    return Estimate(value, float(low), float(high), sample.n, level, name)
+    name = f"{'bca' if method == 'bca' else 'percentile'} bootstrap{by}, {resamples} resamples"
+    p = None
+    if zero:
+        spread = Spread(float(known.var(ddof=1)), sample.clusters - 1.0, sample.clusters, sample.clusters - 1.0)
+        p = p_of_zero(value, spread)
+    return Estimate(value, float(low), float(high), sample.n, level, name, p, units=sample.clusters)
+
+
+def left_out(sample: Sample, statistic: Statistic) -> Spread:
+    """How a statistic moves when one cluster after another is left out.
+
+    >>> from fullbench.stats.weighted import mean
+    >>> left_out(Sample.of([0, 1, 1, 0]), mean).units
+    4
+    """
+    value = float(statistic(sample.counts[None, :], *sample.cells)[0])
+    left, times = _left(sample, statistic)
+    lost = sample.clusters - round(float(times.sum()))
+    if lost > _MOST_UNDEFINED * sample.clusters:
+        raise Undefined(
+            Note(
+                "undefined.left-out",
+                "too few rows for an interval: the figure is not defined once any of {lost} clusters of {clusters} is "
+                "left out",
+                lost=lost,
+                clusters=sample.clusters,
+            )
+        )
+    return Spread.of(left - value, times)
+
+
+def _left(sample: Sample, statistic: Statistic) -> tuple[Floats, Floats]:
+    """The figure without each cluster, where it is defined; and how many clusters each stands for."""
+    blocks = [(statistic(weights, *sample.cells), times) for weights, times in sample.without_each()]
+    left, times = (np.concatenate(part) for part in zip(*blocks, strict=True))
+    usable = ~np.isnan(left)
+    return left[usable], times[usable]
 
 
 def _corrected(sample: Sample, statistic: Statistic, known: Floats, value: float, tails: Floats) -> Floats:
@@ -223,10 +274,7 @@ def _corrected(sample: Sample, statistic: Statistic, known: Floats, value: float
 
     below = np.clip(((known < value).mean() + (known <= value).mean()) / 2, 0.5 / len(known), 1 - 0.5 / len(known))
     bias = ndtri(below)
-    blocks = [(statistic(weights, *sample.cells), times) for weights, times in sample.without_each()]
-    left, times = (np.concatenate(part) for part in zip(*blocks, strict=True))
-    usable = ~np.isnan(left)
-    left, times = left[usable], times[usable]
+    left, times = _left(sample, statistic)
     gap = np.average(left, weights=times) - left
     spread = float((times * gap**2).sum())
     speed = 0.0 if spread == 0 else float((times * gap**3).sum()) / (6 * spread**1.5)
@@ -242,17 +290,20 @@ def bootstrap(
     resamples: int = 1000,
     level: float = 0.95,
     seed: int = 0,
-    method: Method = "percentile",
+    method: Method = "auto",
+    within: Scale | None = None,
+    zero: bool = False,
 ) -> Estimate:
     """A statistic of some columns, with its interval; rows that share a `cluster` are drawn together.
 
     >>> from fullbench.stats.weighted import mean
-    >>> marks, item = [1, 1, 5, 5], ["a", "a", "b", "b"]
-    >>> bootstrap(mean, marks, cluster=item).low
-    1.0
+    >>> print(bootstrap(mean, [1, 1, 5, 5], cluster=["a", "a", "b", "b"], within=(1, 5)))
+    3.000 [1.006, 4.994] n=4
     """
     sample = Sample.of(*values, cluster=cluster)
-    return interval(sample, statistic, resamples=resamples, level=level, seed=seed, method=method)
+    return interval(
+        sample, statistic, resamples=resamples, level=level, seed=seed, method=method, within=within, zero=zero
+    )
 
 
 @dataclass(frozen=True)
@@ -271,7 +322,8 @@ def bootstrap_groups(
     resamples: int = 1000,
     level: float = 0.95,
     seed: int = 0,
-    method: Method = "percentile",
+    method: Method = "auto",
+    within: Scale | None = None,
 ) -> Groups:
     """The same statistic in every group of rows. A group's resamples depend on the seed and its place among the groups.
 
@@ -292,7 +344,7 @@ def bootstrap_groups(
         sample = Sample.of(*(array[rows] for array in arrays), cluster=None if label is None else label[rows])
         try:
             estimates[name] = interval(
-                sample, statistic, resamples=resamples, level=level, seed=[seed, place], method=method
+                sample, statistic, resamples=resamples, level=level, seed=[seed, place], method=method, within=within
             )
         except Undefined as reason:
             undefined[name] = str(reason)

@@ -12,6 +12,7 @@ from fullbench.nouns.estimate import Estimate
 from fullbench.stats.agreement import Options
 from fullbench.stats.arrays import Bools, Floats, Numbers, column, columns
 from fullbench.stats.bootstrap import Statistic, bootstrap
+from fullbench.stats.clusters import Scale
 
 
 @dataclass(frozen=True)
@@ -47,11 +48,18 @@ def mcnemar(first_right: Numbers, second_right: Numbers) -> McNemar:
 
 
 def paired_difference(
-    statistic: Statistic, first: Numbers, second: Numbers, truth: Numbers, **options: Unpack[Options]
+    statistic: Statistic,
+    first: Numbers,
+    second: Numbers,
+    truth: Numbers,
+    *,
+    within: Scale | None = None,
+    **options: Unpack[Options],
 ) -> Estimate:
     """A statistic of `first` and `truth` less that of `second` and `truth`, both on the same resampled rows.
 
-    An interval that holds 0 leaves open which is better. `statistic` is one of `stats.weighted`.
+    An interval that holds 0 leaves open which is better; `p` is that of "both are equal". `statistic` is one of
+    `stats.weighted`, `within` the scale of the difference.
 
     >>> from fullbench.stats.weighted import share_equal
     >>> paired_difference(share_equal, [1, 1, 0, 1], [0, 1, 1, 1], [1, 1, 0, 1]).value
@@ -61,7 +69,7 @@ def paired_difference(
     def difference(weights: Floats, firsts: Floats, seconds: Floats, true: Floats) -> Floats:
         return statistic(weights, firsts, true) - statistic(weights, seconds, true)
 
-    return bootstrap(difference, first, second, truth, **options)
+    return bootstrap(difference, first, second, truth, within=within, zero=True, **options)
 
 
 @dataclass(frozen=True)

@@ -187,9 +187,11 @@ class _Matches:
             by_judges.append(scale.shown(strength, own, every_room, played, method="sandwich"))
             apart = np.diag(_mixed(products, single - mixed, single - mixed))
             corrections.append(replace(scale, centre=0.0).shown(strength - here, apart, rooms, cast))
+        # With too few units the factor is infinite, and nothing times it is nothing known.
+        with np.errstate(invalid="ignore"):
+            wider, narrower = covariance * wide[0], products[0, 0] * narrow[0]
         return CorrectedRatings(
-            rated, shown, people, tuple(by_judges), tuple(corrections), here, covariance * wide[0],
-            products[0, 0] * narrow[0], wide[1],
+            rated, shown, people, tuple(by_judges), tuple(corrections), here, wider, narrower, wide[1],
             tuple(float(line.mean()) for line in worth[1:]), drawn.voted, rows, held,
         )  # fmt: skip
 

@@ -29,6 +29,15 @@ def weak_components(wins: Floats) -> list[list[int]]:
     return _groups(_reached((wins > 0) | (wins.T > 0)))
 
 
+def reachable(wins: Floats, here: int, there: int) -> bool:
+    """Whether a chain of wins leads from one contestant down to another.
+
+    >>> reachable(np.array([[0, 1, 0], [0, 0, 1], [0, 0, 0]]), 0, 2)
+    True
+    """
+    return bool(_reached(wins > 0)[here, there])
+
+
 def _reached(linked: Bools) -> Bools:
     """Who can be reached from whom: squared until nothing is added, so a chain of n links takes log n products.
 

@@ -75,8 +75,6 @@ def preference_accuracy(
     margin: float = 0.0,
     ties: Ties = "wrong",
     cluster: Labels | None = None,
-    resamples: int = 1000,
-    seed: int = 0,
 ) -> Estimate:
     """How often the better one of a pair is ahead by more than the margin; ties are wrong, or left out.
 
@@ -94,7 +92,7 @@ def preference_accuracy(
             else Note("undefined.all-pairs-tie", "all {n} pairs tie", n=len(results))
         )
     label = None if cluster is None else np.asarray(cluster)[keep]
-    return share((results[keep] == 1.0).astype(float), cluster=label, resamples=resamples, seed=seed)
+    return share((results[keep] == 1.0).astype(float), cluster=label)
 
 
 def threshold_curve(

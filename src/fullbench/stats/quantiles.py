@@ -7,7 +7,7 @@ tests compare both.
 from __future__ import annotations
 
 from functools import cache
-from math import atan2, exp, hypot, lgamma, log1p, pi, sqrt
+from math import atan2, exp, hypot, lgamma, log, log1p, pi, sqrt
 from statistics import NormalDist
 
 _SERIES_FROM = 2000
@@ -45,6 +45,20 @@ def student_quantile(freedom: int, share: float) -> float:
         if abs(step) < 1e-9 * value:
             break
     return value
+
+
+def student_reach(freedom: float, share: float) -> float:
+    """The same for degrees of freedom that are no whole number: between its neighbours, along 1 / freedom.
+
+    >>> round(student_reach(7.5, 0.975), 2), student_reach(7, 0.975) == student_quantile(7, 0.975)
+    (2.33, True)
+    """
+    least = max(1, int(freedom))
+    here = student_quantile(least, share)
+    if freedom <= least:
+        return here
+    part = (1 / least - 1 / freedom) / (1 / least - 1 / (least + 1))
+    return exp((1 - part) * log(here) + part * log(student_quantile(least + 1, share)))
 
 
 def _series(freedom: int, z: float) -> float:

@@ -11,8 +11,9 @@ from fullbench.errors import Undefined
 from fullbench.nouns.estimate import Estimate
 from fullbench.nouns.note import Note
 from fullbench.stats import weighted
-from fullbench.stats.agreement import Options, accuracy
+from fullbench.stats.agreement import SHARE, SIGNED, Options, accuracy
 from fullbench.stats.bootstrap import bootstrap
+from fullbench.stats.clusters import Scale
 
 Order = Sequence[Hashable]
 
@@ -45,10 +46,11 @@ def rank_correlation(first: Order, second: Order) -> float:
 
 
 def _over_items(
-    figure: Callable[[Order, Order], float], ours: Sequence[Order], theirs: Sequence[Order], options: Options
-) -> Estimate:
+    figure: Callable[[Order, Order], float], ours: Sequence[Order], theirs: Sequence[Order], within: Scale,
+    options: Options,
+) -> Estimate:  # fmt: skip
     figures = [figure(our, their) for our, their in zip(ours, theirs, strict=True)]
-    return bootstrap(weighted.mean, figures, **options)
+    return bootstrap(weighted.mean, figures, within=within, **options)
 
 
 def mean_edit_distance(ours: Sequence[Order], theirs: Sequence[Order], **options: Unpack[Options]) -> Estimate:
@@ -57,7 +59,7 @@ def mean_edit_distance(ours: Sequence[Order], theirs: Sequence[Order], **options
     >>> mean_edit_distance(["ABCD", "ABCD"], ["ABCD", "ACBD"]).value
     0.25
     """
-    return _over_items(edit_distance, ours, theirs, options)
+    return _over_items(edit_distance, ours, theirs, SHARE, options)
 
 
 def mean_rank_correlation(ours: Sequence[Order], theirs: Sequence[Order], **options: Unpack[Options]) -> Estimate:
@@ -66,7 +68,7 @@ def mean_rank_correlation(ours: Sequence[Order], theirs: Sequence[Order], **opti
     >>> mean_rank_correlation(["ABC", "ABC"], ["ABC", "CBA"]).value
     0.0
     """
-    return _over_items(rank_correlation, ours, theirs, options)
+    return _over_items(rank_correlation, ours, theirs, SIGNED, options)
 
 
 def exact_match(ours: Sequence[Order], theirs: Sequence[Order], **options: Unpack[Options]) -> Estimate:

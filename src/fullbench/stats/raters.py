@@ -10,7 +10,7 @@ import numpy.typing as npt
 from fullbench.errors import Undefined
 from fullbench.nouns.estimate import Estimate
 from fullbench.nouns.note import Note
-from fullbench.stats.agreement import Options
+from fullbench.stats.agreement import SIGNED, Options
 from fullbench.stats.arrays import Floats, codes, column
 from fullbench.stats.bootstrap import Labels, bootstrap
 
@@ -60,7 +60,7 @@ def fleiss_kappa(item: npt.ArrayLike, mark: npt.ArrayLike, **options: Unpack[Opt
         shares = weights @ counts / (weights.sum(axis=1, keepdims=True) * each)
         return _beyond(agreed, (shares**2).sum(axis=1))
 
-    return bootstrap(statistic, table, **options)
+    return bootstrap(statistic, table, within=SIGNED, **options)
 
 
 def _beyond(agreed: Floats, chance: Floats) -> Floats:
@@ -106,7 +106,7 @@ def krippendorff_alpha(
         figure[known] = 1 - observed[known] / expected[known]
         return figure
 
-    return bootstrap(statistic, pairs.reshape(len(table), -1), **options)
+    return bootstrap(statistic, pairs.reshape(len(table), -1), within=SIGNED, **options)
 
 
 def _kept(labels: Labels, keep: npt.NDArray[np.bool_]) -> Labels:

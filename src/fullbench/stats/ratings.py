@@ -1,4 +1,4 @@
-"""Ratings from duels: win matrices, win rates, Bradley-Terry, rank sets.
+"""Ratings from duels: win matrices, win rates, Bradley-Terry.
 
 Contestants are integer codes 0..m-1; an outcome is 1 when `first` won, 0 when it lost and 0.5 for a tie. Everything is
 computed from counts of (first, second, outcome), never from rows.
@@ -7,7 +7,7 @@ computed from counts of (first, second, outcome), never from rows.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypedDict, Unpack
 
@@ -18,10 +18,10 @@ from fullbench.errors import Undefined
 from fullbench.nouns.estimate import Estimate
 from fullbench.nouns.note import Note
 from fullbench.stats.arrays import Floats, Ints, Numbers, duels
-from fullbench.stats.battles import Battles
+from fullbench.stats.battles import Battles, Moves
 from fullbench.stats.bootstrap import Labels
 from fullbench.stats.graphs import strong_components, weak_components
-from fullbench.stats.quantiles import normal_quantile
+from fullbench.stats.quantiles import student_reach
 from fullbench.stats.shares import share, wilson
 from fullbench.stats.strengths import newton
 from fullbench.stats.ties import Fit, Ties, expected, fit
@@ -56,7 +56,8 @@ class Ratings:
     `log_strengths` are the maximum-likelihood values that the ratings scale, their mean zero over the rated; `matches`
     counts those on which they rest. `components` are the groups within which ratings are finite, largest first: only
     the first of them is rated. `lost` is how many resamples fell apart and were left out of the intervals. `tie` is the
-    parameter of the model of `ties`: log of Davidson's nu or of Rao and Kupper's threshold.
+    parameter of the model of `ties`: log of Davidson's nu or of Rao and Kupper's threshold. `moves` says how the log
+    strengths of the rated, in the order of the first component, move with each item.
     """
 
     estimates: tuple[Estimate | None, ...]
@@ -67,6 +68,7 @@ class Ratings:
     lost: int
     ties: Ties = "half"
     tie: float | None = None
+    moves: Moves | None = None
 
     def chance(self, first: int, second: int) -> float:
         """The probability that `first` beats `second`, a tie counted half."""
@@ -101,7 +103,6 @@ def win_rates(
     contestants: int = 0,
     cluster: Labels | None = None,
     level: float = 0.95,
-    seed: int = 0,
 ) -> list[Estimate | None]:
     """Each contestant's share of wins, ties as halves; None for one that met nobody, or in one cluster only.
 
@@ -124,7 +125,7 @@ def win_rates(
         own_duels = (firsts == who) | (seconds == who)
         won = np.where(firsts == who, result, 1 - result)[own_duels]
         clusters = len(np.unique(label[own_duels]))
-        rates.append(share(won, cluster=label[own_duels], level=level, seed=seed) if clusters > 1 else None)
+        rates.append(share(won, cluster=label[own_duels], level=level) if clusters > 1 else None)
     return rates
 
 
@@ -213,19 +214,21 @@ def rate(
         low, high, lost = _percentiles(within, best_fit, ties, held, resamples=resamples, level=level, seed=seed)
         name = f"percentile bootstrap, {resamples} resamples"
     else:
-        low, high = _normal(best_fit, held, level)
-        name = "sandwich"
+        low, high = _student(best_fit, held, level)
+        name = "sandwich over items" if within.sample.profile is not None else "sandwich"
     shown = strengths - (0.0 if held is None else strengths[held])
-    played = within.played()
+    played, units = within.played(), within.sample.clusters
     estimates: list[Estimate | None] = [None] * size
     logs: list[float | None] = [None] * size
     for place, who in enumerate(components[0]):
         value, least, most = (centre + factor * float(part[place]) for part in (shown, low, high))
-        estimates[who] = Estimate(value, least, most, int(played[place]), level, name)
+        estimates[who] = Estimate(value, least, most, int(played[place]), level, name, units=units)
         logs[who] = float(strengths[place])
     groups = tuple(tuple(group) for group in components)
     tie = None if ties == "half" else best_fit.tie
-    return Ratings(tuple(estimates), tuple(logs), _reasons(wins, rated), groups, within.sample.n, lost, ties, tie)
+    return Ratings(
+        tuple(estimates), tuple(logs), _reasons(wins, rated), groups, within.sample.n, lost, ties, tie, best_fit.moves
+    )
 
 
 def _fitted(within: Battles, wins: Floats, ties: Ties) -> Fit:
@@ -233,29 +236,6 @@ def _fitted(within: Battles, wins: Floats, ties: Ties) -> Fit:
         return fit(within, ties)
     strengths = newton(wins)
     return Fit(strengths, 0.0, within.sandwich(strengths))
-
-
-def rank_sets(estimates: Sequence[Estimate | None]) -> list[tuple[int, int] | None]:
-    """The best and the worst rank each contestant can have when intervals that overlap may stand in either order.
-
-    An estimate without an interval may stand anywhere.
-
-    >>> rank_sets([Estimate(3, 2.5, 3.5, 9), Estimate(2, 1.5, 2.6, 9), Estimate(0, -1, 1, 9), None])
-    [(1, 2), (1, 2), (3, 3), None]
-    """
-    known = [estimate for estimate in estimates if estimate is not None]
-    firm = [estimate for estimate in known if not estimate.why]
-    return [
-        None
-        if estimate is None
-        else (1, len(known))
-        if estimate.why
-        else (
-            1 + sum(other.low > estimate.high for other in firm),
-            len(known) - sum(other.high < estimate.low for other in firm),
-        )
-        for estimate in estimates
-    ]
 
 
 def _percentiles(
@@ -302,13 +282,20 @@ def _resolver(within: Battles, best_fit: Fit, ties: Ties) -> Callable[[Floats], 
     return solve
 
 
-def _normal(best_fit: Fit, held: int | None, level: float) -> tuple[Floats, Floats]:
-    """Normal intervals from the covariance of the log strengths."""
+def _student(best_fit: Fit, held: int | None, level: float) -> tuple[Floats, Floats]:
+    """Intervals from the sandwich of the log strengths, with Student's quantiles.
+
+    A contestant that met others on few items has few degrees of freedom, however many items there are.
+    """
     size = len(best_fit.strengths)
     contrast = np.eye(size) - (1 / size if held is None else np.eye(size)[held])
-    spread = np.sqrt(np.clip(np.diag(contrast @ best_fit.covariance @ contrast.T), 0, None))
+    moves = best_fit.moves.along(contrast)
+    spreads = [moves.spread(place) for place in range(size)]
     middle = contrast @ best_fit.strengths
-    half = normal_quantile((1 + level) / 2) * spread
+    half = np.array([
+        student_reach(spread.freedom, (1 + level) / 2) * math.sqrt(spread.variance) if spread.units > 1 else 0.0
+        for spread in spreads
+    ])  # fmt: skip
     return middle - half, middle + half
 
 

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from fullbench.errors import Undefined
 from fullbench.nouns.estimate import Estimate
 from fullbench.nouns.note import Note
-from fullbench.stats.arrays import Numbers, column
-from fullbench.stats.bootstrap import Labels, bootstrap
+from fullbench.stats.arrays import Numbers, codes, column
+from fullbench.stats.bootstrap import Labels
+from fullbench.stats.clusters import cluster_mean
 from fullbench.stats.quantiles import normal_quantile
-from fullbench.stats.weighted import mean
 
 
 def wilson(hits: float, n: int, *, level: float = 0.95) -> Estimate:
@@ -36,22 +34,19 @@ def wilson(hits: float, n: int, *, level: float = 0.95) -> Estimate:
     return Estimate(share, low, high, n, level, "Wilson")
 
 
-def share(
-    hits: Numbers, *, cluster: Labels | None = None, resamples: int = 1000, level: float = 0.95, seed: int = 0
-) -> Estimate:
-    """The mean of a column of hits (1), misses (0) and halves: Wilson's interval, or the bootstrap over clusters.
-
-    Where all rows hit, or none, resampling shows no spread: then it is Wilson's interval on the number of clusters.
+def share(hits: Numbers, *, cluster: Labels | None = None, level: float = 0.95) -> Estimate:
+    """The mean of a column of hits (1), misses (0) and halves: Wilson's interval, or that of `stats.clusters`.
 
     >>> print(share([1, 1, 1, 1, 1, 1], cluster=["a", "a", "b", "b", "c", "c"]))
-    1.000 [0.439, 1.000] n=6
+    1.000 [0.368, 1.000] n=6
     """
     rows = column(hits, "hits")
     if ((rows < 0) | (rows > 1)).any():
         raise ValueError("hits lie between 0 and 1")
     if cluster is None:
         return wilson(float(rows.sum()), len(rows), level=level)
-    if len(rows) and np.isin(rows[0], (0, 1)) and (rows == rows[0]).all():
-        clusters = len(np.unique(np.asarray(cluster)))
-        return replace(wilson(clusters * int(rows[0]), clusters, level=level), n=len(rows))
-    return bootstrap(mean, rows, cluster=cluster, resamples=resamples, level=level, seed=seed)
+    names, owner = codes(cluster)
+    if len(owner) != len(rows):
+        raise ValueError(f"the clusters must have one label a row; found {len(owner)} for {len(rows)} rows")
+    totals, sizes = np.bincount(owner, rows, len(names)), np.bincount(owner, minlength=len(names))
+    return cluster_mean(totals.astype(np.float64), sizes.astype(np.float64), within=(0.0, 1.0), level=level)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations, pairwise
 from typing import Literal
 
@@ -12,8 +12,10 @@ import numpy as np
 from fullbench.errors import Undefined
 from fullbench.nouns.estimate import Estimate
 from fullbench.nouns.note import Note
-from fullbench.stats.arrays import Floats
+from fullbench.stats.arrays import Bools, Floats
 from fullbench.stats.battles import Battles
+from fullbench.stats.clusters import ONE_ITEM, cluster_mean
+from fullbench.stats.everyone import Everyone
 from fullbench.stats.ratings import Ratings
 from fullbench.stats.shares import wilson
 
@@ -58,7 +60,9 @@ def separability(estimates: Sequence[Estimate | None]) -> Estimate:
                 n=len(ranked),
             )
         )
-    apart = sum(better.low > worse.high for better, worse in pairwise(ranked))
+    apart = sum(
+        better.low > worse.high for better, worse in pairwise(ranked) if not (better.why or worse.why)
+    )  # fmt: skip
     return wilson(apart, len(ranked) - 1)
 
 
@@ -90,25 +94,39 @@ class Foreseen:
     @property
     def missed(self) -> bool:
         """Whether the prediction lies outside the interval of what was observed."""
-        return not self.observed.low <= self.predicted <= self.observed.high
+        return not self.observed.why and not self.observed.low <= self.predicted <= self.observed.high
 
 
-def foreseen(ratings: Ratings, battles: Battles, *, level: float = 0.95) -> list[Foreseen]:
+def foreseen(ratings: Ratings | Everyone, battles: Battles, *, level: float = 0.95) -> list[Foreseen]:
     """For every two rated contestants that met: observed and predicted share of wins, a tie counted half.
+
+    The interval of what was observed is over clusters (items) where the battles have them, else Wilson's.
 
     >>> from fullbench.stats.ratings import rate
     >>> battles = Battles.of([0] * 4, [1] * 4, [1, 1, 1, 0])
     >>> [round(pair.predicted, 3) for pair in foreseen(rate(battles, interval="sandwich"), battles)]
     [0.75]
     """
-    first, second, outcome, _ = battles.sample.cells
+    first, second = battles.sample.cells[:2]
     pair = first * battles.size + second
     matches = np.bincount(pair, battles.sample.counts)
-    won = np.bincount(pair, battles.sample.counts * outcome)
     pairs = []
     for code in np.flatnonzero(matches).tolist():
         a, b = divmod(code, battles.size)
         if ratings.estimates[a] is not None and ratings.estimates[b] is not None:
-            observed = wilson(float(won[code]), round(float(matches[code])), level=level)
-            pairs.append(Foreseen(a, b, observed, ratings.chance(a, b)))
+            pairs.append(Foreseen(a, b, _observed(battles, pair == code, level), ratings.chance(a, b)))
     return pairs
+
+
+def _observed(battles: Battles, chosen: Bools, level: float) -> Estimate:
+    """The share that the first won of the battles in some cells."""
+    outcome, counts, profile = battles.sample.cells[2], battles.sample.counts, battles.sample.profile
+    if profile is None:
+        return wilson(float((counts * outcome)[chosen].sum()), round(float(counts[chosen].sum())), level=level)
+    part = profile[:, np.flatnonzero(chosen)]
+    sizes, totals = part.sum(axis=1), part @ outcome[chosen]
+    there = sizes > 0
+    if int(there.sum()) == 1:
+        n = round(float(sizes.sum()))
+        return replace(Estimate.bare(float(totals.sum()) / n, n, ONE_ITEM), units=1)
+    return cluster_mean(totals[there], sizes[there], within=(0.0, 1.0), level=level)

@@ -11,10 +11,8 @@ import numpy.typing as npt
 from fullbench.errors import Undefined
 from fullbench.nouns.estimate import Estimate
 from fullbench.nouns.note import Note
-from fullbench.stats import weighted
-from fullbench.stats.arrays import codes
-from fullbench.stats.bootstrap import bootstrap
-from fullbench.stats.shares import wilson
+from fullbench.stats.arrays import Floats, Ints, codes
+from fullbench.stats.clusters import ONE_ITEM, cluster_mean
 
 
 @dataclass(frozen=True)
@@ -42,14 +40,14 @@ def steadiness(
     verdict: npt.ArrayLike,
     *,
     trials: int | None = None,
-    resamples: int = 1000,
+    cluster: npt.ArrayLike | None = None,
     level: float = 0.95,
-    seed: int = 0,
 ) -> Steadiness:
     """The steadiness of verdicts, a row each; verdicts are compared as labels.
 
     Shares are of the verdicts an item has; with `trials`, of that many hearings, so that a fault counts against
-    steadiness. An item heard only once says nothing and is left out.
+    steadiness. An item heard only once says nothing and is left out. What is heard again may itself share a `cluster`
+    (a label for each row), such as the cases of one question: intervals are over clusters then.
 
     >>> found = steadiness([1, 1, 1, 2, 2, 2], ["A", "A", "B", "C", "C", "C"])
     >>> found.shares, found.majority.value
@@ -70,6 +68,19 @@ def steadiness(
         raise Undefined(Note("undefined.no-item-was-heard-twice", "no item was heard twice"))
     total = heard[known] if trials is None else np.full(int(known.sum()), trials)
     shares = most[known] / total
-    consistency = bootstrap(weighted.mean, shares, resamples=resamples, level=level, seed=seed)
-    majority = wilson(int((2 * most[known] > total).sum()), len(shares), level=level)
+    owner = np.arange(len(items)) if cluster is None else np.zeros(len(items), dtype=np.int64)
+    if cluster is not None:
+        owner[row] = codes(cluster)[1]
+    consistency = _mean(shares, owner[known], level)
+    majority = _mean((2 * most[known] > total).astype(np.float64), owner[known], level)
     return Steadiness(consistency, majority, tuple(items[known].tolist()), tuple(map(float, shares)))
+
+
+def _mean(shares: Floats, owner: Ints, level: float) -> Estimate:
+    sizes = np.bincount(owner)
+    there = sizes > 0
+    if there.sum() == 1:
+        value = float(shares.mean())
+        return Estimate(value, value, value, len(shares), level, why=ONE_ITEM, units=1)
+    totals = np.bincount(owner, shares)[there].astype(np.float64)
+    return cluster_mean(totals, sizes[there].astype(np.float64), within=(0.0, 1.0), level=level)

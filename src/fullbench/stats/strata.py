@@ -8,7 +8,8 @@ from fullbench.errors import Undefined
 from fullbench.nouns.estimate import Estimate
 from fullbench.nouns.note import Note
 from fullbench.stats.arrays import Numbers, codes, columns
-from fullbench.stats.bootstrap import Labels, Sample, Statistic, replicate
+from fullbench.stats.bootstrap import FEW, Labels, Sample, Statistic, left_out, replicate
+from fullbench.stats.clusters import METHOD, Scale, Spread, around
 
 
 def mean_of_groups(
@@ -19,21 +20,23 @@ def mean_of_groups(
     resamples: int = 1000,
     level: float = 0.95,
     seed: int = 0,
+    within: Scale | None = None,
 ) -> Estimate:
     """The unweighted mean of a statistic over groups, each resampled on its own.
 
     Papers print this as an average over data sets; it is not the figure of all rows in one. A group that does not
-    define the figure, or is a single cluster, is left out; `method` says how many groups were averaged.
+    define the figure, or is a single cluster, is left out; `method` says how many groups were averaged. Where a group
+    has few clusters, the spread is that of the jackknife in each group, as in `bootstrap.interval`.
 
     >>> from fullbench.stats.weighted import mean
-    >>> found = mean_of_groups(mean, list("aaabb"), [1, 1, 1, 5, 5])
-    >>> found.value, found.n, found.method
-    (3.0, 5, 'mean of 2 groups, percentile bootstrap, 1000 resamples')
+    >>> found = mean_of_groups(mean, list("aaabb"), [1, 2, 1, 5, 4])
+    >>> round(found.value, 2), found.n, found.method
+    (2.92, 5, 'mean of 2 groups, jackknife over items')
     """
     names, owner = codes(group)
     arrays = columns(owner, *values)[1:]
     label = None if cluster is None else np.asarray(cluster)
-    figures, drawn, rows = [], [], 0
+    figures, samples = [], []
     for place in range(len(names)):
         group_rows = np.flatnonzero(owner == place)
         sample = Sample.of(
@@ -43,13 +46,17 @@ def mean_of_groups(
         if np.isnan(figure) or sample.clusters < 2:
             continue
         figures.append(figure)
-        drawn.append(replicate(sample, statistic, resamples, [seed, place]))
-        rows += sample.n
+        samples.append((place, sample))
     if not figures:
         raise Undefined(
             Note("undefined.none-of-groups-defines-the", "none of {n} groups defines the figure", n=len(names))
         )
-    known = np.mean(drawn, axis=0)
+    rows, value = sum(sample.n for _, sample in samples), float(np.mean(figures))
+    if min(sample.clusters for _, sample in samples) < FEW:
+        spread = Spread.of_mean([left_out(sample, statistic) for _, sample in samples])
+        method = f"mean of {len(figures)} groups, {METHOD}"
+        return around(value, rows, spread, within=within, level=level, method=method)
+    known = np.mean([replicate(sample, statistic, resamples, [seed, place]) for place, sample in samples], axis=0)
     known = known[~np.isnan(known)]
     if len(known) < 0.9 * resamples:
         raise Undefined(
@@ -62,4 +69,5 @@ def mean_of_groups(
         )
     low, high = np.quantile(known, [(1 - level) / 2, (1 + level) / 2])
     method = f"mean of {len(figures)} groups, percentile bootstrap, {resamples} resamples"
-    return Estimate(float(np.mean(figures)), float(low), float(high), rows, level, method)
+    units = sum(sample.clusters for _, sample in samples)
+    return Estimate(value, float(low), float(high), rows, level, method, units=units)

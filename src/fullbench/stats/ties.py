@@ -14,7 +14,7 @@ import numpy as np
 from fullbench.errors import Undefined
 from fullbench.nouns.note import Note
 from fullbench.stats.arrays import Floats, Ints
-from fullbench.stats.battles import Battles
+from fullbench.stats.battles import Battles, Moves
 
 Ties = Literal["half", "davidson", "rao-kupper"]
 
@@ -26,11 +26,11 @@ _LEAST = 1e-9
 
 @dataclass(frozen=True)
 class Fit:
-    """Log strengths with mean zero, the tie parameter, and the covariance of the strengths (sandwich)."""
+    """Log strengths with mean zero, the tie parameter, and how the strengths move with each item (sandwich)."""
 
     strengths: Floats
     tie: float
-    covariance: Floats
+    moves: Moves
 
 
 @dataclass(frozen=True)
@@ -111,6 +111,14 @@ def fit(battles: Battles, ties: Ties, counts: Floats | None = None, start: Fit |
                 ties=ties,
             )
         )
+    if not (times[outcome != 0.5] > 0).any():
+        raise Undefined(
+            Note(
+                "undefined.every-match-is-a-tie",
+                "every match is a tie, so the model of {ties} has no finite fit: count ties as half wins",
+                ties=ties,
+            )
+        )
     size = battles.size
     here, tie = (np.zeros(size), tie) if start is None else (start.strengths.copy(), start.tie)
     for _ in range(_STEPS):
@@ -124,7 +132,7 @@ def fit(battles: Battles, ties: Ties, counts: Floats | None = None, start: Fit |
         moved = tie + float(step[size])
         tie = max(moved, tie / 2, _LEAST) if ties == "rao-kupper" else moved
         if longest < _CLOSE:
-            return Fit(here, tie, _covariance(battles, local, bend))
+            return Fit(here, tie, _moves(battles, local, bend))
     raise Undefined(
         Note(
             "undefined.the-ratings-with-ties-did-not-settle",
@@ -149,12 +157,10 @@ def _gathered(local: _Slopes, times: Floats, first: Ints, second: Ints, size: in
     return gradient, bend
 
 
-def _covariance(battles: Battles, local: _Slopes, bend: Floats) -> Floats:
+def _moves(battles: Battles, local: _Slopes, bend: Floats) -> Moves:
     first, second, _, weight = battles.sample.cells
     size, rows = battles.size, np.arange(len(first))
     score = np.zeros((len(first), size + 1))
     score[rows, first], score[rows, second], score[:, size] = local.d, -local.d, local.t
     score *= weight[:, None]
-    bread = np.linalg.inv(bend)
-    covariance: Floats = bread @ battles.meat(score) @ bread
-    return covariance[:size, :size]
+    return battles.moves(score @ np.linalg.inv(bend)[:, :size])

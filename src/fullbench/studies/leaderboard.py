@@ -14,7 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from fullbench.errors import InputError
-from fullbench.figures.leaderboard import Settings
+from fullbench.figures.leaderboard import Settings, battles
 from fullbench.figures.matches import Matches, settle
 from fullbench.ledger.store import Ledger
 from fullbench.nouns.ballot import Choice
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 Schedule = Literal["uniform", "adaptive"]
 _ROUND = 32
+# on fewer items than this, the interval that a board shows is too unsure to stop by
+_ITEMS = 12
 _REPLY = 300
 
 
@@ -201,12 +203,14 @@ class _Adaptive:
         prices = {name: match_price(board.judge, left[name]) for name in names[1:] if left[name]}
         now = Design.of(self._wins(names))
         while True:
-            added.width = now.width(0)
-            if reason := self._enough(now.width(0), left, stop):
+            # What the board shows may be narrower than the model's: the mean of two orders is less than a coin's toss.
+            part = min(1.0, self._shown(now.width(0)) / now.width(0))
+            added.width = part * now.width(0)
+            if reason := self._enough(added.width, left, stop):
                 added.reason = reason
                 break
             chosen: list[Case] = []
-            while len(chosen) < 2 * _ROUND and any(left.values()) and now.width(0) > self.width:
+            while len(chosen) < 2 * _ROUND and any(left.values()) and part * now.width(0) > self.width:
                 worth = {name: now.gain(0, names.index(name), 0) / prices[name] for name in left if left[name]}
                 best = max(sorted(worth), key=lambda name: worth[name])
                 chosen += pair(*left[best].pop())
@@ -224,6 +228,19 @@ class _Adaptive:
         before = Design.of(self._wins(names, without=newcomer.name)).covariance
         added.uniform_matches = Design(now.strengths, before).uniform_needed(0, rivals, now.width(0))
         return added
+
+    def _shown(self, expected: float) -> float:
+        """Half of the interval that the board shows for the newcomer; what is expected while it shows too little."""
+        from fullbench.stats.everyone import rate_everyone
+
+        settled = self.board.settled()
+        if settled is None or self.newcomer.name not in settled.names:
+            return expected
+        who = settled.names.index(self.newcomer.name)
+        rating = rate_everyone(battles(settled), interval="sandwich").estimates[who]
+        if rating is None or rating.why or rating.one_sided or (rating.units or 0) < _ITEMS:
+            return expected
+        return (rating.high - rating.low) / 2
 
     def _enough(self, width: float, left: dict[str, list[tuple[Item, Response, Response]]], stop: Stop) -> str:
         if width <= self.width:

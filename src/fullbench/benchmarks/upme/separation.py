@@ -61,7 +61,7 @@ def _won(own: float, other: float) -> float:
     return 1.0 if own > other else 0.5 if own == other else 0.0
 
 
-def separation(judge: Judge, answered: Sequence[Given], *, seed: int = 0) -> Estimate:
+def separation(judge: Judge, answered: Sequence[Given]) -> Estimate:
     """The share of comparisons that an answer's own picture wins against another of these; equal marks count half.
 
     0.5 is chance. Comparisons in which the judge recused itself do not count. The interval draws pictures, with all
@@ -71,7 +71,7 @@ def separation(judge: Judge, answered: Sequence[Given], *, seed: int = 0) -> Est
 
     answers = compared(judge, answered)
     wins = [won for answer in answers for won in answer.wins.values()]
-    return share(wins, cluster=[answer.own for answer in answers for _ in answer.wins], seed=seed)
+    return share(wins, cluster=[answer.own for answer in answers for _ in answer.wins])
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ def held_out(
             for place, answer in enumerate(tables[best]):
                 wins[place] += answer.within(left)
     known = [(sum(some) / len(some), picture.digest) for some, (picture, _) in zip(wins, answered, strict=True) if some]
-    estimate = share([won for won, _ in known], cluster=[own for _, own in known], seed=seed)
+    estimate = share([won for won, _ in known], cluster=[own for _, own in known])
     return HeldOut(estimate, dict(chosen.most_common()))
 
 

@@ -88,8 +88,12 @@ class Preferences:
         seed, (first, *_) = self.settings.seed, rows.values()
         table_rows: list[list[Cell]] = []
         for name, won in rows.items():
-            less = None if won is first else bootstrap(_difference, won, first, cluster=items, seed=seed)
-            table_rows.append([name, share(list(won), cluster=items, seed=seed), less])
+            less = (
+                None
+                if won is first
+                else bootstrap(_difference, won, first, cluster=items, seed=seed, within=(-1.0, 1.0))
+            )
+            table_rows.append([name, share(list(won), cluster=items), less])
         notes = (
             Note(
                 "training.critic.preferences.pairs-of-answers-held-back",

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from itertools import combinations
 from statistics import median
 
+import numpy as np
 from sqlalchemy import Connection, func, select
 
+from fullbench.figures import clustered
 from fullbench.figures.gaps import Gaps
 from fullbench.nouns.estimate import Estimate
 from fullbench.nouns.headings import headings
@@ -109,11 +111,14 @@ def _first(units: Sequence[str], marks: Sequence[float], count: int) -> tuple[li
 
 
 def _pairs_same(counted_votes: Sequence[Vote]) -> Estimate:
-    same = total = 0
+    """The share of pairs of votes that say the same; pairs on one task are not independent, so tasks are the units."""
+    tasks_same, tasks_pairs = [], []
     for labels in _by_task(counted_votes).values():
-        total += len(labels) * (len(labels) - 1) // 2
-        same += sum(count * (count - 1) // 2 for count in Counter(labels).values())
-    return wilson(same, total)
+        if len(labels) > 1:
+            tasks_pairs.append(len(labels) * (len(labels) - 1) // 2)
+            tasks_same.append(sum(count * (count - 1) // 2 for count in Counter(labels).values()))
+    same, pairs = np.array(tasks_same, dtype=np.float64), np.array(tasks_pairs, dtype=np.float64)
+    return clustered.share_of(same, pairs, np.arange(len(pairs))) if len(pairs) else wilson(0, 0)
 
 
 def _by_task(counted_votes: Sequence[Vote]) -> dict[int, list[str]]:
