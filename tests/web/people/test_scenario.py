@@ -210,7 +210,7 @@ def test_a_study_of_four_people(site, enter, axe, tmp_path):
 
     # The organiser's page followed without a reload; disagreement on two tasks brings a fourth person.
     boss.wait_for_function("() => document.getElementById('board').textContent.includes('12 / 1')")
-    before = boss.locator("#table-contestants").inner_text()
+    before = boss.locator("#board").inner_text()
     fourth = enter("Dora", "annotator")
     fourth.goto(path)
     done = 0
@@ -221,7 +221,7 @@ def test_a_study_of_four_people(site, enter, axe, tmp_path):
         moved_on(fourth, now)
         done += 1
     assert 1 <= done <= 2
-    boss.wait_for_function("before => document.getElementById('table-contestants').innerText !== before", arg=before)
+    boss.wait_for_function("before => document.getElementById('board').innerText !== before", arg=before)
     assert axe(boss) == []
     shoot(boss, "work-study")
     follow(boss, boss.locator("text=Task by task"))
