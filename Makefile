@@ -4,11 +4,16 @@ RUN = $(PYTHON) scripts/launch.py
 UNIT = tests/test_rooms.py tests/test_public.py tests/testing tests/nouns tests/reading tests/files tests/stats tests/figures \
   tests/judges --ignore=tests/judges/scorers
 
-.PHONY: demo unit test test-slow bench bench-check check lock sbom help
+COVERED = tests/nouns tests/reading tests/stats tests/figures src/fullbench/nouns src/fullbench/reading src/fullbench/stats \
+  src/fullbench/figures
+
+.PHONY: demo unit coverage versions test test-slow bench bench-check check lock sbom help
 
 help:
 	@echo "make demo       judge models on pictures with known truth, and open the report"
 	@echo "make unit       the fast tests: nouns, reading, files, stats, figures, judges (under 90 seconds)"
+	@echo "make coverage   the fast tests once more, with the share of lines that they run; fails below the gate"
+	@echo "make versions   types for Python 3.11, 3.12 and 3.13, without running anything"
 	@echo "make test       style, types, layers and all tests (under 12 minutes on two cores)"
 	@echo "make test-slow  proofs that take minutes (many kills, many seeds)"
 	@echo "make bench      speed, as ratios against peers measured in the same run; kept in bench/history"
@@ -25,6 +30,15 @@ check:
 
 unit:
 	@$(RUN) dev pytest -n 2 --dist loadfile -m "not slow" $(UNIT)
+
+coverage:
+	@$(RUN) dev coverage run -m pytest -q -n 0 -m "not slow" $(COVERED)
+	@$(RUN) dev coverage report
+
+versions:
+	@for version in 3.11 3.12 3.13; do \
+	  echo "Python $$version"; $(RUN) dev mypy --python-version $$version || exit 1; \
+	done
 
 test: check
 	@$(RUN) dev sh scripts/browser.sh

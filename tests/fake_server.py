@@ -452,6 +452,8 @@ class Connection(asyncio.Protocol):
 
 async def run(options: argparse.Namespace) -> None:
     loop = asyncio.get_running_loop()
+    if "bomb" in options.faults:
+        bomb()  # packing it later would keep all calls waiting
     books = Books(
         json.loads(options.faults),
         options.seed,

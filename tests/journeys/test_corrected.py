@@ -19,6 +19,7 @@ from typer.testing import CliRunner
 from fullbench import Case, Choice, Item, Ledger, Response, Verdict
 from fullbench.cli.app import app
 from fullbench.nouns.ballot import Score
+from fullbench.nouns.verdict import Circumstances
 
 ITEMS = 60
 NAMES = ("alpha", "beta", "伽马")
@@ -217,3 +218,15 @@ def test_a_chance_that_is_none_is_refused(cli, court, tmp_path):
     done = CliRunner().invoke(app, ["ledger", "import", str(bad), "--ledger", "fullbench.ledger"])
     assert done.exit_code != 0
     assert "above 0 and at most 1; found 1.5" in str(done.exception)
+
+
+def test_votes_cast_with_names_in_view_are_left_out_and_counted(cli, court, tmp_path):
+    before = tables(cli("report", "--corrected", "--json"))["corrected fair, pair"]
+    with Ledger(tmp_path / "fullbench.ledger") as ledger:
+        judged = {v.case for v in ledger.verdicts("fair") if v.criterion == "overall" and len(v.contestants) == 2}
+        for case in ledger.cases(sorted(judged)[:9]):
+            how = Circumstances(blind=False)
+            ledger.add(case, Verdict.of(case, "human", (0.0, 1.0), rater="seer", circumstances=how))
+    after = tables(cli("report", "--corrected", "--json"))["corrected fair, pair"]
+    assert after["rows"] == before["rows"]
+    assert "9 votes that were cast with names in view are left out." in after["notes"]

@@ -102,6 +102,7 @@ def test_what_is_acknowledged_survives_a_loss_of_power_unless_the_user_says_othe
         Ledger(tmp_path / "x.ledger")
 
 
+@pytest.mark.slow
 def test_the_flag_reaches_the_disk(tmp_path):
     """What a real process asks of SQLite: it looks with the usual setting, and writes with the one that was said."""
     rows = [{"id": f"q{number}", "question": f"What is {number}?"} for number in range(3)]

@@ -23,7 +23,7 @@ def _take_away(folder: Path, how: str) -> None:
         (folder / "fullbench.ledger").rename(folder / "elsewhere.ledger")
 
 
-@pytest.mark.parametrize("how", ["deleted", "moved"])
+@pytest.mark.parametrize("how", ["deleted", pytest.param("moved", marks=pytest.mark.slow)])
 def test_a_run_whose_ledger_goes_away_stops_and_says_where_its_verdicts_are(data, how):  # noqa: F811
     with FakeServer(says="[[4]]", answers=100) as server:
         process = start(data, server)

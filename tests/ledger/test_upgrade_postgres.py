@@ -103,6 +103,7 @@ def test_an_upgrade_without_room_for_its_backup_changes_nothing(old):
         connection.execute(f"DROP SCHEMA {BACKUP}")
 
 
+@pytest.mark.slow
 def test_a_backup_of_the_server_is_a_file_with_the_same_head(old, tmp_path):
     for name in ("old", "new"):
         done = subprocess.run(

@@ -120,7 +120,8 @@ def sign(
     with Ledger(place or ledger) as opened:
         if problems := opened.verify():
             raise InputError(f"{opened.place}: the ledger is not sound and is not signed: {problems[0]}")
-        signature = signing.sign(opened, private)
+        signature = signing.sign(opened.identity, opened.head(), private)
+        opened.keep_rows("signatures", [(signature.head, signature.key, signature.signature, signature.at)])
         file = to or signing.beside(opened.path)
     signing.note(signature, file)
     typer.echo(f"{opened.place}: head {signature.head} is signed by {signature.key}; the signature is in {file} too")

@@ -111,6 +111,9 @@ def add(
     pass_share: Annotated[float, typer.Option(help="The share of these that must be right.")] = 0.7,
     apart: Annotated[Path | None, typer.Option(help="Pairs of items (one, other) for different people.")] = None,
     apart_by: Annotated[str, typer.Option(help="Items with the same value of this tag are for different people.")] = "",
+    apart_from: Annotated[
+        list[str] | None, typer.Option(help="Another study: nobody works on the same picture in both. Again for more.")
+    ] = None,
     per_item: Annotated[int, typer.Option(help="Pairs or responses of each item, drawn; 0 for all.")] = 0,
     limit: Annotated[int, typer.Option(help="Tasks at most; 0 for all.")] = 0,
     seed: Annotated[int, typer.Option(help="Decides orders and draws.")] = 0,
@@ -140,7 +143,7 @@ def add(
     with _ledger(ledger) as book, opened(settings) as connection:
         material = Material(
             items, tuple(responses or ()), queue, book, tuple(contestant or ()), tuple(judge or ()), gold, qualify,
-            apart, apart_by, per_item, limit, ledger_study,
+            apart, apart_by, per_item, limit, tuple(apart_from or ()), ledger_study,
         )  # fmt: skip
         counts = make(connection, settings, _organiser(connection), plan, material)
     say(

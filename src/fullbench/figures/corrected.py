@@ -9,16 +9,16 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import erfc, sqrt
-from typing import cast
 
 import numpy as np
 
 from fullbench.columns.builder import columns_of
-from fullbench.columns.table import STUDY, Columns, Family
+from fullbench.columns.table import STUDY, Columns
 from fullbench.errors import Undefined
 from fullbench.figures import voted
+from fullbench.figures.corrected_agreement import agreement
 from fullbench.figures.leaderboard import Key, rank_text
-from fullbench.figures.places import FROM, from_family, mean_of
+from fullbench.figures.places import from_family, mean_of
 from fullbench.figures.voted import Votes
 from fullbench.nouns.estimate import Estimate
 from fullbench.nouns.headings import headings
@@ -121,8 +121,8 @@ def boards(
     for (study, criterion), part in columns.by("study", "criterion"):
         if people not in part.judges():
             continue
-        for family in _families(part):
-            every = [judge for judge in part.judges() if judge != people and _rules(part, judge, family)]
+        for family in voted.families(part):
+            every = [judge for judge in part.judges() if judge != people and voted.rules(part, judge, family)]
             groups = [(judge,) for judge in every if judges is None or judge in judges]
             for group in [*groups, *([tuple(every)] if together and len(every) > 1 else [])]:
                 name = group[0] if len(group) == 1 else str(TOGETHER)
@@ -165,14 +165,6 @@ def opinions(columns: Columns, shown: Sequence[Table], *, people: str = PEOPLE) 
         else table
         for table in shown
     ]  # fmt: skip
-
-
-def _families(part: Columns) -> list[Family]:
-    return [cast("Family", family) for (family,), _ in part.by("family")]
-
-
-def _rules(part: Columns, judge: str, family: Family) -> bool:
-    return bool((voted.of_family(part.of(judge=judge), family).fault < 0).any())
 
 
 def _board(part: Columns, key: Key, judges: Sequence[str], people: str) -> CorrectedBoard | None:
@@ -270,46 +262,6 @@ def _bounded(found: Corrected, bounds: tuple[float, float] | None) -> tuple[Esti
     )  # fmt: skip
 
 
-def agreement(columns: Columns, *, judges: Collection[str] | None = None, people: str = PEOPLE) -> Table:
-    """How far each judge agrees with people on all pairs that it ruled on, from the votes on a part of them.
-
-    What other judges make of the same pairs, and how decided the judge is, are the predictors.
-    """
-    rows: list[list[Cell]] = []
-    split = voted.named_parts(columns)
-    for (study, criterion), part in columns.by("study", "criterion"):
-        if people not in part.judges():
-            continue
-        for family in _families(part):
-            every = [judge for judge in part.judges() if judge != people and _rules(part, judge, family)]
-            for judge in every if judges is None else [judge for judge in every if judge in judges]:
-                votes = voted.pairs(part, [judge, *(other for other in every if other != judge)], people, family)
-                votes = votes.where(~np.isnan(votes.ruled[0]))
-                if not votes.voted:
-                    continue
-                own, others = votes.ruled[0], votes.ruled[1:]
-                alike = np.where(np.isnan(others), 0.5, 1 - np.abs(others - own))
-                found = corrected_mean(
-                    1 - np.abs(own - votes.vote), np.array([np.abs(2 * own - 1), *alike]), probability=votes.chance,
-                    cluster=votes.item,
-                )  # fmt: skip
-                placed = {"study": study, "criterion": criterion}
-                rows.append([
-                    judge, *(placed[part] for part in split), FROM[family], within(found.corrected, 0, 1),
-                    within(found.people, 0, 1), votes.voted, len(votes),
-                ])  # fmt: skip
-    notes = [
-        Note(
-            "corrected.agreement",
-            "Agreement: one less the distance of the judge's outcome of a pair from people's, a tie half a win.",
-        )
-    ]
-    heads = headings("judge", *split, "ruling", "agreement on all pairs", "agreement on voted pairs", "voted", "pairs")
-    hint = {"kind": "intervals", "label": "judge", "value": "agreement on all pairs"}
-    title = Note("corrected.title.agreement", "Agreement with people, corrected")
-    return Table("corrected agreement", title, heads, rows, notes, {}, hint)
-
-
 def _figures(lines: Sequence[Line]) -> list[str]:
     return list(dict.fromkeys(line.figure for line in lines))
 
@@ -390,6 +342,10 @@ def _left(votes: Votes) -> Iterator[str]:
     if votes.guessed:
         yield Note(
             "corrected.guessed", "{n:,} votes have no chance of their own and count as drawn evenly.", n=votes.guessed
+        )
+    if votes.visible:
+        yield Note(
+            "votes.visible.left-out", "{n:,} votes that were cast with names in view are left out.", n=votes.visible
         )
     if votes.outside:
         yield Note("corrected.outside", "{n:,} voted pairs that no judge here ruled on are left out.", n=votes.outside)

@@ -11,7 +11,7 @@ from fullbench.columns.table import Bools, Columns, Family, grouped
 from fullbench.errors import Undefined
 from fullbench.figures.matches import settle
 from fullbench.figures.places import FROM
-from fullbench.figures.voted import Floats, Ints, named_parts, of_family
+from fullbench.figures.voted import Floats, Ints, blind, named_parts, of_family
 from fullbench.nouns.headings import headings
 from fullbench.nouns.note import Note, sentence
 from fullbench.nouns.table import Cell, Table
@@ -78,7 +78,7 @@ def replacement(
     part: Columns, judge: str, family: Family, epsilon: float = EPSILON, people: str = PEOPLE
 ) -> Replacement:
     """The test on the verdicts of one study, criterion and family."""
-    keys, value, rater = _told(of_family(part.of(judge=people), family), family)
+    keys, value, rater = _told(of_family(blind(part.of(judge=people))[0], family), family)
     own_keys, own, _ = _told(of_family(part.of(judge=judge), family), family)
     if not len(value) or not len(own):
         raise Undefined(Note("replacement.apart", "people and judge ruled on nothing in common"))

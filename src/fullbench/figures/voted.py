@@ -7,9 +7,9 @@ by their mean. Faults are no rows.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -30,7 +30,8 @@ class Votes:
     `ruled` has a line for each judge, NaN where it did not rule; `vote` is NaN where nobody voted. `chance` is how
     likely the row was to be chosen for people, None where all were equally likely. `outside` counts rows that people
     voted on and no judge ruled on; `guessed` counts votes without a chance of their own beside votes that have one.
-    `samples` number the responses of a pair.
+    `samples` number the responses of a pair; `visible` counts votes
+    that are left out because they were cast with names in view.
     """
 
     item: Ints
@@ -41,6 +42,7 @@ class Votes:
     guessed: int
     sides: Keys
     samples: Keys = ()
+    visible: int = 0
 
     def __len__(self) -> int:
         return len(self.vote)
@@ -61,7 +63,7 @@ class Votes:
         sides = tuple(side[chosen] for side in self.sides)
         return Votes(
             self.item[chosen], self.ruled[:, chosen], self.vote[chosen], chance, self.outside, self.guessed, sides,
-            tuple(sample[chosen] for sample in self.samples),
+            tuple(sample[chosen] for sample in self.samples), self.visible,
         )  # fmt: skip
 
 
@@ -71,11 +73,29 @@ def of_family(columns: Columns, family: Family) -> Columns:
     return part.rows(~part.meeting_themselves())
 
 
+def blind(votes: Columns) -> tuple[Columns, int]:
+    """People's votes without those that were cast with names in view, where there are others; how many that are."""
+    seen = votes.blind == 0
+    if not seen.any() or seen.all():
+        return votes, 0
+    return votes.rows(~seen), int(seen.sum())
+
+
 def named_parts(columns: Columns) -> list[str]:
     """What rows must name beside the judge: the study where there are several, the criterion where it matters."""
     criteria = {columns.names["criterion"][code] for code in np.unique(columns.criterion)}
     several_studies = len(np.unique(columns.study)) > 1
     return [*(["study"] if several_studies else []), *(["criterion"] if criteria - {OVERALL} else [])]
+
+
+def families(part: Columns) -> list[Family]:
+    """The families of ballots that there are."""
+    return [cast("Family", family) for (family,), _ in part.by("family")]
+
+
+def rules(part: Columns, judge: str, family: Family) -> bool:
+    """Whether a judge ruled on anything of a family."""
+    return bool((of_family(part.of(judge=judge), family).fault < 0).any())
 
 
 def pairs(columns: Columns, judges: Sequence[str], people: str, family: Family) -> Votes:
@@ -85,11 +105,11 @@ def pairs(columns: Columns, judges: Sequence[str], people: str, family: Family) 
     People's votes of another family count where there are none of this one.
     """
     heard = [_compared(of_family(columns.of(judge=judge), family)) for judge in judges]
-    voted = columns.of(judge=people)
+    voted, seen = blind(columns.of(judge=people))
     same = of_family(voted, family)
     cast = same if (same.fault < 0).any() else voted.latest()
     cast = cast.rows(~cast.meeting_themselves())
-    return _beside(heard, _compared(cast), _chances(cast), sides=(1, 2))
+    return replace(_beside(heard, _compared(cast), _chances(cast), sides=(1, 2)), visible=seen)
 
 
 def marks(columns: Columns, judges: Sequence[str], people: str, ballot: str) -> Votes:
@@ -99,8 +119,8 @@ def marks(columns: Columns, judges: Sequence[str], people: str, ballot: str) -> 
     """
     part = of_family(columns.of(ballot=ballot), "score")
     heard = [_marked(part.of(judge=judge)) for judge in judges]
-    voted = part.of(judge=people)
-    return _beside(heard, _marked(voted), _marked(voted, chances=True), sides=(1,))
+    voted, seen = blind(part.of(judge=people))
+    return replace(_beside(heard, _marked(voted), _marked(voted, chances=True), sides=(1,)), visible=seen)
 
 
 def ballots(columns: Columns, people: str) -> list[str]:

@@ -110,8 +110,22 @@ class Fields:
             raise self.error(f"{name!r} must be a text or a list of texts; found {str(value)[:40]!r}")
         return [str(entry) for entry in listed]
 
-    def marks(self) -> tuple[float, ...] | None:
+    @property
+    def choice(self) -> str | None:
+        """The ballot of a row that names a `winner`; None where it names none."""
+        return "choice+tie" if self.has("winner") else None
+
+    def marks(self, contestants: Sequence[str] = ()) -> tuple[float, ...] | None:
+        """The marks of a row; one that names its `winner` gives that one all, a tie gives everybody the same."""
         value = self.json("marks")
+        if value is None and self.has("winner"):
+            winner = self.text("winner") or ""
+            if winner.lower() in {"tie", "draw", "both"}:
+                return (1 / len(contestants),) * len(contestants)
+            if winner not in contestants:
+                names = ", ".join(map(repr, contestants))
+                raise self.error(f"'winner' is one of the contestants ({names}) or 'tie'; found {winner!r}")
+            return tuple(float(name == winner) for name in contestants)
         if value is None:
             return None
         return tuple(self._number("marks", mark) for mark in (value if isinstance(value, list) else [value]))

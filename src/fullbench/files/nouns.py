@@ -209,7 +209,7 @@ def read_verdicts(path: str | Path, *, judge: str = "human", ballot: str | None 
     seen: set[tuple[object, ...]] = set()
     for line, row in read_rows(path):
         fields = Fields(path, line, row, VERDICT)
-        who, spec = fields.name("judge", judge), fields.name("ballot", ballot)
+        who, spec = fields.name("judge", judge), fields.name("ballot", ballot or fields.choice)
         item, contestants = fields.name("item"), tuple(fields.texts("contestants"))
         if not contestants:
             raise fields.error("the verdict has no 'contestants'")
@@ -222,7 +222,7 @@ def read_verdicts(path: str | Path, *, judge: str = "human", ballot: str | None 
             by = f"the rater {rater!r}" if rater else f"the judge {who!r}"
             raise fields.error(f"{by} rules twice on item {item!r} in trial {trial}")
         seen.add((who, case, trial, rater, revision))
-        marks = fields.marks()
+        marks = fields.marks(contestants)
         with fields.placed():
             if marks is not None and not _ballot(spec).allows(marks):
                 raise InputError(f"the marks {list(marks)} are not legal on the ballot {spec}")

@@ -25,7 +25,6 @@ from fullbench.ledger.database import Connection
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
-    from fullbench.ledger.store import Ledger
 
 KIND = "ed25519:"
 
@@ -111,13 +110,10 @@ def name_of(key: Ed25519PublicKey) -> str:
     return KIND + base64.b64encode(key.public_bytes_raw()).decode()
 
 
-def sign(ledger: Ledger, key: Ed25519PrivateKey) -> Signature:
-    """Sign the head that a ledger has now, and keep the signature in it."""
-    ledger.flush()
-    unsigned = Signature(ledger.identity, str(ledger.head()), name_of(key.public_key()), "", round(time.time(), 3))
-    made = Signature(**{**asdict(unsigned), "signature": base64.b64encode(key.sign(unsigned.message)).decode()})
-    ledger.keep_rows("signatures", [(made.head, made.key, made.signature, made.at)])
-    return made
+def sign(identity: str, head: Head, key: Ed25519PrivateKey) -> Signature:
+    """Sign the head of the ledger that has this identity."""
+    unsigned = Signature(identity, str(head), name_of(key.public_key()), "", round(time.time(), 3))
+    return Signature(**{**asdict(unsigned), "signature": base64.b64encode(key.sign(unsigned.message)).decode()})
 
 
 def beside(ledger: Path) -> Path:

@@ -16,14 +16,14 @@ def localised(table: Table, language: Language) -> Table:
     """The table with its title, columns, notes, words and chart in a language."""
     if language == "en":
         return table
-    said = messages(language)
+    words = messages(language)
     columns = table.typed
     return replace(
         table,
-        title=say(table.title, said),
+        title=say(table.title, words),
         columns=tuple(column_in(column, language) for column in columns),
-        rows=[[_cell(column, cell, said) for column, cell in zip(columns, row, strict=True)] for row in table.rows],
-        notes=tuple(say(note, said) for note in table.notes),
+        rows=[[_cell(column, cell, words) for column, cell in zip(columns, row, strict=True)] for row in table.rows],
+        notes=tuple(say(note, words) for note in table.notes),
         chart=None if table.chart is None else hint_in(table.chart, language),
     )
 
@@ -42,9 +42,9 @@ def hint_in(hint: Mapping[str, Any], language: Language) -> dict[str, Any]:
     return {name: say(value, messages(language)) for name, value in hint.items()}
 
 
-def _cell(column: Column, cell: Cell, said: Mapping[str, str]) -> Cell:
+def _cell(column: Column, cell: Cell, words: Mapping[str, str]) -> Cell:
     if isinstance(cell, Estimate):
-        return replace(cell, why=say(cell.why, said)) if cell.why else cell
+        return replace(cell, why=say(cell.why, words)) if cell.why else cell
     if isinstance(cell, Note):
-        return cell.said_in(said)
-    return said.get(f"{WORD}{cell}", cell) if isinstance(cell, str) and column.kind == "word" else cell
+        return cell.said_in(words)
+    return words.get(f"{WORD}{cell}", cell) if isinstance(cell, str) and column.kind == "word" else cell

@@ -14,44 +14,44 @@ from fullbench.nouns.table import Cell, Column, Table
 
 def types(table: Table) -> dict[str, Any]:
     """The types of a table as JSON values; cells that are notes are named by row and column."""
-    said = {
+    notes = {
         f"{row},{place}": pack(cell)
         for row, cells in enumerate(table.rows)
         for place, cell in enumerate(cells)
         if isinstance(cell, Note)
     }
-    told: dict[str, Any] = {"columns": [_column(column) for column in table.typed]}
-    told |= {"title": pack(table.title)} if isinstance(table.title, Note) else {}
-    told |= {"notes": [pack(note) for note in table.notes]} if table.notes else {}
-    return told | ({"cells": said} if said else {})
+    entries: dict[str, Any] = {"columns": [_column(column) for column in table.typed]}
+    entries |= {"title": pack(table.title)} if isinstance(table.title, Note) else {}
+    entries |= {"notes": [pack(note) for note in table.notes]} if table.notes else {}
+    return entries | ({"cells": notes} if notes else {})
 
 
 def _column(column: Column) -> dict[str, Any]:
-    told: dict[str, Any] = {"key": column.key, "kind": column.kind, "better": column.better}
-    told |= {"named": True} if column.named else {}
-    return {name: value for name, value in told.items() if value} | (
+    entries: dict[str, Any] = {"key": column.key, "kind": column.kind, "better": column.better}
+    entries |= {"named": True} if column.named else {}
+    return {name: value for name, value in entries.items() if value} | (
         {"label": pack(column.label)} if isinstance(column.label, Note) else {}
     )
 
 
-def typed_columns(labels: Sequence[str], told: Sequence[Mapping[str, Any]] | None) -> tuple[str, ...]:
-    """Columns with their types; plain labels where nothing is told."""
-    if told is None:
+def typed_columns(labels: Sequence[str], entries: Sequence[Mapping[str, Any]] | None) -> tuple[str, ...]:
+    """Columns with their types; plain labels where nothing is known."""
+    if entries is None:
         return tuple(labels)
     return tuple(
         Column(
-            one["key"], unpack(label, one.get("label")), one.get("kind", ""), one.get("better", ""),
-            named=one.get("named", False),
+            entry["key"], unpack(label, entry.get("label")), entry.get("kind", ""), entry.get("better", ""),
+            named=entry.get("named", False),
         )
-        for label, one in zip(labels, told, strict=True)
+        for label, entry in zip(labels, entries, strict=True)
     )  # fmt: skip
 
 
-def with_said(rows: Sequence[Sequence[Cell]], said: Mapping[str, Mapping[str, Any]]) -> tuple[tuple[Cell, ...], ...]:
+def with_said(rows: Sequence[Sequence[Cell]], notes: Mapping[str, Mapping[str, Any]]) -> tuple[tuple[Cell, ...], ...]:
     """Rows whose cells are notes where they were."""
     return tuple(
         tuple(
-            unpack(cell, said.get(f"{row},{place}")) if isinstance(cell, str) else cell
+            unpack(cell, notes.get(f"{row},{place}")) if isinstance(cell, str) else cell
             for place, cell in enumerate(cells)
         )
         for row, cells in enumerate(rows)
@@ -60,13 +60,11 @@ def with_said(rows: Sequence[Sequence[Cell]], said: Mapping[str, Mapping[str, An
 
 def packed_hint(hint: Mapping[str, Any]) -> dict[str, Any]:
     """A chart's hint as JSON values; what notes know besides their words is under `said`."""
-    said = {name: pack(value) for name, value in hint.items() if isinstance(value, Note)}
-    return dict(hint) | ({"said": said} if said else {})
+    notes = {name: pack(value) for name, value in hint.items() if isinstance(value, Note)}
+    return dict(hint) | ({"said": notes} if notes else {})
 
 
 def unpacked_hint(hint: Mapping[str, Any]) -> dict[str, Any]:
     """The hint that `packed_hint` packed."""
-    said = hint.get("said", {})
-    return {
-        name: unpack(value, said[name]) if name in said else value for name, value in hint.items() if name != "said"
-    }
+    notes = hint.get("said", {})
+    return {name: unpack(value, notes.get(name)) for name, value in hint.items() if name != "said"}

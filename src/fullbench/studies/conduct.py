@@ -74,7 +74,7 @@ class Conductor:
         worded = [specs.in_words_of(study.benchmark, spec) if study.benchmark else spec for spec in listed]
         self.judges: list[Judge] = [specs.judge(spec) for spec in worded]
         names = {spec: judge.name for spec, judge in zip(listed, self.judges, strict=True)}
-        self.views: list[View] = views.made(study, names)
+        self.views: list[View] = views.named_views(study, names)
         self.second: list[str] = views.second_judges(study, names)
         self.contestants: list[Model] = [specs.contestant(spec) for spec in study.contestants]
         judging = {judge.name: spec for judge, spec in zip(self.judges, worded, strict=True)}

@@ -107,10 +107,11 @@ class _Growing:
         known = np.array([place.get(name, -1) for name in settled.names])
         rows = settled.rows
         there = (known[rows.one] >= 0) & (known[rows.two] >= 0)
-        one, two, item = known[rows.one][there], known[rows.two][there], rows.item[there].astype(np.int64)
+        one, two = known[rows.one][there], known[rows.two][there]
+        items = rows.item[there].astype(np.int64)
         grown.matches = int(there.sum())
         if grown.matches:
-            grown.seen = look(one, two, rows.outcome[there], item, len(grown.names), zone=self.zone)
+            grown.seen = look(one, two, rows.outcome[there], items, len(grown.names), zone=self.zone)
 
     def _enough(self, grown: Grown, left: dict[tuple[int, int], Open], stop: Stop) -> str:
         if grown.seen is not None and not grown.seen.undecided:

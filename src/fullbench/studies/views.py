@@ -19,7 +19,7 @@ def member_specs(study: Study) -> list[str]:
     return list(dict.fromkeys(members))
 
 
-def made(study: Study, names: Mapping[str, str]) -> list[View]:
+def named_views(study: Study, names: Mapping[str, str]) -> list[View]:
     """The panels and cascades of a study; `names` gives the names of judges by their specs."""
     seated: list[View] = []
     try:

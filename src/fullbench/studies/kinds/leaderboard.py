@@ -19,18 +19,18 @@ class Growing:
     """A benchmark's items, a judge and a newcomer; nothing was asked yet."""
 
     def __init__(self, study: Study) -> None:
-        given = study.options
+        options = study.options
         self.study = study
         self.settings: Settings = boards.settings(
-            given.get("rule", "both-agree"), given.get("ties", "half"), study.seed
+            options.get("rule", "both-agree"), options.get("ties", "half"), study.seed
         )
-        self.schedule: Schedule = boards.schedule(given.get("schedule", "uniform"))
+        self.schedule: Schedule = boards.schedule(options.get("schedule", "uniform"))
         own = () if study.responses is None else (study.responses,)
-        answers = (*own, *given.get("responses", ()))
-        model = study.contestants[0] if study.contestants else str(given["newcomer"])
+        answers = (*own, *options.get("responses", ()))
+        model = study.contestants[0] if study.contestants else str(options["newcomer"])
         self.asked = boards.Asked(
-            study.benchmark or "", study.data, answers, model, given.get("predictions"), study.judges[0],
-            given.get("manner", ""), given.get("reader"),
+            study.benchmark or "", study.data, answers, model, options.get("predictions"), study.judges[0],
+            options.get("manner", ""), options.get("reader"),
         )  # fmt: skip
 
     def plan(self, ledger: Ledger) -> Table:
@@ -49,8 +49,8 @@ class Growing:
         return plan.purse(budget, models, spent=spent) if budget is not None else None
 
     def _newcomer(self, ready: boards.Ready) -> Newcomer:
-        given = self.study.options
-        return ready.newcomer(given.get("opponents", 1), given.get("reference_matches", 150), self.study.seed)
+        options = self.study.options
+        return ready.newcomer(options.get("opponents", 1), options.get("reference_matches", 150), self.study.seed)
 
     def conduct(
         self,
@@ -65,7 +65,7 @@ class Growing:
         whole: bool = True,
     ) -> Conducted:
         """Let the newcomer answer and play what is due, and rate everybody anew."""
-        stop, given = stop or Stop(), self.study.options
+        stop, options = stop or Stop(), self.study.options
         ready = boards.prepare(
             self.asked,
             ledger,
@@ -81,7 +81,7 @@ class Growing:
         board = ready.board(ledger, self.settings, engine, insist)
         with watching("verdicts", [ready.judge.name], ready.total(newcomer), quiet=quiet) as watch:
             added = board.add(
-                newcomer, schedule=self.schedule, width=float(given.get("width", 25.0)), most=given.get("most"),
+                newcomer, schedule=self.schedule, width=float(options.get("width", 25.0)), most=options.get("most"),
                 budget=ready.purse, stop=stop, watch=watch,
             )  # fmt: skip
         done = self._look(ready, board)

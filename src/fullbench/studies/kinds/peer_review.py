@@ -35,11 +35,11 @@ class Reviewing:
     """Who reviews whom on which pictures; nothing was asked yet. `unreadable` says why pictures were left out."""
 
     def __init__(self, study: Study) -> None:
-        self.study, given = study, study.options
+        self.study, options = study, study.options
         models = [specs.contestant(spec) for spec in study.contestants] if study.contestants else list(court())
-        if given.get("best_first") and not study.contestants:
+        if options.get("best_first") and not study.contestants:
             raise InputError("--best-first says in which order --contestants are named; name them")
-        images, limit = given.get("images"), given.get("limit")
+        images, limit = options.get("images"), options.get("limit")
         known = sample(7 + study.seed, limit or _SAMPLE) if images is None else ()
         shown = (
             Pictures({scene.item.id: scene.item.pictures[0] for scene in known})
@@ -47,21 +47,21 @@ class Reviewing:
             else Pictures.read(images, limit)
         )
         self.unreadable: Sequence[str] = shown.unreadable
-        correlation = given.get("correlation")
+        correlation = options.get("correlation")
         self.review = PeerReview(
-            models, shown.images, reviews=given.get("reviews"),
-            families=None if given.get("kin", True) else {model.name: family_of(model.name) for model in models},
-            orders="both" if given.get("both_orders") else "shuffled", mode=_mode(given.get("mode", "analyze")),
-            constrained=given.get("constrained", False),
+            models, shown.images, reviews=options.get("reviews"),
+            families=None if options.get("kin", True) else {model.name: family_of(model.name) for model in models},
+            orders="both" if options.get("both_orders") else "shuffled", mode=_mode(options.get("mode", "analyze")),
+            constrained=options.get("constrained", False),
             correlation=None if correlation is None else correlations.correlation(correlation),
-            gamma=_gamma(given.get("gamma", [0.4, 0.4, 0.2])), truth=PictureTruth(known) if known else None,
-            best_first=given.get("best_first", False), seed=study.seed,
+            gamma=_gamma(options.get("gamma", [0.4, 0.4, 0.2])), truth=PictureTruth(known) if known else None,
+            best_first=options.get("best_first", False), seed=study.seed,
         )  # fmt: skip
         self.specs = dict(zip(self.review.names, study.contestants, strict=False))
 
     def plan(self, ledger: Ledger) -> Table:
         """Questions, answers and reviews that would be asked for, and what they would take; stand-ins are weighed for
-        questions and answers that are still to be given."""
+        questions and answers that are still to be options."""
         review, names = self.review, self.review.names
         writing = review.writing()
         requests = {item.key: item for items in writing.values() for item in items}

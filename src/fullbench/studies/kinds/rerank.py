@@ -103,14 +103,23 @@ class Reranking:
         return done
 
     def _table(self, ranked: list[ranking.Ranked]) -> Table:
-        kept = (
-            ranked if self.keep is None else [one for one in ranked if one.rank is not None and one.rank <= self.keep]
+        listed = (
+            ranked
+            if self.keep is None
+            else [answer for answer in ranked if answer.rank is not None and answer.rank <= self.keep]
         )
         rows: list[list[Cell]] = [
-            [one.response.item, one.rank, one.response.contestant, one.response.sample, one.worth, one.marks]
-            for one in kept[:SHOWN]
+            [
+                answer.response.item,
+                answer.rank,
+                answer.response.contestant,
+                answer.response.sample,
+                answer.worth,
+                answer.marks,
+            ]
+            for answer in listed[:SHOWN]
         ]
-        more = len(kept) - len(rows)
+        more = len(listed) - len(rows)
         notes = [Note("rerank.more", "{n:,} more answers are in {out}.", n=more, out=self.out.name)] if more else []
         title = Note("rerank.title", "Answers in order, by {judge}", judge=self.judge.name)
         columns = headings("item", "rank", "contestant", "sample", "worth", "marks given")

@@ -17,8 +17,8 @@ from fullbench.nouns.note import sentence
 from fullbench.web.accounts.users import User
 from fullbench.web.database import reading, writing
 from fullbench.web.guard import Annotator, engine_of
-from fullbench.web.pages import redirect, render
-from fullbench.web.people import desk, live, queue, studies, voting
+from fullbench.web.pages import language_of, redirect, render
+from fullbench.web.people import desk, guides, live, queue, studies, voting
 from fullbench.web.people.forms import LONGEST
 from fullbench.web.people.markup import guidelines
 from fullbench.web.people.queue import Desk, Gone, Lease, Nothing
@@ -29,7 +29,7 @@ from fullbench.web.words import key
 
 router = APIRouter(include_in_schema=False)
 Page = Annotated[int, Query(ge=1, le=100_000)]
-OWN = {"csrf", "lease", "key", "replaces", "started", "seconds"}
+OWN = {"csrf", "lease", "key", "replaces", "started", "seconds", "guideline"}
 LONGEST_WAIT = 3600.0
 
 
@@ -87,9 +87,10 @@ def _page(
     with reading(engine_of(request)) as connection:
         _, done = desk.standing(connection, study, user.id)
         pace, left = desk.pace(connection, study, user.id), desk.left(connection, study)
+    told = study.guidelines or guides.shipped(study.kind_name, language_of(request))
     return render(
         request, "work/task.html", status=status, **_values(study, lease), done=done, pace=pace, left=left,
-        guidelines=guidelines(study.guidelines), change=lease.revision > 0,
+        guidelines=guidelines(told), change=lease.revision > 0,
         problem=problem,
     )  # fmt: skip
 
@@ -134,6 +135,7 @@ def cast(seat: Desk, form: Mapping[str, str]) -> voting.Receipt:
         fields=fields,
         replaces=_whole(form.get("replaces", "0")),
         seconds=_seconds(form, seat.now),
+        guideline=form.get("guideline", "")[:300] or seat.study.guideline,
     )
     live.tell(seat.connection, seat.study.id)
     return receipt

@@ -108,6 +108,7 @@ class VoteWish(Shape):
     replaces: Annotated[int, Field(ge=0, le=1_000_000)] = 0
     seconds: Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False)] = 0.0
     next: bool = False
+    guideline: Annotated[str, Field(max_length=300)] = ""
 
 
 class TaskGiven(Shape):
@@ -224,7 +225,7 @@ def vote(request: Request, caller: Annotator, study_id: Id, wish: VoteWish) -> V
     """Keep a vote: the same `key` again is the same vote. With `next` the answer brings your next task."""
     sent = {
         **wish.fields, "lease": wish.lease, "key": wish.key, "replaces": str(wish.replaces),
-        "seconds": str(wish.seconds),
+        "seconds": str(wish.seconds), "guideline": wish.guideline,
     }  # fmt: skip
     try:
         with writing(engine_of(request)) as connection:

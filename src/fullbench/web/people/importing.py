@@ -38,6 +38,8 @@ class Material:
     apart_by: str = ""
     per_item: int = 0
     limit: int = 0
+    apart_from: tuple[str, ...] = ()
+    """Other studies whose tasks on the same pictures are for other people."""
     ledger_study: str = ""
     """The study of the ledger; where it is left out, the only one there is."""
 
@@ -83,6 +85,8 @@ def make(connection: Connection, settings: Settings, user: User | None, plan: Pl
     if material.apart_by:
         pairs += sources.apart_by(material.apart_by, {content.item.id: content.item for content in contents}.values())
     count = studies.keep_apart(connection, study, pairs) if pairs else 0
+    others = [studies.named(connection, name) for name in material.apart_from]
+    count += studies.keep_apart_from(connection, study, others) if others else 0
     return Made(studies.study(connection, study.id), work, counts["gold"], counts["qualify"], count)
 
 

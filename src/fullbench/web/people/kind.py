@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from fullbench.errors import InputError
@@ -47,10 +47,17 @@ class Cast:
     shown: Sequence[int]
     rater: str
     at: float
+    guideline: str = ""
 
     def verdict(self, case: Case, ruling: Sequence[float] | Fault) -> Verdict:
         return Verdict.of(
-            case, PEOPLE, ruling, text=self.answer.get("reason", ""), at=self.at, rater=self.rater, circumstances=BLIND
+            case,
+            PEOPLE,
+            ruling,
+            text=self.answer.get("reason", ""),
+            at=self.at,
+            rater=self.rater,
+            circumstances=replace(BLIND, guideline=self.guideline),
         )
 
 

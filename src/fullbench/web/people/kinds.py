@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
@@ -23,7 +24,7 @@ from fullbench.web.people.kind import Cast, Kind, Rules
 from fullbench.web.words import key
 
 YES_NO = Likert(("no", "yes"))
-FAULTY = (key("the instruction"), key("the reference"), key("the picture"), key("more than one"))
+FAULTY = (key("the instruction"), key("the caption"), key("the reference"), key("the picture"), key("more than one"))
 """Whose fault it is that a reference does not follow its instruction."""
 
 
@@ -289,10 +290,18 @@ class Write(Kind):
 
     def _read(self, fields: Fields, rules: Rules, shown: Sequence[int]) -> dict[str, Any]:
         wanted = rules.options.get("asks", self.asks)
-        return {name: forms.words(fields, name, need=True)[name] for name in self.asks if name in wanted}
+        answer: dict[str, Any] = {
+            name: forms.words(fields, name, need=True)[name] for name in self.asks if name in wanted
+        }
+        # A task with several pictures asks for a caption of each: caption, caption2, caption3 ...
+        further = sorted((name for name in fields if re.fullmatch(r"caption[2-9]|caption[1-9]\d", name)), key=len)
+        if "caption" in answer and further:
+            answer["captions"] = [answer["caption"], *(forms.words(fields, name, need=True)[name] for name in further)]
+        return answer
 
     def fields(self, answer: Answer, shown: Sequence[int]) -> dict[str, str]:
-        return {**forms.kept(answer), **{name: answer[name] for name in self.asks if name in answer}}
+        further = {f"caption{place}": text for place, text in enumerate(answer.get("captions", ())[1:], 2)}
+        return {**forms.kept(answer), **{name: answer[name] for name in self.asks if name in answer}, **further}
 
     def _label(self, answer: Answer) -> None:
         return None
@@ -301,14 +310,23 @@ class Write(Kind):
         yield from ()
 
     def item(self, answer: Answer, content: Content, name: str) -> Item | None:
-        """The item that somebody wrote: the same pictures, a new question, a caption."""
+        """The item that somebody wrote: the same pictures, a new question, a caption of each picture.
+
+        The reference of the item that it was written after answers another question, so a new instruction has none.
+        """
         if answer.get("recused"):
             return None
         last = content.item.turns[-1]
         asked = answer.get("instruction", content.item.question)
-        captions = (answer["caption"],) if "caption" in answer else content.item.captions
+        written = tuple(answer.get("captions", ())) or ((answer["caption"],) if "caption" in answer else ())
+        captions = written or content.item.captions
         turn = replace(last, parts=(*last.pictures, asked))
-        return replace(content.item, id=name, turns=(*content.item.turns[:-1], turn), captions=captions)
+        turns = (*content.item.turns[:-1], turn)
+        if asked == content.item.question:
+            return replace(content.item, id=name, turns=turns, captions=captions)
+        # What was said of the old question and its reference does not hold for the new one.
+        tags = {tag: value for tag, value in content.item.tags.items() if tag not in {"verified", "label"}}
+        return replace(content.item, id=name, turns=turns, captions=captions, reference=None, tags=tags)
 
 
 @cache

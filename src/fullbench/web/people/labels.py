@@ -38,7 +38,7 @@ from fullbench.web.settings import Settings
 COLUMNS: Columns = {
     "id": "int", "study": "text", "task": "int", "item": "text", "role": "text", "contestants": "json", "judge": "text",
     "rater": "text", "revision": "int", "counts": "json", "answer": "json", "shown": "json", "label": "text",
-    "marks": "json", "right": "json", "seconds": "float", "at": "float",
+    "marks": "json", "right": "json", "seconds": "float", "at": "float", "guideline": "text",
 }  # fmt: skip
 CHUNK = 1000
 
@@ -79,6 +79,7 @@ def rows(connection: Connection, study: Study, *, after: int = 0, limit: int | N
             "judge": PEOPLE, "rater": people.get(row.person, row.person), "revision": row.revision,
             "counts": row.revision == row.latest, "answer": row.answer, "shown": row.shown, "label": label,
             "marks": None if marks is None else list(marks), "right": row.right, "seconds": row.seconds, "at": row.at,
+            "guideline": row.guideline,
         }  # fmt: skip
 
 
@@ -101,7 +102,7 @@ def verdicts(
         made = Content.of(content, find)
         for vote in by_task[task]:
             rater = people.get(vote.person, vote.person)
-            cast = Cast(vote.answer, study.rules, made, vote.shown, rater, vote.at)
+            cast = Cast(vote.answer, study.rules, made, vote.shown, rater, vote.at, vote.guideline)
             for case, verdict in study.kind.verdicts(cast):
                 yield vote, case, verdict
 
@@ -197,5 +198,5 @@ def _queue_row(kind: str, content: Any, label: str | None, answer: dict[str, Any
         }  # fmt: skip
     return {
         "item": task.item.id, "question": task.item.question, "reference": task.item.reference,
-        "accept": label, "reason": answer.get("complaint"), "note": answer.get("reason"),
+        "accept": label, "reason": answer.get("complaint"), "note": answer.get("reason"), "fault": answer.get("fault"),
     }  # fmt: skip

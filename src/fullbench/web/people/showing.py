@@ -65,6 +65,10 @@ class Shown:
     scale: tuple[Choice, ...]
     fields: Mapping[str, str]
     about: Mapping[str, Any]
+    criterion: str = ""
+    reference: str = ""
+    captions: tuple[str, ...] = ()
+    guideline: str = ""
 
     @property
     def pictures(self) -> list[str]:
@@ -86,6 +90,10 @@ class Shown:
             ],
             "scale": [point.value for point in self.scale],
             "fields": dict(self.fields),
+            "criterion": self.criterion,
+            "reference": self.reference,
+            "captions": list(self.captions),
+            "guideline": self.guideline,
         }
 
 
@@ -102,7 +110,11 @@ def show(study: Study, lease: Lease) -> Shown:
         tuple(_candidate(place, response.parts, response.tags) for place, response in enumerate(content.responses)),
         scale(study.rules),
         dict(lease.draft) if lease.draft is not None else answered,
-        _about(study, content.about),
+        _about(study, content.about) | ({"pictures": len(item.pictures)} if study.kind_name == "write" else {}),
+        str(content.about.get("criterion", study.rules.criterion)),
+        item.reference or "" if study.rules.options.get("reference") else "",
+        item.captions if study.kind_name == "verify" else (),
+        study.guideline,
     )
 
 

@@ -68,6 +68,7 @@ def appeals(record: Record, judges: Collection[str] = ()) -> Iterator[Content]:
         about = {
             "judged": [parts_json(response.parts) for response in judged],
             "ruling": ruling(verdict),
+            "criterion": verdict.criterion,
         }
         heard = Item(verdict.case, item.turns, tags=item.tags)
         response = Response(verdict.case, verdict.judge, (verdict.text,), sample=verdict.trial)

@@ -15,10 +15,11 @@ from sqlalchemy import Connection, Row, func, insert, select, update
 from fullbench.errors import InputError
 from fullbench.nouns.note import Note
 from fullbench.web.database import insert_here
+from fullbench.web.people import guides
 from fullbench.web.people.content import Content
 from fullbench.web.people.kind import Kind, Rules
 from fullbench.web.people.kinds import kind_of
-from fullbench.web.people.tables import campaign_items, conflicts, slots, studies, tasks
+from fullbench.web.people.tables import campaign_items, conflicts, guidelines, slots, studies, tasks
 
 SettledBy = Literal["majority", "all"]
 CHUNK = 500
@@ -140,6 +141,12 @@ class Study:
         return kind_of(self.kind_name)
 
     @property
+    def guideline(self) -> str:
+        """The version of what people are told now."""
+        version = self.rules.options.get("guideline")
+        return f"{self.name} {version}" if self.guidelines and version else guides.VERSION
+
+    @property
     def is_open(self) -> bool:
         return self.state == "open"
 
@@ -163,6 +170,7 @@ def create(connection: Connection, plan: Plan) -> Study:
         "conflicted": False, "qualifies": 0, "golds": 0, "seed": plan.seed, "state": "open", "at": time.time(),
     }  # fmt: skip
     connection.execute(insert(studies).values(row))
+    _new_guidelines(connection, study(connection, row["id"]), plan.guidelines)
     return study(connection, row["id"])
 
 
@@ -265,6 +273,28 @@ def keep_apart(connection: Connection, into: Study, pairs: Iterable[tuple[str, s
     return len(rows)
 
 
+def keep_apart_from(connection: Connection, into: Study, others: Sequence[Study]) -> int:
+    """Let nobody work on tasks of this study and of others that show the same picture; how many pairs there are.
+
+    Tasks without a picture are told apart by their question.
+    """
+    shown: dict[str, tuple[list[int], list[int]]] = {}
+    ids = [into.id, *(other.id for other in others)]
+    query = select(tasks.c.id, tasks.c.study, tasks.c.content).where(tasks.c.study.in_(ids))
+    for task, study_id, content in connection.execute(query):
+        item = Content.of(content).item
+        for name in {picture.digest for picture in item.pictures} or {item.question}:
+            shown.setdefault(name, ([], []))[study_id != into.id].append(task)
+    pairs = {(own, other) for mine, theirs in shown.values() for own in mine for other in theirs}
+    both = pairs | {(other, own) for own, other in pairs}
+    for chunk in (sorted(both)[start : start + CHUNK] for start in range(0, len(both), CHUNK)):
+        rows = [{"task": task, "other": other} for task, other in chunk]
+        connection.execute(insert_here(connection, conflicts).on_conflict_do_nothing(), rows)
+    if both:
+        connection.execute(update(studies).where(studies.c.id.in_(ids)).values(conflicted=True))
+    return len(pairs)
+
+
 def set_state(connection: Connection, study_id: str, state: Literal["open", "closed"]) -> None:
     connection.execute(update(studies).where(studies.c.id == study_id).values(state=state))
 
@@ -286,6 +316,16 @@ def set_guidelines(connection: Connection, study_id: str, text: str) -> None:
             )
         )
     connection.execute(update(studies).where(studies.c.id == study_id).values(guidelines=text))
+    _new_guidelines(connection, study(connection, study_id), text)
+
+
+def _new_guidelines(connection: Connection, of: Study, text: str) -> None:
+    """Keep a wording as the next version; the earlier ones stay, for votes were given under them."""
+    if text:
+        last = select(func.max(guidelines.c.version)).where(guidelines.c.study == of.id)
+        version = (connection.execute(last).scalar() or 0) + 1
+        connection.execute(insert(guidelines).values(study=of.id, version=version, text=text, at=time.time()))
+        set_options(connection, of, {"guideline": version})
 
 
 def _checked(into: Study, contents: Iterable[Content]) -> Iterator[Content]:

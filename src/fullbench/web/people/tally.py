@@ -28,6 +28,7 @@ class Vote:
     seconds: float
     at: float
     revision: int = 1
+    guideline: str = ""
 
 
 def counted(
@@ -49,7 +50,7 @@ def _vote(study: Study, row: Any) -> Vote:
     label = study.kind.label(row.answer)
     return Vote(
         row.id, row.task, row.role, row.person, row.answer, tuple(row.shown), label, row.right, row.seconds, row.at,
-        row.revision,
+        row.revision, row.guideline,
     )  # fmt: skip
 
 

@@ -1,0 +1,1 @@
+"""What peers make of each other."""
