@@ -93,9 +93,11 @@ def _table(record: Record, reviews: Record, heard: Mapping[str, Verdict], *, by_
         ),
     ]
     notes += [
-        Note("mllm-judge.reviews.undecided",
-             "{criterion}: people were split on {n:,} rulings, which are undecided and in no share.",
-             criterion=criterion, n=count)
+        Note(
+            "mllm-judge.reviews.undecided",
+            "{criterion}: people were split on {n:,} rulings, which are undecided and in no share.",
+            criterion=criterion, n=count,
+        )
         for criterion, count in split.items() if count
     ]  # fmt: skip
     said = ("people agree", "grade of the reasons", "hallucinates", "deviation of grades")
