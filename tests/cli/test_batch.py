@@ -32,7 +32,9 @@ def folder(tmp_path) -> Path:
 
 
 def study(folder: Path, url: str, provider: str = "openai", **options: object) -> None:
-    more = "".join(f"&{key}={value}" for key, value in {"mode": "direct", **options}.items())
+    # a provider's key goes to another host only where the spec names it
+    named = {"mode": "direct", "key_env": f"{provider.upper()}_API_KEY", **options}
+    more = "".join(f"&{key}={value}" for key, value in named.items())
     judge = f"{provider}:judge@{url}?backoff=0.05{more}"
     text = f"""
         name = "filed"

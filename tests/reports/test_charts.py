@@ -135,7 +135,7 @@ def test_no_hint_no_chart_and_no_rows_no_chart():
 
 def test_without_the_extra_the_message_says_how_to_get_it(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "vl_convert", None)
-    with pytest.raises(MissingExtra, match=r"fullbench\[charts\]"):
+    with pytest.raises(MissingExtra, match=r"\.\[charts\]"):
         charts.svg(chart(LEADERBOARD))
 
 

@@ -190,7 +190,11 @@ def test_one_budget_pays_for_answers_and_verdicts_together(tmp_path: Path, monke
             for prompt in prompts:
                 yield Reply(prompt, self.reply(prompt), Usage(calls=1, dollars=0.01), stop="stop")
 
-    made = Priced("m", lambda prompt: "Overall, Response A is better.", price=(1.0, 1.0))
+    def said(prompt):
+        asked = " ".join(part for turn in prompt.turns for part in turn.parts if isinstance(part, str))
+        return "Overall, Response A is better." if "Response A" in asked else "A kettle on a stove."
+
+    made = Priced("m", said, price=(1.0, 1.0))
     monkeypatch.setattr(specs, "model_of", lambda *_: made)
     asked = boards.Asked("visitbench", None, (), "offline:m", None, "offline:m")
     with Ledger(tmp_path / "l") as ledger:
