@@ -6,6 +6,8 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from fullbench.benchmarks.court.recovered import (
     PAIRS,
     RANKINGS,
@@ -22,6 +24,7 @@ from fullbench.benchmarks.court.recovered import (
 )
 from fullbench.court.judges import FAVOURITE, simulated
 from fullbench.court.simulated import SimulatedJudge
+from fullbench.figures import clustered
 from fullbench.figures.leaderboard import Settings, boards
 from fullbench.nouns.estimate import Estimate
 from fullbench.nouns.headings import headings, named
@@ -31,7 +34,6 @@ from fullbench.nouns.table import Cell, Table
 from fullbench.nouns.verdict import FAULTS, Verdict
 from fullbench.stats.agreement import pearson
 from fullbench.stats.bias import clustered_mean, swap_flips
-from fullbench.stats.shares import wilson
 
 Rows = Iterable[tuple[float, str]]
 """Values, each with the item it belongs to."""
@@ -247,9 +249,11 @@ def _unplanted(findings: Sequence[Found]) -> Table:
 def _faults(record: Record, planted: dict[str, SimulatedJudge]) -> Table:
     rows: list[list[Cell]] = []
     for judge, counts in record.faults().items():
-        total = sum(counts[fault] for fault in FAULTS)
+        own = record.where(judge=judge)
+        _, item = np.unique([verdict.item for verdict in own], return_inverse=True)
+        lost = clustered.share(np.array([float(verdict.fault is not None) for verdict in own]), item)
         share = planted[judge].planted.faults if judge in planted else None
-        rows.append([judge, counts["verdicts"], *(counts[f] for f in FAULTS), wilson(total, counts["verdicts"]), share])
+        rows.append([judge, counts["verdicts"], *(counts[fault] for fault in FAULTS), lost, share])
     return Table(
         "faults",
         Note("court.tables.title.verdicts-without-a-ruling", "Verdicts without a ruling"),
