@@ -147,6 +147,6 @@ def test_replies_are_kept_and_only_what_failed_is_asked_again(tmp_path):
 def test_sanitised_prompts_wait_for_a_person(cli, tmp_path):  # noqa: F811
     (tmp_path / "unsafe.csv").write_text("prompt\na bloody knife\n", encoding="utf-8")
     assert cli("compose", "sanitise", "unsafe.csv", "--model", "offline:echo", "--out", "pairs.csv")[0] == 0
-    assert (tmp_path / "pairs.csv").read_text().splitlines()[0] == "prompt,safe,labels,checked"
+    assert (tmp_path / "pairs.csv").read_text().splitlines()[0] == 'prompt,safe,labels,"checked"'
     code, _, said = cli("compose", "sanitise", "pairs.csv", "--model", "nobody:x", "--out", "more.csv")
     assert (code, "nobody" in said) == (2, True)

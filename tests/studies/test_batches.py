@@ -12,6 +12,7 @@ import pytest
 
 from fullbench import Ledger
 from fullbench.errors import InputError, ModelError
+from fullbench.reading.nonces import nonce_of
 from fullbench.studies.batches.folders import Folder
 from fullbench.studies.batches.mailbox import Size
 from fullbench.studies.batches.rounds import Rounds
@@ -117,6 +118,8 @@ def test_a_request_is_the_one_a_live_call_sends(folder):
         judge = Conductor(filed).judges[0]
         (case,) = [case for case in Conductor(filed).cases(Conductor(filed).given)
                    if line["custom_id"].startswith(f"{case.key}-0-")]  # fmt: skip
+        with Ledger(filed.ledger, read_only=True) as ledger:
+            case = case.with_nonce(nonce_of(ledger.salt, case.key, 0))
         sent = judge.model.dialect.body("judge", judge.prompt(case), judge.model.sampling)
         assert json.loads(sent) == line["body"]
         assert "图里有几只猫" in json.dumps(line["body"], ensure_ascii=False)

@@ -57,7 +57,7 @@ class Flat:
 def test_a_correlation_that_says_nothing_separates_nothing():
     given = [(known.item.pictures[0], "words") for known in sample(7, 4)]
     assert separation(Flat((0.3,)), given).value == 0.5
-    with pytest.raises(ValueError, match="nothing was observed"):
+    with pytest.raises(ValueError, match="no row was counted"):
         separation(Flat("recused"), given)
     with pytest.raises(InputError, match="two pictures or more"):
         separation(Flat((0.3,)), given[:1])
