@@ -243,4 +243,4 @@ def test_the_page_of_a_study_after_its_first_vote(app, organiser, annotator, kin
     assert annotator.submit(f"/work/{study}/vote", {**sent, **answer}).status_code == 303
     shown = organiser.get(f"/organise/{study}")
     assert shown.status_code == 200
-    assert {"pair": "No ratings", "score": "one item"}[kind] in shown.text
+    assert "one item" in shown.text

@@ -54,7 +54,9 @@ def _json(value: object) -> dict[str, object]:
 
 
 def test_columns_that_are_ours_are_translated_and_the_words_in_them():
-    share = Note("probes.share-of", "share of {marks}", marks=Note("probes.two", "{a} and {b}", a="4", b="5"))
+    share = Note(
+        "probes.share-of", "share of {marks}{on}", marks=Note("probes.two", "{a} and {b}", a="4", b="5"), on=""
+    )
     rows = [["length", "length", share, 0.5]]
     columns = headings("judge", "bias", "figure", "judge's")
     table = Table(
@@ -66,15 +68,11 @@ def test_columns_that_are_ours_are_translated_and_the_words_in_them():
 
 
 def test_a_sentence_is_known_by_its_id_and_nothing_else_is_touched():
-    says = Note(
-        "probes.length", "Its scores go with length by {ours:+.2f}, people's by {theirs:+.2f}: {lean}.",
-        ours=0.1, theirs=-0.2, lean=LEANS["likes-length"],
-    )  # fmt: skip
+    shift = Note("probes.shift", "On the same answers its scores are {value:+.2f} from people's", value=0.1)
+    says = Note("probes.claim", "{opening}: {lean}.", opening=shift, lean=LEANS["lenient"])
     noted = Note("probes.says", "{judge}: {says}", judge="a: b, c", says=says)
-    assert (
-        noted == "a: b, c: Its scores go with length by +0.10, people's by -0.20: it likes length more than people do."
-    )
-    assert translate("zh", noted) == "a: b, c：它的分数与长度的相关为 +0.10，人为 -0.20：它比人更喜欢长回答。"
+    assert noted == "a: b, c: On the same answers its scores are +0.10 from people's: it is lenient."
+    assert translate("zh", noted) == "a: b, c：同样的回答，它的分数与人相差 +0.10：它偏宽。"
     assert translate("zh", "from here to there") == "from here to there"
     within = Note("repeats.bin", "{low:.2f} to {high:.2f}", low=0.83, high=1.0)
     assert translate("zh", within) == "0.83 到 1.00"

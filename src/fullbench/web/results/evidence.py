@@ -58,7 +58,7 @@ def _holds(table: Table, cell: Cell, link: Filter, count: Count | None) -> bool:
         return False
     if (
         count is None
-        or table.name in {"standing", "orders", "steadiness", "costs", "reasons", "replacement"}
+        or table.name in {"standing", "votes", "biases", "orders", "steadiness", "costs", "reasons", "replacement"}
         or link.both
     ):
         return True
@@ -79,6 +79,7 @@ class _Evidence:
         known: dict[str, Callable[[Row, str], Filter | None]] = {
             "agreement": self._agreement,
             "standing": self._standing,
+            "votes": lambda row, _: self._met(row["ruling"]),
             "steadiness": lambda row, _: self._mine(row.get("ruling"), again=True),
             "biases": lambda row, _: self._bias(str(row["bias"]), str(row["figure"])),
             "reviews": self._review,
@@ -128,9 +129,10 @@ class _Evidence:
             (one,) = self.lengthened if len(self.lengthened) == 1 else ("",)
             return Filter(judge=self.judge, contestant=one, shown="one", fault="none") if one else None
         if bias in {"position", "ties"}:
-            decided = bias == "position"
-            return self._met("pairs", decided=decided, clear=decided)
-        kind = {"copying": "rankings", "length": "scores", "high score": "scores"}.get(bias)
+            return self._met("pairs", decided=bias == "position")
+        if bias == "ego":
+            return self._met("pairs" if figure == "own answers preferred" else "scores")
+        kind = {"copying": "rankings", "length": "scores", "high score": "scores", "scale": "scores"}.get(bias)
         return self._met(kind)
 
     def _review(self, row: Row, _column: str) -> Filter:

@@ -58,7 +58,7 @@ def price(ledger: Ledger, judge: Judge, case: Case) -> dict[str, Any]:
     from fullbench.studies import plan
 
     table = plan.table(ledger, contestants=[], items=[], judges=[judge], cases=lambda: iter([case]))
-    return dict(zip(table.columns, table.rows[0], strict=True))
+    return {str(column): cell for column, cell in zip(table.columns, table.rows[0], strict=True)}
 
 
 def run(engine: Engine, ledger: Ledger, asked: Asked) -> State:
