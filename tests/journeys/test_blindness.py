@@ -123,8 +123,8 @@ def test_votes_with_names_in_view_are_marked_and_left_out(site):
         texts = shown(task)
         return {"best": str(texts.index(sorted(texts)[planted[name]]))}
 
-    site.people("add", "short", "--kind", "pair", "--ledger", site.ledger, "--limit", 3, "--votes", 2)
-    assert site.vote("short", ["ann", "dan"], choose) == 6
+    site.people("add", "short", "--kind", "pair", "--ledger", site.ledger, "--limit", 6, "--votes", 2)
+    assert site.vote("short", ["ann", "dan"], choose) == 12
     site.people("keep", "short", "--ledger", site.ledger)
     with Ledger(site.ledger) as ledger:
         for verdict in list(ledger.verdicts("human")):

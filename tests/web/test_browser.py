@@ -36,7 +36,7 @@ def test_from_the_first_start_to_a_second_person(browser, live, tab, axe):
         tab.keyboard.type(words)
     tab.keyboard.press("Enter")
     tab.wait_for_url("**/")
-    assert tab.locator(".flash").inner_text() == "Welcome. Your account is ready."
+    assert tab.locator("p.flash").inner_text() == "Welcome. Your account is ready."
     assert tab.locator(".who a").inner_text() == "<b>Olga</b>"
 
     follow(tab, tab.get_by_role("link", name="People"))

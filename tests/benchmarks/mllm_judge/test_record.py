@@ -117,7 +117,7 @@ def test_items_carry_data_set_abilities_and_pictures(record: Record):
 
 @needs_data
 def test_reviews_of_the_good_subset(record: Record):
-    table = reviews.table(record)
+    table, *_ = reviews.tables(record)
     found = {(row[0], row[1]): row[2] for row in table.rows}
     assert found["GPT-4V", "choice+tie"].value == 1.0
     assert found["GPT-4V", "score:1-5"].n == 114
