@@ -20,7 +20,7 @@ def nonce_of(salt: bytes, case: str, trial: int) -> str:
     """The nonce of one hearing. Nobody can know it who does not know the ledger's salt.
 
     >>> nonce_of(b"salt", "0123", 0)
-    'svpqbtqq'
+    'bbbjrpbc'
     """
     number = int.from_bytes(hmac.digest(salt, f"{case} {trial}".encode(), "sha256"))
     signs = []
