@@ -47,6 +47,8 @@ def start(folder: Path, *words: str, judges: Iterable[str], ledger: str = "l.led
     files = ["--items", "items.jsonl", "--responses", "answers.jsonl", "--ballot", "score:1-5", "--ledger", ledger]
     asked = [part for judge in judges for part in ("--judge", judge)]
     env = {**os.environ, "OPENAI_API_KEY": "sk-not-a-key"}
+    # the tests themselves may run under nohup, and what is ignored there is ignored by all that they start
+    how.setdefault("preexec_fn", lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL))
     return subprocess.Popen(
         [*MAIN, "judge", *files, *asked, *words], cwd=folder, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         text=True, **how,

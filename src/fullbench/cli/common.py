@@ -168,10 +168,11 @@ def stoppable() -> Iterator[Stop]:
         say("\nStopping: waiting for the calls in flight, which are paid for (again: leave at once).")
 
     codes = {code - 128: reason for reason, code in SIGNALLED.items()}
-    # A signal that is ignored was meant to be: nohup does so.
+    # A hang-up that is ignored was meant to be, by nohup. Ctrl-C is not: shells ignore it for all that runs behind.
+    hangs_up = getattr(signal, "SIGHUP", None)
     reasons = {
         number: reason for number, reason in codes.items()
-        if number in signal.valid_signals() and signal.getsignal(number) != signal.SIG_IGN
+        if number in signal.valid_signals() and (number != hangs_up or signal.getsignal(number) != signal.SIG_IGN)
     }  # fmt: skip
     before = {number: signal.signal(number, on_signal) for number in reasons}
     try:
