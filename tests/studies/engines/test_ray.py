@@ -95,11 +95,12 @@ def test_a_study_on_a_cluster_gives_what_it_gives_here(engine, tmp_path):
     with (tmp_path / "items.jsonl").open("w") as items:
         for number in range(12):
             items.write(f'{{"id": "i{number}", "question": "What is #{number}? 好", "image": "p.png"}}\n')
-    with FakeServer(says="a red square [[A]]") as server:
+    # a judge that ruled in the very words of an answer would not be heard: they have servers of their own
+    with FakeServer(says="a red square") as server, FakeServer(says="The first is right. [[A]]") as bench:
         study = Study(
             "both", items=tmp_path / "items.jsonl", ballots=("choice",), trials=2,
             contestants=(f"vllm:one@{server.url}", "offline:echo"),
-            judges=(f"vllm:m@{server.url}?mode=direct", "chance"),
+            judges=(f"vllm:m@{bench.url}?mode=direct", "chance"),
         )  # fmt: skip
         found = []
         for name, where in (("here", None), ("ray", engine)):
