@@ -75,11 +75,11 @@ def heard(
 
 
 def bare(call: Call) -> Call:
-    return replace(call, id="", at=0.0, usage=replace(call.usage, seconds=0.0))
+    return replace(call, id="", nonce="", at=0.0, usage=replace(call.usage, seconds=0.0))
 
 
 def plain(verdicts: Iterator[Verdict]) -> list[Verdict]:
-    """Verdicts without the time they took, and without the random ids of their calls."""
+    """Verdicts without the time they took, and without the random ids and nonces of their calls."""
     kept = (
         replace(
             verdict, at=0.0, usage=replace(verdict.usage, seconds=0.0), exchanges=tuple(map(bare, verdict.exchanges))
