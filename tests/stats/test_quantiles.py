@@ -17,7 +17,8 @@ def test_the_normal_quantile_is_scipys(share: float) -> None:
 
 @pytest.mark.parametrize("share", SHARES)
 def test_the_quantile_of_students_t_is_scipys(share: float) -> None:
-    for freedom in (*range(1, 130), 499, 500, 1999, 2000, 2001, 25_000, 1_000_000):
+    for freedom in (*range(1, 130), 499, 500, 1999, 2000, 2001, 25_000, 1_000_000,
+                    1.001, 1.5, 2.3, 3.7, 5.5, 12.4, 99.5, 731.25):  # fmt: skip
         assert student_quantile(freedom, share) == pytest.approx(float(stdtrit(freedom, share)), rel=1e-11, abs=1e-15)
 
 

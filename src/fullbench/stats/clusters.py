@@ -27,7 +27,7 @@ from fullbench.errors import Undefined
 from fullbench.nouns.estimate import Estimate
 from fullbench.nouns.note import Note
 from fullbench.stats.arrays import Floats
-from fullbench.stats.quantiles import student_reach
+from fullbench.stats.quantiles import student_quantile
 
 ONE_ITEM = Note("no-interval.one-item", "one item")
 NO_SPREAD = Note("no-interval.no-spread", "items do not differ")
@@ -122,10 +122,10 @@ def around(
     if error <= _ROUNDING * max(1.0, abs(value)):
         return _alike(value, n, spread.units, within, level)
     if within is None or not within[0] < value < within[1]:
-        half = error * student_reach(spread.student, (1 + level) / 2)
+        half = error * student_quantile(spread.student, (1 + level) / 2)
         low, high = value - half, value + half
     else:
-        low, high = _scored(value, spread.variance, student_reach(spread.freedom, (1 + level) / 2), within)
+        low, high = _scored(value, spread.variance, student_quantile(spread.freedom, (1 + level) / 2), within)
     return Estimate(value, low, high, n, level, method, units=spread.units)
 
 

@@ -24,11 +24,11 @@ def normal_quantile(share: float) -> float:
 
 
 @cache
-def student_quantile(freedom: int, share: float) -> float:
-    """The value below which that share of Student's t with so many degrees of freedom lies.
+def student_quantile(freedom: float, share: float) -> float:
+    """The value below which that share of Student's t with so many degrees of freedom lies; they need not be whole.
 
-    >>> round(student_quantile(2, 0.975), 4), student_quantile(1, 0.5)
-    (4.3027, 0.0)
+    >>> round(student_quantile(2, 0.975), 4), student_quantile(1, 0.5), round(student_quantile(7.5, 0.975), 4)
+    (4.3027, 0.0, 2.3328)
     """
     if not 0 < share < 1 or freedom < 1:
         raise ValueError(f"a quantile needs a share between 0 and 1 and some freedom; found {share} and {freedom}")
@@ -47,21 +47,7 @@ def student_quantile(freedom: int, share: float) -> float:
     return value
 
 
-def student_reach(freedom: float, share: float) -> float:
-    """The same for degrees of freedom that are no whole number: between its neighbours, along 1 / freedom.
-
-    >>> round(student_reach(7.5, 0.975), 2), student_reach(7, 0.975) == student_quantile(7, 0.975)
-    (2.33, True)
-    """
-    least = max(1, int(freedom))
-    here = student_quantile(least, share)
-    if freedom <= least:
-        return here
-    part = (1 / least - 1 / freedom) / (1 / least - 1 / (least + 1))
-    return exp((1 - part) * log(here) + part * log(student_quantile(least + 1, share)))
-
-
-def _series(freedom: int, z: float) -> float:
+def _series(freedom: float, z: float) -> float:
     """Fisher's expansion of the quantile by powers of 1 / freedom (Abramowitz and Stegun 1964, 26.7.5)."""
     s = z * z
     terms = (
@@ -74,13 +60,19 @@ def _series(freedom: int, z: float) -> float:
     return sum(term / float(freedom) ** power for power, term in enumerate(terms))
 
 
-def _density(value: float, freedom: int) -> float:
+def _density(value: float, freedom: float) -> float:
     height = lgamma((freedom + 1) / 2) - lgamma(freedom / 2)
     return exp(height - (freedom + 1) / 2 * log1p(value * value / freedom)) / sqrt(freedom * pi)
 
 
-def _within(value: float, freedom: int) -> float:
-    """The share of Student's t between -value and value: a finite sum (Abramowitz and Stegun 1964, 26.7.3 and 4)."""
+def _within(value: float, freedom: float) -> float:
+    """The share of Student's t between -value and value."""
+    whole = round(freedom)
+    return _finite(value, whole) if freedom == whole else 1 - _beta(freedom / (freedom + value * value), freedom / 2)
+
+
+def _finite(value: float, freedom: int) -> float:
+    """The same for whole degrees of freedom: a finite sum (Abramowitz and Stegun 1964, 26.7.3 and 4)."""
     root = sqrt(freedom)
     angle = atan2(value, root)
     sine, cosine = value / hypot(value, root), root / hypot(value, root)
@@ -90,3 +82,25 @@ def _within(value: float, freedom: int) -> float:
         term *= cosine * cosine * (step - 1) / step
         total += term
     return 2 / pi * (angle + sine * total) if odd else sine * total
+
+
+def _beta(x: float, a: float) -> float:
+    """The incomplete beta function I_x(a, 1/2), by its continued fraction (Abramowitz and Stegun 1964, 26.5.8), which
+    runs fast on one side of the mean; on the other, 1 less that of the swapped arguments."""
+    b = 0.5
+    swapped = x > (a + 1) / (a + b + 2)
+    if swapped:
+        x, a, b = 1 - x, b, a
+    front = exp(lgamma(a + b) - lgamma(a) - lgamma(b) + a * log(x) + b * log1p(-x)) / a
+    above, below = 1.0, 1 / (1 - (a + b) * x / (a + 1))
+    fraction = below
+    for step in range(1, 500):
+        for part in (
+            step * (b - step) * x / ((a + 2 * step - 1) * (a + 2 * step)),
+            -(a + step) * (a + b + step) * x / ((a + 2 * step) * (a + 2 * step + 1)),
+        ):
+            below, above = 1 / (1 + part * below), 1 + part / above
+            fraction *= below * above
+        if abs(below * above - 1) < 1e-15:
+            break
+    return 1 - front * fraction if swapped else front * fraction

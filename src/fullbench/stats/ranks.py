@@ -19,7 +19,7 @@ from fullbench.nouns.estimate import Estimate
 from fullbench.stats.arrays import Bools, Floats
 from fullbench.stats.battles import Moves
 from fullbench.stats.everyone import Everyone
-from fullbench.stats.quantiles import normal_quantile, student_reach
+from fullbench.stats.quantiles import normal_quantile, student_quantile
 from fullbench.stats.ratings import Ratings
 
 Rank = tuple[int, int]
@@ -129,8 +129,8 @@ def _inflation(moves: Moves, level: float) -> Floats:
     size = moves.rows.shape[1]
     centred = moves.along(np.eye(size) - 1 / size)
     tail = (1 + level) / 2
-    reach = np.array([student_reach(centred.spread(place).freedom, tail) for place in range(size)])
-    usual = student_reach(moves.units - 1, tail)
+    reach = np.array([student_quantile(centred.spread(place).freedom, tail) for place in range(size)])
+    usual = student_quantile(moves.units - 1, tail)
     inflation: Floats = np.maximum(reach[:, None], reach[None, :]) / usual
     return inflation
 

@@ -21,7 +21,7 @@ from fullbench.stats.arrays import Floats, Ints, Numbers, duels
 from fullbench.stats.battles import Battles, Moves
 from fullbench.stats.bootstrap import Labels
 from fullbench.stats.graphs import strong_components, weak_components
-from fullbench.stats.quantiles import student_reach
+from fullbench.stats.quantiles import student_quantile
 from fullbench.stats.shares import share, wilson
 from fullbench.stats.strengths import newton
 from fullbench.stats.ties import Fit, Ties, expected, fit
@@ -293,7 +293,7 @@ def _student(best_fit: Fit, held: int | None, level: float) -> tuple[Floats, Flo
     spreads = [moves.spread(place) for place in range(size)]
     middle = contrast @ best_fit.strengths
     half = np.array([
-        student_reach(spread.freedom, (1 + level) / 2) * math.sqrt(spread.variance) if spread.units > 1 else 0.0
+        student_quantile(spread.freedom, (1 + level) / 2) * math.sqrt(spread.variance) if spread.units > 1 else 0.0
         for spread in spreads
     ])  # fmt: skip
     return middle - half, middle + half

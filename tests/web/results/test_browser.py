@@ -68,7 +68,7 @@ def numbers(page, heading: str) -> list[tuple[str, int]]:
     """The links of a table's figures, and the n beside each."""
     rows = (
         page.get_by_role("region", name=heading, exact=True)
-        .locator("td:has(a):has(.n)")
+        .locator("td:has(.n)")
         .evaluate_all(
             "cells => cells.map(cell => [cell.querySelector('a').href, cell.querySelector('.n').textContent])"
         )
