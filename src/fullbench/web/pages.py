@@ -19,6 +19,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from fullbench.reports.page import SORTING
 from fullbench.web import guard
 from fullbench.web.accounts.users import Role, User
+from fullbench.web.prose import is_marked_up, prose
 from fullbench.web.words import LANGUAGES, Language, key, preferred, translate
 
 FOLDER = Path(__file__).parent
@@ -50,6 +51,7 @@ def environment() -> Environment:
 
     templates.globals.update(static=static_url, picture_url=picture_url)
     templates.filters["when"] = when
+    templates.filters.update(prose=prose, marked_up=is_marked_up)
     templates.filters["quoted"] = partial(quote, safe="")
     return templates
 

@@ -6,7 +6,12 @@ const sortable = (table) => {
   heads.forEach((head, place) => {
     const button = document.createElement("button");
     button.type = "button";
-    button.append(...head.childNodes);
+    if (head.querySelector("a")) {
+      // A head that leads somewhere keeps its link; a mark beside it sorts.
+      button.className = "sort";
+      button.textContent = "↕";
+      button.setAttribute("aria-label", `${head.textContent.trim()} ↕`);
+    } else button.append(...head.childNodes);
     head.append(button);
     button.addEventListener("click", () => {
       const numeric = head.classList.contains("number");

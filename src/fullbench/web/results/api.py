@@ -19,11 +19,11 @@ from fullbench.web.people import visibility
 from fullbench.web.results import blindness, boards, cards, listing
 from fullbench.web.results.boards import Linked
 from fullbench.web.results.filters import LONGEST, Filter
-from fullbench.web.results.hearing import answer_name
 from fullbench.web.results.places import judge_name
 from fullbench.web.results.routes import need_ledger, same_ledger, views_of
 from fullbench.web.results.rows import judges as all_judges
 from fullbench.web.results.rows import judges_in, studies
+from fullbench.web.results.wording import answer_name
 
 
 def _shows_results(caller: Viewer, connection: Database) -> None:

@@ -9,10 +9,11 @@ from sqlalchemy import Connection, select, true
 
 from fullbench.ledger.store import Ledger
 from fullbench.nouns.case import Case
-from fullbench.nouns.verdict import Verdict
+from fullbench.nouns.verdict import PEOPLE, Verdict
 from fullbench.web.results import tables
 from fullbench.web.results.rows import studies
 from fullbench.web.results.rulings import is_person
+from fullbench.web.results.wording import answer_name, mark_in_words, placing
 
 MOST = 400
 """So many verdicts of a meeting are shown at most."""
@@ -29,6 +30,20 @@ class Told:
     opposed: bool
 
     @property
+    def names(self) -> list[str]:
+        """The answers in the order in which this judge saw them, as A, B, C."""
+        return [answer_name(name, sample) for name, sample in self.verdict.shown]
+
+    @property
+    def in_words(self) -> list[list[str]]:
+        """Who is ahead of whom; see `placing`."""
+        return placing(self.verdict.ballot, list(self.marks), list(self.marks.values()))
+
+    def mark_in_words(self, name: str) -> str:
+        """The mark of one of them as it was chosen."""
+        return mark_in_words(self.verdict.ballot, self.marks[name])
+
+    @property
     def best(self) -> str | None:
         """The one contestant put first; None for a tie, a single score or a fault."""
         if len(self.marks) < 2:
@@ -36,6 +51,16 @@ class Told:
         top = max(self.marks.values())
         first = [name for name, mark in self.marks.items() if mark == top]
         return first[0] if len(first) == 1 else None
+
+
+@dataclass(frozen=True)
+class Backer:
+    """A judge, or people, who ruled for an answer `times` times; `marks` are what they gave, where they gave marks."""
+
+    judge: str
+    people: bool
+    times: int
+    marks: str
 
 
 @dataclass(frozen=True)
@@ -55,6 +80,28 @@ class Hearing:
     """By rater."""
     split: bool
     left_out: int
+
+    def seats(self) -> dict[str, int]:
+        """A number for each contestant, the same whatever the order shown, so that it has one colour on the page."""
+        return {name: place for place, name in enumerate(sorted(self.contestants))}
+
+    def backers(self) -> dict[str, list[Backer]]:
+        """Who put each answer first, or marked it how, people before judges; under an empty name who saw a tie."""
+        found: dict[str, dict[str, list[str]]] = {}
+        voices = [*((PEOPLE, some) for some in self.people.values()), *self.judges.items()]
+        for judge, some in voices:
+            for one in some:
+                if not one.marks:
+                    continue
+                if one.in_words:
+                    found.setdefault(one.best or "", {}).setdefault(judge, []).append("")
+                else:
+                    for name in one.marks:
+                        found.setdefault(name, {}).setdefault(judge, []).append(one.mark_in_words(name))
+        return {
+            name: [Backer(judge, is_person(judge), len(marks), _briefly(marks)) for judge, marks in by_judge.items()]
+            for name, by_judge in found.items()
+        }
 
     @property
     def count(self) -> int:
@@ -122,17 +169,17 @@ def hearing(connection: Connection, ledger: Ledger, key: str, study: str = "") -
     )
 
 
+def _briefly(marks: Sequence[str]) -> str:
+    """Marks of one judge in a few characters.
+
+    >>> _briefly(["4", "5", "4"]), _briefly(["", ""])
+    ('4, 5, 4', '')
+    """
+    return ", ".join(mark for mark in marks[:6] if mark) + ("…" if len(marks) > 6 and marks[0] else "")
+
+
 def _voice(verdict: Verdict) -> tuple[str, str, int, str]:
     return verdict.case, verdict.judge, verdict.trial, verdict.rater
-
-
-def answer_name(contestant: str, sample: int) -> str:
-    """A contestant's answer as pages name it.
-
-    >>> answer_name("alpha", 0), answer_name("alpha", 1)
-    ('alpha', 'alpha #2')
-    """
-    return f"{contestant} #{sample + 1}" if sample else contestant
 
 
 def _told(verdict: Verdict, order: int, row: object) -> Told:

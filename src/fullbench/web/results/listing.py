@@ -12,6 +12,7 @@ from sqlalchemy import Connection, Select, func, select
 from fullbench.nouns.verdict import FAULTS
 from fullbench.web.results import search, tables
 from fullbench.web.results.filters import Filter, Numbered
+from fullbench.web.results.wording import answer_name, mark_in_words, placing
 
 PAGE = 50
 MOST = 10_000
@@ -48,6 +49,16 @@ class Line:
     swapped: bool
     met: bool
     opposed: bool
+
+    @property
+    def in_words(self) -> list[list[str]]:
+        """Who is ahead of whom; see `placing`."""
+        names = [answer_name(one.contestant, one.sample) for one in self.shown]
+        return placing(self.ballot, names, [one.mark for one in self.shown])
+
+    def mark_in_words(self, mark: float) -> str:
+        """One of its marks as it was chosen."""
+        return mark_in_words(self.ballot, mark)
 
 
 @dataclass(frozen=True)

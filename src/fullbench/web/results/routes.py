@@ -99,7 +99,9 @@ def verdicts(
     """The verdicts that a filter finds."""
     wanted = Filter.of(request.query_params)
     kept_back = blindness.withheld(connection, user)
-    values = views_of(request).verdicts(connection, wanted, before=before, after=after, withheld=kept_back)
+    values = views_of(request).verdicts(
+        connection, wanted, before=before, after=after, withheld=kept_back, ledger=ledger_of(request)
+    )
     found = values["page"]
     turned = {
         "older": f"/verdicts?{wanted.address(before=found.older)}" if found.older is not None else None,

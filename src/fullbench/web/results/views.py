@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib.util import find_spec
+from itertools import chain
 from typing import Any
 
 from jinja2 import Environment
 from sqlalchemy import Connection, Select, func, select
 
 from fullbench.ledger.store import Ledger
+from fullbench.nouns.ballot import LETTERS
 from fullbench.reports import charts
 from fullbench.reports.cells import decimals, show
 from fullbench.web.results import boards, cards, hearing, listing, panels, tables
 from fullbench.web.results.boards import Board, Heading, Linked
 from fullbench.web.results.filters import FAULT_WORDS, SHOWN_WORDS, Filter
 from fullbench.web.results.localised import localised
+from fullbench.web.results.matrix import Matrix, main_figure, matrices
 from fullbench.web.results.places import Places, judge_name
 from fullbench.web.results.recent import Recent
 from fullbench.web.results.rows import judges, judges_in, studies, version
@@ -72,6 +75,7 @@ class Views:
         self._choices: Recent[dict[str, list[str]]] = Recent(2)
         self._charts: Recent[str | None] = Recent(512)
         self._cards: Recent[Any] = Recent(64)
+        self._made: Recent[Sequence[Matrix]] = Recent(16)
 
     def common(self, connection: Connection, tab: str, study: str = "") -> dict[str, Any]:
         """What all pages are given; `study` is the one shown, empty for the first."""
@@ -92,7 +96,21 @@ class Views:
             **self.common(connection, "boards", study),
             "totals": totals(connection, study or next(iter(there), "")),
             "groups": [self._group(connection, one, stamps.get(one.name), language) for one in headings],
+            "matrices": self._matrices(connection, headings, stamps, language),
         }
+
+    def _matrices(
+        self, connection: Connection, headings: Sequence[Heading], stamps: Mapping[str, str], language: Language
+    ) -> Sequence[Matrix]:
+        there = [(one.name, stamps[one.name]) for one in headings if one.name in stamps]
+
+        def make() -> Sequence[Matrix]:
+            known = (self._board(connection, name, stamp) for name, stamp in there)
+            return matrices(
+                replace(board, tables=[localised(one, language) for one in board.tables]) for board in known if board
+            )
+
+        return self._made.get((tuple(there), language), make)
 
     def _group(self, connection: Connection, one: Heading, stamp: str | None, language: Language) -> Group:
         board = self._board(connection, one.name, stamp)
@@ -160,10 +178,12 @@ class Views:
         before: int | None = None,
         after: int | None = None,
         withheld: Select[Any] | None = None,
+        ledger: Ledger | None = None,
     ) -> dict[str, Any]:
-        """The list of verdicts, without those on the items `withheld`."""
+        """The list of verdicts, without those on the items `withheld`; with thumbnails where the ledger is at hand."""
         count = self.count(connection, wanted) if withheld is None else listing.count(connection, wanted, withheld)
         choices = self._choices.get(version(connection), partial(listing.choices, connection))
+        page = listing.page(connection, wanted, before=before, after=after, withheld=withheld)
         return {
             **self.common(connection, "verdicts", wanted.study),
             "wanted": wanted,
@@ -171,7 +191,8 @@ class Views:
             "fault_words": FAULT_WORDS,
             "shown_words": SHOWN_WORDS,
             "count": count,
-            "page": listing.page(connection, wanted, before=before, after=after, withheld=withheld),
+            "page": page,
+            "thumbs": {} if ledger is None else _thumbs(ledger, page),
         }
 
     def case(self, connection: Connection, ledger: Ledger, case_key: str, study: str = "") -> dict[str, Any] | None:
@@ -183,6 +204,9 @@ class Views:
         return {
             **self.common(connection, "verdicts", found.study),
             "hearing": found,
+            "seats": found.seats(),
+            "backers": found.backers(),
+            "letters": LETTERS,
             "item_filter": Filter(study=link, item=found.item),
             "tag_filter": lambda name, value: Filter(study=link, tag=name, value=value),
         }
@@ -242,6 +266,18 @@ class Views:
         return made
 
 
+def _thumbs(ledger: Ledger, page: listing.Page) -> dict[str, tuple[str, Mapping[str, str]]]:
+    """The first picture of each case of a page, and the tags that say whether it is veiled."""
+    found: dict[str, tuple[str, Mapping[str, str]]] = {}
+    for case in ledger.cases(list({line.case for line in page.lines})):
+        answers = ((one.digest, said.tags) for said in case.responses for one in said.pictures)
+        pictures = ((one.digest, case.item.tags) for one in case.item.pictures)
+        first = next(chain(pictures, answers), None)
+        if first is not None:
+            found[case.key] = first
+    return found
+
+
 def _svg(linked: Linked, place: int) -> str | None:
     """A chart of a table, with a margin: labels may be wider in the reader's font than where it was laid out."""
     drawn = charts.chart(linked.table, linked.charts[place])
@@ -283,8 +319,7 @@ def _best(board: Board, language: Language) -> list[tuple[str, str, str]]:
         return []
     table = board.tables[0].table
     best = localised(board.tables[0], language).table.rows[:TOP]
-    places = [place for place, column in enumerate(table.typed) if column.kind not in {"rank", "name", "fault"}]
-    column = max(places, key=lambda place: sum(row[place] is not None for row in best), default=None)
+    column = main_figure(table)
     if column is None:
         return [(show(row[0]), show(row[1]), "") for row in best]
     digits = decimals(table.cells(column))

@@ -65,6 +65,74 @@ if (zooms.length && typeof HTMLDialogElement === "function") {
   for (const one of zooms) one.addEventListener("click", (event) => { event.preventDefault(); show(one); });
 }
 
+// Cells say their interval when one points at them, comes to them by keyboard or taps them.
+const tip = document.createElement("div");
+tip.className = "tip";
+tip.hidden = true;
+tip.setAttribute("role", "status");
+document.body.append(tip);
+const point = (event) => {
+  const cell = event.target.closest?.("[data-tip]");
+  tip.hidden = !cell;
+  if (!cell) return;
+  tip.textContent = cell.dataset.tip;
+  const place = cell.getBoundingClientRect();
+  const left = Math.min(Math.max(4, place.left), document.documentElement.clientWidth - tip.offsetWidth - 4);
+  tip.style.left = `${left + scrollX}px`;
+  tip.style.top = `${place.top + scrollY - tip.offsetHeight - 4}px`;
+};
+for (const kind of ["pointerover", "focusin"]) document.addEventListener(kind, point);
+document.addEventListener("focusout", () => { tip.hidden = true; });
+
+// Several matrices: a switch shows one at a time.
+const chooseMatrix = () => {
+  const some = [...document.querySelectorAll("section.matrix")];
+  if (some.length < 2) return;
+  const bar = document.createElement("div");
+  bar.className = "tools";
+  bar.setAttribute("role", "group");
+  some.forEach((one, place) => {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.className = "quiet small";
+    button.textContent = one.dataset.of;
+    button.addEventListener("click", () => show(place));
+    bar.append(button);
+  });
+  const show = (chosen) => some.forEach((one, place) => {
+    one.hidden = place !== chosen;
+    bar.children[place].setAttribute("aria-pressed", String(place === chosen));
+  });
+  some[0].before(bar);
+  show(0);
+};
+chooseMatrix();
+
+// The cases of a list can be turned over one by one, by `j` and `k`.
+const turning = "fullbench:cases";
+const listed = [...document.querySelectorAll(".verdict-list .case-link")].map((one) => one.href);
+try {
+  if (listed.length) sessionStorage.setItem(turning, JSON.stringify([...new Set(listed)]));
+  const turn = document.querySelector("[data-turn]");
+  const some = turn ? JSON.parse(sessionStorage.getItem(turning) || "[]") : [];
+  const place = some.indexOf(location.href.split("#")[0]);
+  if (turn && place >= 0 && some.length > 1) {
+    const ways = { j: [some[place + 1], "[data-next]"], k: [some[place - 1], "[data-previous]"] };
+    for (const [href, where] of Object.values(ways)) {
+      const link = turn.querySelector(where);
+      if (href) link.href = href;
+      else link.remove();
+    }
+    turn.hidden = false;
+    document.addEventListener("keydown", (event) => {
+      const typing = event.target.closest?.("input, textarea, select, dialog");
+      if (typing || event.ctrlKey || event.metaKey || event.altKey) return;
+      const [href] = ways[event.key] || [];
+      if (href) location.assign(href);
+    });
+  }
+} catch { /* a browser that keeps nothing does without */ }
+
 // News: where the numbers of a page moved, they are fetched and put in their place.
 const topic = document.querySelector("[data-topic]");
 if (topic && location.protocol !== "file:" && typeof EventSource === "function") {
@@ -87,6 +155,7 @@ if (topic && location.protocol !== "file:" && typeof EventSource === "function")
     const sorted = [...main.querySelectorAll("table.figures th[aria-sort]")]
       .map((head) => [head.closest("table").caption.textContent, head.cellIndex, head.getAttribute("aria-sort")]);
     main.replaceChildren(...fresh.childNodes);
+    chooseMatrix();
     for (const table of main.querySelectorAll("table.figures")) {
       sortable(table);
       // Tables stay sorted as somebody has sorted them: a first click sorts one way, a second the other.
