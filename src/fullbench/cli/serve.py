@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import ipaddress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import urlsplit
 
 import typer
@@ -57,6 +57,9 @@ def serve(
         str | None,
         typer.Option(help="Print a link that makes an account (organiser, annotator or viewer), and leave."),
     ] = None,
+    requests: Annotated[
+        bool, typer.Option("--log-requests", help="Write a line for every request: time, path, status, size, duration.")
+    ] = False,
     check: Annotated[
         bool, typer.Option("--check", help="Bring the database up to date, open everything, and leave.")
     ] = False,
@@ -116,7 +119,7 @@ def serve(
     elif check:
         _check(settings)
     else:
-        _run(settings)
+        _run(settings, requests=requests)
 
 
 def _loopback(host: str) -> bool:
@@ -193,7 +196,20 @@ def _check(settings: Settings) -> None:
     app.state.engine.dispose()
 
 
-def _run(settings: Settings) -> None:
+def _logging(*, requests: bool) -> dict[str, Any]:
+    """Every line of the log has its time; requests are logged where wished for."""
+    lines = {"format": "%(asctime)s %(levelname)s %(message)s", "datefmt": "%Y-%m-%d %H:%M:%S"}
+    return {
+        "version": 1,
+        "disable_existing_loggers": False,
+        "formatters": {"timed": lines},
+        "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "timed"}},
+        "root": {"handlers": ["stderr"], "level": "WARNING"},
+        "loggers": {"fullbench.web.access": {"level": "INFO" if requests else "WARNING"}},
+    }
+
+
+def _run(settings: Settings, *, requests: bool = False) -> None:
     import uvicorn
 
     from fullbench.web.accounts import invitations
@@ -220,7 +236,7 @@ def _run(settings: Settings) -> None:
         forwarded_allow_ips=settings.proxies,
         server_header=False,
         access_log=False,
-        log_level="warning",
+        log_config=_logging(requests=requests),
         use_colors=False,
         timeout_graceful_shutdown=10,
     )

@@ -71,7 +71,8 @@ _KEYS: dict[tuple[Kind, Better], tuple[str, ...]] = {
         "best one first", "tau, honest", "tau, colluding", "preferred", "known answers right", "with the others",
         "said the same", "share of votes won", "mean mark, n for the best of n", "corrected", "people alone",
         "discrimination",
-        "judge alone", "agreement on all pairs", "agreement on voted pairs", "people replaced", "as near as a person",
+        "judge alone", "agreement on all pairs", "agreement on voted pairs", "agreement on pairs",
+        "agreement on scores", "agreement on rankings", "people replaced", "as near as a person",
     ),
     ("figure", "less"): (
         "mean rank",

@@ -80,7 +80,21 @@ def _one_line(title: str) -> str:
 def svg(drawn: Chart) -> str:
     """The chart as SVG; text stays text, under a list of fonts that a browser has, Chinese ones among them."""
     drawing: str = _converter().vegalite_to_svg(dict(drawn.spec), vl_version="5.20")
-    return _own_ids(drawing, digest(dict(drawn.spec))[:8])
+    return _own_ids(_following(drawing), digest(dict(drawn.spec))[:8])
+
+
+def _following(text: str) -> str:
+    """The SVG with colours that follow the reader's, light or dark: paper, words, lines, and our first colour.
+
+    Words inside of marks, such as the figures of a heat map, stay as they are: their cells do too.
+    """
+    roles = ", ".join(f'svg.marks [class*="role-{role}"] text' for role in ("axis", "legend", "title", "header"))
+    dark = (
+        f'svg.marks > rect[fill="{PAPER}"] {{ fill: #14191f }} {roles} {{ fill: #c3ccd8 }} '
+        f'svg.marks [stroke="{GRID}"] {{ stroke: #36414e }} '
+        f'svg.marks [fill="{PALETTE[0]}"] {{ fill: #7ea6ff }} svg.marks [stroke="{PALETTE[0]}"] {{ stroke: #7ea6ff }}'
+    )
+    return text.replace(">", f"><style>@media (prefers-color-scheme: dark) {{ {dark} }}</style>", 1)
 
 
 def _own_ids(text: str, mark: str) -> str:

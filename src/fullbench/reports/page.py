@@ -27,7 +27,6 @@ from fullbench.pixels import veiled as under_a_veil
 from fullbench.reports import charts
 from fullbench.reports.cells import decimals, is_fault, notes, numeric, show
 from fullbench.reports.charts import Chart
-from fullbench.reports.palette import GRID, INK, MUTED
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -265,15 +264,11 @@ def _rulings(exhibit: Exhibit) -> dict[str, Any]:
 
 
 def _draw(drawn: Chart) -> _Drawn:
-    """The chart as SVG with its colours tied to the page's, so that it turns dark with it."""
+    """The chart as SVG; it turns dark with the page."""
     try:
-        text = charts.svg(drawn)
+        return _Drawn(drawn.alt, charts.svg(drawn))
     except MissingExtra as error:
         return _Drawn(drawn.alt, missing=str(error))
-    for colour, name in ((INK, "ink"), (MUTED, "muted"), (GRID, "line"), (charts.PAPER, "paper")):
-        for where in ("fill", "stroke"):
-            text = text.replace(f'{where}="{colour}"', f'{where}="var(--{name})"')
-    return _Drawn(drawn.alt, text)
 
 
 def _pairs(source: Mapping[str, Any]) -> list[tuple[str, str]]:

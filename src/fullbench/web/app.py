@@ -32,6 +32,7 @@ from fullbench.web.results.updater import keeping_up
 from fullbench.web.settings import Settings
 from fullbench.web.shield import Shield
 from fullbench.web.stopping import before_stopping
+from fullbench.web.watching import Compress, Monitor, Watch
 
 
 class Static(StaticFiles):
@@ -88,6 +89,9 @@ def create_app(settings: Settings) -> FastAPI:
         app.include_router(router)
     app.mount("/static", Static(directory=Path(__file__).parent / "static"), name="static")
     app.add_middleware(Shield, limit=settings.body_limit, https=settings.https)
+    app.add_middleware(Compress)
+    app.state.monitor = Monitor()
+    app.add_middleware(Watch, monitor=app.state.monitor)
     return app
 
 

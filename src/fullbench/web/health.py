@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Request
-from fastapi.responses import JSONResponse
+from ipaddress import ip_address
+
+from fastapi import APIRouter, HTTPException, Request
+from fastapi.responses import JSONResponse, Response
 from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
 
 from fullbench.version import __version__
 from fullbench.web import guard
 from fullbench.web.database import reading
+from fullbench.web.words import key
 
 router = APIRouter(include_in_schema=False)
 
@@ -23,3 +26,19 @@ def health(request: Request) -> JSONResponse:
     except SQLAlchemyError:
         return JSONResponse({"status": "the database does not answer"}, 503)
     return JSONResponse({"status": "ok", "version": __version__})
+
+
+@router.get("/metrics")
+def metrics(request: Request) -> Response:
+    """Counts and times for Prometheus: for organisers, and for whoever asks from the site's own machine."""
+    user = guard.current_user(request)
+    if not (_from_here(request) or (user is not None and user.may("organiser"))):
+        raise HTTPException(404, key("There is no such page, or not yet."))
+    return Response(request.app.state.monitor.text(), media_type="text/plain; version=0.0.4")
+
+
+def _from_here(request: Request) -> bool:
+    try:
+        return ip_address(guard.address_of(request)).is_loopback
+    except ValueError:
+        return False

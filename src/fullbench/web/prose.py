@@ -1,7 +1,7 @@
 """Texts as people read them: Markdown, tables, code and formulas; what comes out can run and fetch nothing.
 
-Answers are written by models, and by whoever wants to steer a reader: raw HTML is shown as it is written, pictures of other
-hosts are links, and what the libraries make is cleaned once more by a list of what may stand in a page.
+Answers are written by models, and by whoever wants to steer a reader: raw HTML is shown as it is written, pictures of
+other hosts are links, and what the libraries make is cleaned once more by a list of what may stand in a page.
 """
 
 from __future__ import annotations
@@ -16,16 +16,19 @@ if TYPE_CHECKING:
 
 LONGEST = 100_000
 """Longer texts are shown as they are: nobody reads them rendered, and a page must not wait for them."""
-_MATH = frozenset(
-    "math mrow mi mo mn ms mtext mspace mfrac msqrt mroot msub msup msubsup munder mover munderover mtable mtr mtd "
-    "mpadded mphantom mstyle menclose".split()
-)
-_TAGS = _MATH | frozenset(
-    "p br hr strong em s code pre blockquote ul ol li a h3 h4 h5 h6 table thead tbody tr th td span div".split()
-)
-_OF_MATH = {"display", "stretchy", "linethickness", "mathvariant", "accent", "fence", "separator", "columnalign", "width"}
+_MATH = {
+    *("math", "mrow", "mi", "mo", "mn", "ms", "mtext", "mspace", "mfrac", "msqrt", "mroot", "msub", "msup", "msubsup"),
+    *("munder", "mover", "munderover", "mtable", "mtr", "mtd", "mpadded", "mphantom", "mstyle", "menclose"),
+}
+_TAGS = _MATH | {
+    *("p", "br", "hr", "strong", "em", "s", "code", "pre", "blockquote", "ul", "ol", "li", "a", "h3", "h4", "h5", "h6"),
+    *("table", "thead", "tbody", "tr", "th", "td", "span", "div"),
+}
+_OF_MATH = {
+    *("display", "stretchy", "linethickness", "mathvariant", "accent", "fence", "separator", "columnalign", "width"),
+}
 _ATTRIBUTES: dict[str, set[str]] = {
-    **{tag: _OF_MATH for tag in _MATH},
+    **dict.fromkeys(_MATH, _OF_MATH),
     "a": {"href"},
     "ol": {"start"},
     "th": {"class"},
@@ -51,7 +54,7 @@ def prose(text: str) -> Markup:
     made = _renderer().render(_bracketed(text))
     clean = nh3.clean(
         made,
-        tags=set(_TAGS),
+        tags=_TAGS,
         attributes=_ATTRIBUTES,
         url_schemes={"http", "https", "mailto"},
         link_rel="noopener noreferrer nofollow",
@@ -108,20 +111,20 @@ def _formula(text: str, options: dict[str, Any]) -> str:
         return f"<code>{escape(text)}</code>"
 
 
-def _picture(self: Any, tokens: Any, place: int, options: Any, env: Any) -> str:
+def _picture(_self: Any, tokens: Any, place: int, _options: Any, _env: Any) -> str:
     """A picture of somewhere else is a link: no reader's address goes to a host that an answer names."""
     token = tokens[place]
     return f'<a href="{escape(token.attrGet("src") or "")}">{escape(token.content or token.attrGet("src") or "")}</a>'
 
 
-def _heading(self: Any, tokens: Any, place: int, options: Any, env: Any) -> str:
+def _heading(_self: Any, tokens: Any, place: int, _options: Any, _env: Any) -> str:
     """Headings of a text stand below those of the page it is shown in."""
     token = tokens[place]
     level = min(6, int(token.tag[1]) + 3)
     return f"<h{level}>" if token.nesting == 1 else f"</h{level}>\n"
 
 
-def _cell(self: Any, tokens: Any, place: int, options: Any, env: Any) -> str:
+def _cell(_self: Any, tokens: Any, place: int, _options: Any, _env: Any) -> str:
     """A cell of a table; its side is a class, for the page allows no styles in its lines."""
     token = tokens[place]
     side = str(token.attrGet("style") or "").removeprefix("text-align:")

@@ -3,7 +3,7 @@
 const sortable = (table) => {
   const body = table.tBodies[0];
   const heads = [...table.tHead.rows[0].cells];
-  heads.forEach((head, place) => {
+  heads.forEach((head) => {
     const button = document.createElement("button");
     button.type = "button";
     if (head.querySelector("a")) {
@@ -21,6 +21,7 @@ const sortable = (table) => {
       heads.forEach((other) => other.removeAttribute("aria-sort"));
       head.setAttribute("aria-sort", way);
       const sign = way === "ascending" ? 1 : -1;
+      const place = head.cellIndex;
       const gap = (cell) => cell.classList.contains("gap");
       const rows = [...body.rows].sort((one, two) => {
         const a = one.cells[place], b = two.cells[place];

@@ -61,7 +61,11 @@ def page(request: Request, template: str, values: dict[str, Any] | None) -> HTML
 def home(request: Request, _user: Reader, connection: Database, study: Study = "") -> HTMLResponse:
     """All leaderboards of a study."""
     values = views_of(request).home(connection, language_of(request), study)
-    there = {"ledger_there": ledger_of(request) is not None}
+    ledger = ledger_of(request)
+    there = {
+        "ledger_there": ledger is not None,
+        "filling": ledger is not None and bool(ledger.since(int(get_state(connection, "place") or 0), 1)),
+    }
     return page(request, "public/home.html", None if values is None else {**values, **there})
 
 

@@ -215,7 +215,7 @@ class _Site:
 
     def _boards(self) -> None:
         home = self.top.home(self.connection, self.wish.language) or {}
-        self._page("index.html", "public/home.html", {**home, "ledger_there": True})
+        self._page("index.html", "public/home.html", {**home, "ledger_there": True, "filling": False})
         for heading in boards.headings(self.connection):
             values = self.below.board(self.connection, heading.name, self.wish.language)
             if values is not None:

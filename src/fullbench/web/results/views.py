@@ -17,7 +17,7 @@ from fullbench.ledger.store import Ledger
 from fullbench.nouns.ballot import LETTERS
 from fullbench.reports import charts
 from fullbench.reports.cells import decimals, show
-from fullbench.web.results import boards, cards, hearing, listing, panels, tables
+from fullbench.web.results import boards, cards, hearing, judges_board, listing, panels, tables
 from fullbench.web.results.boards import Board, Heading, Linked
 from fullbench.web.results.filters import FAULT_WORDS, SHOWN_WORDS, Filter
 from fullbench.web.results.localised import localised
@@ -30,7 +30,7 @@ from fullbench.web.results.showing import sheet, sheets
 from fullbench.web.words import Language, key, translate
 
 TOP = 5
-MARGIN = 18
+MARGIN = 44
 TITLES = (
     key("Leaderboard"), key("Who beats whom"), key("Faults"), key("Agreement"), key("Standing"), key("Steadiness"),
     key("Biases"), key("Reviews"), key("Corrected"), key("Replacement"), key("Faults and cost"), key("Orders"),
@@ -219,11 +219,31 @@ class Views:
         shown = study or next(iter(there), "")
         linked = cards.faults(connection, shown)
         names = sorted(judges_in(connection, there[shown]).values()) if there else []
+        stamps = boards.stamps(connection)
+        computed = [name for name in names if cards.card_name(shown, name) in stamps]
+        known = (self._card(connection, shown, name, stamps) for name in computed)
+        side_by_side = judges_board.board([card for card, _ in known], _link(connection, shown))
+        found: list[judges_board.Standing] = []
+        first = []
+        if side_by_side is not None:
+            table, found = side_by_side
+            first = [sheet(table, self.places, "judges", language)]
+        rest = {one.judge for one in found}
         return {
             **self.common(connection, "judges", study),
-            "all_judges": [n for n in names if not is_person(n) and not is_panel(n)],
-            "sheets": [] if linked is None else [sheet(linked, self.places, "faults", language)],
+            "judged": [(one.judge, translate(language, one.sentence)) for one in found],
+            "all_judges": [n for n in names if not is_person(n) and not is_panel(n) and n not in rest],
+            "sheets": [*first, *([] if linked is None else [sheet(linked, self.places, "faults", language)])],
         }
+
+    def _card(
+        self, connection: Connection, study: str, judge: str, stamps: Mapping[str, str]
+    ) -> tuple[cards.Card, str]:
+        stamp = stamps[cards.card_name(study, judge)]
+        found: tuple[cards.Card, str] = self._cards.get(
+            ((study, judge), stamp), partial(cards.find, connection, study, judge)
+        )
+        return found
 
     def judge(self, connection: Connection, name: str, language: Language, wanted: str = "") -> dict[str, Any] | None:
         """A judge's card in the study wanted, or in the first that it ruled in; `name` is its name in addresses."""
@@ -234,8 +254,8 @@ class Views:
         if placed is None:
             return None
         study, judge = placed
-        stamp = boards.stamps(connection).get(cards.card_name(study, judge))
-        found = self._cards.get((placed, stamp), partial(cards.find, connection, study, judge)) if stamp else None
+        stamps = boards.stamps(connection)
+        found = self._card(connection, study, judge, stamps) if cards.card_name(study, judge) in stamps else None
         link = _link(connection, study)
         values = {
             **self.common(connection, "judges", study),

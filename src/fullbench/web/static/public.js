@@ -2,6 +2,63 @@
 // `sortable` comes from sorting.js, which pages load first.
 document.querySelectorAll("table.figures").forEach(sortable);
 
+// Long tables can be searched, cut to rows with enough behind them, to chosen columns and to rows that are compared.
+const MANY = 10;
+const enrich = (table) => {
+  const said = document.getElementById("table-words")?.content.firstElementChild.dataset;
+  const rows = [...table.tBodies[0].rows];
+  if (!said || rows.length < MANY) return;
+  const make = (tag, values) => Object.assign(document.createElement(tag), values);
+  const search = make("input", { type: "search", placeholder: said.search, ariaLabel: said.search });
+  const least = make("input", { type: "number", min: "0", ariaLabel: said.least, placeholder: said.least });
+  const compare = make("input", { type: "checkbox" });
+  const left = make("output", { className: "muted" });
+  const label = make("label", {});
+  label.append(compare, ` ${said.compare}`);
+  const behind = (row) => Math.max(0, ...[...row.querySelectorAll(".n")].map((one) => Number(one.textContent.slice(2))),
+    ...[...row.querySelectorAll("[data-tip]")].map((one) => Number(one.dataset.tip.split("n=")[1])));
+  const counted = rows.some((row) => behind(row) > 0);
+  const apply = () => {
+    const wanted = search.value.trim().toLowerCase();
+    const names = (row) => [...row.cells].slice(0, 3).map((cell) => cell.textContent).join(" ").toLowerCase();
+    let shown = 0;
+    for (const row of rows) {
+      const marked = row.querySelector(".pick input").checked;
+      row.classList.toggle("pinned", marked && !compare.checked);
+      row.hidden = !(names(row).includes(wanted) && (!counted || behind(row) >= Number(least.value)) && (!compare.checked || marked));
+      shown += !row.hidden;
+    }
+    left.textContent = shown < rows.length ? said.left.replace("{shown}", shown).replace("{all}", rows.length) : "";
+  };
+  const heads = [...table.tHead.rows[0].cells];
+  const chosen = make("details", { className: "columns" });
+  chosen.append(make("summary", { textContent: said.columns }), document.createElement("div"));
+  heads.forEach((head, place) => {
+    if (place < 2) return;
+    const one = make("input", { type: "checkbox", checked: true });
+    const words = make("label", {});
+    words.append(one, ` ${head.textContent.replace("↕", "").trim()}`);
+    chosen.lastElementChild.append(words);
+    one.addEventListener("change", () => { for (const row of [table.tHead.rows[0], ...rows]) row.cells[place + 1].hidden = !one.checked; });
+  });
+  table.tHead.rows[0].prepend(make("td", { className: "pick" }));
+  for (const row of rows) {
+    const name = row.querySelector("th")?.textContent.trim() || row.cells[0].textContent.trim();
+    const pick = make("input", { type: "checkbox", ariaLabel: said.mark.replace("{name}", name) });
+    pick.addEventListener("change", apply);
+    const cell = make("td", { className: "pick" });
+    cell.append(pick);
+    row.prepend(cell);
+  }
+  for (const one of [search, least, compare]) one.addEventListener("input", apply);
+  const bar = make("div", { className: "tools" });
+  bar.append(search, ...(counted ? [least] : []), label, ...(heads.length > 3 ? [chosen] : []), left);
+  const frame = table.closest(".scroll");
+  frame.classList.add("tall");
+  frame.before(bar);
+};
+document.querySelectorAll("table.figures").forEach(enrich);
+
 // Pictures: a click opens all pictures of the case side by side, beginning with this one; + and - zoom, 0 fits.
 const zooms = [...document.querySelectorAll("a.zoom")];
 if (zooms.length && typeof HTMLDialogElement === "function") {
@@ -158,6 +215,7 @@ if (topic && location.protocol !== "file:" && typeof EventSource === "function")
     chooseMatrix();
     for (const table of main.querySelectorAll("table.figures")) {
       sortable(table);
+      enrich(table);
       // Tables stay sorted as somebody has sorted them: a first click sorts one way, a second the other.
       const [, place, way] = sorted.find(([name]) => name === table.caption.textContent) || [];
       const head = table.tHead.rows[0].cells[place];
