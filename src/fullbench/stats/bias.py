@@ -113,6 +113,10 @@ def latent_marks(
     marks = _vector(marks)
     design = np.column_stack([_vector(column) for column in regressors.values()])
     codes = _codes(clusters, len(marks))
+    if codes.max(initial=-1) < 1:
+        raise Undefined(
+            Note("undefined.an-interval-needs-two-clusters", "effects cannot be told from fewer than two clusters")
+        )
     lower = np.where(marks <= low, -np.inf, marks - 0.5)
     upper = np.where(marks >= high, np.inf, marks + 0.5)
     start = np.linalg.lstsq(design, marks, rcond=None)[0]
@@ -217,14 +221,6 @@ def _codes(clusters: Sequence[Hashable], rows: int) -> NDArray[np.intp]:
     codes = np.fromiter((numbers[cluster] for cluster in clusters), dtype=np.intp)
     if len(codes) != rows:
         raise ValueError(f"every row needs its cluster; found {len(codes)} for {rows} rows")
-    if len(numbers) < 2:
-        raise Undefined(
-            Note(
-                "undefined.an-interval-needs-two-clusters",
-                "an interval needs at least two clusters; found {n}",
-                n=len(numbers),
-            )
-        )
     return codes
 
 
