@@ -205,8 +205,8 @@ def _one_row_each(columns: Columns, votes: npt.NDArray[np.bool_], tally: Tally) 
     names = {**columns.names, "rater": ("", *raters)}
     rater = np.where(votes, 0, columns.rater.astype(np.int64) + 1)
     trial = np.where(votes, 0, columns.trial.astype(np.int64))
-    shown = {"contestant": contestant, "sample": sample, "mark": mark}
-    return replace(columns, names=names, rater=rater, trial=trial, **shown).rows(chosen)
+    ruled_on = replace(columns, contestant=contestant, sample=sample, mark=mark)
+    return replace(ruled_on, names=names, rater=rater, trial=trial).rows(chosen)
 
 
 Panels = dict[tuple[int, ...], list[tuple[int, list[int]]]]
