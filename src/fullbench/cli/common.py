@@ -49,6 +49,13 @@ PicturesFromOption = Annotated[
         help="Read pictures that data files name from this folder too, not only from the data's own. Repeatable.",
     ),
 ]
+FetchUrlsOption = Annotated[
+    bool,
+    typer.Option(
+        "--fetch-urls",
+        help="Fetch pictures that data files name by http(s) addresses; never from private networks.",
+    ),
+]
 StudyOption = Annotated[
     str | None,
     typer.Option("--study", help="The study in the ledger; unrelated data are kept apart by it."),
