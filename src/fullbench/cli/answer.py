@@ -15,6 +15,7 @@ from fullbench.cli.common import (
     BudgetOption,
     DurabilityOption,
     EngineOption,
+    FetchUrlsOption,
     LedgerOption,
     PicturesFromOption,
     PicturesOption,
@@ -41,6 +42,7 @@ def answer(
     supersede: SupersedeOption = False,
     pictures: PicturesOption = None,
     pictures_from: PicturesFromOption = None,
+    fetch_urls: FetchUrlsOption = False,
     durability: DurabilityOption = None,
     budget: BudgetOption = None,
     budget_for: BudgetForOption = "run",
@@ -67,7 +69,7 @@ def answer(
     from fullbench.studies.progress import watching
 
     models = [specs.contestant(spec) for spec in contestants]
-    with allowing(*pictures_from or ()):
+    with allowing(*pictures_from or (), urls=fetch_urls):
         asked = list(read_items(items, question=question) if question else read_items(items))
     if budget is not None:
         plan.purse(budget, models)

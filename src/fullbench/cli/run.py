@@ -16,6 +16,7 @@ from fullbench.cli.common import (
     DryRunOption,
     DurabilityOption,
     EngineOption,
+    FetchUrlsOption,
     JsonOption,
     PicturesFromOption,
     PicturesOption,
@@ -38,6 +39,7 @@ def run(
     ] = None,
     pictures: PicturesOption = None,
     pictures_from: PicturesFromOption = None,
+    fetch_urls: FetchUrlsOption = False,
     durability: DurabilityOption = None,
     budget: BudgetOption = None,
     budget_for: BudgetForOption = "run",
@@ -73,6 +75,7 @@ def run(
     plan = Study.read(study)
     plan = replace(plan, pictures_from=(*plan.pictures_from, *(pictures_from or ())))
     warn(plan, ledger or plan.ledger, safe=safe)
+    plan = replace(plan, fetch_urls=plan.fetch_urls or fetch_urls)
     conductor = conductor_of(plan)
     limit = budget if budget is not None else plan.budget
     if dry_run:

@@ -58,6 +58,7 @@ class _Hearing:
     earlier: list[str] = field(default_factory=list)
     exchanges: list[Call] = field(default_factory=list)
     attempts: int = 0
+    estimated: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -287,11 +288,14 @@ class PromptedJudge:
             return self._failed(hearing, reply.error, reply.failure)
         now = time.time()
         hearing.exchanges.append(reply.exchange(now))
+        hearing.estimated |= reply.estimated
         in_steps = self.mode == "steps" and len(hearing.earlier) < len(self.steps)
         if in_steps and reply.stop not in DECLINED:
             hearing.earlier.append(reply.text)
             return self._next(hearing, (*reply.prompt.turns, Turn("assistant", (reply.text,))))
-        ruling, reader = read_reply(case, hearing.exchanges[-1], self.settings, self._template_words)
+        ruling, reader = read_reply(
+            case, hearing.exchanges[-1], self.settings, self._template_words, estimated=hearing.estimated
+        )
         if isinstance(ruling, str) and hearing.attempts < self.resample:
             hearing.attempts += 1
             hearing.earlier.append(reply.text)

@@ -54,7 +54,7 @@ class Reply:
 
     `stop` is how it ended (`stop`, `length`, `refused`, `filter`, `tool`, ...), `reasoning` what it thought where that
     comes apart from the answer, `served` and `fingerprint` what the server said that it is. `failure` says of an error
-    whether the same prompt may do later.
+    whether the same prompt may do later, `estimated` that the server did not count the tokens, or not readably.
     """
 
     prompt: Prompt
@@ -66,6 +66,7 @@ class Reply:
     served: str = ""
     fingerprint: str = ""
     failure: FailureKind = "passing"
+    estimated: bool = False
 
     def exchange(self, at: float) -> Call:
         """The exchange that it ended, as it is kept."""

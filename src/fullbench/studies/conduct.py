@@ -88,7 +88,7 @@ class Conductor:
             raise InputError("a study names at least one judge", path=study.path)
         specs.distinct("judges", [judge.name for judge in self.judges])
         specs.distinct("contestants", [model.name for model in self.contestants])
-        with allowing(*study.pictures_from):
+        with allowing(*study.pictures_from, urls=study.fetch_urls):
             self._read_files()
 
     def _read_files(self) -> None:

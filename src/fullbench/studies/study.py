@@ -27,7 +27,7 @@ class Study:
     """What a study file says.
 
     Paths are taken from the folder of the file; `ledger` and `pictures` may be URLs. Pictures that data files name are
-    read from the data's own folders and from those in `pictures_from`.
+    read from the data's own folders and from those in `pictures_from`, and with `fetch_urls` from the web.
 
     Either `benchmark` (with `data`, its released files, where it needs them) or `items`. Responses come from the file
     `responses`, from the `contestants`, or from both; where neither is named, from a benchmark that brings some, with
@@ -62,6 +62,7 @@ class Study:
     ledger: str | Path = Path("fullbench.ledger")
     pictures: str | Path | None = None
     pictures_from: tuple[Path, ...] = ()
+    fetch_urls: bool = False
     tables: Path | None = None
     report: Path | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -151,6 +152,10 @@ def _value(key: str, value: Any, folder: Path, wrong: Any) -> Any:
     if key in {"trials", "samples", "seed"}:
         if not isinstance(value, int) or isinstance(value, bool) or value < (key != "seed"):
             raise wrong(key, f"{key} is a whole number{' from 1' if key != 'seed' else ''}; found {value!r}")
+        return value
+    if key == "fetch_urls":
+        if not isinstance(value, bool):
+            raise wrong(key, f"fetch_urls is true or false; found {value!r}")
         return value
     if key == "budget":
         if not isinstance(value, int | float) or isinstance(value, bool) or value <= 0:

@@ -40,7 +40,7 @@ class Reranking:
         self.study = study
         self.spec = study.judges[0]
         self.judge = specs.judge(self.spec)
-        with allowing(*study.pictures_from):
+        with allowing(*study.pictures_from, urls=study.fetch_urls):
             self.items = list(read_items(study.items))
             self.answers = list(read_responses(study.responses, items={item.id for item in self.items}))
         form = ballot(study.ballots[0] if study.ballots else BALLOT)
