@@ -21,6 +21,7 @@ from fullbench.cli.common import (
     PicturesOption,
     QuietOption,
     SafeOption,
+    WithoutPicturesOption,
     closing,
     ledger_if_any,
     lonely,
@@ -38,6 +39,7 @@ def run(
     ] = None,
     pictures: PicturesOption = None,
     pictures_from: PicturesFromOption = None,
+    without_pictures: WithoutPicturesOption = False,
     durability: DurabilityOption = None,
     budget: BudgetOption = None,
     budget_for: BudgetForOption = "run",
@@ -71,7 +73,11 @@ def run(
     from fullbench.studies.study import Study
 
     plan = Study.read(study)
-    plan = replace(plan, pictures_from=(*plan.pictures_from, *(pictures_from or ())))
+    plan = replace(
+        plan,
+        pictures_from=(*plan.pictures_from, *(pictures_from or ())),
+        without_pictures=plan.without_pictures or without_pictures,
+    )
     warn(plan, ledger or plan.ledger, safe=safe)
     conductor = conductor_of(plan)
     limit = budget if budget is not None else plan.budget

@@ -18,6 +18,7 @@ from fullbench.errors import InputError
 from fullbench.nouns.picture import Picture
 
 _named: ContextVar[tuple[Path, ...]] = ContextVar("folders of pictures that the user named", default=())
+_lacking: ContextVar[bool] = ContextVar("items may lack the pictures that they name", default=False)
 _REPOSITORY = re.compile(r"(models|datasets|spaces)--.+")
 WEB = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
@@ -32,6 +33,21 @@ def allowing(*folders: Path) -> Iterator[None]:
         _named.reset(before)
 
 
+@contextmanager
+def without_pictures(allowed: bool = True) -> Iterator[None]:
+    """Within the block, items whose pictures are not there are read without them, and tagged so."""
+    before = _lacking.set(allowed or _lacking.get())
+    try:
+        yield
+    finally:
+        _lacking.reset(before)
+
+
+def lacks(folder: Path, name: str) -> bool:
+    """Whether a picture that an item names is not there, and the item may be read without it."""
+    return _lacking.get() and (WEB.match(name) is not None or not (folder / name).exists())
+
+
 def read_picture(
     folder: Path, name: str, *, path: Path | None = None, line: int | None = None, answered: bool = False
 ) -> Picture:
@@ -41,8 +57,8 @@ def read_picture(
     """
     if WEB.match(name):
         raise InputError(
-            f"the picture {name!r} is on the web, where nothing is fetched from unasked; fetch it first and name the "
-            "file",
+            f"the picture {name!r} is on the web, where nothing is fetched from unasked; `fullbench fetch-pictures` "
+            "fetches it, --without-pictures goes on without it",
             path=path,
             line=line,
         )

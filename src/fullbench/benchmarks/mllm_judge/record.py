@@ -16,7 +16,7 @@ from fullbench.benchmarks.mllm_judge.rows import BALLOTS, Given, Row, Task, mark
 from fullbench.files.nouns import read_rows
 from fullbench.files.pictures import read_picture
 from fullbench.nouns.case import Case
-from fullbench.nouns.item import Item
+from fullbench.nouns.item import WITHOUT_PICTURES, Item
 from fullbench.nouns.picture import Picture
 from fullbench.nouns.record import Record
 from fullbench.nouns.response import Response
@@ -67,6 +67,8 @@ class _Assembly:
             tags = {**BY_NAME[row.dataset].tags, "task": row.task}
             picture = self.pictures.get((row.task, row.item)) or self._native(row)
             parts = () if picture is None else (picture,)
+            if picture is None:
+                tags[WITHOUT_PICTURES] = "1"
             self.items[row.item_id] = Item.ask(row.item_id, row.question, *parts, tags=tags)
         for name, answer in zip(row.contestants, row.answers, strict=True):
             if (row.item_id, name) not in self.responses:

@@ -70,7 +70,8 @@ def submission(path: Path, items: Sequence[Item], data: Path | None, name: str) 
     from fullbench.benchmarks.visit_bench.release import read_instances
     from fullbench.benchmarks.visit_bench.sources import submission
 
-    instances = list(read_instances(data)) if data is not None and data.is_dir() else []
+    released = data is not None and data.is_dir() and not (data / "items.jsonl").exists()
+    instances = list(read_instances(data)) if data is not None and released else []
     return submission(path, items, instances, name=name).responses
 
 

@@ -13,7 +13,7 @@ from fullbench.files.fields import Fields
 from fullbench.files.nouns import own_items, read_items, read_responses
 from fullbench.files.pictures import read_picture
 from fullbench.files.readers import read_rows
-from fullbench.nouns.item import Item
+from fullbench.nouns.item import WITHOUT_PICTURES, Item
 from fullbench.nouns.response import Response
 
 SAMPLE = Path(__file__).parent / "sample"
@@ -42,6 +42,8 @@ def item_of(row: Instance, folder: Path) -> Item:
     there = all((folder / name).exists() for name in pictures)
     seen = tuple(read_picture(folder, name) for name in pictures) if there else ()
     tags = {"family": row.family, "origin": row.origin, "images": row.kind, "label": row.label}
+    if not there:
+        tags[WITHOUT_PICTURES] = str(len(pictures))
     return Item.ask(row.id, row.instruction or "", *seen, reference=row.reference, captions=row.captions, tags=tags)
 
 
