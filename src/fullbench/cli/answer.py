@@ -15,6 +15,7 @@ from fullbench.cli.common import (
     BudgetOption,
     DurabilityOption,
     EngineOption,
+    FetchUrlsOption,
     LedgerOption,
     PicturesFromOption,
     PicturesOption,
@@ -43,6 +44,7 @@ def answer(
     pictures: PicturesOption = None,
     pictures_from: PicturesFromOption = None,
     without_pictures: WithoutPicturesOption = False,
+    fetch_urls: FetchUrlsOption = False,
     durability: DurabilityOption = None,
     budget: BudgetOption = None,
     budget_for: BudgetForOption = "run",
@@ -71,7 +73,7 @@ def answer(
     from fullbench.studies.sight import refuse_blind
 
     models = [specs.contestant(spec) for spec in contestants]
-    with allowing(*pictures_from or ()), unseen(without_pictures):
+    with allowing(*pictures_from or (), urls=fetch_urls), unseen(without_pictures):
         asked = list(read_items(items, question=question) if question else read_items(items))
     refuse_blind(asked, models, (), allowed=without_pictures)
     if budget is not None:

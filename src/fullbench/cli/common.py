@@ -53,6 +53,13 @@ WithoutPicturesOption = Annotated[
     bool,
     typer.Option("--without-pictures", help="Go on where items name pictures that are not here; tables count these."),
 ]
+FetchUrlsOption = Annotated[
+    bool,
+    typer.Option(
+        "--fetch-urls",
+        help="Fetch pictures that data files name by http(s) addresses; never from private networks.",
+    ),
+]
 StudyOption = Annotated[
     str | None,
     typer.Option("--study", help="The study in the ledger; unrelated data are kept apart by it."),

@@ -16,6 +16,7 @@ from fullbench.cli.common import (
     DryRunOption,
     DurabilityOption,
     EngineOption,
+    FetchUrlsOption,
     JsonOption,
     PicturesFromOption,
     PicturesOption,
@@ -40,6 +41,7 @@ def run(
     pictures: PicturesOption = None,
     pictures_from: PicturesFromOption = None,
     without_pictures: WithoutPicturesOption = False,
+    fetch_urls: FetchUrlsOption = False,
     durability: DurabilityOption = None,
     budget: BudgetOption = None,
     budget_for: BudgetForOption = "run",
@@ -79,6 +81,7 @@ def run(
         without_pictures=plan.without_pictures or without_pictures,
     )
     warn(plan, ledger or plan.ledger, safe=safe)
+    plan = replace(plan, fetch_urls=plan.fetch_urls or fetch_urls)
     conductor = conductor_of(plan)
     limit = budget if budget is not None else plan.budget
     if dry_run:

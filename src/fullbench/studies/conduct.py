@@ -89,7 +89,7 @@ class Conductor:
             raise InputError("a study names at least one judge", path=study.path)
         specs.distinct("judges", [judge.name for judge in self.judges])
         specs.distinct("contestants", [model.name for model in self.contestants])
-        with allowing(*study.pictures_from), without_pictures(study.without_pictures):
+        with allowing(*study.pictures_from, urls=study.fetch_urls), without_pictures(study.without_pictures):
             self._read_files()
 
     def _read_files(self) -> None:

@@ -41,7 +41,7 @@ class Reranking:
         self.study = study
         self.spec = study.judges[0]
         self.judge = specs.judge(self.spec)
-        with allowing(*study.pictures_from), without_pictures(study.without_pictures):
+        with allowing(*study.pictures_from, urls=study.fetch_urls), without_pictures(study.without_pictures):
             self.items = list(read_items(study.items))
             self.answers = list(read_responses(study.responses, items={item.id for item in self.items}))
         form = ballot(study.ballots[0] if study.ballots else BALLOT)
