@@ -131,15 +131,16 @@ def _item(fields: Fields, question: str | None) -> Item:
     captions = tuple(fields.texts("captions"))
     tags = fields.tags()
     if missing:
-        tags = {**tags, WITHOUT_PICTURES: str(missing)}
+        tags = {**tags, WITHOUT_PICTURES: "\n".join(missing)}
     return Item(name, conversation, reference, captions, tags)
 
 
-def _turns(fields: Fields, turns: Any) -> tuple[tuple[Turn, ...], int]:
-    """The turns, and how many of the pictures that they name are missing."""
+def _turns(fields: Fields, turns: Any) -> tuple[tuple[Turn, ...], list[str]]:
+    """The turns, and the names of their pictures that are missing."""
     if not isinstance(turns, list) or not turns:
         raise fields.error("'turns' must be a list with at least one turn")
-    checked, missing = [], 0
+    checked: list[Turn] = []
+    missing: list[str] = []
     for turn in turns:
         if not isinstance(turn, dict) or turn.get("role") not in ROLES or not isinstance(turn.get("parts"), list):
             raise fields.error(f"a turn must be {{'role', 'parts'}} with a role of {', '.join(ROLES)}")

@@ -2,35 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
 from fullbench.files.fields import Fields
 from fullbench.files.pictures import lacks, read_picture
 from fullbench.nouns.item import Part
 from fullbench.nouns.picture import Picture
 
+_Kind = TypeVar("_Kind")
 
-def pictures_of(fields: Fields, *, answered: bool = False) -> tuple[tuple[Picture, ...], int]:
-    """The pictures, and how many of those that are named are missing, where that is allowed."""
+
+def pictures_of(fields: Fields, *, answered: bool = False) -> tuple[tuple[Picture, ...], list[str]]:
+    """The pictures, and the names of those that are missing, where that is allowed."""
     value = fields.json("pictures")
     listed = value if isinstance(value, list) else [] if value is None else [value]
     pictures = [_picture(fields, source, answered) for source in listed]
-    return tuple(picture for picture in pictures if picture is not None), pictures.count(None)
+    return _apart(pictures)
 
 
-def parts_of(fields: Fields, parts: Any, *, answered: bool = False) -> tuple[tuple[Part, ...], int]:
+def parts_of(fields: Fields, parts: Any, *, answered: bool = False) -> tuple[tuple[Part, ...], list[str]]:
     if not isinstance(parts, list) or not parts:
         raise fields.error("'parts' must be a list with at least one part")
     shown = [part if isinstance(part, str) else _picture(fields, part, answered) for part in parts]
-    return tuple(part for part in shown if part is not None), shown.count(None)
+    return _apart(shown)
 
 
-def _picture(fields: Fields, value: Any, answered: bool) -> Picture | None:
+@dataclass(frozen=True)
+class _Missing:
+    """A picture that is named and not there."""
+
+    name: str
+
+
+def _apart(parts: Sequence[_Kind | _Missing]) -> tuple[tuple[_Kind, ...], list[str]]:
+    """What is there, and the names of what is not."""
+    there = tuple(part for part in parts if not isinstance(part, _Missing))
+    return there, [part.name for part in parts if isinstance(part, _Missing)]
+
+
+def _picture(fields: Fields, value: Any, answered: bool) -> Picture | _Missing:
     """A picture named by its path, or given as `{"picture": PATH}` or, as data sets in Parquet do, `{"bytes": ...}`.
 
-    What a contestant `answered` with is taken as it is: a broken picture is its fault, not the file's. None is a
-    picture of an item that is not there, where the user said that items may lack theirs.
+    What a contestant `answered` with is taken as it is: a broken picture is its fault, not the file's. A picture of an
+    item may be missing where the user said so.
     """
     if isinstance(value, Mapping):
         if isinstance(value.get("bytes"), bytes):
@@ -40,5 +56,5 @@ def _picture(fields: Fields, value: Any, answered: bool) -> Picture | None:
     if not isinstance(value, str) or not value:
         raise fields.error("a picture must be named by its path")
     if not answered and lacks(fields.path.parent, value):
-        return None
+        return _Missing(value)
     return read_picture(fields.path.parent, value, path=fields.path, line=fields.line, answered=answered)

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from fullbench.cache import cache_folder
 from fullbench.errors import InputError
+from fullbench.files.fetching import copy_of
 from fullbench.files.web import Unfetched, fetched
 from fullbench.nouns.picture import Picture
 
@@ -49,7 +50,7 @@ def without_pictures(allowed: bool = True) -> Iterator[None]:
 
 def lacks(folder: Path, name: str) -> bool:
     """Whether a picture that an item names is not there, and the item may be read without it."""
-    if not _lacking.get():
+    if not _lacking.get() or copy_of(folder, name) is not None:
         return False
     return not _web.get() if WEB.match(name) else not (folder / name).exists()
 
@@ -61,10 +62,12 @@ def read_picture(
 
     `path` and `line` say in an error where it was named.
     """
-    if WEB.match(name):
+    web = WEB.match(name) is not None
+    copy = copy_of(folder, name) if web or not (folder / name).exists() else None
+    if web and copy is None:
         file = _from_the_web(name, path, line)
     else:
-        file = folder / name
+        file = copy or folder / name
         check_place(folder, file, path=path, line=line)
     read = Picture.read_as_given if answered else Picture.read
     return read(file, path=path, line=line)

@@ -313,7 +313,8 @@ class PromptedJudge:
         """What is known before any response is shown."""
         item = case.item
         # A judge that would look is told so where the pictures are not there: it must not believe that there were none.
-        missing = item.tags.get(WITHOUT_PICTURES, "") if self.sight != "described" else ""
+        named = item.tags.get(WITHOUT_PICTURES, "") if self.sight != "described" else ""
+        missing = str(len(named.splitlines())) if named else ""
         seen: dict[Sight, str] = {"image": "pictures", "none": "withheld", "described": "described"}
         return self.wording.fill({
             "about": (" ",) if item.pictures or missing else (),

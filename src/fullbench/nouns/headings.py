@@ -43,7 +43,7 @@ _KEYS: dict[tuple[Kind, Better], tuple[str, ...]] = {
         "mark", "threshold", "margin", "correctness", "visual", "correlation",
         "truth", "planted", "printed", "gap", "chi-square", "p", "phi", "weight",
         "mean loss", "least", "most", "a quarter", "half", "three quarters", "sd", "uniform sd", "median seconds",
-        "hasty %", "s a call", "seconds a picture", "half interval (points)", "share of ties",
+        "hasty %", "s a call", "from printed", "seconds a picture", "half interval (points)", "share of ties",
     ),
     ("number", "more"): ("votes saved", "worth of a vote"),
     ("number", "less"): (

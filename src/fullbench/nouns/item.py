@@ -21,7 +21,7 @@ ROLES: tuple[Role, ...] = ("system", "user", "assistant")
 SENSITIVE = "sensitive"
 """The tag of items and responses whose pictures nobody should see unasked."""
 WITHOUT_PICTURES = "pictures missing"
-"""The tag of items that name pictures which are not at hand: how many they name."""
+"""The tag of items that name pictures which are not at hand: their names, a line each."""
 
 
 def parts_content(parts: Sequence[Part]) -> list[Any]:
