@@ -49,6 +49,10 @@ PicturesFromOption = Annotated[
         help="Read pictures that data files name from this folder too, not only from the data's own. Repeatable.",
     ),
 ]
+WithoutPicturesOption = Annotated[
+    bool,
+    typer.Option("--without-pictures", help="Go on where items name pictures that are not here; tables count these."),
+]
 FetchUrlsOption = Annotated[
     bool,
     typer.Option(

@@ -16,10 +16,12 @@ from pathlib import Path
 
 from fullbench.cache import cache_folder
 from fullbench.errors import InputError
+from fullbench.files.fetching import copy_of
 from fullbench.files.web import Unfetched, fetched
 from fullbench.nouns.picture import Picture
 
 _named: ContextVar[tuple[Path, ...]] = ContextVar("folders of pictures that the user named", default=())
+_lacking: ContextVar[bool] = ContextVar("items may lack the pictures that they name", default=False)
 _web: ContextVar[bool] = ContextVar("whether pictures are fetched from the web", default=False)
 _REPOSITORY = re.compile(r"(models|datasets|spaces)--.+")
 WEB = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
@@ -36,6 +38,23 @@ def allowing(*folders: Path, urls: bool = False) -> Iterator[None]:
         _web.reset(fetching)
 
 
+@contextmanager
+def without_pictures(allowed: bool = True) -> Iterator[None]:
+    """Within the block, items whose pictures are not there are read without them, and tagged so."""
+    before = _lacking.set(allowed or _lacking.get())
+    try:
+        yield
+    finally:
+        _lacking.reset(before)
+
+
+def lacks(folder: Path, name: str) -> bool:
+    """Whether a picture that an item names is not there, and the item may be read without it."""
+    if not _lacking.get() or copy_of(folder, name) is not None:
+        return False
+    return not _web.get() if WEB.match(name) else not (folder / name).exists()
+
+
 def read_picture(
     folder: Path, name: str, *, path: Path | None = None, line: int | None = None, answered: bool = False
 ) -> Picture:
@@ -43,10 +62,12 @@ def read_picture(
 
     `path` and `line` say in an error where it was named.
     """
-    if WEB.match(name):
+    web = WEB.match(name) is not None
+    copy = copy_of(folder, name) if web or not (folder / name).exists() else None
+    if web and copy is None:
         file = _from_the_web(name, path, line)
     else:
-        file = folder / name
+        file = copy or folder / name
         check_place(folder, file, path=path, line=line)
     read = Picture.read_as_given if answered else Picture.read
     return read(file, path=path, line=line)
@@ -57,8 +78,8 @@ def _from_the_web(address: str, path: Path | None, line: int | None) -> Path:
     if not _web.get():
         raise InputError(
             f"the picture {address!r} is on the web, where nothing is fetched from unasked; where you trust the file "
-            "that names it, add --fetch-urls (fetch_urls = true in a study file), or fetch it yourself and name the "
-            "file",
+            "that names it, add --fetch-urls (fetch_urls = true in a study file) or use `fullbench fetch-pictures`; "
+            "--without-pictures goes on without it",
             path=path,
             line=line,
         )

@@ -27,7 +27,8 @@ class Study:
     """What a study file says.
 
     Paths are taken from the folder of the file; `ledger` and `pictures` may be URLs. Pictures that data files name are
-    read from the data's own folders and from those in `pictures_from`, and with `fetch_urls` from the web.
+    read from the data's own folders and from those in `pictures_from`, and with `fetch_urls` from the web; with
+    `without_pictures`, items whose pictures are not there are asked about without them, and every table counts these.
 
     Either `benchmark` (with `data`, its released files, where it needs them) or `items`. Responses come from the file
     `responses`, from the `contestants`, or from both; where neither is named, from a benchmark that brings some, with
@@ -62,6 +63,7 @@ class Study:
     ledger: str | Path = Path("fullbench.ledger")
     pictures: str | Path | None = None
     pictures_from: tuple[Path, ...] = ()
+    without_pictures: bool = False
     fetch_urls: bool = False
     tables: Path | None = None
     report: Path | None = None
@@ -149,13 +151,13 @@ def _value(key: str, value: Any, folder: Path, wrong: Any) -> Any:
         if len(set(value)) < len(value):
             raise wrong(key, f"{key} names something twice: {value}")
         return tuple(folder / entry for entry in value) if key == "pictures_from" else tuple(value)
+    if key in {"without_pictures", "fetch_urls"}:
+        if not isinstance(value, bool):
+            raise wrong(key, f"{key} is true or false; found {value!r}")
+        return value
     if key in {"trials", "samples", "seed"}:
         if not isinstance(value, int) or isinstance(value, bool) or value < (key != "seed"):
             raise wrong(key, f"{key} is a whole number{' from 1' if key != 'seed' else ''}; found {value!r}")
-        return value
-    if key == "fetch_urls":
-        if not isinstance(value, bool):
-            raise wrong(key, f"fetch_urls is true or false; found {value!r}")
         return value
     if key == "budget":
         if not isinstance(value, int | float) or isinstance(value, bool) or value <= 0:
