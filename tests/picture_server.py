@@ -104,7 +104,8 @@ def _said(request: dict[str, Any]) -> tuple[str, list[bytes]]:
     pictures: list[bytes] = []
     for message in request["messages"]:
         content = message["content"]
-        for part in [{"type": "text", "text": content}] if isinstance(content, str) else content:
+        parts: list[dict[str, Any]] = [{"type": "text", "text": content}] if isinstance(content, str) else content
+        for part in parts:
             if part["type"] == "text":
                 words.append(part["text"])
             else:
