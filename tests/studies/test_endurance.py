@@ -87,13 +87,6 @@ def estimated(judge: Judge, case: Case, verdict: Verdict) -> int:
     return 4 * len(prompt.turns) + sum(math.ceil(letters / 4) for letters in plain) + others
 
 
-RUN = """
-import sys
-from fullbench.ledger.store import Ledger
-from fullbench.nouns.judge import prompts_of
-from fullbench.studies import specs
-from fullbench.studies.hear import hear
-from tests.studies.test_endurance import docket
 NURSERY = multiprocessing.get_context("forkserver")
 """Runs that are killed start from a process that has imported everything: a hundred starts would take minutes else."""
 NURSERY.set_forkserver_preload(["fullbench.studies.hear", "fullbench.models.chat", "psycopg", __name__])

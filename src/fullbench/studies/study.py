@@ -37,6 +37,8 @@ class Study:
     where the asking is done: `here`, or on a Ray cluster (`ray`, `ray:auto`, `ray:HOST:PORT`). A benchmark that brings
     judges and contestants of its own, as the court does, is heard by these where the study names none.
 
+    `[protocol]` says how a benchmark is asked where it can be asked in several ways; its own way where left out.
+
     `kind` is `judging`, or one of those in `studies.kinds`, whose own `options` stand in a table that bears its name.
     `[panels.NAME]` is a judge `panel:NAME` made of others (`members`, `rule`, `quorum`), `[cascades.NAME]` one
     `cascade:NAME` that hears a `small` judge first (`large`, `people`, `threshold`). Their members are asked, too.
@@ -68,6 +70,7 @@ class Study:
     tables: Path | None = None
     report: Path | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
+    protocol: Mapping[str, Any] = field(default_factory=dict)
     panels: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     cascades: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     path: Path = field(default=Path("study.toml"), compare=False)
@@ -129,6 +132,10 @@ class Study:
             raise InputError("a study needs responses: a file, or contestants that answer", path=self.path)
         if self.benchmark is not None and self.ballots:
             raise wrong("ballots", f"the benchmark {self.benchmark!r} brings its own ballots: leave out this key")
+        if self.protocol and self.benchmark is None:
+            raise InputError(
+                "[protocol] is a benchmark's; a study of one's own items names its ballots", path=self.path
+            )
         known = {f"{PANEL}{name}" for name in self.panels} | {f"{CASCADE}{name}" for name in self.cascades}
         for spec in self.judges:
             if is_view(spec) and spec not in known:
@@ -145,6 +152,10 @@ def _value(key: str, value: Any, folder: Path, wrong: Any) -> Any:
     """A value of a study, checked for its type."""
     if key in VIEWS:
         return views(key, value, wrong)
+    if key == "protocol":
+        if not isinstance(value, dict):
+            raise wrong(key, f"protocol is a table, [protocol]; found {value!r}")
+        return value
     if key in _LISTS:
         if not isinstance(value, list) or not all(isinstance(entry, str) for entry in value):
             raise wrong(key, f"{key} is a list of texts; found {value!r}")

@@ -127,7 +127,7 @@ class Rounds:
             if all(tally.in_flight == 0 and not tally.failed for tally in done.tallies):
                 judges, done.left_out = self._judges(mailbox)
                 responses = conductor.responses(ledger)
-                done.tallies += hear(judges, lambda _: conductor.cases(responses), ledger)
+                done.tallies += hear(judges, lambda judge: conductor.docket(judge, responses), ledger)
             for folder in untold:
                 self._settle(folder, done.count)
             ledger.flush()
