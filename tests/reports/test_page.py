@@ -92,8 +92,9 @@ def test_faults_costs_and_sources_are_there(html):
 
 
 def test_words_on_coloured_cells_do_not_turn_with_the_paper(html):
-    assert 'fill="var(--paper)"' in html
-    assert not re.search(r'<text[^>]*fill="var\(--paper\)"', html)
+    (dark,) = set(re.findall(r"<style>(@media \(prefers-color-scheme: dark\).*?)</style>", html))
+    assert "role-axis" in dark
+    assert "role-mark" not in dark
     assert re.search(r'<text[^>]*fill="#fdfdfd"', html)
 
 

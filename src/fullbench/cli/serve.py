@@ -237,6 +237,5 @@ def _run(settings: Settings, *, requests: bool = False) -> None:
         server_header=False,
         access_log=False,
         log_config=_logging(requests=requests),
-        use_colors=False,
         timeout_graceful_shutdown=10,
     )

@@ -192,7 +192,7 @@ def test_a_second_answer_of_a_contestant_is_called_so(database, tmp_path):
         assert script.get(f"/api/v1/cases/{case.key}").json()["samples"] == [1, 0]
         visitor = signed_in(app, "ann", "viewer")
         assert "answer 2" in visitor.get(f"/cases/{case.key}").text
-        assert "answer 2" in visitor.get("/verdicts").text
+        assert "alpha #2" in visitor.get("/verdicts").text
 
 
 def test_votes_stay_when_another_process_looks_at_the_ledger(tmp_path):

@@ -44,7 +44,9 @@ def count_of(text: str) -> int:
 def test_from_the_first_page_to_the_pixels(shown, viewer):
     home = viewer.get("/")
     assert home.status_code == 200
-    board = viewer.get(hrefs(home.text, "/boards/")[0])
+    steady = Served().board(boards.board_name("default", "steady", "overall"))
+    assert steady in hrefs(home.text, "/boards/")
+    board = viewer.get(steady)
     assert board.status_code == 200
     cell = re.search(
         r'<a href="(/verdicts\?[^"]+)">[^<]*</a> <span class="interval">[^<]*</span> <span class="n">n=(\d+)',
