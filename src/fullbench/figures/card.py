@@ -18,6 +18,7 @@ from fullbench.figures import (
     corrected,
     judging,
     leaderboard,
+    not_compared,
     probes,
     repeats,
     replacement,
@@ -93,6 +94,7 @@ def card(
             for name, tables in by_section.items():
                 sections[name] += _placed(tables, criterion)
             findings[criterion] = probes.findings(meetings, judge, own=own, ruled=ruled)
+    sections["Agreement"].append(not_compared.table(everybody, people, [judge]))
     # All that is asked about one judge is one family of questions, whatever the criterion.
     settled = iter(counted_together([finding for part in findings.values() for finding in part]))
     for criterion, asked in findings.items():

@@ -85,6 +85,7 @@ _LABELLED = (
     Column("pairs right", "pairs", "figure", "more"),
     Column("rankings right", "rankings", "figure", "more"),
     Column("form of scores", "scores", "word"),
+    Column("other's ballots", "the other's ballots", "text"),
     Column("picture beside", "and", "name"),
     Column("alike", "are", "word"),
     Column("what was made of them", "done", "text"),
