@@ -62,6 +62,7 @@ class Study:
     ledger: str | Path = Path("fullbench.ledger")
     pictures: str | Path | None = None
     pictures_from: tuple[Path, ...] = ()
+    unverified: bool = False
     tables: Path | None = None
     report: Path | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -151,6 +152,10 @@ def _value(key: str, value: Any, folder: Path, wrong: Any) -> Any:
     if key in {"trials", "samples", "seed"}:
         if not isinstance(value, int) or isinstance(value, bool) or value < (key != "seed"):
             raise wrong(key, f"{key} is a whole number{' from 1' if key != 'seed' else ''}; found {value!r}")
+        return value
+    if key == "unverified":
+        if not isinstance(value, bool):
+            raise wrong(key, f"unverified is true or false; found {value!r}")
         return value
     if key == "budget":
         if not isinstance(value, int | float) or isinstance(value, bool) or value <= 0:
