@@ -219,10 +219,12 @@ def _one_row_each(
 ) -> Columns:
     """Every set of responses as its first row that rules, with the joint marks; the other rows of it are gone.
 
-    Where a lead ruled (`leads`), that ruling stands in place of the votes, and its own row is gone too.
+    Where a lead ruled (`leads`), that ruling stands in place of the votes, and its own row is gone too. People saw the
+    responses in several orders, so a joint ruling has none: all stand in the order of their names.
     """
     start, raters = columns.start.tolist(), columns.names["rater"]
     mark, first = columns.mark.copy(), []
+    contestant, sample = columns.contestant.copy(), columns.sample.copy()
     rulings = _rulings(columns, leads)
     used: list[int] = []
     for sitting, panels in _panels(columns, np.flatnonzero(votes & ~leads).tolist()):
@@ -246,7 +248,9 @@ def _one_row_each(
             if by_lead is not None:
                 used.append(by_lead[0])
                 tally.adjudicated += 1
-            mark[[start[row] + place for place in places]] = one.marks if by_lead is None else by_lead[1]
+            here, by_name = slice(start[row], start[row + 1]), [start[row] + place for place in places]
+            contestant[here], sample[here] = columns.contestant[by_name], columns.sample[by_name]
+            mark[here] = one.marks if by_lead is None else by_lead[1]
     chosen = ~votes | leads
     chosen[first] = True
     chosen[used] = False
@@ -254,7 +258,8 @@ def _one_row_each(
     names = {**columns.names, "rater": ("", *raters)}
     rater = np.where(votes, 0, columns.rater.astype(np.int64) + 1)
     trial = np.where(votes, 0, columns.trial.astype(np.int64))
-    return replace(columns, names=names, rater=rater, trial=trial, mark=mark).rows(chosen)
+    ruled_on = replace(columns, contestant=contestant, sample=sample, mark=mark)
+    return replace(ruled_on, names=names, rater=rater, trial=trial).rows(chosen)
 
 
 Panels = dict[tuple[int, ...], list[tuple[int, list[int]]]]
