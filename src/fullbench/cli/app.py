@@ -18,6 +18,7 @@ from fullbench.cli.export import export
 from fullbench.cli.fetch_pictures import fetch_pictures
 from fullbench.cli.judge import judge
 from fullbench.cli.leaderboard import leaderboard_app
+from fullbench.cli.leads import adjudicate, guidelines, pilot, splits
 from fullbench.cli.ledger import ledger_app
 from fullbench.cli.ledger_safety import backup, sign, upgrade
 from fullbench.cli.ledger_votes import alias, import_, reread
@@ -100,6 +101,6 @@ ledger_app.command("upgrade")(upgrade)
 ledger_app.command("sign")(sign)
 app.add_typer(ledger_app, name="ledger")
 app.add_typer(new_app, name="new")
-for _running in (open_, close, set_, assign):
+for _running in (open_, close, set_, assign, splits, adjudicate, pilot, guidelines):
     people_app.command(_running.__name__.rstrip("_"))(_running)
 app.add_typer(people_app, name="people")

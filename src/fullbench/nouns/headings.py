@@ -29,7 +29,8 @@ _KEYS: dict[tuple[Kind, Better], tuple[str, ...]] = {
         "Dawid-Skene", "Elo over orders", "day", "newcomers",
     ),
     ("count", ""): (
-        "verdicts", "ruled", "due", "failed for good", "cases", "pairs", "matches", "items", "rows", "votes", "wanted",
+        "verdicts", "ruled", "due", "failed for good", "cases", "pairs", "matches", "items", "left out", "rows",
+        "votes", "wanted",
         "tasks",
         "settled tasks", "people", "texts", "questions", "seeds", "seeds all the same", "seeds with one wording",
         "pictures", "draws", "courts", "reviews", "contestants", "responses", "failures", "failed", "done", "requests",
