@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from fullbench.cli.answer import answer
+from fullbench.cli.audit import audit
 from fullbench.cli.batch import batch_app
 from fullbench.cli.building import blur, distort, grid, group, sanitise
 from fullbench.cli.campaigns import assign, close, open_, set_
@@ -79,6 +80,7 @@ enter(app)
 app.command("report")(report)
 app.command("show")(show)
 app.command("card")(card)
+app.command("audit")(audit)
 app.command("reproduce")(reproduce)
 app.command("export")(export)
 app.command("rerank")(rerank)
