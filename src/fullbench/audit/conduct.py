@@ -68,7 +68,7 @@ class Auditing:
 
     def plan(self, ledger: Ledger) -> Table:
         """What would be asked, and what it would take."""
-        return plan.table(ledger, contestants=(), items=(), judges=self.judges, cases=lambda: iter(self.cases))
+        return plan.table(ledger, contestants=(), items=(), judges=self.judges, cases=lambda _: iter(self.cases))
 
     def ready(self, budget: float | None = None, *, spent: float = 0.0) -> Budget | None:
         """Refuse a missing key, or a budget without prices."""

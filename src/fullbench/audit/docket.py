@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -82,7 +82,7 @@ def docket(size: Size, seed: int) -> Iterator[Case]:
 
 def _tags(known: Asked, part: str, **more: str) -> dict[str, str]:
     return {
-        "part": part, "base": known.name, "kind": known.kind, "language": known.language,
+        "base": known.name, "part": part, "kind": known.kind, "language": known.language,
         "difficulty": known.difficulty, **more,
     }  # fmt: skip
 
@@ -127,6 +127,12 @@ def base(seed: int, index: int) -> tuple[Asked, Item]:
     """The item of that number, as it is asked about in pairs."""
     known = asked(seed, "pairs", index)
     return known, _item(known, "", _pictures(known), _tags(known, "pairs", first=_first(known)))
+
+
+def hidden_pair(known: Asked, name: str) -> tuple[Item, tuple[Response, Response]]:
+    """A pair under a name that tells nothing of how it was drawn."""
+    item = replace(_item(known, "", _pictures(known), _tags(known, "canary", base=name)), id=name)
+    return item, _pair(known, item)
 
 
 def knowledge(size: Size, seed: int) -> Iterator[Case]:
