@@ -35,7 +35,8 @@ from fullbench.studies.engines import HERE, USUAL, Budget, Engine, Insistence, S
 from fullbench.studies.forecast import TOKENS_OUT
 from fullbench.studies.hear import hear
 from fullbench.studies.progress import watching
-from fullbench.studies.sight import counted, refuse_blind
+from fullbench.studies.sight import counted as counted_blind
+from fullbench.studies.sight import refuse_blind
 from fullbench.studies.study import Study, own_cases
 
 
@@ -285,7 +286,7 @@ class Conductor:
             source = self._source(list(columns.names["contestant"]), digest)
             shown = tables(columns, seed=study.seed)
             comparing = bool((columns.shown > 1).any())
-        tables_ = [replace(table, source={**source, **table.source}) for table in counted(shown, self.items)]
+        tables_ = [replace(table, source={**source, **table.source}) for table in counted_blind(shown, self.items)]
         return Conducted(study, record, tables_, source, tallies, comparing=comparing)
 
     def _ruled(self, ledger: Ledger, responses: Sequence[Response]) -> Iterator[Verdict]:

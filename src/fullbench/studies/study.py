@@ -148,23 +148,27 @@ class Study:
                 raise wrong("ballots", str(error)) from error
 
 
+_TYPED: dict[str, tuple[type, str]] = {
+    "protocol": (dict, "a table, [protocol]"),
+    "without_pictures": (bool, "true or false"),
+    "fetch_urls": (bool, "true or false"),
+}
+
+
 def _value(key: str, value: Any, folder: Path, wrong: Any) -> Any:
     """A value of a study, checked for its type."""
     if key in VIEWS:
         return views(key, value, wrong)
-    if key == "protocol":
-        if not isinstance(value, dict):
-            raise wrong(key, f"protocol is a table, [protocol]; found {value!r}")
-        return value
     if key in _LISTS:
         if not isinstance(value, list) or not all(isinstance(entry, str) for entry in value):
             raise wrong(key, f"{key} is a list of texts; found {value!r}")
         if len(set(value)) < len(value):
             raise wrong(key, f"{key} names something twice: {value}")
         return tuple(folder / entry for entry in value) if key == "pictures_from" else tuple(value)
-    if key in {"without_pictures", "fetch_urls"}:
-        if not isinstance(value, bool):
-            raise wrong(key, f"{key} is true or false; found {value!r}")
+    if key in _TYPED:
+        kind, words = _TYPED[key]
+        if not isinstance(value, kind):
+            raise wrong(key, f"{key} is {words}; found {value!r}")
         return value
     if key in {"trials", "samples", "seed"}:
         if not isinstance(value, int) or isinstance(value, bool) or value < (key != "seed"):
