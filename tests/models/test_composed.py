@@ -7,7 +7,8 @@ import random
 import pytest
 
 from fullbench.errors import InputError
-from fullbench.judges.peer_review.asking import BALLOT, CORRECTNESS, CRITERIA, VISUAL, WRITE
+from fullbench.judges.peer_review.asking import BALLOT, CRITERIA
+from fullbench.judges.peer_review.wording import shipped
 from fullbench.judges.prompted import PromptedJudge
 from fullbench.models import rules
 from fullbench.models.composed import Composed, composed
@@ -176,5 +177,5 @@ def test_a_small_model_repeats_what_the_tools_saw():
 
 
 def test_a_question_is_written_from_the_notes_of_the_last_picture():
-    (reply,) = composed("colours", {}).answer([Prompt((Turn("user", (drawn("mllm_judge", "light"), WRITE)),))])
+    (reply,) = composed("colours", {}).answer([Prompt((Turn("user", (drawn("mllm_judge", "light"), shipped().write)),))])
     assert reply.text == "Which colours are spread widest in the picture?"
