@@ -17,16 +17,20 @@ from fullbench.registry import model as model_of
 
 _JUDGING = {
     "mode", "sight", "reference", "language", "steps", "resample", "form", "constrained", "sees", "wording", "manner",
-    "template", "label", "reader",
+    "template", "label", "reader", "together",
 }  # fmt: skip
 
 
-def benchmark(name: str) -> Benchmark:
-    """The benchmark of that name."""
+def benchmark(name: str, protocol: Mapping[str, Any] | None = None) -> Benchmark:
+    """The benchmark of that name, asked by a protocol where one is given."""
     bench = benchmark_named(name)
     if not bench.asks:
         raise InputError(f"the benchmark {name!r} has no items: its questions were not released; nothing can be asked")
-    return bench
+    if not protocol:
+        return bench
+    if bench.protocol is None:
+        raise InputError(f"the benchmark {name!r} is asked in one way only: leave out [protocol]")
+    return bench.protocol(protocol)
 
 
 def contestant(spec: str) -> Model:
@@ -39,8 +43,8 @@ def judge(spec: str) -> Judge:
 
     A model takes these options beside its own: mode, sight, reference, language, steps, resample, form, constrained,
     sees, wording (the name of a benchmark, in whose words it is asked, or `plain` for our own), manner (one of the
-    benchmark's ways of asking), template, label, and reader (the spec of a second, cheaper model that reads what the
-    first one's reply could not make plain).
+    benchmark's ways of asking), template, label, together (ratings and a choice on the same responses in one call),
+    and reader (the spec of a second, cheaper model that reads what the first one's reply could not make plain).
     """
     parsed = Spec.parse(spec)
     if parsed.kind in names("judges"):
@@ -60,11 +64,13 @@ def judge(spec: str) -> Judge:
     return _prompted(model_of(Spec(parsed.kind, parsed.name, rest), spec), judging_options)
 
 
-def in_words_of(name: str, spec: str, *, manner: str = "", reader: str = "") -> str:
+def in_words_of(name: str, spec: str, *, manner: str = "", reader: str = "", together: bool | None = None) -> str:
     """The spec of a judge in a benchmark: a model is asked in the benchmark's words, where it has some.
 
+    `together` is the protocol's, where it is not the benchmark's own.
+
     >>> in_words_of("mjbench", "offline:echo"), in_words_of("mjbench", "picture:noise")
-    ('offline:echo?wording=mjbench', 'picture:noise')
+    ('offline:echo?wording=mjbench&together=yes', 'picture:noise')
     >>> in_words_of("visitbench", "offline:echo?mode=direct", manner="ref-free")
     'offline:echo?mode=direct&wording=visitbench&manner=ref-free'
     """
@@ -74,7 +80,12 @@ def in_words_of(name: str, spec: str, *, manner: str = "", reader: str = "") -> 
             raise InputError(f"the judge {spec!r} takes no manner and no reader here; leave them out")
         return spec
     own = {"wording", "template"} & parsed.options.keys() or benchmark(name).wording is None
-    more = {"wording": "" if own else name, "manner": manner, "reader": quote(reader, safe=":/@")}
+    joined = not own and "together" not in parsed.options and not reader
+    joined = joined and (benchmark(name).together if together is None else together)
+    more = {
+        "wording": "" if own else name, "manner": manner, "reader": quote(reader, safe=":/@"),
+        "together": "yes" if joined else "",
+    }  # fmt: skip
     added = "&".join(f"{option}={value}" for option, value in more.items() if value)
     return f"{spec.removesuffix('?')}{'&' if parsed.options else '?'}{added}" if added else spec
 
@@ -82,6 +93,7 @@ def in_words_of(name: str, spec: str, *, manner: str = "", reader: str = "") -> 
 def _prompted(model: Model, options: Mapping[str, str]) -> Judge:
     from fullbench.judges.extracting import SecondReader
     from fullbench.judges.prompted import PromptedJudge, read_template
+    from fullbench.judges.together import Together
 
     settings = _worded(options.get("wording", PLAIN), options.get("manner", ""))
     settings |= {key: options[key] for key in ("mode", "sight", "language", "form", "label") if key in options}
@@ -92,6 +104,10 @@ def _prompted(model: Model, options: Mapping[str, str]) -> Judge:
     if "template" in options:
         settings["template"] = read_template(Path(options["template"]))
     prompted = PromptedJudge(model, **settings)
+    if _yes(options.get("together", "no"), "together"):
+        if "reader" in options:
+            raise InputError("a second reader reads one ruling at a time; leave out reader, or say together=no")
+        return Together(prompted)
     return SecondReader(prompted, contestant(options["reader"])) if "reader" in options else prompted
 
 

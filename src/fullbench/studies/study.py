@@ -27,7 +27,8 @@ class Study:
     """What a study file says.
 
     Paths are taken from the folder of the file; `ledger` and `pictures` may be URLs. Pictures that data files name are
-    read from the data's own folders and from those in `pictures_from`.
+    read from the data's own folders and from those in `pictures_from`, and with `fetch_urls` from the web; with
+    `without_pictures`, items whose pictures are not there are asked about without them, and every table counts these.
 
     Either `benchmark` (with `data`, its released files, where it needs them) or `items`. Responses come from the file
     `responses`, from the `contestants`, or from both; where neither is named, from a benchmark that brings some, with
@@ -35,6 +36,8 @@ class Study:
     `meetings = "crossed"` every sample meets every other contestant's, else sample i meets sample i. `engine` says
     where the asking is done: `here`, or on a Ray cluster (`ray`, `ray:auto`, `ray:HOST:PORT`). A benchmark that brings
     judges and contestants of its own, as the court does, is heard by these where the study names none.
+
+    `[protocol]` says how a benchmark is asked where it can be asked in several ways; its own way where left out.
 
     `kind` is `judging`, or one of those in `studies.kinds`, whose own `options` stand in a table that bears its name.
     `[panels.NAME]` is a judge `panel:NAME` made of others (`members`, `rule`, `quorum`), `[cascades.NAME]` one
@@ -62,9 +65,12 @@ class Study:
     ledger: str | Path = Path("fullbench.ledger")
     pictures: str | Path | None = None
     pictures_from: tuple[Path, ...] = ()
+    without_pictures: bool = False
+    fetch_urls: bool = False
     tables: Path | None = None
     report: Path | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
+    protocol: Mapping[str, Any] = field(default_factory=dict)
     panels: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     cascades: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     path: Path = field(default=Path("study.toml"), compare=False)
@@ -126,6 +132,10 @@ class Study:
             raise InputError("a study needs responses: a file, or contestants that answer", path=self.path)
         if self.benchmark is not None and self.ballots:
             raise wrong("ballots", f"the benchmark {self.benchmark!r} brings its own ballots: leave out this key")
+        if self.protocol and self.benchmark is None:
+            raise InputError(
+                "[protocol] is a benchmark's; a study of one's own items names its ballots", path=self.path
+            )
         known = {f"{PANEL}{name}" for name in self.panels} | {f"{CASCADE}{name}" for name in self.cascades}
         for spec in self.judges:
             if is_view(spec) and spec not in known:
@@ -138,6 +148,13 @@ class Study:
                 raise wrong("ballots", str(error)) from error
 
 
+_TYPED: dict[str, tuple[type, str]] = {
+    "protocol": (dict, "a table, [protocol]"),
+    "without_pictures": (bool, "true or false"),
+    "fetch_urls": (bool, "true or false"),
+}
+
+
 def _value(key: str, value: Any, folder: Path, wrong: Any) -> Any:
     """A value of a study, checked for its type."""
     if key in VIEWS:
@@ -148,6 +165,11 @@ def _value(key: str, value: Any, folder: Path, wrong: Any) -> Any:
         if len(set(value)) < len(value):
             raise wrong(key, f"{key} names something twice: {value}")
         return tuple(folder / entry for entry in value) if key == "pictures_from" else tuple(value)
+    if key in _TYPED:
+        kind, words = _TYPED[key]
+        if not isinstance(value, kind):
+            raise wrong(key, f"{key} is {words}; found {value!r}")
+        return value
     if key in {"trials", "samples", "seed"}:
         if not isinstance(value, int) or isinstance(value, bool) or value < (key != "seed"):
             raise wrong(key, f"{key} is a whole number{' from 1' if key != 'seed' else ''}; found {value!r}")
