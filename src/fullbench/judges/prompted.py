@@ -359,9 +359,8 @@ class PromptedJudge:
         if _FENCE not in self.wording.blocks:
             yield from fenced(case)
             return
-        for place, (letter, response) in enumerate(zip(LETTERS, case.responses, strict=False)):
-            if place:
-                yield "\n"
+        for letter, response in zip(LETTERS, case.responses, strict=False):
+            yield "" if letter == LETTERS[0] else "\n"
             values = {"letter": (letter,), "mark": (case.key[:8],), "text": response.parts}
             yield from self.wording.fill_block(_FENCE, values)
 
