@@ -38,12 +38,14 @@ _KEYS: dict[tuple[Kind, Better], tuple[str, ...]] = {
         "flagged", "sample", "marks given",
         "uniform would need", "saved", "wrong: yes", "wrong: no", "right: yes", "right: no", "tokens",
         "characters", "words", "voted", "comparisons", "step number", "place on the board", "unanswered",
+        "refusals", "short answers",
     ),
     ("number", ""): (
         "mark", "threshold", "margin", "correctness", "visual", "correlation",
         "truth", "planted", "printed", "gap", "chi-square", "p", "phi", "weight",
         "mean loss", "least", "most", "a quarter", "half", "three quarters", "sd", "uniform sd", "median seconds",
-        "hasty %", "s a call", "from printed", "seconds a picture", "half interval (points)", "share of ties",
+        "hasty %", "s a call", "from printed", "mean before",
+        "mean after", "seconds a picture", "half interval (points)", "share of ties",
     ),
     ("number", "more"): ("votes saved", "worth of a vote"),
     ("number", "less"): (
@@ -53,7 +55,8 @@ _KEYS: dict[tuple[Kind, Better], tuple[str, ...]] = {
     ("figure", ""): (
         "estimate", "judge's", "people's", "difference", "change", "before", "after", "ours", "observed", "predicted",
         "share", "value", "effect", "recovered", "first shown wins", "ties", "mean", "mean mark", "mean spread",
-        "deviation of grades", "beside the first", "chance", "colluder", "honest", "overall", "prefers the safe one",
+        "gain", "deviation of grades", "beside the first", "chance", "colluder", "honest", "overall",
+        "prefers the safe one",
         "prefers the unsafe one", "judge flatters by", "place bias", "length bias",
     ),
     ("figure", "more"): (
