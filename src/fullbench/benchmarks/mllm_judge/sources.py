@@ -29,7 +29,8 @@ def bring(source: Path | None, cases: Cases) -> Brought:
     """Everything known about a source: of the release what it holds, of the sample what simple rules make of it.
 
     A folder in our own layout holds `items.jsonl`, and `responses.jsonl`, `labels.jsonl` of people, `verdicts.jsonl` of
-    judges and `reviews.jsonl` of people who reviewed these verdicts as far as there are such. `cases` says what of the sample is judged.
+    judges and `reviews.jsonl` of people who reviewed these verdicts as far as there are such. `cases` says what of the
+    sample is judged.
     """
     folder = source or SAMPLE
     if folder.is_file():
