@@ -94,6 +94,17 @@ def _from_the_web(address: str, path: Path | None, line: int | None) -> Path:
         ) from error
 
 
+def find_picture(folder: Path, name: str) -> Path | None:
+    """The file that a data file in `folder` names: there, or in a folder that the user named; None where it is in none.
+
+    What is found in a folder of the user's may still be a link to elsewhere, which `read_picture` refuses.
+    """
+    if WEB.match(name):
+        return None
+    own = (Path(place) for place in filter(None, os.environ.get("FULLBENCH_PICTURES_FROM", "").split(os.pathsep)))
+    return next((place / name for place in (folder, *_named.get(), *own) if (place / name).is_file()), None)
+
+
 def check_place(folder: Path, file: Path, *, path: Path | None = None, line: int | None = None) -> None:
     """Refuse a file that, all links followed, lies neither in the folder nor in one that the user named."""
     try:

@@ -52,6 +52,7 @@ class _Hearing:
     earlier: list[str] = field(default_factory=list)
     exchanges: list[Call] = field(default_factory=list)
     attempts: int = 0
+    estimated: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,15 +174,14 @@ class PromptedJudge:
         }
 
     def _examples(self, case: Case) -> Iterator[str]:
-        style: Style = "marker" if self.constrained else self._style
-        return written(self.examples, case.ballot, len(case.responses), style)
+        return written(self.examples, case.ballot, len(case.responses), "marker" if self.constrained else self._style)
 
     @property
     def _stepping(self) -> tuple[Step, ...]:
         return self.steps if self.mode == "steps" else ()
 
     def _step(self, step: Step) -> str:
-        """The words of a reasoning turn. Answering first came later than the wordings, which keep their digests."""
+        # Answering first came later than the wordings, which keep their digests.
         if step != "answer" or "step_answer" in self.wording.blocks:
             return self.wording.block(f"step_{step}")
         file = resources.files("fullbench.judges") / "prompts" / f"answer_first_{self.language}.txt"
@@ -299,11 +299,14 @@ class PromptedJudge:
             return self._failed(hearing, reply.error, reply.failure)
         now = time.time()
         hearing.exchanges.append(reply.exchange(now))
+        hearing.estimated |= reply.estimated
         in_steps = len(hearing.earlier) < len(self._stepping)
         if in_steps and reply.stop not in DECLINED:
             hearing.earlier.append(reply.text)
             return self._next(hearing, (*reply.prompt.turns, Turn("assistant", (reply.text,))))
-        ruling, reader = read_reply(case, hearing.exchanges[-1], self.settings, self._template_words)
+        ruling, reader = read_reply(
+            case, hearing.exchanges[-1], self.settings, self._template_words, estimated=hearing.estimated
+        )
         if isinstance(ruling, str) and hearing.attempts < self.resample:
             hearing.attempts += 1
             hearing.earlier.append(reply.text)

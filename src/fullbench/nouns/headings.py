@@ -35,7 +35,7 @@ _KEYS: dict[tuple[Kind, Better], tuple[str, ...]] = {
         "pictures", "draws", "courts", "reviews", "contestants", "responses", "failures", "failed", "done", "requests",
         "calls", "retries", "tokens in", "tokens out", "known", "asked", "to ask", "answers", "rulings", "given", "of",
         "unread", "open", "bits", "round", "malformed", "no verdict found", "not verified yet", "judges without it",
-        "flagged", "sample", "marks given",
+        "flagged", "sample", "marks given", "tokens estimated",
         "uniform would need", "saved", "wrong: yes", "wrong: no", "right: yes", "right: no", "tokens",
         "characters", "words", "voted", "comparisons", "step number", "place on the board", "unanswered",
         "refusals", "short answers",

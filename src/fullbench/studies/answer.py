@@ -14,6 +14,7 @@ from fullbench.nouns.item import Item
 from fullbench.nouns.model import Model, Prompt, Reply
 from fullbench.nouns.response import Response
 from fullbench.nouns.verdict import Failure
+from fullbench.pixels import is_black
 from fullbench.studies import specs as named
 from fullbench.studies.engines import (
     HERE,
@@ -155,13 +156,19 @@ def _outcome(contestant: str, reply: Reply) -> _Answer | Failure:
     if reply.error is not None:
         return Failure(item.key, contestant, sample, reply.error, reply.usage, reply.failure)
     stop = _ending(reply)
-    tags = {} if stop in {"", "stop"} else {"stop": stop}
-    response = Response(item.id, contestant, (reply.text,), tags, sample, stop)
+    tags = {**reply.tags, **({} if stop in {"", "stop"} else {"stop": stop})}
+    parts = reply.pictures or (reply.text,)  # what a generator says beside its picture stays with the call
+    response = Response(item.id, contestant, parts, tags, sample, stop)
     return _Answer(item.key, response, reply.usage, reply.exchange(time.time()))
 
 
 def _ending(reply: Reply) -> str:
-    """How an answer ended; one that ended by itself and says nothing is called what it is."""
+    """How an answer ended; one that ended by itself and says nothing is called what it is.
+
+    A picture that is black all over is what some filters leave: it is an answer, and marked.
+    """
+    if reply.pictures and reply.stop in {"", "stop"}:
+        return "black" if any(map(is_black, reply.pictures)) else reply.stop
     if reply.stop not in {"", "stop"} or reply.text.strip():
         return reply.stop
     return "thought" if reply.reasoning.strip() else "empty"

@@ -76,7 +76,7 @@ class Ready:
         models = [self.contestant] if self.contestant is not None else []
         pool = self.pool if self.name in self.pool.contestants() else self._stand_in()
         forecast = plan.table(
-            ledger, contestants=models, items=pool.items, judges=[self.judge], cases=lambda: uniform(pool, newcomer)
+            ledger, contestants=models, items=pool.items, judges=[self.judge], cases=lambda _: uniform(pool, newcomer)
         )
         if pool is self.pool:
             return forecast

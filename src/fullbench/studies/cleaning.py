@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby, permutations
+from typing import Protocol
 
 from fullbench.errors import InputError
 from fullbench.nouns.case import Case, Orders
@@ -88,28 +89,40 @@ def cleaned(responses: Iterable[Response], leave_out: Sequence[str]) -> Cleaned:
     return done
 
 
-def rearranged(cases: Iterable[Case], orders: Orders | None, criteria: Sequence[str] | None) -> Iterator[Case]:
-    """A benchmark's cases in other orders and under other criteria than its own.
+class Overriding(Protocol):
+    """What a study says of orders and criteria, and whether it says so at all."""
+
+    @property
+    def orders(self) -> Orders: ...
+    @property
+    def criteria(self) -> tuple[str, ...]: ...
+    @property
+    def said(self) -> frozenset[str]: ...
+
+
+def rearranged(cases: Iterable[Case], study: Overriding) -> Iterator[Case]:
+    """A benchmark's cases in other orders and under other criteria than its own, where a study says so.
 
     Cases on the same responses stand together; `sorted` and `shuffled` show each of these sets once, `all` in every
     order. A criterion of one's own takes the place of `overall` and of nothing else.
     """
-    if orders in {None, "both"}:
+    orders = study.orders if "orders" in study.said else "both"
+    if orders == "both":
         ordered: Iterable[Case] = cases
     else:
         sets = groupby(cases, key=lambda case: (case.item.id, frozenset(r.key for r in case.responses),
                                                 case.ballot.spec, case.criterion))  # fmt: skip
         ordered = (case for _, group in sets for case in _in_order(list(group), orders))
     for case in ordered:
-        if criteria is None:
+        if "criteria" not in study.said:
             yield case
         elif case.criterion != "overall":
             raise InputError(f"the benchmark has a criterion {case.criterion!r} of its own: leave out 'criteria'")
         else:
-            yield from (replace(case, criterion=criterion) for criterion in criteria)
+            yield from (replace(case, criterion=criterion) for criterion in study.criteria)
 
 
-def _in_order(group: Sequence[Case], orders: Orders | None) -> Iterator[Case]:
+def _in_order(group: Sequence[Case], orders: Orders) -> Iterator[Case]:
     first = [case for case in group if case.contestants == group[0].contestants]
     for case in first:
         if orders == "all":

@@ -28,7 +28,8 @@ SAMPLE = 200
 _COUNTS = ("known", "due", "calls", "tokens_in", "tokens_out")
 _Task = TypeVar("_Task")
 
-Cases = Callable[[], Iterator[Case]]
+Cases = Callable[[Judge], Iterator[Case]]
+"""The cases that a judge is to hear."""
 
 
 def table(
@@ -45,7 +46,7 @@ def table(
     used = seen(ledger)
     return laid_out(
         [answers(model, items, samples, ledger, used) for model in contestants],
-        [verdicts(judge, cases(), ledger, used) for judge in judges],
+        [verdicts(judge, cases(judge), ledger, used) for judge in judges],
         notes,
     )
 

@@ -41,6 +41,7 @@ class Study:
     Of a benchmark, `orders` and `criteria` take the place of its own where the file says them. `leave_out` names
     answers that are not judged and are counted: `refusals` (of the contestant, or of a filter), `short` (fewer than
     three words), as papers clean what models answered.
+    `[protocol]` says how a benchmark is asked where it can be asked in several ways; its own way where left out.
 
     `kind` is `judging`, or one of those in `studies.kinds`, whose own `options` stand in a table that bears its name.
     `[panels.NAME]` is a judge `panel:NAME` made of others (`members`, `rule`, `quorum`), `[cascades.NAME]` one
@@ -74,6 +75,7 @@ class Study:
     tables: Path | None = None
     report: Path | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
+    protocol: Mapping[str, Any] = field(default_factory=dict)
     panels: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     cascades: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     path: Path = field(default=Path("study.toml"), compare=False)
@@ -137,6 +139,10 @@ class Study:
             raise InputError("a study needs responses: a file, or contestants that answer", path=self.path)
         if self.benchmark is not None and self.ballots:
             raise wrong("ballots", f"the benchmark {self.benchmark!r} brings its own ballots: leave out this key")
+        if self.protocol and self.benchmark is None:
+            raise InputError(
+                "[protocol] is a benchmark's; a study of one's own items names its ballots", path=self.path
+            )
         known = {f"{PANEL}{name}" for name in self.panels} | {f"{CASCADE}{name}" for name in self.cascades}
         for spec in self.judges:
             if is_view(spec) and spec not in known:
@@ -152,6 +158,13 @@ class Study:
                 raise wrong("ballots", str(error)) from error
 
 
+_TYPED: dict[str, tuple[type, str]] = {
+    "protocol": (dict, "a table, [protocol]"),
+    "without_pictures": (bool, "true or false"),
+    "fetch_urls": (bool, "true or false"),
+}
+
+
 def _value(key: str, value: Any, folder: Path, wrong: Any) -> Any:
     """A value of a study, checked for its type."""
     if key in VIEWS:
@@ -162,9 +175,10 @@ def _value(key: str, value: Any, folder: Path, wrong: Any) -> Any:
         if len(set(value)) < len(value):
             raise wrong(key, f"{key} names something twice: {value}")
         return tuple(folder / entry for entry in value) if key == "pictures_from" else tuple(value)
-    if key in {"without_pictures", "fetch_urls"}:
-        if not isinstance(value, bool):
-            raise wrong(key, f"{key} is true or false; found {value!r}")
+    if key in _TYPED:
+        kind, words = _TYPED[key]
+        if not isinstance(value, kind):
+            raise wrong(key, f"{key} is {words}; found {value!r}")
         return value
     if key in {"trials", "samples", "seed"}:
         if not isinstance(value, int) or isinstance(value, bool) or value < (key != "seed"):

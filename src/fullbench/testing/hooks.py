@@ -138,6 +138,25 @@ def _labels(checked: Checked) -> None:
     assert labels == list(labels_of(checked.source)), "labels must be the same each time"
 
 
+def _hears(checked: Checked) -> None:
+    hears = checked.benchmark.hears
+    assert hears is not None
+    judge = CountingJudge()
+    cases = [case for case in checked.cases if hears(judge, case)]
+    assert cases, "a judge that says nothing of its kind has no case to hear"
+    assert cases == [case for case in checked.cases if hears(judge, case)], "who hears what must be the same each time"
+
+
+def _protocol(checked: Checked) -> None:
+    asked_by = checked.benchmark.protocol
+    assert asked_by is not None
+    try:
+        asked_by({"no such key": 1})
+    except InputError:
+        return
+    raise AssertionError("a key of [protocol] that it does not know is refused with an InputError")
+
+
 def _contestants(checked: Checked) -> None:
     models = checked.benchmark.contestants
     assert models is not None
@@ -245,6 +264,8 @@ def _reproduce(checked: Checked) -> None:
 CHECKS: Mapping[str, Callable[[Checked], None]] = {
     "wording": _wording,
     "asking": _asking,
+    "hears": _hears,
+    "protocol": _protocol,
     "labels": _labels,
     "contestants": _contestants,
     "judges": _judges,

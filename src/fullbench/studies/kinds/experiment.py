@@ -103,7 +103,7 @@ class Experimenting(Conductor):
         judges = [] if self.what == "references" else self.judges
         answering = [plan.answers(model, self.original, self.study.samples, ledger, used) for model in self.contestants]
         answering.append(replace(plan.answers(self.writer, asked, 1, ledger, used), what="writing"))
-        judging = [plan.verdicts(judge, self.cases(expected), ledger, used) for judge in judges]
+        judging = [plan.verdicts(judge, self.docket(judge, expected), ledger, used) for judge in judges]
         note = Note(
             "experiment.first",
             "{model} writes first: verdicts on what it has not written yet are counted as if it had.",

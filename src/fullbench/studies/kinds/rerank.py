@@ -54,7 +54,9 @@ class Reranking:
 
     def plan(self, ledger: Ledger) -> Table:
         """What would be asked, and what it would take."""
-        return plan.table(ledger, contestants=(), items=self.items, judges=[self.judge], cases=lambda: iter(self.cases))
+        return plan.table(
+            ledger, contestants=(), items=self.items, judges=[self.judge], cases=lambda _: iter(self.cases)
+        )
 
     def ready(self, budget: float | None = None, *, spent: float = 0.0) -> Budget | None:
         """Refuse a missing key, or a budget without prices."""
