@@ -65,11 +65,9 @@ class HubEncoder:
 
     @cached_property
     def name(self) -> str:
-        marks = [
-            str(part) for part in (self.layer if self.layer is not None else LAYERS.get(self.source), self.revision)
-        ]
-        told = "".join(f"@{mark}" for mark in marks if mark not in {"", "None"})
-        return f"{named(self.source)}{told}"
+        layer = self.layer if self.layer is not None else LAYERS.get(self.source)
+        marks = [*([] if layer is None else [f"layer{layer}"]), *filter(None, [self.revision])]
+        return "@".join([named(self.source), *marks])
 
     @cached_property
     def _loaded(self) -> tuple[Any, Any, int]:
@@ -103,7 +101,7 @@ class HubEncoder:
 
 @dataclass(eq=False)
 class ClipTexts(AsksNobody):
-    """CLIPScore of answers in words with the item's pictures (Hessel et al. 2021), or RefCLIPScore with a reference too.
+    """CLIPScore of answers in words with the item's pictures (Hessel et al. 2021); RefCLIPScore takes the reference in.
 
     2.5 times the cosine, nothing below zero; of several pictures the mean. RefCLIPScore is the harmonic mean of that
     and of the cosine with the reference. A text that is longer than the model reads is cut, and the verdict says so.
