@@ -33,6 +33,7 @@ from fullbench.cli.rerank import rerank
 from fullbench.cli.run import run
 from fullbench.cli.serve import serve
 from fullbench.cli.show import show
+from fullbench.cli.tune import tune
 
 
 def leave(code: object, **_: object) -> None:
@@ -82,6 +83,7 @@ app.command("card")(card)
 app.command("reproduce")(reproduce)
 app.command("export")(export)
 app.command("rerank")(rerank)
+app.command("tune")(tune)
 app.command("serve")(serve)
 app.command("list")(listing)
 app.add_typer(batch_app, name="batch")

@@ -1,4 +1,4 @@
-"""Generators from one line: `image:gpt-image-1?size=1024x1024`, `diffusers:FOLDER?steps=30`, `generator:MODULE:NAME`."""
+"""Generators by their specs: `image:gpt-image-1?size=1024x1024`, `diffusers:FOLDER?steps=30`, `generator:FILE:DRAW`."""
 
 from __future__ import annotations
 
@@ -98,8 +98,8 @@ def diffusers(name: str, options: Mapping[str, str]) -> Model:
 class CallableGenerator:
     """A function of one's own that draws.
 
-    It takes the prompt and a seed, and the item's pictures where it names a third argument; it gives a Pillow image, the
-    bytes of a picture, or None where it would not draw.
+    It takes the prompt and a seed, and the item's pictures where it names a third argument; it gives a Pillow image,
+    the bytes of a picture, or None where it would not draw.
     """
 
     function: Callable[..., Image | bytes | None] = field(repr=False)
