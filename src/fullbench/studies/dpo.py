@@ -2,9 +2,9 @@
 
 Answers in words are conversations as TRL's DPO trainer takes them: `prompt` (the turns up to the question), `chosen`
 and `rejected` (one turn each), and `images`, the paths of the pictures in the prompt. Answers that are pictures go into
-a Parquet file with their bytes: `prompt`, `chosen` and `rejected` as the library `datasets` holds pictures, and the same
-as `caption`, `jpg_0`, `jpg_1` and `label_0`, which trainers of diffusion models read (Pick-a-Pic's layout, as in the
-Diffusion-DPO example of diffusers).
+a Parquet file with their bytes: `prompt`, `chosen` and `rejected` as the library `datasets` holds pictures; and once
+more as `caption`, `jpg_0`, `jpg_1` and `label_0`, which trainers of diffusion models read (Pick-a-Pic's layout, as in
+the Diffusion-DPO example of diffusers).
 """
 
 from __future__ import annotations

@@ -49,7 +49,8 @@ def pipeline(folder: Path) -> Path:
         down_block_types=("DownEncoderBlock2D",) * 2, up_block_types=("UpDecoderBlock2D",) * 2,
     )  # fmt: skip
     made = StableDiffusionPipeline(
-        vae=vae, text_encoder=CLIPTextModel(text), tokenizer=tokenizer, unet=unet, scheduler=DDIMScheduler(steps_offset=1, clip_sample=False),
+        vae=vae, text_encoder=CLIPTextModel(text), tokenizer=tokenizer, unet=unet,
+        scheduler=DDIMScheduler(steps_offset=1, clip_sample=False),
         safety_checker=None, feature_extractor=None, requires_safety_checker=False,
     )  # fmt: skip
     made.save_pretrained(folder / "pipe")

@@ -15,7 +15,7 @@ import json
 import math
 import sys
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from multiprocessing import get_context
 from multiprocessing.pool import Pool
 from pathlib import Path
@@ -210,6 +210,15 @@ def _order(rows: list[dict[str, Any]]) -> dict[str, float]:
     return {"spearman": float(np.corrcoef(ranks)[0, 1]), "judges": len(rows)}
 
 
+def tiny(plan: Plan) -> Plan:
+    """The same way with a network that learns little: to see on a processor that all of it runs."""
+    manner = tuning.Manner(lr=3e-4, batch=64, steps=40)
+    return replace(
+        plan, device="cpu", groups=1, each=2, most=2, shape=TINY, batch=32, lr=2e-3, steps=6, processes=1,
+        tried=(manner,), judges=JUDGES[:3],
+    )  # fmt: skip
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, required=True, help="a folder for results.json")
@@ -221,11 +230,7 @@ def main() -> None:
     given = parser.parse_args()
     plan = Plan(given.out, seconds=given.seconds, limit=given.limit, groups=given.groups, rounds=given.rounds)
     if given.tiny:
-        manner = tuning.Manner(lr=3e-4, batch=64, steps=150)
-        plan = Plan(
-            given.out, "cpu", given.seconds, given.limit, 10, given.rounds, 40, 1, TINY, 64, 2e-3, 12, 1, (manner,),
-            JUDGES[:3],
-        )  # fmt: skip
+        plan = tiny(plan)
     torch.set_float32_matmul_precision("high")
     if plan.processes == 1:
         Experiment(plan, None).run()
