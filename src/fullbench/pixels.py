@@ -105,7 +105,7 @@ def is_black(picture: Picture) -> bool:
 
     try:
         with Images.open(BytesIO(picture.data())) as image:
-            return max(high for _, high in flat(image).getextrema()) <= _BLACK
+            return not any(any(band.histogram()[_BLACK + 1 :]) for band in flat(image).split())
     except (*_BROKEN, Images.DecompressionBombError):
         return False
 

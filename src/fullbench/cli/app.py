@@ -15,6 +15,7 @@ from fullbench.cli.compose import compose_app
 from fullbench.cli.critic import critic_app
 from fullbench.cli.demo import demo
 from fullbench.cli.export import export
+from fullbench.cli.fetch_pictures import fetch_pictures
 from fullbench.cli.judge import judge
 from fullbench.cli.leaderboard import leaderboard_app
 from fullbench.cli.ledger import ledger_app
@@ -72,6 +73,7 @@ def root(
 app.command("demo")(demo)
 app.command("judge")(judge)
 app.command("answer")(answer)
+app.command("fetch-pictures")(fetch_pictures)
 app.command("run")(run)
 app.command("replay")(replay)
 app.command("plan")(plan)

@@ -73,6 +73,7 @@ def export(
     from fullbench.figures import subsets
     from fullbench.studies.export import export as write
     from fullbench.studies.recorded import recorded
+    from fullbench.studies.sight import lacking
 
     if (subset is None) != (judge is None):
         raise InputError("a subset is of a judge: give --subset and --judge together")
@@ -85,6 +86,11 @@ def export(
     counts = write(record, out, benchmark=name, people=people)
     show(brought.tables, as_json=False)
     say(f"Written to {out}: {', '.join(f'{count:,} {what}' for what, count in counts.items())}.")
+    if missing := len(lacking(record.items.values())):
+        say(
+            f"{missing:,} of the {len(record.items):,} items name pictures that are not here: `fullbench "
+            "fetch-pictures` brings them in, `fullbench run --without-pictures` goes on without them."
+        )
     say(f"Next: fullbench run {out / 'study.toml'}")
 
 

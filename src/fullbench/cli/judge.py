@@ -16,6 +16,7 @@ from fullbench.cli.common import (
     DryRunOption,
     DurabilityOption,
     EngineOption,
+    FetchUrlsOption,
     JsonOption,
     LedgerOption,
     PicturesFromOption,
@@ -23,6 +24,7 @@ from fullbench.cli.common import (
     QuietOption,
     StudyOption,
     SupersedeOption,
+    WithoutPicturesOption,
     closing,
     ledger_if_any,
     lonely,
@@ -54,6 +56,8 @@ def judge(
     supersede: SupersedeOption = False,
     pictures: PicturesOption = None,
     pictures_from: PicturesFromOption = None,
+    without_pictures: WithoutPicturesOption = False,
+    fetch_urls: FetchUrlsOption = False,
     durability: DurabilityOption = None,
     report: Annotated[Path | None, typer.Option(help="Write a page with tables, charts and cases here.")] = None,
     budget: BudgetOption = None,
@@ -89,7 +93,7 @@ def judge(
         "judge", items=items, responses=responses, labels=labels, judges=tuple(judges), ballots=tuple(ballots),
         criteria=tuple(criteria or ("overall",)), orders=ORDERS[ORDERS.index(orders)], trials=trials, seed=seed,
         ledger=ledger, report=report, meetings="crossed" if cross_samples else "aligned",
-        pictures_from=tuple(pictures_from or ()),
+        pictures_from=tuple(pictures_from or ()), fetch_urls=fetch_urls, without_pictures=without_pictures,
     )  # fmt: skip
     conductor = Conductor(study)
     if dry_run:

@@ -48,7 +48,7 @@ def look(png: bytes, sight: Sight) -> Scene:
 
 
 def things_in(pixels: Pixels, sight: Sight) -> list[Thing]:
-    """The things that these eyes make out on a sheet that is decoded: red, green and blue planes from 0 to 1."""
+    """The things that these eyes make out on a decoded sheet: its red, green and blue planes, from 0 to 1."""
     return _things(_colours(_confused(_smaller(pixels, sight.blur), sight.confusion)), sight)
 
 

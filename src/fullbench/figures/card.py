@@ -12,7 +12,17 @@ import numpy as np
 from fullbench.columns.builder import columns_of
 from fullbench.columns.table import Columns
 from fullbench.errors import InputError, Undefined
-from fullbench.figures import clustered, corrected, judging, leaderboard, probes, repeats, replacement, standard
+from fullbench.figures import (
+    agreement_by_tag,
+    clustered,
+    corrected,
+    judging,
+    leaderboard,
+    probes,
+    repeats,
+    replacement,
+    standard,
+)
 from fullbench.figures.findings import Finding
 from fullbench.figures.findings import corrected as counted_together
 from fullbench.figures.judging import Met
@@ -139,7 +149,7 @@ def _criterion(
         "Agreement": [
             _overall(meetings, overall),
             one_by_one(meetings, [judge]),
-            *judging.agreement_tables(meetings, tags, judges=[judge], brief=True, seed=seed),
+            *agreement_by_tag.agreement_tables(meetings, tags, judges=[judge], brief=True, seed=seed),
         ],
         "Standing": [standing(meetings, judge, seed=seed)],
     }

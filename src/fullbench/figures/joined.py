@@ -173,9 +173,13 @@ def joined(columns: Columns, rule: VoteRule = "default", *, visible: bool = Fals
 
 
 def _one_row_each(columns: Columns, votes: npt.NDArray[np.bool_], tally: Tally) -> Columns:
-    """Every set of responses as its first row that rules, with the joint marks; the other rows of it are gone."""
+    """Every set of responses as its first row that rules, with the joint marks; the other rows of it are gone.
+
+    People saw the responses in several orders, so a joint ruling has none: all stand in the order of their names.
+    """
     start, raters = columns.start.tolist(), columns.names["rater"]
     mark, first = columns.mark.copy(), []
+    contestant, sample = columns.contestant.copy(), columns.sample.copy()
     for spec, panels in _panels(columns, np.flatnonzero(votes).tolist()):
         ruled: dict[tuple[int, ...], list[Vote]] = {}
         leading: dict[tuple[int, ...], tuple[int, list[int]]] = {}
@@ -192,14 +196,17 @@ def _one_row_each(columns: Columns, votes: npt.NDArray[np.bool_], tally: Tally) 
         tally.add(joint.values(), form_of(spec))
         for panel, one in joint.items():
             row, places = leading[panel]
-            mark[[start[row] + place for place in places]] = one.marks
+            here, by_name = slice(start[row], start[row + 1]), [start[row] + place for place in places]
+            contestant[here], sample[here] = columns.contestant[by_name], columns.sample[by_name]
+            mark[here] = one.marks
     chosen = ~votes
     chosen[first] = True
     # All joint rulings have one rater, nobody, so that marks given apart are compared.
     names = {**columns.names, "rater": ("", *raters)}
     rater = np.where(votes, 0, columns.rater.astype(np.int64) + 1)
     trial = np.where(votes, 0, columns.trial.astype(np.int64))
-    return replace(columns, names=names, rater=rater, trial=trial, mark=mark).rows(chosen)
+    ruled_on = replace(columns, contestant=contestant, sample=sample, mark=mark)
+    return replace(ruled_on, names=names, rater=rater, trial=trial).rows(chosen)
 
 
 Panels = dict[tuple[int, ...], list[tuple[int, list[int]]]]

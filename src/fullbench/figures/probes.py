@@ -13,7 +13,6 @@ import numpy as np
 
 from fullbench.columns.builder import columns_of
 from fullbench.columns.table import Columns, grouped
-from fullbench.errors import Undefined
 from fullbench.figures import clustered, leanings
 from fullbench.figures.findings import LEANS, Finding, corrected, percent
 from fullbench.figures.judging import Met, order, winner
@@ -97,10 +96,7 @@ def _swaps(judge: str, ruled: Columns) -> Iterator[Finding]:
     first, second = leans[:, both]
     if not both.any():
         return
-    try:
-        flips = swap_flips(first, second, pairs.item[where[both]].tolist())
-    except Undefined:
-        return
+    flips = swap_flips(first, second, pairs.item[where[both]].tolist())
     to_first, to_second = int(((first > 0) & (second > 0)).sum()), int(((first < 0) & (second < 0)).sum())
     says = Note(
         "probes.swaps",

@@ -20,7 +20,7 @@ from fullbench.nouns.ballot import Ballot, Language, Style, ballot
 from fullbench.nouns.call import NOTHING, Call, FailureKind, Usage
 from fullbench.nouns.case import Case
 from fullbench.nouns.digests import digest
-from fullbench.nouns.item import Item, Part, Turn
+from fullbench.nouns.item import WITHOUT_PICTURES, Item, Part, Turn
 from fullbench.nouns.judge import Kind, former_names_of
 from fullbench.nouns.model import DECLINED, Model, Prompt, Reply, as_judge, takes_schemas
 from fullbench.nouns.picture import UNKNOWN, Picture
@@ -58,6 +58,7 @@ class _Hearing:
     earlier: list[str] = field(default_factory=list)
     exchanges: list[Call] = field(default_factory=list)
     attempts: int = 0
+    estimated: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -287,11 +288,14 @@ class PromptedJudge:
             return self._failed(hearing, reply.error, reply.failure)
         now = time.time()
         hearing.exchanges.append(reply.exchange(now))
+        hearing.estimated |= reply.estimated
         in_steps = self.mode == "steps" and len(hearing.earlier) < len(self.steps)
         if in_steps and reply.stop not in DECLINED:
             hearing.earlier.append(reply.text)
             return self._next(hearing, (*reply.prompt.turns, Turn("assistant", (reply.text,))))
-        ruling, reader = read_reply(case, hearing.exchanges[-1], self.settings, self._template_words)
+        ruling, reader = read_reply(
+            case, hearing.exchanges[-1], self.settings, self._template_words, estimated=hearing.estimated
+        )
         if isinstance(ruling, str) and hearing.attempts < self.resample:
             hearing.attempts += 1
             hearing.earlier.append(reply.text)
@@ -312,14 +316,18 @@ class PromptedJudge:
     def _context(self, case: Case) -> tuple[Turn, ...]:
         """What is known before any response is shown."""
         item = case.item
+        # A judge that would look is told so where the pictures are not there: it must not believe that there were none.
+        named = item.tags.get(WITHOUT_PICTURES, "") if self.sight != "described" else ""
+        missing = str(len(named.splitlines())) if named else ""
         seen: dict[Sight, str] = {"image": "pictures", "none": "withheld", "described": "described"}
         return self.wording.fill({
-            "about": (" ",) if item.pictures else (),
+            "about": (" ",) if item.pictures or missing else (),
             "dialogue": tuple(_dialogue(item)),
             "examples": tuple(self._examples(case.ballot)),
             "question": (item.question,),
             "reference": (item.reference,) if self.reference and item.reference else (),
-            seen[self.sight]: tuple(self._pictures(item)),
+            **({"withheld": (missing,)} if missing else {}),
+            seen[self.sight]: tuple(self._pictures(item)) or ((missing,) if self.sight == "none" and missing else ()),
         })  # fmt: skip
 
     def _hearing(self, case: Case) -> tuple[Part, ...]:

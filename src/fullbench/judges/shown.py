@@ -43,12 +43,15 @@ def words_shown(case: Case, settings: Mapping[str, Any]) -> list[str]:
     return [responses, *about, asked, *settings.get("criteria", {}).values(), *examples, *_own_words()]
 
 
-def read_reply(case: Case, reply: Call, settings: Mapping[str, Any], more: Sequence[str] = ()) -> tuple[Ruling, int]:
-    """What a reply in a case rules, and how it was read. `more` are further words that the judge was shown."""
+def read_reply(
+    case: Case, reply: Call, settings: Mapping[str, Any], more: Sequence[str] = (), *, estimated: bool = False
+) -> tuple[Ruling, int]:
+    """What a reply in a case rules, and how it was read. `more` are further words that the judge was shown;
+    `estimated` says that the tokens of the hearing were not all counted by the server."""
     cut = reply.stop == "length"
     n = len(case.responses)
     signed = is_signed(case.ballot, reply.text, n, reply.nonce) if reply.nonce else None
-    reader = Reader.of(READER, signed=signed, cut=cut)
+    reader = Reader.of(READER, signed=signed, cut=cut, estimated=estimated)
     if reply.stop in DECLINED:
         return "refused", reader
     ruling = read(

@@ -1,4 +1,4 @@
-"""Generators by their specs: `image:gpt-image-1?size=1024x1024`, `diffusers:FOLDER?steps=30`, `generator:FILE:DRAW`."""
+"""Generators from a line: `image:gpt-image-1?size=1024x1024`, `diffusers:FOLDER?steps=30`, `generator:MODULE:NAME`."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ _KEYS: dict[tuple[Kind, Better], tuple[str, ...]] = {
     ("text", ""): (
         "why", "note", "question", "what", "what was done", "what, and what was done", "people said", "people say",
         "parts", "captions", "images", "language", "counted in", "unit", "step", "status", "stage", "time",
-        "Dawid-Skene", "Elo over orders",
+        "Dawid-Skene", "Elo over orders", "day", "newcomers",
     ),
     ("count", ""): (
         "verdicts", "ruled", "due", "failed for good", "cases", "pairs", "matches", "items", "rows", "votes", "wanted",
@@ -35,15 +35,15 @@ _KEYS: dict[tuple[Kind, Better], tuple[str, ...]] = {
         "pictures", "draws", "courts", "reviews", "contestants", "responses", "failures", "failed", "done", "requests",
         "calls", "retries", "tokens in", "tokens out", "known", "asked", "to ask", "answers", "rulings", "given", "of",
         "unread", "open", "bits", "round", "malformed", "no verdict found", "not verified yet", "judges without it",
-        "flagged", "sample", "marks given",
+        "flagged", "sample", "marks given", "tokens estimated",
         "uniform would need", "saved", "wrong: yes", "wrong: no", "right: yes", "right: no", "tokens",
-        "characters", "words", "voted", "comparisons",
+        "characters", "words", "voted", "comparisons", "step number", "place on the board", "unanswered",
     ),
     ("number", ""): (
         "mark", "threshold", "margin", "correctness", "visual", "correlation",
         "truth", "planted", "printed", "gap", "chi-square", "p", "phi", "weight",
         "mean loss", "least", "most", "a quarter", "half", "three quarters", "sd", "uniform sd", "median seconds",
-        "hasty %", "s a call", "seconds a picture", "half interval (points)", "share of ties",
+        "hasty %", "s a call", "from printed", "seconds a picture", "half interval (points)", "share of ties",
     ),
     ("number", "more"): ("votes saved", "worth of a vote"),
     ("number", "less"): (

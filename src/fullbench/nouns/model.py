@@ -55,8 +55,8 @@ class Reply:
 
     `stop` is how it ended (`stop`, `length`, `refused`, `filter`, `tool`, ...), `reasoning` what it thought where that
     comes apart from the answer, `served` and `fingerprint` what the server said that it is. `failure` says of an error
-    whether the same prompt may do later. `pictures` are what a generator drew, `tags` what is to be kept of how it did
-    (its seed, its steps).
+    whether the same prompt may do later, `estimated` that the server did not count the tokens, or not readably.
+    `pictures` are what a generator drew, `tags` what is to be kept of how it did (its seed, its steps).
     """
 
     prompt: Prompt
@@ -68,6 +68,7 @@ class Reply:
     served: str = ""
     fingerprint: str = ""
     failure: FailureKind = "passing"
+    estimated: bool = False
     pictures: tuple[Picture, ...] = ()
     tags: Mapping[str, str] = field(default_factory=dict)
 

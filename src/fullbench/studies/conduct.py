@@ -12,7 +12,7 @@ from typing import Any
 from fullbench.errors import InputError, UserError
 from fullbench.figures.panels import with_views
 from fullbench.files.nouns import read_items, read_responses, read_verdicts
-from fullbench.files.pictures import allowing
+from fullbench.files.pictures import allowing, without_pictures
 from fullbench.ledger.store import Ledger
 from fullbench.nouns.ballot import ballot
 from fullbench.nouns.benchmark import Benchmark
@@ -35,6 +35,8 @@ from fullbench.studies.engines import HERE, USUAL, Budget, Engine, Insistence, S
 from fullbench.studies.forecast import TOKENS_OUT
 from fullbench.studies.hear import hear
 from fullbench.studies.progress import watching
+from fullbench.studies.sight import counted as counted_blind
+from fullbench.studies.sight import refuse_blind
 from fullbench.studies.study import Study, own_cases
 
 
@@ -89,7 +91,7 @@ class Conductor:
             raise InputError("a study names at least one judge", path=study.path)
         specs.distinct("judges", [judge.name for judge in self.judges])
         specs.distinct("contestants", [model.name for model in self.contestants])
-        with allowing(*study.pictures_from):
+        with allowing(*study.pictures_from, urls=study.fetch_urls), without_pictures(study.without_pictures):
             self._read_files()
 
     def _worded(self, spec: str) -> str:
@@ -154,7 +156,7 @@ class Conductor:
     def plan(self, ledger: Ledger) -> Table:
         """What would be asked, and what it would take; nothing is asked."""
         responses = self.responses(ledger)
-        missing = self._to_come(responses)
+        missing = plan.stand_ins(self.contestants, self.items, self.study.samples, responses)
         notes = []
         expected: Sequence[Response] = [*responses, *missing]
         if missing:
@@ -189,21 +191,12 @@ class Conductor:
             cases=lambda judge: self.docket(judge, expected), samples=self.study.samples, notes=notes,
         )  # fmt: skip
 
-    def _to_come(self, responses: Sequence[Response]) -> list[Response]:
-        """A stand-in for every answer that a contestant has not given yet."""
-        answered = {(response.item, response.contestant, response.sample) for response in responses}
-        words = "word" * TOKENS_OUT["answer"]
-        return [
-            Response.say(item.id, model.name, words, sample=sample)
-            for model in self.contestants for item in self.items for sample in range(self.study.samples)
-            if (item.id, model.name, sample) not in answered
-        ]  # fmt: skip
-
     def ready(self, budget: float | None = None, *, spent: float = 0.0) -> Budget | None:
         """Refuse what cannot go well (a missing key, a budget without prices) before anything is made or asked.
 
         `spent` is what the study cost before, where the budget is for all of it.
         """
+        refuse_blind(self.items, self.contestants, self.judges, allowed=self.study.without_pictures)
         models = [*self.contestants, *plan.models_asked(self.judges)]
         for model in models:
             model.answer(())
@@ -293,7 +286,7 @@ class Conductor:
             source = self._source(list(columns.names["contestant"]), digest)
             shown = tables(columns, seed=study.seed)
             comparing = bool((columns.shown > 1).any())
-        tables_ = [replace(table, source={**source, **table.source}) for table in shown]
+        tables_ = [replace(table, source={**source, **table.source}) for table in counted_blind(shown, self.items)]
         return Conducted(study, record, tables_, source, tallies, comparing=comparing)
 
     def _ruled(self, ledger: Ledger, responses: Sequence[Response]) -> Iterator[Verdict]:

@@ -27,7 +27,8 @@ class Study:
     """What a study file says.
 
     Paths are taken from the folder of the file; `ledger` and `pictures` may be URLs. Pictures that data files name are
-    read from the data's own folders and from those in `pictures_from`.
+    read from the data's own folders and from those in `pictures_from`, and with `fetch_urls` from the web; with
+    `without_pictures`, items whose pictures are not there are asked about without them, and every table counts these.
 
     Either `benchmark` (with `data`, its released files, where it needs them) or `items`. Responses come from the file
     `responses`, from the `contestants`, or from both; where neither is named, from a benchmark that brings some, with
@@ -64,6 +65,8 @@ class Study:
     ledger: str | Path = Path("fullbench.ledger")
     pictures: str | Path | None = None
     pictures_from: tuple[Path, ...] = ()
+    without_pictures: bool = False
+    fetch_urls: bool = False
     tables: Path | None = None
     report: Path | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -145,20 +148,28 @@ class Study:
                 raise wrong("ballots", str(error)) from error
 
 
+_TYPED: dict[str, tuple[type, str]] = {
+    "protocol": (dict, "a table, [protocol]"),
+    "without_pictures": (bool, "true or false"),
+    "fetch_urls": (bool, "true or false"),
+}
+
+
 def _value(key: str, value: Any, folder: Path, wrong: Any) -> Any:
     """A value of a study, checked for its type."""
     if key in VIEWS:
         return views(key, value, wrong)
-    if key == "protocol":
-        if not isinstance(value, dict):
-            raise wrong(key, f"protocol is a table, [protocol]; found {value!r}")
-        return value
     if key in _LISTS:
         if not isinstance(value, list) or not all(isinstance(entry, str) for entry in value):
             raise wrong(key, f"{key} is a list of texts; found {value!r}")
         if len(set(value)) < len(value):
             raise wrong(key, f"{key} names something twice: {value}")
         return tuple(folder / entry for entry in value) if key == "pictures_from" else tuple(value)
+    if key in _TYPED:
+        kind, words = _TYPED[key]
+        if not isinstance(value, kind):
+            raise wrong(key, f"{key} is {words}; found {value!r}")
+        return value
     if key in {"trials", "samples", "seed"}:
         if not isinstance(value, int) or isinstance(value, bool) or value < (key != "seed"):
             raise wrong(key, f"{key} is a whole number{' from 1' if key != 'seed' else ''}; found {value!r}")

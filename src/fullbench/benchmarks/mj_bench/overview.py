@@ -51,8 +51,8 @@ def radar(record: Record, evenness: Table | None) -> Table:
     columns = headings("judge", *map(named, (*ABOUT, BIAS)))
     note = Note(
         "mj-bench.overview.radar",
-        "Right: the chosen picture is ahead; a tie is wrong. Bias: one minus Gini over the people of one prompt, by the "
-        "judge's scores of single pictures, stretched to 0..1.",
+        "Right: the chosen picture is ahead; a tie is wrong. Bias: one minus Gini over the people of one prompt, by "
+        "the judge's scores of single pictures, stretched to 0..1.",
     )
     hint = {"kind": "radar", "label": "judge", "axes": axes, "most": SHOWN}
     title = Note("mj-bench.overview.title", "All perspectives")

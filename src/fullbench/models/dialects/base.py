@@ -43,7 +43,8 @@ class Answer:
         """The reply that this answer is to a prompt."""
         return Reply(
             prompt, self.text, usage, stop=self.stop, reasoning=self.reasoning, served=self.served,
-            fingerprint=self.fingerprint, pictures=self.pictures,
+            fingerprint=self.fingerprint, estimated=self.tokens_in is None or self.tokens_out is None,
+            pictures=self.pictures,
         )  # fmt: skip
 
 
