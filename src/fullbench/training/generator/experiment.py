@@ -207,7 +207,7 @@ def _order(rows: list[dict[str, Any]]) -> dict[str, float]:
         np.argsort(np.argsort(column))
         for column in zip(*((r["accuracy"], r["gain"]["value"]) for r in rows), strict=True)
     ]
-    return {"spearman": float(np.corrcoef(ranks)[0, 1]), "judges": len(rows)}
+    return {"spearman": float(np.asarray(np.corrcoef(ranks))[0, 1]), "judges": len(rows)}
 
 
 def tiny(plan: Plan) -> Plan:
