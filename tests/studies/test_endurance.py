@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
+import multiprocessing
 import random
-import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -88,18 +87,14 @@ def estimated(judge: Judge, case: Case, verdict: Verdict) -> int:
     return 4 * len(prompt.turns) + sum(math.ceil(letters / 4) for letters in plain) + others
 
 
-RUN = """
-import sys
-from fullbench.ledger.store import Ledger
-from fullbench.nouns.judge import prompts_of
-from fullbench.studies import specs
-from fullbench.studies.hear import hear
-from tests.studies.test_endurance import docket
+NURSERY = multiprocessing.get_context("forkserver")
+"""Runs that are killed start from a process that has imported everything: a hundred starts would take minutes else."""
+NURSERY.set_forkserver_preload(["fullbench.studies.hear", "fullbench.models.chat", "psycopg", __name__])
 
-url, path, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
-with Ledger(path) as ledger:
-    hear([specs.judge(f"vllm:m@{url}?concurrency=64")], lambda _: docket(count), ledger)
-"""
+
+def run(url: str, path: Path | str, count: int) -> None:
+    with Ledger(path) as ledger:
+        hear([specs.judge(f"vllm:m@{url}?concurrency=64")], lambda _: docket(count), ledger)
 
 
 def kept(path: Path | str) -> set[str]:
@@ -113,21 +108,22 @@ def kill_and_count(path: Path | str, *, count: int, kills: int, seed: int) -> No
     in_flight: Counter[str] = Counter()
     before: set[str] = set()
     with FakeServer(says="[[4]]", latency=0.01, answers=0) as server:
-        command = [sys.executable, "-c", RUN, server.url, str(path), str(count)]
         for kill in range(kills + 1):
-            process = subprocess.Popen(command, cwd=Path(__file__).parents[2])
+            process = NURSERY.Process(target=run, args=(server.url, path, count))
+            process.start()
             if kill == kills:
                 server.more()
-                assert process.wait(300) == 0
+                process.join(300)
+                assert process.exitcode == 0
                 break
             most = count * (kill + 1) // (kills + 1)
             target = rng.randint(len(before) + 1, max(len(before) + 1, most))
             server.more(target - len(before))  # no run ends before it is killed
             while len(server.books()["arrived"]) < target:
-                assert process.poll() is None
+                assert process.is_alive()
                 time.sleep(0.01)
             process.kill()
-            process.wait()
+            process.join()
             server.books()  # what was sent before the kill has been read when this is answered
             there = isinstance(path, str) or path.exists()
             done, arrived = kept(path) if there else set(), server.books()["arrived"]

@@ -16,6 +16,7 @@ from fullbench.cli.common import (
     DryRunOption,
     DurabilityOption,
     EngineOption,
+    FetchUrlsOption,
     JsonOption,
     LedgerOption,
     PicturesFromOption,
@@ -23,6 +24,7 @@ from fullbench.cli.common import (
     QuietOption,
     StudyOption,
     SupersedeOption,
+    WithoutPicturesOption,
     closing,
     ledger_if_any,
     lonely,
@@ -49,11 +51,16 @@ def judge(
         bool, typer.Option("--cross-samples", help="Every sample meets every other contestant's, not only its number.")
     ] = False,
     seed: Annotated[int, typer.Option(help="For whatever is drawn at random.")] = 0,
+    unverified: Annotated[
+        bool, typer.Option("--unverified", help="Judge items too that are marked as not verified (tag verified: no).")
+    ] = False,
     ledger: LedgerOption = DEFAULT_LEDGER,
     study_name: StudyOption = None,
     supersede: SupersedeOption = False,
     pictures: PicturesOption = None,
     pictures_from: PicturesFromOption = None,
+    without_pictures: WithoutPicturesOption = False,
+    fetch_urls: FetchUrlsOption = False,
     durability: DurabilityOption = None,
     report: Annotated[Path | None, typer.Option(help="Write a page with tables, charts and cases here.")] = None,
     budget: BudgetOption = None,
@@ -89,7 +96,8 @@ def judge(
         "judge", items=items, responses=responses, labels=labels, judges=tuple(judges), ballots=tuple(ballots),
         criteria=tuple(criteria or ("overall",)), orders=ORDERS[ORDERS.index(orders)], trials=trials, seed=seed,
         ledger=ledger, report=report, meetings="crossed" if cross_samples else "aligned",
-        pictures_from=tuple(pictures_from or ()),
+        pictures_from=tuple(pictures_from or ()), fetch_urls=fetch_urls, without_pictures=without_pictures,
+        unverified=unverified,
     )  # fmt: skip
     conductor = Conductor(study)
     if dry_run:

@@ -16,11 +16,13 @@ from fullbench.cli.common import (
     DryRunOption,
     DurabilityOption,
     EngineOption,
+    FetchUrlsOption,
     JsonOption,
     PicturesFromOption,
     PicturesOption,
     QuietOption,
     SafeOption,
+    WithoutPicturesOption,
     closing,
     ledger_if_any,
     lonely,
@@ -38,6 +40,8 @@ def run(
     ] = None,
     pictures: PicturesOption = None,
     pictures_from: PicturesFromOption = None,
+    without_pictures: WithoutPicturesOption = False,
+    fetch_urls: FetchUrlsOption = False,
     durability: DurabilityOption = None,
     budget: BudgetOption = None,
     budget_for: BudgetForOption = "run",
@@ -71,8 +75,13 @@ def run(
     from fullbench.studies.study import Study
 
     plan = Study.read(study)
-    plan = replace(plan, pictures_from=(*plan.pictures_from, *(pictures_from or ())))
+    plan = replace(
+        plan,
+        pictures_from=(*plan.pictures_from, *(pictures_from or ())),
+        without_pictures=plan.without_pictures or without_pictures,
+    )
     warn(plan, ledger or plan.ledger, safe=safe)
+    plan = replace(plan, fetch_urls=plan.fetch_urls or fetch_urls)
     conductor = conductor_of(plan)
     limit = budget if budget is not None else plan.budget
     if dry_run:

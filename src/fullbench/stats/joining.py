@@ -10,12 +10,13 @@ from typing import Literal, TypeVar, get_args
 
 from fullbench.stats.consensus import dawid_skene
 
-VoteRule = Literal["default", "mean", "median", "majority", "dawid-skene", "each"]
+VoteRule = Literal["default", "mean", "median", "majority", "dawid-skene", "each", "adjudicated"]
 VOTE_RULES: tuple[VoteRule, ...] = get_args(VoteRule)
 Form = Literal["choice", "yes-no", "scale", "order"]
 """What a vote is: the best of several, one of two words, marks on a scale, or an order."""
 USUAL: Mapping[Form, VoteRule] = {"choice": "majority", "yes-no": "majority", "scale": "mean", "order": "mean"}
-"""What the rule `default` is for each form."""
+"""What the rule `default` is for each form. `adjudicated` is the same where no lead ruled; whoever calls `join` puts a
+lead's ruling in the place of the votes."""
 
 Panel = TypeVar("Panel", bound=Hashable)
 Value = TypeVar("Value", bound=Hashable)
@@ -46,7 +47,7 @@ def join(votes: Mapping[Panel, Sequence[Vote]], form: Form, rule: VoteRule = "de
     >>> join({"a": [("ann", (1.0, 0.0)), ("bob", (0.0, 1.0))]}, "choice")["a"]
     Joint(marks=(0.5, 0.5), votes=2, split=True)
     """
-    chosen = USUAL[form] if rule == "default" else rule
+    chosen = usual(rule, form)
     if chosen == "each":
         raise ValueError("votes that count each on its own are not joined")
     if chosen == "dawid-skene":
@@ -60,6 +61,11 @@ def join(votes: Mapping[Panel, Sequence[Vote]], form: Form, rule: VoteRule = "de
             middle = fmean if chosen == "mean" else median
             joint[panel] = Joint(tuple(float(middle(column)) for column in zip(*marks, strict=True)), len(marks))
     return joint
+
+
+def usual(rule: VoteRule, form: Form) -> VoteRule:
+    """The rule that joins votes of a form where one is chosen that depends on the form."""
+    return USUAL[form] if rule in {"default", "adjudicated"} else rule
 
 
 def _commonest(marks: Sequence[Marks], form: Form) -> Joint:
