@@ -12,12 +12,12 @@ from fullbench.cli.app import app
 from fullbench.cli.starting import SINGLE, application_for
 
 
-def test_every_command_that_is_no_group_is_made_alone():
-    modules = {command.name: command.callback.__module__ for command in app.registered_commands}
-    ours = {name: module for name, module in modules.items() if module.startswith("fullbench.cli.")}
-    by_door = {name: ours.pop(name) for name in ("peer-review", "simulate")}  # they enter as those of plugins do
-    assert len(by_door) == 2
-    assert ours == {name: f"fullbench.cli.{place}" for name, place in SINGLE.items()}
+def test_what_is_made_alone_is_what_stands_among_all():
+    functions = {command.name: command.callback for command in app.registered_commands}
+    for name, place in SINGLE.items():
+        (alone,) = application_for(name).registered_commands
+        assert alone.callback is functions[name]
+        assert alone.callback.__module__ == f"fullbench.cli.{place}"
 
 
 @pytest.mark.parametrize("name", SINGLE)
