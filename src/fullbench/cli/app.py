@@ -38,6 +38,7 @@ from fullbench.cli.run import run
 from fullbench.cli.serve import serve
 from fullbench.cli.show import show
 from fullbench.cli.succession import canary, equate
+from fullbench.cli.tune import tune
 
 
 def leave(code: object, **_: object) -> None:
@@ -92,6 +93,7 @@ app.command("equate")(equate)
 app.command("reproduce")(reproduce)
 app.command("export")(export)
 app.command("rerank")(rerank)
+app.command("tune")(tune)
 app.command("serve")(serve)
 app.command("list")(listing)
 app.add_typer(batch_app, name="batch")

@@ -44,6 +44,7 @@ _KEYS: dict[tuple[Kind, Better], tuple[str, ...]] = {
         "uniform would need", "saved", "wrong: yes", "wrong: no", "right: yes", "right: no", "tokens",
         "characters", "words", "voted", "comparisons", "step number", "place on the board", "unanswered",
         "attacks", "moved away", "sways found", "canaries", "matches by the old judge", "matches by the new judge",
+        "refusals", "short answers",
     ),
     ("number", ""): (
         "mark", "threshold", "margin", "correctness", "visual", "correlation",
@@ -53,6 +54,7 @@ _KEYS: dict[tuple[Kind, Better], tuple[str, ...]] = {
         "hasty %", "s a call", "from printed", "seconds a picture", "half interval (points)", "share of ties",
         "who looks", "who does not look", "should change", "p corrected", "by chance", "ceiling",
         "share given", "share due", "mean confidence", "differed in the baseline",
+        "mean before", "mean after",
     ),
     ("number", "more"): ("votes saved", "worth of a vote"),
     ("count", "less"): ("blind verdicts", "obeyed", "reading misled"),
@@ -66,6 +68,7 @@ _KEYS: dict[tuple[Kind, Better], tuple[str, ...]] = {
         "deviation of grades", "beside the first", "chance", "colluder", "honest", "overall", "prefers the safe one",
         "prefers the unsafe one", "judge flatters by", "place bias", "length bias", "chosen over an equal",
         "log-odds per dose", "rulings changed", "measured",
+        "gain",
     ),
     ("figure", "more"): (
         "sight index", "ruled rightly", "ruled as shown", "as at first",
