@@ -174,6 +174,12 @@ def _lead(verdicts: Columns, overall: Sequence[judging.Agreement], set_aside: in
     parts: list[str] = [
         Note("card.lead.verdicts", "{n:,} verdicts, {lost:,} of them faults.", n=len(verdicts), lost=lost)
     ]
+    if due := sum(one.cases for one in verdicts.due):
+        parts.append(
+            Note(
+                "card.lead.due", "{n:,} cases are due: their calls failed, so they are in none of these figures.", n=due
+            )
+        )
     for entry in overall:
         name = next(iter(judging.FIGURES[entry.shape]))
         if entry.first is not None:
