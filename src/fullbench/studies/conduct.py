@@ -284,7 +284,7 @@ class Conductor:
             columns = with_due(ruled, ledger, self.judges)
             record = Record((), {item.id: item for item in self.items}, _by_place(responses))
             source = self._source(list(columns.names["contestant"]), digest)
-            shown = tables(columns, seed=study.seed)
+            shown = [*tables(columns, seed=study.seed), *self.odd]
             comparing = bool((columns.shown > 1).any())
         tables_ = [replace(table, source={**source, **table.source}) for table in counted_blind(shown, self.items)]
         return Conducted(study, record, tables_, source, tallies, comparing=comparing)
