@@ -60,6 +60,10 @@ def export(
 
         fullbench export dpo --ledger fullbench.ledger --judge length --out pairs.jsonl
 
+    Pictures are written with their bytes, as the trainers of diffusers and of TRL read them:
+
+        fullbench export dpo --ledger fullbench.ledger --judge imagereward --out pairs.parquet
+
     With `site`, the leaderboards, judge cards, verdicts and cases of a ledger are written as a folder of pages that
     opens from disk and that any web server can host:
 

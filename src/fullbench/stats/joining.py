@@ -51,7 +51,7 @@ def join(votes: Mapping[Panel, Sequence[Vote]], form: Form, rule: VoteRule = "de
     if chosen == "each":
         raise ValueError("votes that count each on its own are not joined")
     if chosen == "dawid-skene":
-        return _likeliest(votes, form)
+        return _by_size(votes, form)
     joint = {}
     for panel, cast in votes.items():
         marks = [given for _, given in cast]
@@ -87,6 +87,15 @@ def _leading(values: Sequence[Value]) -> list[Value]:
     return [value for value, count in counts.items() if count == most]
 
 
+def _by_size(votes: Mapping[Panel, Sequence[Vote]], form: Form) -> dict[Panel, Joint]:
+    """Dawid and Skene's labels, for each number of responses shown: an order of four is no label of five."""
+    sizes = {len(cast[0][1]) for cast in votes.values()}
+    together: dict[Panel, Joint] = {}
+    for size in sorted(sizes):
+        together |= _likeliest({panel: cast for panel, cast in votes.items() if len(cast[0][1]) == size}, form)
+    return {panel: together[panel] for panel in votes}
+
+
 def _likeliest(votes: Mapping[Panel, Sequence[Vote]], form: Form) -> dict[Panel, Joint]:
     """Dawid and Skene's labels: of the whole vote for a choice or an order, of each response's mark on a scale."""
     apart = form in {"scale", "yes-no"}
@@ -96,8 +105,6 @@ def _likeliest(votes: Mapping[Panel, Sequence[Vote]], form: Form) -> dict[Panel,
         for rater, marks in cast:
             for place, part in enumerate([(mark,) for mark in marks] if apart else [marks]):
                 rows.append((f"{numbers[panel]}.{place}", rater, ",".join(map(repr, part))))
-    if not rows:
-        return {}
     labels = dawid_skene(*zip(*rows, strict=True))
     place_of = {item: place for place, item in enumerate(labels.items)}
     best = labels.chances.round(12).argmax(axis=1)

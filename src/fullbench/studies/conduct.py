@@ -30,6 +30,7 @@ from fullbench.nouns.verdict import PEOPLE, Verdict
 from fullbench.studies import plan, specs, views
 from fullbench.studies.answer import answer
 from fullbench.studies.batches.folders import refuse_open
+from fullbench.studies.cleaning import cleaned, rearranged
 from fullbench.studies.dockets import cases_for, counted
 from fullbench.studies.engines import HERE, USUAL, Budget, Engine, Insistence, Stop, Tally
 from fullbench.studies.forecast import TOKENS_OUT
@@ -130,8 +131,9 @@ class Conductor:
     def cases(self, responses: Sequence[Response]) -> Iterator[Case]:
         """The study's cases, the same ones in the same order each time."""
         study = self.study
+        responses = cleaned(responses, study.leave_out).responses
         if self.benchmark is not None:
-            return self.benchmark.cases(self.items, responses, trials=study.trials)
+            return rearranged(self.benchmark.cases(self.items, responses, trials=study.trials), study)
         return own_cases(
             self.items, responses, study.ballots,
             criteria=study.criteria, orders=study.orders, trials=study.trials, seed=study.seed, meetings=study.meetings,
@@ -286,7 +288,9 @@ class Conductor:
             source = self._source(list(columns.names["contestant"]), digest)
             shown = [*tables(columns, seed=study.seed), *self.odd]
             comparing = bool((columns.shown > 1).any())
-        tables_ = [replace(table, source={**source, **table.source}) for table in counted_blind(shown, self.items)]
+        left_out = cleaned(responses, study.leave_out).table()
+        shown = counted_blind([*shown, *([] if left_out is None else [left_out])], self.items)
+        tables_ = [replace(table, source={**source, **table.source}) for table in shown]
         return Conducted(study, record, tables_, source, tallies, comparing=comparing)
 
     def _ruled(self, ledger: Ledger, responses: Sequence[Response]) -> Iterator[Verdict]:
@@ -308,6 +312,8 @@ class Conductor:
         return {
             "study": study.name,
             **({"benchmark": study.benchmark} if study.benchmark else own),
+            **{key: own[key] for key in own if study.benchmark and key in study.said},
+            **({"leave_out": list(study.leave_out)} if study.leave_out else {}),
             "judges": [*(judge.name for judge in self.judges), *(view.name for view in self.views)],
             "contestants": list(contestants),
             "trials": study.trials,
