@@ -80,6 +80,7 @@ def test_one_key_is_a_vote_and_u_takes_it_back(desk):  # noqa: F811
     until(lambda: len(desk.cast()) == 3)
 
 
+@pytest.mark.slow
 def test_by_touch(desk):  # noqa: F811
     """A phone: one tap votes on a pair; taps in order rank the answers."""
     phone = desk.browser.new_context(
@@ -105,6 +106,7 @@ def test_by_touch(desk):  # noqa: F811
     assert order.answer["order"] == [order.shown[1], order.shown[0]]
 
 
+@pytest.mark.slow
 def test_all_kinds_in_a_row(desk):  # noqa: F811
     """A few tasks of every kind by keys; fifty of each, by keys and by mouse, is the slow test."""
     from tests.web.people.test_no_vote_is_lost import fifty
@@ -144,6 +146,7 @@ def test_three_hundred_votes_in_a_row(desk, record_property):  # noqa: F811
     assert p95 < 300
 
 
+@pytest.mark.slow
 def test_a_preview_keeps_nothing(desk):  # noqa: F811
     with writing(desk.live.engine) as connection:
         made = studies.create(connection, studies.Plan("draft", "pair"), draft=True)
