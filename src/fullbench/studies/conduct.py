@@ -286,7 +286,7 @@ class Conductor:
             columns = with_due(ruled, ledger, self.judges)
             record = Record((), {item.id: item for item in self.items}, _by_place(responses))
             source = self._source(list(columns.names["contestant"]), digest)
-            shown = tables(columns, seed=study.seed)
+            shown = [*tables(columns, seed=study.seed), *self.odd]
             comparing = bool((columns.shown > 1).any())
         left_out = cleaned(responses, study.leave_out).table()
         shown = counted_blind([*shown, *([] if left_out is None else [left_out])], self.items)

@@ -135,11 +135,12 @@ def _contents(study: Study, material: Material) -> Iterator[Content]:
         yield from sources.rewordings(material.queue, known)
         return
     items = _items(material)
+    answers = _responses(material, items)
     if kind.name not in {"verify", "write"} and not material.unverified:
         items = [item for item in items if not is_unverified(item)]
-    yield from sources.tasks_of(
-        kind, study.rules.ballot, items, _responses(material, items), per_item=material.per_item, seed=study.seed
-    )
+        judged = {item.id for item in items}
+        answers = [answer for answer in answers if answer.item in judged]
+    yield from sources.tasks_of(kind, study.rules.ballot, items, answers, per_item=material.per_item, seed=study.seed)
 
 
 def _study(material: Material) -> str | None:
