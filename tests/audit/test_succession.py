@@ -98,7 +98,7 @@ def test_sums_by_hand():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("share", [0.01, 0.02])
+@pytest.mark.parametrize("share", [0.005, 0.01])
 def test_the_alarm_is_quick_and_seldom_false(share):
     """Baselines of 600 calls; 10 points within 200 calls in 90 %, 5 within 500 in 80 %, false in 1 % of 2,000 calls."""
     rng = np.random.default_rng(7)
@@ -176,9 +176,8 @@ def test_equated_ratings_are_within_15_points_of_judging_all_again():
     gaps = []
     for _ in range(20):
         parts = [votes(0, 1.0, 12_000, 5), votes(1, 1.6, 4_000, 5), votes(1, 1.6, 8_000, 6)]
-        together = Votes(
-            *(np.concatenate([getattr(part, name) for part in parts]) for name in Votes.__dataclass_fields__)
-        )
+        names = [*Votes.__dataclass_fields__]
+        together = Votes(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
         equated = joint(together, 6, 2, anchor=0).ratings[5].value
         again = joint(votes(0, 1.0, 20_000, 6), 6, 1, anchor=0).ratings[5].value
         gaps.append(abs(equated - again))
