@@ -20,6 +20,7 @@ from fullbench.cli.fetch_pictures import fetch_pictures
 from fullbench.cli.gate import gate
 from fullbench.cli.judge import judge
 from fullbench.cli.leaderboard import leaderboard_app
+from fullbench.cli.leads import adjudicate, guidelines, pilot, splits
 from fullbench.cli.ledger import ledger_app
 from fullbench.cli.ledger_safety import backup, sign, upgrade
 from fullbench.cli.ledger_votes import alias, import_, reread
@@ -37,6 +38,7 @@ from fullbench.cli.run import run
 from fullbench.cli.serve import serve
 from fullbench.cli.show import show
 from fullbench.cli.succession import canary, equate
+from fullbench.cli.tune import tune
 
 
 def leave(code: object, **_: object) -> None:
@@ -91,6 +93,7 @@ app.command("equate")(equate)
 app.command("reproduce")(reproduce)
 app.command("export")(export)
 app.command("rerank")(rerank)
+app.command("tune")(tune)
 app.command("serve")(serve)
 app.command("list")(listing)
 app.add_typer(batch_app, name="batch")
@@ -107,6 +110,6 @@ ledger_app.command("upgrade")(upgrade)
 ledger_app.command("sign")(sign)
 app.add_typer(ledger_app, name="ledger")
 app.add_typer(new_app, name="new")
-for _running in (open_, close, set_, assign):
+for _running in (open_, close, set_, assign, splits, adjudicate, pilot, guidelines):
     people_app.command(_running.__name__.rstrip("_"))(_running)
 app.add_typer(people_app, name="people")
