@@ -35,7 +35,7 @@ def canary(
 ) -> int:
     """Let a judge hear its canaries again, and say whether it has changed.
 
-    The canaries are 60 private cases, drawn from the ledger's secret. The first run hears each eleven times: that is
+    The canaries are 60 private cases, drawn from the ledger's secret. The first run hears each thirteen times: that is
     the baseline. Every later run hears some again; the alarm tells a change of 10 points within about 200 calls.
 
     Examples:
