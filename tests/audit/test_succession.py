@@ -87,6 +87,18 @@ def test_canaries_from_the_command_line(tmp_path, monkeypatch):
     assert "no sign of a change" in done.output
     shown = json.loads(call.invoke(app, ["canary", "--json"]).output)
     assert shown[0]["name"] == "canaries"
+    # and after a run of a study, where it is asked for
+    (tmp_path / "items.jsonl").write_text('{"id": "i", "question": "?"}', encoding="utf-8")
+    (tmp_path / "said.jsonl").write_text('{"item": "i", "contestant": "a", "text": "x"}', encoding="utf-8")
+    (tmp_path / "study.toml").write_text(
+        'name = "s"\nitems = "items.jsonl"\nresponses = "said.jsonl"\njudges = ["simulated:accurate"]\n'
+        'ballots = ["score:1-5"]\n',
+        encoding="utf-8",
+    )
+    done = call.invoke(app, ["run", "study.toml", "--canaries", "7", "--quiet"])
+    assert done.exit_code == 0, done.output
+    assert "canary calls after a baseline" in done.output
+    assert "Asked 7," in done.output
     (tmp_path / "gate.toml").write_text('[[drift]]\njudge = "simulated/accurate"\n', encoding="utf-8")
     assert call.invoke(app, ["gate"]).exit_code == 0
 
