@@ -62,7 +62,7 @@ SIZES: Mapping[str, Size] = {
         Size("deep", 390, 234, 78, 117, 117, 150, 150, 80, 48, 10_000, SWAYS),
     )
 }  # fmt: skip
-"""The sizes of an audit: about 150, 1,000 and 3,400 calls."""
+"""The sizes of an audit: about 150, 1,000 and 3,000 calls."""
 
 
 def size_of(name: str) -> Size:

@@ -40,7 +40,7 @@ def audit(
         ),
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="About 150 cases instead of 1,000.")] = False,
-    deep: Annotated[bool, typer.Option("--deep", help="About 3,400 cases, with every attack.")] = False,
+    deep: Annotated[bool, typer.Option("--deep", help="About 3,000 cases, with every attack.")] = False,
     seed: Annotated[
         int, typer.Option(min=0, help="Draws other pictures and questions, so that nothing can be trained to them.")
     ] = 0,
