@@ -49,6 +49,9 @@ def run(
     again: AgainOption = False,
     engine: EngineOption = None,
     safe: SafeOption = False,
+    canaries: Annotated[
+        int, typer.Option(min=0, help="After the run, let each judge hear so many of its canaries (see `canary`).")
+    ] = 0,
     dry_run: DryRunOption = False,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
@@ -110,4 +113,11 @@ def run(
         for line in done.said:
             say(line)
         lonely(done.record, comparing=done.comparing)
-        return closing(done.tallies, what="answers or verdicts")
+        code = closing(done.tallies, what="answers or verdicts")
+    if canaries and not code:
+        from fullbench.cli.succession import ride_along
+
+        spent = sum(tally.usage.dollars or 0.0 for tally in done.tallies)
+        left = None if limit is None else max(0.0, limit - spent)
+        code = ride_along(plan.judges, ledger or plan.ledger, canaries, left, quiet=quiet)
+    return code

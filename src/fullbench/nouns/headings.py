@@ -67,7 +67,7 @@ _KEYS: dict[tuple[Kind, Better], tuple[str, ...]] = {
         "share", "value", "effect", "recovered", "first shown wins", "ties", "mean", "mean mark", "mean spread",
         "deviation of grades", "beside the first", "chance", "colluder", "honest", "overall", "prefers the safe one",
         "prefers the unsafe one", "judge flatters by", "place bias", "length bias", "chosen over an equal",
-        "log-odds per dose", "rulings changed", "measured",
+        "log-odds per dose", "rulings changed", "measured", "beyond hearing again",
         "gain",
     ),
     ("figure", "more"): (
