@@ -295,7 +295,7 @@ def test_a_study_file_runs_and_replays_the_same(server, data, monkeypatch, tmp_p
     (tmp_path / "study.toml").write_text(
         f'name = "given"\nkind = "peer-review"\ncontestants = [{named}]\ntables = "tables.json"\nledger = "a.ledger"\n'
         f'[peer-review]\nquestions = "{data / "mmstar.jsonl"}"\nhuman_scores = "{data / "scores.csv"}"\n'
-        'limit = 5\nseeds = [4, 5]\nlanguage = "zh"\nfamilies = ["sharp=x", "dull=x"]\n',
+        'limit = 10\nseeds = [4, 5]\nlanguage = "zh"\nfamilies = ["sharp=x", "dull=x"]\n',
         encoding="utf-8",
     )
     asked = len(prompts)
