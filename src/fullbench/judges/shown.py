@@ -7,6 +7,7 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
+from fullbench.judges.examples import Example, written
 from fullbench.models.fences import fenced
 from fullbench.nouns.ballot import Ruling, Style
 from fullbench.nouns.call import Call
@@ -43,7 +44,7 @@ def style_of(settings: Mapping[str, Any]) -> Style:
     direct = settings.get("mode") == "direct"
     if settings.get("constrained"):
         return "bare" if direct else "json"
-    return "json" if settings.get("form") == "json" and not direct else "marker"
+    return "json" if settings.get("form") in {"json", "json-prompt"} and not direct else "marker"
 
 
 def words_shown(case: Case, settings: Mapping[str, Any]) -> list[str]:
@@ -52,7 +53,9 @@ def words_shown(case: Case, settings: Mapping[str, Any]) -> list[str]:
     responses = "".join(part for part in fenced(case) if isinstance(part, str))
     about = [turn.text for turn in item.turns] + [item.reference or "", *item.captions]
     asked = case.ballot.ask(len(case.responses), settings.get("language", "en"), style_of(settings))
-    examples = [f"{text}\n{case.ballot.write(marks)}" for text, marks in settings.get("examples", ())]
+    given = [Example(text, tuple(marks), *ballot) for text, marks, *ballot in settings.get("examples", ())]
+    style: Style = "marker" if settings.get("constrained") else style_of(settings)
+    examples = list(written(given, case.ballot, len(case.responses), style))
     return [responses, *about, asked, *settings.get("criteria", {}).values(), *examples, *_own_words()]
 
 

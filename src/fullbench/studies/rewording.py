@@ -211,6 +211,8 @@ def review(items: Sequence[Item], queue: Path) -> Confirmed:
 
 def _reason(fields: Fields) -> str:
     reason = (fields.text("reason") or "").strip()
+    if not reason and fields.text("fault"):
+        return str(fields.text("fault"))  # people who check references say whose fault it is; a reason is up to them
     for name, chinese in REASONS.items():
         if reason.lower() in {name, chinese}:
             return name
