@@ -217,6 +217,7 @@ def test_a_peer_review_takes_peoples_votes_for_the_truth(site, tmp_path):
             for verdict in book.record() if verdict.criterion == "correctness"
         }  # fmt: skip
         texts = {(response.item, response.contestant): response.text for response in book.responses()}
+    site.client("boss", "organiser")
     site.people("add", "choose", "--kind", "pair", "--ledger", ledger, "--criterion", "correctness", "--votes", 2)
 
     def longer(_person, task):
