@@ -261,6 +261,7 @@ def test_another_reading_gives_other_scores_and_says_so(reviewed):
     assert column(tables["ranking"], "UPME") != column(again["ranking"], "UPME")
 
 
+@pytest.mark.slow
 def test_several_seeds_have_a_mean_and_a_deviation(server, data, monkeypatch, tmp_path):
     url, _ = server
     monkeypatch.setenv("FULLBENCH_TEST_KEY", "k")
