@@ -20,6 +20,8 @@ ROLES: tuple[Role, ...] = ("system", "user", "assistant")
 
 SENSITIVE = "sensitive"
 """The tag of items and responses whose pictures nobody should see unasked."""
+REQUEST = "request"
+"""The tag of items that ask a model for material, such as a question: what comes back is no answer to be judged."""
 WITHOUT_PICTURES = "pictures missing"
 """The tag of items that name pictures which are not at hand: their names, a line each."""
 
