@@ -41,7 +41,7 @@ _KEYS: dict[tuple[Kind, Better], tuple[str, ...]] = {
         "refusals", "short answers",
     ),
     ("number", ""): (
-        "mark", "threshold", "margin", "correctness", "visual", "correlation",
+        "mark", "length in words", "threshold", "margin", "correctness", "visual", "correlation",
         "truth", "planted", "printed", "gap", "chi-square", "p", "phi", "weight",
         "mean loss", "least", "most", "a quarter", "half", "three quarters", "sd", "uniform sd", "median seconds",
         "hasty %", "s a call", "from printed", "mean before",
