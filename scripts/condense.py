@@ -44,6 +44,8 @@ LAST = {
 }  # fmt: skip
 BLANKED = "harmful_memes"
 """The family whose texts are blanked."""
+MISSING = ("", "None")
+"""What stands for no answer."""
 TRIALS = "lynx_test"
 """Two trial submissions of one team, which are left out."""
 FLAGS = ("human_ratings_gpt4_correct", "human_ratings_problem_in_caption", "human_ratings_problem_in_gpt4")
@@ -163,7 +165,9 @@ def visit(place: Path, multi: Path | None, out: Out) -> None:
             if column is None or column.startswith(TRIALS):
                 continue
             if number is not None and rows[number]["instruction_category"] != BLANKED:
-                predictions.append({"row": number, "model": column, "prediction": row[column] or None})
+                predictions.append(
+                    {"row": number, "model": column, "prediction": None if row[column] in MISSING else row[column]}
+                )
     out.rows("predictions", predictions, clone, *paths)
     pairs: list[dict[str, Any]] = []
     paths = clone.listed("leaderboard_submission_model_queries")

@@ -36,8 +36,8 @@ def drawings(record: Record, meetings: Met | None, agreement: Sequence[Table]) -
 def radars(agreement: Sequence[Table]) -> Iterable[Table]:
     """Agreement with people over data sets, a line for each judge (Figure 1), from the tables of agreement."""
     for kind, figure in _RADAR.items():
-        table = next((one for one in agreement if one.name.startswith(f"{kind} by {DATASET}") and figure in one.columns),
-                     None)  # fmt: skip
+        of_kind = [table for table in agreement if table.name.startswith(f"{kind} by {DATASET}")]
+        table = next((table for table in of_kind if figure in table.columns), None)
         if table is None:
             continue
         found: dict[str, dict[str, float]] = {}
