@@ -165,9 +165,8 @@ def visit(place: Path, multi: Path | None, out: Out) -> None:
             if column is None or column.startswith(TRIALS):
                 continue
             if number is not None and rows[number]["instruction_category"] != BLANKED:
-                predictions.append(
-                    {"row": number, "model": column, "prediction": None if row[column] in MISSING else row[column]}
-                )
+                said = None if row[column] in MISSING else row[column]
+                predictions.append({"row": number, "model": column, "prediction": said})
     out.rows("predictions", predictions, clone, *paths)
     pairs: list[dict[str, Any]] = []
     paths = clone.listed("leaderboard_submission_model_queries")
