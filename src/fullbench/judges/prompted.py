@@ -14,17 +14,17 @@ from typing import Any, ClassVar, Literal, get_args
 from fullbench.errors import InputError, ModelError
 from fullbench.judges.examples import Example, written
 from fullbench.judges.scorers.pictures import broken
-from fullbench.judges.shown import read_reply, style_of
-from fullbench.judges.templates import Template
+from fullbench.judges.shown import dialogue, drawn, read_reply, style_of
+from fullbench.judges.templates import Template, joined
 from fullbench.models.fences import fenced
-from fullbench.nouns.ballot import Ballot, Language, Style, ballot
+from fullbench.nouns.ballot import LETTERS, Ballot, Language, Style, ballot
 from fullbench.nouns.call import NOTHING, Call, FailureKind, Usage
 from fullbench.nouns.case import Case
 from fullbench.nouns.digests import digest
 from fullbench.nouns.item import WITHOUT_PICTURES, Item, Part, Turn
 from fullbench.nouns.judge import Kind, former_names_of
 from fullbench.nouns.model import DECLINED, Model, Prompt, Reply, as_judge, takes_schemas
-from fullbench.nouns.picture import UNKNOWN, Picture
+from fullbench.nouns.picture import UNKNOWN
 from fullbench.nouns.verdict import Failure, Verdict
 from fullbench.reading.nonces import asking
 from fullbench.reading.schemas import ruling_schema
@@ -35,10 +35,12 @@ Step = Literal["both", "picture", "question", "answer"]
 Form = Literal["marker", "json", "json-prompt"]
 
 SLOTS = frozenset({
-    "about", "criterion", "described", "dialogue", "examples", "pictures", "question", "reference",
-    "responses", "ruling", "shown", "withheld",
+    "about", "criterion", "described", "dialogue", "examples", "letter", "mark", "pictures", "question", "reference",
+    "responses", "ruling", "shown", "task", "withheld",
 })  # fmt: skip
 _BACKLOG = 1_000
+_FENCE = "fence"
+"""The block of a wording that sets responses off by marks of its own."""
 _WORDED = ("score:1-5", "real:0-1", "likert:bad|good", "choice", "choice+tie", "ranking")
 
 
@@ -237,12 +239,12 @@ class PromptedJudge:
         """Why this judge cannot rule in this case; empty when it can."""
         if self.sight == "described" and case.item.pictures and len(case.item.captions) < len(case.item.pictures):
             return f"{len(case.item.pictures)} picture(s), {len(case.item.captions)} description(s)"
-        drawn = _drawn(case)
-        if self.sight != "image" and drawn:
+        pictures = drawn(case)
+        if self.sight != "image" and pictures:
             return "the responses are pictures, and this judge sees none"
-        if any(picture.media == UNKNOWN for picture in drawn):
+        if any(picture.media == UNKNOWN for picture in pictures):
             return "what was given as a picture is none that we know"
-        shown = len(drawn) + (len(case.item.pictures) if self.sight == "image" else 0)
+        shown = len(pictures) + (len(case.item.pictures) if self.sight == "image" else 0)
         if self.sees is not None and shown > self.sees:
             return f"the case shows {shown} pictures, and this judge looks at {self.sees} at a time"
         if self.reference and not case.item.reference:
@@ -272,6 +274,9 @@ class PromptedJudge:
             asked = (self._step(hearing.steps.popleft()),)
         if turns[-1].role == "user":
             turns, asked = turns[:-1], (*turns[-1].parts, "\n", *asked)
+        if _FENCE in self.wording.blocks:
+            # Servers put what they like between the texts of a message: an exact prompt has one.
+            asked = joined(asked)
         json = self.form == "json" and not stepping
         schema = "" if stepping or not self.constrained else self._schema(case)
         nonce = "" if stepping else self._nonce(case)
@@ -291,7 +296,7 @@ class PromptedJudge:
         hearing.usage += reply.usage
         if reply.error is not None:
             before = tuple(hearing.exchanges)
-            if reason := next(filter(None, map(broken, _drawn(case))), ""):
+            if reason := next(filter(None, map(broken, drawn(case))), ""):
                 usage = hearing.usage
                 return Verdict.of(
                     case, self.name, "recused", text=reason, usage=usage, at=time.time(), exchanges=before
@@ -333,10 +338,11 @@ class PromptedJudge:
         seen: dict[Sight, str] = {"image": "pictures", "none": "withheld", "described": "described"}
         return self.wording.fill({
             "about": (" ",) if item.pictures or missing else (),
-            "dialogue": tuple(_dialogue(item)),
+            "dialogue": tuple(dialogue(item)),
             "examples": tuple(f"{example}\n\n" for example in self._examples(case)),
             "question": (item.question,),
             "reference": (item.reference,) if self.reference and item.reference else (),
+            "task": (item.tags.get("task", ""),),
             **({"withheld": (missing,)} if missing else {}),
             seen[self.sight]: tuple(self._pictures(item)) or ((missing,) if self.sight == "none" and missing else ()),
         })  # fmt: skip
@@ -351,12 +357,23 @@ class PromptedJudge:
         values: dict[str, Sequence[Part]] = {
             "criterion": (meaning,),
             "shown": (str(n),),
-            "responses": tuple(fenced(case)),
+            "responses": tuple(self._fenced(case)),
             "ruling": self._ruling(case.ballot, n),
+            "task": (case.item.tags.get("task", ""),),
         }
         if nonce := self._nonce(case):
             values["ruling"] = (*values["ruling"], f"\n{asking(nonce, self.language, self._style)}")
         return self.wording.fill_block("hearing", values)
+
+    def _fenced(self, case: Case) -> Iterator[Part]:
+        """The responses between marks: ours, or, where a wording has a block `fence`, its own for each of them."""
+        if _FENCE not in self.wording.blocks:
+            yield from fenced(case)
+            return
+        for letter, response in zip(LETTERS, case.responses, strict=False):
+            yield "" if letter == LETTERS[0] else "\n"
+            values = {"letter": (letter,), "mark": (case.key[:8],), "text": response.parts}
+            yield from self.wording.fill_block(_FENCE, values)
 
     def _ruling(self, form: Ballot, n: int) -> tuple[Part, ...]:
         """How the ruling is asked for; the same for all cases with this ballot and number of responses."""
@@ -377,16 +394,6 @@ class PromptedJudge:
             yield str(len(item.pictures))
         elif self.sight == "described":
             yield "\n".join(f"[{index}] {caption}" for index, caption in enumerate(item.captions, 1))
-
-
-def _drawn(case: Case) -> list[Picture]:
-    """The pictures that contestants answered with."""
-    return [picture for response in case.responses for picture in response.pictures]
-
-
-def _dialogue(item: Item) -> Iterator[Part]:
-    for turn in item.turns[:-1]:
-        yield f"{turn.role}: {turn.text}\n"
 
 
 def default_template(language: Language) -> Template:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -12,7 +12,9 @@ from fullbench.models.fences import fenced
 from fullbench.nouns.ballot import Ruling, Style
 from fullbench.nouns.call import Call
 from fullbench.nouns.case import Case
+from fullbench.nouns.item import Item, Part
 from fullbench.nouns.model import DECLINED
+from fullbench.nouns.picture import Picture
 from fullbench.nouns.verdict import Reader
 from fullbench.reading import READER, is_signed, read
 
@@ -24,6 +26,17 @@ def _own_words() -> tuple[str, ...]:
     """The prompts that ship with the package, as they stand in their files."""
     folder = resources.files("fullbench.judges") / "prompts"
     return tuple((folder / name).read_text(encoding="utf-8") for name in _WORDINGS)
+
+
+def drawn(case: Case) -> list[Picture]:
+    """The pictures that contestants answered with."""
+    return [picture for response in case.responses for picture in response.pictures]
+
+
+def dialogue(item: Item) -> Iterator[Part]:
+    """What was said before the question, a line for each turn."""
+    for turn in item.turns[:-1]:
+        yield f"{turn.role}: {turn.text}\n"
 
 
 def style_of(settings: Mapping[str, Any]) -> Style:

@@ -10,6 +10,7 @@ import json
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -187,7 +188,9 @@ def pipeline_from(source: str, precision: str, revision: str = "") -> Any:
     diffusers.utils.logging.disable_progress_bar()
     where = {"revision": revision} if revision else {}
     try:
-        return diffusers.DiffusionPipeline.from_pretrained(source, torch_dtype=getattr(torch, precision), **where)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)  # newer versions call it dtype, older ones know this alone
+            return diffusers.DiffusionPipeline.from_pretrained(source, torch_dtype=getattr(torch, precision), **where)
     except (OSError, ValueError, KeyError, AttributeError) as error:
         raise InputError(f"the pipeline {source!r} cannot be loaded ({_first_line(error)})") from error
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from fullbench.errors import InputError, UserError
 from fullbench.figures.panels import with_views
-from fullbench.files.nouns import read_items, read_responses, read_verdicts
+from fullbench.files.nouns import read_items, read_verdicts
 from fullbench.files.pictures import allowing, without_pictures
 from fullbench.ledger.store import Ledger
 from fullbench.nouns.ballot import ballot
@@ -39,6 +39,7 @@ from fullbench.studies.progress import watching
 from fullbench.studies.sight import counted as counted_blind
 from fullbench.studies.sight import refuse_blind
 from fullbench.studies.study import Study, own_cases
+from fullbench.studies.verified import read_answers, without_unverified
 
 
 @dataclass
@@ -103,12 +104,11 @@ class Conductor:
     def _read_files(self) -> None:
         """The items, responses and labels of the study's files, or of its benchmark."""
         study = self.study
-        self.items: list[Item] = list(self._items())
-        ids = {item.id for item in self.items}
-        self.given: list[Response] = list(read_responses(study.responses, items=ids)) if study.responses else []
+        every = list(self._items())
+        self.items, self.odd = without_unverified(every, asked=study.unverified)
+        self.given = read_answers(study.responses, every, ids := {item.id for item in self.items})
         form = study.ballots[0] if len(study.ballots) == 1 else None
         self.labels: list[Verdict] = list(read_verdicts(study.labels, ballot=form)) if study.labels else []
-        self.odd: Sequence[Table] = ()
         if self.benchmark is not None and self.benchmark.labels is not None and study.labels is None:
             self.labels = [label for label in self.benchmark.labels(study.data) if label.item in ids]
         answered = bool(study.responses or self.contestants)
@@ -118,7 +118,7 @@ class Conductor:
     def _bring(self, brought: Brought, items: set[str]) -> None:
         """Take the responses that the benchmark brings, and people's labels where the study names none."""
         self.given = [response for response in brought.record.responses.values() if response.item in items]
-        self.odd = brought.tables
+        self.odd = [*self.odd, *brought.tables]
         if self.study.labels is None:
             self.labels = [label for label in brought.record.where(judge=PEOPLE) if label.item in items]
 
@@ -385,7 +385,7 @@ class Conductor:
         columns = with_due(columns_of(record), ledger, self.judges)
         due, failed = columns.due, columns.failed
         if self.benchmark is None:
-            return standard.tables(columns, seed=self.study.seed)
+            return [*standard.tables(columns, seed=self.study.seed), *self.odd]
         missing = [standard.faults(columns, together=True), standard.costs(columns)] if due or failed else []
         return [*self.benchmark.tables(record), *self.odd, *missing]
 

@@ -22,14 +22,16 @@ OPTIONS: Mapping[str, Mapping[str, Types]] = {
     },
     "peer-review": {
         "images": str, "limit": int, "reviews": int, "kin": bool, "both_orders": bool, "mode": str,
-        "constrained": bool, "correlation": str, "gamma": list, "best_first": bool,
+        "constrained": bool, "correlation": str, "gamma": list, "best_first": bool, "questions": str,
+        "human_scores": str, "seeds": list, "reading": str, "initial": str, "families": list, "language": str,
+        "wording": str, "template": str,
     },
     "rerank": {"keep": int, "out": str},
     "experiment": {"what": str, "model": str, "plain": str, "out": str},
 }  # fmt: skip
 """Each kind's own keys and their types."""
 KINDS = (JUDGING, *OPTIONS)
-_PATHS = {"predictions", "images", "out", "plain"}
+_PATHS = {"predictions", "images", "out", "plain", "questions", "human_scores", "wording", "template"}
 _AT_LEAST = {"opponents": 0, "reference_matches": 0, "width": 1, "most": 1, "limit": 1, "reviews": 1, "keep": 1}
 
 

@@ -30,6 +30,7 @@ class Study:
     Paths are taken from the folder of the file; `ledger` and `pictures` may be URLs. Pictures that data files name are
     read from the data's own folders and from those in `pictures_from`, and with `fetch_urls` from the web; with
     `without_pictures`, items whose pictures are not there are asked about without them, and every table counts these.
+    Items that are marked as not verified are judged only with `unverified`.
 
     Either `benchmark` (with `data`, its released files, where it needs them) or `items`. Responses come from the file
     `responses`, from the `contestants`, or from both; where neither is named, from a benchmark that brings some, with
@@ -70,6 +71,7 @@ class Study:
     ledger: str | Path = Path("fullbench.ledger")
     pictures: str | Path | None = None
     pictures_from: tuple[Path, ...] = ()
+    unverified: bool = False
     without_pictures: bool = False
     fetch_urls: bool = False
     tables: Path | None = None
@@ -161,6 +163,7 @@ class Study:
 _TYPED: dict[str, tuple[type, str]] = {
     "protocol": (dict, "a table, [protocol]"),
     "without_pictures": (bool, "true or false"),
+    "unverified": (bool, "true or false"),
     "fetch_urls": (bool, "true or false"),
 }
 
