@@ -47,7 +47,7 @@ _KEYS: dict[tuple[Kind, Better], tuple[str, ...]] = {
         "refusals", "short answers",
     ),
     ("number", ""): (
-        "mark", "threshold", "margin", "correctness", "visual", "correlation",
+        "mark", "length in words", "threshold", "margin", "correctness", "visual", "correlation",
         "truth", "planted", "printed", "gap", "chi-square", "p", "phi", "weight",
         "mean loss", "least", "most", "a quarter", "half", "three quarters", "sd", "uniform sd", "median seconds",
         "p, like with like", "apart from PRD", "ahead of PRD",
