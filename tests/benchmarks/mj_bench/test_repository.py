@@ -31,8 +31,8 @@ def clone(folder: Path) -> Path:
             part = files.get(row["subset"]) or row.get("file") or row["subset"]
             edited = row.get("edited_part") or ""
             line = {
-                "id": int(row["id"]), "caption": "?", "score_0": float(row["score_0"]), "score_1": float(row["score_1"]),
-                "label": "0", "image_1_path": f"x_edited_{edited}.jpg",
+                "id": int(row["id"]), "caption": "?", "label": "0", "image_1_path": f"x_edited_{edited}.jpg",
+                "score_0": float(row["score_0"]), "score_1": float(row["score_1"]),
             }  # fmt: skip
             kept.setdefault(folder / "personal" / "result" / row["judge"] / f"{part}0.0.json", []).append(line)
         for path, lines in kept.items():

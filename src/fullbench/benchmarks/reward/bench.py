@@ -37,7 +37,8 @@ def cases(items: Sequence[Item], responses: Iterable[Response], *, trials: int =
 def tables(record: Record) -> Sequence[Table]:
     """Accuracy by category with the mean over categories, all pairs in one, faults, costs."""
     from fullbench.figures import standard
-    from fullbench.figures.judging import agreement_tables, meet
+    from fullbench.figures.agreement_by_tag import agreement_tables
+    from fullbench.figures.judging import meet
 
     found = agreement_tables(meet(record), ["category"])
     found += [standard.faults(record, together=True), standard.costs(record)]
