@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from fullbench.cli.answer import answer
+from fullbench.cli.audit import audit
 from fullbench.cli.batch import batch_app
 from fullbench.cli.building import blur, distort, grid, group, sanitise
 from fullbench.cli.campaigns import assign, close, open_, set_
@@ -16,8 +17,10 @@ from fullbench.cli.critic import critic_app
 from fullbench.cli.demo import demo
 from fullbench.cli.export import export
 from fullbench.cli.fetch_pictures import fetch_pictures
+from fullbench.cli.gate import gate
 from fullbench.cli.judge import judge
 from fullbench.cli.leaderboard import leaderboard_app
+from fullbench.cli.leads import adjudicate, guidelines, pilot, splits
 from fullbench.cli.ledger import ledger_app
 from fullbench.cli.ledger_safety import backup, sign, upgrade
 from fullbench.cli.ledger_votes import alias, import_, reread
@@ -34,6 +37,7 @@ from fullbench.cli.rerank import rerank
 from fullbench.cli.run import run
 from fullbench.cli.serve import serve
 from fullbench.cli.show import show
+from fullbench.cli.succession import canary, equate
 from fullbench.cli.tune import tune
 
 
@@ -82,6 +86,10 @@ enter(app)
 app.command("report")(report)
 app.command("show")(show)
 app.command("card")(card)
+app.command("audit")(audit)
+app.command("gate")(gate)
+app.command("canary")(canary)
+app.command("equate")(equate)
 app.command("reproduce")(reproduce)
 app.command("export")(export)
 app.command("rerank")(rerank)
@@ -102,6 +110,6 @@ ledger_app.command("upgrade")(upgrade)
 ledger_app.command("sign")(sign)
 app.add_typer(ledger_app, name="ledger")
 app.add_typer(new_app, name="new")
-for _running in (open_, close, set_, assign):
+for _running in (open_, close, set_, assign, splits, adjudicate, pilot, guidelines):
     people_app.command(_running.__name__.rstrip("_"))(_running)
 app.add_typer(people_app, name="people")

@@ -53,10 +53,10 @@ def card(
     from fullbench.figures import narrow
     from fullbench.figures.card import card as judge_card
     from fullbench.figures.joined import rule_of
-    from fullbench.figures.probes import LENGTHENS
     from fullbench.files.nouns import read_verdicts
     from fullbench.ledger.store import Ledger
     from fullbench.nouns.record import Record
+    from fullbench.nouns.response import LENGTHENS
     from fullbench.reports import card as cards
     from fullbench.studies import seated
     from fullbench.studies.recorded import recorded

@@ -68,8 +68,8 @@ VoteRuleOption = Annotated[
     str,
     typer.Option(
         "--rule",
-        help="How several people's votes on the same responses count as one: mean, median, majority, dawid-skene, or "
-        "each on its own; default is the usual one of the ballot.",
+        help="How several people's votes on the same responses count as one: mean, median, majority, dawid-skene, "
+        "each on its own, or adjudicated (a lead's ruling where there is one); default is the usual one of the ballot.",
     ),
 ]
 VisibleOption = Annotated[

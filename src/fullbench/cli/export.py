@@ -35,6 +35,17 @@ def export(
         list[str] | None, typer.Option("--option", help="For an exporter of a plugin: NAME=VALUE. Again for more.")
     ] = None,
     study: Annotated[str, typer.Option(help="For `site`: the study of the ledger, where it has several.")] = "",
+    withheld_by: Annotated[
+        str | None,
+        typer.Option(
+            "--database",
+            envvar="FULLBENCH_DATABASE",
+            help="For `site`: the web app's database; cases of its open studies are withheld.",
+        ),
+    ] = None,
+    web: Annotated[
+        Path, typer.Option("--web", envvar="FULLBENCH_DATA", help="For `site`: the web app's folder.")
+    ] = Path("fullbench-web"),
 ) -> None:
     """Write a benchmark's items, responses, labels and verdicts as files, with a study that runs them.
 
@@ -59,7 +70,10 @@ def export(
         fullbench export site --ledger fullbench.ledger --out site
     """
     if name == "site":
-        _site(out, ledger, title=title, cases=cases, verdicts=verdicts, language=language, charts=charts, study=study)
+        _site(
+            out, ledger, title=title, cases=cases, verdicts=verdicts, language=language, charts=charts, study=study,
+            database=withheld_by or (f"sqlite:///{web / 'web.sqlite'}" if (web / "web.sqlite").exists() else None),
+        )  # fmt: skip
         return
     if name == "dpo":
         _dpo(out, judge, ledger, margin, unveiled)
@@ -122,8 +136,9 @@ def _dpo(out: Path, judge: str | None, ledger: str, margin: float, unveiled: boo
 
 
 def _site(
-    out: Path, ledger: str, *, title: str, cases: int, verdicts: int, language: str, charts: bool, study: str
-) -> None:
+    out: Path, ledger: str, *, title: str, cases: int, verdicts: int, language: str, charts: bool, study: str,
+    database: str | None,
+) -> None:  # fmt: skip
     from fullbench.errors import InputError, MissingExtra
     from fullbench.ledger.store import Ledger
 
@@ -134,10 +149,15 @@ def _site(
         raise MissingExtra("writing the site", "web") from error
     if language not in {"en", "zh"}:
         raise InputError(f"unknown language {language!r}; known: en, zh")
-    wish = Wish(title, cases, verdicts, "zh" if language == "zh" else "en", charts, study)
+    from fullbench.web.people.visibility import judged_in
+
+    judged = judged_in(database) if database else frozenset()
+    wish = Wish(title, cases, verdicts, "zh" if language == "zh" else "en", charts, study, judged)
     with Ledger(ledger, read_only=True) as book:
         site = write(book, out, wish)
     say(f"Written: {site.files:,} files, {site.bytes / 1e6:,.1f} MB in {out}.")
     say(f"{site.verdicts:,} of {site.total:,} verdicts can be listed.")
     say(f"{site.cases:,} of {site.all_cases:,} cases have a page (more with --cases).")
+    if site.withheld:
+        say(f"{site.withheld:,} verdicts are withheld: people judge their items in an open study.")
     say(f"Open {out / 'index.html'}, or give the folder to any web server.")

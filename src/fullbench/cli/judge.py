@@ -51,6 +51,9 @@ def judge(
         bool, typer.Option("--cross-samples", help="Every sample meets every other contestant's, not only its number.")
     ] = False,
     seed: Annotated[int, typer.Option(help="For whatever is drawn at random.")] = 0,
+    unverified: Annotated[
+        bool, typer.Option("--unverified", help="Judge items too that are marked as not verified (tag verified: no).")
+    ] = False,
     ledger: LedgerOption = DEFAULT_LEDGER,
     study_name: StudyOption = None,
     supersede: SupersedeOption = False,
@@ -94,6 +97,7 @@ def judge(
         criteria=tuple(criteria or ("overall",)), orders=ORDERS[ORDERS.index(orders)], trials=trials, seed=seed,
         ledger=ledger, report=report, meetings="crossed" if cross_samples else "aligned",
         pictures_from=tuple(pictures_from or ()), fetch_urls=fetch_urls, without_pictures=without_pictures,
+        unverified=unverified,
     )  # fmt: skip
     conductor = Conductor(study)
     if dry_run:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import fsum, isnan
 from statistics import fmean
+from typing import Any
 
 import numpy as np
 
@@ -43,11 +44,15 @@ Place = tuple[str, frozenset[tuple[str, int]], str]
 
 @dataclass(frozen=True)
 class Card:
-    """What is known about one judge: a sentence or two, and tables under a few headings."""
+    """What is known about one judge: a sentence or two, and tables under a few headings.
+
+    `measures` has figures by name for programs, where whoever made the card names some.
+    """
 
     judge: str
     lead: str
     sections: Mapping[str, Sequence[Table]]
+    measures: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def tables(self) -> list[Table]:

@@ -29,6 +29,7 @@ from pathlib import Path
 from typing import Any
 
 from fullbench.errors import InputError
+from fullbench.files import label_tools
 from fullbench.files.fields import Fields
 from fullbench.files.parts import parts_of, pictures_of
 from fullbench.files.pictures import read_picture
@@ -206,8 +207,10 @@ def _stray(response: Response, items: int) -> str:
     return f"{response.contestant!r} answers item {response.item!r}, which is not among the {items} items"
 
 
-def read_verdicts(path: str | Path, *, judge: str = "human", ballot: str | None = None) -> Iterator[Verdict]:
-    """The verdicts of a file, such as the marks that people gave.
+def read_verdicts(
+    path: str | Path, *, judge: str = "human", ballot: str | None = None, passed_over: Counter[str] | None = None
+) -> Iterator[Verdict]:
+    """The verdicts of a file, such as the marks that people gave; also one that Label Studio or Argilla wrote.
 
     `judge` and `ballot` hold where a row has none. Where rows have no `case`, item, contestants, ballot and criterion
     stand for it. A row may name its `rater`; where people's rows have none, repeated votes on a case are numbered, so
@@ -216,7 +219,7 @@ def read_verdicts(path: str | Path, *, judge: str = "human", ballot: str | None 
     path = Path(path)
     votes: Counter[tuple[str, str]] = Counter()
     seen: set[tuple[object, ...]] = set()
-    for line, row in read_rows(path):
+    for line, row in label_tools.rows(path, passed_over):
         fields = Fields(path, line, row, VERDICT)
         who, spec = fields.name("judge", judge), fields.name("ballot", ballot or fields.choice)
         item, contestants = fields.name("item"), tuple(fields.texts("contestants"))
