@@ -302,7 +302,7 @@ def _record(
     responses: dict[str, list[dict[str, Any]]] = {}
     latest = {verdict.rater: verdict for verdict in sorted(some, key=lambda one: one.revision)}
     for rater, verdict in latest.items():
-        said = _said(verdict) if verdict.marks else {"best": None}
+        said: dict[str, Any] = _said(verdict) if verdict.marks else {"best": None}
         if verdict.text:
             said["reason"] = verdict.text
         for name, value in said.items():

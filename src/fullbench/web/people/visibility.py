@@ -42,7 +42,7 @@ def judged_in(database: str) -> frozenset[str]:
     try:
         upgrade(engine)
         with reading(engine) as connection:
-            return frozenset(connection.execute(judged_now()).scalars())
+            return frozenset(str(case) for case in connection.execute(judged_now()).scalars())
     finally:
         engine.dispose()
 
