@@ -13,6 +13,7 @@ from fullbench.nouns.model import Prompt
 
 pytestmark = pytest.mark.slow
 torch = pytest.importorskip("torch", reason="torch is not installed; scripts/localtorch.sh installs it")
+pytest.importorskip("diffusers", reason="diffusers is not installed; pip install fullbench[diffusers]")
 
 
 class SmallCard:

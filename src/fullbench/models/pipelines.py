@@ -14,6 +14,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from importlib.util import find_spec
 from inspect import signature
 from io import BytesIO
 from itertools import islice
@@ -96,8 +97,12 @@ class PipelineModel:
         }  # fmt: skip
 
     def answer(self, prompts: Iterable[Prompt]) -> Iterator[Reply]:
-        """One reply for each prompt, in order, a batch at a time."""
-        waiting = iter(prompts)
+        """One reply for each prompt, in order, a batch at a time. What is not installed is told before anything."""
+        if find_spec("torch") is None or find_spec("diffusers") is None:
+            raise MissingExtra(f"the pipeline {self.source!r}", "diffusers")
+        return self._answers(iter(prompts))
+
+    def _answers(self, waiting: Iterator[Prompt]) -> Iterator[Reply]:
         while group := list(islice(waiting, self.batch)):
             yield from self._drawn(group)
 

@@ -15,7 +15,10 @@ from tests.golden.reproduced import DATA
 
 __all__ = ["cli"]
 SHARED = DATA / "mjbench"
-pytestmark = pytest.mark.skipif(not SHARED.is_dir(), reason=f"the released data are not at {SHARED}")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not SHARED.is_dir(), reason=f"the released data are not at {SHARED}"),
+]
 
 
 def rows(name: str) -> list[dict]:
