@@ -130,10 +130,11 @@ class PipelineModel:
             if len(group) == 1:
                 yield Reply(group[0], error=f"the device has too little memory for one picture ({_first_line(error)})")
                 return
-            self.batch = max(1, len(group) // 2)
-            sys.stderr.write(f"{self.name}: too little memory for {len(group)} pictures at once; {self.batch} now\n")
-            for start in range(0, len(group), self.batch):
-                yield from self._batch(group[start : start + self.batch])
+            half = len(group) // 2
+            self.batch = min(self.batch, half)
+            sys.stderr.write(f"{self.name}: too little memory for {len(group)} pictures at once; {half} now\n")
+            for start in range(0, len(group), half):  # by the half itself: it may shrink further meanwhile
+                yield from self._batch(group[start : start + half])
             return
         except (ValueError, TypeError) as error:
             yield from (Reply(prompt, error=_first_line(error), failure="permanent") for prompt in group)
