@@ -101,10 +101,12 @@ def _dpo(out: Path, judge: str | None, ledger: str, margin: float, unveiled: boo
     from fullbench.errors import InputError
     from fullbench.ledger.store import Ledger
     from fullbench.studies.dpo import export_dpo
+    from fullbench.studies.seated import judges_named
 
     if judge is None:
         raise InputError("whose preferences? Say --judge NAME, as `fullbench ledger show` lists it")
     with Ledger(ledger, read_only=True) as book:
+        (judge,) = judges_named(book, [judge])
         count, veiled = export_dpo(book.record(), judge, out, margin=margin, unveiled=unveiled)
     say(f"Written: {out} ({count:,} pairs that {judge} tells apart)")
     if veiled:

@@ -111,10 +111,12 @@ def export(
     """
     from fullbench.figures.doubt import queue
     from fullbench.files.nouns import write_items, write_responses, write_rows, write_verdicts
+    from fullbench.studies.seated import judges_named
 
     if judge and what not in {What.verdicts, What.doubtful}:
         raise InputError(f"--judge chooses among verdicts; {what.value} have no judge: leave it out")
     with _open(place or ledger) as opened:
+        judge = judges_named(opened, judge or [])
         if what is What.verdicts:
             count = write_verdicts(to, opened.verdicts(judge or None, study=study), raw=raw)
         elif what is What.doubtful:

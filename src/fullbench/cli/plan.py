@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from fullbench.cli.common import JsonOption, SafeOption, ledger_if_any, show, warn
+from fullbench.cli.common import JsonOption, LimitOption, SafeOption, ledger_if_any, show, warn
 
 
 def plan(
     study: Annotated[Path, typer.Argument(help="The study, a TOML file.")],
     ledger: Annotated[str | None, typer.Option("--ledger", help="Instead of the study's own ledger.")] = None,
+    limit: LimitOption = None,
     safe: SafeOption = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -27,6 +29,7 @@ def plan(
     from fullbench.studies.study import Study
 
     read = Study.read(study)
+    read = replace(read, limit=limit or read.limit)
     warn(read, ledger or read.ledger, safe=safe)
     conductor = conductor_of(read)
     with ledger_if_any(ledger or read.ledger) as book:

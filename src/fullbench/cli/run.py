@@ -17,6 +17,7 @@ from fullbench.cli.common import (
     DurabilityOption,
     EngineOption,
     JsonOption,
+    LimitOption,
     PicturesFromOption,
     PicturesOption,
     QuietOption,
@@ -39,6 +40,7 @@ def run(
     pictures: PicturesOption = None,
     pictures_from: PicturesFromOption = None,
     durability: DurabilityOption = None,
+    limit: LimitOption = None,
     budget: BudgetOption = None,
     budget_for: BudgetForOption = "run",
     anyway: AnywayOption = False,
@@ -71,15 +73,15 @@ def run(
     from fullbench.studies.study import Study
 
     plan = Study.read(study)
-    plan = replace(plan, pictures_from=(*plan.pictures_from, *(pictures_from or ())))
+    plan = replace(plan, pictures_from=(*plan.pictures_from, *(pictures_from or ())), limit=limit or plan.limit)
     warn(plan, ledger or plan.ledger, safe=safe)
     conductor = conductor_of(plan)
-    limit = budget if budget is not None else plan.budget
+    dollars = budget if budget is not None else plan.budget
     if dry_run:
         with ledger_if_any(ledger or plan.ledger) as book:
             show([conductor.plan(book)], as_json=as_json)
         return 0
-    conductor.ready(limit)
+    conductor.ready(dollars)
     with (
         stoppable() as stop,
         named(engine or plan.engine) as where,
@@ -91,8 +93,8 @@ def run(
         ) as book,
     ):
         done = conductor.conduct(
-            book, engine=where, budget=limit, spent=book.spent(plan.name) if budget_for == "study" else 0.0, stop=stop,
-            insist=Insistence(anyway, again), quiet=quiet, whole=plan.report is not None,
+            book, engine=where, budget=dollars, spent=book.spent(plan.name) if budget_for == "study" else 0.0,
+            stop=stop, insist=Insistence(anyway, again), quiet=quiet, whole=plan.report is not None,
         )  # fmt: skip
         written = write_outputs(done)
         show([*done.tables, *done.run_tables], as_json=as_json)

@@ -11,7 +11,8 @@ Response
     `item`, `contestant` (or `model`); `text` (or `answer`, `response`, `output`) and/or `pictures`, or else `parts`;
     `sample`; `tags`.
 Verdict
-    `item`, `contestants` (or `contestant`, `model`), `marks` (or `mark`, `score`, `rating`) or `fault`, `ballot`,
+    `item` (or `question_id`), `contestants` (or `contestant`, `model`; or `model_a` and `model_b`), `marks` (or `mark`,
+    `score`, `rating`), `winner` (a contestant's name, `model_a`, `model_b`, `tie`...) or `fault`, `ballot`,
     `criterion`, `judge`, `case`, `trial`, `text`, `earlier`, `prompt`, `at` and what was used: `calls`, `retries`,
     `tokens_in`, `tokens_out`, `dollars`, `seconds`; `probability`, the chance that the case had of being chosen.
 
@@ -30,6 +31,7 @@ from typing import Any
 
 from fullbench.errors import InputError
 from fullbench.files.fields import Fields
+from fullbench.files.folders import items_in
 from fullbench.files.pictures import read_picture
 from fullbench.files.readers import read_rows
 from fullbench.files.writers import Columns, replacing, write_rows
@@ -37,7 +39,7 @@ from fullbench.nouns.ballot import ballot as ballot_of
 from fullbench.nouns.call import Usage
 from fullbench.nouns.digests import digest
 from fullbench.nouns.item import ROLES, Item, Part, Turn
-from fullbench.nouns.picture import SUFFIXES, Picture
+from fullbench.nouns.picture import Picture
 from fullbench.nouns.response import Response
 from fullbench.nouns.verdict import PEOPLE, USUAL, Circumstances, Verdict
 
@@ -57,7 +59,8 @@ PICTURES = ("picture", "images", "image")
 ITEM = {"question": ("instruction", "prompt"), "pictures": PICTURES, "captions": ("caption",)}
 RESPONSE = {"contestant": ("model",), "text": ("answer", "response", "output"), "pictures": PICTURES}
 VERDICT = {
-    "contestants": ("contestant", "model"), "marks": ("mark", "score", "rating"), "rater": ("annotator", "worker"),
+    "item": ("question_id",), "contestants": ("contestant", "model"),
+    "marks": ("mark", "score", "rating"), "rater": ("annotator", "worker"),
 }  # fmt: skip
 
 ITEM_COLUMNS: Columns = {
@@ -83,11 +86,12 @@ VERDICT_COLUMNS: Columns = {
 def read_items(path: str | Path, *, question: str | None = None) -> Iterator[Item]:
     """The items of a file, or of a folder of pictures: there each picture is an item named like its file.
 
-    `question` is asked wherever a row, or a picture in a folder, has none of its own.
+    Folders below it are followed. `question` is asked wherever a row, or a picture in a folder, has none of its own.
     """
     path = Path(path)
     ids: set[str] = set()
-    for line, item in _folder(path, question) if path.is_dir() else _item_rows(path, question):
+    rows = ((None, item) for item in items_in(path, question)) if path.is_dir() else _item_rows(path, question)
+    for line, item in rows:
         if item.id in ids:
             raise InputError(f"the id {item.id!r} occurs twice; ids must differ", path=path, line=line)
         ids.add(item.id)
@@ -100,19 +104,9 @@ def own_items(source: Path) -> Iterator[Item] | None:
     return None if source.is_dir() and not path.exists() else read_items(path)
 
 
-def _item_rows(path: Path, question: str | None) -> Iterator[tuple[int, Item]]:
+def _item_rows(path: Path, question: str | None) -> Iterator[tuple[int | None, Item]]:
     for line, row in read_rows(path):
         yield line, _item(Fields(path, line, row, ITEM), question)
-
-
-def _folder(path: Path, question: str | None) -> Iterator[tuple[None, Item]]:
-    if question is None:
-        raise InputError("a folder of pictures needs a question to ask about them", path=path)
-    files = sorted(file for file in path.iterdir() if file.suffix.lower() in SUFFIXES)
-    if not files:
-        raise InputError("the folder holds no pictures", path=path)
-    for file in files:
-        yield None, Item.ask(file.stem, question, read_picture(path, file.name))
 
 
 def _item(fields: Fields, question: str | None) -> Item:
@@ -210,9 +204,7 @@ def read_verdicts(path: str | Path, *, judge: str = "human", ballot: str | None 
     for line, row in read_rows(path):
         fields = Fields(path, line, row, VERDICT)
         who, spec = fields.name("judge", judge), fields.name("ballot", ballot or fields.choice)
-        item, contestants = fields.name("item"), tuple(fields.texts("contestants"))
-        if not contestants:
-            raise fields.error("the verdict has no 'contestants'")
+        item, contestants = fields.name("item"), fields.contestants()
         criterion = fields.text("criterion") or "overall"
         case = fields.text("case") or digest(["label", item, list(contestants), spec, criterion])
         trial, rater = _who(fields, who, votes[who, case])
@@ -290,15 +282,15 @@ def _parts(fields: Fields, parts: Any, *, answered: bool = False) -> tuple[Part,
 
 
 def _picture(fields: Fields, value: Any, answered: bool) -> Picture:
-    """A picture named by its path, or given as `{"picture": PATH}` or, as data sets in Parquet do, `{"bytes": ...}`.
+    """A picture named by its path, or given as `{"picture": PATH}` or, as data sets in Parquet do, as bytes.
 
     What a contestant `answered` with is taken as it is: a broken picture is its fault, not the file's.
     """
     if isinstance(value, Mapping):
-        if isinstance(value.get("bytes"), bytes):
-            data = value["bytes"]
-            return Picture.as_given(data, data) if answered else Picture.of(data, path=fields.path, line=fields.line)
-        value = value.get("picture", value.get("path"))
+        data = value.get("bytes")
+        value = data if isinstance(data, bytes) else value.get("picture", value.get("path"))
+    if isinstance(value, bytes):
+        return Picture.as_given(value, value) if answered else Picture.of(value, path=fields.path, line=fields.line)
     if not isinstance(value, str) or not value:
         raise fields.error("a picture must be named by its path")
     return read_picture(fields.path.parent, value, path=fields.path, line=fields.line, answered=answered)

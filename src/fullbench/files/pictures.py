@@ -6,6 +6,8 @@ taken from the file's own folder, or from folders that the user names.
 
 from __future__ import annotations
 
+import base64
+import binascii
 import os
 import re
 from collections.abc import Iterable, Iterator
@@ -15,11 +17,14 @@ from functools import lru_cache
 from pathlib import Path
 
 from fullbench.errors import InputError
-from fullbench.nouns.picture import Picture
+from fullbench.nouns.picture import Picture, media_type
 
 _named: ContextVar[tuple[Path, ...]] = ContextVar("folders of pictures that the user named", default=())
 _REPOSITORY = re.compile(r"(models|datasets|spaces)--.+")
 WEB = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+_DATA = re.compile(r"data:[^,]{0,200},", re.IGNORECASE)
+_LONGEST_NAME = 1_024
+"""No file has a longer name: what is longer was meant to be the picture itself."""
 
 
 @contextmanager
@@ -37,8 +42,11 @@ def read_picture(
 ) -> Picture:
     """The picture that a data file in `folder` names; what a contestant `answered` with is taken as it is.
 
-    `path` and `line` say in an error where it was named.
+    `path` and `line` say in an error where it was named. A data URI, or bare base64, is the picture itself.
     """
+    if len(name) > _LONGEST_NAME or _DATA.match(name):
+        data = _written_out(name, path, line)
+        return Picture.as_given(data, data) if answered else Picture.of(data, path=path, line=line)
     if WEB.match(name):
         raise InputError(
             f"the picture {name!r} is on the web, where nothing is fetched from unasked; fetch it first and name the "
@@ -50,6 +58,29 @@ def read_picture(
     check_place(folder, file, path=path, line=line)
     read = Picture.read_as_given if answered else Picture.read
     return read(file, path=path, line=line)
+
+
+def _written_out(text: str, path: Path | None, line: int | None) -> bytes:
+    """The bytes of a picture that stands in the data itself, in base64."""
+    head = _DATA.match(text)
+    shown = f"{text[:40]}..."
+    if head and not head[0].lower().endswith(";base64,"):
+        raise InputError(f"the data URI {shown!r} is not in base64, the one way we read", path=path, line=line)
+    try:
+        data = base64.b64decode(re.sub(r"\s+", "", text[head.end() if head else 0 :]), validate=True)
+    except (binascii.Error, ValueError) as error:
+        what = "data URI" if head else "text"
+        raise InputError(
+            f"the {what} {shown!r} of {len(text):,} characters is no sound base64 ({error}); a picture is named by its "
+            "path, or written out as a data URI",
+            path=path,
+            line=line,
+        ) from error
+    if head is None and media_type(data) is None:
+        raise InputError(
+            f"{shown!r} of {len(text):,} characters is no path and no picture in base64", path=path, line=line
+        )
+    return data
 
 
 def check_place(folder: Path, file: Path, *, path: Path | None = None, line: int | None = None) -> None:

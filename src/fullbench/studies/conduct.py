@@ -11,8 +11,6 @@ from typing import Any
 
 from fullbench.errors import InputError, UserError
 from fullbench.figures.panels import with_views
-from fullbench.files.nouns import read_items, read_responses, read_verdicts
-from fullbench.files.pictures import allowing
 from fullbench.ledger.store import Ledger
 from fullbench.nouns.ballot import ballot
 from fullbench.nouns.benchmark import Benchmark
@@ -23,7 +21,6 @@ from fullbench.nouns.model import Model
 from fullbench.nouns.note import Note, sentence
 from fullbench.nouns.panel import View, is_view
 from fullbench.nouns.record import Record
-from fullbench.nouns.reproduction import Brought
 from fullbench.nouns.response import Response
 from fullbench.nouns.table import Table
 from fullbench.nouns.verdict import PEOPLE, Verdict
@@ -33,6 +30,7 @@ from fullbench.studies.batches.folders import refuse_open
 from fullbench.studies.engines import HERE, USUAL, Budget, Engine, Insistence, Stop, Tally
 from fullbench.studies.forecast import TOKENS_OUT
 from fullbench.studies.hear import hear
+from fullbench.studies.material import material
 from fullbench.studies.progress import watching
 from fullbench.studies.study import Study, own_cases
 
@@ -88,36 +86,12 @@ class Conductor:
             raise InputError("a study names at least one judge", path=study.path)
         specs.distinct("judges", [judge.name for judge in self.judges])
         specs.distinct("contestants", [model.name for model in self.contestants])
-        with allowing(*study.pictures_from):
-            self._read_files()
-
-    def _read_files(self) -> None:
-        """The items, responses and labels of the study's files, or of its benchmark."""
-        study = self.study
-        self.items: list[Item] = list(self._items())
-        ids = {item.id for item in self.items}
-        self.given: list[Response] = list(read_responses(study.responses, items=ids)) if study.responses else []
-        form = study.ballots[0] if len(study.ballots) == 1 else None
-        self.labels: list[Verdict] = list(read_verdicts(study.labels, ballot=form)) if study.labels else []
-        self.odd: Sequence[Table] = ()
-        if self.benchmark is not None and self.benchmark.labels is not None and study.labels is None:
-            self.labels = [label for label in self.benchmark.labels(study.data) if label.item in ids]
-        answered = bool(study.responses or self.contestants)
-        if self.benchmark is not None and self.benchmark.bring is not None and not answered:
-            self._bring(self.benchmark.brought(study.data), ids)
-
-    def _bring(self, brought: Brought, items: set[str]) -> None:
-        """Take the responses that the benchmark brings, and people's labels where the study names none."""
-        self.given = [response for response in brought.record.responses.values() if response.item in items]
-        self.odd = brought.tables
-        if self.study.labels is None:
-            self.labels = [label for label in brought.record.where(judge=PEOPLE) if label.item in items]
-
-    def _items(self) -> Iterator[Item]:
-        if self.benchmark is not None:
-            yield from self.benchmark.items(self.study.data)
-        elif self.study.items is not None:
-            yield from read_items(self.study.items)
+        read = material(study, self.benchmark, [model.name for model in self.contestants])
+        self.items: list[Item] = read.items
+        self.given: list[Response] = read.given
+        self.labels: list[Verdict] = read.labels
+        self.odd: Sequence[Table] = read.odd
+        self.said: list[str] = read.said
 
     def cases(self, responses: Sequence[Response]) -> Iterator[Case]:
         """The study's cases, the same ones in the same order each time."""
@@ -294,7 +268,7 @@ class Conductor:
             shown = tables(columns, seed=study.seed)
             comparing = bool((columns.shown > 1).any())
         tables_ = [replace(table, source={**source, **table.source}) for table in shown]
-        return Conducted(study, record, tables_, source, tallies, comparing=comparing)
+        return Conducted(study, record, tables_, source, tallies, said=list(self.said), comparing=comparing)
 
     def _ruled(self, ledger: Ledger, responses: Sequence[Response]) -> Iterator[Verdict]:
         """The study's verdicts, people's among them, one after the other."""

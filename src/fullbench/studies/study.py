@@ -29,12 +29,16 @@ class Study:
     Paths are taken from the folder of the file; `ledger` and `pictures` may be URLs. Pictures that data files name are
     read from the data's own folders and from those in `pictures_from`.
 
-    Either `benchmark` (with `data`, its released files, where it needs them) or `items`. Responses come from the file
-    `responses`, from the `contestants`, or from both; where neither is named, from a benchmark that brings some, with
-    people's labels. `labels` are people's verdicts. Contestants answer every item `samples` times; with
-    `meetings = "crossed"` every sample meets every other contestant's, else sample i meets sample i. `engine` says
-    where the asking is done: `here`, or on a Ray cluster (`ray`, `ray:auto`, `ray:HOST:PORT`). A benchmark that brings
-    judges and contestants of its own, as the court does, is heard by these where the study names none.
+    Either `benchmark` (with `data`, its released files, where it needs them) or `items`: a file, or a folder of
+    pictures with a `question` to ask about each. With a `limit`, only so many of the first items are taken.
+
+    Responses come from the file `responses`, from the `contestants`, or from both; where neither is named, from a
+    benchmark that brings some, with people's labels. `labels` are people's verdicts.
+
+    Contestants answer every item `samples` times; with `meetings = "crossed"` every sample meets every other
+    contestant's, else sample i meets sample i. `engine` says where the asking is done: `here`, or on a Ray
+    cluster (`ray`, `ray:auto`, `ray:HOST:PORT`). A benchmark that brings judges and contestants of its own, as the
+    court does, is heard by these where the study names none.
 
     `kind` is `judging`, or one of those in `studies.kinds`, whose own `options` stand in a table that bears its name.
     `[panels.NAME]` is a judge `panel:NAME` made of others (`members`, `rule`, `quorum`), `[cascades.NAME]` one
@@ -46,6 +50,8 @@ class Study:
     benchmark: str | None = None
     data: Path | None = None
     items: Path | None = None
+    question: str | None = None
+    limit: int | None = None
     responses: Path | None = None
     labels: Path | None = None
     contestants: tuple[str, ...] = ()
@@ -148,7 +154,7 @@ def _value(key: str, value: Any, folder: Path, wrong: Any) -> Any:
         if len(set(value)) < len(value):
             raise wrong(key, f"{key} names something twice: {value}")
         return tuple(folder / entry for entry in value) if key == "pictures_from" else tuple(value)
-    if key in {"trials", "samples", "seed"}:
+    if key in {"trials", "samples", "seed", "limit"}:
         if not isinstance(value, int) or isinstance(value, bool) or value < (key != "seed"):
             raise wrong(key, f"{key} is a whole number{' from 1' if key != 'seed' else ''}; found {value!r}")
         return value

@@ -39,7 +39,7 @@ class Reviewing:
         models = [specs.contestant(spec) for spec in study.contestants] if study.contestants else list(court())
         if options.get("best_first") and not study.contestants:
             raise InputError("--best-first says in which order --contestants are named; name them")
-        images, limit = options.get("images"), options.get("limit")
+        images, limit = options.get("images"), options.get("limit", study.limit)
         known = sample(7 + study.seed, limit or _SAMPLE) if images is None else ()
         shown = (
             Pictures({scene.item.id: scene.item.pictures[0] for scene in known})
