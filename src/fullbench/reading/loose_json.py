@@ -13,12 +13,14 @@ from dataclasses import dataclass, field
 
 DEPTH = 8
 _STRUCTURE = frozenset("{}[],:")
+# No possessive quantifiers here: before 3.11.5 Python forgets what a group around one captured. None is needed either,
+# for what follows the repetition always matches, so nothing is ever tried twice.
 _LOST_END = r"\n(?!\s{0,20}\{\s{0,5}[\"'])"
-_DOUBLE = rf'"((?:[^"\\\n]|{_LOST_END}|\\.|"(?!\s{{0,20}}(?:[,:}}\]{{]|\Z|\n\s{{0,20}}")))*+)("?)'
-_SINGLE = rf"'((?:[^'\\\n]|{_LOST_END}|\\.|'(?!\s{{0,20}}(?:[,:}}\]{{]|\Z)))*+)('?)"
-_STRING = re.compile(rf"\s*+(?:{_DOUBLE}|{_SINGLE})", re.DOTALL)
+_DOUBLE = rf'"((?:[^"\\\n]+|{_LOST_END}|\\.|"(?!\s{{0,20}}(?:[,:}}\]{{]|\Z|\n\s{{0,20}}")))*)("?)'
+_SINGLE = rf"'((?:[^'\\\n]+|{_LOST_END}|\\.|'(?!\s{{0,20}}(?:[,:}}\]{{]|\Z)))*)('?)"
+_STRING = re.compile(rf"\s*(?:{_DOUBLE}|{_SINGLE})", re.DOTALL)
 _NO_COMMA = re.compile(r"[ \t]{0,20}\n\s{0,20}[\"']")
-_BARE = re.compile(r"[^{}\[\],:]++")
+_BARE = re.compile(r"[^{}\[\],:]+")
 
 
 @dataclass

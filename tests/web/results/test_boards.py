@@ -102,6 +102,10 @@ def test_the_lines_behind_a_share_won_give_that_share(refreshed):
 def score_interval(values: list[float], least: float, most: float) -> tuple[float, float]:
     """What docs/statistics.md says of a mean on a scale, found by search: all means that the values do not rule out."""
     n, value = len(values), fmean(values)
+    if len(set(values)) == 1:
+        # what unseen items could do: a share of 1 - 0.05^(1/n) of them may be as far off as the scale goes
+        share = 1 - 0.05 ** (1 / n)
+        return value - share * (value - least), value + share * (most - value)
     moves = [value - fmean([*values[:left], *values[left + 1 :]]) for left in range(n)]
     variance = (n - 1) / n * sum(move**2 for move in moves)
     odd = 3 * sum(move**2 for move in moves) ** 2 / sum(move**4 for move in moves) - 1
