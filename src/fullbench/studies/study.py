@@ -13,6 +13,7 @@ from fullbench.errors import InputError
 from fullbench.nouns.ballot import Ballot, Choice, Ranking, ballot
 from fullbench.nouns.case import ORDERS, Case, Meetings, Orders
 from fullbench.nouns.case import cases as cases_of
+from fullbench.nouns.doors import did_you_mean
 from fullbench.nouns.item import Item
 from fullbench.nouns.panel import CASCADE, PANEL, is_view
 from fullbench.nouns.response import Response
@@ -111,7 +112,9 @@ class Study:
                 values["options"] = options(key, value, path.parent, wrong)
                 continue
             if key not in known:
-                raise wrong(key, f"unknown key {key!r}; known: {', '.join(sorted(known))}")
+                raise wrong(
+                    key, f"unknown key {key!r}{did_you_mean(key, known) or ';'} known: {', '.join(sorted(known))}"
+                )
             values[key] = _value(key, value, path.parent, wrong)
         for entry in fields(cls):
             if entry.default is MISSING and entry.default_factory is MISSING and entry.name not in values:
