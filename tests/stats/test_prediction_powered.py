@@ -86,6 +86,20 @@ def test_two_judges_together_are_worth_more_than_either():
     assert width["both"] < 0.7 * min(width["one"], width["two"])
 
 
+def test_where_people_voted_on_everything_their_votes_stand():
+    rng = np.random.default_rng(5)
+    for rows in range(12, 60, 3):
+        votes, ruled = rng.integers(0, 2, rows).astype(float), rng.random((2, rows))
+        found = corrected_mean(votes, ruled, cluster=np.arange(rows) // 3)
+        assert found.corrected.value == pytest.approx(votes.mean(), abs=1e-9)
+        assert found.worth == (0.0, 0.0)
+        whole = corrected_ratings(
+            rng.integers(0, 2, rows), rng.integers(2, 4, rows), votes, ruled[:1], cluster=np.arange(rows) // 3
+        )
+        for corrected, people in zip(whole.corrected, whole.people, strict=True):
+            assert corrected.value == pytest.approx(people.value, abs=1e-6)
+
+
 def test_what_cannot_be_is_refused():
     with pytest.raises(Undefined, match="nobody voted"):
         corrected_mean([NAN, NAN], [0, 1])

@@ -30,6 +30,8 @@ _PRIOR = 1 / 25
 _BLOCK = 1 << 21
 # clusters with a vote for each weight that is fitted
 _FEW = 20
+# the variance of what should be nothing, beside that of what is something
+_ROUNDING = 1e-18
 
 
 @dataclass(frozen=True)
@@ -289,6 +291,9 @@ def _tuned(products: Floats, controls: int, units: float) -> tuple[Floats, int]:
     for who in range(size):
         square = products[: controls + 1, : controls + 1, who, who]
         cost, gain = joined @ square[1:, 1:] @ joined.T, joined @ square[1:, 0]
+        # Where people voted on everything the controls are rounding, and weights fitted to it have no bounds.
+        if np.trace(cost) <= _ROUNDING * products[:, :, who, who].diagonal().max():
+            continue
         weights = np.linalg.lstsq(cost, gain, rcond=1e-9)[0]
         left = square[0, 0] - 2 * weights @ gain + weights @ cost @ weights
         if left * some < square[0, 0] * none:

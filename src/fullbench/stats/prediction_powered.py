@@ -126,9 +126,10 @@ def corrected_mean(
     ruled = np.array([drawn.sums(share * (line - mean)) for line, mean in zip(drawn.predicted, means, strict=True)])
     seen = np.array([drawn.sums(weight * (line - mean)) for line, mean in zip(drawn.predicted, sampled, strict=True)])
     spread = people_spread(drawn.units, 0)
-    worth = tuned(people, seen - ruled, drawn.units)
+    control = beyond_rounding(seen, ruled)
+    worth = tuned(people, control, drawn.units)
     used = int(np.count_nonzero(worth))
-    both = people - worth @ (seen - ruled)
+    both = people - worth @ control
     value = alone - float(worth @ (sampled - means))
     wide = people_spread(drawn.units, used)
 
@@ -174,6 +175,16 @@ def reach(units: float, used: int, level: float = 0.95) -> float:
 
     factor, free = people_spread(units, used)
     return factor * float(stdtrit(free, (1 + level) / 2)) ** 2
+
+
+def beyond_rounding(sample: Floats, every: Floats) -> Floats:
+    """What a sample says more than all rows do; nothing where only rounding is left, as when everything was voted on.
+
+    A weight fitted to rounding is a number without bounds.
+    """
+    gap = sample - every
+    kept: Floats = np.where(np.abs(gap) > 1e-10 * (np.abs(sample) + np.abs(every)).max(initial=0.0), gap, 0.0)
+    return kept
 
 
 def tuned(people: Floats, control: Floats, units: float) -> Floats:
