@@ -45,8 +45,7 @@ def _unforeseen(error: Exception) -> str:
     import traceback
 
     what = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
-    with tempfile.NamedTemporaryFile(
-        "w", suffix=".txt", prefix="fullbench-trace-", delete=False, encoding="utf-8"
-    ) as file:
+    handle, place = tempfile.mkstemp(".txt", "fullbench-trace-")
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
         file.write("".join(traceback.format_exception(error)))
     return f"something went wrong inside ({what}); what the ledger holds is kept. Please send us the trace: {place}"
