@@ -106,10 +106,11 @@ def own_items(source: Path) -> Iterator[Item] | None:
 
 def _item_rows(path: Path, question: str | None) -> Iterator[tuple[int | None, Item]]:
     for line, row in read_rows(path):
-        yield line, _item(Fields(path, line, row, ITEM), question)
+        yield line, item_of(Fields(path, line, row, ITEM), question)
 
 
-def _item(fields: Fields, question: str | None) -> Item:
+def item_of(fields: Fields, question: str | None) -> Item:
+    """The item of one row."""
     name = fields.name("id")
     turns = fields.json("turns")
     if turns is None:
@@ -145,7 +146,7 @@ def read_responses(
     path = Path(path)
     seen: set[tuple[str, str, int]] = set()
     for line, row in read_rows(path):
-        response = _response(Fields(path, line, row, RESPONSE), contestant)
+        response = response_of(Fields(path, line, row, RESPONSE), contestant)
         place = (response.item, response.contestant, response.sample)
         if items is not None and response.item not in items:
             raise InputError(_stray(response, len(items)), path=path, line=line)
@@ -159,7 +160,8 @@ def read_responses(
         yield response
 
 
-def _response(fields: Fields, contestant: str | None) -> Response:
+def response_of(fields: Fields, contestant: str | None) -> Response:
+    """The response of one row."""
     item, who = fields.name("item"), fields.name("contestant", contestant)
     sample = fields.integer("sample", fields.integer("trial", 0))  # `trial` is what the first release called it
     parts = fields.json("parts")
@@ -289,6 +291,8 @@ def _picture(fields: Fields, value: Any, answered: bool) -> Picture:
     if isinstance(value, Mapping):
         data = value.get("bytes")
         value = data if isinstance(data, bytes) else value.get("picture", value.get("path"))
+    if isinstance(value, Picture):
+        return value
     if isinstance(value, bytes):
         return Picture.as_given(value, value) if answered else Picture.of(value, path=fields.path, line=fields.line)
     if not isinstance(value, str) or not value:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from fullbench.errors import InputError
+from fullbench.nouns.shown import Shown
 
 UNKNOWN = "application/octet-stream"
 """The media type of what was given as a picture and is none that we know."""
@@ -48,7 +49,7 @@ def media_type(data: bytes) -> str | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Picture:
+class Picture(Shown):
     """A picture: the digest of its bytes, the type its bytes show, and where the bytes are."""
 
     digest: str
