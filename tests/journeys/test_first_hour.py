@@ -26,14 +26,14 @@ def test_check_says_what_works_and_what_does_not(cli):
         (row,) = cells(out)
         assert code == 0, err
         assert "serves 1: tiny" in err
-        assert [row[name] for name in ("answers", "sees pictures", "keeps to JSON", "gives logprobs")] == ["yes"] * 4
+        assert [row[name] for name in ("answers", "pictures", "JSON", "logprobs")] == ["yes"] * 4
         assert row["limits a minute"] == "600 requests"
-        assert row["price per million tokens"] == "$0 in, $0 out"
+        assert (row["$ in"], row["$ out"]) == (0, 0)
     blind = TinyServer(lambda *_: "I cannot see pictures.", models=("other",), logprobs=False)
     with blind as server:
         code, out, err = cli("check", f"openai:other@{server.url}", "--json")
         (row,) = cells(out)
-        assert (code, row["sees pictures"], row["keeps to JSON"], row["gives logprobs"]) == (0, "no", "no", "no")
+        assert (code, row["pictures"], row["JSON"], row["logprobs"]) == (0, "no", "no", "no")
         assert "it did not see the picture" in err
         code, out, err = cli("check", f"openai:nobody@{server.url}", "--json")
         assert (code, cells(out)[0]["answers"]) == (1, "no")

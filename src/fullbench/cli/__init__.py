@@ -13,6 +13,11 @@ def main() -> None:
     User mistakes become one sentence and exit code 2. What nobody foresaw is a defect of ours: one sentence and exit
     code 70, with the trace in a file to be sent to us; `FULLBENCH_DEBUG` shows it at once.
     """
+    if sys.platform == "win32":
+        sys.stderr.write(
+            "fullbench: it runs on Linux and macOS, whose file locks it needs; on Windows, run it in WSL\n"
+        )
+        sys.exit(2)
     from fullbench.cli.app import app
     from fullbench.errors import FullbenchError
     from fullbench.hygiene import Neutral, NeutralFormatter, neutral

@@ -16,6 +16,7 @@ from fullbench.cli.compose import compose_app
 from fullbench.cli.critic import critic_app
 from fullbench.cli.demo import demo
 from fullbench.cli.export import export
+from fullbench.cli.importing import import_files
 from fullbench.cli.init import init
 from fullbench.cli.judge import judge
 from fullbench.cli.leaderboard import leaderboard_app
@@ -88,6 +89,7 @@ app.add_typer(leaderboard_app, name="leaderboard", rich_help_panel=RESULTS)
 app.command("show", rich_help_panel=RESULTS)(show)
 app.command("replay", rich_help_panel=RESULTS)(replay)
 app.command("reproduce", rich_help_panel=RESULTS)(reproduce)
+app.command("import", rich_help_panel=DATA)(import_files)
 app.command("export", rich_help_panel=DATA)(export)
 for _building in (blur, distort, grid, group, sanitise):
     compose_app.command(_building.__name__)(_building)

@@ -92,23 +92,21 @@ def _of_study(path: Path, *, safe: bool) -> list[Model]:
 
 
 def _table(tried: list[Tried]) -> Table:
-    from fullbench.nouns.table import Table
+    from fullbench.nouns.table import Cell, Table
 
     word = {True: "yes", False: "no", None: None}
-    rows = [
+    rows: list[list[Cell]] = [
         [
             entry.name, word[entry.works], word[entry.sees], word[entry.json], word[entry.logprobs],
-            None if entry.price is None else f"${entry.price[0]:g} in, ${entry.price[1]:g} out",
+            *(entry.price or (None, None)),
             ", ".join(f"{value} {name}" for name, value in entry.limits.items()) or None,
             round(entry.seconds, 2) if entry.works else None,
         ]
         for entry in tried
     ]  # fmt: skip
-    columns = (
-        "model", "answers", "sees pictures", "keeps to JSON", "gives logprobs", "price per million tokens",
-        "limits a minute", "seconds",
-    )  # fmt: skip
-    return Table("check", "What works", columns, rows)
+    columns = ("model", "answers", "pictures", "JSON", "logprobs", "$ in", "$ out", "limits a minute", "seconds")
+    notes = ["Dollars are for a million tokens."]
+    return Table("check", "What works", columns, rows, notes)
 
 
 def _sentences(entry: Tried) -> list[str]:

@@ -65,7 +65,9 @@ def judge(
     pictures: PicturesOption = None,
     pictures_from: PicturesFromOption = None,
     durability: DurabilityOption = None,
-    report: Annotated[Path | None, typer.Option(help="Write a page with tables, charts and cases here.")] = None,
+    report: Annotated[
+        Path | None, typer.Option("--report", "--out", help="Write a page with tables, charts and cases here.")
+    ] = None,
     budget: BudgetOption = None,
     budget_for: BudgetForOption = "run",
     anyway: AnywayOption = False,

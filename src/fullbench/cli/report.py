@@ -30,7 +30,11 @@ def report(
     benchmark: Annotated[str | None, typer.Option(help="Show the tables of this benchmark.")] = None,
     out: Annotated[
         Path | None,
-        typer.Option(help="A file: .html is a page with charts and cases; .md, .csv, .json, .txt the tables."),
+        typer.Option(
+            "--out",
+            "--report",
+            help="A file: .html is a page with charts and cases; .md, .csv, .json, .txt the tables.",
+        ),
     ] = None,
     labels: Annotated[Path | None, typer.Option(help="People's verdicts, to be shown among the judges'.")] = None,
     study: StudyOption = None,
