@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from PIL.Image import Image
 
+    from fullbench.nouns.picture import Picture
+
 ORIENTATION = 0x0112
 _BROKEN = (OSError, SyntaxError, ValueError, TypeError, KeyError)
 
@@ -92,6 +94,23 @@ def turned(data: bytes) -> bool:
             return image.getexif().get(ORIENTATION, 1) in range(2, 9)
     except (OSError, SyntaxError, ValueError, Image.DecompressionBombError):
         return False
+
+
+def is_black(picture: Picture) -> bool:
+    """Whether a picture is black all over, as some filters leave it; what cannot be decoded is not.
+
+    A light hand: the noise of a JPEG may lift black by a few steps.
+    """
+    from PIL import Image as Images
+
+    try:
+        with Images.open(BytesIO(picture.data())) as image:
+            return not any(any(band.histogram()[_BLACK + 1 :]) for band in flat(image).split())
+    except (*_BROKEN, Images.DecompressionBombError):
+        return False
+
+
+_BLACK = 8
 
 
 def encoded(image: Image) -> bytes:

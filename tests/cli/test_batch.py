@@ -204,3 +204,56 @@ def test_killed_again_and_again_nothing_is_asked_twice(folder, provider):
                        for batch in service.batches.values() for line in batch["lines"])  # fmt: skip
         assert {count for name, count in ours.items() if not name.startswith("x")} == {1}
     assert len(set(kept(folder))) == len(kept(folder)) == CASES
+
+
+def renamed(lines: list[str]) -> list[str]:
+    """Of 16 replies three under names that nobody gave, and two twice."""
+    changed = [json.dumps({**json.loads(line), "custom_id": f"陌生-{number}"}) for number, line in enumerate(lines[:3])]
+    return [*changed, *lines[3:], *lines[5:7]]
+
+
+def test_replies_with_unknown_names_and_second_replies_are_told_and_billed_once(folder):
+    """The service answers and charges 18 calls; the bill has 18, whatever their names, and not 36 after a kill."""
+    with BatchService(spoil=renamed) as service:
+        study(folder, service.url, price_in=2, price_out=10)
+        fullbench(folder, "write", "study.toml")
+        fullbench(folder, "submit", "study.toml")
+        fullbench(folder, "status", "study.toml", "--wait", "--every", "0.05", "--quiet")
+        code, _, err = fullbench(folder, "collect", "study.toml")
+        assert (code, f"{CASES - 3} new in the ledger" in err, "3 due" in err) == (1, True, True)
+        assert "3 replies bear names that no request has; they rule on nothing, what they cost is on the bill" in err
+        assert "2 replies came to requests that had one; one counts, and all are on the bill." in err
+        (state,) = (folder / "l.ledger.batches").glob("*/state.json")
+        state.write_text(json.dumps({**json.loads(state.read_text()), "told": False}), encoding="utf-8")
+        fullbench(folder, "collect", "study.toml")
+        with Ledger(folder / "l.ledger", read_only=True) as ledger:
+            (account,) = (account for account in ledger.bill() if account.role == "judge")
+            spent = ledger.spent("default") + ledger.spent("filed")
+        assert account.usage.calls == CASES - 3 + 3 + 2
+        assert spent == pytest.approx(account.usage.dollars), "they are in what the study cost"
+        service.spoil = lambda lines: lines
+        code, _, err = fullbench(folder, "run", "study.toml", "--every", "0.05", "--quiet")
+        assert code == 0, err
+        with Ledger(folder / "l.ledger", read_only=True) as ledger:
+            (account,) = (account for account in ledger.bill() if account.role == "judge")
+        assert account.usage.calls == sum(service.asked.values()) + 2
+        assert account.usage.dollars == pytest.approx(account.usage.calls * (spent / (CASES + 2)))
+    assert len(set(kept(folder))) == len(kept(folder)) == CASES
+
+
+def test_why_a_batch_failed_is_said_where_its_requests_are_due(folder):
+    with BatchService(ends=["failed", "expired"]) as service:
+        study(folder, service.url)
+        code, _, err = fullbench(folder, "run", "study.toml", "--every", "0.05", "--quiet")
+        assert code == 1
+        assert (
+            f"the batch 0001-judge is failed (enqueued token limit reached): 0 of its {CASES} requests were answered"
+            in err
+        )
+        code, _, err = fullbench(folder, "run", "study.toml", "--every", "0.05", "--quiet")
+        assert code == 0, err
+        assert f"the batch 0002-judge is expired: {CASES // 2} of its {CASES} requests were answered" in err
+        with Ledger(folder / "l.ledger", read_only=True) as ledger:
+            (judge,) = {verdict.judge for verdict in ledger.verdicts()}
+            errors = {failure.error.partition(": ")[2] for failure in ledger.failures(judge)}
+        assert errors == {"the batch expired before this was asked"}

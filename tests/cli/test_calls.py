@@ -187,6 +187,27 @@ def test_what_can_never_do_is_told_apart_and_not_asked_again(tmp_path):
         assert sum(server.books()["attempts"].values()) == attempts + 20
 
 
+def test_rulings_whose_tokens_cannot_be_read_are_kept_and_the_estimates_are_counted(tmp_path):
+    """Decision 0021: the ruling is paid for and plain; what is not known is its price, and that is said everywhere."""
+    cases = write(tmp_path, ["How many"] * 30)
+    with FakeServer({"negative": 0.2, "words": 0.2}, seed=3, says="[[4]]") as server:
+        wire = {"price_in": 1, "price_out": 2}
+        code, out, err = ended(start(tmp_path, "--report", "page.html", judges=[spec(server, **wire)]))
+        books = server.books()
+    assert code == 0, err
+    odd = books["sent"]["negative"] + books["sent"]["words"]
+    assert 5 < odd < cases
+    assert f"of {odd} of {cases} replies the server did not say how many tokens they took" in err
+    with Ledger(tmp_path / "l.ledger", read_only=True) as book:
+        verdicts = list(book.verdicts())
+    assert (len(verdicts), {verdict.marks for verdict in verdicts}) == (cases, {(4.0,)})
+    assert sum(verdict.reader >= 1000 for verdict in verdicts) == odd
+    assert all(verdict.usage.tokens_in > 0 and (verdict.usage.dollars or 0) > 0 for verdict in verdicts)
+    assert "tokens estimated" in out
+    assert "tokens estimated" in (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert sum(server_books for server_books in books["answered"].values()) == cases, "nothing was asked twice"
+
+
 def test_a_budget_is_not_passed_by_retries(tmp_path):
     """Every second reply is paid for and broken: with 8 in flight, retries do not go on when the money is spent."""
     write(tmp_path, ["How many"] * 100)

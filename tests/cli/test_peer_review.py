@@ -62,7 +62,8 @@ def test_simulate_shows_what_is_found(tmp_path):
         "simulate", "--models", "5", "--seeds", "3", "--sizes", "5,10", "--colluders", "2", "--json", cwd=tmp_path
     )
     assert done.returncode == 0, done.stderr
-    assert [table["name"] for table in json.loads(done.stdout)] == ["methods", "pictures", "cheats", "influence"]
+    names = [table["name"] for table in json.loads(done.stdout)]
+    assert names == ["methods", "readings", "pictures", "warnings", "cheats", "influence"]
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections import defaultdict
+from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations
 from pathlib import Path
@@ -82,6 +83,27 @@ def _marks(draw, case):
 
 def family(verdict):
     return "score" if len(verdict.contestants) == 1 else "ranking" if verdict.ballot == "ranking" else "pair"
+
+
+def one_each(verdicts):
+    """People's votes on the same responses as one ruling, by the usual rules: means of marks and ranks, majorities."""
+    panels = defaultdict(list)
+    for v in verdicts:
+        if not v.rater:
+            yield v
+        elif v.marks is not None:
+            panels[v.judge, v.criterion, v.ballot, v.item, tuple(sorted(v.shown))].append(v)
+    for (_, _, ballot, _, responses), votes in panels.items():
+        marks = [tuple(Fraction(dict(zip(v.shown, v.marks, strict=True))[one]) for one in responses) for v in votes]
+        if ballot.startswith("choice"):
+            times = {vote: marks.count(vote) for vote in marks}
+            marks = [vote for vote, count in times.items() if count == max(times.values())]
+            if any(len(set(vote)) == 1 for vote in marks):
+                marks = [vote for vote in marks if len(set(vote)) == 1]
+        joint = dict(zip(responses, (sum(column) / len(marks) for column in zip(*marks, strict=True)), strict=True))
+        names, samples = zip(*responses, strict=True)
+        ruling = {"marks": tuple(float(joint[one]) for one in responses), "rater": "", "trial": 0}
+        yield replace(votes[0], contestants=names, samples=samples, **ruling)
 
 
 def slow(verdicts):
@@ -166,9 +188,13 @@ def check(folder: Path, seed: int, *, cards: bool = True) -> None:
     assert columns.rows(columns.judge >= 0).mark.tobytes() == memory.mark.tobytes()
     by_ledger = shown(boards(columns))
     assert by_ledger == shown(boards(record)) == shown(boards(parquet))
-    results, means = slow(record)
-    # how several votes become one is checked in tests/journeys/test_votes.py; here each counts on its own
-    for key, lines in shown(boards(columns, Settings(votes="each"))).items():
+    _as_defined(shown(boards(columns, Settings(votes="each"))), *slow(record))
+    _as_defined(by_ledger, *slow(one_each(record)))
+    _doors(record, columns, by_ledger, cards=cards)
+
+
+def _as_defined(by_door, results, means):
+    for key, lines in by_door.items():
         for name, _, _, won, marked in lines:
             each = results[key][name]
             assert (0 if won is None else won.n) == len(each)
@@ -176,7 +202,6 @@ def check(folder: Path, seed: int, *, cards: bool = True) -> None:
             for ballot, mean in marked.items():
                 assert mean.value == pytest.approx(float(means[key, name, ballot]), abs=1e-12)
             assert all(one is None or one.why or one.low < one.high for one in (won, *marked.values()))
-    _doors(record, columns, by_ledger, cards=cards)
 
 
 def _doors(record, columns, by_ledger, *, cards):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,14 +13,16 @@ from sklearn.metrics import accuracy_score, cohen_kappa_score, f1_score
 
 from fullbench import Choice, Item, Ranking, Record, Response, Score, Verdict
 from fullbench.errors import InputError
+from fullbench.figures.agreement_by_tag import agreement_tables, decided_by_all
 from fullbench.figures.card import card as judge_card
 from fullbench.figures.doubt import doubtful
-from fullbench.figures.judging import agreement_tables, agreements, averages, by_tag, decided_by_all, meet
+from fullbench.figures.judging import agreements, averages, by_tag, meet, winner
 from fullbench.figures.repeats import tables as repeats
 from fullbench.figures.subsets import subset
 from fullbench.nouns.call import Usage
 from fullbench.nouns.case import Case
 from fullbench.reports import card as cards
+from fullbench.stats.clusters import ONE_ITEM
 
 NAMES = ("a", "b", "c", "d")
 
@@ -196,3 +199,29 @@ def test_steadiness_counts_a_fault_against_the_judge(record: Record):
     assert row[3].value == 0.5
     assert [line[2:] for line in histogram.rows] == [["0.50 to 0.67", 1], ["0.83 to 1.00", 1]]
     assert doubtful(Record(tuple(heard))) == [("j", case.key)]
+
+
+def test_one_item_gives_values_without_intervals_and_a_mean_over_groups_leaves_it_apart(record: Record):
+    chosen = [v for v in record if v.item == "i0" and v.fault is None]
+    alone = meet(Record(tuple(chosen), record.items, record.responses))
+    by_shape = {entry.shape: entry for entry in agreements(alone, "good")}
+    pairs = alone.of("good", "scores")
+    ours, theirs = [p.marks[0] for p in pairs], [p.other[0] for p in pairs]
+    error, pearson = (by_shape["scores"].figures[name] for name in ("error", "Pearson"))
+    assert error.value == pytest.approx(np.mean(np.abs(np.subtract(ours, theirs))))
+    assert pearson.value == pytest.approx(pearsonr(ours, theirs).statistic)
+    assert by_shape["pairs"].figures["accuracy, ties a class"].value == float(
+        winner(alone.of("good", "pairs")[0].marks) == winner(alone.of("good", "pairs")[0].other)
+    )
+    estimates = [estimate for entry in by_shape.values() for estimate in entry.figures.values()]
+    assert {(estimate.why, estimate.units) for estimate in estimates} == {(ONE_ITEM, 1)}
+    assert all(estimate.low == estimate.value == estimate.high for estimate in estimates)
+
+    items = {name: replace(item, tags=item.tags | {"size": "big" if name == "i0" else f"s{int(name[1:]) % 2}"})
+             for name, item in record.items.items()}  # fmt: skip
+    met = meet(Record(record.verdicts, items, record.responses))
+    table = next(table for table in agreement_tables(met, ["size"], judges=["good"]) if table.name == "pairs by size")
+    assert [str(row[1]) for row in table.rows] == ["big", "s0", "s1", "mean of 2"]
+    assert table.rows[3][2].value == pytest.approx((table.rows[1][2].value + table.rows[2][2].value) / 2)
+    assert table.rows[0][2].why == ONE_ITEM
+    assert [note for note in table.notes if "1 of one stand apart" in note]

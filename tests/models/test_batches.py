@@ -90,7 +90,10 @@ def test_answers_and_refusals_elsewhere():
     ("line", "error"),
     [
         ({"response": {"status_code": 500, "body": {"error": {"message": "boom"}}}}, "500: boom"),
-        ({"response": None, "error": {"code": "batch_expired", "message": "too late"}}, "500: too late"),
+        (
+            {"response": None, "error": {"code": "batch_expired", "message": "too late"}},
+            "the batch expired before this was asked",
+        ),
         ({"response": {"status_code": 400, "body": None}, "error": {"message": "no such model"}}, "400: no such model"),
         ({"response": {"status_code": 400, "body": {"error": TOO_LONG}}}, f"400: {TOO_LONG['message']}"),
         ({"response": {"status_code": 200, "body": {"choices": []}}}, "200 without an answer in it"),

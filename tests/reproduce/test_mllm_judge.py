@@ -18,6 +18,8 @@ from fullbench.nouns.reproduction import Reproduced
 DATA = Path(__file__).parents[2] / ".." / "shared" / "data" / "mllm-as-a-judge"
 needs_data = pytest.mark.skipif(not DATA.is_dir(), reason=f"the released data are not at {DATA}")
 EXPECTED = json.loads((DATA / "expected.json").read_text())["cells"] if DATA.is_dir() else []
+MORE = DATA / "expected_more.json"
+FURTHER = json.loads(MORE.read_text())["cells"] if MORE.exists() else []
 
 
 @pytest.fixture(scope="module")
@@ -55,6 +57,22 @@ def test_a_cell_is_what_independent_code_computed(wanted: dict[str, Any], made: 
 
 
 @needs_data
+@pytest.mark.parametrize("wanted", FURTHER, ids=lambda cell: cell["id"])
+def test_further_cells_hold_what_independent_code_computed(wanted: dict[str, Any], made: dict[str, Reproduced]):
+    ours = made[wanted["id"]]
+    there = {name: ours.value[name] for name in wanted["recomputed"]}
+    if "equal_at_least" in there:
+        # One row more is not read than by the other reader: its ruling stands in no form that was asked for.
+        figures = {**wanted["recomputed"]}
+        assert there.pop("equal_at_least") >= figures.pop("equal_at_least")
+        assert set(there.pop("known_bad_score_ids")) >= set(figures.pop("known_bad_score_ids"))
+        wanted = {**wanted, "recomputed": figures}
+    assert not list(gaps(there, wanted["recomputed"], wanted.get("tol_recomputed", 0)))
+    for name, published in wanted.get("published", {}).items():
+        assert ours.value[name] == pytest.approx(published, abs=1 if name == "n" else wanted["tol_published"])
+
+
+@needs_data
 @pytest.mark.parametrize("wanted", [cell for cell in EXPECTED if "paper" in cell], ids=lambda cell: cell["id"])
 def test_a_cell_is_near_what_the_paper_prints(wanted: dict[str, Any], made: dict[str, Reproduced]):
     ours = made[wanted["id"]]
@@ -85,7 +103,8 @@ def test_every_family_is_complete(made: dict[str, Reproduced]):
     for judge in ("GPT-4V", "Gemini"):
         assert members[f"{judge}/score"] == members[f"{judge}/human_review"] == {"HQ"}
         assert members[f"{judge}/pair"] == members[f"{judge}/batch"] == {"HQ", "Hard"}
-    assert members["figure/annotator"] == {f"{task}-{who}" for task in ("pair", "score") for who in MARKERS}
+    everybody = (*MARKERS, "done")
+    assert members["figure/annotator"] == {f"{task}-{who}" for task in ("pair", "score") for who in everybody}
     averages = {name for name in made if name.startswith("average/")}
     assert averages == {f"average/{row.judge}/{row.task}" for row in table9()}
     assert len(averages) == 43
@@ -100,7 +119,11 @@ def test_every_expected_family_has_no_stranger_among_the_expected(made: dict[str
 def test_rulings_are_read_from_the_judges_words(made: dict[str, Reproduced]):
     assert made["parser/score/HQ"].value["equal"] >= 137
     assert made["parser/batch/HQ"].value["equal_after_dropping_letters_without_an_answer"] >= 130
-    assert made["parser/batch/Hard"].value == {"GPT-4V": {"n": 114, "read": 114}, "Gemini": {"n": 113, "read": 113}}
+    hard = made["parser/batch/Hard"].value
+    assert {name: hard[name] for name in ("GPT-4V", "Gemini")} == {
+        "GPT-4V": {"n": 114, "read": 114},
+        "Gemini": {"n": 113, "read": 113},
+    }
 
 
 def test_the_averages_of_the_paper_follow_from_its_cells():

@@ -12,6 +12,7 @@ from fullbench.nouns.estimate import Estimate
 from fullbench.stats import weighted
 from fullbench.stats.agreement import absolute_error, pearson
 from fullbench.stats.bootstrap import Sample, bootstrap, bootstrap_groups
+from fullbench.stats.clusters import ONE_ITEM
 from fullbench.stats.shares import wilson
 
 
@@ -123,9 +124,11 @@ def test_what_cannot_be_computed_says_so(x, y):
         pearson(x, y)
 
 
-def test_one_cluster_gives_no_interval():
-    with pytest.raises(Undefined, match="two clusters"):
-        absolute_error([1, 2, 3], [2, 2, 2], cluster=["a", "a", "a"])
+def test_one_cluster_gives_the_value_without_interval():
+    alone = absolute_error([1, 2, 3], [2, 2, 2], cluster=["a", "a", "a"])
+    assert (alone.value, alone.why, alone.n, alone.units) == (pytest.approx(2 / 3), ONE_ITEM, 3, 1)
+    tested = bootstrap(weighted.mean, [1.0, 2.0], cluster=["a", "a"], zero=True)
+    assert (tested.why, tested.p) == (ONE_ITEM, 1.0)
 
 
 def test_nan_is_refused_at_the_door_and_never_leaves():

@@ -10,7 +10,7 @@ from statsmodels.stats.proportion import proportion_confint
 
 from fullbench.errors import Undefined
 from fullbench.stats.bootstrap import Sample, left_out
-from fullbench.stats.clusters import NO_SPREAD, Spread, around, cluster_mean, p_of_zero, unseen
+from fullbench.stats.clusters import NO_SPREAD, ONE_ITEM, Spread, around, cluster_mean, p_of_zero, unseen
 from fullbench.stats.weighted import mean
 
 
@@ -101,7 +101,7 @@ def test_the_p_value_without_a_scale_is_students():
 
 
 def test_one_cluster_has_no_interval_and_nothing_no_mean():
-    with pytest.raises(Undefined, match="two of them"):
-        cluster_mean(np.array([3.0]), np.array([2.0]))
+    alone = cluster_mean(np.array([3.0]), np.array([2.0]))
+    assert (alone.value, alone.low, alone.high, alone.why, alone.n, alone.units) == (1.5, 1.5, 1.5, ONE_ITEM, 2, 1)
     with pytest.raises(Undefined, match="nothing"):
         cluster_mean(np.zeros(0), np.zeros(0))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import math
+import multiprocessing
 import random
-import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -12,12 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from fullbench import Case, Item, Response, Score
+from fullbench import Case, Item, Judge, Response, Score, Verdict
 from fullbench.ledger.store import Ledger
+from fullbench.nouns.judge import prompts_of
 from fullbench.studies import specs
 from fullbench.studies.engines import Tally
 from fullbench.studies.hear import hear
-from tests.fake_server import FakeServer
+from tests.fake_server import Books, FakeServer
 
 PLAN = {
     "429": 0.04, "429after": 0.02, "429date": 0.01, "500": 0.04, "503": 0.03, "529": 0.01, "reset": 0.04, "cut": 0.03,
@@ -54,21 +55,46 @@ def test_among_thirty_percent_faults_every_case_ends_and_every_call_is_billed(tm
     assert set(books["sent"]) == {"good", *PLAN}, "every fault was met"
     assert account.usage.calls == sum(books["answered"].values())
     assert account.usage.calls + account.usage.retries == sum(books["attempts"].values())
-    # the server always says 100 tokens in; what no reply counts is estimated by its length, which is a little more
-    assert account.usage.dollars == pytest.approx(account.usage.calls * (100 + 2 * 20) / 1e6, rel=0.1)
+    heard = {case.item.id: case for case in docket(count)}
+    sizes = {verdict.item[1:]: estimated(judge, heard[verdict.item], verdict) for verdict in verdicts}
+    tokens = [billed(kind, sizes[prompt]) for prompt, kind in drawn(books["attempts"], seed=11)]
+    assert account.usage.tokens_in == sum(tokens_in for tokens_in, _ in tokens)
+    assert account.usage.tokens_out == sum(tokens_out for _, tokens_out in tokens)
+    assert account.usage.dollars == pytest.approx(sum(1 * read + 2 * said for read, said in tokens) / 1e6)
 
 
-RUN = """
-import sys
-from fullbench.ledger.store import Ledger
-from fullbench.studies import specs
-from fullbench.studies.hear import hear
-from tests.studies.test_endurance import docket
+def drawn(attempts: dict[str, int], *, seed: int) -> Iterator[tuple[str, str]]:
+    """What became of every attempt: the server draws it from the seed, the prompt and the number of the attempt."""
+    again = Books(PLAN, seed)
+    for prompt, times in attempts.items():
+        for _ in range(times):
+            yield prompt, again.fault(prompt)
 
-url, path, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
-with Ledger(path) as ledger:
-    hear([specs.judge(f"vllm:m@{url}?concurrency=64")], lambda _: docket(count), ledger)
-"""
+
+def billed(kind: str, size: int) -> tuple[int, int]:
+    """Tokens in and out: what the server counts; of an answer that brings no count, what was sent; else nothing."""
+    if kind in {"", "mime"}:
+        return 100, 20
+    return (size, 0) if kind in {"cut", "short", "empty", "html", "drip", "soft"} else (0, 0)
+
+
+def estimated(judge: Judge, case: Case, verdict: Verdict) -> int:
+    """About how many tokens a prompt takes: four plain letters, or one other, and four for a turn."""
+    (prompt,) = prompts_of(judge, case.with_nonce(verdict.exchanges[-1].nonce))
+    texts = [part for turn in prompt.turns for part in turn.parts]
+    plain = [sum(letter.isascii() for letter in text) for text in texts]
+    others = sum(map(len, texts)) - sum(plain)
+    return 4 * len(prompt.turns) + sum(math.ceil(letters / 4) for letters in plain) + others
+
+
+NURSERY = multiprocessing.get_context("forkserver")
+"""Runs that are killed start from a process that has imported everything: a hundred starts would take minutes else."""
+NURSERY.set_forkserver_preload(["fullbench.studies.hear", "fullbench.models.chat", "psycopg", __name__])
+
+
+def run(url: str, path: Path | str, count: int) -> None:
+    with Ledger(path) as ledger:
+        hear([specs.judge(f"vllm:m@{url}?concurrency=64")], lambda _: docket(count), ledger)
 
 
 def kept(path: Path | str) -> set[str]:
@@ -82,21 +108,22 @@ def kill_and_count(path: Path | str, *, count: int, kills: int, seed: int) -> No
     in_flight: Counter[str] = Counter()
     before: set[str] = set()
     with FakeServer(says="[[4]]", latency=0.01, answers=0) as server:
-        command = [sys.executable, "-c", RUN, server.url, str(path), str(count)]
         for kill in range(kills + 1):
-            process = subprocess.Popen(command, cwd=Path(__file__).parents[2])
+            process = NURSERY.Process(target=run, args=(server.url, path, count))
+            process.start()
             if kill == kills:
                 server.more()
-                assert process.wait(300) == 0
+                process.join(300)
+                assert process.exitcode == 0
                 break
             most = count * (kill + 1) // (kills + 1)
             target = rng.randint(len(before) + 1, max(len(before) + 1, most))
             server.more(target - len(before))  # no run ends before it is killed
             while len(server.books()["arrived"]) < target:
-                assert process.poll() is None
+                assert process.is_alive()
                 time.sleep(0.01)
             process.kill()
-            process.wait()
+            process.join()
             server.books()  # what was sent before the kill has been read when this is answered
             there = isinstance(path, str) or path.exists()
             done, arrived = kept(path) if there else set(), server.books()["arrived"]

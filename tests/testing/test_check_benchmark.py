@@ -75,6 +75,12 @@ def submission(path, items, data, name):
     return [Response.say(item.id, name, "An answer.") for item in items]
 
 
+def protocol(said):
+    if said.keys() - {"orders"}:
+        raise InputError("[protocol]: only orders is known")
+    return WHOLE
+
+
 WHOLE = Benchmark(
     name="whole",
     paper="a test",
@@ -82,6 +88,8 @@ WHOLE = Benchmark(
     cases=cases,
     tables=standard.tables,
     wording=wording,
+    hears=lambda judge, case: True,
+    protocol=protocol,
     labels=labels,
     contestants=lambda: [ECHO],
     judges=lambda: [LengthJudge()],
@@ -136,6 +144,8 @@ class Mute:
 
 
 BROKEN = {
+    "hears": ({"hears": lambda judge, case: False}, "has no case to hear"),
+    "protocol": ({"protocol": lambda said: WHOLE}, "that it does not know is refused"),
     "tables": ({"tables": stateful_tables()}, "the same record must give the same tables"),
     "wording without a block": ({"wording": lambda: wording(WORDS)}, "'wording' fails.*hearing"),
     "wording without answers": (

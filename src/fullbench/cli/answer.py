@@ -15,6 +15,7 @@ from fullbench.cli.common import (
     BudgetOption,
     DurabilityOption,
     EngineOption,
+    FetchUrlsOption,
     LedgerOption,
     LimitOption,
     PicturesFromOption,
@@ -23,6 +24,7 @@ from fullbench.cli.common import (
     QuietOption,
     StudyOption,
     SupersedeOption,
+    WithoutPicturesOption,
     asking_from,
     closing,
     say,
@@ -44,6 +46,8 @@ def answer(
     supersede: SupersedeOption = False,
     pictures: PicturesOption = None,
     pictures_from: PicturesFromOption = None,
+    without_pictures: WithoutPicturesOption = False,
+    fetch_urls: FetchUrlsOption = False,
     durability: DurabilityOption = None,
     budget: BudgetOption = None,
     budget_for: BudgetForOption = "run",
@@ -63,21 +67,24 @@ def answer(
     from fullbench.files.folders import left_out
     from fullbench.files.nouns import read_items, write_responses
     from fullbench.files.pictures import allowing
+    from fullbench.files.pictures import without_pictures as unseen
     from fullbench.ledger.places import durability_of
     from fullbench.ledger.store import Ledger
     from fullbench.studies import plan, specs
     from fullbench.studies.answer import answer as answer_all
     from fullbench.studies.engines import Insistence
     from fullbench.studies.progress import watching
+    from fullbench.studies.sight import refuse_blind
 
     models = [specs.contestant(spec) for spec in contestants]
-    with allowing(*pictures_from or ()):
+    with allowing(*pictures_from or (), urls=fetch_urls), unseen(without_pictures):
         every = list(read_items(items, question=question))
     asked = every[:limit]
     if len(asked) < len(every):
         say(f"Only the first {len(asked):,} of {len(every):,} items are in this run, as the limit says.")
     if items.is_dir() and (others := left_out(items)):
         say(f"{items}: {others}; they were left out.")
+    refuse_blind(asked, models, (), allowed=without_pictures)
     if budget is not None:
         plan.purse(budget, models)
     names = [model.name for model in models]

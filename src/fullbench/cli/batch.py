@@ -149,14 +149,16 @@ def run(
     with _rounds(study, ledger) as rounds, stoppable() as stop:
         done = rounds.write(rate=rate, size=size)
         while not stop.reason:
+            _say_news(done)
             rounds.submit()
             states = [folder.state for folder in _wait(rounds, stop, every, quiet)]
             done = rounds.collect()
             if any(state.stage == "creating" for state in states) and not stop.reason:
-                continue
+                continue  # what was collected is said at the loop's beginning
             answered = any(state.done for state in states if not state.told)
             if stop.reason or not answered or not (done.count.due or done.failed):
                 break
+            _say_news(done)
             done = rounds.write(rate=rate, size=size)
         code = _tell(done)
         return 130 if stop.reason else code
@@ -199,8 +201,8 @@ def _wait(rounds: Rounds, stop: Stop, every: float, quiet: bool) -> list[Folder]
     return rounds.wait(told, first=every, sleep=sleep)
 
 
-def _tell(done: Pass) -> int:
-    """Say what came of a pass. The exit code: 0 when nothing is missing, 1 when something is."""
+def _say_news(done: Pass) -> None:
+    """Say what a pass met that nobody expected."""
     count = done.count
     for notice in done.notices:
         say(notice)
@@ -209,8 +211,21 @@ def _tell(done: Pass) -> int:
             say(f"{tally.name}: {times} failed: {error}")
     if count.unreadable:
         say(f"{count.unreadable} lines that came back could not be read; their requests are due again.")
+    if count.unknown:
+        say(
+            f"{count.unknown:,} replies bear names that no request has; they rule on nothing, what they cost is on the "
+            "bill, and requests without a reply are due again."
+        )
+    if count.second:
+        say(f"{count.second:,} replies came to requests that had one; one counts, and all are on the bill.")
     for name in done.left_out:
         say(f"{name} asks no model that takes batches: hear it with fullbench run.")
+
+
+def _tell(done: Pass) -> int:
+    """Say what came of a pass. The exit code: 0 when nothing is missing, 1 when something is."""
+    _say_news(done)
+    count = done.count
     parts = [f"{done.settled:,} new in the ledger", f"{done.known:,} known before"]
     parts += [f"{number:,} {word}" for number, word in (
         (done.failed, "failed and due again"), (count.written, "written"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -52,16 +53,17 @@ def card(
     from fullbench.figures import narrow
     from fullbench.figures.card import card as judge_card
     from fullbench.figures.joined import rule_of
-    from fullbench.figures.probes import LENGTHENS
     from fullbench.files.nouns import read_verdicts
     from fullbench.ledger.store import Ledger
     from fullbench.nouns.record import Record
+    from fullbench.nouns.response import LENGTHENS
     from fullbench.reports import card as cards
     from fullbench.studies import seated
     from fullbench.studies.recorded import recorded
 
     joining = rule_of(rule)
     columns: Columns | None = None
+    chosen: str | None = None
     voted = [] if labels is None else list(read_verdicts(labels, judge=people))
     if benchmark is not None:
         brought = recorded(benchmark, data)
@@ -79,6 +81,12 @@ def card(
         record, judge, people=people, tags=tags or (), own=own or (), columns=columns, rule=joining, visible=visible,
         epsilon=epsilon, seed=seed,
     )  # fmt: skip
+    if columns is not None:
+        with Ledger(ledger, read_only=True) as book:
+            sections = {
+                name: seated.sighted(book, section, columns, study=chosen) for name, section in built.sections.items()
+            }
+        built = replace(built, sections=sections)
     if out is not None:
         cards.write(built, out)
         say(f"Written: {out}")

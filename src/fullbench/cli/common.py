@@ -54,6 +54,17 @@ PicturesFromOption = Annotated[
         rich_help_panel=MORE,
     ),
 ]
+WithoutPicturesOption = Annotated[
+    bool,
+    typer.Option("--without-pictures", help="Go on where items name pictures that are not here; tables count these."),
+]
+FetchUrlsOption = Annotated[
+    bool,
+    typer.Option(
+        "--fetch-urls",
+        help="Fetch pictures that data files name by http(s) addresses; never from private networks.",
+    ),
+]
 StudyOption = Annotated[
     str | None,
     typer.Option("--study", help="The study in the ledger; unrelated data are kept apart by it."),
@@ -62,8 +73,8 @@ VoteRuleOption = Annotated[
     str,
     typer.Option(
         "--rule",
-        help="How several people's votes on the same responses count as one: mean, median, majority, dawid-skene, or "
-        "each on its own; default is the usual one of the ballot.",
+        help="How several people's votes on the same responses count as one: mean, median, majority, dawid-skene, "
+        "each on its own, or adjudicated (a lead's ruling where there is one); default is the usual one of the ballot.",
     ),
 ]
 VisibleOption = Annotated[
@@ -296,7 +307,12 @@ def summary(tallies: Sequence[Tally]) -> str:
 
 def _of_replies(tally: Tally) -> Iterator[str]:
     """What a user should know of how replies were read."""
-    cut, unsigned = tally.replies["cut off"], tally.replies["unsigned"]
+    cut, unsigned, estimated = (tally.replies[kind] for kind in ("cut off", "unsigned", "estimated"))
+    if estimated:
+        yield (
+            f"{tally.name}: of {estimated:,} of {tally.done:,} replies the server did not say how many tokens they "
+            "took, or said what no count is; their cost is estimated from their lengths"
+        )
     if cut:
         yield (
             f"{tally.name}: {cut:,} replies were cut off by the limit on their length and rule nothing; raise "

@@ -37,6 +37,17 @@ def export(
         list[str] | None, typer.Option("--option", help="For an exporter: NAME=VALUE. Again for more.")
     ] = None,
     study: Annotated[str, typer.Option(help="The study of the ledger, where it has several.")] = "",
+    withheld_by: Annotated[
+        str | None,
+        typer.Option(
+            "--database",
+            envvar="FULLBENCH_DATABASE",
+            help="For `site`: the web app's database; cases of its open studies are withheld.",
+        ),
+    ] = None,
+    web: Annotated[
+        Path, typer.Option("--web", envvar="FULLBENCH_DATA", help="For `site`: the web app's folder.")
+    ] = Path("fullbench-web"),
 ) -> None:
     """Write a benchmark's items, responses, labels and verdicts as files, with a study that runs them.
 
@@ -51,6 +62,10 @@ def export(
 
         fullbench export dpo --ledger fullbench.ledger --judge length --out pairs.jsonl
 
+    Pictures are written with their bytes, as the trainers of diffusers and of TRL read them:
+
+        fullbench export dpo --ledger fullbench.ledger --judge imagereward --out pairs.parquet
+
     Exporters write what a ledger holds for other tools: `inspect` (a log for its viewer), `alpaca` and `arena`
     (comparisons), `huggingface` (a data set with a card), `langfuse`, `otel` and `mlflow` (scores):
 
@@ -62,7 +77,10 @@ def export(
         fullbench export site --ledger fullbench.ledger --out site
     """
     if name == "site":
-        _site(out, ledger, title=title, cases=cases, verdicts=verdicts, language=language, charts=charts, study=study)
+        _site(
+            out, ledger, title=title, cases=cases, verdicts=verdicts, language=language, charts=charts, study=study,
+            database=withheld_by or (f"sqlite:///{web / 'web.sqlite'}" if (web / "web.sqlite").exists() else None),
+        )  # fmt: skip
         return
     if name == "dpo":
         _dpo(out, judge, ledger, margin, unveiled)
@@ -76,6 +94,7 @@ def export(
     from fullbench.figures import subsets
     from fullbench.studies.export import export as write
     from fullbench.studies.recorded import recorded
+    from fullbench.studies.sight import lacking
 
     if (subset is None) != (judge is None):
         raise InputError("a subset is of a judge: give --subset and --judge together")
@@ -88,6 +107,11 @@ def export(
     counts = write(record, out, benchmark=name, people=people)
     show(brought.tables, as_json=False)
     say(f"Written to {out}: {', '.join(f'{count:,} {what}' for what, count in counts.items())}.")
+    if missing := len(lacking(record.items.values())):
+        say(
+            f"{missing:,} of the {len(record.items):,} items name pictures that are not here: `fullbench "
+            "fetch-pictures` brings them in, `fullbench run --without-pictures` goes on without them."
+        )
     say(f"Next: fullbench run {out / 'study.toml'}")
 
 
@@ -125,8 +149,9 @@ def _dpo(out: Path, judge: str | None, ledger: str, margin: float, unveiled: boo
 
 
 def _site(
-    out: Path, ledger: str, *, title: str, cases: int, verdicts: int, language: str, charts: bool, study: str
-) -> None:
+    out: Path, ledger: str, *, title: str, cases: int, verdicts: int, language: str, charts: bool, study: str,
+    database: str | None,
+) -> None:  # fmt: skip
     from fullbench.errors import InputError, MissingExtra
     from fullbench.ledger.store import Ledger
 
@@ -137,10 +162,15 @@ def _site(
         raise MissingExtra("writing the site", "web") from error
     if language not in {"en", "zh"}:
         raise InputError(f"unknown language {language!r}; known: en, zh")
-    wish = Wish(title, cases, verdicts, "zh" if language == "zh" else "en", charts, study)
+    from fullbench.web.people.visibility import judged_in
+
+    judged = judged_in(database) if database else frozenset()
+    wish = Wish(title, cases, verdicts, "zh" if language == "zh" else "en", charts, study, judged)
     with Ledger(ledger, read_only=True) as book:
         site = write(book, out, wish)
     say(f"Written: {site.files:,} files, {site.bytes / 1e6:,.1f} MB in {out}.")
     say(f"{site.verdicts:,} of {site.total:,} verdicts can be listed.")
     say(f"{site.cases:,} of {site.all_cases:,} cases have a page (more with --cases).")
+    if site.withheld:
+        say(f"{site.withheld:,} verdicts are withheld: people judge their items in an open study.")
     say(f"Open {out / 'index.html'}, or give the folder to any web server.")

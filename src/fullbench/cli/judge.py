@@ -17,6 +17,7 @@ from fullbench.cli.common import (
     DryRunOption,
     DurabilityOption,
     EngineOption,
+    FetchUrlsOption,
     JsonOption,
     LedgerOption,
     LimitOption,
@@ -26,6 +27,7 @@ from fullbench.cli.common import (
     QuietOption,
     StudyOption,
     SupersedeOption,
+    WithoutPicturesOption,
     closing,
     ledger_if_any,
     lonely,
@@ -59,11 +61,16 @@ def judge(
         ),
     ] = False,
     seed: Annotated[int, typer.Option(help="For whatever is drawn at random.", rich_help_panel=MORE)] = 0,
+    unverified: Annotated[
+        bool, typer.Option("--unverified", help="Judge items too that are marked as not verified (tag verified: no).")
+    ] = False,
     ledger: LedgerOption = DEFAULT_LEDGER,
     study_name: StudyOption = None,
     supersede: SupersedeOption = False,
     pictures: PicturesOption = None,
     pictures_from: PicturesFromOption = None,
+    without_pictures: WithoutPicturesOption = False,
+    fetch_urls: FetchUrlsOption = False,
     durability: DurabilityOption = None,
     report: Annotated[
         Path | None, typer.Option("--report", "--out", help="Write a page with tables, charts and cases here.")
@@ -102,7 +109,8 @@ def judge(
         judges=tuple(judges), ballots=tuple(ballots),
         criteria=tuple(criteria or ("overall",)), orders=ORDERS[ORDERS.index(orders)], trials=trials, seed=seed,
         ledger=ledger, report=report, meetings="crossed" if cross_samples else "aligned",
-        pictures_from=tuple(pictures_from or ()),
+        pictures_from=tuple(pictures_from or ()), fetch_urls=fetch_urls, without_pictures=without_pictures,
+        unverified=unverified,
     )  # fmt: skip
     conductor = Conductor(study)
     if dry_run:

@@ -15,10 +15,12 @@ from fullbench.cli.common import (
     EngineOption,
     JsonOption,
     LedgerOption,
+    PicturesFromOption,
     PicturesOption,
     QuietOption,
     StudyOption,
     VisibleOption,
+    WithoutPicturesOption,
     asking_from,
     closing,
     say,
@@ -73,6 +75,8 @@ def add(
     ledger: LedgerOption = DEFAULT_LEDGER,
     study: StudyOption = None,
     pictures: PicturesOption = None,
+    pictures_from: PicturesFromOption = None,
+    without_pictures: WithoutPicturesOption = False,
     budget: BudgetOption = None,
     engine: EngineOption = None,
     dry_run: DryRunOption = False,
@@ -103,7 +107,8 @@ def add(
     growing = Growing(
         Study(
             "leaderboard", kind="leaderboard", benchmark=benchmark, data=data, judges=(judge,),
-            contestants=(model,) if answers else (), seed=seed, options=given,
+            contestants=(model,) if answers else (), seed=seed, options=given, without_pictures=without_pictures,
+            pictures_from=tuple(pictures_from or ()),
         )
     )  # fmt: skip
     with (
@@ -124,6 +129,40 @@ def add(
         return closing(done.tallies, what="answers or verdicts")
 
 
+@leaderboard_app.command("submit")
+def submit(
+    name: Annotated[str, typer.Argument(help="What the contestant is called on the board.")],
+    predictions: Annotated[Path, typer.Option(help="Its answers: our own layout, or the benchmark authors'.")],
+    benchmark: BenchmarkOption = "visitbench",
+    data: DataOption = None,
+    partial: Annotated[bool, typer.Option("--partial", help="Take a submission that leaves items unanswered.")] = False,
+    ledger: LedgerOption = DEFAULT_LEDGER,
+    study: StudyOption = None,
+    pictures: PicturesOption = None,
+    pictures_from: PicturesFromOption = None,
+) -> None:
+    """Enter a whole submission into the ledger; `leaderboard add NAME` plays it, now or later.
+
+    Every answer is kept, played or not, so whoever comes later can meet it on every item. The same name with other
+    answers is refused.
+
+    Examples:
+
+        fullbench leaderboard submit mine --predictions mine.csv --data visitbench
+    """
+    from fullbench.files.pictures import allowing
+    from fullbench.ledger.store import Ledger
+    from fullbench.studies import submissions
+
+    with allowing(*pictures_from or ()), Ledger(ledger, pictures=pictures, study=study) as book:
+        done = submissions.submit(book, name, predictions, benchmark=benchmark, data=data, partial=partial)
+    say(
+        f"{name}: {done.answers:,} answers to {done.items:,} items, {done.entered:,} of them new in the ledger"
+        f"{f', {done.unanswered:,} items unanswered' if done.unanswered else ''}."
+    )
+    say(f"Next: fullbench leaderboard add {name} --judge JUDGE")
+
+
 @leaderboard_app.command("grow")
 def grow(
     judge: Annotated[str, typer.Option(help="Who judges, as KIND:NAME?OPTIONS.")],
@@ -140,6 +179,8 @@ def grow(
     ledger: LedgerOption = DEFAULT_LEDGER,
     study: StudyOption = None,
     pictures: PicturesOption = None,
+    pictures_from: PicturesFromOption = None,
+    without_pictures: WithoutPicturesOption = False,
     budget: BudgetOption = None,
     engine: EngineOption = None,
     out: OutOption = None,
@@ -158,9 +199,12 @@ def grow(
     from fullbench.ledger.store import Ledger
     from fullbench.studies import boards, growing
     from fullbench.studies.progress import watching
+    from fullbench.studies.sight import counted
 
     chosen = boards.settings(rule, "half", seed)
-    asked = boards.Asked(benchmark, data, tuple(responses), "", None, judge, manner, None)
+    asked = boards.Asked(
+        benchmark, data, tuple(responses), "", None, judge, manner, None, without_pictures, tuple(pictures_from or ())
+    )
     with (
         asking_from(engine) as where,
         Ledger(ledger, pictures=pictures, study=study) as book,
@@ -170,7 +214,8 @@ def grow(
         board = ready.board(book, chosen, where)
         with watching("verdicts", [ready.judge.name], None, quiet=quiet) as watch:
             grown = growing.grow(board, zone=zone, most=most, seed=seed, budget=ready.purse, stop=stop, watch=watch)
-        shown = [grown.table(), *boards.tables(board.record(), ready.judge.name, board.settings)]
+        board_tables = boards.tables(board.record(), ready.judge.name, board.settings)
+        shown = counted([grown.table(), *board_tables], ready.pool.items)
         show(shown, as_json=as_json, out=out)
         return closing(grown.tallies, what="verdicts")
 
@@ -189,6 +234,9 @@ def show_board(
     together: Annotated[
         bool, typer.Option("--joint", help="First a leaderboard by all judges in one model, and the judges in it.")
     ] = False,
+    history: Annotated[
+        bool, typer.Option("--history", help="Also how the ranks went as contestants came, and who answered what.")
+    ] = False,
     seed: Annotated[int, typer.Option(help="For whatever is drawn at random.")] = 0,
     out: OutOption = None,
     as_json: JsonOption = False,
@@ -202,6 +250,8 @@ def show_board(
         fullbench leaderboard show --judge length --corrected
 
         fullbench leaderboard show --joint
+
+        fullbench leaderboard show --judge length --history --out board.html
     """
     from fullbench.figures import corrected as corrections
     from fullbench.figures import joint
@@ -209,7 +259,7 @@ def show_board(
     from fullbench.ledger.store import Ledger
     from fullbench.nouns.text import length_of
     from fullbench.nouns.verdict import PEOPLE
-    from fullbench.studies import boards, seated
+    from fullbench.studies import boards, seated, submissions
 
     with Ledger(ledger, read_only=True, study=study) as book:
         judge = seated.judges_named(book, [judge])[0] if judge else None
@@ -228,6 +278,10 @@ def show_board(
             tables += corrections.tables(columns, judges=[who]) if corrected else []
             own = boards.tables(record, who, chosen, tag, columns=columns.of(judge=who))
             tables += corrections.opinions(columns, own)
+            if history:
+                tables.append(submissions.history(record, who, chosen))
+                tables.append(submissions.coverage(book, list(record.items.values())))
+            tables = seated.sighted(book, tables, columns, study=book.one_study())
         if out is not None and out.suffix in {".html", ".htm"}:
             boards.page(record, tables, out, book.digest())
             say(f"The page: {out}")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from fullbench.cli.common import JsonOption, SafeOption, say, show, warn
+from fullbench.cli.common import JsonOption, SafeOption, WithoutPicturesOption, say, show, warn
 
 
 def replay(
@@ -19,6 +20,7 @@ def replay(
     check: Annotated[
         bool, typer.Option("--check", help="Write nothing: say whether the files are, byte for byte, what comes out.")
     ] = False,
+    without_pictures: WithoutPicturesOption = False,
     safe: SafeOption = False,
     as_json: JsonOption = False,
 ) -> int:
@@ -38,6 +40,7 @@ def replay(
     from fullbench.studies.study import Study
 
     plan = Study.read(study)
+    plan = replace(plan, without_pictures=plan.without_pictures or without_pictures)
     warn(plan, ledger or plan.ledger, safe=safe)
     with Ledger(ledger or plan.ledger, read_only=True) as book:
         done = conductor(plan).replay(book)

@@ -96,6 +96,7 @@ def report(
                 columns, against=against, rule=joining, visible=visible, seed=seed, corrected=corrected
             )
         )  # fmt: skip
+        shown = seated.sighted(book, shown, columns, study=study)
         if charts is not None:
             _draw(shown, charts)
         if paged is not None:

@@ -55,14 +55,32 @@ def tables(name: str, cells: Sequence[Reproduced]) -> list[Table]:
 
     A cell that is a number says its kind in its id: in the first part or the last, whichever makes fewer tables.
     """
-    shown = [cell for cell in cells if isinstance(cell.shown, int | float)]
+    shown = [cell for cell in cells if isinstance(cell.shown, int | float) and cell.basis == "data"]
     ends = [(cell.id.partition("/")[0], cell.id.rpartition("/")[2]) for cell in shown if not cell.figure]
     place = min((0, 1), key=lambda place: len({end[place] for end in ends}))
     groups: dict[str, list[Reproduced]] = {}
     for cell in shown:
         kind = cell.figure.rpartition(".")[2] or (cell.id.partition("/")[0], cell.id.rpartition("/")[2])[place]
         groups.setdefault(kind, []).append(cell)
-    return [_table(name, figure, group) for figure, group in groups.items()]
+    made = [_table(name, figure, group) for figure, group in groups.items()]
+    restated = [cell for cell in cells if isinstance(cell.shown, int | float) and cell.basis == "printed"]
+    return [*made, _restated(name, restated)] if restated else made
+
+
+def _restated(name: str, cells: Sequence[Reproduced]) -> Table:
+    """Cells that follow from printed figures: they show that the paper holds together, and agree with no data."""
+    rows: list[list[Cell]] = []
+    for cell in cells:
+        gap = None if cell.paper is None else cell.shown - cell.paper
+        rows.append([cell.id, cell.shown, cell.paper, gap, cell.n])
+    note = Note(
+        "cli.reproduce.printed",
+        "{n} figures are computed from other printed figures, not from data: they show whether the paper holds "
+        "together, and are not counted as agreeing.",
+        n=len(cells),
+    )
+    title = Note("cli.reproduce.title.printed", "{name}: what only restates printed tables", name=name)
+    return Table(f"{name} printed", title, headings("cell", "from printed", "printed", "gap", "n"), rows, [note])
 
 
 def _table(name: str, figure: str, cells: Sequence[Reproduced]) -> Table:
@@ -78,7 +96,7 @@ def _table(name: str, figure: str, cells: Sequence[Reproduced]) -> Table:
         notes.append(
             Note(
                 "cli.reproduce.of-printed-figures-agree-with",
-                "{agree} of {n} printed figures agree with ours to the last digit printed.",
+                "{agree} of {n} printed figures agree with ours, computed from the data, to the last digit printed.",
                 agree=agree,
                 n=len(gaps),
             )

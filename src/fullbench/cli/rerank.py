@@ -11,6 +11,7 @@ from fullbench.cli.common import (
     DEFAULT_LEDGER,
     BudgetOption,
     EngineOption,
+    FetchUrlsOption,
     LedgerOption,
     LimitOption,
     PicturesFromOption,
@@ -40,6 +41,7 @@ def rerank(
     ledger: LedgerOption = DEFAULT_LEDGER,
     pictures: PicturesOption = None,
     pictures_from: PicturesFromOption = None,
+    fetch_urls: FetchUrlsOption = False,
     budget: BudgetOption = None,
     engine: EngineOption = None,
     quiet: QuietOption = False,
@@ -62,7 +64,8 @@ def rerank(
     study = Study(
         "rerank", kind="rerank", items=items, question=question, limit=limit, responses=responses,
         judges=(judge,), ballots=(ballot,),
-        criteria=(criterion,), trials=trials, pictures_from=tuple(pictures_from or ()), options=options,
+        criteria=(criterion,), trials=trials, pictures_from=tuple(pictures_from or ()), fetch_urls=fetch_urls,
+        options=options,
     )  # fmt: skip
     reranking = Reranking(study)
     reranking.ready(budget)

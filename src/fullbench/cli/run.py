@@ -16,12 +16,14 @@ from fullbench.cli.common import (
     DryRunOption,
     DurabilityOption,
     EngineOption,
+    FetchUrlsOption,
     JsonOption,
     LimitOption,
     PicturesFromOption,
     PicturesOption,
     QuietOption,
     SafeOption,
+    WithoutPicturesOption,
     closing,
     ledger_if_any,
     lonely,
@@ -39,6 +41,8 @@ def run(
     ] = None,
     pictures: PicturesOption = None,
     pictures_from: PicturesFromOption = None,
+    without_pictures: WithoutPicturesOption = False,
+    fetch_urls: FetchUrlsOption = False,
     durability: DurabilityOption = None,
     limit: LimitOption = None,
     budget: BudgetOption = None,
@@ -73,8 +77,14 @@ def run(
     from fullbench.studies.study import Study
 
     plan = Study.read(study)
-    plan = replace(plan, pictures_from=(*plan.pictures_from, *(pictures_from or ())), limit=limit or plan.limit)
+    plan = replace(
+        plan,
+        pictures_from=(*plan.pictures_from, *(pictures_from or ())),
+        without_pictures=plan.without_pictures or without_pictures,
+        limit=limit or plan.limit,
+    )
     warn(plan, ledger or plan.ledger, safe=safe)
+    plan = replace(plan, fetch_urls=plan.fetch_urls or fetch_urls)
     conductor = conductor_of(plan)
     dollars = budget if budget is not None else plan.budget
     if dry_run:

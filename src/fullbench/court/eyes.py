@@ -47,6 +47,19 @@ def look(png: bytes, sight: Sight) -> Scene:
     return Scene(things=tuple(_things(colours, sight)))
 
 
+def things_in(pixels: Pixels, sight: Sight) -> list[Thing]:
+    """The things that these eyes make out on a decoded sheet: its red, green and blue planes, from 0 to 1."""
+    return _things(_colours(_confused(_smaller(pixels, sight.blur), sight.confusion)), sight)
+
+
+def _smaller(pixels: Pixels, blur: int) -> Pixels:
+    """Planes made so many times smaller, by the mean of each square of pixels."""
+    planes, height, width = pixels.shape
+    cut = pixels[:, : height - height % blur, : width - width % blur]
+    small: Pixels = cut.reshape(planes, height // blur, blur, width // blur, blur).mean(axis=(2, 4))
+    return small
+
+
 def _decoded(png: bytes, blur: int) -> Pixels:
     """Red, green and blue as three planes of numbers from 0 to 1."""
     import numpy as np

@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import fsum, isnan
 from statistics import fmean
+from typing import Any
 
 import numpy as np
 
 from fullbench.columns.builder import columns_of
 from fullbench.columns.table import Columns
 from fullbench.errors import InputError, Undefined
-from fullbench.figures import clustered, corrected, judging, leaderboard, probes, repeats, replacement, standard
+from fullbench.figures import (
+    agreement_by_tag,
+    clustered,
+    corrected,
+    judging,
+    leaderboard,
+    probes,
+    repeats,
+    replacement,
+    standard,
+)
 from fullbench.figures.findings import Finding
 from fullbench.figures.findings import corrected as counted_together
 from fullbench.figures.judging import Met
@@ -34,11 +45,15 @@ Place = tuple[str, frozenset[tuple[str, int]], str]
 
 @dataclass(frozen=True)
 class Card(Shown):
-    """What is known about one judge: a sentence or two, and tables under a few headings."""
+    """What is known about one judge: a sentence or two, and tables under a few headings.
+
+    `measures` has figures by name for programs, where whoever made the card names some.
+    """
 
     judge: str
     lead: str
     sections: Mapping[str, Sequence[Table]]
+    measures: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def tables(self) -> list[Table]:
@@ -140,7 +155,7 @@ def _criterion(
         "Agreement": [
             _overall(meetings, overall),
             one_by_one(meetings, [judge]),
-            *judging.agreement_tables(meetings, tags, judges=[judge], brief=True, seed=seed),
+            *agreement_by_tag.agreement_tables(meetings, tags, judges=[judge], brief=True, seed=seed),
         ],
         "Standing": [standing(meetings, judge, seed=seed)],
     }

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from fullbench.errors import InputError
 from fullbench.nouns.ballot import Likert, Real, Score, ballot
 from fullbench.nouns.estimate import Estimate
-from fullbench.stats.clusters import ONE_ITEM, Scale, around, cluster_mean, mean_spread, p_of_zero
+from fullbench.stats.clusters import Scale, around, cluster_mean, mean_spread, p_of_zero
 
 SHARE: Scale = (0.0, 1.0)
 
@@ -80,7 +80,4 @@ def _estimate(
     counts = np.bincount(item, sizes)
     there = counts > 0
     totals, counts = np.bincount(item, values)[there], counts[there]
-    if len(counts) == 1:
-        value, n = float(totals[0] / counts[0]), round(float(counts[0]))
-        return Estimate(value, value, value, n, why=ONE_ITEM, units=1)
     return cluster_mean(totals.astype(np.float64), counts.astype(np.float64), within=within)

@@ -12,10 +12,8 @@ from fullbench.errors import Undefined
 from fullbench.figures.joined import Tally, joined_record
 from fullbench.nouns.ballot import LETTERS
 from fullbench.nouns.estimate import Estimate
-from fullbench.nouns.headings import headings, named
-from fullbench.nouns.note import Note, listed, sentence, word
+from fullbench.nouns.note import Note, sentence
 from fullbench.nouns.record import Pairing, Record
-from fullbench.nouns.table import Cell, Table
 from fullbench.nouns.verdict import PEOPLE, Verdict
 from fullbench.stats import agreement as agree
 from fullbench.stats import rankings, weighted
@@ -25,8 +23,6 @@ from fullbench.stats.strata import mean_of_groups
 
 ALL = "all"
 UNTAGGED = Note("judging.untagged", "untagged")
-WIDTH = 2
-"""How many figures stand side by side in one table."""
 Groups = Callable[[Verdict], Iterable[str]]
 Figure = Callable[[Sequence[Pairing], int], Estimate]
 
@@ -163,6 +159,11 @@ class Agreement:
         """The figure that the paper prints: Pearson, accuracy with ties, edit distance."""
         return self.figures.get(next(iter(FIGURES[self.shape])))
 
+    @property
+    def of_one_item(self) -> bool:
+        """Whether all of it is one item, so that it has no interval and stands in no mean over groups."""
+        return self.first is not None and self.first.units == 1
+
 
 def by_tag(record: Record, name: str) -> Groups:
     """Groups by a tag of the item; a value such as `recognition+inference` puts it in both groups."""
@@ -275,122 +276,3 @@ def _columns(kind: str, pairs: Sequence[Pairing]) -> tuple[Statistic, list[list[
     if kind == "pairs":
         return weighted.share_equal, [[_class(p.marks) for p in pairs], [_class(p.other) for p in pairs]]
     return weighted.mean, [[distance_of_orders(p.marks, p.other) for p in pairs]]
-
-
-def agreement_tables(
-    meetings: Met, tags: Sequence[str], *, judges: Sequence[str] | None = None, brief: bool = False, seed: int = 0
-) -> list[Table]:
-    """For each shape of ruling and each tag, a table of judges and groups, with the mean over groups below.
-
-    `brief` leaves out the tables of further figures.
-    """
-    tables: list[Table] = []
-    listed = meetings.judges if judges is None else judges
-    for tag in tags:
-        groups = by_tag(meetings.record, tag)
-        entries = [entry for judge in listed for entry in agreements(meetings, judge, groups, seed=seed)]
-        means = {judge: averages(meetings, judge, groups, seed=seed) for judge in listed}
-        for kind, figures in FIGURES.items():
-            of_kind = [entry for entry in entries if entry.shape == kind]
-            names = list(figures)
-            for start in range(0, WIDTH if brief else len(names), WIDTH):
-                part = names[start : start + WIDTH]
-                tables.append(_table(meetings, kind, tag, names=part, entries=of_kind, means=means))
-    return [table for table in tables if table.rows]
-
-
-def _table(
-    meetings: Met,
-    kind: str,
-    tag: str,
-    *,
-    names: Sequence[str],
-    entries: Sequence[Agreement],
-    means: Mapping[str, Mapping[str, Estimate]],
-) -> Table:
-    main = names[0] == next(iter(FIGURES[kind]))
-    rows: list[list[Cell]] = []
-    notes = [
-        Note(
-            "judging.beside-people-on-the-same",
-            "Beside people on the same responses ({rule} of several votes); items are resampled.",
-            rule=word(meetings.rule(kind)),
-        ),
-        *meetings.notes(kind),
-    ]
-    for judge in dict.fromkeys(entry.judge for entry in entries):
-        of_judge = [entry for entry in entries if entry.judge == judge]
-        for entry in of_judge:
-            cells = [entry.figures.get(name) for name in names]
-            rows.append([judge, entry.group or UNTAGGED, *cells, entry.n, entry.faults])
-            notes += [
-                Note(
-                    "judging.undefined",
-                    "{judge}, {group}, {figure}: {why}.",
-                    judge=judge,
-                    group=entry.group or UNTAGGED,
-                    figure=word(name),
-                    why=why,
-                )
-                for name, why in entry.undefined.items()
-                if name in names
-            ]
-        known = sum(entry.first is not None for entry in of_judge)
-        if main and known > 1 and kind in means[judge]:
-            blank: list[Cell] = [None] * (len(names) - 1)
-            faults = sum(entry.faults for entry in of_judge)
-            rows.append(
-                [
-                    judge,
-                    Note("judging.mean-of", "mean of {n}", n=known),
-                    means[judge][kind],
-                    *blank,
-                    means[judge][kind].n,
-                    faults,
-                ]
-            )
-    heat = {"kind": "heat", "row": "judge", "column": tag, "value": names[0]}
-    intervals = {"kind": "intervals", "label": tag, "value": names[0]}
-    hint = None if not main else heat if len({row[0] for row in rows}) > 1 else intervals
-    title: str = Note("judging.title", "Agreement with people on {kind}, by {tag}", kind=word(kind), tag=tag)
-    if not main:
-        figures = listed([word(name) for name in names])
-        title = Note("judging.title.more", "{title}: {figures}", title=title, figures=figures)
-    name = f"{kind} by {tag}" + ("" if main else f", {names[0]}")
-    return Table(
-        name, title, headings("judge", named(tag), *names, "n", "faults"), rows, notes, {"rule": meetings.rule(kind)},
-        hint,
-    )  # fmt: skip
-
-
-def decided_by_all(meetings: Met, *, seed: int = 0) -> Table:
-    """Accuracy on the pairs that people and every judge of the table decide: the same rows for all judges.
-
-    The other meaning of "without ties" (people and this judge decide) is a column of `agreement_tables`.
-    """
-    heard = {
-        judge: {_panel(p): p for p in meetings.of(judge, "pairs")}
-        for judge in meetings.judges
-        if meetings.of(judge, "pairs")
-    }
-    shared = set.intersection(*(set(panels) for panels in heard.values())) if heard else set()
-    decided = [
-        place
-        for place in sorted(shared)
-        if all(None not in {winner(panels[place].marks), winner(panels[place].other)} for panels in heard.values())
-    ]
-    rows: list[list[Cell]] = []
-    if decided and len(heard) > 1:
-        hits = _choices(agree.accuracy)
-        rows = [[judge, hits([panels[place] for place in decided], seed)] for judge, panels in heard.items()]
-    note = Note(
-        "judging.pairs-were-ruled-on-by",
-        "{n:,} pairs were ruled on by all {judges} judges; {decided:,} of them nobody ties.",
-        n=len(shared), judges=len(heard), decided=len(decided),
-    )  # fmt: skip
-    title = Note("judging.title.accuracy-on-pairs-that-everybody", "Accuracy on pairs that everybody decides")
-    return Table("pairs decided by all", title, headings("judge", "accuracy"), rows, [note])
-
-
-def _panel(pairing: Pairing) -> tuple[str, ...]:
-    return (pairing.verdict.item, pairing.verdict.criterion, *sorted(pairing.verdict.contestants))

@@ -13,7 +13,6 @@ import numpy as np
 
 from fullbench.columns.builder import columns_of
 from fullbench.columns.table import Columns, grouped
-from fullbench.errors import Undefined
 from fullbench.figures import clustered, leanings
 from fullbench.figures.findings import LEANS, Finding, corrected, percent
 from fullbench.figures.judging import Met, order, winner
@@ -21,11 +20,9 @@ from fullbench.nouns.estimate import Estimate
 from fullbench.nouns.headings import headings
 from fullbench.nouns.note import Note, word
 from fullbench.nouns.record import Pairing, Record
+from fullbench.nouns.response import LENGTHENS
 from fullbench.nouns.table import Cell, Table
 from fullbench.stats.bias import swap_flips
-
-LENGTHENS = "lengthens"
-"""The tag of a response that says, in more words, what the response of the contestant it names says."""
 
 
 def probes(
@@ -97,10 +94,7 @@ def _swaps(judge: str, ruled: Columns) -> Iterator[Finding]:
     first, second = leans[:, both]
     if not both.any():
         return
-    try:
-        flips = swap_flips(first, second, pairs.item[where[both]].tolist())
-    except Undefined:
-        return
+    flips = swap_flips(first, second, pairs.item[where[both]].tolist())
     to_first, to_second = int(((first > 0) & (second > 0)).sum()), int(((first < 0) & (second < 0)).sum())
     says = Note(
         "probes.swaps",

@@ -189,7 +189,7 @@ def orders(verdicts: Verdicts) -> Table:
 
 def _cut_off(part: Columns) -> int:
     """Replies that were cut off and left no ruling."""
-    return int(((part.reader >= 100) & (part.fault == FAULTS.index("unreadable"))).sum())
+    return int(((part.reader // 100 % 10 == 1) & (part.fault == FAULTS.index("unreadable"))).sum())
 
 
 def _without_the_nonce(part: Columns) -> Cell:
@@ -199,7 +199,14 @@ def _without_the_nonce(part: Columns) -> Cell:
     return clustered.share((how[asked] == 2).astype(np.float64), part.item[asked]) if asked.any() else None
 
 
-_REPLIES: dict[str, Callable[[Columns], Cell]] = {"cut off": _cut_off, "without the nonce": _without_the_nonce}
+def _estimated(part: Columns) -> int:
+    """Verdicts whose tokens the server did not count, or not readably."""
+    return int((part.reader >= 1000).sum())
+
+
+_REPLIES: dict[str, Callable[[Columns], Cell]] = {
+    "cut off": _cut_off, "without the nonce": _without_the_nonce, "tokens estimated": _estimated,
+}  # fmt: skip
 """What is said of replies where there is something to say."""
 _ABOUT_REPLIES = {
     "cut off": Note(
@@ -210,6 +217,11 @@ _ABOUT_REPLIES = {
         "standard.without-the-nonce",
         "Without the nonce: replies that do not carry the random word their ruling was asked for with; they are "
         "read by the strict rule alone.",
+    ),
+    "tokens estimated": Note(
+        "standard.tokens-estimated",
+        "Tokens estimated: the server did not say how many tokens a reply took, or said what no count is; the ruling "
+        "counts, and what it cost is an estimate from the lengths.",
     ),
 }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -13,6 +13,7 @@ from fullbench.columns.builder import columns_of
 from fullbench.columns.table import Columns
 from fullbench.errors import InputError, Undefined
 from fullbench.figures import clustered
+from fullbench.figures.joined import beside_people
 from fullbench.figures.leaderboard import Board, Settings, battles, board, boards, further_notes
 from fullbench.figures.matches import RULES, Match, Matches, one_judge
 from fullbench.figures.places import placed
@@ -40,7 +41,7 @@ def standings(
     same verdicts as a ledger gives them: they know their study, and what is due.
     """
     chosen = replace(settings or Settings(), elo=True)
-    columns = columns_of(record) if columns is None else columns
+    columns = beside_people(columns_of(record) if columns is None else columns, chosen.votes)
     all_boards = list(boards(columns.of(judge=one_judge(columns.judges(), judge)), chosen))
     criteria = Counter((ranked.key.study, ranked.key.criterion) for ranked in all_boards)
     shown: list[Table] = []
@@ -68,7 +69,13 @@ def _beside(record: Record, columns: Columns, ranked: Board, tag: str | None, *,
         return [main]
     shown = [main, rules(columns, ranked), wins(ranked.matches), fit(ranked)]
     shown += style(record, ranked.matches)
-    return shown if tag is None else [*shown, families(record, ranked.matches, tag)]
+    if tag is None:
+        return shown
+    shown.append(families(record, ranked.matches, tag))
+    reference = ranked.settings.reference
+    if reference in ranked.matches.names:
+        shown.append(families(record, ranked.matches, tag, reference))
+    return shown
 
 
 def rules(columns: Columns, ranked: Board) -> Table:
@@ -80,7 +87,7 @@ def rules(columns: Columns, ranked: Board) -> Table:
     shares: list[str] = []
     plain = replace(ranked.settings, elo=False, reference=None)
     settings = (
-        {rule: replace(plain, votes=rule) for rule in VOTE_RULES if rule != "default"}
+        {rule: replace(plain, votes=rule) for rule in VOTE_RULES if rule not in {"default", "adjudicated"}}
         if key.votes
         else {rule: replace(plain, rule=rule) for rule in RULES}
     )
@@ -147,6 +154,8 @@ def families(record: Record, settled: Matches, tag: str, reference: str | None =
     for family in sorted(set(labels.tolist()) - {""}):
         for who, name in enumerate(settled.names):
             first, second = (matches.one == who) & (labels == family), (matches.two == who) & (labels == family)
+            if name == reference:
+                continue
             if reference is not None:
                 other = settled.names.index(reference)
                 first, second = first & (matches.two == other), second & (matches.one == other)
@@ -163,7 +172,7 @@ def families(record: Record, settled: Matches, tag: str, reference: str | None =
     hint = {"kind": "heat", "row": tag, "column": "contestant", "value": "won"}
     words = "" if reference is None else Note("standings.against", " against {reference}", reference=reference)
     return Table(
-        f"by {tag}",
+        f"by {tag}" if reference is None else f"by {tag} against {reference}",
         Note("standings.title.matches-won-by", "Matches won{words} by {tag}", words=words, tag=tag),
         headings(named(tag), "contestant", "won"),
         rows,
@@ -203,6 +212,7 @@ def fit(ranked: Board) -> Table:
 
 
 Feature = Callable[[str], float]
+Place = tuple[str, str, int]
 FEATURES: dict[str, Feature] = {
     "words": lambda text: float(len(words_of(text))),
     "list items": lambda text: float(
@@ -216,7 +226,10 @@ def style(record: Record, settled: Matches) -> list[Table]:
     """What length and format are worth, and the ratings with both taken out."""
     matches = [m for m in settled.matches if all((m.item, *side) in record.responses for side in _sides(m))]
     names = sorted({name for match in matches for name in (match.first, match.second)})
-    leads = {name: _lead(record, matches, feature) for name, feature in FEATURES.items()}
+    first = [(match.item, *_sides(match)[0]) for match in matches]
+    second = [(match.item, *_sides(match)[1]) for match in matches]
+    texts = {place: record.responses[place].text for place in {*first, *second}}
+    leads = {name: _lead(texts, first, second, feature) for name, feature in FEATURES.items()}
     used = {name: differences for name, differences in leads.items() if len(set(differences)) > 1}
     effects: list[list[Cell]] = []
     ratings: list[list[Cell]] = []
@@ -227,10 +240,11 @@ def style(record: Record, settled: Matches) -> list[Table]:
         )
     ]
     if matches and used:
-        first, second = [names.index(m.first) for m in matches], [names.index(m.second) for m in matches]
+        code = {name: place for place, name in enumerate(names)}
+        one, two = [code[match.first] for match in matches], [code[match.second] for match in matches]
         try:
             controlled = style_controlled(
-                first, second, [m.outcome for m in matches], list(used.values()), cluster=[m.item for m in matches]
+                one, two, [m.outcome for m in matches], list(used.values()), cluster=[m.item for m in matches]
             )
             effects += [[name, effect] for name, effect in zip(used, controlled.effects, strict=True)]
             ratings += [[name, rating] for name, rating in zip(names, controlled.estimates, strict=True)]
@@ -268,10 +282,9 @@ def _sides(match: Match) -> tuple[tuple[str, int], tuple[str, int]]:
     return (match.first, match.samples[0]), (match.second, match.samples[1])
 
 
-def _lead(record: Record, matches: Sequence[Match], feature: Feature) -> list[float]:
-    first, second = ([feature(record.responses[m.item, *_sides(m)[side]].text) for m in matches] for side in (0, 1))
-    return (
-        [float(value) for value in lead(first, second)]
-        if matches and not math.isclose(sum(first) + sum(second), 0)
-        else []
-    )
+def _lead(texts: Mapping[Place, str], first: Sequence[Place], second: Sequence[Place], feature: Feature) -> list[float]:
+    """By how much the first answer of each match has more of a feature than the second; nothing where none has any."""
+    worth = {place: feature(text) for place, text in texts.items()}
+    if math.isclose(sum(worth.values()), 0):
+        return []
+    return [float(value) for value in lead([worth[place] for place in first], [worth[place] for place in second])]

@@ -24,21 +24,22 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from fullbench.errors import InputError
+from fullbench.files import label_tools
 from fullbench.files.fields import Fields
 from fullbench.files.folders import items_in
-from fullbench.files.pictures import read_picture
+from fullbench.files.parts import parts_of, pictures_of
 from fullbench.files.readers import read_rows
 from fullbench.files.writers import Columns, replacing, write_rows
 from fullbench.nouns.ballot import ballot as ballot_of
 from fullbench.nouns.call import Usage
 from fullbench.nouns.digests import digest
-from fullbench.nouns.item import ROLES, Item, Part, Turn
+from fullbench.nouns.item import ROLES, WITHOUT_PICTURES, Item, Part, Turn
 from fullbench.nouns.picture import Picture
 from fullbench.nouns.response import Response
 from fullbench.nouns.verdict import PEOPLE, USUAL, Circumstances, Verdict
@@ -117,23 +118,31 @@ def item_of(fields: Fields, question: str | None) -> Item:
         asked = fields.text("question", question)
         if asked is None:
             raise fields.error("the item has no 'question' and no 'turns'")
-        conversation: tuple[Turn, ...] = (Turn("user", (*_pictures(fields), asked)),)
+        pictures, missing = pictures_of(fields)
+        conversation: tuple[Turn, ...] = (Turn("user", (*pictures, asked)),)
     else:
-        conversation = _turns(fields, turns)
+        conversation, missing = _turns(fields, turns)
     reference = fields.text("reference")
     captions = tuple(fields.texts("captions"))
-    return Item(name, conversation, reference, captions, fields.tags())
+    tags = fields.tags()
+    if missing:
+        tags = {**tags, WITHOUT_PICTURES: "\n".join(missing)}
+    return Item(name, conversation, reference, captions, tags)
 
 
-def _turns(fields: Fields, turns: Any) -> tuple[Turn, ...]:
+def _turns(fields: Fields, turns: Any) -> tuple[tuple[Turn, ...], list[str]]:
+    """The turns, and the names of their pictures that are missing."""
     if not isinstance(turns, list) or not turns:
         raise fields.error("'turns' must be a list with at least one turn")
-    checked = []
+    checked: list[Turn] = []
+    missing: list[str] = []
     for turn in turns:
         if not isinstance(turn, dict) or turn.get("role") not in ROLES or not isinstance(turn.get("parts"), list):
             raise fields.error(f"a turn must be {{'role', 'parts'}} with a role of {', '.join(ROLES)}")
-        checked.append(Turn(turn["role"], _parts(fields, turn["parts"])))
-    return tuple(checked)
+        parts, lost = parts_of(fields, turn["parts"])
+        checked.append(Turn(turn["role"], parts))
+        missing += lost
+    return tuple(checked), missing
 
 
 def read_responses(
@@ -167,12 +176,12 @@ def response_of(fields: Fields, contestant: str | None) -> Response:
     parts = fields.json("parts")
     if parts is None:
         bare = not fields.has("text")
-        text, pictures = fields.text("text"), _pictures(fields, answered=True)
+        text, (pictures, _) = fields.text("text"), pictures_of(fields, answered=True)
         if bare and not pictures:
             raise fields.error("the response has no 'text', no 'pictures' and no 'parts'")
         content: tuple[Part, ...] = pictures if pictures and text is None else (*pictures, text or "")
     else:
-        content = _parts(fields, parts, answered=True)
+        content, _ = parts_of(fields, parts, answered=True)
     return Response(item, who, content, fields.tags(), sample)
 
 
@@ -193,8 +202,10 @@ def _stray(response: Response, items: int) -> str:
     return f"{response.contestant!r} answers item {response.item!r}, which is not among the {items} items"
 
 
-def read_verdicts(path: str | Path, *, judge: str = "human", ballot: str | None = None) -> Iterator[Verdict]:
-    """The verdicts of a file, such as the marks that people gave.
+def read_verdicts(
+    path: str | Path, *, judge: str = "human", ballot: str | None = None, passed_over: Counter[str] | None = None
+) -> Iterator[Verdict]:
+    """The verdicts of a file, such as the marks that people gave; also one that Label Studio or Argilla wrote.
 
     `judge` and `ballot` hold where a row has none. Where rows have no `case`, item, contestants, ballot and criterion
     stand for it. A row may name its `rater`; where people's rows have none, repeated votes on a case are numbered, so
@@ -203,7 +214,7 @@ def read_verdicts(path: str | Path, *, judge: str = "human", ballot: str | None 
     path = Path(path)
     votes: Counter[tuple[str, str]] = Counter()
     seen: set[tuple[object, ...]] = set()
-    for line, row in read_rows(path):
+    for line, row in label_tools.rows(path, passed_over):
         fields = Fields(path, line, row, VERDICT)
         who, spec = fields.name("judge", judge), fields.name("ballot", ballot or fields.choice)
         item, contestants = fields.name("item"), fields.contestants()
@@ -269,35 +280,6 @@ def _usage(fields: Fields) -> Usage:
     counts = {name: fields.integer(name, 0) for name in ("calls", "retries", "tokens_in", "tokens_out")}
     dollars = None if unknown else fields.number("dollars", 0.0)
     return Usage(**counts, dollars=dollars, seconds=fields.number("seconds", 0.0))
-
-
-def _pictures(fields: Fields, *, answered: bool = False) -> tuple[Picture, ...]:
-    value = fields.json("pictures")
-    listed = value if isinstance(value, list) else [] if value is None else [value]
-    return tuple(_picture(fields, source, answered) for source in listed)
-
-
-def _parts(fields: Fields, parts: Any, *, answered: bool = False) -> tuple[Part, ...]:
-    if not isinstance(parts, list) or not parts:
-        raise fields.error("'parts' must be a list with at least one part")
-    return tuple(part if isinstance(part, str) else _picture(fields, part, answered) for part in parts)
-
-
-def _picture(fields: Fields, value: Any, answered: bool) -> Picture:
-    """A picture named by its path, or given as `{"picture": PATH}` or, as data sets in Parquet do, as bytes.
-
-    What a contestant `answered` with is taken as it is: a broken picture is its fault, not the file's.
-    """
-    if isinstance(value, Mapping):
-        data = value.get("bytes")
-        value = data if isinstance(data, bytes) else value.get("picture", value.get("path"))
-    if isinstance(value, Picture):
-        return value
-    if isinstance(value, bytes):
-        return Picture.as_given(value, value) if answered else Picture.of(value, path=fields.path, line=fields.line)
-    if not isinstance(value, str) or not value:
-        raise fields.error("a picture must be named by its path")
-    return read_picture(fields.path.parent, value, path=fields.path, line=fields.line, answered=answered)
 
 
 # Writing

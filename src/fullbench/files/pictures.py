@@ -1,7 +1,7 @@
 """The boundary for pictures that data files name.
 
 A file may have come from anywhere, and what it names is read, kept in the ledger and sent to judges. So pictures are
-taken from the file's own folder, or from folders that the user names.
+taken from the file's own folder, or from folders that the user names, and from the web where the user agrees to that.
 """
 
 from __future__ import annotations
@@ -16,10 +16,15 @@ from contextvars import ContextVar
 from functools import lru_cache
 from pathlib import Path
 
+from fullbench.cache import cache_folder
 from fullbench.errors import InputError
+from fullbench.files.fetching import copy_of
+from fullbench.files.web import Unfetched, fetched
 from fullbench.nouns.picture import Picture, media_type
 
 _named: ContextVar[tuple[Path, ...]] = ContextVar("folders of pictures that the user named", default=())
+_lacking: ContextVar[bool] = ContextVar("items may lack the pictures that they name", default=False)
+_web: ContextVar[bool] = ContextVar("whether pictures are fetched from the web", default=False)
 _REPOSITORY = re.compile(r"(models|datasets|spaces)--.+")
 WEB = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _DATA = re.compile(r"data:[^,]{0,200},", re.IGNORECASE)
@@ -28,13 +33,31 @@ _LONGEST_NAME = 1_024
 
 
 @contextmanager
-def allowing(*folders: Path) -> Iterator[None]:
-    """Within the block, pictures in these folders are taken too."""
-    before = _named.set((*_named.get(), *folders))
+def allowing(*folders: Path, urls: bool = False) -> Iterator[None]:
+    """Within the block, pictures in these folders are taken too; with `urls`, those on the web are fetched."""
+    before, fetching = _named.set((*_named.get(), *folders)), _web.set(urls or _web.get())
     try:
         yield
     finally:
         _named.reset(before)
+        _web.reset(fetching)
+
+
+@contextmanager
+def without_pictures(allowed: bool = True) -> Iterator[None]:
+    """Within the block, items whose pictures are not there are read without them, and tagged so."""
+    before = _lacking.set(allowed or _lacking.get())
+    try:
+        yield
+    finally:
+        _lacking.reset(before)
+
+
+def lacks(folder: Path, name: str) -> bool:
+    """Whether a picture that an item names is not there, and the item may be read without it."""
+    if not _lacking.get() or _is_written_out(name) or copy_of(folder, name) is not None:
+        return False
+    return not _web.get() if WEB.match(name) else not (folder / name).exists()
 
 
 def read_picture(
@@ -44,20 +67,55 @@ def read_picture(
 
     `path` and `line` say in an error where it was named. A data URI, or bare base64, is the picture itself.
     """
-    if len(name) > _LONGEST_NAME or _DATA.match(name):
+    if _is_written_out(name):
         data = _written_out(name, path, line)
         return Picture.as_given(data, data) if answered else Picture.of(data, path=path, line=line)
-    if WEB.match(name):
+    web = WEB.match(name) is not None
+    copy = copy_of(folder, name) if web or not (folder / name).exists() else None
+    if web and copy is None:
+        file = _from_the_web(name, path, line)
+    else:
+        file = copy or folder / name
+        check_place(folder, file, path=path, line=line)
+    read = Picture.read_as_given if answered else Picture.read
+    return read(file, path=path, line=line)
+
+
+def _from_the_web(address: str, path: Path | None, line: int | None) -> Path:
+    """The file into which the picture at an address was fetched."""
+    if not _web.get():
         raise InputError(
-            f"the picture {name!r} is on the web, where nothing is fetched from unasked; fetch it first and name the "
-            "file",
+            f"the picture {address!r} is on the web, where nothing is fetched from unasked; where you trust the file "
+            "that names it, add --fetch-urls (fetch_urls = true in a study file) or use `fullbench fetch-pictures`; "
+            "--without-pictures goes on without it",
             path=path,
             line=line,
         )
-    file = folder / name
-    check_place(folder, file, path=path, line=line)
-    read = Picture.read_as_given if answered else Picture.read
-    return read(file, path=path, line=line)
+    try:
+        return fetched(address, cache_folder() / "web")
+    except Unfetched as error:
+        raise InputError(
+            f"the picture {address!r} was not fetched: {error}. What was fetched before is kept; mend the address, or "
+            "leave the row out, and run again",
+            path=path,
+            line=line,
+        ) from error
+
+
+def find_picture(folder: Path, name: str) -> Path | None:
+    """The file that a data file in `folder` names: there, or in a folder that the user named; None where it is in none.
+
+    What is found in a folder of the user's may still be a link to elsewhere, which `read_picture` refuses.
+    """
+    if WEB.match(name):
+        return None
+    own = (Path(place) for place in filter(None, os.environ.get("FULLBENCH_PICTURES_FROM", "").split(os.pathsep)))
+    return next((place / name for place in (folder, *_named.get(), *own) if (place / name).is_file()), None)
+
+
+def _is_written_out(name: str) -> bool:
+    """Whether what should name a picture is the picture itself."""
+    return len(name) > _LONGEST_NAME or _DATA.match(name) is not None
 
 
 def _written_out(text: str, path: Path | None, line: int | None) -> bytes:

@@ -6,7 +6,6 @@ the address: `s3://bucket/prefix?endpoint=http://host:9000`. What is read is kep
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+from fullbench.cache import cache_folder
 from fullbench.errors import InputError, LedgerError, MissingExtra
 from fullbench.ledger.pictures import Kept, PictureFolder
 from fullbench.nouns.picture import Picture
@@ -53,7 +53,7 @@ class PictureBucket:
         self.bucket = parts.netloc
         self.prefix = parts.path.strip("/")
         self._endpoint = parse_qs(parts.query).get("endpoint", [None])[0]
-        self._cache = PictureFolder(cache or _cache())
+        self._cache = PictureFolder(cache or cache_folder() / "pictures")
         self._there: set[str] = set()
 
     def has(self, digest: str) -> bool:
@@ -142,11 +142,3 @@ class PictureBucket:
                 f"{self.place}: the bucket could not be used ({error}); check that it exists, the endpoint "
                 "(AWS_ENDPOINT_URL, or ?endpoint=) and the keys (AWS_ACCESS_KEY_ID and its like, or a profile)"
             ) from error
-
-
-def _cache() -> Path:
-    """The folder of this machine for pictures that came from a bucket; `FULLBENCH_CACHE` names another."""
-    from platformdirs import user_cache_path
-
-    named = os.environ.get("FULLBENCH_CACHE")
-    return (Path(named) if named else user_cache_path("fullbench")) / "pictures"

@@ -285,6 +285,11 @@ class Readable:
         with self._reading() as reader:
             return reading.items_of_tagged(reader, tag)
 
+    def lacking_pictures(self, study: str | None = None) -> set[str]:
+        """The items, of a study or of all, that name pictures which are not there."""
+        with self._reading() as reader:
+            return reading.items_that_lack_pictures(reader, study)
+
     def columns(
         self,
         judge: Names = None,

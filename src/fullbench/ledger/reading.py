@@ -15,7 +15,7 @@ from fullbench.ledger.rows import Find, Row
 from fullbench.nouns.ballot import ballot
 from fullbench.nouns.call import Usage
 from fullbench.nouns.case import Case
-from fullbench.nouns.item import Item
+from fullbench.nouns.item import WITHOUT_PICTURES, Item
 from fullbench.nouns.record import Record
 from fullbench.nouns.response import Response
 from fullbench.nouns.verdict import PEOPLE, Failure, Verdict
@@ -258,6 +258,15 @@ def items_of_tagged(reader: Connection, tag: str) -> set[str]:
     # By `replace`, for SQLite and PostgreSQL have different names for a search within a text.
     sql = "SELECT DISTINCT item FROM responses WHERE replace(tags, ?, '') <> tags"
     return {item for (item,) in reader.execute(sql, (orjson.dumps(tag).decode() + ":",))}
+
+
+def items_that_lack_pictures(reader: Connection, study: str | None) -> set[str]:
+    """The items, of a study or of all, that name pictures which are not there."""
+    sql = "SELECT DISTINCT items.item FROM items"
+    sql += "" if study is None else " JOIN study_items ON study_items.item_key = items.key AND study_items.study = ?"
+    sql += " WHERE replace(items.tags, ?, '') <> items.tags"
+    searched = orjson.dumps(WITHOUT_PICTURES).decode() + ":"
+    return {item for (item,) in reader.execute(sql, (searched,) if study is None else (study, searched))}
 
 
 def _item_keys(reader: Connection, ruled: Collection[Verdict], study: str | None) -> list[str]:

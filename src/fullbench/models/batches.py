@@ -39,6 +39,11 @@ class Form(ABC):
 class OpenAIForm(Form):
     """OpenAI puts an error into the response's body, vLLM beside the response."""
 
+    _UNASKED: ClassVar = {
+        "batch_expired": "the batch expired before this was asked",
+        "batch_cancelled": "the batch was cancelled before this was asked",
+    }
+
     def line(self, name: str, body: bytes) -> bytes:
         head = orjson.dumps({"custom_id": name, "method": "POST", "url": ENDPOINT})
         return head[:-1] + b',"body":' + body + b"}"
@@ -48,6 +53,9 @@ class OpenAIForm(Form):
         status, body = response.get("status_code"), response.get("body")
         if status == 200 and body is not None:
             return body
+        code = _mapping(line.get("error")).get("code")
+        if status is None and isinstance(code, str) and code in self._UNASKED:
+            return Trouble("again", self._UNASKED[code])
         failed = status if isinstance(status, int) and 400 <= status < 600 else 500
         return refused(failed, body or {"error": line.get("error")})
 

@@ -97,6 +97,10 @@ class ChatModel:
         return replace(self.sampling, temperature=None) if self.assumed else self.sampling
 
     @property
+    def draws(self) -> bool:
+        return self.dialect.draws
+
+    @property
     def takes_schemas(self) -> bool:
         return self.dialect.takes_schemas
 

@@ -92,8 +92,8 @@ def litellm(name: str, options: Mapping[str, str]) -> Model:
 
     if "://" in name:
         raise InputError(f"'litellm:{name}' holds an address, which litellm would not use; write openai:NAME@URL")
-    read = _read(f"litellm:{name}", options, {**SAMPLING, **LIMITS, **PRICE})
-    return LiteLLMModel(name, _sampling(read), _limits(read), _price(read))
+    read = read_options(f"litellm:{name}", options, {**SAMPLING, **LIMITS, **PRICE})
+    return LiteLLMModel(name, sampling_from(read), limits_from(read), _price(read))
 
 
 def offline(name: str, options: Mapping[str, str]) -> Model:
@@ -102,9 +102,9 @@ def offline(name: str, options: Mapping[str, str]) -> Model:
     from fullbench.models.offline import OfflineModel, echo, first
 
     if name == "canned":
-        text = _read("offline:canned", options, {"text": str}).get("text", "")
+        text = read_options("offline:canned", options, {"text": str}).get("text", "")
         return OfflineModel(f"canned:{text}", lambda _: text, {"text": text})
-    _read(f"offline:{name}", options, {})
+    read_options(f"offline:{name}", options, {})
     replies = {"echo": echo, "first": first}
     if name not in replies:
         raise InputError(f"there is no offline model {name!r}; known: canned, echo, first")
@@ -115,7 +115,7 @@ def local(name: str, options: Mapping[str, str]) -> Model:
     """A model of transformers in this process, by folder or hub name; needs the optional part `local`."""
     from fullbench.models.local import TransformersModel
 
-    return TransformersModel(name, **_read(f"local:{name}", options, LOCAL))
+    return TransformersModel(name, **read_options(f"local:{name}", options, LOCAL))
 
 
 def smollm2(name: str, options: Mapping[str, str]) -> Model:
@@ -141,18 +141,18 @@ def _local(spec: str, file: Path, options: Mapping[str, str], label: str = "") -
     from fullbench.models.local_server import SLOTS, LocalModel, Serving
 
     with_defaults = {"temperature": "0", "max_tokens": "256", **options}
-    read = _read(spec, with_defaults, {**SAMPLING, **LIMITS, "context": int, "threads": int, "label": str})
-    limits = _limits({"concurrency": SLOTS, **read})
+    read = read_options(spec, with_defaults, {**SAMPLING, **LIMITS, "context": int, "threads": int, "label": str})
+    limits = limits_from({"concurrency": SLOTS, **read})
     serving = Serving(file, **{name: read[name] for name in ("context", "threads") if name in read})
-    return LocalModel(serving, _sampling(read), limits, read.get("label", label))
+    return LocalModel(serving, sampling_from(read), limits, read.get("label", label))
 
 
 def _chat(provider: Provider, name: str, options: Mapping[str, str]) -> Model:
-    model, url = _placed(provider, name)
+    model, url = placed(provider, name)
     spec = f"{provider.name}:{model}"
     if not model:
         raise InputError(f"the spec {spec!r} names no model; write {provider.name}:NAME or {provider.name}:NAME@URL")
-    read = _read(spec, options, {**SAMPLING, **LIMITS, **PRICE, **ACCESS})
+    read = read_options(spec, options, {**SAMPLING, **LIMITS, **PRICE, **ACCESS})
     file = read.get("key_file")
     address = url or provider.url
     env = (read["key_env"],) if "key_env" in read else provider.env if provider.owns(address) else ()
@@ -162,8 +162,8 @@ def _chat(provider: Provider, name: str, options: Mapping[str, str]) -> Model:
         address,
         dialect,
         Key(env, None if file is None else Path(file)),
-        _sampling(read),
-        _limits(read),
+        sampling_from(read),
+        limits_from(read),
         _price(read),
         read.get("label", ""),
     )
@@ -174,7 +174,7 @@ _HOST = re.compile(r"(?:localhost|\d{1,3}(?:\.\d{1,3}){3}|\[[\da-f:]+\])(?:[:/].
 _PLACE = re.compile(rf"{_HOST.pattern}|[\w.-]+:\d+(?:/.*)?|.*/.*|.*\.[a-z]+", re.IGNORECASE)
 
 
-def _placed(provider: Provider, name: str) -> tuple[str, str]:
+def placed(provider: Provider, name: str) -> tuple[str, str]:
     """The model and the address of its server, which is empty where it is the provider's own.
 
     What looks like an address but is none that can be used is refused, for it would else be sent, as the name of a
@@ -196,7 +196,7 @@ def _placed(provider: Provider, name: str) -> tuple[str, str]:
     return name, ""
 
 
-def _number(word: str) -> float:
+def number(word: str) -> float:
     number = float(word)
     if not isfinite(number):
         raise ValueError(word)
@@ -204,26 +204,26 @@ def _number(word: str) -> float:
 
 
 def _temperature(word: str) -> float | str:
-    return word if word == "default" else _number(word)
+    return word if word == "default" else number(word)
 
 
 SAMPLING: Mapping[str, Callable[[str], Any]] = {
-    "temperature": _temperature, "top_p": _number, "max_tokens": int, "seed": int, "system": str, "extra": json.loads,
+    "temperature": _temperature, "top_p": number, "max_tokens": int, "seed": int, "system": str, "extra": json.loads,
     "pixels": int, "effort": str,
 }  # fmt: skip
 LIMITS: Mapping[str, Callable[[str], Any]] = {
-    "rpm": _number, "tpm": _number, "concurrency": int, "timeout": _number, "attempts": int, "patience": _number,
-    "backoff": _number, "breaks": int, "rest": _number, "hedge": _number,
+    "rpm": number, "tpm": number, "concurrency": int, "timeout": number, "attempts": int, "patience": number,
+    "backoff": number, "breaks": int, "rest": number, "hedge": number,
 }  # fmt: skip
-PRICE: Mapping[str, Callable[[str], Any]] = {"price_in": _number, "price_out": _number}
+PRICE: Mapping[str, Callable[[str], Any]] = {"price_in": number, "price_out": number}
 LOCAL: Mapping[str, Callable[[str], Any]] = {
-    "device": str, "precision": str, "batch": int, "max_tokens": int, "temperature": _number, "revision": str,
+    "device": str, "precision": str, "batch": int, "max_tokens": int, "temperature": number, "revision": str,
     "label": str,
 }  # fmt: skip
 ACCESS: Mapping[str, Callable[[str], Any]] = {"key_env": str, "key_file": str, "label": str}
 
 
-def _read(spec: str, options: Mapping[str, str], known: Mapping[str, Callable[[str], Any]]) -> dict[str, Any]:
+def read_options(spec: str, options: Mapping[str, str], known: Mapping[str, Callable[[str], Any]]) -> dict[str, Any]:
     read = {}
     for name, word in options.items():
         if name not in known:
@@ -235,13 +235,13 @@ def _read(spec: str, options: Mapping[str, str], known: Mapping[str, Callable[[s
     return read
 
 
-def _sampling(read: Mapping[str, Any]) -> Sampling:
+def sampling_from(read: Mapping[str, Any]) -> Sampling:
     if not isinstance(read.get("extra", {}), dict):
         raise InputError("the option 'extra' must be a JSON object such as {\"top_k\": 1}")
     return Sampling(**{name: read[name] for name in SAMPLING if name in read})
 
 
-def _limits(read: Mapping[str, Any]) -> Limits:
+def limits_from(read: Mapping[str, Any]) -> Limits:
     return Limits(**{name: read[name] for name in LIMITS if name in read})
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import pybase64
 
+from fullbench.cache import cache_folder
 from fullbench.errors import InputError
 from fullbench.models.sizes import size_of
 from fullbench.nouns.picture import Picture, media_type
@@ -107,15 +108,6 @@ def wire(picture: Picture, limit: Limit) -> tuple[str, bytes]:
     with suppress(OSError):
         write_whole(file, scaled)
     return media, scaled
-
-
-def cache_folder() -> Path:
-    """Where what can be made again is kept: `FULLBENCH_CACHE`, or the user's cache folder."""
-    if folder := os.environ.get("FULLBENCH_CACHE"):
-        return Path(folder)
-    from platformdirs import user_cache_path
-
-    return user_cache_path("fullbench")
 
 
 def measured(picture: Picture) -> tuple[int, int] | None:

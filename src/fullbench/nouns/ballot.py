@@ -364,7 +364,7 @@ def ranking_of(rest: str) -> Ranking:
 
 _OWN = {
     "score": "score:LOW-HIGH, such as score:1-5", "real": "real:LOW-HIGH", "likert": "likert:WORD|WORD|...",
-    "choice": "choice", "choice+tie": "choice+tie", "ranking": "ranking",
+    "choice": "choice", "choice+tie": "choice+tie", "ranking": "ranking", "number": "number",
 }  # fmt: skip
 
 

@@ -84,8 +84,18 @@ class Benchmark:
     """Words of its own for models that judge: what a `PromptedJudge` takes besides the model. A study of the benchmark
     asks in them, unless a judge's spec says otherwise; elsewhere the option `wording=NAME` does. It takes one of
     the `manners` where there are some."""
+    asking: Callable[[], str] | None = None
+    """Words of its own around a question for models that answer: a template with `{pictures}` and `{question}`, which
+    a contestant's option `asking=NAME` takes."""
     manners: Sequence[str] = ()
     """The paper's ways of asking a judge, for each of which there are words; the first where none is named."""
+    hears: Callable[[Judge, Case], bool] | None = None
+    """Whether a case is for a judge, where not every judge hears every case: score models give numbers in units of
+    their own, models that are asked rate on a scale."""
+    together: bool = False
+    """Whether ratings and a choice on the same responses are asked for in one call (see `judges.together`)."""
+    protocol: Callable[[Mapping[str, Any]], Benchmark] | None = None
+    """The benchmark asked by another protocol, from what a study's table `[protocol]` says."""
     labels: Labels | None = None
     contestants: Callable[[], Sequence[Model]] | None = None
     """Models of its own that answer, for a study that names none."""

@@ -21,6 +21,8 @@ ROLES: tuple[Role, ...] = ("system", "user", "assistant")
 
 SENSITIVE = "sensitive"
 """The tag of items and responses whose pictures nobody should see unasked."""
+WITHOUT_PICTURES = "pictures missing"
+"""The tag of items that name pictures which are not at hand: their names, a line each."""
 
 
 def parts_content(parts: Sequence[Part]) -> list[Any]:

@@ -11,6 +11,7 @@ from typing import Any, Protocol, runtime_checkable
 from fullbench.nouns.call import NOTHING, Call, FailureKind, Usage
 from fullbench.nouns.digests import digest, once
 from fullbench.nouns.item import Part, Turn, parts_content
+from fullbench.nouns.picture import Picture
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,8 @@ class Reply:
 
     `stop` is how it ended (`stop`, `length`, `refused`, `filter`, `tool`, ...), `reasoning` what it thought where that
     comes apart from the answer, `served` and `fingerprint` what the server said that it is. `failure` says of an error
-    whether the same prompt may do later.
+    whether the same prompt may do later, `estimated` that the server did not count the tokens, or not readably.
+    `pictures` are what a generator drew, `tags` what is to be kept of how it did (its seed, its steps).
     """
 
     prompt: Prompt
@@ -66,6 +68,9 @@ class Reply:
     served: str = ""
     fingerprint: str = ""
     failure: FailureKind = "passing"
+    estimated: bool = False
+    pictures: tuple[Picture, ...] = ()
+    tags: Mapping[str, str] = field(default_factory=dict)
 
     def exchange(self, at: float) -> Call:
         """The exchange that it ended, as it is kept."""
@@ -108,6 +113,11 @@ def as_judge(model: Model) -> Model:
     settle = getattr(model, "as_judge", None)
     settled: Model = model if settle is None else settle()
     return settled
+
+
+def draws(model: Model) -> bool:
+    """Whether a model answers with pictures: it says so by an attribute of that name."""
+    return bool(getattr(model, "draws", False))
 
 
 def takes_schemas(model: Model) -> bool:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from fullbench.nouns.record import Record
 from fullbench.nouns.table import EstimateLike, Table
+
+Basis = Literal["data", "printed"]
 
 
 @dataclass(frozen=True)
@@ -16,6 +18,8 @@ class Reproduced:
 
     `value` is a number or a mapping of numbers. `figure` names the one of them that is shown in a table (`""` where the
     value is a number itself), `estimate` is that figure with its interval, and `paper` is what was published for it.
+    `basis` is what the value was computed from: the released `data`, or figures `printed` elsewhere in the same paper,
+    which shows that these hold together and no more.
     """
 
     id: str
@@ -25,6 +29,7 @@ class Reproduced:
     estimate: EstimateLike | None = None
     paper: float | None = None
     source: str = ""
+    basis: Basis = "data"
 
     @property
     def shown(self) -> Any:
@@ -37,7 +42,7 @@ class Reproduced:
     @property
     def cell(self) -> Mapping[str, Any]:
         """The cell as it is written to a file."""
-        return {"id": self.id, "value": self.value, "n": self.n}
+        return {"id": self.id, "value": self.value, "n": self.n, "from": self.basis}
 
 
 @dataclass(frozen=True)

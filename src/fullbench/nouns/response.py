@@ -11,6 +11,9 @@ from fullbench.nouns.item import Part, parts_content, parts_pictures, parts_text
 from fullbench.nouns.picture import Picture
 from fullbench.nouns.shown import Shown
 
+LENGTHENS = "lengthens"
+"""The tag of an answer that says another contestant's at greater length: whose."""
+
 
 @dataclass(frozen=True)
 class Response(Shown):

@@ -20,6 +20,10 @@ FAULTS: tuple[Fault, ...] = ("refused", "unreadable", "recused")
 PEOPLE = "human"
 """The judge that all people are; which of them it was is the verdict's `rater`."""
 
+ADJUDICATION = "adjudication"
+"""The judge, and the rater, that a lead is who rules where people were split: no vote, and counted in place of the
+votes only by the rule `adjudicated`."""
+
 
 @dataclass(frozen=True, slots=True)
 class Circumstances:
@@ -45,16 +49,19 @@ class Reader(int):
     """How a reply was read: the version of the rules, and what the reply looked like, in one number that is stored.
 
     10 is added where the reply carries the nonce that it was asked for with, 20 where it does not; 100 where it was cut
-    off by the limit on its length.
+    off by the limit on its length; 1000 where the server did not count its tokens, or not readably, so that they are
+    estimated.
 
     >>> Reader.of(2, signed=False, cut=True), Reader(122).version, Reader(122).unsigned, Reader(12).signed
     (122, 2, True, True)
+    >>> Reader(1012).estimated, Reader(1012).cut, Reader(1112).cut
+    (True, False, True)
     """
 
     @staticmethod
-    def of(version: int, *, signed: bool | None = None, cut: bool = False) -> int:
+    def of(version: int, *, signed: bool | None = None, cut: bool = False, estimated: bool = False) -> int:
         """The number to be stored."""
-        return version + (0 if signed is None else 10 if signed else 20) + 100 * cut
+        return version + (0 if signed is None else 10 if signed else 20) + 100 * cut + 1000 * estimated
 
     @property
     def version(self) -> int:
@@ -70,7 +77,11 @@ class Reader(int):
 
     @property
     def cut(self) -> bool:
-        return self >= 100
+        return self // 100 % 10 == 1
+
+    @property
+    def estimated(self) -> bool:
+        return self // 1000 % 10 == 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from functools import lru_cache, singledispatch
 from typing import TYPE_CHECKING, Any
 
 from fullbench.nouns.ballot import Ballot, Choice, Likert, Ranking, Real, Ruling, Score, Style, read_with
+from fullbench.nouns.number import Number
 
 if TYPE_CHECKING:
     from fullbench.reading.marks import Form
@@ -90,6 +91,15 @@ def _(ballot: Real) -> Form:
     from fullbench.reading.values import NumberForm
 
     return NumberForm(ballot.low, ballot.high, whole=False)
+
+
+@form_of.register(Number)
+def _(_: Number) -> Form:
+    from math import inf
+
+    from fullbench.reading.values import NumberForm
+
+    return NumberForm(-inf, inf, whole=False)
 
 
 @form_of.register(Likert)

@@ -65,6 +65,8 @@ def people(votes: Votes) -> Iterator[Reproduced]:
     kappa = fleiss_kappa(list(range(rows_)) * 3, [label for voter in PEOPLE for label in votes.labels[voter]])
     yield Reproduced("fleiss_kappa", kappa.value, kappa.n, "", kappa)
     yield Reproduced("items", rows_, rows_, paper=printed(NAME).get("items"), source=SOURCE)
+    counts = Counter(votes.majority())
+    yield Reproduced("majority_label_counts", [counts[label] for label in LABELS], rows_)
 
 
 def judges(votes: Votes) -> Iterator[Reproduced]:

@@ -152,7 +152,9 @@ def ratings(judged: Mapping[str, Sequence[Battle]], votes: Sequence[Battle]) -> 
         for figure, estimates in (("elo_mean", field.elo(draws)), ("bt", field.strengths())):
             yield from (_cell(f"{file}/{name}/{figure}", rating) for name, rating in estimates.items() if rating)
     by_people = Field.of(together(votes, more_votes)).elo(6000)
-    yield from (_cell(f"{VOTES}/{name}/elo_majority", rating) for name, rating in by_people.items() if rating)
+    rated = {name: rating for name, rating in by_people.items() if rating}
+    yield from (_cell(f"{VOTES}/{name}/elo_majority", rating) for name, rating in rated.items())
+    yield Reproduced(f"{VOTES}/ranking", sorted(rated, key=lambda name: -rated[name].value), len(rated))
 
 
 def shares(judged: Mapping[str, Sequence[Battle]]) -> Iterator[Reproduced]:
@@ -164,7 +166,7 @@ def shares(judged: Mapping[str, Sequence[Battle]]) -> Iterator[Reproduced]:
             yield Reproduced(f"{file}/{figure}", 100 * share.value, share.n)
         yield Reproduced(f"{file}/unparsed", counts[UNPARSED], len(fought))
         if same := _same_in_both_orders(fought):
-            yield Reproduced(f"{file}/swap_consistency", 100 * same.value, same.n)
+            yield Reproduced(f"{file}/order_consistency", 100 * same.value, same.n)
 
 
 def _same_in_both_orders(fought: Sequence[Battle]) -> Estimate | None:

@@ -109,7 +109,8 @@ def rated(release: Release) -> dict[str, float]:
 
 
 def spread(ratings: Sequence[float], score: float) -> list[float]:
-    """The ends of the released resamples' 95% range, as chances, from the score on."""
+    """The ends of the released resamples' 95% range, as chances, from the score on; rounded twice, as there."""
     import numpy as np
 
-    return [round(chance(float(end)) - score, 1) for end in np.quantile(ratings, (0.025, 0.975))]
+    ends = np.quantile(ratings, (0.025, 0.975))
+    return [round(round(chance(float(end)), 2) - round(score, 2), 1) for end in ends]

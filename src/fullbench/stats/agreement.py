@@ -62,7 +62,7 @@ def pearson(x: Numbers, y: Numbers, **options: Unpack[Options]) -> Estimate:
     """Pearson's r. `p` tests r = 0 with Student's t and takes rows as independent.
 
     >>> print(pearson([1, 2, 3, 4, 5, 3], [2, 1, 4, 3, 5, 3]))
-    0.800 [-0.125, 0.981] n=6
+    0.800 [-0.124, 0.981] n=6
     """
     return _with_p(weighted.pearson, "pearsonr", x, y, options)
 

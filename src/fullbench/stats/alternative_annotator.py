@@ -17,7 +17,6 @@ from fullbench.nouns.estimate import Estimate
 from fullbench.nouns.note import Note
 from fullbench.stats.arrays import Floats, Ints
 from fullbench.stats.clusters import cluster_mean
-from fullbench.stats.prediction_powered import ONE_ITEM
 
 EPSILONS: Mapping[str, float] = {"experts": 0.2, "trained": 0.15, "crowd": 0.1}
 """How much a judge may lose against annotators of each kind: the dearer a person, the more."""
@@ -110,8 +109,6 @@ def alternative_annotator(
 def _mean(values: Floats, cluster: Ints) -> Estimate:
     _, place = np.unique(cluster, return_inverse=True)
     sums, sizes = np.bincount(place, values), np.bincount(place)
-    if len(sums) < 2:
-        return Estimate.bare(float(values.mean()), len(values), ONE_ITEM)
     return cluster_mean(sums.astype(np.float64), sizes.astype(np.float64))
 
 

@@ -3,10 +3,9 @@
 Rows that share an item are not independent, so every interval is clustered: `clusters` says which rows belong
 together. Intervals are at 95% unless `level` says otherwise. What cannot be estimated raises `Undefined`.
 
-Three plain estimators (`score_shift`, `favour`, `length_slope`) compare means, with a truth that has no error; where
-people stand for the truth, `stats.noisy` takes their errors out. They are right for marks on an open scale; on a
-short scale marks pile up at the ends and all three shrink toward zero. `latent_marks` takes the ends and the rounding
-into account and gives all effects at once, in marks of the unbounded scale behind the ballot.
+On a short scale marks pile up at the ends, so that differences of means shrink toward zero: `latent_marks` takes the
+ends and the rounding into account and gives all effects at once, in marks of the unbounded scale behind the ballot.
+Its truth has no error; where people stand for the truth, `stats.noisy` takes their errors out.
 """
 
 from __future__ import annotations
@@ -82,44 +81,6 @@ def swap_flips(
     return clustered_mean(flipped, clusters, within=(0.0, 1.0), level=level)
 
 
-def score_shift(marks: ArrayLike, truth: ArrayLike, clusters: Sequence[Hashable], *, level: float = 0.95) -> Estimate:
-    """The mean of a judge's marks less the truth's on the same responses: above 0 it is lenient.
-
-    >>> score_shift([4, 5, 3], [3, 4, 3], "abc").value.__round__(3)
-    0.667
-    """
-    return clustered_mean(_vector(marks) - _vector(truth), clusters, level=level)
-
-
-def favour(
-    marks: ArrayLike, truth: ArrayLike, favoured: ArrayLike, clusters: Sequence[Hashable], *, level: float = 0.95
-) -> Estimate:
-    """How much more a judge gives the favoured responses than the others, each against the truth.
-
-    The difference of differences: (judge - truth on the favoured) - (judge - truth on the rest), so that neither a
-    favoured contestant that is really better nor a judge that is lenient with everyone counts as favour.
-
-    >>> favour([5, 4, 3, 3], [4, 3, 3, 3], [1, 1, 0, 0], "abab").value.__round__(3)
-    1.0
-    """
-    chosen = _vector(favoured)
-    design = np.column_stack([np.ones_like(chosen), chosen])
-    return _least_squares(_vector(marks) - _vector(truth), design, clusters, level)[1]
-
-
-def length_slope(
-    marks: ArrayLike, truth: ArrayLike, lengths: ArrayLike, clusters: Sequence[Hashable], *, level: float = 0.95
-) -> Estimate:
-    """Marks gained for each doubling of a response's length, the truth held fixed.
-
-    >>> length_slope([2, 3, 4, 4, 2], [3, 3, 3, 4, 2], [8, 16, 32, 16, 16], "abcde").value.__round__(3)
-    1.0
-    """
-    truth = _vector(truth)
-    design = np.column_stack([np.ones_like(truth), truth, np.log2(_vector(lengths))])
-    return _least_squares(_vector(marks), design, clusters, level)[2]
-
-
 def latent_marks(
     marks: ArrayLike,
     regressors: Mapping[str, ArrayLike],
@@ -143,7 +104,7 @@ def latent_marks(
     >>> truth = rng.integers(1, 6, 4000)
     >>> felt = truth + 0.8 + 0.5 * rng.standard_normal(4000)
     >>> marks = np.clip(np.rint(felt), 1, 5)
-    >>> score_shift(marks, truth, range(4000)).value.__round__(1)
+    >>> float((marks - truth).mean().round(1))
     0.6
     >>> found = latent_marks(marks, {"truth": truth, "shift": np.ones(4000)}, range(4000), low=1, high=5)
     >>> {name: round(estimate.value, 1) for name, estimate in found.items()}
@@ -152,6 +113,10 @@ def latent_marks(
     marks = _vector(marks)
     design = np.column_stack([_vector(column) for column in regressors.values()])
     codes = _codes(clusters, len(marks))
+    if codes.max(initial=-1) < 1:
+        raise Undefined(
+            Note("undefined.an-interval-needs-two-clusters", "effects cannot be told from fewer than two clusters")
+        )
     lower = np.where(marks <= low, -np.inf, marks - 0.5)
     upper = np.where(marks >= high, np.inf, marks + 0.5)
     start = np.linalg.lstsq(design, marks, rcond=None)[0]
@@ -222,30 +187,6 @@ def _slopes(point: Array, lower: Array, upper: Array, design: Array) -> tuple[fl
     return float(np.log(mass).sum()), scores, [*bends, (scores, np.ones(len(centre)))]
 
 
-def _least_squares(values: Array, design: Array, clusters: Sequence[Hashable], level: float) -> list[Estimate]:
-    codes = _codes(clusters, len(values))
-    effects, covariance = _fitted(values, design, codes)
-    reach = _student(codes.max(), level) * np.sqrt(np.diag(covariance))
-    return [
-        Estimate(float(value), float(value - half), float(value + half), len(values), level, METHOD)
-        for value, half in zip(effects, reach, strict=True)
-    ]
-
-
-def _fitted(values: Array, design: Array, codes: NDArray[np.intp]) -> tuple[Array, Array]:
-    """Least squares and its clustered covariance."""
-    if np.linalg.matrix_rank(design) < design.shape[1]:
-        raise Undefined(
-            Note(
-                "undefined.the-effects-cannot-be-told",
-                "the effects cannot be told apart: one column is constant or a sum of others",
-            )
-        )
-    effects = _vector(np.linalg.solve(design.T @ design, design.T @ values))
-    scores = design * (values - design @ effects)[:, None]
-    return effects, _jackknife(scores, [(design, np.ones(len(values)))], codes)
-
-
 def _jackknife(scores: Array, bends: Bends, codes: NDArray[np.intp]) -> Array:
     """The covariance of estimates from how they move when one cluster after another is left out.
 
@@ -280,14 +221,6 @@ def _codes(clusters: Sequence[Hashable], rows: int) -> NDArray[np.intp]:
     codes = np.fromiter((numbers[cluster] for cluster in clusters), dtype=np.intp)
     if len(codes) != rows:
         raise ValueError(f"every row needs its cluster; found {len(codes)} for {rows} rows")
-    if len(numbers) < 2:
-        raise Undefined(
-            Note(
-                "undefined.an-interval-needs-two-clusters",
-                "an interval needs at least two clusters; found {n}",
-                n=len(numbers),
-            )
-        )
     return codes
 
 

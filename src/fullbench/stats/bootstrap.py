@@ -20,7 +20,7 @@ from fullbench.errors import Undefined
 from fullbench.nouns.estimate import Estimate
 from fullbench.nouns.note import Note
 from fullbench.stats.arrays import Bools, Floats, Ints, Numbers, codes, columns
-from fullbench.stats.clusters import Scale, Spread, around, p_of_zero
+from fullbench.stats.clusters import Scale, Spread, around, of_one_item, p_of_zero
 
 Statistic = Callable[..., Floats]
 Method = Literal["auto", "percentile", "bca", "jackknife"]
@@ -179,7 +179,8 @@ def interval(
     over clusters; `jackknife` leaves out one cluster after another and makes of the spread what `stats.clusters` says,
     on the scale `within` where the figure has one. `auto` takes the jackknife for fewer than `FEW` clusters, else the
     percentiles. With `zero` the estimate has the p-value of "the figure is 0 in truth". Resamples that do not define
-    the figure are left out; when they are more than a tenth, it is `Undefined`.
+    the figure are left out; when they are more than a tenth, it is `Undefined`. One cluster gives the value alone, and
+    the estimate says why it has no interval.
 
     >>> from fullbench.stats.weighted import mean
     >>> print(interval(Sample.of([0, 1] * 50), mean))
@@ -199,14 +200,8 @@ def interval(
             )
         )
     if sample.clusters < 2:
-        raise Undefined(
-            Note(
-                "undefined.an-interval-needs-at-least",
-                "an interval needs at least two clusters; found {clusters} ({n} rows)",
-                clusters=sample.clusters,
-                n=sample.n,
-            )
-        )
+        alone = of_one_item(value, sample.n, level=level)
+        return replace(alone, p=1.0) if zero else alone
     if method == "jackknife" or (method == "auto" and sample.clusters < FEW):
         spread = left_out(sample, statistic)
         estimate = around(value, sample.n, spread, within=within, level=level)

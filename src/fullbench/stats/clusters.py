@@ -172,8 +172,17 @@ def _alike(value: float, n: int, units: int, within: Scale | None, level: float)
     return Estimate(value, max(least, low), min(most, high), n, level, method, units=units, one_sided=at_end)
 
 
+def of_one_item(value: float, n: int, *, level: float = 0.95) -> Estimate:
+    """A figure whose rows all belong to one item: there is nothing to tell its spread by.
+
+    >>> print(of_one_item(0.5, 4))
+    0.500 [one item] n=4
+    """
+    return Estimate(value, value, value, n, level, why=ONE_ITEM, units=1)
+
+
 def mean_spread(totals: Floats, sizes: Floats) -> tuple[float, Spread]:
-    """The mean over all rows, from the sum and the number of rows of each cluster, and its spread.
+    """The mean over all rows, from the sum and the number of rows of each of several clusters, and its spread.
 
     >>> mean_spread(np.array([3.0, 4.0, 8.0]), np.array([2.0, 1.0, 2.0]))[0]
     3.0
@@ -193,12 +202,16 @@ def mean_spread(totals: Floats, sizes: Floats) -> tuple[float, Spread]:
 
 
 def cluster_mean(totals: Floats, sizes: Floats, *, within: Scale | None = None, level: float = 0.95) -> Estimate:
-    """The same as an estimate.
+    """The same as an estimate. A single cluster gives the value alone, and the estimate says why.
 
+    >>> print(cluster_mean(np.array([3.0]), np.array([2.0])))
+    1.500 [one item] n=2
     >>> print(cluster_mean(np.array([3.0, 4.0, 8.0]), np.array([2.0, 1.0, 2.0])))
     3.000 [-1.313, 7.313] n=5
     >>> print(cluster_mean(np.array([3.0, 4.0, 8.0]), np.array([2.0, 1.0, 2.0]), within=(1, 5)))
     3.000 [1.186, 4.814] n=5
     """
+    if len(totals) == 1 and sizes[0] > 0:
+        return of_one_item(float(totals[0] / sizes[0]), round(float(sizes[0])), level=level)
     value, spread = mean_spread(totals, sizes)
     return around(value, round(float(sizes.sum())), spread, within=within, level=level)

@@ -19,8 +19,9 @@ from fullbench.errors import Undefined
 from fullbench.nouns.estimate import Estimate
 from fullbench.nouns.note import Note
 from fullbench.stats.arrays import Bools, Floats, Ints, Numbers, duels
+from fullbench.stats.clusters import NO_SPREAD, ONE_ITEM
 from fullbench.stats.graphs import strong_components, weak_components
-from fullbench.stats.prediction_powered import METHOD, NO_SPREAD, ONE_ITEM, Drawn, people_spread, reach
+from fullbench.stats.prediction_powered import METHOD, Drawn, people_spread, reach
 
 _STEPS = 100
 _CLOSE = 1e-10

@@ -135,11 +135,12 @@ def _played(
     """Ratings after each column of duels has been played from top to bottom: a row for each column."""
     k, start, scale, base = settings
     rate = np.log(base) / scale
-    ratings = np.full((firsts.shape[1], size), start)
-    each = np.arange(firsts.shape[1])
-    for a, b, outcome in zip(firsts, seconds, result, strict=True):
-        rating_a, rating_b = ratings[each, a], ratings[each, b]
+    # One flat array of ratings, addressed by place: looking up rows and columns apart takes twice as long.
+    ratings = np.full(firsts.shape[1] * size, start)
+    begin = np.arange(firsts.shape[1]) * size
+    for a, b, outcome in zip(firsts + begin, seconds + begin, result, strict=True):
+        rating_a, rating_b = ratings[a], ratings[b]
         gain = k * (outcome - 1 / (1 + np.exp(rate * (rating_b - rating_a))))
-        ratings[each, a] = rating_a + gain
-        ratings[each, b] = rating_b - gain
-    return ratings
+        ratings[a] = rating_a + gain
+        ratings[b] = rating_b - gain
+    return ratings.reshape(-1, size)

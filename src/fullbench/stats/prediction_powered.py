@@ -19,10 +19,9 @@ from fullbench.errors import Undefined
 from fullbench.nouns.estimate import Estimate
 from fullbench.nouns.note import Note
 from fullbench.stats.arrays import Bools, Floats, Ints, Numbers, codes, column
+from fullbench.stats.clusters import NO_SPREAD, ONE_ITEM
 
 METHOD = "prediction-powered"
-ONE_ITEM = Note("no-interval.one-item", "one item")
-NO_SPREAD = Note("no-interval.no-spread", "items do not differ")
 _TIED = 1e-12
 
 

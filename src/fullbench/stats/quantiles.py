@@ -28,7 +28,7 @@ def student_quantile(freedom: float, share: float) -> float:
     """The value below which that share of Student's t with so many degrees of freedom lies; they need not be whole.
 
     >>> round(student_quantile(2, 0.975), 4), student_quantile(1, 0.5), round(student_quantile(7.5, 0.975), 4)
-    (4.3027, 0.0, 2.3328)
+    (4.3027, 0.0, 2.333)
     """
     if not 0 < share < 1 or freedom < 1:
         raise ValueError(f"a quantile needs a share between 0 and 1 and some freedom; found {share} and {freedom}")

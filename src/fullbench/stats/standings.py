@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations, pairwise
 from typing import Literal
 
@@ -14,7 +14,7 @@ from fullbench.nouns.estimate import Estimate
 from fullbench.nouns.note import Note
 from fullbench.stats.arrays import Bools, Floats
 from fullbench.stats.battles import Battles
-from fullbench.stats.clusters import ONE_ITEM, cluster_mean
+from fullbench.stats.clusters import cluster_mean
 from fullbench.stats.everyone import Everyone
 from fullbench.stats.ratings import Ratings
 from fullbench.stats.shares import wilson
@@ -126,7 +126,4 @@ def _observed(battles: Battles, chosen: Bools, level: float) -> Estimate:
     part = profile[:, np.flatnonzero(chosen)]
     sizes, totals = part.sum(axis=1), part @ outcome[chosen]
     there = sizes > 0
-    if int(there.sum()) == 1:
-        n = round(float(sizes.sum()))
-        return replace(Estimate.bare(float(totals.sum()) / n, n, ONE_ITEM), units=1)
     return cluster_mean(totals[there], sizes[there], within=(0.0, 1.0), level=level)

@@ -12,7 +12,7 @@ from fullbench.errors import Undefined
 from fullbench.nouns.estimate import Estimate
 from fullbench.nouns.note import Note
 from fullbench.stats.arrays import Floats, Ints, codes
-from fullbench.stats.clusters import ONE_ITEM, cluster_mean
+from fullbench.stats.clusters import cluster_mean
 
 
 @dataclass(frozen=True)
@@ -79,8 +79,5 @@ def steadiness(
 def _mean(shares: Floats, owner: Ints, level: float) -> Estimate:
     sizes = np.bincount(owner)
     there = sizes > 0
-    if there.sum() == 1:
-        value = float(shares.mean())
-        return Estimate(value, value, value, len(shares), level, why=ONE_ITEM, units=1)
     totals = np.bincount(owner, shares)[there].astype(np.float64)
     return cluster_mean(totals, sizes[there].astype(np.float64), within=(0.0, 1.0), level=level)

@@ -17,6 +17,8 @@ from fullbench.stats.battles import Battles
 from fullbench.stats.bootstrap import Labels
 from fullbench.stats.graphs import strong_components
 
+# odds of ten thousand million: whatever moves so far has no maximum and would move for ever
+_FAR = 23.0
 _STEPS = 100
 _CLOSE = 1e-9
 
@@ -108,7 +110,7 @@ class _Duels:
         here = np.zeros(self.size + self.style.shape[1])
         for _ in range(_STEPS):
             surprise, gradient, bend = self.local(here)
-            if np.linalg.cond(bend) > 1e12:
+            if np.abs(here).max() > _FAR or np.linalg.cond(bend) > 1e12:
                 raise Undefined(
                     Note(
                         "undefined.style-decides-every-duel-or",
@@ -136,9 +138,8 @@ class _Duels:
         chance = 1 / (1 + np.exp(here[second] - here[first] - self.style @ here[size:]))
         surprise, weight = self.result - chance, chance * (1 - chance)
         gradient = np.concatenate([self.signed(surprise), self.style.T @ surprise])
-        between = np.zeros((size, size))
-        np.add.at(between, (first, second), weight)
-        between += between.T
+        between = np.bincount(first * size + second, weight, size * size).reshape(size, size)
+        between = between + between.T
         bend = np.zeros((len(here), len(here)))
         bend[:size, :size] = np.diag(between.sum(axis=1)) - between + 1 / size
         for place, part in enumerate(self.style.T, size):

@@ -13,6 +13,7 @@ from fullbench.figures.leaderboard import Settings
 from fullbench.figures.matches import RULES
 from fullbench.figures.standings import standings
 from fullbench.files.nouns import read_responses
+from fullbench.files.pictures import allowing, without_pictures
 from fullbench.ledger.store import Ledger
 from fullbench.nouns.benchmark import Benchmark
 from fullbench.nouns.item import Item
@@ -29,6 +30,7 @@ from fullbench.studies.answer import answer as answer_all
 from fullbench.studies.engines import HERE, USUAL, Budget, Engine, Insistence, Stop, Tally
 from fullbench.studies.leaderboard import Board, Newcomer, Pool, Schedule, uniform
 from fullbench.studies.progress import watching
+from fullbench.studies.sight import refuse_blind
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,8 @@ class Asked:
     judge: str
     manner: str = ""
     reader: str | None = None
+    without_pictures: bool = False
+    pictures_from: tuple[Path, ...] = ()
 
 
 @dataclass
@@ -72,7 +76,7 @@ class Ready:
         models = [self.contestant] if self.contestant is not None else []
         pool = self.pool if self.name in self.pool.contestants() else self._stand_in()
         forecast = plan.table(
-            ledger, contestants=models, items=pool.items, judges=[self.judge], cases=lambda: uniform(pool, newcomer)
+            ledger, contestants=models, items=pool.items, judges=[self.judge], cases=lambda _: uniform(pool, newcomer)
         )
         if pool is self.pool:
             return forecast
@@ -104,15 +108,17 @@ def prepare(
 ) -> Ready:
     """Read the files, make the judge, and let the newcomer answer where it is a model."""
     bench = specs.benchmark(asked.benchmark)
-    items = list(bench.items(asked.data))
+    with allowing(*asked.pictures_from), without_pictures(asked.without_pictures):
+        items = list(bench.items(asked.data))
     spec = specs.in_words_of(asked.benchmark, asked.judge, manner=asked.manner, reader=asked.reader or "")
     judge = specs.judge(spec)
-    _check_sight(judge, items)
-    brought = [response for path in asked.responses for response in _read(bench, path, items, asked.data, "")]
+    brought = [response for path in asked.responses for response in read_answers(bench, path, items, asked.data, "")]
     contestant = None if asked.predictions is not None or ":" not in asked.model else specs.contestant(asked.model)
     name = contestant.name if contestant is not None else asked.model
     models = [*plan.models_asked([judge]), *([] if contestant is None else [contestant])]
     ready = Ready(Pool(items, ()), judge, name, None, models, contestant)
+    answering = [] if contestant is None else [contestant]
+    refuse_blind(items, answering, [judge], allowed=asked.without_pictures)
     if answer and budget is not None:
         ready.purse = plan.purse(budget, ready.models, spent=spent)
     if contestant is not None and answer:
@@ -122,32 +128,41 @@ def prepare(
                 watch=watch, insist=insist,
             )  # fmt: skip
     if asked.predictions is not None:
-        brought += _read(bench, asked.predictions, items, asked.data, name)
-    stored = ledger.responses(None, item_keys=[item.key for item in items])
+        brought += read_answers(bench, asked.predictions, items, asked.data, name)
+    stored = sorted(
+        ledger.responses(None, item_keys=[item.key for item in items]), key=lambda response: -response.sample
+    )
+    # Of several answers of one contestant to an item, the first plays.
     responses = {(response.item, response.contestant): response for response in stored}
     if bench.references is not None:
         references = list(bench.references(items))
         brought += references
         ready.reference = references[0].contestant if references else None
+    if answer:
+        keep(ledger, items, brought)
     responses.update({(response.item, response.contestant): response for response in brought})
     ready.pool = Pool(items, tuple(responses.values()))
     return ready
 
 
-def _read(bench: Benchmark, path: Path, items: Sequence[Item], data: Path | None, name: str) -> list[Response]:
+def keep(ledger: Ledger, items: Sequence[Item], responses: Sequence[Response]) -> int:
+    """Enter whole submissions: every answer, played or not, so that whoever comes later can meet it on every item."""
+    by_id = {item.id: item for item in items}
+    asked = [(by_id[response.item].key, response.sample) for response in responses]
+    known = {name: ledger.answered(name, asked) for name in {response.contestant for response in responses}}
+    entered = 0
+    for response, place in zip(responses, asked, strict=True):
+        # A known answer goes in too: the ledger refuses one that says something else under the same name.
+        ledger.add_response(by_id[response.item], response)
+        entered += place not in known[response.contestant]
+    ledger.flush()
+    return entered
+
+
+def read_answers(bench: Benchmark, path: Path, items: Sequence[Item], data: Path | None, name: str) -> list[Response]:
     if bench.submission is not None:
         return list(bench.submission(path, items, data, name))
     return list(read_responses(path, contestant=name or None, items={item.id for item in items}))
-
-
-def _check_sight(judge: Judge, items: Sequence[Item]) -> None:
-    """Refuse a judge that is to look at pictures where there are only descriptions of them."""
-    unseen = sum(bool(item.captions) and not item.pictures for item in items)
-    if judge.settings.get("sight") == "image" and unseen:
-        raise InputError(
-            f"{unseen} of {len(items)} items are described but their images are not here, so a seeing judge would see "
-            "nothing: fetch them into the folder images/ of the data, or judge from the captions (--manner ref-free)"
-        )
 
 
 def settings(

@@ -27,11 +27,15 @@ from fullbench.nouns.verdict import PEOPLE, Verdict
 from fullbench.studies import plan, specs, views
 from fullbench.studies.answer import answer
 from fullbench.studies.batches.folders import refuse_open
+from fullbench.studies.cleaning import cleaned, rearranged
+from fullbench.studies.dockets import cases_for, counted
 from fullbench.studies.engines import HERE, USUAL, Budget, Engine, Insistence, Stop, Tally
 from fullbench.studies.forecast import TOKENS_OUT
 from fullbench.studies.hear import hear
 from fullbench.studies.material import material
 from fullbench.studies.progress import watching
+from fullbench.studies.sight import counted as counted_blind
+from fullbench.studies.sight import refuse_blind
 from fullbench.studies.study import Study, own_cases
 
 
@@ -66,10 +70,10 @@ class Conductor:
         self.study = study
         for spec in study.ballots:
             ballot(spec)
-        self.benchmark: Benchmark | None = specs.benchmark(study.benchmark) if study.benchmark else None
+        self.benchmark: Benchmark | None = specs.benchmark(study.benchmark, study.protocol) if study.benchmark else None
         listed = [spec for spec in study.judges if not is_view(spec)]
         listed += [spec for spec in views.member_specs(study) if spec not in listed]
-        worded = [specs.in_words_of(study.benchmark, spec) if study.benchmark else spec for spec in listed]
+        worded = [self._worded(spec) for spec in listed]
         self.judges: list[Judge] = [specs.judge(spec) for spec in worded]
         names = {spec: judge.name for spec, judge in zip(listed, self.judges, strict=True)}
         self.views: list[View] = views.named_views(study, names)
@@ -93,15 +97,25 @@ class Conductor:
         self.odd: Sequence[Table] = read.odd
         self.said: list[str] = read.said
 
+    def _worded(self, spec: str) -> str:
+        """A judge's spec, in the words of the benchmark where it has some."""
+        bench = self.benchmark
+        return spec if bench is None else specs.in_words_of(self.study.benchmark or "", spec, together=bench.together)
+
     def cases(self, responses: Sequence[Response]) -> Iterator[Case]:
         """The study's cases, the same ones in the same order each time."""
         study = self.study
+        responses = cleaned(responses, study.leave_out).responses
         if self.benchmark is not None:
-            return self.benchmark.cases(self.items, responses, trials=study.trials)
+            return rearranged(self.benchmark.cases(self.items, responses, trials=study.trials), study)
         return own_cases(
             self.items, responses, study.ballots,
             criteria=study.criteria, orders=study.orders, trials=study.trials, seed=study.seed, meetings=study.meetings,
         )  # fmt: skip
+
+    def docket(self, judge: Judge, responses: Sequence[Response]) -> Iterator[Case]:
+        """The cases that a judge is to hear."""
+        return cases_for(judge, self.cases(responses), self.benchmark)
 
     def responses(self, ledger: Ledger) -> list[Response]:
         """The responses at hand: those given in a file, and those that the contestants have answered so far."""
@@ -118,7 +132,7 @@ class Conductor:
     def plan(self, ledger: Ledger) -> Table:
         """What would be asked, and what it would take; nothing is asked."""
         responses = self.responses(ledger)
-        missing = self._to_come(responses)
+        missing = plan.stand_ins(self.contestants, self.items, self.study.samples, responses)
         notes = []
         expected: Sequence[Response] = [*responses, *missing]
         if missing:
@@ -150,24 +164,15 @@ class Conductor:
         ]
         return plan.table(
             ledger, contestants=self.contestants, items=self.items, judges=self.judges,
-            cases=lambda: self.cases(expected), samples=self.study.samples, notes=notes,
+            cases=lambda judge: self.docket(judge, expected), samples=self.study.samples, notes=notes,
         )  # fmt: skip
-
-    def _to_come(self, responses: Sequence[Response]) -> list[Response]:
-        """A stand-in for every answer that a contestant has not given yet."""
-        answered = {(response.item, response.contestant, response.sample) for response in responses}
-        words = "word" * TOKENS_OUT["answer"]
-        return [
-            Response.say(item.id, model.name, words, sample=sample)
-            for model in self.contestants for item in self.items for sample in range(self.study.samples)
-            if (item.id, model.name, sample) not in answered
-        ]  # fmt: skip
 
     def ready(self, budget: float | None = None, *, spent: float = 0.0) -> Budget | None:
         """Refuse what cannot go well (a missing key, a budget without prices) before anything is made or asked.
 
         `spent` is what the study cost before, where the budget is for all of it.
         """
+        refuse_blind(self.items, self.contestants, self.judges, allowed=self.study.without_pictures)
         models = [*self.contestants, *plan.models_asked(self.judges)]
         for model in models:
             model.answer(())
@@ -214,17 +219,6 @@ class Conductor:
             tallies += heard
         return self._look(ledger, responses, tallies, whole=whole)
 
-    def _count(self, responses: Sequence[Response], stop: Stop) -> int | None:
-        """How many cases there are to hear; None where somebody stopped it, for there may be very many."""
-        total = 0
-        for _ in self.cases(responses):
-            total += 1
-            if stop.reason:
-                return None
-        if not total:
-            raise InputError("there is no case to hear: no item has as many responses as the ballots show at once")
-        return total
-
     def _enter_labels(self, ledger: Ledger) -> None:
         """People's labels stand in the ledger like everybody's verdicts, once each."""
         by_rater: dict[tuple[str, str], list[Verdict]] = {}
@@ -242,7 +236,8 @@ class Conductor:
         if not len(done.record):
             raise InputError(f"{ledger.place} holds no verdict of this study; `fullbench run` asks for them")
         cases = list(self.cases(responses))
-        wanted = len(cases) * (len(self.judges) - len(self.second)) + len(self.labels)
+        first = [judge for judge in self.judges if judge.name not in self.second]
+        wanted = sum(1 for judge in first for _ in self.docket(judge, responses)) + len(self.labels)
         wanted += sum(len(views.left_in_doubt(name, cases, ledger, self.views)) for name in self.second)
         done.missing = wanted - sum(not is_view(verdict.judge) for verdict in done.record)
         return done
@@ -267,6 +262,8 @@ class Conductor:
             source = self._source(list(columns.names["contestant"]), digest)
             shown = tables(columns, seed=study.seed)
             comparing = bool((columns.shown > 1).any())
+        left_out = cleaned(responses, study.leave_out).table()
+        shown = counted_blind([*shown, *([] if left_out is None else [left_out])], self.items)
         tables_ = [replace(table, source={**source, **table.source}) for table in shown]
         return Conducted(study, record, tables_, source, tallies, said=list(self.said), comparing=comparing)
 
@@ -289,6 +286,8 @@ class Conductor:
         return {
             "study": study.name,
             **({"benchmark": study.benchmark} if study.benchmark else own),
+            **{key: own[key] for key in own if study.benchmark and key in study.said},
+            **({"leave_out": list(study.leave_out)} if study.leave_out else {}),
             "judges": [*(judge.name for judge in self.judges), *(view.name for view in self.views)],
             "contestants": list(contestants),
             "trials": study.trials,
@@ -309,13 +308,13 @@ class Conductor:
         quiet: bool,
     ) -> list[Tally] | None:
         """What came of hearing; None where it was stopped before the cases were counted."""
-        total = self._count(responses, stop)
-        if total is None:
+        totals = counted(self.judges, self.cases(responses), self.benchmark, stop)
+        if totals is None:
             return None
         first = [judge for judge in self.judges if judge.name not in self.second]
-        with watching("verdicts", [judge.name for judge in first], total, quiet=quiet) as watch:
+        with watching("verdicts", [judge.name for judge in first], totals, quiet=quiet) as watch:
             tallies = hear(
-                first, lambda _: self.cases(responses), ledger,
+                first, lambda judge: self.docket(judge, responses), ledger,
                 engine=engine, specs=self.specs, budget=purse, stop=stop, watch=watch, insist=insist,
             )  # fmt: skip
         for judge in self.judges:
@@ -360,7 +359,7 @@ class Conductor:
         columns = with_due(columns_of(record), ledger, self.judges)
         due, failed = columns.due, columns.failed
         if self.benchmark is None:
-            return standard.tables(columns, seed=self.study.seed)
+            return [*standard.tables(columns, seed=self.study.seed), *self.odd]
         missing = [standard.faults(columns, together=True), standard.costs(columns)] if due or failed else []
         return [*self.benchmark.tables(record), *self.odd, *missing]
 

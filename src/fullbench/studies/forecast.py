@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Protocol, runtime_checkable
 
 from fullbench.models.batches import RATE, takes_batches
@@ -46,6 +47,10 @@ class Load:
     seconds: float | None = None
     observed: bool = False
     passed_over: int = 0
+    pictures: Counter[int] = field(default_factory=Counter)
+    """How many of the tasks come with how many pictures."""
+    blind: int = 0
+    """How many of the tasks are about an item whose pictures are not there."""
 
     @property
     def batch_dollars(self) -> float | None:

@@ -7,14 +7,15 @@ from dataclasses import dataclass, field
 
 from fullbench.errors import InputError
 from fullbench.files.folders import left_out
-from fullbench.files.nouns import read_items, read_responses, read_verdicts
-from fullbench.files.pictures import allowing
+from fullbench.files.nouns import read_items, read_verdicts
+from fullbench.files.pictures import allowing, without_pictures
 from fullbench.nouns.benchmark import Benchmark
 from fullbench.nouns.item import Item
 from fullbench.nouns.response import Response
 from fullbench.nouns.table import Table
 from fullbench.nouns.verdict import PEOPLE, Verdict
 from fullbench.studies.study import Study
+from fullbench.studies.verified import read_answers, without_unverified
 
 
 @dataclass
@@ -31,13 +32,12 @@ class Material:
 
 def material(study: Study, benchmark: Benchmark | None, contestants: Collection[str]) -> Material:
     """All that a study reads; with a `limit`, of its first items alone. `contestants` are those who will answer."""
-    with allowing(*study.pictures_from):
+    with allowing(*study.pictures_from, urls=study.fetch_urls), without_pictures(study.without_pictures):
         every = list(_items(study, benchmark))
-        read = Material(every[: study.limit])
+        judged, odd = without_unverified(every, asked=study.unverified)
+        read = Material(judged[: study.limit], odd=odd)
         ids = {item.id for item in read.items}
-        if study.responses:
-            given = read_responses(study.responses, items={item.id for item in every})
-            read.given = [response for response in given if response.item in ids]
+        read.given = read_answers(study.responses, every, ids)
         form = study.ballots[0] if len(study.ballots) == 1 else None
         voted = list(read_verdicts(study.labels, ballot=form)) if study.labels else []
         if benchmark is not None and benchmark.labels is not None and study.labels is None:
@@ -45,12 +45,12 @@ def material(study: Study, benchmark: Benchmark | None, contestants: Collection[
         if benchmark is not None and benchmark.bring is not None and not (study.responses or contestants):
             brought = benchmark.brought(study.data)
             read.given = [response for response in brought.record.responses.values() if response.item in ids]
-            read.odd = brought.tables
+            read.odd = [*odd, *brought.tables]
             if study.labels is None:
                 voted = [label for label in brought.record.where(judge=PEOPLE) if label.item in ids]
-    cut = {item.id for item in every} - ids
+    cut = {item.id for item in judged} - ids
     read.labels = [label for label in voted if label.item not in cut]
-    read.said = [*_of_items(study, len(every), len(read.items)), *_of_labels(study, read, contestants)]
+    read.said = [*_of_items(study, len(judged), len(read.items)), *_of_labels(study, read, contestants)]
     return read
 
 

@@ -23,13 +23,16 @@ OPTIONS: Mapping[str, Mapping[str, Types]] = {
     },
     "peer-review": {
         "images": str, "limit": int, "reviews": int, "kin": bool, "both_orders": bool, "mode": str,
-        "constrained": bool, "correlation": str, "gamma": list, "best_first": bool,
+        "constrained": bool, "correlation": str, "gamma": list, "best_first": bool, "questions": str,
+        "human_scores": str, "seeds": list, "reading": str, "initial": str, "families": list, "language": str,
+        "wording": str, "template": str,
     },
     "rerank": {"keep": int, "out": str},
+    "experiment": {"what": str, "model": str, "plain": str, "out": str},
 }  # fmt: skip
 """Each kind's own keys and their types."""
 KINDS = (JUDGING, *OPTIONS)
-_PATHS = {"predictions", "images", "out"}
+_PATHS = {"predictions", "images", "out", "plain", "questions", "human_scores", "wording", "template"}
 _AT_LEAST = {"opponents": 0, "reference_matches": 0, "width": 1, "most": 1, "limit": 1, "reviews": 1, "keep": 1}
 
 
@@ -97,6 +100,10 @@ def check(study: Said, wrong: Wrong) -> None:
                    "one ballot at most": len(study.ballots) <= 1, "one criterion": len(study.criteria) == 1,
                    "a file for the answers, out under [rerank]": "out" in study.options},
     }  # fmt: skip
+    needs = {**needs, "experiment": {
+        "a benchmark or items": bool(study.benchmark) != bool(study.items),
+        "a model that writes, model under [experiment]": "model" in study.options,
+    }}  # fmt: skip
     for what, there in needs[study.kind].items():
         if not there:
             raise wrong("kind", f"a study of kind {study.kind!r} has {what}")

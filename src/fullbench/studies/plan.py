@@ -2,30 +2,34 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 from fullbench.errors import InputError
 from fullbench.ledger.accounts import Role
 from fullbench.ledger.store import Ledger
 from fullbench.nouns.case import Case
 from fullbench.nouns.headings import headings
-from fullbench.nouns.item import Item
+from fullbench.nouns.item import WITHOUT_PICTURES, Item
 from fullbench.nouns.judge import Judge, former_names_of, models_of, prompts_of
 from fullbench.nouns.model import Model, Prompt
 from fullbench.nouns.note import Note
+from fullbench.nouns.response import Response
 from fullbench.nouns.table import Cell, Table
 from fullbench.studies.engines import LOOKUP, Budget, Key
 from fullbench.studies.forecast import SECONDS, TOKENS_OUT, Load, Seen, duration, weighed
 from fullbench.studies.progress import clock
+from fullbench.studies.sight import carried, carrying
 
 SAMPLE = 200
 _COUNTS = ("known", "due", "calls", "tokens_in", "tokens_out")
 _Task = TypeVar("_Task")
 
-Cases = Callable[[], Iterator[Case]]
+Cases = Callable[[Judge], Iterator[Case]]
+"""The cases that a judge is to hear."""
 
 
 def table(
@@ -42,9 +46,22 @@ def table(
     used = seen(ledger)
     return laid_out(
         [answers(model, items, samples, ledger, used) for model in contestants],
-        [verdicts(judge, cases(), ledger, used) for judge in judges],
+        [verdicts(judge, cases(judge), ledger, used) for judge in judges],
         notes,
     )
+
+
+def stand_ins(
+    contestants: Sequence[Model], items: Sequence[Item], samples: int, responses: Iterable[Response]
+) -> list[Response]:
+    """A stand-in for every answer that a contestant has not given yet."""
+    answered = {(response.item, response.contestant, response.sample) for response in responses}
+    words = "word" * TOKENS_OUT["answer"]
+    return [
+        Response.say(item.id, model.name, words, sample=sample)
+        for model in contestants for item in items for sample in range(samples)
+        if (item.id, model.name, sample) not in answered
+    ]  # fmt: skip
 
 
 def seen(ledger: Ledger) -> Seen:
@@ -103,6 +120,9 @@ def _notes(loads: Sequence[Load]) -> Iterator[str]:
             n=over,
         )
     asked = [load for load in loads if load.calls]
+    for load in asked:
+        if load.blind or any(load.pictures):
+            yield carrying(load.who, load.pictures, load.blind)
     if not asked:
         return
     yield Note(
@@ -144,36 +164,56 @@ def models_asked(judges: Iterable[Judge]) -> list[Model]:
     return [model for judge in judges for model in models_of(judge) or ()]
 
 
+@dataclass
+class _Split(Generic[_Task]):
+    """How many tasks are known, are due, and failed for good, what pictures the due ones show, and some of these."""
+
+    known: int = 0
+    due: int = 0
+    over: int = 0
+    blind: int = 0
+    pictures: Counter[int] = field(default_factory=Counter)
+    sample: list[_Task] = field(default_factory=list)
+
+    def load(self, what: str, who: str) -> Load:
+        return Load(what, who, self.known, self.due, passed_over=self.over, pictures=self.pictures, blind=self.blind)
+
+
 def _split(
-    tasks: Iterable[_Task], key: Callable[[_Task], Key], known: Callable[[Sequence[Key]], set[Key]], gone: set[Key]
-) -> tuple[tuple[int, int, int], list[_Task]]:
-    """How many tasks are known, are due, and failed for good, and some of the due ones."""
+    tasks: Iterable[_Task],
+    key: Callable[[_Task], Key],
+    known: Callable[[Sequence[Key]], set[Key]],
+    gone: set[Key],
+    shows: Callable[[_Task], tuple[Item, int]],
+) -> _Split[_Task]:
+    """Tasks by whether they are due; `shows` gives a task's item and how many pictures its prompt carries."""
     source = iter(tasks)
-    counted, due, over = 0, 0, 0
-    sample: list[_Task] = []
+    split: _Split[_Task] = _Split()
     while chunk := list(islice(source, LOOKUP)):
         keys = [key(task) for task in chunk]
         answered = known(keys)
         lost = gone.intersection(keys) - answered
         fresh = [task for place, task in zip(keys, chunk, strict=True) if place not in answered and place not in lost]
-        counted += len(chunk) - len(fresh) - len(lost)
-        due += len(fresh)
-        over += len(lost)
-        sample += fresh[: SAMPLE - len(sample)]
-    return (counted, due, over), sample
+        split.known += len(chunk) - len(fresh) - len(lost)
+        split.due += len(fresh)
+        split.over += len(lost)
+        split.sample += fresh[: SAMPLE - len(split.sample)]
+        for item, pictures in map(shows, fresh):
+            split.pictures[pictures] += 1
+            split.blind += WITHOUT_PICTURES in item.tags
+    return split
 
 
 def answers(model: Model, items: Sequence[Item], samples: int, ledger: Ledger, used: Seen) -> Load:
     """What a contestant would be asked."""
     name = _name_there(ledger, "contestant", model)
     asked = ((item, number) for item in items for number in range(samples))
-    (known, due, over), sample = _split(
+    split = _split(
         asked, lambda task: (task[0].key, task[1]), lambda keys: ledger.answered(name, keys),
-        ledger.failed_for_good(name),
+        ledger.failed_for_good(name), lambda task: (task[0], len(task[0].pictures)),
     )  # fmt: skip
-    hearings = [(Prompt(item.turns),) for item, _ in sample]
-    base = Load("answers", model.name, known, due, passed_over=over)
-    return weighed(base, model, used, asked=due, hearings=hearings, mode="answer")
+    hearings = [(Prompt(item.turns),) for item, _ in split.sample]
+    return weighed(split.load("answers", model.name), model, used, asked=split.due, hearings=hearings, mode="answer")
 
 
 def _name_there(ledger: Ledger, role: Role, who: Judge | Model) -> str:
@@ -184,17 +224,18 @@ def _name_there(ledger: Ledger, role: Role, who: Judge | Model) -> str:
 def verdicts(judge: Judge, cases: Iterable[Case], ledger: Ledger, used: Seen) -> Load:
     """What a judge would be asked."""
     name = _name_there(ledger, "judge", judge)
-    (known, due, over), sample = _split(
-        cases, lambda case: (case.key, case.trial), lambda keys: ledger.heard(name, keys), ledger.failed_for_good(name)
-    )
-    base = Load("verdicts", judge.name, known, due, passed_over=over)
+    split = _split(
+        cases, lambda case: (case.key, case.trial), lambda keys: ledger.heard(name, keys),
+        ledger.failed_for_good(name), lambda case: (case.item, carried(case, judge)),
+    )  # fmt: skip
+    base = split.load("verdicts", judge.name)
     models = models_of(judge)
-    if models == () or not due:
+    if models == () or not split.due:
         return base
-    sent = [prompts_of(judge, case) for case in sample] if models else []
+    sent = [prompts_of(judge, case) for case in split.sample] if models else []
     if models is None or None in sent:
         return replace(base, calls=None, tokens_in=None, tokens_out=None, dollars=None)
     hearings = [prompts for prompts in sent if prompts]
-    asked = round(due * len(hearings) / len(sent))
+    asked = round(split.due * len(hearings) / len(sent))
     mode = str(judge.settings.get("mode", "analyze"))
     return weighed(base, models[0], used, asked=asked, hearings=hearings, mode=mode)

@@ -6,7 +6,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import IO, TYPE_CHECKING
 
@@ -146,13 +146,16 @@ class LiveWatch:
 
 
 @contextmanager
-def watching(what: str, names: list[str], total: int | None, *, quiet: bool = False) -> Iterator[Watch | None]:
-    """A watch that suits where standard error goes. `total` is the number of tasks for each name."""
+def watching(
+    what: str, names: list[str], total: int | Mapping[str, int] | None, *, quiet: bool = False
+) -> Iterator[Watch | None]:
+    """A watch that suits where standard error goes. `total` is the number of tasks, the same for each name or not."""
     if quiet:
         yield None
         return
     if not sys.stderr.isatty():
-        yield LineWatch(what, None if total is None else total * len(names), sys.stderr)
+        each = [total] * len(names) if isinstance(total, int) else [total[name] for name in names] if total else []
+        yield LineWatch(what, sum(each) if each else None, sys.stderr)
         return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -167,6 +170,7 @@ def watching(what: str, names: list[str], total: int | None, *, quiet: bool = Fa
         TimeRemainingColumn(compact=True),
     )
     with Progress(*columns, console=Console(file=terminal(sys.stderr))) as progress:
-        watch = LiveWatch(progress, dict.fromkeys(names, total))
+        totals = {name: total[name] if isinstance(total, Mapping) else total for name in names}
+        watch = LiveWatch(progress, totals)
         yield watch
         watch.finish()

@@ -11,7 +11,7 @@ from fullbench.judges.shown import read_reply
 from fullbench.ledger.store import Ledger
 from fullbench.nouns.call import NOTHING, Call
 from fullbench.nouns.case import Case
-from fullbench.nouns.verdict import PEOPLE, Verdict
+from fullbench.nouns.verdict import PEOPLE, Reader, Verdict
 
 CHUNK = 500
 
@@ -80,7 +80,7 @@ def _unfit(verdict: Verdict, case: Case | None, settings: Mapping[str, Any]) -> 
 def _read(verdict: Verdict, case: Case, settings: Mapping[str, Any]) -> Verdict:
     """The verdict as its reply is read now; a reply that was read again costs nothing."""
     reply = verdict.exchanges[-1] if verdict.exchanges else Call("", verdict.text)
-    ruling, reader = read_reply(case, reply, settings)
+    ruling, reader = read_reply(case, reply, settings, estimated=Reader(verdict.reader).estimated)
     marks, fault = (None, ruling) if isinstance(ruling, str) else (tuple(ruling), None)
     later = verdict.revision + 1
     return replace(verdict, marks=marks, fault=fault, usage=NOTHING, revision=later, reader=reader, at=0.0)

@@ -9,8 +9,10 @@ from fullbench.figures.panels import rulings, with_views
 from fullbench.ledger.store import Ledger
 from fullbench.nouns.panel import View, is_view
 from fullbench.nouns.record import Record
+from fullbench.nouns.table import Table
 from fullbench.nouns.text import one_beginning
 from fullbench.nouns.verdict import Verdict
+from fullbench.studies.sight import counted
 
 
 def judges_named(ledger: Ledger, wanted: Sequence[str]) -> list[str]:
@@ -48,6 +50,12 @@ def record(ledger: Ledger, judges: Sequence[str] | None = None, *, study: str | 
     if judges is not None:
         verdicts = tuple(verdict for verdict in verdicts if verdict.judge in judges)
     return Record(verdicts, stored.items, stored.responses)
+
+
+def sighted(ledger: Ledger, tables: Iterable[Table], columns: Columns, *, study: str | None = None) -> list[Table]:
+    """The tables of some columns, each with how many of their items were judged without their pictures."""
+    items = set(columns.names["item"])
+    return counted(tables, len(items), len(items & ledger.lacking_pictures(study)))
 
 
 def _wanted(ledger: Ledger, judges: Sequence[str] | None) -> list[View]:

@@ -18,30 +18,53 @@ from fullbench.registry import model as model_of
 
 _JUDGING = {
     "mode", "sight", "reference", "language", "steps", "resample", "form", "constrained", "sees", "wording", "manner",
-    "template", "label", "reader",
+    "template", "label", "reader", "reader_wording", "examples", "together",
 }  # fmt: skip
 
 
-def benchmark(name: str) -> Benchmark:
-    """The benchmark of that name."""
+def benchmark(name: str, protocol: Mapping[str, Any] | None = None) -> Benchmark:
+    """The benchmark of that name, asked by a protocol where one is given."""
     bench = benchmark_named(name)
     if not bench.asks:
         raise InputError(f"the benchmark {name!r} has no items: its questions were not released; nothing can be asked")
-    return bench
+    if not protocol:
+        return bench
+    if bench.protocol is None:
+        raise InputError(f"the benchmark {name!r} is asked in one way only: leave out [protocol]")
+    return bench.protocol(protocol)
 
 
 def contestant(spec: str) -> Model:
-    """The model that a spec such as `openai:gpt-4o?temperature=0` names."""
-    return model_of(Spec.parse(spec), spec)
+    """The model that a spec such as `openai:gpt-4o?temperature=0` names.
+
+    `asking` puts its questions into a template: a file, or the name of a benchmark that has words for contestants.
+    """
+    parsed = Spec.parse(spec)
+    if "asking" not in parsed.options:
+        return model_of(parsed, spec)
+    from fullbench.judges.asked import SLOTS, Asked
+    from fullbench.judges.templates import Template
+
+    rest = {key: value for key, value in parsed.options.items() if key != "asking"}
+    words = parsed.options["asking"]
+    if words in names("benchmarks"):
+        bench = benchmark(words)
+        if bench.asking is None:
+            raise InputError(f"the benchmark {words!r} has no words for contestants; give a file to the option asking")
+        template = Template.parse(bench.asking(), SLOTS, path=words)
+    else:
+        template = Template.read(words, SLOTS)
+    return Asked(model_of(Spec(parsed.kind, parsed.name, rest), spec), template)
 
 
 def judge(spec: str) -> Judge:
     """The judge that a spec names: one that is installed (`length`), or a model asked to rule.
 
     A model takes these options beside its own: mode, sight, reference, language, steps, resample, form, constrained,
-    sees, wording (the name of a benchmark, in whose words it is asked, or `plain` for our own), manner (one of the
-    benchmark's ways of asking), template, label, and reader (the spec of a second, cheaper model that reads what the
-    first one's reply could not make plain).
+    sees, examples (a file of worked examples: text, marks, ballot), wording (the name of a benchmark, in whose words it
+    is asked, or `plain` for our own), manner (one of the benchmark's ways of asking), template, label, together
+    (ratings and a choice on the same responses in one call), and reader (the spec of a second, cheaper model that reads
+    what the first one's reply could not make plain; with reader_wording=examples it is shown two worked examples).
     """
     parsed = Spec.parse(spec)
     if parsed.kind in names("judges"):
@@ -64,11 +87,13 @@ def judge(spec: str) -> Judge:
     return _prompted(model_of(Spec(parsed.kind, parsed.name, rest), spec), judging_options)
 
 
-def in_words_of(name: str, spec: str, *, manner: str = "", reader: str = "") -> str:
+def in_words_of(name: str, spec: str, *, manner: str = "", reader: str = "", together: bool | None = None) -> str:
     """The spec of a judge in a benchmark: a model is asked in the benchmark's words, where it has some.
 
+    `together` is the protocol's, where it is not the benchmark's own.
+
     >>> in_words_of("mjbench", "offline:echo"), in_words_of("mjbench", "picture:noise")
-    ('offline:echo?wording=mjbench', 'picture:noise')
+    ('offline:echo?wording=mjbench&together=yes', 'picture:noise')
     >>> in_words_of("visitbench", "offline:echo?mode=direct", manner="ref-free")
     'offline:echo?mode=direct&wording=visitbench&manner=ref-free'
     """
@@ -78,7 +103,12 @@ def in_words_of(name: str, spec: str, *, manner: str = "", reader: str = "") -> 
             raise InputError(f"the judge {spec!r} takes no manner and no reader here; leave them out")
         return spec
     own = {"wording", "template"} & parsed.options.keys() or benchmark(name).wording is None
-    more = {"wording": "" if own else name, "manner": manner, "reader": quote(reader, safe=":/@")}
+    joined = not own and "together" not in parsed.options and not reader
+    joined = joined and (benchmark(name).together if together is None else together)
+    more = {
+        "wording": "" if own else name, "manner": manner, "reader": quote(reader, safe=":/@"),
+        "together": "yes" if joined else "",
+    }  # fmt: skip
     added = "&".join(f"{option}={value}" for option, value in more.items() if value)
     return f"{spec.removesuffix('?')}{'&' if parsed.options else '?'}{added}" if added else spec
 
@@ -86,6 +116,8 @@ def in_words_of(name: str, spec: str, *, manner: str = "", reader: str = "") -> 
 def _prompted(model: Model, options: Mapping[str, str]) -> Judge:
     from fullbench.judges.extracting import SecondReader
     from fullbench.judges.prompted import PromptedJudge, read_template
+    from fullbench.judges.together import Together
+    from fullbench.studies.examples import read_examples
 
     settings = _worded(options.get("wording", PLAIN), options.get("manner", ""))
     settings |= {key: options[key] for key in ("mode", "sight", "language", "form", "label") if key in options}
@@ -95,10 +127,23 @@ def _prompted(model: Model, options: Mapping[str, str]) -> Judge:
         settings["steps"] = tuple(options["steps"].split(","))
     if "template" in options:
         settings["template"] = read_template(Path(options["template"]))
+    if "examples" in options:
+        settings["examples"] = read_examples(Path(options["examples"]))
     prompted = PromptedJudge(model, **settings)
-    return SecondReader(prompted, contestant(options["reader"])) if "reader" in options else prompted
+    if _yes(options.get("together", "no"), "together"):
+        if "reader" in options:
+            raise InputError("a second reader reads one ruling at a time; leave out reader, or say together=no")
+        return Together(prompted)
+    if "reader" not in options:
+        return prompted
+    words = options.get("reader_wording", "plain")
+    if words not in READERS:
+        raise InputError(f"unknown reader_wording {words!r}; known: {', '.join(READERS)}")
+    return SecondReader(prompted, contestant(options["reader"]), READERS[words])
 
 
+READERS = {"plain": "reader", "examples": "reader_examples"}
+"""The wordings of a second reader."""
 PLAIN = "plain"
 """The wording that ships with the package; no benchmark has this name."""
 

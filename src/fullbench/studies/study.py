@@ -17,9 +17,10 @@ from fullbench.nouns.doors import did_you_mean
 from fullbench.nouns.item import Item
 from fullbench.nouns.panel import CASCADE, PANEL, is_view
 from fullbench.nouns.response import Response
+from fullbench.studies.cleaning import LEFT_OUT
 from fullbench.studies.options import JUDGING, KINDS, OPTIONS, VIEWS, check, options, views
 
-_LISTS = {"ballots", "criteria", "contestants", "judges", "pictures_from"}
+_LISTS = {"ballots", "criteria", "contestants", "judges", "pictures_from", "leave_out"}
 _PATHS = {"data", "items", "responses", "labels", "ledger", "pictures", "report", "tables"}
 
 
@@ -28,7 +29,9 @@ class Study:
     """What a study file says.
 
     Paths are taken from the folder of the file; `ledger` and `pictures` may be URLs. Pictures that data files name are
-    read from the data's own folders and from those in `pictures_from`.
+    read from the data's own folders and from those in `pictures_from`, and with `fetch_urls` from the web; with
+    `without_pictures`, items whose pictures are not there are asked about without them, and every table counts these.
+    Items that are marked as not verified are judged only with `unverified`.
 
     Either `benchmark` (with `data`, its released files, where it needs them) or `items`: a file, or a folder of
     pictures with a `question` to ask about each. With a `limit`, only so many of the first items are taken.
@@ -40,6 +43,11 @@ class Study:
     contestant's, else sample i meets sample i. `engine` says where the asking is done: `here`, or on a Ray
     cluster (`ray`, `ray:auto`, `ray:HOST:PORT`). A benchmark that brings judges and contestants of its own, as the
     court does, is heard by these where the study names none.
+
+    Of a benchmark, `orders` and `criteria` take the place of its own where the file says them. `leave_out` names
+    answers that are not judged and are counted: `refusals` (of the contestant, or of a filter), `short` (fewer than
+    three words), as papers clean what models answered.
+    `[protocol]` says how a benchmark is asked where it can be asked in several ways; its own way where left out.
 
     `kind` is `judging`, or one of those in `studies.kinds`, whose own `options` stand in a table that bears its name.
     `[panels.NAME]` is a judge `panel:NAME` made of others (`members`, `rule`, `quorum`), `[cascades.NAME]` one
@@ -61,6 +69,7 @@ class Study:
     criteria: tuple[str, ...] = ("overall",)
     orders: Orders = "both"
     trials: int = 1
+    leave_out: tuple[str, ...] = ()
     samples: int = 1
     meetings: Meetings = "aligned"
     seed: int = 0
@@ -69,12 +78,18 @@ class Study:
     ledger: str | Path = Path("fullbench.ledger")
     pictures: str | Path | None = None
     pictures_from: tuple[Path, ...] = ()
+    unverified: bool = False
+    without_pictures: bool = False
+    fetch_urls: bool = False
     tables: Path | None = None
     report: Path | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
+    protocol: Mapping[str, Any] = field(default_factory=dict)
     panels: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     cascades: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     path: Path = field(default=Path("study.toml"), compare=False)
+    said: frozenset[str] = field(default=frozenset(), compare=False)
+    """The keys that the file has: what it leaves out, a benchmark settles by its paper."""
 
     @classmethod
     def read(cls, path: str | Path) -> Study:
@@ -96,7 +111,7 @@ class Study:
 
     @classmethod
     def _of(cls, table: Mapping[str, Any], path: Path, text: str) -> Study:
-        known = {entry.name for entry in fields(cls)} - {"path", "options"}
+        known = {entry.name for entry in fields(cls)} - {"path", "options", "said"}
         kind = table.get("kind", JUDGING)
         if kind not in KINDS:
             raise InputError(f"unknown kind {kind!r}; known: {', '.join(KINDS)}", path=path)
@@ -119,7 +134,7 @@ class Study:
         for entry in fields(cls):
             if entry.default is MISSING and entry.default_factory is MISSING and entry.name not in values:
                 raise InputError(f"the key {entry.name!r} is missing", path=path)
-        study = cls(**values, path=path)
+        study = cls(**values, path=path, said=frozenset(table))
         study._check(wrong)
         return study
 
@@ -135,16 +150,31 @@ class Study:
             raise InputError("a study needs responses: a file, or contestants that answer", path=self.path)
         if self.benchmark is not None and self.ballots:
             raise wrong("ballots", f"the benchmark {self.benchmark!r} brings its own ballots: leave out this key")
+        if self.protocol and self.benchmark is None:
+            raise InputError(
+                "[protocol] is a benchmark's; a study of one's own items names its ballots", path=self.path
+            )
         known = {f"{PANEL}{name}" for name in self.panels} | {f"{CASCADE}{name}" for name in self.cascades}
         for spec in self.judges:
             if is_view(spec) and spec not in known:
                 there = f"; named here: {', '.join(sorted(known))}" if known else ""
                 raise wrong("judges", f"there is no {spec!r}: name its members under [panels.NAME]{there}")
+        for kind in self.leave_out:
+            if kind not in LEFT_OUT:
+                raise wrong("leave_out", f"unknown answers to leave out: {kind!r}; known: {', '.join(LEFT_OUT)}")
         for spec in self.ballots:
             try:
                 ballot(spec)
             except InputError as error:
                 raise wrong("ballots", str(error)) from error
+
+
+_TYPED: dict[str, tuple[type, str]] = {
+    "protocol": (dict, "a table, [protocol]"),
+    "without_pictures": (bool, "true or false"),
+    "unverified": (bool, "true or false"),
+    "fetch_urls": (bool, "true or false"),
+}
 
 
 def _value(key: str, value: Any, folder: Path, wrong: Any) -> Any:
@@ -157,6 +187,11 @@ def _value(key: str, value: Any, folder: Path, wrong: Any) -> Any:
         if len(set(value)) < len(value):
             raise wrong(key, f"{key} names something twice: {value}")
         return tuple(folder / entry for entry in value) if key == "pictures_from" else tuple(value)
+    if key in _TYPED:
+        kind, words = _TYPED[key]
+        if not isinstance(value, kind):
+            raise wrong(key, f"{key} is {words}; found {value!r}")
+        return value
     if key in {"trials", "samples", "seed", "limit"}:
         if not isinstance(value, int) or isinstance(value, bool) or value < (key != "seed"):
             raise wrong(key, f"{key} is a whole number{' from 1' if key != 'seed' else ''}; found {value!r}")

@@ -19,7 +19,9 @@ def risks(study: Study) -> list[str]:
     together = [*study.panels.values(), *study.cascades.values()]
     within = [text for named in together for value in named.values() for text in _texts(value)]
     within += [study.options[name] for name in ("reader", "correlation") if name in study.options]
-    return [sentence for spec in dict.fromkeys((*study.contestants, *study.judges, *within)) for sentence in _of(spec)]
+    named = dict.fromkeys((*study.contestants, *study.judges, *within))
+    fetching = ["it fetches pictures from addresses on the web that its data files name"] if study.fetch_urls else []
+    return [*fetching, *(sentence for spec in named for sentence in _of(spec))]
 
 
 def _texts(value: object) -> list[str]:

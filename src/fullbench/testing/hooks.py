@@ -112,6 +112,16 @@ def _wording(checked: Checked) -> None:
         _heard(judge, listener, checked.cases)
 
 
+def _asking(checked: Checked) -> None:
+    from fullbench.judges.asked import SLOTS
+    from fullbench.judges.templates import Template
+
+    words = checked.benchmark.asking
+    assert words is not None
+    turns = Template.parse(words(), SLOTS).fill({"question": ("What is asked?",), "pictures": ()})
+    assert any("What is asked?" in turn.text for turn in turns), "the words for contestants leave out the question"
+
+
 def _labels(checked: Checked) -> None:
     labels_of = checked.benchmark.labels
     assert labels_of is not None
@@ -126,6 +136,25 @@ def _labels(checked: Checked) -> None:
     votes = [(label.case, label.rater, label.trial, label.revision) for label in labels]
     assert len(set(votes)) == len(votes), "two labels of one person on one case; give each person a rater"
     assert labels == list(labels_of(checked.source)), "labels must be the same each time"
+
+
+def _hears(checked: Checked) -> None:
+    hears = checked.benchmark.hears
+    assert hears is not None
+    judge = CountingJudge()
+    cases = [case for case in checked.cases if hears(judge, case)]
+    assert cases, "a judge that says nothing of its kind has no case to hear"
+    assert cases == [case for case in checked.cases if hears(judge, case)], "who hears what must be the same each time"
+
+
+def _protocol(checked: Checked) -> None:
+    asked_by = checked.benchmark.protocol
+    assert asked_by is not None
+    try:
+        asked_by({"no such key": 1})
+    except InputError:
+        return
+    raise AssertionError("a key of [protocol] that it does not know is refused with an InputError")
 
 
 def _contestants(checked: Checked) -> None:
@@ -234,6 +263,9 @@ def _reproduce(checked: Checked) -> None:
 
 CHECKS: Mapping[str, Callable[[Checked], None]] = {
     "wording": _wording,
+    "asking": _asking,
+    "hears": _hears,
+    "protocol": _protocol,
     "labels": _labels,
     "contestants": _contestants,
     "judges": _judges,

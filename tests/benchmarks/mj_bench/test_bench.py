@@ -6,11 +6,13 @@ import pytest
 
 from fullbench.benchmarks.mj_bench import asking, sources
 from fullbench.benchmarks.mj_bench.bench import genai_bench, mj_bench, mj_bench_scales
-from fullbench.benchmarks.mj_bench.names import SCALE_BALLOTS
+from fullbench.benchmarks.mj_bench.names import OWN_UNITS, SCALE_BALLOTS
+from fullbench.benchmarks.mj_bench.protocol import hears
 from fullbench.court.making.pairs import CHOSEN, PERSPECTIVES, REJECTED
 from fullbench.judges.scorers.classical import measure
 from fullbench.judges.scorers.scorer import CallableScorer, ScorerJudge
 from fullbench.models.offline import OfflineModel
+from fullbench.nouns.ballot import Choice
 from fullbench.nouns.table import Table
 from fullbench.testing import check_benchmark
 
@@ -41,15 +43,15 @@ def test_the_sample_has_every_perspective_and_marks_what_is_sensitive():
 
 def test_a_sharp_eye_finds_the_blur_and_knows_nothing_of_the_prompt(tables):
     for subset in ("defocused", "motion"):
-        wanted = {"judge": "sharpness", "way": "single [0, 10]", "sub-category": subset}
+        wanted = {"judge": "sharpness", "way": "single own units", "sub-category": subset}
         (row,) = rows(tables["sub-categories"], **wanted)
         assert row["right"].value == 1.0
-    (aligned,) = rows(tables["preferences"], judge="sharpness", perspective="alignment", way="single [0, 10]")
+    (aligned,) = rows(tables["preferences"], judge="sharpness", perspective="alignment", way="single own units")
     assert aligned["right"].value < 1.0
 
 
 def test_both_averages_stand_there_under_their_names(tables):
-    found = rows(tables["sub-categories"], judge="noise", way="single [0, 10]", perspective="quality")
+    found = rows(tables["sub-categories"], judge="noise", way="single own units", perspective="quality")
     by_name = {row["sub-category"]: row["right"] for row in found}
     parts = [value.value for name, value in by_name.items() if ":" not in name and "mean" not in name]
     assert by_name["mean of the sub-categories"] == pytest.approx(sum(parts) / len(parts))
@@ -67,7 +69,8 @@ def test_thresholds_fall_and_a_constant_judge_has_none():
     items = list(loaded.items.values())
     flat = ScorerJudge(CallableScorer("flat", lambda *_: 5.0))
     sharp = ScorerJudge(measure("sharpness"))
-    verdicts = [v for judge in (flat, sharp) for v in judge.hear(mj_bench.cases(items, loaded.responses))]
+    cases = list(mj_bench.cases(items, loaded.responses))
+    verdicts = [v for judge in (flat, sharp) for v in judge.hear(case for case in cases if hears(judge, case))]
     known = {(r.item, r.contestant): r for r in loaded.responses}
     record = sources.Record(tuple(verdicts), loaded.items, known)
     table = {table.name: table for table in mj_bench.tables(record)}
@@ -90,6 +93,8 @@ def test_axes_are_shown_both_ways_and_a_biased_judge_is_found():
     races = {r.pictures[0].digest: r.tags["race"] for r in loaded.responses if "race" in r.tags}
     verdicts = []
     for case in mj_bench.cases(list(loaded.items.values()), loaded.responses):
+        if case.ballot.spec == OWN_UNITS:
+            continue
         digest = case.responses[0].pictures[0].digest
         if digest in races:
             verdicts.append(sources.Verdict.of(case, "unfair", (worth[races[digest]],)))
@@ -107,9 +112,10 @@ def test_the_scale_study_has_every_scale():
     verdicts = tuple(judge.hear(mj_bench_scales.cases(list(loaded.items.values()), loaded.responses)))
     record = sources.Record(verdicts, loaded.items, {(r.item, r.contestant): r for r in loaded.responses})
     table = {table.name: table for table in mj_bench_scales.tables(record)}["scales"]
-    (row,) = rows(table)
-    assert all(row[name] is not None for name in SCALE_BALLOTS)
-    assert row["[0, 1]"].value == row["[0, 100]"].value >= row["5 words"].value
+    for row in rows(table):  # alone, and rated in pairs
+        assert all(row[name] is not None for name in SCALE_BALLOTS)
+        assert row["[0, 1]"].value >= row["[0, 100]"].value >= row["5 words"].value  # rounding makes ties
+    assert [row["way"] for row in rows(table)] == ["single", "pair ratings"]
 
 
 def test_a_vlm_is_asked_by_the_rubric_sees_both_pictures_and_no_name():
@@ -122,9 +128,10 @@ def test_a_vlm_is_asked_by_the_rubric_sees_both_pictures_and_no_name():
         return "Both show it. [[A]]"
 
     judge = asking.judge(OfflineModel("talker", talk))
-    verdicts = list(judge.hear(case for case in cases if len(case.responses) == 2))
+    pairs = [case for case in cases if isinstance(case.ballot, Choice)]
+    verdicts = list(judge.hear(pairs))
     assert all(verdict.marks == (1.0, 0.0) for verdict in verdicts)
-    for case, prompt in zip([c for c in cases if len(c.responses) == 2], asked, strict=True):
+    for case, prompt in zip(pairs, asked, strict=True):
         shown = [part for turn in prompt.turns for part in turn.pictures]
         assert shown == [picture for response in case.responses for picture in response.pictures]
         words = "\n".join(turn.text for turn in prompt.turns)

@@ -8,6 +8,7 @@ import pytest
 
 from fullbench.benchmarks.mj_bench import sources
 from fullbench.benchmarks.mj_bench.bench import mj_bench
+from fullbench.benchmarks.mj_bench.protocol import hears
 from fullbench.errors import InputError
 from fullbench.files.writers import write_rows
 from fullbench.judges.scorers.classical import measure
@@ -42,7 +43,9 @@ def released(tmp_path):
 def test_rows_become_items_with_a_chosen_and_a_rejected_picture(released):
     brought = mj_bench.bring(released)
     record = brought.record
-    assert record.items["whole"].tags == {"perspective": "safety", "subset": "safety_nsfw", "sensitive": "yes"}
+    assert record.items["whole"].tags == {
+        "perspective": "safety", "subset": "safety_nsfw", "sensitive": "yes", "stored order": "rejected",
+    }  # fmt: skip
     assert record.responses["whole", "chosen"].pictures[0].data() == (released / "1.png").read_bytes()
     assert record.responses["whole", "rejected"].tags == {"sensitive": "yes"}
     labelled = {verdict.item for verdict in record if verdict.judge == "human"}
@@ -57,8 +60,9 @@ def test_rows_become_items_with_a_chosen_and_a_rejected_picture(released):
 
 def test_broken_pairs_are_faults_of_their_own_cases(released):
     loaded = sources.load(released)
-    cases = list(mj_bench.cases(list(loaded.items.values()), loaded.responses))
-    verdicts = list(ScorerJudge(measure("sharpness")).hear(cases))
+    judge = ScorerJudge(measure("sharpness"))
+    cases = [case for case in mj_bench.cases(list(loaded.items.values()), loaded.responses) if hears(judge, case)]
+    verdicts = list(judge.hear(cases))
     assert len(verdicts) == len(cases)
     pairs = {(verdict.item, verdict.fault) for verdict in verdicts if len(verdict.contestants) == 2}
     assert pairs == {("whole", None), ("svg", "recused"), ("empty", "recused"), ("equal", "recused")}

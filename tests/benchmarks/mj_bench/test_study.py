@@ -68,7 +68,9 @@ def test_wording_is_part_of_a_judges_name_and_can_be_had_anywhere():
     plain, worded = specs.judge("offline:echo"), specs.judge("offline:echo?wording=mjbench")
     assert plain.name != worded.name
     assert worded.name == asking.judge(specs.contestant("offline:echo")).name
-    assert specs.in_words_of("mjbench", "offline:echo?mode=direct") == "offline:echo?mode=direct&wording=mjbench"
+    assert specs.in_words_of("mjbench", "offline:echo?mode=direct") == (
+        "offline:echo?mode=direct&wording=mjbench&together=yes"
+    )
     assert specs.in_words_of("mjbench", "offline:echo?wording=mjbench") == "offline:echo?wording=mjbench"
     assert specs.in_words_of("court", "offline:echo") == "offline:echo"
     with pytest.raises(InputError, match="no wording of its own"):

@@ -10,18 +10,18 @@ import pytest
 from fullbench.errors import InputError
 from fullbench.figures.peers.biases import counted, longer, own_family
 from fullbench.figures.peers.drawn import interval
-from fullbench.figures.peers.reviews import GAMMA, Reviews, true_scores
+from fullbench.figures.peers.methods import Terms
+from fullbench.figures.peers.reviews import Reviews
 from fullbench.figures.peers.tables import tables
+from fullbench.figures.peers.truth import true_scores
 from fullbench.judges.peer_review.asking import (
     BALLOT,
-    CORRECTNESS,
-    CORRELATION,
     COSINE,
-    VISUAL,
     questions,
     writing,
 )
 from fullbench.nouns.case import Case
+from fullbench.nouns.criteria import CORRECTNESS, CORRELATION, VISUAL
 from fullbench.nouns.item import Item
 from fullbench.nouns.picture import Picture
 from fullbench.nouns.record import Record
@@ -118,7 +118,7 @@ def test_matrices_of_some_pictures_are_sums_over_them():
 
 
 def test_intervals_hold_their_value():
-    for estimate in interval(Reviews.of(record(wrong=("dog",))), GAMMA, seed=0):
+    for estimate in interval(Reviews.of(record(wrong=("dog",))), Terms()):
         assert estimate.low <= estimate.value <= estimate.high
 
 

@@ -107,6 +107,6 @@ def tried(compute: Callable[[], T]) -> T | None:
 
 def inside(finding: Found) -> str | None:
     """Whether the planted number lies inside the recovered interval; None where there is no interval."""
-    if finding.recovered is None:
+    if finding.recovered is None or finding.recovered.why:
         return None
     return "yes" if finding.recovered.low <= finding.planted <= finding.recovered.high else "no"

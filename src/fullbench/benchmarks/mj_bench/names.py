@@ -35,13 +35,18 @@ LIKERT_10 = (
 )
 SCALE_BALLOTS = {
     "[0, 1]": "real:0-1",
-    "[0, 5]": "real:0-5",
-    "[0, 10]": "real:0-10",
-    "[0, 100]": "real:0-100",
+    "[0, 5]": "score:1-5",
+    "[0, 10]": "score:1-10",
+    "[0, 100]": "score:0-100",
     "5 words": "likert:" + "|".join(LIKERT),
     "10 words": "likert:" + "|".join(LIKERT_10),
 }
-"""The scales of the paper's scale study, and the ballots they are."""
-SHORT = {spec: name for name, spec in SCALE_BALLOTS.items()}
+"""The scales of the paper's scale study, and the ballots they are: whole numbers where the authors ask for those, which
+for [0, 5] and [0, 10] begin at 1."""
+OWN_UNITS = "number"
+"""The ballot of score models."""
+STORED = "stored order"
+"""The tag of an item whose release stores its two pictures in an order: which of them comes first."""
+SHORT = {**{spec: name for name, spec in SCALE_BALLOTS.items()}, OWN_UNITS: "own units"}
 """The short name of a ballot that is one of these scales."""
 USUAL = SCALE_BALLOTS["[0, 10]"]

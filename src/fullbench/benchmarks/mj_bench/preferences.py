@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from statistics import fmean
 
-from fullbench.benchmarks.mj_bench.names import SCALE_BALLOTS as SCALES
-from fullbench.benchmarks.mj_bench.names import SHORT, USUAL
+from fullbench.benchmarks.mj_bench.names import SHORT, STORED
 from fullbench.court.making.pairs import CHOSEN, REJECTED
 from fullbench.errors import Undefined
 from fullbench.figures.gaps import Gaps
 from fullbench.nouns.estimate import Estimate
-from fullbench.nouns.headings import headings, named
+from fullbench.nouns.headings import headings
 from fullbench.nouns.note import Note, word
 from fullbench.nouns.record import Record
 from fullbench.nouns.table import Cell, Table
@@ -23,13 +22,17 @@ from fullbench.stats.preference import Ties, normalised_pairs, preference_accura
 
 MARGINS = (0.0, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3)
 FIRST, SECOND = "pair, chosen first", "pair, chosen second"
-_NAMES = {spec: f"single {name}" for spec, name in SHORT.items()}
-_WAYS = [*_NAMES.values(), FIRST, SECOND]
+SINGLE = {spec: f"single {name}" for spec, name in SHORT.items()}
+RATED = {spec: f"pair ratings {name}" for spec, name in SHORT.items()}
+_WAYS = [*SINGLE.values(), FIRST, SECOND]
 
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """One pair by one judge: the marks of the chosen and of the rejected picture."""
+    """One pair by one judge: the marks of the chosen and of the rejected picture.
+
+    `stored` is the picture that the release stores first; empty where it is not known.
+    """
 
     judge: str
     way: str
@@ -39,6 +42,7 @@ class Compared:
     subset: str
     chosen: float
     rejected: float
+    stored: str = ""
 
 
 def compared(record: Record) -> list[Compared]:
@@ -61,15 +65,20 @@ def compared(record: Record) -> list[Compared]:
 def _compared(record: Record, judge: str, place: tuple[str, str, int], chosen: float, rejected: float) -> Compared:
     way, item, trial = place
     tags = record.items[item].tags if item in record.items else {}
-    return Compared(judge, way, item, trial, tags.get("perspective", ""), tags.get("subset", ""), chosen, rejected)
+    about, subset = tags.get("perspective", ""), tags.get("subset", "")
+    return Compared(judge, way, item, trial, about, subset, chosen, rejected, tags.get(STORED, ""))
 
 
 def _way(verdict: Verdict) -> str:
-    """How a picture of a pair was judged: alone on a scale, or beside the other in one of two orders; else nothing."""
+    """How a picture of a pair was judged: alone on a scale; or beside the other in one of two orders, chosen or rated;
+    else nothing."""
     if set(verdict.contestants) == {CHOSEN, REJECTED}:
-        return FIRST if verdict.contestants[0] == CHOSEN else SECOND
+        order = FIRST if verdict.contestants[0] == CHOSEN else SECOND
+        if verdict.ballot in {"choice", "choice+tie"}:
+            return order
+        return order.replace("pair", RATED.get(verdict.ballot, f"pair ratings {verdict.ballot}"), 1)
     alone = verdict.contestants in {(CHOSEN,), (REJECTED,)}
-    return _NAMES.get(verdict.ballot, f"single {verdict.ballot}") if alone else ""
+    return SINGLE.get(verdict.ballot, f"single {verdict.ballot}") if alone else ""
 
 
 def unruled(record: Record, judged: Judged) -> Judged:
@@ -103,18 +112,21 @@ def _clusters(pairs: Sequence[Compared]) -> list[str] | None:
 
 
 def tables(record: Record) -> list[Table]:
-    """Accuracy by perspective and by sub-category, thresholds, scales, orders, safety."""
-    marked = record.where(lambda verdict: verdict.judge != PEOPLE, fault=None).by("judge")
-    by_judge = {judge: pairs for judge, judge_record in marked.items() if (pairs := compared(judge_record))}
+    """Accuracy by perspective and by sub-category, thresholds, safety."""
+    by_judge = judged_pairs(record)
     all_tables = [
         by_perspective(by_judge, unruled(record, by_judge)),
-        scales(by_judge),
-        orders(by_judge),
         safety(by_judge),
         by_subset(by_judge),
         *thresholds(by_judge),
     ]
     return [table for table in all_tables if table.rows]
+
+
+def judged_pairs(record: Record) -> Judged:
+    """The pairs that each judge marked, people left out."""
+    marked = record.where(lambda verdict: verdict.judge != PEOPLE, fault=None).by("judge")
+    return {judge: pairs for judge, judge_record in marked.items() if (pairs := compared(judge_record))}
 
 
 Judged = dict[str, list[Compared]]
@@ -124,11 +136,11 @@ _RIGHT = Note(
 )
 
 
-def _groups(pairs: Iterable[Compared], *fields: str) -> Iterator[tuple[tuple[str, ...], list[Compared]]]:
-    groups: dict[tuple[str, ...], list[Compared]] = defaultdict(list)
+def groups(pairs: Iterable[Compared], *fields: str) -> Iterator[tuple[tuple[str, ...], list[Compared]]]:
+    by_key: dict[tuple[str, ...], list[Compared]] = defaultdict(list)
     for pair in pairs:
-        groups[tuple(getattr(pair, name) for name in fields)].append(pair)
-    yield from sorted(groups.items(), key=lambda group: [_place(word) for word in group[0]])
+        by_key[tuple(getattr(pair, name) for name in fields)].append(pair)
+    yield from sorted(by_key.items(), key=lambda group: [_place(word) for word in group[0]])
 
 
 def _place(word: str) -> tuple[int, str]:
@@ -150,7 +162,7 @@ def by_perspective(judged: Judged, lost: Judged) -> Table:
     rows: list[list[Cell]] = []
     for judge in sorted({*judged, *lost}):
         faults = set(lost.get(judge, ()))
-        for (about, way), every in _groups([*judged.get(judge, ()), *lost.get(judge, ())], "perspective", "way"):
+        for (about, way), every in groups([*judged.get(judge, ()), *lost.get(judge, ())], "perspective", "way"):
             pairs = [pair for pair in every if pair not in faults]
             right, decided, ties = _both(gaps, f"{judge}, {way}, {about}", pairs) if pairs else (None, None, 0)
             counts = (ties, len(every) - len(pairs), len(pairs))
@@ -180,8 +192,8 @@ def by_subset(judged: Judged) -> Table:
     gaps = Gaps()
     rows: list[list[Cell]] = []
     for judge, all_pairs in judged.items():
-        for (about, way), pairs in _groups(all_pairs, "perspective", "way"):
-            parts = [(subset, part) for (subset,), part in _groups(pairs, "subset")]
+        for (about, way), pairs in groups(all_pairs, "perspective", "way"):
+            parts = [(subset, part) for (subset,), part in groups(pairs, "subset")]
             for subset, part in parts:
                 rows.append([judge, way, about, subset, *_both(gaps, f"{judge}, {way}, {subset}", part), len(part)])
             if len(parts) > 1:
@@ -217,7 +229,7 @@ def thresholds(judged: Judged) -> Iterator[Table]:
         gaps = Gaps()
         rows: list[list[Cell]] = []
         for judge, all_pairs in alone.items():
-            ways = list(_groups([pair for pair in all_pairs if pair.perspective == about], "way"))
+            ways = list(groups([pair for pair in all_pairs if pair.perspective == about], "way"))
             for (way,), pairs in ways:
                 name = judge if len(ways) == 1 else f"{judge}, {way}"
                 rows += _curve(gaps, name, way, pairs)
@@ -260,82 +272,12 @@ def _raise(reason: Undefined) -> None:
     raise reason
 
 
-def scales(judged: Judged) -> Table:
-    """The same judge on every scale, one picture at a time, all perspectives in one."""
-    gaps = Gaps()
-    names = [f"single {name}" for name in SCALES]
-    rows: list[list[Cell]] = []
-    for judge, pairs in judged.items():
-        heard = {way: [pair for pair in pairs if pair.way == way] for way in names}
-        if sum(bool(way_pairs) for way_pairs in heard.values()) > 1:
-            rows.append([judge, *_cells(gaps, judge, heard)])
-    notes = (
-        Note("mj-bench.preferences.right-the-chosen-picture-is", "Right: the chosen picture is ahead; a tie is wrong."),
-        *gaps.notes,
-    )
-    return Table(
-        "scales",
-        Note("mj-bench.preferences.title.the-scale-study", "The scale study"),
-        headings("judge", *map(named, SCALES)),
-        rows,
-        notes,
-    )
-
-
-def _cells(gaps: Gaps, judge: str, heard: Mapping[str, Sequence[Compared]]) -> list[Cell]:
-    """The accuracy in each way of asking; None where the judge was not asked so."""
-    return [gaps.cell(f"{judge}, {way}", partial(accuracy, pairs)) if pairs else None for way, pairs in heard.items()]
-
-
-def orders(judged: Judged) -> Table:
-    """One picture at a time, and both at once with the chosen one first and second."""
-    gaps = Gaps()
-    rows: list[list[Cell]] = []
-    usual = _NAMES[USUAL]
-    for judge, pairs in judged.items():
-        ways = {way: [pair for pair in pairs if pair.way == way] for way in (usual, FIRST, SECOND)}
-        if not (ways[FIRST] and ways[SECOND]):
-            continue
-        cells = [
-            gaps.cell(f"{judge}, {way}", partial(accuracy, way_pairs)) if way_pairs else None
-            for way, way_pairs in ways.items()
-        ]
-        same = _consistent(ways[FIRST], ways[SECOND])
-        rows.append([judge, *cells, same])
-    notes = (
-        Note(
-            "mj-bench.preferences.consistent-both-orders-give-the",
-            "Consistent: both orders give the same picture, or both tie. The paper's pair-f and pair-r are the two "
-            "orders.",
-        ),
-        *gaps.notes,
-    )
-    return Table(
-        "orders",
-        Note("mj-bench.preferences.title.the-order-study", "The order study"),
-        headings("judge", *map(named, (usual, FIRST, SECOND)), "consistent"),
-        rows,
-        notes,
-    )
-
-
-def _consistent(first: Sequence[Compared], second: Sequence[Compared]) -> Cell:
-    def leads(pairs: Sequence[Compared]) -> dict[tuple[str, int], float]:
-        return {
-            (pair.item, pair.trial): (pair.chosen > pair.rejected) - (pair.chosen < pair.rejected) for pair in pairs
-        }
-
-    first_leads, second_leads = leads(first), leads(second)
-    shared = first_leads.keys() & second_leads.keys()
-    return fmean(first_leads[place] == second_leads[place] for place in shared) if shared else None
-
-
 def safety(judged: Judged) -> Table:
     """Which picture of a safety pair each judge prefers, both ways said, since papers do not agree on what is right."""
     rows: list[list[Cell]] = []
     for judge, all_pairs in judged.items():
         safe = [pair for pair in all_pairs if pair.perspective == "safety"]
-        for (subset, way), pairs in _groups(safe, "subset", "way"):
+        for (subset, way), pairs in groups(safe, "subset", "way"):
             n = len(pairs)
             rows.append([
                 judge, way, subset,

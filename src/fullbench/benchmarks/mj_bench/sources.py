@@ -1,9 +1,10 @@
 """Where items, pictures and labels come from: the sample, a folder in our own layout, or the released data set.
 
-The released data set is a table (Parquet, JSON Lines or CSV, one or several files, also in folders as the hub has them)
-with a prompt (`caption`, or `info` where there is none), two pictures (`image0`, `image1`, as bytes or as paths) and a
-`label`, the number of the better one. Which perspective and sub-category a row belongs to stands in its columns (beside
-a `caption`, `info` is the sub-category), or else in the name of the file or of its folder.
+The released data set is a table (Parquet, JSON, JSON Lines or CSV, one or several files, also in folders as the hub or
+the authors' repository has them) with a prompt (`caption`, or `info` where there is none), two pictures (`image0`,
+`image1`, as bytes or as paths) and a `label`, the number of the better one. Which perspective and sub-category a row
+belongs to stands in its columns (beside a `caption`, `info` is the sub-category), or else in the name of the file or of
+its folder. A row about bias has one picture, the `occupation` and the `demographic` of the person shown, and flags.
 """
 
 from __future__ import annotations
@@ -15,14 +16,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from fullbench.benchmarks.mj_bench import layout
+from fullbench.benchmarks.mj_bench.names import STORED
+from fullbench.benchmarks.mj_bench.protocol import hears
 from fullbench.benchmarks.mj_bench.sample import sample
 from fullbench.court.making.pairs import CHOSEN, PERSPECTIVES, REJECTED, labels
 from fullbench.errors import InputError
 from fullbench.files.nouns import read_items, read_responses, read_rows, read_verdicts
-from fullbench.files.pictures import read_picture
+from fullbench.files.pictures import find_picture, read_picture
 from fullbench.judges.scorers.classical import MEASURES, measure
 from fullbench.judges.scorers.scorer import ScorerJudge
-from fullbench.nouns.benchmark import Cases
+from fullbench.nouns.benchmark import Benchmark
 from fullbench.nouns.headings import headings
 from fullbench.nouns.item import SENSITIVE, Item
 from fullbench.nouns.note import Note
@@ -35,7 +39,6 @@ from fullbench.nouns.verdict import Verdict
 
 _PROMPT = ("caption", "prompt", "info")
 _SHARD = re.compile(r"-\d+-of-\d+$")
-_SUFFIXES = (".parquet", ".jsonl", ".jsonl.gz", ".csv", ".csv.gz")
 
 
 @dataclass
@@ -44,6 +47,8 @@ class Loaded:
 
     items: dict[str, Item] = field(default_factory=dict)
     responses: list[Response] = field(default_factory=list)
+    pairs: set[tuple[str, ...]] = field(default_factory=set)
+    people: set[tuple[str, str]] = field(default_factory=set)
     odd: Counter[str] = field(default_factory=Counter)
 
     def labels(self) -> Iterable[Verdict]:
@@ -56,12 +61,12 @@ def items(source: Path | None = None) -> Iterable[Item]:
     if source is None:
         return sample()[0]
     own = source / "items.jsonl" if source.is_dir() else source
-    if own.exists() and not _is_released(own):
+    if own.is_file() and not _is_released(own):
         return read_items(own)
     return load(source).items.values()
 
 
-def bring(source: Path | None, cases: Cases) -> Brought:
+def bring(source: Path | None, benchmark: Benchmark) -> Brought:
     """Items, pictures and labels as a record; the sample is also judged, by the measures that need no weights."""
     if source is not None and (source / "items.jsonl").exists():
         return Brought(_own(source))
@@ -70,7 +75,9 @@ def bring(source: Path | None, cases: Cases) -> Brought:
     verdicts = list(loaded.labels())
     if source is None:
         for name in MEASURES:
-            verdicts += ScorerJudge(measure(name)).hear(cases(list(loaded.items.values()), loaded.responses))
+            judge = ScorerJudge(measure(name))
+            asked = benchmark.cases(list(loaded.items.values()), loaded.responses)
+            verdicts += judge.hear(case for case in asked if hears(judge, case))
     rows: list[list[Cell]] = [[what, count] for what, count in sorted(loaded.odd.items())]
     odd = (
         [
@@ -102,19 +109,24 @@ def load(source: Path | None) -> Loaded:
         return Loaded({item.id: item for item in asked}, list(responses))
     if not source.exists():
         raise InputError("there is no such file or folder", path=source)
-    files = sorted(file for file in source.rglob("*") if file.name.endswith(_SUFFIXES)) if source.is_dir() else [source]
-    if not files:
-        raise InputError(f"the folder holds no table; known are {', '.join(_SUFFIXES)}", path=source)
     loaded = Loaded()
-    for file in files:
+    for file in layout.files(source):
         for line, row in read_rows(file):
-            _add(loaded, file, line, row)
+            if layout.is_bias(row):
+                _add_person(loaded, file, line, row)
+            else:
+                _add(loaded, file, line, row)
+    if loaded.items and not loaded.responses:
+        raise InputError(
+            f"none of the pictures of its {len(loaded.items):,} items is here; put them beside the file, or name their "
+            "folder with --pictures-from (pictures_from in a study file)", path=source,
+        )  # fmt: skip
     return loaded
 
 
 def _is_released(path: Path) -> bool:
     _, row = next(iter(read_rows(path)))
-    return any(f"image{end}" in row or f"image_{end}" in row for end in "01")
+    return layout.is_bias(row) or any(f"image{end}" in row or f"image_{end}" in row for end in "01")
 
 
 def _add(loaded: Loaded, file: Path, line: int, row: Mapping[str, Any]) -> None:
@@ -126,7 +138,15 @@ def _add(loaded: Loaded, file: Path, line: int, row: Mapping[str, Any]) -> None:
     if label not in {"0", "1"}:
         raise InputError(f"'label' is 0 or 1, the better picture; found {row.get('label')!r}", path=file, line=line)
     stem = file.name.split(".")[0]
-    name = str(row.get("id") or f"{stem}-{line}")
+    own = row.get("id")
+    name = f"{stem}-{own}" if isinstance(own, int) else str(own or f"{stem}-{line}")
+    if layout.in_repository(file):
+        pictures = tuple(str(row.get(f"image{end}")) for end in "01")
+        if (row[prompt_fields[0]], *pictures) in loaded.pairs:
+            loaded.odd["the same pair stands in two files of the repository: it is taken once"] += 1
+            return
+        loaded.pairs.add((row[prompt_fields[0]], *pictures))
+        name = f"{layout.subset(file)}-{own}"
     if name in loaded.items:
         raise InputError(f"the id {name!r} occurs twice; ids must differ", path=file, line=line)
     places = f"{file.parent.name}/{stem}".lower()
@@ -136,7 +156,8 @@ def _add(loaded: Loaded, file: Path, line: int, row: Mapping[str, Any]) -> None:
     info = row["info"].strip() if "info" in prompt_fields[1:] else ""
     tags = {
         "perspective": about,
-        "subset": str(row.get("subset") or row.get("category") or info or _SHARD.sub("", stem)),
+        "subset": str(row.get("subset") or row.get("category") or info or layout.subset(file) or _SHARD.sub("", stem)),
+        STORED: CHOSEN if label == "0" else REJECTED,
     }
     veil = {SENSITIVE: "yes"} if about == "safety" else {}
     loaded.items[name] = Item.ask(
@@ -149,16 +170,38 @@ def _add(loaded: Loaded, file: Path, line: int, row: Mapping[str, Any]) -> None:
             loaded.responses.append(Response(name, who, (picture,), veil if who == REJECTED else {}))
 
 
+def _add_person(loaded: Loaded, file: Path, line: int, row: Mapping[str, Any]) -> None:
+    """One row about bias: a person of some groups, shown at a work. All pictures of one work are one item."""
+    work, person = str(row.get("occupation") or "").strip(), str(row.get("demographic") or "").strip()
+    if not work or not person:
+        raise InputError(
+            f"a row about bias names an occupation and a demographic; found {work!r} and {person!r}",
+            path=file,
+            line=line,
+        )
+    name = f"bias-{work}"
+    prompt = next((row[part] for part in _PROMPT if isinstance(row.get(part), str) and row[part].strip()), work)
+    item = Item.ask(name, prompt, tags={"perspective": "bias", "subset": str(row.get("subset") or "occupation")})
+    if loaded.items.setdefault(name, item).question != prompt:
+        raise InputError(f"the prompt for {work!r} is another one in rows before", path=file, line=line)
+    if (name, person) in loaded.people:
+        raise InputError(f"{person!r} as {work!r} occurs twice", path=file, line=line)
+    loaded.people.add((name, person))
+    picture = _picture(next((row[part] for part in layout.PICTURES if row.get(part)), None), file, loaded)
+    if picture is not None:
+        loaded.responses.append(Response(name, person, (picture,), layout.groups(row, person)))
+
+
 def _picture(value: Any, file: Path, loaded: Loaded) -> Picture | None:
     """A picture as it is, checked by nobody; None where there is none."""
     if isinstance(value, Mapping):
         value = value["bytes"] if isinstance(value.get("bytes"), bytes) else value.get("path")
     if isinstance(value, str) and value:
-        path = file.parent / value
-        if not path.is_file():
+        path = find_picture(file.parent, value)
+        if path is None:
             loaded.odd["a picture's file is missing: the pair is left out"] += 1
             return None
-        return _noted(read_picture(file.parent, value, path=file, answered=True), loaded)
+        return _noted(read_picture(file.parent, str(path.absolute()), path=file, answered=True), loaded)
     if not isinstance(value, bytes):
         loaded.odd["half of a pair is missing: the pair is left out"] += 1
         return None

@@ -21,7 +21,7 @@ from fullbench.benchmarks.mllm_judge.figures import (
 )
 from fullbench.benchmarks.mllm_judge.layouts import read_ruling
 from fullbench.benchmarks.mllm_judge.published import printed, table9
-from fullbench.benchmarks.mllm_judge.release import HQ, THIRD_PARTY, Release
+from fullbench.benchmarks.mllm_judge.release import FINAL_RANKINGS, FINAL_SCORES, HQ, THIRD_PARTY, Release
 from fullbench.benchmarks.mllm_judge.rows import Row, Task, marks, trimmed
 from fullbench.nouns.estimate import Estimate
 from fullbench.nouns.reproduction import Reproduced
@@ -47,7 +47,7 @@ def cells(release: Release) -> Iterator[Reproduced]:
 
 def llava_rankings(release: Release) -> Iterator[Reproduced]:
     """LLaVA-1.5-13b's rankings beside people's: strings as released, and with impossible letters taken out."""
-    labels = release.labels(files.RANKINGS)
+    labels = release.labels(FINAL_RANKINGS, files.RANKINGS)
     labelled = [row for row in release.rows[files.LLAVA] if row.number in labels]
     distances = []
     for dataset in FIRST_TEN:
@@ -106,17 +106,38 @@ def cogvlm_scores(release: Release) -> Iterator[Reproduced]:
     if "first_run_rows" not in pooled:
         return
     mean = next(name for name in pooled["first_run_rows"] if "mean" in name)
+    value = {**pooled, **_on_the_final_labels(release)}
     yield Reproduced(
-        "CogVLM/score/ALL", pooled, pooled["all_rows"]["n"], f"first_run_rows.{mean}", None,
+        "CogVLM/score/ALL", value, pooled["all_rows"]["n"], f"first_run_rows.{mean}", None,
         next(row.average for row in table9() if (row.judge, row.task) == ("CogVLM", "score")), "Table 9",
     )  # fmt: skip
+
+
+def _on_the_final_labels(release: Release) -> Figures:
+    """CogVLM beside the final benchmark's scores, as another project compares its judges: pooled, exact and near."""
+    labels = {row.score_id: row.human for row in release.scored if row.score_id is not None and row.human is not None}
+    pairs = [
+        (int(row.given[0].ruling), human)
+        for row in release.rows[files.COGVLM]
+        if (human := labels.get(row.number)) is not None and row.given[0].ruling in set("12345")
+    ]
+    if not pairs:
+        return {}
+    value, _ = scored(*zip(*pairs, strict=True))
+    near = sum(abs(judge - human) <= 2 for judge, human in pairs) / len(pairs)
+    return {
+        **only(value, "n", "exact", "within_1"),
+        "within_2": rounded(near),
+        "mae": value["mae"],
+        "pearson_pooled": value["pearson"],
+    }
 
 
 def whole_runs(release: Release) -> Iterator[Reproduced]:
     """The runs of the full download, where it is there: each judge, task and data set beside the paper's cell."""
     labels = {
-        "score": release.labels("Benchmark/score", files.SCORES),
-        "batch": release.labels("Benchmark/batch", files.RANKINGS),
+        "score": release.labels(FINAL_SCORES, files.SCORES),
+        "batch": release.labels(FINAL_RANKINGS, files.RANKINGS),
     }
     pairs = pair_labels(release)
     for file, (task, _) in files.WHOLE_RUNS.items():
@@ -191,6 +212,8 @@ def good_subset(release: Release) -> Iterator[Reproduced]:
                 yield Reproduced(f"{judge}/batch/HQ", short, value["n"], "normalized_levenshtein", estimate)
             elif rulings:
                 yield _subset(judge, task, "HQ", rulings, truth)
+        if not any(rows.values()):
+            continue
         reviews = {task: _reviewed(task_rows, judge) for task, task_rows in rows.items()}
         yield Reproduced(f"{judge}/human_review/HQ", reviews, sum(r["n"] for r in reviews.values()), "score.agreed")
 
@@ -223,7 +246,7 @@ def _reviewed(rows: Sequence[Row], judge: str) -> Figures:
 
 def hard_subset(release: Release) -> Iterator[Reproduced]:
     """The hard subset holds no labels: they come from the labelled files, pairs joined by item and names."""
-    labels = release.labels(files.RANKINGS)
+    labels = release.labels(FINAL_RANKINGS, files.RANKINGS)
     for judge in REVIEWED:
         rankings = release.rows[files.HARD_RANKINGS]
         rows = [(row, judgment) for row in rankings if row.number in labels and (judgment := row.by(judge))]
@@ -240,7 +263,23 @@ def hard_subset(release: Release) -> Iterator[Reproduced]:
             if (judgment := row.by(judge)) and (label := turned(people, row))
         ]
         if pairs:
-            yield _subset(judge, "pair", "Hard", [ruling for ruling, _ in pairs], [label for _, label in pairs])
+            cell = _subset(judge, "pair", "Hard", [ruling for ruling, _ in pairs], [label for _, label in pairs])
+            yield replace(cell, value={**cell.value, **_decided(release, people, judge)})
+
+
+def _decided(release: Release, people: PairLabels, judge: str) -> Figures:
+    """A judge's accuracy on the hard pairs on which neither people nor any of the judges ties."""
+    hits = [
+        judgment.ruling == label
+        for row in release.rows[files.HARD_PAIRS]
+        if (judgment := row.by(judge))
+        and (label := turned(people, row))
+        and "C" not in {label, *(given.ruling for given in row.given)}
+    ]
+    return {
+        "n_no_tie_in_human_or_any_judge": len(hits),
+        "accuracy_no_tie_in_human_or_any_judge": average(hits),
+    }
 
 
 PairLabels = dict[tuple[int, frozenset[str]], tuple[tuple[str, ...], str]]
@@ -250,7 +289,7 @@ def pair_labels(release: Release) -> PairLabels:
     """People's choices by item and unordered names; where a pair was labelled twice, the last."""
     return {
         (row.item, frozenset(row.contestants)): (row.contestants, judgment.ruling)
-        for file in ("Benchmark/pair", files.PAIRS, *files.MARKED_PAIRS)
+        for file in (files.FINAL_PAIRS, *files.MARKED_PAIRS, files.PAIRS)
         for row in release.rows.get(file, ())
         if (judgment := row.by(PEOPLE))
     }
@@ -267,14 +306,21 @@ def turned(labels: PairLabels, row: Row) -> str | None:
 def reading(release: Release) -> Iterator[Reproduced]:
     """How often the last ruling in a judge's words is what a person read from them."""
     for task in ("score", "batch"):
-        yield _read(release, task)
+        if release.rows[HQ[task]]:
+            yield _read(release, task)
     hard = [judgment for row in release.rows[files.HARD_RANKINGS] for judgment in row.given]
-    value = {
-        judge: {"n": len(rulings), "read": sum(map(bool, rulings))}
-        for judge in REVIEWED
-        if (rulings := [judgment.ruling for judgment in hard if judgment.judge == judge])
+    rulings = {judge: [given.ruling for given in hard if given.judge == judge] for judge in REVIEWED}
+    value: Figures = {
+        judge: {"n": len(given), "read": sum(map(bool, given))} for judge, given in rulings.items() if given
     }
-    yield Reproduced("parser/batch/Hard", value, len(hard))
+    # By the names of the released columns, too: Gemini's rulings are `result1`, GPT-4V's `result2`.
+    value |= {
+        column: [sum(map(bool, rulings[judge])), len(rulings[judge])]
+        for column, judge in (("result1", "Gemini"), ("result2", "GPT-4V"))
+        if rulings[judge]
+    }
+    if hard:
+        yield Reproduced("parser/batch/Hard", value, len(hard))
 
 
 def _read(release: Release, task: Task) -> Reproduced:
@@ -288,6 +334,11 @@ def _read(release: Release, task: Task) -> Reproduced:
         bad = [row for row, ruling, read in readings if trimmed(ruling, len(row.contestants)) != read]
         value["equal_after_dropping_letters_without_an_answer"] = len(readings) - len(bad)
     value["known_bad_ids"] = sorted(row.number for row in bad)
+    if task == "score":
+        value["equal_at_least"] = value["equal"]
+        value["known_bad_score_ids"] = value["known_bad_ids"]
+        value["result_judge_last_char_equal"] = sum(given.written[-1:] == given.ruling for _, given in rows)
+        value["result_judge_first_char_equal"] = sum(given.written[:1] == given.ruling for _, given in rows)
     return Reproduced(f"parser/{task}/HQ", value, len(readings), "equal")
 
 
@@ -296,5 +347,5 @@ def averages() -> Iterator[Reproduced]:
     for row in table9():
         value = {"n_cells": len(row.cells), "mean": rounded(row.mean)}
         yield Reproduced(
-            f"average/{row.judge}/{row.task}", value, len(row.cells), "mean", paper=row.average, source="Table 9"
+            f"average/{row.judge}/{row.task}", value, len(row.cells), "mean", None, row.average, "Table 9", "printed"
         )

@@ -19,7 +19,7 @@ Scores = list[tuple[Row, int, int]]
 
 def joined(release: Release, *more: str) -> Scores:
     """CogVLM's rows that have a label from 1 to 5, with both scores."""
-    labels = release.labels(files.SCORES, *more)
+    labels = release.labels(files.FINAL_SCORES, files.SCORES, *more)
     scores = []
     for row in release.rows[files.COGVLM]:
         human, judge = labels.get(row.number, "0"), row.given[0].ruling
@@ -38,6 +38,9 @@ def figures(release: Release) -> Iterator[Reproduced]:
     value = position(release)
     if value["n"]:
         yield Reproduced("figure/position/LLaVA-batch", value, value["n"], "share_ABCD")
+    value = mean_ranks(release)
+    if value["n"]:
+        yield Reproduced("figure/egocentric/LLaVA-batch", value, value["n"], "judge_mean_rank.llava")
 
 
 def egocentric(rows: Scores, own: str) -> Figures:
@@ -88,7 +91,7 @@ def density(rows: Scores) -> Figures:
 
 def position(release: Release) -> Figures:
     """Who is put first, and how often the order shown is simply given back."""
-    labels = release.labels(files.RANKINGS)
+    labels = release.labels(files.FINAL_RANKINGS, files.RANKINGS)
     rows = [row for row in release.rows[files.LLAVA] if row.number in labels]
     rankings = [row.given[0].ruling for row in rows]
     truth = [labels[row.number] for row in rows]
@@ -108,16 +111,46 @@ def position(release: Release) -> Figures:
     }
 
 
+def mean_ranks(release: Release) -> Figures:
+    """The mean rank, 1 for the best, that LLaVA and people give to each model, where four answers are ranked whole."""
+    labels = release.labels(files.FINAL_RANKINGS, files.RANKINGS)
+    ranks: dict[str, dict[str, list[int]]] = {"judge": {}, "human": {}}
+    n = 0
+    for row in release.rows[files.LLAVA]:
+        orders = {"judge": row.given[0].ruling, "human": labels.get(row.number, "")}
+        letters = LETTERS[: len(row.contestants)]
+        # People's label must rank four answers; where the judge names one twice, the first place counts.
+        if len(letters) != 4 or sorted(orders["human"]) != sorted(letters) or not set(letters) <= set(orders["judge"]):
+            continue
+        n += 1
+        for who, order in orders.items():
+            for letter, name in zip(letters, row.contestants, strict=True):
+                ranks[who].setdefault(name, []).append(order.index(letter) + 1)
+    return {
+        "n": n,
+        **{
+            f"{who}_mean_rank": {name: average(places) for name, places in by_name.items()}
+            for who, by_name in ranks.items()
+        },
+    }
+
+
 def annotators(release: Release) -> Iterator[Reproduced]:
-    """What each of the four annotators gave."""
-    for who, file in zip(MARKERS, files.MARKED_PAIRS, strict=True):
+    """What each of the four annotators gave, and what the files of all together hold."""
+    named = {str(who): file for who, file in zip(MARKERS, files.MARKED_PAIRS, strict=True)} | {"done": files.PAIRS}
+    for who, file in named.items():
         rows = release.rows[file]
+        if not rows:
+            continue
         counts = Counter(row.given[0].ruling for row in rows)
         value: Figures = {"rows": len(rows), "unique_pair_id": len({row.number for row in rows})}
         value |= {letter: counts[letter] for letter in "ABC"}
         yield Reproduced(f"figure/annotator/pair-{who}", value, len(rows), "rows")
-    for who, file in zip(MARKERS, files.MARKED_SCORES, strict=True):
+    named = {str(who): file for who, file in zip(MARKERS, files.MARKED_SCORES, strict=True)} | {"done": files.SCORES}
+    for who, file in named.items():
         rows = release.rows[file]
+        if not rows:
+            continue
         scores = [int(row.given[0].ruling) for row in rows]
         counts = Counter(row.given[0].ruling for row in rows)
         value = {

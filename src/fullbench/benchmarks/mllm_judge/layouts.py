@@ -114,7 +114,7 @@ def judged_and_labelled(line: Line, task: Task, n: int) -> Iterator[Given]:
     ruling = judgment.ruling
     if "judge_Evaluator" in review.values:
         ruling = _label(review, task, review["judge_Evaluator"], n)
-    yield Given(judgment.judge, ruling, judgment.text, review=_review(review))
+    yield Given(judgment.judge, ruling, judgment.text, review=_review(review), written=judgment.written)
 
 
 def ranked_and_labelled(line: Line, task: Task, n: int) -> Iterator[Given]:
@@ -158,7 +158,8 @@ def _result(line: Line, result: Line, task: Task, n: int) -> Given:
         line.note("the ruling ranks more answers than there are: surplus letters left out where verdicts are compared")
     if marks(task, ruling, n) is None:
         line.note("the ruling is not legal: the verdict is 'unreadable'")
-    return Given(_name(result), ruling, text, again=text_key == "oral")
+    written_ = str(result.values.get(judge_key, "")).strip()
+    return Given(_name(result), ruling, text, again=text_key == "oral", written=written_)
 
 
 def read_ruling(text: str, task: Task, n: int) -> str:

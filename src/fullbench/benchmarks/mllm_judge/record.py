@@ -16,7 +16,7 @@ from fullbench.benchmarks.mllm_judge.rows import BALLOTS, Given, Row, Task, mark
 from fullbench.files.nouns import read_rows
 from fullbench.files.pictures import read_picture
 from fullbench.nouns.case import Case
-from fullbench.nouns.item import Item
+from fullbench.nouns.item import WITHOUT_PICTURES, Item
 from fullbench.nouns.picture import Picture
 from fullbench.nouns.record import Record
 from fullbench.nouns.response import Response
@@ -43,6 +43,7 @@ class _Assembly:
         self.release = release
         self.odd: Oddities = release.oddities
         self.pictures = _pictures(release.folder, self.odd)
+        self.images = release.places.images
         self.items: dict[str, Item] = {}
         self.responses: dict[tuple[str, str], Response] = {}
         self.verdicts: list[Verdict] = []
@@ -67,6 +68,8 @@ class _Assembly:
             tags = {**BY_NAME[row.dataset].tags, "task": row.task}
             picture = self.pictures.get((row.task, row.item)) or self._native(row)
             parts = () if picture is None else (picture,)
+            if picture is None:
+                tags[WITHOUT_PICTURES] = row.picture
             self.items[row.item_id] = Item.ask(row.item_id, row.question, *parts, tags=tags)
         for name, answer in zip(row.contestants, row.answers, strict=True):
             if (row.item_id, name) not in self.responses:
@@ -74,10 +77,12 @@ class _Assembly:
 
     def _native(self, row: Row) -> Picture | None:
         """The picture under its own name, as the full download has it. Its type is what its bytes say."""
-        path = self.release.folder / "image" / Path(row.picture).name
-        if not path.exists():
+        name = Path(row.picture).name
+        path = next((folder / name for folder in self.images if (folder / name).exists()), None)
+        if path is None:
             return None
-        picture = read_picture(self.release.folder, f"image/{path.name}", path=Path(row.file), line=row.line)
+        inside = str(path.relative_to(self.release.folder))
+        picture = read_picture(self.release.folder, inside, path=Path(row.file), line=row.line)
         if picture.media != "image/jpeg" and path.suffix == ".jpg":
             self.odd.note("image", f"a picture called .jpg is {picture.media}: taken for what it is")
         return picture

@@ -11,6 +11,7 @@ from pathlib import Path
 from fullbench.benchmarks.mllm_judge import layouts
 from fullbench.benchmarks.mllm_judge.layouts import Line, Rulings
 from fullbench.benchmarks.mllm_judge.oddities import Oddities
+from fullbench.benchmarks.mllm_judge.places import Places
 from fullbench.benchmarks.mllm_judge.rows import Row, Task
 from fullbench.errors import InputError
 from fullbench.files.nouns import read_rows
@@ -29,6 +30,8 @@ HQ: dict[Task, str] = {"score": "Hard_HQ/HQ/Score", "pair": "Hard_HQ/HQ/Pair", "
 HARD_RANKINGS, HARD_PAIRS, HARD_SCORES = "Hard_HQ/Hard/Batch", "Hard_HQ/Hard/Pair", "Hard_HQ/Hard/Score"
 STEP1 = "step1/step1"
 JUDGES_CSV = "third_party/score_judges"
+
+FINAL_SCORES, FINAL_PAIRS, FINAL_RANKINGS = "Benchmark/score", "Benchmark/pair", "Benchmark/batch"
 
 FILES: dict[str, tuple[Task, Rulings]] = {
     SCORES: ("score", layouts.people),
@@ -49,9 +52,10 @@ FILES: dict[str, tuple[Task, Rulings]] = {
     HARD_SCORES: ("batch", layouts.two_judges),
 }
 WHOLE_RUNS: dict[str, tuple[Task, Rulings]] = {
-    "Benchmark/score": ("score", layouts.people),
-    "Benchmark/pair": ("pair", layouts.people),
-    "Benchmark/batch": ("batch", layouts.people),
+    FINAL_SCORES: ("score", layouts.people),
+    FINAL_PAIRS: ("pair", layouts.people),
+    FINAL_RANKINGS: ("batch", layouts.people),
+    "Benchmark_Lite/batch_lite": ("batch", layouts.people),
     "step3/Score/GPT-4V": ("score", layouts.judge),
     "step3/Score/Gemini": ("score", layouts.judge),
     "step3/Score/LLaVA": ("score", layouts.judge),
@@ -90,42 +94,49 @@ class Release:
     scored: tuple[Scored, ...]
     instructions: int
     oddities: Oddities
+    places: Places
 
     @classmethod
     def read(cls, folder: str | Path) -> Release:
-        """The release in a folder: `native/` (JSON Lines, gzipped or not) and `third_party/`."""
-        folder = Path(folder)
-        if not folder.is_dir():
-            raise InputError("there is no such folder; give the one that holds native/ and third_party/", path=folder)
+        """The release in a folder: a clone of the authors' repository, or `native/` and `third_party/` as condensed.
+
+        The condensed form is whole, or an error. Of a clone, what is not there is counted and left out.
+        """
+        places = Places.of(Path(folder))
         odd = Oddities()
-        there = {file: entry for file, entry in WHOLE_RUNS.items() if _place(folder / "native", file, ".jsonl")}
+        there = {file: entry for file, entry in WHOLE_RUNS.items() if places.find(file, ".jsonl")}
         subsets = [file for file in FILES if file.startswith("Hard_HQ/")]
         first = {file: entry for file, entry in FILES.items() if file not in subsets}
         ordered = {**first, **there, **{file: FILES[file] for file in subsets}}
-        rows = {file: tuple(_rows(folder, file, task, how, odd)) for file, (task, how) in ordered.items()}
+        rows = {file: tuple(_rows(places, file, task, how, odd)) for file, (task, how) in ordered.items()}
+        if not any(rows.values()):
+            known = ", ".join(f"{file}.jsonl" for file in WHOLE_RUNS if file.startswith("Benchmark/"))
+            raise InputError(f"no file of the release is here, such as {known}", path=places.root)
+        if not places.whole:
+            for file in WHOLE_RUNS:
+                if file not in there:
+                    odd.note(file, "the file is not here: what needs it is left out")
         _compare_answers(rows, odd)
         _compare_releases(rows, odd)
         _count_unlabelled(rows, odd)
-        return cls(folder, rows, tuple(_scored(folder, odd)), _instructions(folder, rows, odd), odd)
+        return cls(Path(folder), rows, tuple(_scored(places, odd)), _instructions(places, rows, odd), odd, places)
 
     def labels(self, *files: str) -> dict[int, str]:
         """People's rulings of some files by the authors' number of the row; where a number comes twice, the last.
 
-        A file that is not there adds nothing: only those of the full download can be missing.
+        A file that is not there adds nothing.
         """
         rows = [row for file in files for row in self.rows.get(file, ())]
         return {row.number: judgment.ruling for row in rows if (judgment := row.by(PEOPLE))}
 
 
-def _place(folder: Path, file: str, suffix: str) -> Path | None:
-    """Where a file is, gzipped or not."""
-    return next((path for path in (folder / f"{file}{suffix}.gz", folder / f"{file}{suffix}") if path.exists()), None)
-
-
-def _lines(folder: Path, file: str, suffix: str, odd: Oddities) -> Iterator[Line]:
-    path = _place(folder, file, suffix)
+def _lines(places: Places, file: str, suffix: str, odd: Oddities) -> Iterator[Line]:
+    path = places.find(file, suffix)
+    if path is None and not places.whole:
+        odd.note(file, "the file is not here: what needs it is left out")
+        return
     if path is None:
-        raise InputError("the file is missing; the release has it", path=folder / f"{file}{suffix}.gz")
+        raise InputError("the file is missing; the release has it", path=places.expected(file, suffix))
     number = 0
     try:
         for number, values in read_rows(path):
@@ -142,13 +153,13 @@ def _windows_ends(path: Path) -> int:
         return file.read().count(b"\r\n")
 
 
-def _rows(folder: Path, file: str, task: Task, how: Rulings, odd: Oddities) -> Iterator[Row]:
-    for line in _lines(folder / "native", file, ".jsonl", odd):
+def _rows(places: Places, file: str, task: Task, how: Rulings, odd: Oddities) -> Iterator[Row]:
+    for line in _lines(places, file, ".jsonl", odd):
         yield layouts.row(line, task, how)
 
 
-def _scored(folder: Path, odd: Oddities) -> Iterator[Scored]:
-    for line in _lines(folder, JUDGES_CSV, ".csv", odd):
+def _scored(places: Places, odd: Oddities) -> Iterator[Scored]:
+    for line in _lines(places, JUDGES_CSV, ".csv", odd):
         dataset = layouts.known_dataset(line)
         human = _score(line, "human", nothing="0")
         judges = {judge: _score(line, column, nothing="-1") for judge, column in THIRD_PARTY.items()}
@@ -178,12 +189,12 @@ def _score(line: Line, column: str, *, nothing: str) -> int | None:
     return int(value)
 
 
-def _instructions(folder: Path, rows: Mapping[str, Iterable[Row]], odd: Oddities) -> int:
+def _instructions(places: Places, rows: Mapping[str, Iterable[Row]], odd: Oddities) -> int:
     """How many instructions of the first step there are; those that later files do not ask so are counted as odd."""
     asked = {(row.dataset, row.question) for group in rows.values() for row in group}
     seen: set[int] = set()
     count = 0
-    for line in _lines(folder / "native", STEP1, ".jsonl", odd):
+    for line in _lines(places, STEP1, ".jsonl", odd):
         count += 1
         if line.whole("id") in seen:
             line.note("the id occurs before: no item is made from this file")
@@ -220,7 +231,8 @@ def _compare_releases(rows: Mapping[str, Iterable[Row]], odd: Oddities) -> None:
 def _count_unlabelled(rows: Mapping[str, Iterable[Row]], odd: Oddities) -> None:
     """Count the rows of judges on which no person ruled: they enter no figure."""
     labelled: dict[str, set[tuple[str, frozenset[str]]]] = defaultdict(set)
-    for file in (SCORES, *MARKED_SCORES, PAIRS, *MARKED_PAIRS, RANKINGS):
+    final = [file for file in rows if file.startswith("Benchmark/")]
+    for file in (SCORES, *MARKED_SCORES, PAIRS, *MARKED_PAIRS, RANKINGS, *final):
         for row in rows[file]:
             labelled[row.task].add((row.item_id, frozenset(row.contestants)))
     judged = [file for file in WHOLE_RUNS if file in rows and file.startswith("step3/")]

@@ -33,6 +33,8 @@ class Given:
     text: str = ""
     again: bool = False
     review: Review | None = None
+    written: str = ""
+    """What the file has in the place of the ruling, before anybody mended it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from fullbench.benchmarks.mllm_judge import reviews
 from fullbench.columns.builder import columns_of
-from fullbench.figures import among, judging, probes, repeats, standard
+from fullbench.figures import agreement_by_tag, among, judging, probes, repeats, standard
 from fullbench.nouns.criteria import is_review
 from fullbench.nouns.record import Record
 from fullbench.nouns.table import Table
@@ -37,8 +37,8 @@ def tables(record: Record) -> list[Table]:
     if PEOPLE in heard.judges:
         meetings = judging.meet(heard)
         names = heard.contestants
-        shown += judging.agreement_tables(meetings, TAGS)
-        shown.append(judging.decided_by_all(meetings))
+        shown += agreement_by_tag.agreement_tables(meetings, TAGS)
+        shown.append(agreement_by_tag.decided_by_all(meetings))
         shown.append(probes.positions(meetings))
         by_judge = (probes.probes(meetings, judge, own=family(judge, names)) for judge in meetings.judges)
         shown.append(probes.table(finding for findings in by_judge for finding in findings))

@@ -51,11 +51,11 @@ def tables(record: Record) -> Sequence[Table]:
 
 
 def bring(source: Path | None = None) -> Brought:
-    """What is known already: the sample, or a folder in our own layout, judged by simple rules beside people."""
-    from fullbench.benchmarks.visit_bench.known import record
-    from fullbench.nouns.reproduction import Brought
+    """What is known already: the sample or a folder in our own layout, judged by simple rules beside people, or the
+    release with its answers, votes and battles."""
+    from fullbench.benchmarks.visit_bench.known import brought
 
-    return Brought(record(cases, source))
+    return brought(cases, source)
 
 
 def references(items: Sequence[Item]) -> Sequence[Response]:
@@ -70,7 +70,8 @@ def submission(path: Path, items: Sequence[Item], data: Path | None, name: str) 
     from fullbench.benchmarks.visit_bench.release import read_instances
     from fullbench.benchmarks.visit_bench.sources import submission
 
-    instances = list(read_instances(data)) if data is not None and data.is_dir() else []
+    released = data is not None and data.is_dir() and not (data / "items.jsonl").exists()
+    instances = list(read_instances(data)) if data is not None and released else []
     return submission(path, items, instances, name=name).responses
 
 

@@ -12,6 +12,7 @@ from fullbench.nouns.headings import headings, named
 from fullbench.nouns.note import Note
 from fullbench.nouns.reproduction import Reproduced, Reproduction
 from fullbench.nouns.table import Cell, Table
+from fullbench.stats.agreement import spearman
 from fullbench.stats.shares import wilson
 
 TABLE2: Mapping[str, tuple[float, float, float]] = {
@@ -22,6 +23,11 @@ TABLE2: Mapping[str, tuple[float, float, float]] = {
 """Table 2 of the paper: per cent correct, with a faulty caption, with a faulty reference."""
 JUDGMENTS: Mapping[str, float] = {"human_single": 5000, "auto_single": 12000}
 """How many judgments the captions of Tables 3 and 4 speak of."""
+
+
+HUMAN, AUTOMATIC, REFERENCE = "human_single", "auto_single", "reference"
+FORESEEN: Mapping[str, float] = {"llava": 69, "pandagpt": 93}
+"""Section 4.2: how often the reference should beat these, in per cent, by the printed ratings."""
 
 
 def reproduce(data: Path) -> Reproduction:
@@ -90,16 +96,37 @@ def standings(release: Release) -> Iterator[Reproduced]:
         tables[row.table].append(row)
     for name, rows in tables.items():
         total, battles = sum(row.elo for row in rows), sum(row.matches for row in rows) / 2
-        yield Reproduced(f"elo/{name}/sum", 1000 * len(rows), len(rows), paper=total, source="Tables 3 and 4")
         yield Reproduced(
-            f"elo/{name}/battles", battles, int(battles), paper=JUDGMENTS.get(name), source="captions of Tables 3 and 4"
+            f"elo/{name}/sum", 1000 * len(rows), len(rows), paper=total, source="Tables 3 and 4", basis="printed"
         )
+        yield Reproduced(
+            f"elo/{name}/battles", battles, int(battles), paper=JUDGMENTS.get(name),
+            source="captions of Tables 3 and 4", basis="printed",
+        )  # fmt: skip
         for row in rows:
             if row.win is not None:
                 share = _per_cent(wilson(round(row.win * row.win_n / 100), row.win_n))
                 yield Reproduced(
-                    f"elo/{name}/{row.model}/win_pct", share.value, share.n, "", share, row.win, "Tables 3 and 4"
-                )
+                    f"elo/{name}/{row.model}/win_pct", share.value, share.n, "", share, row.win, "Tables 3 and 4",
+                    "printed",
+                )  # fmt: skip
+    yield from between(tables)
+
+
+def between(tables: Mapping[str, Sequence[Standing]]) -> Iterator[Reproduced]:
+    """What the printed ratings foresee against the reference, and whether both tables put the systems in one order."""
+    people, judge = ({row.model: row.elo for row in tables.get(name, ())} for name in (HUMAN, AUTOMATIC))
+    for model, printed in FORESEEN.items():
+        if {REFERENCE, model} <= set(people):
+            chance = 100 / (1 + 10 ** ((people[model] - people[REFERENCE]) / 400))
+            yield Reproduced(
+                f"elo/expected/reference_vs_{model}", chance, len(people), paper=printed, source="section 4.2",
+                basis="printed",
+            )  # fmt: skip
+    both = sorted(set(people) & set(judge))
+    if len(both) > 2:
+        rho = spearman([people[name] for name in both], [judge[name] for name in both])
+        yield Reproduced("elo/system_spearman", rho.value, len(both), paper=1.0, source="section 4.3", basis="printed")
 
 
 def lengths(release: Release) -> Iterator[Reproduced]:

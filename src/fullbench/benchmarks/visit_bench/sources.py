@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from fullbench.benchmarks.visit_bench.release import Instance, Release, read_instances
 from fullbench.errors import InputError
+from fullbench.files.fetching import copy_of
 from fullbench.files.fields import Fields
 from fullbench.files.nouns import own_items, read_items, read_responses
 from fullbench.files.pictures import read_picture
 from fullbench.files.readers import read_rows
-from fullbench.nouns.item import Item
+from fullbench.nouns.item import WITHOUT_PICTURES, Item
 from fullbench.nouns.response import Response
 
 SAMPLE = Path(__file__).parent / "sample"
@@ -31,17 +31,25 @@ def items(source: Path | None = None) -> Iterable[Item]:
     """Items of the sample, of a file, of a folder with `items.jsonl`, or the verified ones of the release."""
     if source is None:
         return read_items(SAMPLE / "items.jsonl")
-    return own_items(source) or [
-        item_of(row, source) for row in read_instances(source) if row.verified and row.instruction
-    ]
+    if (own := own_items(source)) is not None:
+        return own
+    from fullbench.benchmarks.visit_bench import released
+
+    if released.is_here(source):
+        return list(released.bring(source)[0].items.values())
+    return [item_of(row, source) for row in read_instances(source) if row.verified and row.instruction]
 
 
 def item_of(row: Instance, folder: Path) -> Item:
     """An instance as an item. Images are taken from `images/` in the folder, where they were fetched to."""
-    pictures = [f"images/{Path(urlsplit(image).path).name}" for image in row.images]
-    there = all((folder / name).exists() for name in pictures)
-    seen = tuple(read_picture(folder, name) for name in pictures) if there else ()
+    places = [copy_of(folder, image) for image in row.images]
+    there = [place for place in places if place is not None]
+    seen = tuple(read_picture(folder, str(place.relative_to(folder))) for place in there)
     tags = {"family": row.family, "origin": row.origin, "images": row.kind, "label": row.label}
+    if len(there) < len(places):
+        # All of them or none: who sees the second image alone takes it for the first.
+        seen = ()
+        tags[WITHOUT_PICTURES] = "\n".join(row.images)
     return Item.ask(row.id, row.instruction or "", *seen, reference=row.reference, captions=row.captions, tags=tags)
 
 
@@ -103,7 +111,7 @@ def _matched(path: Path, asked: Sequence[Item], instances: Sequence[Instance], n
         instance = rows.get((tuple(images), fields.text("instruction"), fields.name("instruction_category")))
         if instance is None:
             raise fields.error("image, instruction and instruction_category match no instance of the release")
-        column = _column(fields, row)
+        column = answer_column(fields, row)
         model = name or fields.text("model_name") or column
         if instance.id not in known:
             left += 1
@@ -112,7 +120,7 @@ def _matched(path: Path, asked: Sequence[Item], instances: Sequence[Instance], n
     return Submission(tuple(responses.values()), left)
 
 
-def _column(fields: Fields, row: Mapping[str, object]) -> str:
+def answer_column(fields: Fields, row: Mapping[str, object]) -> str:
     """The column that holds the answers: `prediction`, or the only one that is no column of the release."""
     if "prediction" in row:
         return "prediction"

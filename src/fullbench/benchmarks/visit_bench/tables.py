@@ -24,12 +24,14 @@ RULE: Rule = "both-agree"
 def tables(record: Record) -> list[Table]:
     """A leaderboard for each judge, the families, judges beside people where people voted, faults and cost."""
     shown: list[Table] = []
+    # Items of one's own may belong to no family.
+    tag = FAMILY if any(FAMILY in item.tags for item in record.items.values()) else None
     for judge in record.judges:
         if judge == PEOPLE:
             # The paper takes every single vote for a match.
-            shown += standings(record, judge, Settings(reference=REFERENCE, votes="each"), tag=FAMILY)
+            shown += standings(record, judge, Settings(reference=REFERENCE, votes="each"), tag=tag)
             continue
-        shown += standings(record, judge, Settings(rule=RULE, reference=REFERENCE), tag=FAMILY)
+        shown += standings(record, judge, Settings(rule=RULE, reference=REFERENCE), tag=tag)
     if PEOPLE in record.judges:
         shown += [people.agreement(record), people.systems(record)]
     shown += [labels(record), standard.faults(record, together=True), standard.costs(record)]

@@ -17,6 +17,7 @@ from fullbench.nouns.ballot import Ballot, Choice, Likert, Ranking, Real, Score
 from fullbench.nouns.case import Case
 from fullbench.nouns.digests import digest
 from fullbench.nouns.judge import AsksNobody, Kind
+from fullbench.nouns.number import Number
 from fullbench.nouns.picture import Picture
 from fullbench.nouns.verdict import Verdict
 
@@ -78,8 +79,9 @@ class ScorerJudge(AsksNobody):
     """A judge that scores every picture alone and lets the scores decide.
 
     A response is one picture; the item's question is the prompt. On a choice or a ranking the higher score wins, and
-    scores within `margin` of each other tie. A real ballot takes the score as it is, or, where the scorer knows its
-    span, stretched from the span to the ballot's ends; scores and words of a scale need the span. What a score model
+    scores within `margin` of each other tie. A number ballot takes the score as it is, whatever its range. A real
+    ballot takes a score that lies between its ends, or, where the scorer knows its span, one stretched from the span to
+    the ballot's ends; scores and words of a scale need the span. What a score model
     cannot do it recuses itself from, with the reason as the verdict's text: a broken picture, the same picture twice,
     a ballot that its numbers do not fit.
 
@@ -230,13 +232,16 @@ class ScorerJudge(AsksNobody):
         marks = self._marks(case.ballot, scores, [picture for _, picture in shown])
         text = ", ".join(f"{score:.6g}" for score in scores)
         if marks is None:
-            return Verdict.of(case, self.name, "recused", text=f"the score {text} does not fit {case.ballot.spec}")
+            why = f"the score {text} does not fit {case.ballot.spec}; the ballot 'number' takes any score"
+            return Verdict.of(case, self.name, "recused", text=why)
         return Verdict.of(case, self.name, marks, text=text)
 
     def _marks(self, ballot: Ballot, scores: Sequence[float], pictures: Sequence[str]) -> tuple[float, ...] | None:
         """Scores as marks; None where the ballot cannot be filled in with them."""
         if isinstance(ballot, Choice | Ranking):
             return marks_from(ballot, scores, margin=self.margin, order=pictures)
+        if isinstance(ballot, Number):
+            return tuple(scores) if ballot.allows(scores) else None
         worths = list(scores)
         if self.scorer.span is not None:
             low, high = self.scorer.span

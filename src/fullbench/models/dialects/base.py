@@ -18,6 +18,7 @@ from fullbench.models.settings import Sampling
 from fullbench.nouns.call import Usage
 from fullbench.nouns.item import Part, Turn
 from fullbench.nouns.model import Prompt, Reply
+from fullbench.nouns.picture import Picture
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,12 +37,14 @@ class Answer:
     reasoning: str = ""
     served: str = ""
     fingerprint: str = ""
+    pictures: tuple[Picture, ...] = ()
 
     def reply(self, prompt: Prompt, usage: Usage) -> Reply:
         """The reply that this answer is to a prompt."""
         return Reply(
             prompt, self.text, usage, stop=self.stop, reasoning=self.reasoning, served=self.served,
-            fingerprint=self.fingerprint,
+            fingerprint=self.fingerprint, estimated=self.tokens_in is None or self.tokens_out is None,
+            pictures=self.pictures,
         )  # fmt: skip
 
 
@@ -58,6 +61,10 @@ class Dialect(ABC):
     """What a model's name needs where its provider has two APIs, by which it may answer differently."""
     takes_seed: ClassVar[bool] = True
     takes_schemas: ClassVar[bool] = False
+    draws: ClassVar[bool] = False
+    """Whether it answers with pictures."""
+    media: ClassVar[str] = "application/json"
+    """What the body of a request is."""
     marks: ClassVar[tuple[str, ...]]
     pictures: ClassVar[Limit] = Limit()
 
@@ -77,6 +84,10 @@ class Dialect(ABC):
     def parse(self, payload: Mapping[str, Any]) -> Answer | None:
         """The answer; None where there is none in it. Raises `Misshapen` where something is of another type than the
         API says."""
+
+    def kept(self, prompt: Prompt, sampling: Sampling) -> Mapping[str, str]:
+        """What is kept with the answer of how it was asked for; a generator's seed."""
+        return {}
 
     def limit(self, sampling: Sampling) -> Limit:
         """What pictures must fit into."""

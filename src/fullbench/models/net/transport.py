@@ -6,7 +6,7 @@ import asyncio
 import random
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import TracebackType
 from urllib.request import getproxies, proxy_bypass
 
@@ -68,8 +68,8 @@ class Line:
 class _Body(BytesPayload):
     """Bytes to send; larger ones too (aiohttp would warn of those above a megabyte)."""
 
-    def __init__(self, value: bytes) -> None:
-        Payload.__init__(self, value, content_type="application/json")
+    def __init__(self, value: bytes, media: str) -> None:
+        Payload.__init__(self, value, content_type=media)
         self._size = len(value)
 
 
@@ -133,7 +133,7 @@ class Caller:
         """
         line, tally = self._line, Tally()
         try:
-            body = _Body(line.dialect.body(line.model, prompt, line.sampling))
+            body = _Body(line.dialect.body(line.model, prompt, line.sampling), line.dialect.media)
         except InputError as error:
             return Reply(prompt, error=str(error), failure=lasting(prompt))
         guess = 0
@@ -148,7 +148,8 @@ class Caller:
             if self._purse is not None:
                 self._purse.spend(tally.dollars(line.price) - before)
             if isinstance(result, Answer):
-                return result.reply(prompt, tally.usage(line.price))
+                tags = line.dialect.kept(prompt, line.sampling)
+                return replace(result.reply(prompt, tally.usage(line.price)), tags=tags)
             tries.count(result)
             if result.kind == "refused":
                 return Reply(prompt, usage=tally.usage(line.price), stop="refused")

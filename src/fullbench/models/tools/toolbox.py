@@ -12,8 +12,9 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Protocol
 
+from fullbench.cache import cache_folder
 from fullbench.errors import InputError
-from fullbench.models.pictures import cache_folder, write_whole
+from fullbench.models.pictures import write_whole
 from fullbench.models.tools.colours import Colours
 from fullbench.models.tools.narrowed import NARROWED, Narrowed
 from fullbench.models.tools.notes import Notes

@@ -68,12 +68,15 @@ class Desk:
 
 @dataclass
 class Count:
-    """What a pass met: requests written, requests that wait for a batch, lines that nobody could read."""
+    """What a pass met: requests written, requests that wait for a batch, lines that nobody could read, replies that no
+    request asked for, and further replies to one that was answered."""
 
     written: int = 0
     waiting: int = 0
     due: int = 0
     unreadable: int = 0
+    unknown: int = 0
+    second: int = 0
 
 
 @dataclass

@@ -30,7 +30,7 @@ class Posting:
         """Create a batch, once: whatever may have created it before is looked for first."""
         from fullbench.models.batch_services import Unsure, batch_server
 
-        server = batch_server(self._model(folder))
+        server = batch_server(self.model_of(folder))
         doubt = "a run was cut off while it created it" if folder.state.stage == "creating" and not again else ""
         for attempt in range(CREATE_TRIES):
             if doubt and (sent := self._found(server, folder, doubt)) is not None:
@@ -73,7 +73,7 @@ class Posting:
     def look(self, folder: Folder) -> Folder:
         from fullbench.models.batch_services import ENDED, batch_server
 
-        server = batch_server(self._model(folder))
+        server = batch_server(self.model_of(folder))
         standing = server.standing(folder.state.batch)
         state = replace(
             folder.state, status=standing.status, done=standing.done, failed=standing.failed, note=standing.note
@@ -91,7 +91,7 @@ class Posting:
         """Cancel a batch; one that no server has is given up at once, and None."""
         from fullbench.models.batch_services import batch_server
 
-        server = batch_server(self._model(folder))
+        server = batch_server(self.model_of(folder))
         if folder.state.stage == "creating":
             sent = self._found(server, folder, "a run was cut off while it created it")
             folder = folder if sent is None else _sent(folder, sent)
@@ -109,7 +109,7 @@ class Posting:
             folder = self.look(folder)
         return folder
 
-    def _model(self, folder: Folder) -> ChatModel:
+    def model_of(self, folder: Folder) -> ChatModel:
         """The model that a batch asks: its server is spoken to with this model's key and patience."""
         for model in self._models():
             if not isinstance(model, ChatModel) or model.url != folder.state.server:

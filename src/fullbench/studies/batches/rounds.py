@@ -14,6 +14,7 @@ from fullbench.models.batches import named
 from fullbench.nouns.judge import Judge
 from fullbench.nouns.model import Model
 from fullbench.studies.answer import answer
+from fullbench.studies.batches.extras import extras
 from fullbench.studies.batches.folders import OUTPUT, Folder, Shelf
 from fullbench.studies.batches.mailbox import Count, Mailbox, Size
 from fullbench.studies.batches.posting import Posting
@@ -24,6 +25,7 @@ from fullbench.studies.hear import hear
 from fullbench.studies.introducing import introduce
 from fullbench.studies.plan import models_asked
 
+UNWELL = frozenset({"failed", "expired", "cancelled"})
 FIRST_WAIT = 5.0
 LONGEST_WAIT = 300.0
 
@@ -125,13 +127,42 @@ class Rounds:
             if all(tally.in_flight == 0 and not tally.failed for tally in done.tallies):
                 judges, done.left_out = self._judges(mailbox)
                 responses = conductor.responses(ledger)
-                done.tallies += hear(judges, lambda _: conductor.cases(responses), ledger)
+                done.tallies += hear(judges, lambda judge: conductor.docket(judge, responses), ledger)
+            for folder in untold:
+                self._settle(folder, done.count)
             ledger.flush()
         for folder in untold:
             folder.now(replace(folder.state, told=True))
         done.batches = mailbox.sealed
         done.notices, self.notices = self.notices, []
         return done
+
+    def _settle(self, folder: Folder, count: Count) -> None:
+        """Say how a batch ended where it did not end well, and bill the replies that led to nothing, once."""
+        state = folder.state
+        if state.status in UNWELL:
+            why = f" ({state.note})" if state.note else ""
+            self.notices.append(
+                f"the batch {folder.path.name} is {state.status}{why}: {state.done:,} of its {state.requests:,} "
+                "requests were answered, the others are due again"
+            )
+        items = {item.key: item for item in self._conductor.items}
+        answering = {model.name for model in self._conductor.contestants}
+        billed: dict[str, set[str]] = {}
+        for extra in extras(folder, self._posting.model_of(folder)):
+            failure = extra.failure
+            if extra.kind == "unknown":
+                count.unknown += 1
+            else:
+                count.second += 1
+            if failure.judge not in billed:
+                billed[failure.judge] = {known.error for known in self._ledger.failures(failure.judge)}
+            if failure.error in billed[failure.judge]:
+                continue
+            if failure.judge in answering and failure.case in items:
+                self._ledger.add_response(items[failure.case], failure)
+            else:
+                self._ledger.add(failure)
 
     def _contestants(self, mailbox: Mailbox) -> list[FiledModel]:
         filed = []
@@ -175,20 +206,30 @@ class Rounds:
         A batch that is with a server has only ended when every line is there: the others would be asked twice. A file
         of which no line belongs here is refused: it is another study's.
         """
+        lines: dict[str, list[bytes]] = {}
         try:
             with path.open("rb") as file:
-                lines = {answer[0]: line for line in file if line.strip() and (answer := named(line))}
+                for line in file:
+                    if line.strip() and (answer := named(line)):
+                        lines.setdefault(answer[0], []).append(line)
         except OSError as error:
             raise InputError(f"the file cannot be read ({error.strerror})", path=path) from error
         taken = 0
+        strangers = set(lines)
         for folder in self.shelf.folders():
-            replies = [lines[name] for name in folder.names() if name in lines]
-            taken += len(replies)
+            names = [name for name in folder.names() if name in lines]
+            taken += len(names)
+            strangers.difference_update(names)
             sent = folder.state.stage == "submitted"
-            if replies and folder.open and (not sent or len(replies) == folder.state.requests):
+            if names and folder.open and (not sent or len(names) == folder.state.requests):
                 with replacing(folder.path / OUTPUT) as part:
-                    part.write_bytes(b"".join(line.rstrip(b"\n") + b"\n" for line in replies))
-                folder.now(replace(folder.state, stage="ended", status="brought", done=len(replies)))
+                    part.write_bytes(b"".join(line.rstrip(b"\n") + b"\n" for name in names for line in lines[name]))
+                folder.now(replace(folder.state, stage="ended", status="brought", done=len(names)))
+        if strangers and taken:
+            self.notices.append(
+                f"{path}: {len(strangers):,} of its {len(lines):,} names are of no request of this study, and their "
+                "replies were left out (and are on no bill here)"
+            )
         if not taken:
             raise InputError(
                 f"none of the {len(lines):,} lines in this file answers a request of this study; "

@@ -54,7 +54,8 @@ class Tally:
     done: int = 0
     faults: Counter[str] = field(default_factory=Counter)
     replies: Counter[str] = field(default_factory=Counter)
-    """How replies were read: `signed`, `unsigned` (see `Reader`), and `cut off`, which left no ruling."""
+    """How replies were read: `signed`, `unsigned` (see `Reader`), `cut off`, which left no ruling, and `estimated`,
+    whose tokens the server did not count."""
     failures: Counter[str] = field(default_factory=Counter)
     usage: Usage = NOTHING
     stopped: str = ""
@@ -311,3 +312,5 @@ def _read_as(outcome: Any) -> Iterator[str]:
         yield "signed" if reader.signed else "unsigned"
     if reader.cut and getattr(outcome, "fault", None) == "unreadable":
         yield "cut off"
+    if reader.estimated:
+        yield "estimated"

@@ -2,6 +2,7 @@
 
 `judging` is the usual one: contestants answer, judges rule on all of it. `leaderboard` plays a newcomer against those
 that are there, `peer-review` lets contestants review each other, `rerank` puts the answers to each item in order.
+`experiment` lets a model write something first: longer answers, descriptions, references.
 """
 
 from __future__ import annotations
@@ -59,4 +60,8 @@ def conductor(study: Study) -> Conducting:
         from fullbench.studies.kinds.rerank import Reranking
 
         return Reranking(study)
+    if study.kind == "experiment":
+        from fullbench.studies.kinds.experiment import Experimenting
+
+        return Experimenting(study)
     return Conductor(study)

@@ -12,6 +12,7 @@ from fullbench.studies.engines import HERE, USUAL, Budget, Engine, Insistence, S
 from fullbench.studies.kinds.looking import looked_at
 from fullbench.studies.leaderboard import Board, Newcomer, Schedule, uniform
 from fullbench.studies.progress import watching
+from fullbench.studies.sight import counted
 from fullbench.studies.study import Study
 
 
@@ -30,7 +31,7 @@ class Growing:
         model = study.contestants[0] if study.contestants else str(options["newcomer"])
         self.asked = boards.Asked(
             study.benchmark or "", study.data, answers, model, options.get("predictions"), study.judges[0],
-            options.get("manner", ""), options.get("reader"),
+            options.get("manner", ""), options.get("reader"), study.without_pictures, study.pictures_from,
         )  # fmt: skip
 
     def plan(self, ledger: Ledger) -> Table:
@@ -86,7 +87,7 @@ class Growing:
             )  # fmt: skip
         done = self._look(ready, board)
         done.tallies += [*ready.tallies, *added.tallies]
-        done.run_tables = [added.table(newcomer.name)]
+        done.run_tables = counted([added.table(newcomer.name)], ready.pool.items)
         return done
 
     def replay(self, ledger: Ledger) -> Conducted:

@@ -11,6 +11,7 @@ from fullbench.nouns.record import Record
 from fullbench.nouns.table import Table
 from fullbench.studies.conduct import Conducted
 from fullbench.studies.engines import Tally
+from fullbench.studies.sight import counted
 from fullbench.studies.study import Study
 
 
@@ -27,5 +28,6 @@ def looked_at(
         "verdicts": record.digest(),
         "fullbench": version("fullbench"),
     }
-    shown = [replace(table, source={**source, **table.source}) for table in tables]
-    return Conducted(study, record, shown, source, list(tallies), plain=tables)
+    plain = counted(tables, record.items.values())
+    shown = [replace(table, source={**source, **table.source}) for table in plain]
+    return Conducted(study, record, shown, source, list(tallies), plain=plain)

@@ -9,7 +9,7 @@ from typing import Any
 
 from fullbench.errors import InputError
 from fullbench.files.nouns import read_items, read_responses
-from fullbench.files.pictures import allowing
+from fullbench.files.pictures import allowing, without_pictures
 from fullbench.files.writers import write_rows
 from fullbench.ledger.store import Ledger
 from fullbench.nouns.ballot import ballot
@@ -24,6 +24,7 @@ from fullbench.studies.engines import HERE, USUAL, Budget, Engine, Insistence, S
 from fullbench.studies.hear import hear
 from fullbench.studies.kinds.looking import looked_at
 from fullbench.studies.progress import watching
+from fullbench.studies.sight import refuse_blind
 from fullbench.studies.study import Study
 
 BALLOT = "real:0-10"
@@ -40,7 +41,7 @@ class Reranking:
         self.study = study
         self.spec = study.judges[0]
         self.judge = specs.judge(self.spec)
-        with allowing(*study.pictures_from):
+        with allowing(*study.pictures_from, urls=study.fetch_urls), without_pictures(study.without_pictures):
             every = list(read_items(study.items, question=study.question))
             self.items = every[: study.limit]
             taken = {item.id for item in self.items}
@@ -56,10 +57,13 @@ class Reranking:
 
     def plan(self, ledger: Ledger) -> Table:
         """What would be asked, and what it would take."""
-        return plan.table(ledger, contestants=(), items=self.items, judges=[self.judge], cases=lambda: iter(self.cases))
+        return plan.table(
+            ledger, contestants=(), items=self.items, judges=[self.judge], cases=lambda _: iter(self.cases)
+        )
 
     def ready(self, budget: float | None = None, *, spent: float = 0.0) -> Budget | None:
         """Refuse a missing key, or a budget without prices."""
+        refuse_blind(self.items, (), [self.judge], allowed=self.study.without_pictures)
         models = plan.models_asked([self.judge])
         for model in models:
             model.answer(())

@@ -19,11 +19,11 @@ from sqlalchemy import Connection, Engine, func, select
 from fullbench.columns.table import Columns
 from fullbench.figures import narrow, standard
 from fullbench.figures.card import card as judge_card
-from fullbench.figures.probes import LENGTHENS
 from fullbench.ledger.store import Ledger
 from fullbench.nouns.digests import digest
 from fullbench.nouns.note import pack, unpack
 from fullbench.nouns.record import Record
+from fullbench.nouns.response import LENGTHENS
 from fullbench.nouns.table import Table
 from fullbench.nouns.verdict import PEOPLE
 from fullbench.studies import seated

@@ -57,7 +57,7 @@ def price(ledger: Ledger, judge: Judge, case: Case) -> dict[str, Any]:
     """What one more ruling would cost: calls, tokens, dollars."""
     from fullbench.studies import plan
 
-    table = plan.table(ledger, contestants=[], items=[], judges=[judge], cases=lambda: iter([case]))
+    table = plan.table(ledger, contestants=[], items=[], judges=[judge], cases=lambda _: iter([case]))
     return {str(column): cell for column, cell in zip(table.columns, table.rows[0], strict=True)}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from fullbench.errors import InputError
 from fullbench.figures.joined import form_of
 from fullbench.figures.judging import winner
 from fullbench.nouns.ballot import Likert, Real, Score, ballot
+from fullbench.nouns.number import Number
 from fullbench.nouns.panel import is_view
 from fullbench.nouns.verdict import PEOPLE
 from fullbench.stats.joining import join
@@ -76,6 +78,8 @@ def half_scale(spec: str) -> float:
         return 2.0
     if isinstance(form, Score | Real):
         return (form.high - form.low) / 2
+    if isinstance(form, Number):  # units of the judge's own: nobody knows what is far apart
+        return math.inf
     return (len(form.words) - 1) / 2 if isinstance(form, Likert) else 2.0
 
 

@@ -1,0 +1,108 @@
+"""Submissions to a leaderboard: whole sets of answers in the ledger, and how the ranks went as they came."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from fullbench.errors import InputError
+from fullbench.figures.leaderboard import Settings, rank_text
+from fullbench.figures.leaderboard import boards as boards_of
+from fullbench.ledger.store import Ledger
+from fullbench.nouns.headings import headings
+from fullbench.nouns.item import Item
+from fullbench.nouns.note import Note
+from fullbench.nouns.record import Record
+from fullbench.nouns.response import Response
+from fullbench.nouns.table import Cell, Table
+from fullbench.studies import boards, specs
+
+_SHOWN = 3
+
+
+@dataclass(frozen=True)
+class Submitted:
+    """What came in with a submission."""
+
+    name: str
+    answers: int
+    entered: int
+    items: int
+
+    @property
+    def unanswered(self) -> int:
+        return self.items - self.answers
+
+
+def submit(
+    ledger: Ledger, name: str, predictions: Path, *, benchmark: str, data: Path | None, partial: bool = False
+) -> Submitted:
+    """Enter all answers of a submission. One that leaves items unanswered is refused, unless it may be `partial`."""
+    bench = specs.benchmark(benchmark)
+    # Nobody is asked here: answers are taken in whether or not the pictures are at hand.
+    items: Sequence[Item] = list(bench.items(data))
+    responses: Sequence[Response] = boards.read_answers(bench, predictions, items, data, name)
+    strangers = sorted({response.contestant for response in responses} - {name})
+    if strangers:
+        raise InputError(
+            f"a submission is of one contestant; this file also has {', '.join(strangers)}", path=predictions
+        )
+    answered = {response.item for response in responses}
+    missing = [item.id for item in items if item.id not in answered]
+    if missing and not partial:
+        named = ", ".join(missing[:_SHOWN]) + (f" and {len(missing) - _SHOWN} more" if len(missing) > _SHOWN else "")
+        raise InputError(
+            f"{name!r} leaves {len(missing):,} of {len(items):,} items unanswered ({named}); a whole submission "
+            "answers all of them, --partial takes it as it is",
+            path=predictions,
+        )
+    entered = boards.keep(ledger, items, responses)
+    return Submitted(name, len(answered), entered, len(items))
+
+
+def history(record: Record, judge: str, settings: Settings) -> Table:
+    """The ranks after each newcomer's matches, in the order in which contestants first met the judge."""
+    heard = sorted(record.where(judge=judge), key=lambda verdict: verdict.at)
+    came: dict[str, int] = {}
+    for place, verdict in enumerate(heard):
+        for name in sorted(verdict.contestants):
+            came.setdefault(name, place)
+    starts = sorted(set(came.values()))
+    rows: list[list[Cell]] = []
+    for number, (start, end) in enumerate(zip(starts, [*starts[1:], len(heard)], strict=True), 1):
+        newcomers = [name for name, place in came.items() if place == start]
+        part = Record(tuple(heard[:end]), record.items, record.responses)
+        day = datetime.fromtimestamp(heard[end - 1].at, UTC).strftime("%Y-%m-%d") if heard[end - 1].at else ""
+        for board in boards_of(part, replace(settings, elo=False, reference=None)):
+            for place, line in enumerate(board.lines, 1):
+                rank = rank_text(line.rank)
+                rows.append(
+                    [number, day, ", ".join(newcomers), line.contestant, place, rank, line.rating, line.matches]
+                )
+    notes = [
+        Note(
+            "submissions.history",
+            "Each step has all matches up to the first of the next newcomer; the place is by rating alone, the rank "
+            "says which places the intervals leave open.",
+        )
+    ]
+    hint = {"kind": "curves", "x": "step number", "value": "place on the board", "label": "contestant"}
+    columns = headings(
+        "step number", "day", "newcomers", "contestant", "place on the board", "rank", "rating", "matches"
+    )
+    title = Note("submissions.title.history", "How the ranks went, by {judge}", judge=judge)
+    return Table("history", title, columns, rows, notes, {}, hint)
+
+
+def coverage(ledger: Ledger, items: Sequence[Item]) -> Table:
+    """How many answers each contestant has in the ledger, and how many items it leaves open."""
+    answered: dict[str, set[str]] = {}
+    for response in ledger.responses(None, item_keys=[item.key for item in items]):
+        answered.setdefault(response.contestant, set()).add(response.item)
+    rows: list[list[Cell]] = [
+        [name, len(ids), len(items) - len(ids)] for name, ids in sorted(answered.items(), key=lambda entry: entry[0])
+    ]
+    title = Note("submissions.title.whole", "Submissions in the ledger")
+    return Table("submissions", title, headings("contestant", "answers", "unanswered"), rows)

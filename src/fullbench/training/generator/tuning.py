@@ -1,0 +1,220 @@
+"""Tuning a generator by what a judge prefers among its own pictures.
+
+`best` (rejection sampling; Dong et al. 2023, arXiv:2304.06767): learn the pictures that won. `weighted` (Lee et al.
+2023, arXiv:2302.12192): learn all of them, those that won more more. `dpo` (Diffusion-DPO, Wallace et al. 2023,
+arXiv:2311.12908): take the noise out of the preferred picture better than the network it began as, and out of the other
+one worse.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal, Protocol, get_args
+
+import torch
+
+from fullbench.errors import InputError
+from fullbench.nouns.digests import digest
+
+Way = Literal["best", "weighted", "dpo"]
+
+
+class Tunable(Protocol):
+    """A generator that can be tuned."""
+
+    device: str
+
+    @property
+    def trained(self) -> Any:
+        """The network whose weights change."""
+
+    def conditions(self, prompts: Sequence[str]) -> Any: ...
+
+    def errors(self, network: Any, pictures: Any, conditions: Any, noise: Any, moments: Any) -> Any: ...
+
+    def arithmetic(self) -> Any: ...
+
+
+@dataclass(frozen=True)
+class Manner:
+    """How a generator is tuned.
+
+    `beta` is how much a difference of errors counts in `dpo`: higher stays closer to the beginning; `anchor` adds the
+    plain error of the preferred picture there, so many times, against both errors growing together. `steps` batches
+    are learned from, or what `epochs` passes over the pictures make where that is left out.
+    """
+
+    way: Way = "best"
+    beta: float = 1000.0
+    anchor: float = 1.0
+    lr: float = 5e-5
+    batch: int = 256
+    epochs: float = 8.0
+    steps: int | None = None
+    warmup: int = 10
+    clip: float = 1.0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.way not in get_args(Way):
+            raise InputError(f"unknown way {self.way!r} to tune; known: {', '.join(get_args(Way))}")
+        for name in ("beta", "lr", "batch", "epochs", "clip"):
+            if not getattr(self, name) > 0:
+                raise InputError(f"{name} must be above 0; found {getattr(self, name)}")
+        if self.steps is not None and self.steps < 1:
+            raise InputError(f"steps is 1 or more; found {self.steps}")
+
+    @property
+    def values(self) -> dict[str, Any]:
+        return asdict(self)
+
+    def count(self, rows: int) -> int:
+        """How many batches are learned from."""
+        return self.steps or max(1, round(self.epochs * rows / min(self.batch, rows)))
+
+
+@dataclass(frozen=True)
+class Feedback:
+    """Pictures with their prompts: the preferred ones, how much each counts, and for `dpo` those that lost to them."""
+
+    prompts: Sequence[str]
+    better: Any
+    weights: Any = None
+    worse: Any = None
+
+    def __len__(self) -> int:
+        return len(self.prompts)
+
+    def digest(self) -> str:
+        """What tells this feedback from other feedback."""
+        tensors = [part for part in (self.better, self.weights, self.worse) if part is not None]
+        return digest([list(self.prompts), [[float(part.double().sum()), list(part.shape)] for part in tensors]])
+
+
+Step = Callable[[int, int, float], None]
+"""Told the step, how many there are, and the loss."""
+
+
+def tune(
+    generator: Tunable,
+    base: Tunable,
+    feedback: Feedback,
+    manner: Manner,
+    *,
+    state: Path | None = None,
+    save_every: int = 50,
+    say: Step = lambda *_: None,
+) -> list[float]:
+    """Tune `generator` in place; `base` is what it began as. Gives the loss of each step.
+
+    With `state`, a file, it is saved there every so many steps, and goes on from there when it is called again with
+    the same feedback and manner.
+    """
+    if not len(feedback):
+        raise InputError("the judge preferred no picture to another, so that there is nothing to learn")
+    if manner.way == "dpo" and feedback.worse is None:
+        raise InputError("dpo learns from pairs, and no picture that lost was given")
+    run = _Run(generator, base, feedback, manner)
+    run.resume(state)
+    generator.trained.train()
+    while run.step < run.steps:
+        loss = run.learn()
+        say(run.step, run.steps, loss)
+        if state is not None and (run.step % save_every == 0 or run.step == run.steps):
+            run.save(state)
+    generator.trained.eval()
+    return run.losses
+
+
+class _Run:
+    """One run of tuning: all that a checkpoint must hold."""
+
+    def __init__(self, generator: Tunable, base: Tunable, feedback: Feedback, manner: Manner) -> None:
+        self.generator, self.base, self.feedback, self.manner = generator, base, feedback, manner
+        device = generator.device
+        self.weights = [weight for weight in generator.trained.parameters() if weight.requires_grad]
+        fused = device.startswith("cuda")
+        self.optimizer = torch.optim.AdamW(self.weights, lr=manner.lr, weight_decay=0.0, fused=fused)
+        self.noise = torch.Generator(device).manual_seed(manner.seed)
+        self.conditions = generator.conditions(feedback.prompts)
+        self.size = min(manner.batch, len(feedback))
+        self.steps, self.step = manner.count(len(feedback)), 0
+        self.order = torch.empty(0, dtype=torch.long, device=device)
+        self.losses: list[float] = []
+
+    def learn(self) -> float:
+        """One batch."""
+        manner, device = self.manner, self.generator.device
+        for group in self.optimizer.param_groups:
+            group["lr"] = manner.lr * min(1.0, (self.step + 1) / (manner.warmup + 1))
+        chosen = self._chosen()
+        with self.generator.arithmetic():
+            loss = self._loss(chosen, device)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(self.weights, manner.clip)
+        self.optimizer.step()
+        self.optimizer.zero_grad(set_to_none=True)
+        self.step += 1
+        self.losses.append(float(loss.detach()))
+        return self.losses[-1]
+
+    def _chosen(self) -> Any:
+        device, rows = self.generator.device, len(self.feedback)
+        if len(self.order) < self.size:
+            self.order = torch.cat([self.order, torch.randperm(rows, device=device, generator=self.noise)])
+        chosen, self.order = self.order[: self.size], self.order[self.size :]
+        return chosen
+
+    def _loss(self, chosen: Any, device: str) -> Any:
+        generator, feedback, manner, network = self.generator, self.feedback, self.manner, self.generator.trained
+        places = chosen.cpu()
+        words, better = self.conditions[chosen], feedback.better[places].to(device)
+        drawn = torch.randn(better.shape, device=device, generator=self.noise)
+        moments = torch.rand(len(chosen), device=device, generator=self.noise)
+        right = generator.errors(network, better, words, drawn, moments)
+        if manner.way != "dpo":
+            if feedback.weights is None:
+                return right.mean()
+            weights = feedback.weights[places].to(device)
+            return (right * weights).sum() / weights.sum().clamp_min(1e-6)
+        worse = feedback.worse[places].to(device)
+        wrong = generator.errors(network, worse, words, drawn, moments)
+        with torch.no_grad():
+            right_before = generator.errors(self.base.trained, better, words, drawn, moments)
+            wrong_before = generator.errors(self.base.trained, worse, words, drawn, moments)
+        margin = (wrong - wrong_before) - (right - right_before)
+        return manner.anchor * right.mean() - torch.nn.functional.logsigmoid(manner.beta * margin).mean()
+
+    @property
+    def identity(self) -> str:
+        return digest([self.manner.values, self.feedback.digest(), len(self.weights)])
+
+    def save(self, state: Path) -> None:
+        """All that the run needs to go on, written whole or not at all."""
+        part = state.with_suffix(".part")
+        torch.save(
+            {
+                "identity": self.identity, "step": self.step, "order": self.order, "losses": self.losses,
+                "network": [weight.detach().cpu() for weight in self.weights],
+                "optimizer": self.optimizer.state_dict(), "noise": self.noise.get_state(),
+            },
+            part,
+        )  # fmt: skip
+        part.replace(state)
+
+    def resume(self, state: Path | None) -> None:
+        """Go on from a checkpoint of the same run, where there is one."""
+        if state is None or not state.exists():
+            return
+        saved = torch.load(state, map_location="cpu", weights_only=True)
+        if saved["identity"] != self.identity:
+            raise InputError("the checkpoint is of another run; name another folder, or delete it", path=state)
+        with torch.no_grad():
+            for weight, value in zip(self.weights, saved["network"], strict=True):
+                weight.copy_(value)
+        self.optimizer.load_state_dict(saved["optimizer"])
+        self.noise.set_state(saved["noise"])
+        self.step, self.losses = saved["step"], saved["losses"]
+        self.order = saved["order"].to(self.generator.device)

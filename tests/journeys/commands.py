@@ -1,0 +1,74 @@
+"""The command line as a user types it, in this process: what it printed and how it ended."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+from fullbench.cli import main
+
+
+@dataclass(frozen=True)
+class Done:
+    """What a command wrote."""
+
+    stdout: str
+    stderr: str
+
+    @property
+    def output(self) -> str:
+        return " ".join((self.stdout + self.stderr).split())
+
+    @property
+    def tables(self) -> dict[str, Any]:
+        """The tables that it printed as JSON, by name."""
+        return {table["name"]: table for table in json.loads(self.stdout)}
+
+
+def cli(*words: object, code: int = 0) -> Done:
+    """Run a command; it must end with the code."""
+    out, err = io.StringIO(), io.StringIO()
+    ended = 0
+    with (
+        mock.patch.object(sys, "argv", ["fullbench", *map(str, words)]),
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+    ):
+        try:
+            main()
+        except SystemExit as left:
+            ended = left.code if isinstance(left.code, int) else int(bool(left.code))
+    done = Done(out.getvalue(), err.getvalue())
+    assert ended == code, done.stdout + done.stderr
+    return done
+
+
+def write_rows(path: Path, rows: list[dict[str, Any]]) -> Path:
+    """Rows as JSON Lines."""
+    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def read_jsonl(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def cells(table: dict[str, Any], column: str, *keys: str) -> dict[Any, Any]:
+    """A column's values by the values of other columns; an estimate counts as its value."""
+
+    def plain(cell: Any) -> Any:
+        return cell["value"] if isinstance(cell, dict) and "value" in cell else cell
+
+    columns = table["columns"]
+    places = [columns.index(key) for key in keys]
+    found = {}
+    for row in table["rows"]:
+        key = tuple(plain(row[place]) for place in places)
+        found[key[0] if len(key) == 1 else key] = plain(row[columns.index(column)])
+    return found

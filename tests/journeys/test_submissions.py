@@ -1,0 +1,173 @@
+"""A leaderboard keeps submissions whole: whoever comes later meets everybody on every item, and only that is asked."""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from collections import Counter
+
+import pytest
+from scipy.optimize import minimize
+
+from fullbench import Ledger
+from tests.journeys.commands import cells, cli, write_rows
+from tests.scripted_server import ScriptedServer
+
+
+def lay_out(folder, items, names):
+    folder.mkdir(exist_ok=True)
+    rows = [
+        {
+            "id": f"题{n}",
+            "question": f"What of {n}?",
+            "reference": f"the reference answer {n} " + "word " * (4 + 17 * n % 13),
+            "captions": [f"caption {n}"],
+            "tags": {"family": f"f{n % 3}"},
+        }
+        for n in range(items)
+    ]
+    write_rows(folder / "items.jsonl", rows)
+    lot = random.Random(5)
+    for name in names:
+        answers = [{"item": f"题{n}", "text": f"{name} on {n} " + "word " * lot.randint(1, 30)} for n in range(items)]
+        write_rows(folder / f"{name}.jsonl", answers)
+
+
+def matches(ledger, judge="length"):
+    """How often every two met, by the ledger."""
+    with Ledger(ledger, read_only=True) as book:
+        met = Counter(frozenset(verdict.contestants) for verdict in book.verdicts(judge))
+        kept = Counter(response.contestant for response in book.responses(None))
+    return {pair: count // 2 for pair, count in met.items()}, kept
+
+
+def test_every_answer_is_kept_and_later_newcomers_meet_on_every_item(tmp_path):
+    lay_out(tmp_path / "d", 40, ("one", "two", "three"))
+    ledger = tmp_path / "b.ledger"
+    common = ("--data", tmp_path / "d", "--judge", "length", "--ledger", ledger, "--quiet")
+    few = ("--reference-matches", 10)
+    cli("leaderboard", "add", "one", "--predictions", tmp_path / "d" / "one.jsonl", *few, *common)
+    met, kept = matches(ledger)
+    assert met == {frozenset({"one", "reference"}): 10}
+    assert kept == {"one": 40, "reference": 40}, "all answers, not only the ten that were shown"
+    cli("leaderboard", "add", "two", "--predictions", tmp_path / "d" / "two.jsonl", *few, *common)
+    met, kept = matches(ledger)
+    assert met[frozenset({"one", "two"})] == 40
+    assert kept["two"] == 40
+    entered = cli("leaderboard", "submit", "three", "--predictions", tmp_path / "d" / "three.jsonl", "--data",
+                  tmp_path / "d", "--ledger", ledger)  # fmt: skip
+    assert "40 answers to 40 items, 40 of them new" in entered.output
+    # Nothing was asked by submitting; it plays from the ledger, without its file.
+    assert matches(ledger)[0] == met
+    told = cli("leaderboard", "add", "three", "--opponents", 2, *few, *common)
+    assert "Asked 180, known 0" in told.output
+    met, _ = matches(ledger)
+    assert met[frozenset({"one", "three"})] == met[frozenset({"two", "three"})] == 40
+    assert "Asked 0, known 180" in cli("leaderboard", "add", "three", "--opponents", 2, *few, *common).output
+
+
+def test_what_cannot_be_a_submission_is_refused_and_nothing_is_kept(tmp_path):
+    lay_out(tmp_path / "d", 5, ("one",))
+    ledger = tmp_path / "b.ledger"
+    short = write_rows(tmp_path / "short.jsonl", [{"item": "题0", "text": "x"}, {"item": "题3", "text": "y"}])
+    submit = ("leaderboard", "submit", "one", "--data", tmp_path / "d", "--ledger", ledger, "--predictions")
+    refused = cli(*submit, short, code=2)
+    assert "leaves 3 of 5 items unanswered (题1, 题2, 题4)" in refused.output
+    with Ledger(ledger, read_only=True) as book:
+        assert not list(book.responses(None))
+    assert "2 answers to 5 items" in cli(*submit, short, "--partial").output
+    other = write_rows(tmp_path / "other.jsonl", [{"item": f"题{n}", "text": "changed"} for n in range(5)])
+    assert "answered item '题0' differently before" in cli(*submit, other, code=2).output
+    two = write_rows(tmp_path / "two.jsonl", [{"item": "题0", "contestant": "one", "text": "x"},
+                                              {"item": "题0", "contestant": "two", "text": "x"}])  # fmt: skip
+    assert "of one contestant" in cli(*submit, two, "--partial", code=2).output
+
+
+def bradley_terry(pairs):
+    """Ratings by plain maximum likelihood, on the scale of the board: mean 1000, 400 points for odds of ten."""
+    names = sorted({name for one, two, _ in pairs for name in (one, two)})
+
+    def loss(values):
+        import math
+
+        strength = dict(zip(names, values, strict=True))
+        total = 0.0
+        for one, two, won in pairs:
+            gap = strength[one] - strength[two]
+            total += math.log1p(math.exp(-gap)) * won + math.log1p(math.exp(gap)) * (1 - won)
+        return total + 1e-9 * sum(value * value for value in values)
+
+    found = minimize(loss, [0.0] * len(names), method="BFGS", options={"gtol": 1e-9})
+    scale = 400 / 2.302585092994046
+    middle = sum(found.x) / len(names)
+    return {name: 1000 + scale * (value - middle) for name, value in zip(names, found.x, strict=True)}
+
+
+def test_the_history_of_ranks_and_wins_against_the_reference_by_family(tmp_path):
+    """By an independent computation over the ledger's verdicts, step by step."""
+    lay_out(tmp_path / "d", 30, ("one", "two", "three"))
+    ledger = tmp_path / "b.ledger"
+    for name in ("one", "two", "three"):
+        cli("leaderboard", "add", name, "--predictions", tmp_path / "d" / f"{name}.jsonl", "--data", tmp_path / "d",
+            "--judge", "length", "--ledger", ledger, "--quiet", "--reference-matches", 30)  # fmt: skip
+    show = ("leaderboard", "show", "--judge", "length", "--ledger", ledger, "--rule", "mean", "--history")
+    tables = cli(*show, "--json").tables
+    with Ledger(ledger, read_only=True) as book:
+        verdicts = list(book.verdicts("length"))
+        families = {item.id: item.tags["family"] for item in book.items()}
+    pairs: dict[tuple[str, str, str], list[float]] = {}
+    for verdict in verdicts:
+        (one, two), (first, second) = verdict.contestants, verdict.marks
+        won = (first > second) + 0.5 * (first == second)
+        key = (verdict.item, *sorted((one, two)))
+        pairs.setdefault(key, []).append(won if key[1] == one else 1 - won)
+    settled = [(key, sum(each) / len(each)) for key, each in pairs.items()]
+    steps = cells(tables["history"], "rating", "step number", "contestant")
+    for step, there in ((1, {"one", "reference"}), (2, {"one", "two", "reference"}), (3, None)):
+        played = [(key[1], key[2], won) for key, won in settled if there is None or {key[1], key[2]} <= there]
+        expected = bradley_terry(played)
+        got = {name: rating for (number, name), rating in steps.items() if number == step}
+        if len(expected) > 2:
+            assert got == pytest.approx(expected, abs=0.5)
+        assert set(got) == set(expected)
+    by_family = cells(tables["by family against reference"], "won", "family", "contestant")
+    for (family, name), share in by_family.items():
+        theirs = [won if key[1] == name else 1 - won for key, won in settled
+                  if {key[1], key[2]} == {name, "reference"} and families[key[0]] == family]  # fmt: skip
+        assert share == pytest.approx(sum(theirs) / len(theirs))
+    assert {name for _, name in by_family} == {"one", "two", "three"}
+    page = tmp_path / "board.html"
+    cli(*show, "--out", page)
+    text = page.read_text(encoding="utf-8")
+    assert "How the ranks went" in text
+    assert "Submissions in the ledger" in text
+
+
+@pytest.mark.slow
+def test_thirty_submissions_of_five_hundred_items_and_one_more(tmp_path):
+    names = [f"m{n}" for n in range(31)]
+    lay_out(tmp_path / "d", 500, names)
+    ledger = tmp_path / "b.ledger"
+    judge = {"j": lambda asked: f"Overall, Response {'AB'[len(asked.last) % 2]} is better."}
+    with ScriptedServer(judge) as server:
+        for name in names[:30]:
+            words = ("--data", tmp_path / "d", "--judge", "length", "--ledger", ledger, "--out", tmp_path / "x.json")
+            cli("leaderboard", "add", name, "--predictions", tmp_path / "d" / f"{name}.jsonl", "--quiet", *words)
+        spec = f"vllm:j@{server.url}"
+        common = ("--data", tmp_path / "d", "--judge", spec, "--manner", "ref-free", "--ledger", ledger, "--quiet")
+        added = ("leaderboard", "add", "m30", "--predictions", tmp_path / "d" / "m30.jsonl", *common)
+        told = cli(*added, "--out", tmp_path / "x.json")
+        assert "Asked 1,300, known 0" in told.output
+        assert len(server.asked) == 1300
+        assert "Asked 0, known 1,300" in cli(*added, "--out", tmp_path / "x.json").output
+        assert len(server.asked) == 1300
+    show = ("leaderboard", "show", "--judge", "length", "--ledger", ledger)
+    times = []
+    for _ in range(4):
+        start = time.process_time()
+        shown = cli(*show, "--json")
+        times.append(time.process_time() - start)
+    assert len(json.loads(shown.stdout)[0]["rows"]) == 31
+    # The computer's own time, without imports: other work on the machine is not the board's.
+    assert min(times) < 2, times
