@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from fullbench.nouns.digests import digest, once
 from fullbench.nouns.picture import Picture
+from fullbench.nouns.shown import Shown
 
 Part = str | Picture
 
@@ -58,7 +59,7 @@ class Turn:
 
 
 @dataclass(frozen=True)
-class Item:
+class Item(Shown):
     """One question put to every contestant.
 
     The last turn is the question; earlier ones are the dialogue so far. `captions` describe the pictures, in their
