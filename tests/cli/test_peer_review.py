@@ -48,6 +48,9 @@ def test_pictures_of_ones_own_and_three_models_by_name(tmp_path):
         (["--mode", "loud"], "unknown mode 'loud'"),
         (["--correlation", "clip:nowhere"], "no CLIP model is there"),
         (["--correlation", "clip"], "a correlation is clip:FOLDER, tools or colours"),
+        (["--seeds", "1,1"], "two runs of one seed are one run"),
+        (["--reading", "mean"], "unknown reading 'mean' of the paper; known: range, share, plain, sum, rank"),
+        (["--questions", "q.jsonl", "--images", "p"], "pictures (images) or about given questions; name one"),
     ],
 )
 def test_mistakes_are_one_sentence(tmp_path, words, sentence):
@@ -62,7 +65,8 @@ def test_simulate_shows_what_is_found(tmp_path):
         "simulate", "--models", "5", "--seeds", "3", "--sizes", "5,10", "--colluders", "2", "--json", cwd=tmp_path
     )
     assert done.returncode == 0, done.stderr
-    assert [table["name"] for table in json.loads(done.stdout)] == ["methods", "pictures", "cheats", "influence"]
+    names = [table["name"] for table in json.loads(done.stdout)]
+    assert names == ["methods", "readings", "pictures", "warnings", "cheats", "influence"]
 
 
 @pytest.mark.parametrize(

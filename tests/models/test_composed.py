@@ -7,7 +7,8 @@ import random
 import pytest
 
 from fullbench.errors import InputError
-from fullbench.judges.peer_review.asking import BALLOT, CORRECTNESS, CRITERIA, VISUAL, WRITE
+from fullbench.judges.peer_review.asking import BALLOT, CRITERIA
+from fullbench.judges.peer_review.wording import shipped
 from fullbench.judges.prompted import PromptedJudge
 from fullbench.models import rules
 from fullbench.models.composed import Composed, composed
@@ -15,6 +16,7 @@ from fullbench.models.offline import OfflineModel, echo
 from fullbench.models.tools.notes import Notes, Thing
 from fullbench.models.tools.toolbox import Toolbox
 from fullbench.nouns.case import Case
+from fullbench.nouns.criteria import CORRECTNESS, VISUAL
 from fullbench.nouns.item import Item, Turn
 from fullbench.nouns.model import Model, Prompt
 from fullbench.nouns.picture import Picture
@@ -176,5 +178,6 @@ def test_a_small_model_repeats_what_the_tools_saw():
 
 
 def test_a_question_is_written_from_the_notes_of_the_last_picture():
-    (reply,) = composed("colours", {}).answer([Prompt((Turn("user", (drawn("mllm_judge", "light"), WRITE)),))])
+    asked = Turn("user", (drawn("mllm_judge", "light"), shipped().write))
+    (reply,) = composed("colours", {}).answer([Prompt((asked,))])
     assert reply.text == "Which colours are spread widest in the picture?"

@@ -10,14 +10,13 @@ from scipy.optimize import approx_fprime
 
 from fullbench.errors import Undefined
 from fullbench.stats import peers as module
+from fullbench.stats.peer_readings import consistent_weights, reversed_weights
 from fullbench.stats.peers import (
     Peers,
-    consistent_weights,
     grades,
     influence,
     pico,
     prd,
-    reversed_weights,
     scaled,
     single,
     uniform,
@@ -112,6 +111,7 @@ def test_consistency_is_reached_from_most_starts():
 
 def test_hand_made_weights_are_each_others_mirror():
     truth = [3, 1, 4, 1.5, 5]
+    assert sorted(consistent_weights(truth)) == pytest.approx([0, 0.25, 0.5, 0.75, 1])
     assert sorted(consistent_weights(truth)) == pytest.approx(sorted(reversed_weights(truth)))
     assert np.argsort(consistent_weights(truth)).tolist() == np.argsort(truth).tolist()
     assert np.argsort(reversed_weights(truth)).tolist() == np.argsort(truth)[::-1].tolist()

@@ -72,3 +72,61 @@ def test_rows_with_pictures_have_the_shape_that_trl_knows(tmp_path: Path):
     assert all((tmp_path / path).is_file() for row in rows for path in row["images"])
     placed = [part["type"] for turn in rows[0]["prompt"] for part in turn["content"]]
     assert placed.count("image") == len(rows[0]["images"]) == 1
+
+
+def test_diffusers_learns_from_pictures_that_were_exported(tmp_path: Path):
+    """The columns of Pick-a-Pic, read as the Diffusion-DPO example reads them, and one step on a tiny pipeline."""
+    import copy
+    from io import BytesIO
+
+    import numpy as np
+    from datasets import load_dataset
+    from PIL import Image
+
+    pytest.importorskip("diffusers", reason="diffusers is not installed; pip install fullbench[diffusers]")
+    from diffusers import DiffusionPipeline
+
+    from fullbench.judges.scorers.scorer import CallableScorer, ScorerJudge
+    from tests.training.generator import tiny
+
+    items = [Item.ask(f"q{n}", f"a cat {n}") for n in range(4)]
+    drawn = [
+        Response(item.id, who, (Picture.of(png((60 * place + n, 30, 30))),))
+        for n, item in enumerate(items) for place, who in enumerate(("dark", "light"))
+    ]  # fmt: skip
+    judge = ScorerJudge(CallableScorer("redder", lambda _, image: image.getpixel((0, 0))[0]))
+    with Ledger(tmp_path / "mine.ledger") as ledger:
+        hear([judge], lambda _: panels(items, drawn, Choice(), size=2), ledger)
+        out = tmp_path / "pairs.parquet"
+        assert export_dpo(ledger.record(), judge.name, out) == (len(items), 0)
+    rows = load_dataset("parquet", data_files=str(out), cache_dir=str(tmp_path / "c"))["train"]
+    assert {row["chosen"].getpixel((0, 0))[0] for row in rows} == {60, 61, 62, 63}
+    pipeline = DiffusionPipeline.from_pretrained(tiny.pipeline(tmp_path))
+    unet, reference = pipeline.unet, copy.deepcopy(pipeline.unet)
+    pictures = []
+    for row in rows:
+        both = [Image.open(BytesIO(row[name])).convert("RGB").resize((16, 16)) for name in ("jpg_0", "jpg_1")]
+        pictures.append([torch.from_numpy(np.array(one) / 127.5 - 1).permute(2, 0, 1).float()
+                         for one in (both if row["label_0"] else both[::-1])])  # fmt: skip
+    latents = torch.cat([torch.stack(side) for side in zip(*pictures, strict=True)])
+    latents = pipeline.vae.encode(latents).latent_dist.mean.detach()
+    words = pipeline.tokenizer([row["caption"] for row in rows], padding="max_length", return_tensors="pt").input_ids
+    meaning = pipeline.text_encoder(words)[0].detach().repeat(2, 1, 1)
+    noise = torch.randn_like(latents[:4]).repeat(2, 1, 1, 1)
+    steps = torch.randint(0, 1000, (4,)).repeat(2)
+    noisy = pipeline.scheduler.add_noise(latents, noise, steps)
+    optimizer = torch.optim.AdamW(unet.parameters(), lr=1e-3)
+    losses = []
+    for _ in range(5):
+        ours, theirs = (
+            (net(noisy, steps, encoder_hidden_states=meaning).sample - noise).pow(2).mean(dim=(1, 2, 3)).chunk(2)
+            for net in (unet, reference)
+        )
+        margin = (ours[0] - ours[1]) - (theirs[0] - theirs[1])
+        loss = -torch.nn.functional.logsigmoid(-2500 * margin).mean()
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        losses.append(float(loss.detach()))
+    assert losses[0] == pytest.approx(np.log(2), abs=1e-4), "it begins as the reference"
+    assert losses[-1] < losses[0]

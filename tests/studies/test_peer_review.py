@@ -17,12 +17,13 @@ from fullbench.court.contestants import contestants
 from fullbench.court.sample import sample
 from fullbench.court.truth import PictureTruth
 from fullbench.errors import InputError
-from fullbench.judges.peer_review.asking import CORRECTNESS, VISUAL
 from fullbench.ledger.store import Ledger
 from fullbench.models.offline import OfflineModel
+from fullbench.nouns.criteria import CORRECTNESS, VISUAL
 from fullbench.nouns.model import Reply
 from fullbench.studies.correlations import correlation
-from fullbench.studies.peer_review import PeerReview, Pictures
+from fullbench.studies.peer_review import PeerReview
+from fullbench.studies.picture_folders import Pictures
 
 KNOWN = sample(7, 6)
 IMAGES = {one.item.id: one.item.pictures[0] for one in KNOWN}

@@ -45,6 +45,7 @@ NAMES = {
 MARKED = (
     r"\{\w+\}", r"`[^`]+`", r"[0-9a-f]{16,}", r"“[a-z]+”", r" \([a-z]+\)$", r"[a-z]+(?:、[a-z]+)+(?: 或 [a-z]+)?",
     r"(?:openai|https?|likert):\S+", r"application/\S+", r"openapi\.json",
+    r"mllm-as-a-judge|visitbench|mjbench|upme|alignmmbench",
     r"已知的有：.*", r"^votes (?=应)", r"^testclient$", r"'[\w.-]+'",
 )  # fmt: skip
 """What stands for something else, is marked as a machine's word, or is an id."""

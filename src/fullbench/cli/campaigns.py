@@ -43,6 +43,12 @@ def set_(
     reason: Annotated[
         bool | None, typer.Option("--reason/--no-reason", help="Whether a reason must be written.")
     ] = None,
+    confirm: Annotated[
+        bool | None, typer.Option("--confirm/--one-key", help="Whether a vote on a pair is confirmed with Enter.")
+    ] = None,
+    paper: Annotated[
+        str | None, typer.Option(help="The shipped guideline of this paper; empty for the plain one of the kind.")
+    ] = None,
     assigned: Annotated[
         bool | None, typer.Option("--assigned/--for-all", help="Whether only people who are assigned may work in it.")
     ] = None,
@@ -56,14 +62,15 @@ def set_(
         fullbench people set "which answer" --results --reference
     """
     settings = settings_of(database, data)
-    from fullbench.web.people import studies
+    from fullbench.web.people import guides, studies
 
-    changes = {"results": results, "reference": reference, "reason": reason, "assigned": assigned}
+    changes = {"results": results, "reference": reference, "reason": reason, "confirm": confirm, "assigned": assigned}
     with opened(settings) as connection:
         study = studies.named(connection, name)
-        options = studies.set_options(
-            connection, study, {key: value for key, value in changes.items() if value is not None}
-        )
+        chosen: dict[str, bool | str] = {key: value for key, value in changes.items() if value is not None}
+        if paper is not None:
+            chosen["paper"] = guides.checked(paper, study.kind_name)
+        options = studies.set_options(connection, study, chosen)
     said = ", ".join(f"{key}: {'yes' if options.get(key) else 'no'}" for key in changes)
     say(f"The study {name!r}: {said}.")
 

@@ -21,7 +21,7 @@ from fullbench.cli.common import (
 
 
 def card(
-    judge: Annotated[str, typer.Argument(help="The judge's name, as tables and `fullbench ledger show` give it.")],
+    judge: Annotated[str, typer.Argument(help="The judge's name, or its beginning, as `ledger show` gives it.")],
     ledger: LedgerOption = DEFAULT_LEDGER,
     study: StudyOption = None,
     labels: Annotated[Path | None, typer.Option(help="People's verdicts to compare with.")] = None,
@@ -53,10 +53,10 @@ def card(
     from fullbench.figures import narrow
     from fullbench.figures.card import card as judge_card
     from fullbench.figures.joined import rule_of
-    from fullbench.figures.probes import LENGTHENS
     from fullbench.files.nouns import read_verdicts
     from fullbench.ledger.store import Ledger
     from fullbench.nouns.record import Record
+    from fullbench.nouns.response import LENGTHENS
     from fullbench.reports import card as cards
     from fullbench.studies import seated
     from fullbench.studies.recorded import recorded
@@ -73,6 +73,7 @@ def card(
     else:
         with Ledger(ledger, read_only=True) as book:
             chosen = book.one_study(study)
+            (judge,) = seated.judges_named(book, [judge])
             columns = seated.columns(book, beside=voted, study=chosen)
             compared = narrow.rows_beside(columns, people, book.items_of_tagged(LENGTHENS))
             record = book.beside(narrow.narrow(compared), study=chosen).ordered()

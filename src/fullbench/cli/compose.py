@@ -33,22 +33,33 @@ QueueOption = Annotated[Path, typer.Option(help="Write the queue for people here
 @compose_app.command("duplicates")
 def duplicates(
     folder: Annotated[Path, typer.Argument(help="A folder of pictures.")],
+    against: Annotated[
+        list[Path] | None,
+        typer.Option(help="Another set's pictures, such as training data. Again for more."),
+    ] = None,
     most: Annotated[int, typer.Option(min=0, max=256, help="How many of 256 bits may differ.")] = 16,
     out: Annotated[Path | None, typer.Option(help="A file: .html, .json, .csv, .md or .txt.")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Find pictures that are there twice: the same file, or nearly the same picture.
+    """Find pictures that are there twice, or in another set too: the same file, or nearly the same picture.
 
     Examples:
 
         fullbench compose duplicates photos/
+
+        fullbench compose duplicates photos/ --against sft-images/ --against old-benchmark/
     """
-    from fullbench.studies.compose import alike, read_pictures
+    from fullbench.studies.compose import across, alike, read_pictures
 
     pictures, wrong = read_pictures(folder)
+    others = {}
+    for other in against or []:
+        others[str(other)], more = read_pictures(other)
+        wrong += more
     for reason in wrong:
         say(reason)
-    show([alike(pictures, most=most)], as_json=as_json, out=out)
+    tables = [alike(pictures, most=most)]
+    show([*tables, across(pictures, others, most=most)] if others else tables, as_json=as_json, out=out)
 
 
 @compose_app.command("rewrite")
@@ -97,21 +108,87 @@ def rewrite(
 
 
 @compose_app.command("references")
-def references(items: ItemsOption, out: QueueOption) -> None:
+def references(
+    items: ItemsOption,
+    out: QueueOption,
+    model: Annotated[
+        str | None, typer.Option(help="Who writes a reference, as KIND:NAME?OPTIONS, for items that have none.")
+    ] = None,
+    ledger: LedgerOption = DEFAULT_LEDGER,
+    pictures: PicturesOption = None,
+    budget: BudgetOption = None,
+    engine: EngineOption = None,
+    quiet: QuietOption = False,
+) -> int:
     """Write the reference answers as a queue in which people accept them or say what is wrong.
 
-    The reasons are: factual error, does not follow, incomplete, common-sense mistake.
+    The reasons are: factual error, does not follow, incomplete, common-sense mistake. With --model, items without a
+    reference get one that a model wrote; it waits for people like any other, and bears its writer's name.
 
     Examples:
 
         fullbench compose references --items seeds.jsonl --out references.csv
+
+        fullbench compose references --items seeds.jsonl --model openai:gpt-4o --out references.csv
     """
     from fullbench.files.nouns import read_items, write_rows
+    from fullbench.ledger.store import Ledger
+    from fullbench.studies import plan, specs
+    from fullbench.studies.model_references import Going, written
     from fullbench.studies.rewording import REFERENCE_COLUMNS
     from fullbench.studies.rewording import references as queue
 
-    count = write_rows(out, queue(read_items(items)), REFERENCE_COLUMNS)
+    asked = list(read_items(items))
+    rows, tallies = queue(asked), []
+    if model is not None:
+        writer = specs.contestant(model)
+        writer.answer(())
+        purse = plan.purse(budget, [writer]) if budget is not None else None
+        with asking_from(engine) as where, Ledger(ledger, pictures=pictures) as book, stoppable() as stop:
+            going = Going(book, where, {writer.name: model}, purse, stop, quiet)
+            done = written(writer, asked, going)
+        rows, tallies = [*rows, *done.rows], done.tallies
+        for reason in done.failed:
+            say(reason)
+    count = write_rows(out, rows, REFERENCE_COLUMNS)
     say(f"Written: {out} ({count} references that wait: fill in 'accept' with yes or no, and the reason where no)")
+    return closing(tallies, what="references") if tallies else 0
+
+
+@compose_app.command("rephrase")
+def rephrase(
+    items: ItemsOption,
+    model: Annotated[str, typer.Option(help="Who puts references into other words, as KIND:NAME?OPTIONS.")],
+    out: Annotated[Path, typer.Option(help="Write the responses here (.jsonl, .csv or .parquet).")],
+    contestant: Annotated[str, typer.Option(help="The name that these responses bear.")] = "rephrased reference",
+    ledger: LedgerOption = DEFAULT_LEDGER,
+    pictures: PicturesOption = None,
+    budget: BudgetOption = None,
+    engine: EngineOption = None,
+    quiet: QuietOption = False,
+) -> int:
+    """Put reference answers into other words, as responses: right answers to train or test a critic on.
+
+    Examples:
+
+        fullbench compose rephrase --items items.jsonl --model openai:gpt-4o --out rephrased.jsonl
+    """
+    from fullbench.files.nouns import read_items, write_responses
+    from fullbench.ledger.store import Ledger
+    from fullbench.studies import plan, specs
+    from fullbench.studies.model_references import Going, rephrased
+
+    writer = specs.contestant(model)
+    writer.answer(())
+    purse = plan.purse(budget, [writer]) if budget is not None else None
+    with asking_from(engine) as where, Ledger(ledger, pictures=pictures) as book, stoppable() as stop:
+        going = Going(book, where, {writer.name: model}, purse, stop, quiet)
+        done = rephrased(writer, list(read_items(items)), going, contestant=contestant)
+    for reason in done.failed:
+        say(reason)
+    count = write_responses(out, done.responses)
+    say(f"Written: {out} ({count} responses of {contestant!r})")
+    return closing(done.tallies, what="references")
 
 
 @compose_app.command("accept")

@@ -11,7 +11,9 @@ from fullbench.cli.common import DEFAULT_LEDGER, LedgerOption, say, show
 
 
 def export(
-    name: Annotated[str, typer.Argument(help="The benchmark, as `fullbench list` shows it; or `dpo`, or `site`.")],
+    name: Annotated[
+        str, typer.Argument(help="The benchmark, or an exporter, as `fullbench list` shows them; or `site`.")
+    ],
     out: Annotated[Path, typer.Option(help="A folder to write to; for `dpo` a file.")],
     data: Annotated[Path | None, typer.Option(help="The released data; the sample where left out.")] = None,
     subset: Annotated[
@@ -32,9 +34,20 @@ def export(
     language: Annotated[str, typer.Option(help="For `site`: en or zh.")] = "en",
     charts: Annotated[bool, typer.Option(help="For `site`: draw charts.")] = True,
     options: Annotated[
-        list[str] | None, typer.Option("--option", help="For an exporter of a plugin: NAME=VALUE. Again for more.")
+        list[str] | None, typer.Option("--option", help="For an exporter: NAME=VALUE. Again for more.")
     ] = None,
-    study: Annotated[str, typer.Option(help="For `site`: the study of the ledger, where it has several.")] = "",
+    study: Annotated[str, typer.Option(help="The study of the ledger, where it has several.")] = "",
+    withheld_by: Annotated[
+        str | None,
+        typer.Option(
+            "--database",
+            envvar="FULLBENCH_DATABASE",
+            help="For `site`: the web app's database; cases of its open studies are withheld.",
+        ),
+    ] = None,
+    web: Annotated[
+        Path, typer.Option("--web", envvar="FULLBENCH_DATA", help="For `site`: the web app's folder.")
+    ] = Path("fullbench-web"),
 ) -> None:
     """Write a benchmark's items, responses, labels and verdicts as files, with a study that runs them.
 
@@ -49,13 +62,25 @@ def export(
 
         fullbench export dpo --ledger fullbench.ledger --judge length --out pairs.jsonl
 
+    Pictures are written with their bytes, as the trainers of diffusers and of TRL read them:
+
+        fullbench export dpo --ledger fullbench.ledger --judge imagereward --out pairs.parquet
+
+    Exporters write what a ledger holds for other tools: `inspect` (a log for its viewer), `alpaca` and `arena`
+    (comparisons), `huggingface` (a data set with a card), `langfuse`, `otel` and `mlflow` (scores):
+
+        fullbench export inspect --out log.json --option contestant=gpt-4o
+
     With `site`, the leaderboards, judge cards, verdicts and cases of a ledger are written as a folder of pages that
     opens from disk and that any web server can host:
 
         fullbench export site --ledger fullbench.ledger --out site
     """
     if name == "site":
-        _site(out, ledger, title=title, cases=cases, verdicts=verdicts, language=language, charts=charts, study=study)
+        _site(
+            out, ledger, title=title, cases=cases, verdicts=verdicts, language=language, charts=charts, study=study,
+            database=withheld_by or (f"sqlite:///{web / 'web.sqlite'}" if (web / "web.sqlite").exists() else None),
+        )  # fmt: skip
         return
     if name == "dpo":
         _dpo(out, judge, ledger, margin, unveiled)
@@ -63,7 +88,7 @@ def export(
     from fullbench.nouns.doors import names
 
     if name in names("exporters"):
-        _plugin(name, out, ledger, options or [])
+        _plugin(name, out, ledger, [*(options or []), *([f"judge={judge}"] if judge else [])], study or None)
         return
     from fullbench.errors import InputError
     from fullbench.figures import subsets
@@ -90,16 +115,20 @@ def export(
     say(f"Next: fullbench run {out / 'study.toml'}")
 
 
-def _plugin(name: str, out: Path, ledger: str, options: list[str]) -> None:
+def _plugin(name: str, out: Path, ledger: str, options: list[str], study: str | None) -> None:
     from fullbench.errors import InputError
     from fullbench.ledger.store import Ledger
     from fullbench.nouns.doors import load
+    from fullbench.studies.seated import judges_named
 
     wrong = [option for option in options if "=" not in option]
     if wrong:
         raise InputError(f"an option is NAME=VALUE; found {wrong[0]!r}")
     with Ledger(ledger, read_only=True) as book:
-        counts = load("exporters", name)(book.record(), out, dict(option.split("=", 1) for option in options))
+        chosen = dict(option.split("=", 1) for option in options)
+        if "judge" in chosen:
+            (chosen["judge"],) = judges_named(book, [chosen["judge"]])
+        counts = load("exporters", name)(book.record(study=book.one_study(study)), out, chosen)
     say(f"Written: {out} ({', '.join(f'{count:,} {what}' for what, count in counts.items())})")
 
 
@@ -107,10 +136,12 @@ def _dpo(out: Path, judge: str | None, ledger: str, margin: float, unveiled: boo
     from fullbench.errors import InputError
     from fullbench.ledger.store import Ledger
     from fullbench.studies.dpo import export_dpo
+    from fullbench.studies.seated import judges_named
 
     if judge is None:
         raise InputError("whose preferences? Say --judge NAME, as `fullbench ledger show` lists it")
     with Ledger(ledger, read_only=True) as book:
+        (judge,) = judges_named(book, [judge])
         count, veiled = export_dpo(book.record(), judge, out, margin=margin, unveiled=unveiled)
     say(f"Written: {out} ({count:,} pairs that {judge} tells apart)")
     if veiled:
@@ -118,8 +149,9 @@ def _dpo(out: Path, judge: str | None, ledger: str, margin: float, unveiled: boo
 
 
 def _site(
-    out: Path, ledger: str, *, title: str, cases: int, verdicts: int, language: str, charts: bool, study: str
-) -> None:
+    out: Path, ledger: str, *, title: str, cases: int, verdicts: int, language: str, charts: bool, study: str,
+    database: str | None,
+) -> None:  # fmt: skip
     from fullbench.errors import InputError, MissingExtra
     from fullbench.ledger.store import Ledger
 
@@ -130,10 +162,15 @@ def _site(
         raise MissingExtra("writing the site", "web") from error
     if language not in {"en", "zh"}:
         raise InputError(f"unknown language {language!r}; known: en, zh")
-    wish = Wish(title, cases, verdicts, "zh" if language == "zh" else "en", charts, study)
+    from fullbench.web.people.visibility import judged_in
+
+    judged = judged_in(database) if database else frozenset()
+    wish = Wish(title, cases, verdicts, "zh" if language == "zh" else "en", charts, study, judged)
     with Ledger(ledger, read_only=True) as book:
         site = write(book, out, wish)
     say(f"Written: {site.files:,} files, {site.bytes / 1e6:,.1f} MB in {out}.")
     say(f"{site.verdicts:,} of {site.total:,} verdicts can be listed.")
     say(f"{site.cases:,} of {site.all_cases:,} cases have a page (more with --cases).")
+    if site.withheld:
+        say(f"{site.withheld:,} verdicts are withheld: people judge their items in an open study.")
     say(f"Open {out / 'index.html'}, or give the folder to any web server.")

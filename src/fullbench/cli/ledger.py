@@ -98,6 +98,9 @@ def export(
     raw: Annotated[
         bool, typer.Option("--raw", help="In .csv and .tsv, keep texts that a spreadsheet takes for formulas.")
     ] = False,
+    tool: Annotated[
+        str | None, typer.Option("--as", help="Verdicts as records of another tool: label-studio or argilla.")
+    ] = None,
     study: StudyOption = None,
     place: LedgerArgument = None,
     ledger: LedgerOption = DEFAULT_LEDGER,
@@ -110,12 +113,22 @@ def export(
     Example: fullbench ledger export study.ledger --to verdicts.csv --judge human
     """
     from fullbench.figures.doubt import queue
+    from fullbench.files import label_tools
     from fullbench.files.nouns import write_items, write_responses, write_rows, write_verdicts
+    from fullbench.studies.seated import judges_named
 
     if judge and what not in {What.verdicts, What.doubtful}:
         raise InputError(f"--judge chooses among verdicts; {what.value} have no judge: leave it out")
+    if tool is not None and (what is not What.verdicts or tool not in label_tools.TOOLS):
+        raise InputError(f"--as writes verdicts for {' or '.join(label_tools.TOOLS)}; found {tool!r} for {what.value}")
     with _open(place or ledger) as opened:
-        if what is What.verdicts:
+        judge = judges_named(opened, judge or [])
+        if tool is not None:
+            items = {item.id: item for item in opened.items(study=study)}
+            answers = {(one.item, one.contestant, one.sample): one for one in opened.responses(study=study)}
+            chosen = label_tools.TOOLS[label_tools.TOOLS.index(tool)]
+            count = label_tools.write(to, chosen, opened.verdicts(judge or None, study=study), items, answers)
+        elif what is What.verdicts:
             count = write_verdicts(to, opened.verdicts(judge or None, study=study), raw=raw)
         elif what is What.doubtful:
             count = write_rows(to, queue(opened.record(judge or None, study=study)), QUEUE, raw=raw)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -27,14 +28,15 @@ def import_(
     """Put the votes of people, or the rulings of judges, from a file into a ledger, one for each rater.
 
     A column `rater` (or `annotator`, `worker`) says who voted; votes without one are numbered. What is there already is
-    passed over, so that the same file can be imported twice.
+    passed over, so that the same file can be imported twice. Exports of Label Studio and Argilla are read as they are.
     Example: fullbench ledger import labels.csv --ledger study.ledger --ballot score:1-5
     """
     from fullbench.files.nouns import read_verdicts
     from fullbench.ledger.store import Ledger
     from fullbench.studies.importing import import_verdicts
 
-    verdicts = read_verdicts(file, judge=judge, ballot=ballot)
+    passed_over = Counter[str]()
+    verdicts = read_verdicts(file, judge=judge, ballot=ballot, passed_over=passed_over)
     with Ledger(ledger, read_only=True) as looked:
         chosen = looked.chosen_study(study)
     with Ledger(ledger, study=chosen) as opened:
@@ -42,9 +44,12 @@ def import_(
         place, name = opened.place, opened.study
     if as_json:
         summary = {"ledger": place, "study": name, "new": done.new, "known": done.known, "differing": done.differing}
+        summary |= {"passed_over": dict(passed_over)} if passed_over else {}
         typer.echo(json.dumps(summary, ensure_ascii=False, indent=2))
         return
     typer.echo(f"{place}, study {name}: {done.new:,} new votes of {done.raters:,} raters; {done.known:,} were there")
+    for what, count in passed_over.items():
+        typer.echo(f"passed over: {count:,} {what}")
     if done.differing:
         typer.echo(
             f"{done.differing:,} votes stand there with other marks and stayed as they were: number a changed vote in "

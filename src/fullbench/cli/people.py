@@ -64,7 +64,7 @@ def opened(settings: Settings) -> Iterator[Connection]:
         engine.dispose()
 
 
-def _organiser(connection: Connection) -> User | None:
+def organiser(connection: Connection) -> User | None:
     """The organiser who has been there longest, in whose name pictures are kept; None where there is none yet."""
     from sqlalchemy import select
 
@@ -112,16 +112,27 @@ def add(
     apart: Annotated[Path | None, typer.Option(help="Pairs of items (one, other) for different people.")] = None,
     apart_by: Annotated[str, typer.Option(help="Items with the same value of this tag are for different people.")] = "",
     apart_from: Annotated[
-        list[str] | None, typer.Option(help="Another study: nobody works on the same picture in both. Again for more.")
+        list[str] | None,
+        typer.Option(help="Another study, or * for all: nobody meets the same picture in both. Again for more."),
     ] = None,
     per_item: Annotated[int, typer.Option(help="Pairs or responses of each item, drawn; 0 for all.")] = 0,
     limit: Annotated[int, typer.Option(help="Tasks at most; 0 for all.")] = 0,
     seed: Annotated[int, typer.Option(help="Decides orders and draws.")] = 0,
     ledger_study: Annotated[str, typer.Option("--study", help="The study of the ledger, where it has several.")] = "",
+    paper: Annotated[
+        str, typer.Option(help="The shipped guideline of this paper, as `people guidelines` lists them.")
+    ] = "",
+    draft: Annotated[bool, typer.Option("--draft", help="Do not open it yet.")] = False,
+    unverified: Annotated[
+        bool, typer.Option("--unverified", help="Items too that are marked as not verified (tag verified: no).")
+    ] = False,
+    by_gain: Annotated[
+        bool, typer.Option("--by-gain", help="For pairs of a ledger: ask first where votes count most.")
+    ] = False,
     database: DatabaseOption = None,
     data: DataOption = DATA,
 ) -> None:
-    """Make a study for people from files or from a ledger; it opens at once.
+    """Make a study for people from files or from a ledger; it opens at once, or with --draft when you open it.
 
     Examples:
 
@@ -138,18 +149,26 @@ def add(
     plan = Plan(
         name, kind, ballot, criterion, guidelines.read_text(encoding="utf-8") if guidelines else "", votes=votes,
         most=most, settled_by="all" if unanimous else "majority", gold_every=gold_every, pass_share=pass_share,
-        seed=seed,
+        seed=seed, options={"paper": paper} if paper else {},
     )  # fmt: skip
     with _ledger(ledger) as book, opened(settings) as connection:
         material = Material(
             items, tuple(responses or ()), queue, book, tuple(contestant or ()), tuple(judge or ()), gold, qualify,
-            apart, apart_by, per_item, limit, tuple(apart_from or ()), ledger_study,
+            apart, apart_by, per_item, limit, tuple(apart_from or ()), ledger_study, unverified, by_gain,
         )  # fmt: skip
-        counts = make(connection, settings, _organiser(connection), plan, material)
+        counts = make(connection, settings, organiser(connection), plan, material, draft=draft)
     say(
-        f"The study {name!r} is open: {counts.work:,} tasks, {counts.qualify:,} trial tasks, {counts.gold:,} "
-        f"known answers, {counts.apart:,} pairs kept apart."
+        f"The study {name!r} is {counts.study.stage}: {counts.work:,} tasks, {counts.qualify:,} trial tasks, "
+        f"{counts.gold:,} known answers, {counts.apart:,} pairs kept apart."
     )
+    if by_gain:
+        from fullbench.web.people.gaining import sentence
+
+        say(sentence(counts.study.rules.options["gain"]))
+        if counts.requests:
+            say(f"{counts.requests:,} requests for questions were left out: what models wrote there is no answer.")
+        if counts.left_out:
+            say(f"{counts.left_out:,} pairs were left out: no judge ruled on them, or people voted on them already.")
 
 
 @people_app.command("list")
@@ -238,6 +257,7 @@ def keep(
     ledger: Annotated[str, typer.Option(help="The ledger that takes the verdicts.", envvar="FULLBENCH_LEDGER")],
     ledger_study: Annotated[str, typer.Option("--study", help="The study of the ledger, where it has several.")] = "",
     together: Annotated[str, typer.Option(hidden=True)] = "",
+    pilot: Annotated[bool, typer.Option("--pilot", help="Also the votes of a pilot; their raters are marked.")] = False,
     database: DatabaseOption = None,
     data: DataOption = DATA,
 ) -> None:
@@ -263,7 +283,7 @@ def keep(
         chosen = ledgers.study_of(whole, ledger_study)
     with Ledger(ledger, study=chosen) as book, opened(settings) as connection:
         study = studies.named(connection, name)
-        counts = labels.keep(connection, study, book, labels.finder(settings, book))
+        counts = labels.keep(connection, study, book, labels.finder(settings, book), pilot=pilot)
     say(
         f"{counts.new:,} verdicts went into {book.place}, {counts.changed:,} of them changed votes; "
         f"{counts.known:,} were there."

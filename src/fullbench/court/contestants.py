@@ -25,6 +25,7 @@ from fullbench.nouns.call import Usage
 from fullbench.nouns.item import Turn
 from fullbench.nouns.model import Prompt, Reply
 from fullbench.nouns.picture import Picture
+from fullbench.nouns.text import language_of
 
 Manner = Literal["plain", "terse", "wordy"]
 ONCE = Usage(calls=1)
@@ -90,7 +91,8 @@ class Contestant:
             return peers.ruling(hearing, seen, rng)
         if wants_a_question(question.text):
             of = pictures[-1].digest if pictures else ""
-            return peers.question(seen, random.Random(f"{self.label}/{of}/{prompt.seed}"))
+            language = language_of(question.text)
+            return peers.question(seen, random.Random(f"{self.label}/{of}/{prompt.seed}"), language)
         query = _asked_before(prompt.turns) or understand(question.text)
         if query is None:
             return "I do not understand the question."

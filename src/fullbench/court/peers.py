@@ -14,7 +14,7 @@ from fullbench.court.questions import ask, invent, understand
 from fullbench.court.scenes import Scene, things_scene
 from fullbench.court.words import colours_in, shapes_in
 from fullbench.models import fences as hearings
-from fullbench.nouns.ballot import LETTERS
+from fullbench.nouns.ballot import LETTERS, Language
 
 MARGIN = 0.1
 """Answers whose worth differs by less than this tie."""
@@ -59,13 +59,13 @@ def _worth(hearing: Hearing, seen: Scene | None, answer: str) -> float:
     return 0.5 * quality(hearing.query, seen, answer) + 0.5 * (len(named & there) - len(named - there)) / 4
 
 
-def question(seen: Scene | None, rng: random.Random) -> str:
+def question(seen: Scene | None, rng: random.Random, language: Language = "en") -> str:
     """A question about what was made out, or, by one who never looks, about what might be there."""
     scene = seen if seen is not None and (seen.bars or len(seen.things) > 1) else things_scene(rng)
     if scene.bars:
-        return ask(invent("chart", "en", scene, rng) or Query("chart", "en"))
+        return ask(invent("chart", language, scene, rng) or Query("chart", language))
     for task in rng.sample(_TASKS, len(_TASKS)):
-        query = invent(task, "en", scene, rng)
+        query = invent(task, language, scene, rng)
         if query is not None:
             return ask(query)
-    return ask(Query("description", "en"))
+    return ask(Query("description", language))

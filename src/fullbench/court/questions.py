@@ -63,6 +63,8 @@ _MARKS: tuple[tuple[str, Task], ...] = (
     ("Is there any|吗？", "existence"),
     ("How many|几个", "count"),
 )
+_NAMED = {"position": (2, 2), "comparison": (2, 2), "problem": (2, 2), "count": (1, 99), "existence": (1, 99)}
+"""How many kinds of things a question names, at least and at most; others name one."""
 _KIND = re.compile(
     rf"(?:\b({'|'.join(COLOURS)})\s+)?\b({'|'.join(SHAPES)}|shape)s?\b"
     rf"|(?:({'|'.join(COLOUR_ZH.values())})的)?(圆形|正方形|三角形|菱形|星形|图形)"
@@ -100,7 +102,11 @@ def understand(question: str) -> Query | None:
         detail, kinds = "largest", ()
     elif task == "problem":
         detail = ",".join(re.findall(r"\d+", question)[:2])
-    return Query(task, language, () if task in {"chart", "description", "text", "difference"} else kinds, detail)
+    if task in {"chart", "description", "text", "difference"}:
+        return Query(task, language, (), detail)
+    # words that only sound like a question of the court's, such as a prompt that holds several, name too many things
+    fewest, most = _NAMED.get(task, (1, 99)) if detail != "largest" else (0, 0)
+    return Query(task, language, kinds, detail) if fewest <= len(kinds) <= most else None
 
 
 def _kind(phrase: re.Match[str]) -> Kind:

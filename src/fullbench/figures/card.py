@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import fsum, isnan
 from statistics import fmean
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from fullbench.figures import (
     corrected,
     judging,
     leaderboard,
+    not_compared,
     probes,
     repeats,
     replacement,
@@ -32,6 +34,7 @@ from fullbench.nouns.estimate import Estimate
 from fullbench.nouns.headings import headings
 from fullbench.nouns.note import Note, sentences, word
 from fullbench.nouns.record import Pairing, Record
+from fullbench.nouns.shown import Shown
 from fullbench.nouns.table import Cell, Table
 from fullbench.nouns.verdict import PEOPLE
 from fullbench.stats import weighted
@@ -42,12 +45,16 @@ Place = tuple[str, frozenset[tuple[str, int]], str]
 
 
 @dataclass(frozen=True)
-class Card:
-    """What is known about one judge: a sentence or two, and tables under a few headings."""
+class Card(Shown):
+    """What is known about one judge: a sentence or two, and tables under a few headings.
+
+    `measures` has figures by name for programs, where whoever made the card names some.
+    """
 
     judge: str
     lead: str
     sections: Mapping[str, Sequence[Table]]
+    measures: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def tables(self) -> list[Table]:
@@ -93,6 +100,7 @@ def card(
             for name, tables in by_section.items():
                 sections[name] += _placed(tables, criterion)
             findings[criterion] = probes.findings(meetings, judge, own=own, ruled=ruled)
+    sections["Agreement"].append(not_compared.table(everybody, people, [judge]))
     # All that is asked about one judge is one family of questions, whatever the criterion.
     settled = iter(counted_together([finding for part in findings.values() for finding in part]))
     for criterion, asked in findings.items():
@@ -167,6 +175,12 @@ def _lead(verdicts: Columns, overall: Sequence[judging.Agreement], set_aside: in
     parts: list[str] = [
         Note("card.lead.verdicts", "{n:,} verdicts, {lost:,} of them faults.", n=len(verdicts), lost=lost)
     ]
+    if due := sum(one.cases for one in verdicts.due):
+        parts.append(
+            Note(
+                "card.lead.due", "{n:,} cases are due: their calls failed, so they are in none of these figures.", n=due
+            )
+        )
     for entry in overall:
         name = next(iter(judging.FIGURES[entry.shape]))
         if entry.first is not None:

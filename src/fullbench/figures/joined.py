@@ -18,8 +18,8 @@ from fullbench.errors import InputError
 from fullbench.nouns import ballot as ballots
 from fullbench.nouns.note import Note, listed
 from fullbench.nouns.record import Record
-from fullbench.nouns.verdict import Verdict
-from fullbench.stats.joining import USUAL, VOTE_RULES, Form, Joint, Vote, VoteRule, join
+from fullbench.nouns.verdict import ADJUDICATION, PEOPLE, Verdict
+from fullbench.stats.joining import VOTE_RULES, Form, Joint, Marks, Vote, VoteRule, join, usual
 
 SAID: Mapping[VoteRule, str] = {
     "mean": Note("votes.mean", "the mean"),
@@ -71,6 +71,7 @@ class Tally:
     several: int = 0
     visible: int = 0
     counted_visible: int = 0
+    adjudicated: int = 0
     seen: set[Form] = field(default_factory=set)
     """The forms of all votes; `forms` are those with several votes on the same responses."""
     forms: set[Form] = field(default_factory=set)
@@ -89,13 +90,13 @@ class Tally:
     @property
     def name(self) -> str:
         """The rule's name; the usual ones of the forms that occurred where none was chosen."""
-        rules = {USUAL[form] if self.rule == "default" else self.rule for form in self.seen}
+        rules = {usual(self.rule, form) for form in self.seen} | ({self.rule} & {"adjudicated"})
         return ", ".join(rule for rule in VOTE_RULES if rule in rules) or self.rule
 
     @property
     def words(self) -> str:
         """The rule in words, form by form where the usual one differs."""
-        rules = {USUAL[form] if self.rule == "default" else self.rule for form in self.forms}
+        rules = {usual(self.rule, form) for form in self.forms}
         said = [SAID[rule] for rule in VOTE_RULES if rule in rules]
         return listed(said) if said else SAID.get(self.rule, "")
 
@@ -120,6 +121,13 @@ class Tally:
                 for form, count in self.split.items()
                 if count
             ]
+        if self.rule == "adjudicated":
+            ruled = Note(
+                "votes.adjudicated",
+                "On {n:,} sets of responses a lead ruled; that counts in place of the votes.",
+                n=self.adjudicated,
+            )
+            notes.append(ruled)
         if self.visible:
             out = Note(
                 "votes.visible.left-out", "{n:,} votes that were cast with names in view are left out.", n=self.visible
@@ -161,7 +169,8 @@ def joined(columns: Columns, rule: VoteRule = "default", *, visible: bool = Fals
     tally = Tally(rule)
     if not votes.any():
         return Joined(counted, tally, voted=False)
-    seen = votes & (counted.blind == 0)
+    # A lead who rules on a split sees the votes, and is asked for it: such a ruling is never left out for that.
+    seen = votes & (counted.blind == 0) & ~_leads(counted)
     if seen.any() and not visible and (votes & ~seen).any():
         tally.visible = int(seen.sum())
         counted, votes = counted.rows(~seen), votes[~seen]
@@ -169,18 +178,57 @@ def joined(columns: Columns, rule: VoteRule = "default", *, visible: bool = Fals
         tally.counted_visible = int(seen.sum())
     if rule == "each":
         return Joined(counted, tally, voted=True)
-    return Joined(_one_row_each(counted, votes, tally), tally, voted=True)
+    leads = _leads(counted) & votes if rule == "adjudicated" else np.zeros(len(counted), dtype=np.bool_)
+    return Joined(_one_row_each(counted, votes, tally, leads), tally, voted=True)
 
 
-def _one_row_each(columns: Columns, votes: npt.NDArray[np.bool_], tally: Tally) -> Columns:
+def _leads(columns: Columns) -> npt.NDArray[np.bool_]:
+    """Which rows are rulings of a lead on splits."""
+    named = np.array([name == ADJUDICATION for name in columns.names["rater"]] or [False])
+    return named[columns.rater.astype(np.int64)] & (columns.fault < 0)
+
+
+def beside_people(columns: Columns, rule: VoteRule) -> Columns:
+    """The same with leads' rulings under the judge whose votes they stand for, where a rule counts them."""
+    names = columns.names["judge"]
+    if rule != "adjudicated" or ADJUDICATION not in names or PEOPLE not in names:
+        return columns
+    judge = np.where(columns.judge == names.index(ADJUDICATION), names.index(PEOPLE), columns.judge)
+    return replace(columns, judge=judge.astype(columns.judge.dtype))
+
+
+Sitting = tuple[int, ...]
+"""The study, judge, criterion and ballot of rows, as places in their lists of names."""
+
+
+def _rulings(
+    columns: Columns, leads: npt.NDArray[np.bool_]
+) -> dict[tuple[Sitting, tuple[int, ...]], tuple[int, Marks]]:
+    """What leads ruled, by where people sat and the set of responses: the row, and the marks."""
+    start = columns.start.tolist()
+    rulings: dict[tuple[Sitting, tuple[int, ...]], tuple[int, Marks]] = {}
+    for sitting, panels in _panels(columns, np.flatnonzero(leads).tolist()):
+        for panel, rows in panels.items():
+            row, places = rows[-1]
+            rulings[sitting, panel] = (row, tuple(float(columns.mark[start[row] + place]) for place in places))
+    return rulings
+
+
+def _one_row_each(
+    columns: Columns, votes: npt.NDArray[np.bool_], tally: Tally, leads: npt.NDArray[np.bool_]
+) -> Columns:
     """Every set of responses as its first row that rules, with the joint marks; the other rows of it are gone.
 
-    People saw the responses in several orders, so a joint ruling has none: all stand in the order of their names.
+    Where a lead ruled (`leads`), that ruling stands in place of the votes, and its own row is gone too. People saw the
+    responses in several orders, so a joint ruling has none: all stand in the order of their names.
     """
     start, raters = columns.start.tolist(), columns.names["rater"]
     mark, first = columns.mark.copy(), []
     contestant, sample = columns.contestant.copy(), columns.sample.copy()
-    for spec, panels in _panels(columns, np.flatnonzero(votes).tolist()):
+    rulings = _rulings(columns, leads)
+    used: list[int] = []
+    for sitting, panels in _panels(columns, np.flatnonzero(votes & ~leads).tolist()):
+        spec = columns.names["ballot"][sitting[3]]
         ruled: dict[tuple[int, ...], list[Vote]] = {}
         leading: dict[tuple[int, ...], tuple[int, list[int]]] = {}
         for panel, rows in panels.items():
@@ -196,11 +244,16 @@ def _one_row_each(columns: Columns, votes: npt.NDArray[np.bool_], tally: Tally) 
         tally.add(joint.values(), form_of(spec))
         for panel, one in joint.items():
             row, places = leading[panel]
+            by_lead = rulings.get((sitting, panel))
+            if by_lead is not None:
+                used.append(by_lead[0])
+                tally.adjudicated += 1
             here, by_name = slice(start[row], start[row + 1]), [start[row] + place for place in places]
             contestant[here], sample[here] = columns.contestant[by_name], columns.sample[by_name]
-            mark[here] = one.marks
-    chosen = ~votes
+            mark[here] = one.marks if by_lead is None else by_lead[1]
+    chosen = ~votes | leads
     chosen[first] = True
+    chosen[used] = False
     # All joint rulings have one rater, nobody, so that marks given apart are compared.
     names = {**columns.names, "rater": ("", *raters)}
     rater = np.where(votes, 0, columns.rater.astype(np.int64) + 1)
@@ -213,8 +266,8 @@ Panels = dict[tuple[int, ...], list[tuple[int, list[int]]]]
 """By item and responses, in an order of their own: the rows on them, and the place of each response in the row."""
 
 
-def _panels(columns: Columns, rows: Sequence[int]) -> Iterator[tuple[str, Panels]]:
-    """The sets of responses that some rows are on, for each study, judge, criterion and ballot; and the ballot."""
+def _panels(columns: Columns, rows: Sequence[int]) -> Iterator[tuple[Sitting, Panels]]:
+    """The sets of responses that some rows are on, for each study, judge, criterion and ballot."""
     start, who, samples = columns.start.tolist(), columns.contestant.tolist(), columns.sample.tolist()
     names = ("study", "judge", "criterion", "ballot", "item")
     keys = np.stack([getattr(columns, name).astype(np.int64) for name in names], axis=1).tolist()
@@ -225,8 +278,7 @@ def _panels(columns: Columns, rows: Sequence[int]) -> Iterator[tuple[str, Panels
         places = sorted(range(len(shown)), key=shown.__getitem__)
         panel = (item, *(number for place in places for number in shown[place]))
         by_key[tuple(key)][panel].append((row, places))
-    for sitting, panels in by_key.items():
-        yield columns.names["ballot"][sitting[3]], panels
+    yield from by_key.items()
 
 
 def joined_record(
@@ -240,17 +292,21 @@ def joined_record(
     tally = Tally(rule)
     panels: dict[tuple[str, str], dict[tuple[object, ...], list[Verdict]]] = defaultdict(lambda: defaultdict(list))
     others: list[Verdict] = []
+    by_lead: dict[tuple[str, str, tuple[object, ...]], Joint] = {}
     for verdict in record:
-        if verdict.judge != judge or verdict.marks is None:
+        if rule == "adjudicated" and judge == PEOPLE and verdict.judge == ADJUDICATION and verdict.marks is not None:
+            on: tuple[object, ...] = (verdict.item, *sorted(verdict.shown))
+            by_lead[verdict.criterion, verdict.ballot, on] = Joint(_vote(verdict)[1], 1)
+        elif verdict.judge != judge or verdict.marks is None:
             others.append(verdict)
         elif verdict.circumstances.blind is False and not visible:
             tally.visible += 1
         else:
             tally.counted_visible += verdict.circumstances.blind is False
-            key = (verdict.item, *sorted(verdict.shown))
+            key: tuple[object, ...] = (verdict.item, *sorted(verdict.shown))
             panels[verdict.criterion, verdict.ballot][key].append(verdict)
     verdicts: list[Verdict] = []
-    for (_, spec), by_panel in panels.items():
+    for (criterion, spec), by_panel in panels.items():
         form = form_of(spec)
         if rule == "each":
             tally.seen.add(form)
@@ -258,7 +314,10 @@ def joined_record(
             continue
         joint = join({key: [_vote(verdict) for verdict in some] for key, some in by_panel.items()}, form, rule)
         tally.add(joint.values(), form)
-        verdicts += [_with_marks(by_panel[key], one) for key, one in joint.items()]
+        for panel, votes in joint.items():
+            ruled = by_lead.get((criterion, spec, panel))
+            tally.adjudicated += ruled is not None
+            verdicts.append(_with_marks(by_panel[panel], ruled or votes))
     return Record((*others, *verdicts), record.items, record.responses), tally
 
 
@@ -268,7 +327,7 @@ def _vote(verdict: Verdict) -> Vote:
 
 
 def _with_marks(votes: Sequence[Verdict], joint: Joint) -> Verdict:
-    if len(votes) == 1:
+    if len(votes) == 1 and joint.votes == 1 and _vote(votes[0])[1] == joint.marks:
         return votes[0]
     marks = dict(zip(sorted(votes[0].shown), joint.marks, strict=True))
     return replace(votes[0], marks=tuple(marks[shown] for shown in votes[0].shown), rater="", trial=0)

@@ -17,7 +17,7 @@ from fullbench.columns.builder import columns_of
 from fullbench.columns.table import STUDY, Columns, Family
 from fullbench.errors import Undefined
 from fullbench.figures.board_notes import left_out, outside
-from fullbench.figures.joined import joined
+from fullbench.figures.joined import beside_people, joined
 from fullbench.figures.matches import CALLED, SAID, Matches, Rule, settle
 from fullbench.figures.places import from_family, mean_heading, place
 from fullbench.figures.won import means_of, won_against, won_by
@@ -160,7 +160,7 @@ class Board:
 def boards(verdicts: Columns | Record, settings: Settings | None = None) -> Iterator[Board]:
     """A board for every study, judge, criterion and family of ballots that has a ruling."""
     chosen = settings or Settings()
-    columns = columns_of(verdicts) if isinstance(verdicts, Record) else verdicts
+    columns = beside_people(columns_of(verdicts) if isinstance(verdicts, Record) else verdicts, chosen.votes)
     studies = len(columns.names["study"])
     for (study, judge, criterion, family), part in columns.by("study", "judge", "criterion", "family"):
         if (part.fault < 0).any():

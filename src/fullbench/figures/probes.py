@@ -20,11 +20,9 @@ from fullbench.nouns.estimate import Estimate
 from fullbench.nouns.headings import headings
 from fullbench.nouns.note import Note, word
 from fullbench.nouns.record import Pairing, Record
+from fullbench.nouns.response import LENGTHENS
 from fullbench.nouns.table import Cell, Table
 from fullbench.stats.bias import swap_flips
-
-LENGTHENS = "lengthens"
-"""The tag of a response that says, in more words, what the response of the contestant it names says."""
 
 
 def probes(

@@ -13,6 +13,7 @@ from fullbench.columns.builder import columns_of
 from fullbench.columns.table import Columns
 from fullbench.errors import InputError, Undefined
 from fullbench.figures import clustered
+from fullbench.figures.joined import beside_people
 from fullbench.figures.leaderboard import Board, Settings, battles, board, boards, further_notes
 from fullbench.figures.matches import RULES, Match, Matches, one_judge
 from fullbench.figures.places import placed
@@ -40,7 +41,7 @@ def standings(
     same verdicts as a ledger gives them: they know their study, and what is due.
     """
     chosen = replace(settings or Settings(), elo=True)
-    columns = columns_of(record) if columns is None else columns
+    columns = beside_people(columns_of(record) if columns is None else columns, chosen.votes)
     all_boards = list(boards(columns.of(judge=one_judge(columns.judges(), judge)), chosen))
     criteria = Counter((ranked.key.study, ranked.key.criterion) for ranked in all_boards)
     shown: list[Table] = []
@@ -86,7 +87,7 @@ def rules(columns: Columns, ranked: Board) -> Table:
     shares: list[str] = []
     plain = replace(ranked.settings, elo=False, reference=None)
     settings = (
-        {rule: replace(plain, votes=rule) for rule in VOTE_RULES if rule != "default"}
+        {rule: replace(plain, votes=rule) for rule in VOTE_RULES if rule not in {"default", "adjudicated"}}
         if key.votes
         else {rule: replace(plain, rule=rule) for rule in RULES}
     )

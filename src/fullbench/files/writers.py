@@ -25,9 +25,10 @@ from fullbench.errors import InputError
 from fullbench.files.readers import pyarrow_for, suffix_of
 from fullbench.hygiene import no_formula
 
-Kind = Literal["text", "int", "float", "json"]
+Kind = Literal["text", "int", "float", "json", "bytes", "picture"]
 Columns = Mapping[str, Kind]
-"""The columns of a table and what each holds; `json` is for lists and mappings."""
+"""The columns of a table and what each holds; `json` is for lists and mappings. `bytes` and `picture` (bytes and a
+name) are for Parquet alone."""
 
 
 def write_rows(
@@ -172,7 +173,11 @@ def _write_parquet(path: Path, part: Path, rows: Iterable[Mapping[str, Any]], co
         first = next(left, {})
         columns, left = _columns_of(first), chain([first] if first else [], left)
     kinds = {"text": pyarrow.string(), "json": pyarrow.string(), "int": pyarrow.int64(), "float": pyarrow.float64()}
+    kinds |= {"bytes": pyarrow.binary()}
+    kinds |= {"picture": pyarrow.struct([("bytes", pyarrow.binary()), ("path", pyarrow.string())])}
     schema = pyarrow.schema([(name, kinds[kind]) for name, kind in columns.items()])
+    if "picture" in columns.values():
+        schema = schema.with_metadata({"huggingface": json.dumps({"info": {"features": _features(columns)}})})
     count = 0
     try:
         with parquet.ParquetWriter(part, schema) as writer:
@@ -185,6 +190,15 @@ def _write_parquet(path: Path, part: Path, rows: Iterable[Mapping[str, Any]], co
     except (pyarrow.ArrowException, UnicodeEncodeError) as error:
         raise InputError(f"a row does not fit the table ({error})", path=path) from error
     return count
+
+
+def _features(columns: Columns) -> dict[str, Any]:
+    """The columns as the library `datasets` knows them, so that pictures are decoded when they are read."""
+    types = {"text": "string", "json": "string", "int": "int64", "float": "float64", "bytes": "binary"}
+    return {
+        name: {"_type": "Image"} if kind == "picture" else {"dtype": types[kind], "_type": "Value"}
+        for name, kind in columns.items()
+    }
 
 
 def _plain(value: Any, kind: Kind) -> Any:

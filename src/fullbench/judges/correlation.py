@@ -41,7 +41,7 @@ def windows(tokens: int, size: int, count: int = WINDOWS) -> list[int]:
 
 
 class Encoder(Protocol):
-    """Two towers: pictures and pieces of text as vectors of one space."""
+    """Two towers: a picture, and several pieces of text at once, as vectors of one space (a row each)."""
 
     @property
     def name(self) -> str: ...
@@ -53,7 +53,7 @@ class Encoder(Protocol):
 
     def picture(self, picture: Picture) -> Floats: ...
 
-    def text(self, tokens: Sequence[int]) -> Floats: ...
+    def texts(self, windows: Sequence[Sequence[int]]) -> Floats: ...
 
 
 class Measure(Protocol):
@@ -120,8 +120,8 @@ class ClipMeasure:
             return None
         seen = self._seen(picture)
         size = self._encoder.window
-        parts = [self._encoder.text(tokens[begin : begin + size]) for begin in windows(len(tokens), size)]
-        cosines = [float(seen @ part / (np.linalg.norm(seen) * np.linalg.norm(part))) for part in parts]
+        rows = self._encoder.texts([tokens[begin : begin + size] for begin in windows(len(tokens), size)])
+        cosines = rows @ seen / (np.linalg.norm(rows, axis=1) * np.linalg.norm(seen))
         return max(-1.0, min(1.0, float(np.mean(cosines))))
 
     def _seen(self, picture: Picture) -> Floats:
@@ -131,10 +131,15 @@ class ClipMeasure:
 
 
 class TransformersClip:
-    """A CLIP model in a folder, as `transformers` saves it. Its window leaves room for the two marks around a text."""
+    """A CLIP model in a folder, as `transformers` saves it. Its window leaves room for the two marks around a text.
 
-    def __init__(self, folder: str | Path) -> None:
+    `device` is `auto` (a GPU where there is one), `cpu`, `cuda`, `cuda:1`...; it is no part of the name, for a cosine
+    is the same on any of them but for rounding.
+    """
+
+    def __init__(self, folder: str | Path, device: str = "auto") -> None:
         self._folder = Path(folder)
+        self._device = device
         if not (self._folder / "config.json").is_file():
             raise InputError("no CLIP model is there: the folder must hold a config.json", path=self._folder)
 
@@ -151,6 +156,7 @@ class TransformersClip:
             raise MissingExtra("a CLIP correlation", "clip") from error
         try:
             model = CLIPModel.from_pretrained(self._folder, local_files_only=True).eval()
+            model = _on(model, self._device)
             return model, CLIPProcessor.from_pretrained(self._folder, local_files_only=True)
         except (OSError, ValueError) as error:
             raise InputError(f"the folder holds no CLIP model that can be read ({error})", path=self._folder) from error
@@ -169,25 +175,46 @@ class TransformersClip:
         model, processor = self._loaded
         with Image.open(io.BytesIO(picture.data())) as opened:
             pixels = processor.image_processor(opened.convert("RGB"), return_tensors="pt")
-        return _vector(model.get_image_features(**pixels))
+        with _without_gradients():
+            row: Floats = _rows(model.get_image_features(**pixels.to(model.device)))[0]
+        return row
 
-    def text(self, tokens: Sequence[int]) -> Floats:
+    def texts(self, windows: Sequence[Sequence[int]]) -> Floats:
+        """All windows in one pass: those of one answer have the same length."""
         import torch
 
         model, processor = self._loaded
-        marked = [processor.tokenizer.bos_token_id, *tokens, processor.tokenizer.eos_token_id]
-        ids = torch.tensor([marked])
-        return _vector(model.get_text_features(input_ids=ids, attention_mask=torch.ones_like(ids)))
+        ends = processor.tokenizer.bos_token_id, processor.tokenizer.eos_token_id
+        ids = torch.tensor([[ends[0], *window, ends[1]] for window in windows], device=model.device)
+        with _without_gradients():
+            return _rows(model.get_text_features(input_ids=ids, attention_mask=torch.ones_like(ids)))
 
 
-def _vector(output: Any) -> Floats:
-    """The one row that a tower gives, whether as a tensor or, since transformers 5, inside an output."""
+def _on(model: Any, device: str) -> Any:
+    """The model on a device, by its name."""
+    import torch
+
+    chosen = ("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device
+    try:
+        return model.to(chosen)
+    except (RuntimeError, AssertionError, ValueError) as error:
+        raise InputError(f"CLIP cannot be put on the device {device!r} ({str(error).splitlines()[0]})") from error
+
+
+def _without_gradients() -> Any:
+    import torch
+
+    return torch.inference_mode()
+
+
+def _rows(output: Any) -> Floats:
+    """The rows that a tower gives, whether as a tensor or, since transformers 5, inside an output."""
     import numpy as np
 
     rows = getattr(output, "pooler_output", output)
-    return np.asarray(rows.detach().numpy()[0], dtype=np.float64)
+    return np.asarray(rows.detach().float().cpu().numpy(), dtype=np.float64)
 
 
-def clip(folder: str | Path) -> Correlation:
+def clip(folder: str | Path, device: str = "auto") -> Correlation:
     """The CLIP model in a folder, as a judge of correlation."""
-    return Correlation(ClipMeasure(TransformersClip(folder)))
+    return Correlation(ClipMeasure(TransformersClip(folder, device)))

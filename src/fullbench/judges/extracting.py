@@ -29,11 +29,13 @@ class SecondReader:
     """A judge whose unreadable replies are put to a second model, which is asked what they ruled.
 
     The second model sees the reply alone, not the case. What it cannot tell stays unreadable. When it cannot be
-    reached the case counts as failed and is due again, for a verdict must not depend on the weather.
+    reached the case counts as failed and is due again, for a verdict must not depend on the weather. The wording
+    `reader_examples` shows two worked examples and asks for a last line, as VisIT-Bench does for pairs.
     """
 
     judge: Judge
     reader: Model
+    wording_name: str = "reader"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "reader", as_judge(self.reader))
@@ -52,7 +54,7 @@ class SecondReader:
         """The same judge and reader, asking others in the place of their models; None where the judge has its own."""
         *judges, reader = models
         inner = with_models(self.judge, judges)
-        return None if inner is None else SecondReader(inner, reader)
+        return None if inner is None else replace(self, judge=inner, reader=reader)
 
     def prompts(self, case: Case) -> tuple[Prompt, ...] | None:
         """What the judge sends; what the reader is asked hangs on the reply."""
@@ -60,8 +62,8 @@ class SecondReader:
 
     @cached_property
     def wording(self) -> Template:
-        file = resources.files("fullbench.judges") / "prompts" / "reader.txt"
-        return Template.parse(file.read_text(encoding="utf-8"), SLOTS, path="reader.txt")
+        file = resources.files("fullbench.judges") / "prompts" / f"{self.wording_name}.txt"
+        return Template.parse(file.read_text(encoding="utf-8"), SLOTS, path=file.name)
 
     @cached_property
     def settings(self) -> Mapping[str, Any]:

@@ -12,53 +12,36 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal, get_args
 
 from fullbench.errors import InputError, ModelError
+from fullbench.judges.examples import Example, written
+from fullbench.judges.hearing import Hearing, Step
 from fullbench.judges.scorers.pictures import broken
-from fullbench.judges.shown import read_reply, style_of
-from fullbench.judges.templates import Template
+from fullbench.judges.shown import dialogue, drawn, read_reply, style_of
+from fullbench.judges.templates import Template, joined
 from fullbench.models.fences import fenced
-from fullbench.nouns.ballot import Ballot, Language, Style, ballot
-from fullbench.nouns.call import NOTHING, Call, FailureKind, Usage
+from fullbench.nouns.ballot import LETTERS, Ballot, Language, Style, ballot
+from fullbench.nouns.call import FailureKind
 from fullbench.nouns.case import Case
 from fullbench.nouns.digests import digest
 from fullbench.nouns.item import WITHOUT_PICTURES, Item, Part, Turn
 from fullbench.nouns.judge import Kind, former_names_of
 from fullbench.nouns.model import DECLINED, Model, Prompt, Reply, as_judge, takes_schemas
-from fullbench.nouns.picture import UNKNOWN, Picture
+from fullbench.nouns.picture import UNKNOWN
 from fullbench.nouns.verdict import Failure, Verdict
 from fullbench.reading.nonces import asking
 from fullbench.reading.schemas import ruling_schema
 
 Mode = Literal["direct", "analyze", "steps"]
 Sight = Literal["image", "none", "described"]
-Step = Literal["both", "picture", "question"]
+Form = Literal["marker", "json", "json-prompt"]
 
 SLOTS = frozenset({
-    "about", "criterion", "described", "dialogue", "examples", "pictures", "question", "reference",
-    "responses", "ruling", "shown", "withheld",
+    "about", "criterion", "described", "dialogue", "examples", "letter", "mark", "pictures", "question", "reference",
+    "responses", "ruling", "shown", "task", "withheld",
 })  # fmt: skip
 _BACKLOG = 1_000
+_FENCE = "fence"
+"""The block of a wording that sets responses off by marks of its own."""
 _WORDED = ("score:1-5", "real:0-1", "likert:bad|good", "choice", "choice+tie", "ranking")
-
-
-@dataclass(frozen=True)
-class Example:
-    """A worked example: what was judged, in a few words, and the ruling that was given."""
-
-    text: str
-    marks: tuple[float, ...]
-
-
-@dataclass(eq=False)
-class _Hearing:
-    """What has happened so far in one case."""
-
-    case: Case
-    steps: deque[Step]
-    usage: Usage = NOTHING
-    earlier: list[str] = field(default_factory=list)
-    exchanges: list[Call] = field(default_factory=list)
-    attempts: int = 0
-    estimated: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +53,9 @@ class PromptedJudge:
     `described` (the item's captions stand in). `sees` is how many pictures the model can look at in one prompt, where
     that is bounded. `reference` shows the item's reference answer. `criteria` says what a criterion means, in words;
     in a case that is judged overall, the item's tag `rules_tag`, where one is named, says whose words hold. A
-    reply that cannot be read, or a refusal, is sampled again `resample` times. The model is asked at temperature 0
+    reply that cannot be read, or a refusal, is sampled again `resample` times. `form` asks for the ruling in brackets
+    (`marker`), in a JSON object with the server's JSON mode on (`json`), or in one that the prompt alone asks for
+    (`json-prompt`). The model is asked at temperature 0
     unless its own settings say otherwise or it takes none (`as_judge`). A `constrained` judge rules in JSON, and
     its server is told to let it write nothing else: for models that ramble.
 
@@ -93,7 +78,7 @@ class PromptedJudge:
     criteria: Mapping[str, str] = field(default_factory=dict)
     examples: tuple[Example, ...] = ()
     resample: int = 1
-    form: Literal["marker", "json"] = "marker"
+    form: Form = "marker"
     constrained: bool = False
     template: Template | None = None
     label: str | None = None
@@ -103,7 +88,7 @@ class PromptedJudge:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "model", as_judge(self.model))
-        for name, value, known in (("mode", self.mode, Mode), ("sight", self.sight, Sight)):
+        for name, value, known in (("mode", self.mode, Mode), ("sight", self.sight, Sight), ("form", self.form, Form)):
             if value not in get_args(known):
                 raise InputError(f"unknown {name} {value!r}; known: {', '.join(get_args(known))}")
         for step in self.steps:
@@ -156,7 +141,8 @@ class PromptedJudge:
 
     @cached_property
     def settings(self) -> Mapping[str, Any]:
-        asked = [ballot(spec).ask(2, self.language, self._style if self.constrained else self.form) for spec in _WORDED]
+        form: Style = "marker" if self.form == "marker" else "json"
+        asked = [ballot(spec).ask(2, self.language, self._style if self.constrained else form) for spec in _WORDED]
         held = [ruling_schema(ballot(spec), 2, reasons=self.mode != "direct") for spec in _WORDED]
         return {
             "model": self.model.name,
@@ -164,16 +150,31 @@ class PromptedJudge:
             "sight": self.sight,
             "reference": self.reference,
             "language": self.language,
-            "steps": list(self.steps) if self.mode == "steps" else [],
+            "steps": list(self._stepping),
             "criteria": dict(self.criteria),
-            "examples": [[example.text, list(example.marks)] for example in self.examples],
+            "examples": [example.settings for example in self.examples],
             "resample": self.resample,
             "form": self.form,
             "wording": digest([self.wording.digest, asked]),
+            **({"answer_first": digest(self._step("answer"))} if "answer" in self._stepping else {}),
             **({"constrained": digest(held)} if self.constrained else {}),
             **({"sees": self.sees} if self.sees is not None else {}),
             **({"rules_tag": self.rules_tag} if self.rules_tag else {}),
         }
+
+    def _examples(self, case: Case) -> Iterator[str]:
+        return written(self.examples, case.ballot, len(case.responses), "marker" if self.constrained else self._style)
+
+    @property
+    def _stepping(self) -> tuple[Step, ...]:
+        return self.steps if self.mode == "steps" else ()
+
+    def _step(self, step: Step) -> str:
+        # Answering first came later than the wordings, which keep their digests.
+        if step != "answer" or "step_answer" in self.wording.blocks:
+            return self.wording.block(f"step_{step}")
+        file = resources.files("fullbench.judges") / "prompts" / f"answer_first_{self.language}.txt"
+        return file.read_text(encoding="utf-8").strip()
 
     @property
     def _style(self) -> Style:
@@ -217,7 +218,7 @@ class PromptedJudge:
             while settled:
                 yield settled.popleft()
 
-    def _failed(self, hearing: _Hearing, error: str, kind: FailureKind = "passing") -> Failure:
+    def _failed(self, hearing: Hearing, error: str, kind: FailureKind = "passing") -> Failure:
         case, exchanges = hearing.case, tuple(hearing.exchanges)
         return Failure(case.key, self.name, case.trial, error, hearing.usage, kind, exchanges)
 
@@ -225,12 +226,12 @@ class PromptedJudge:
         """Why this judge cannot rule in this case; empty when it can."""
         if self.sight == "described" and case.item.pictures and len(case.item.captions) < len(case.item.pictures):
             return f"{len(case.item.pictures)} picture(s), {len(case.item.captions)} description(s)"
-        drawn = _drawn(case)
-        if self.sight != "image" and drawn:
+        pictures = drawn(case)
+        if self.sight != "image" and pictures:
             return "the responses are pictures, and this judge sees none"
-        if any(picture.media == UNKNOWN for picture in drawn):
+        if any(picture.media == UNKNOWN for picture in pictures):
             return "what was given as a picture is none that we know"
-        shown = len(drawn) + (len(case.item.pictures) if self.sight == "image" else 0)
+        shown = len(pictures) + (len(case.item.pictures) if self.sight == "image" else 0)
         if self.sees is not None and shown > self.sees:
             return f"the case shows {shown} pictures, and this judge looks at {self.sees} at a time"
         if self.reference and not case.item.reference:
@@ -242,25 +243,27 @@ class PromptedJudge:
         if self.recuses(case):
             return ()
         sent = [self.prompt(case)]
-        hearing: _Hearing = sent[0].tag
-        for _ in self.steps if self.mode == "steps" else ():
+        hearing: Hearing = sent[0].tag
+        for _ in self._stepping:
             sent.append(self._next(hearing, (*sent[-1].turns, Turn("assistant", ("",)))))
         return tuple(sent)
 
     def prompt(self, case: Case) -> Prompt:
         """What the model is asked first in a case."""
-        steps = deque(self.steps if self.mode == "steps" else ())
-        return self._next(_Hearing(case, steps), self._context(case))
+        return self._next(Hearing(case, deque(self._stepping)), self._context(case))
 
-    def _next(self, hearing: _Hearing, turns: tuple[Turn, ...]) -> Prompt:
+    def _next(self, hearing: Hearing, turns: tuple[Turn, ...]) -> Prompt:
         """The next reasoning step where one is left, else the responses and the question for a ruling."""
         case = hearing.case
         stepping = bool(hearing.steps)
         asked: tuple[Part, ...] = self._hearing(case)
         if stepping:
-            asked = (self.wording.block(f"step_{hearing.steps.popleft()}"),)
+            asked = (self._step(hearing.steps.popleft()),)
         if turns[-1].role == "user":
             turns, asked = turns[:-1], (*turns[-1].parts, "\n", *asked)
+        if _FENCE in self.wording.blocks:
+            # Servers put what they like between the texts of a message: an exact prompt has one.
+            asked = joined(asked)
         json = self.form == "json" and not stepping
         schema = "" if stepping or not self.constrained else self._schema(case)
         nonce = "" if stepping else self._nonce(case)
@@ -275,12 +278,12 @@ class PromptedJudge:
 
     def _weigh(self, reply: Reply) -> Prompt | Verdict | Failure:
         """What a reply leads to: a further prompt, a verdict, or a failure."""
-        hearing: _Hearing = reply.prompt.tag
+        hearing: Hearing = reply.prompt.tag
         case = hearing.case
         hearing.usage += reply.usage
         if reply.error is not None:
             before = tuple(hearing.exchanges)
-            if reason := next(filter(None, map(broken, _drawn(case))), ""):
+            if reason := next(filter(None, map(broken, drawn(case))), ""):
                 usage = hearing.usage
                 return Verdict.of(
                     case, self.name, "recused", text=reason, usage=usage, at=time.time(), exchanges=before
@@ -289,7 +292,7 @@ class PromptedJudge:
         now = time.time()
         hearing.exchanges.append(reply.exchange(now))
         hearing.estimated |= reply.estimated
-        in_steps = self.mode == "steps" and len(hearing.earlier) < len(self.steps)
+        in_steps = len(hearing.earlier) < len(self._stepping)
         if in_steps and reply.stop not in DECLINED:
             hearing.earlier.append(reply.text)
             return self._next(hearing, (*reply.prompt.turns, Turn("assistant", (reply.text,))))
@@ -322,10 +325,11 @@ class PromptedJudge:
         seen: dict[Sight, str] = {"image": "pictures", "none": "withheld", "described": "described"}
         return self.wording.fill({
             "about": (" ",) if item.pictures or missing else (),
-            "dialogue": tuple(_dialogue(item)),
-            "examples": tuple(self._examples(case.ballot)),
+            "dialogue": tuple(dialogue(item)),
+            "examples": tuple(f"{example}\n\n" for example in self._examples(case)),
             "question": (item.question,),
             "reference": (item.reference,) if self.reference and item.reference else (),
+            "task": (item.tags.get("task", ""),),
             **({"withheld": (missing,)} if missing else {}),
             seen[self.sight]: tuple(self._pictures(item)) or ((missing,) if self.sight == "none" and missing else ()),
         })  # fmt: skip
@@ -340,12 +344,23 @@ class PromptedJudge:
         values: dict[str, Sequence[Part]] = {
             "criterion": (meaning,),
             "shown": (str(n),),
-            "responses": tuple(fenced(case)),
+            "responses": tuple(self._fenced(case)),
             "ruling": self._ruling(case.ballot, n),
+            "task": (case.item.tags.get("task", ""),),
         }
         if nonce := self._nonce(case):
             values["ruling"] = (*values["ruling"], f"\n{asking(nonce, self.language, self._style)}")
         return self.wording.fill_block("hearing", values)
+
+    def _fenced(self, case: Case) -> Iterator[Part]:
+        """The responses between marks: ours, or, where a wording has a block `fence`, its own for each of them."""
+        if _FENCE not in self.wording.blocks:
+            yield from fenced(case)
+            return
+        for letter, response in zip(LETTERS, case.responses, strict=False):
+            yield "" if letter == LETTERS[0] else "\n"
+            values = {"letter": (letter,), "mark": (case.key[:8],), "text": response.parts}
+            yield from self.wording.fill_block(_FENCE, values)
 
     def _ruling(self, form: Ballot, n: int) -> tuple[Part, ...]:
         """How the ruling is asked for; the same for all cases with this ballot and number of responses."""
@@ -366,20 +381,6 @@ class PromptedJudge:
             yield str(len(item.pictures))
         elif self.sight == "described":
             yield "\n".join(f"[{index}] {caption}" for index, caption in enumerate(item.captions, 1))
-
-    def _examples(self, form: Ballot) -> Iterator[Part]:
-        for example in self.examples:
-            yield f"{example.text}\n{form.write(example.marks)}\n\n"
-
-
-def _drawn(case: Case) -> list[Picture]:
-    """The pictures that contestants answered with."""
-    return [picture for response in case.responses for picture in response.pictures]
-
-
-def _dialogue(item: Item) -> Iterator[Part]:
-    for turn in item.turns[:-1]:
-        yield f"{turn.role}: {turn.text}\n"
 
 
 def default_template(language: Language) -> Template:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib import resources
 from typing import Any
 
+from fullbench.judges.examples import Example, written
 from fullbench.models.fences import fenced
 from fullbench.nouns.ballot import Ruling, Style
 from fullbench.nouns.call import Call
 from fullbench.nouns.case import Case
+from fullbench.nouns.item import Item, Part
 from fullbench.nouns.model import DECLINED
+from fullbench.nouns.picture import Picture
 from fullbench.nouns.verdict import Reader
 from fullbench.reading import READER, is_signed, read
 
@@ -25,12 +28,23 @@ def _own_words() -> tuple[str, ...]:
     return tuple((folder / name).read_text(encoding="utf-8") for name in _WORDINGS)
 
 
+def drawn(case: Case) -> list[Picture]:
+    """The pictures that contestants answered with."""
+    return [picture for response in case.responses for picture in response.pictures]
+
+
+def dialogue(item: Item) -> Iterator[Part]:
+    """What was said before the question, a line for each turn."""
+    for turn in item.turns[:-1]:
+        yield f"{turn.role}: {turn.text}\n"
+
+
 def style_of(settings: Mapping[str, Any]) -> Style:
     """The form in which a judge with these settings asks for its rulings."""
     direct = settings.get("mode") == "direct"
     if settings.get("constrained"):
         return "bare" if direct else "json"
-    return "json" if settings.get("form") == "json" and not direct else "marker"
+    return "json" if settings.get("form") in {"json", "json-prompt"} and not direct else "marker"
 
 
 def words_shown(case: Case, settings: Mapping[str, Any]) -> list[str]:
@@ -39,7 +53,9 @@ def words_shown(case: Case, settings: Mapping[str, Any]) -> list[str]:
     responses = "".join(part for part in fenced(case) if isinstance(part, str))
     about = [turn.text for turn in item.turns] + [item.reference or "", *item.captions]
     asked = case.ballot.ask(len(case.responses), settings.get("language", "en"), style_of(settings))
-    examples = [f"{text}\n{case.ballot.write(marks)}" for text, marks in settings.get("examples", ())]
+    given = [Example(text, tuple(marks), *ballot) for text, marks, *ballot in settings.get("examples", ())]
+    style: Style = "marker" if settings.get("constrained") else style_of(settings)
+    examples = list(written(given, case.ballot, len(case.responses), style))
     return [responses, *about, asked, *settings.get("criteria", {}).values(), *examples, *_own_words()]
 
 

@@ -16,6 +16,10 @@ A template is text with turns and blocks:
 that an answer containing `{reference}` stays just that. Any other brace is itself. A slot that has a block of its own
 is replaced by the block around its value (`{text}`), and by nothing where there is no value; a line that holds nothing
 but such a slot then disappears.
+
+A judge's wording that has a block `fence` sets responses off by it, each with its `{letter}` and a `{mark}` that no
+response can foresee, and with nothing else: that is how the very prompt is made that somebody's critic was trained on.
+`{task}` is the item's tag of that name.
 """
 
 from __future__ import annotations
@@ -85,11 +89,11 @@ class Template:
 
     def fill(self, values: Mapping[str, Sequence[Part]]) -> tuple[Turn, ...]:
         """The turns with every slot replaced, in one pass."""
-        return tuple(Turn(role, _joined(self._fill(text, values, []))) for role, text in self.turns)
+        return tuple(Turn(role, joined(self._fill(text, values, []))) for role, text in self.turns)
 
     def fill_block(self, name: str, values: Mapping[str, Sequence[Part]]) -> tuple[Part, ...]:
         """One block with every slot replaced."""
-        return _joined(self._fill(self.block(name), values, []))
+        return joined(self._fill(self.block(name), values, []))
 
     @cached_property
     def _pieces(self) -> dict[str, tuple[str, list[tuple[str, str]]]]:
@@ -131,18 +135,18 @@ def _check_slots(body: str, known: Collection[str], path: str | Path | None, lin
             raise InputError(f"unknown slot {{{slot}}}; known: {', '.join(sorted(known))}", path=path, line=line)
 
 
-def _joined(parts: Sequence[Part]) -> tuple[Part, ...]:
+def joined(parts: Sequence[Part]) -> tuple[Part, ...]:
     """Neighbouring words joined, pictures kept where they are."""
-    joined: list[Part] = []
+    together: list[Part] = []
     words: list[str] = []
     for part in parts:
         if isinstance(part, str):
             words.append(part)
             continue
         if text := "".join(words):
-            joined.append(text)
+            together.append(text)
         words.clear()
-        joined.append(part)
+        together.append(part)
     if text := "".join(words):
-        joined.append(text)
-    return tuple(joined)
+        together.append(text)
+    return tuple(together)

@@ -13,7 +13,7 @@ from fullbench.nouns.item import Part
 _RESPONSE = re.compile(r"<(response [A-Z] \w+)>\n(.*?)\n</\1>", re.DOTALL)
 _ASKED = re.compile(r"(?:The question:|问题：)\n(.*)")
 _CRITERION = re.compile(r"(?:Judge this alone: |只评判这一点：)(.*)")
-_WRITE = re.compile(r"\b(?:write|pose|generate)\b[^.?]*\bquestion\b", re.IGNORECASE)
+_WRITE = re.compile(r"\b(?:write|pose|generate)\b[^.?]*\bquestion\b|请(?:写|提|出)[^。？]*问题", re.IGNORECASE)
 
 
 def fenced(case: Case) -> Iterator[Part]:
@@ -36,7 +36,7 @@ class Hearing:
     @property
     def by_understanding(self) -> bool:
         """Whether the picture's understanding is to be judged, not the answer's correctness."""
-        return "understand" in self.criterion
+        return "understand" in self.criterion or "理解" in self.criterion
 
 
 def hearing_in(text: str) -> Hearing | None:

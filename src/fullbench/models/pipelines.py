@@ -10,9 +10,11 @@ import json
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from importlib.util import find_spec
 from inspect import signature
 from io import BytesIO
 from itertools import islice
@@ -95,8 +97,12 @@ class PipelineModel:
         }  # fmt: skip
 
     def answer(self, prompts: Iterable[Prompt]) -> Iterator[Reply]:
-        """One reply for each prompt, in order, a batch at a time."""
-        waiting = iter(prompts)
+        """One reply for each prompt, in order, a batch at a time. What is not installed is told before anything."""
+        if find_spec("torch") is None or find_spec("diffusers") is None:
+            raise MissingExtra(f"the pipeline {self.source!r}", "diffusers")
+        return self._answers(iter(prompts))
+
+    def _answers(self, waiting: Iterator[Prompt]) -> Iterator[Reply]:
         while group := list(islice(waiting, self.batch)):
             yield from self._drawn(group)
 
@@ -124,10 +130,11 @@ class PipelineModel:
             if len(group) == 1:
                 yield Reply(group[0], error=f"the device has too little memory for one picture ({_first_line(error)})")
                 return
-            self.batch = max(1, len(group) // 2)
-            sys.stderr.write(f"{self.name}: too little memory for {len(group)} pictures at once; {self.batch} now\n")
-            for start in range(0, len(group), self.batch):
-                yield from self._batch(group[start : start + self.batch])
+            half = len(group) // 2
+            self.batch = min(self.batch, half)
+            sys.stderr.write(f"{self.name}: too little memory for {len(group)} pictures at once; {half} now\n")
+            for start in range(0, len(group), half):  # by the half itself: it may shrink further meanwhile
+                yield from self._batch(group[start : start + half])
             return
         except (ValueError, TypeError) as error:
             yield from (Reply(prompt, error=_first_line(error), failure="permanent") for prompt in group)
@@ -187,7 +194,9 @@ def pipeline_from(source: str, precision: str, revision: str = "") -> Any:
     diffusers.utils.logging.disable_progress_bar()
     where = {"revision": revision} if revision else {}
     try:
-        return diffusers.DiffusionPipeline.from_pretrained(source, torch_dtype=getattr(torch, precision), **where)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)  # newer versions call it dtype, older ones know this alone
+            return diffusers.DiffusionPipeline.from_pretrained(source, torch_dtype=getattr(torch, precision), **where)
     except (OSError, ValueError, KeyError, AttributeError) as error:
         raise InputError(f"the pipeline {source!r} cannot be loaded ({_first_line(error)})") from error
 

@@ -84,6 +84,9 @@ class Benchmark:
     """Words of its own for models that judge: what a `PromptedJudge` takes besides the model. A study of the benchmark
     asks in them, unless a judge's spec says otherwise; elsewhere the option `wording=NAME` does. It takes one of
     the `manners` where there are some."""
+    asking: Callable[[], str] | None = None
+    """Words of its own around a question for models that answer: a template with `{pictures}` and `{question}`, which
+    a contestant's option `asking=NAME` takes."""
     manners: Sequence[str] = ()
     """The paper's ways of asking a judge, for each of which there are words; the first where none is named."""
     hears: Callable[[Judge, Case], bool] | None = None

@@ -20,6 +20,10 @@ FAULTS: tuple[Fault, ...] = ("refused", "unreadable", "recused")
 PEOPLE = "human"
 """The judge that all people are; which of them it was is the verdict's `rater`."""
 
+ADJUDICATION = "adjudication"
+"""The judge, and the rater, that a lead is who rules where people were split: no vote, and counted in place of the
+votes only by the rule `adjudicated`."""
+
 
 @dataclass(frozen=True, slots=True)
 class Circumstances:

@@ -3,21 +3,31 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from fullbench.figures.card import Card
 
+if TYPE_CHECKING:
+    from fullbench.reports.page import Exhibit
+
 
 def as_json(card: Card) -> str:
-    """A card as JSON: judge, lead, tables."""
+    """A card as JSON: judge, lead, tables, and measures where it has some."""
     from fullbench.reports.tables import render
 
     tables = [json.loads(render(table, "json")) for table in card.tables]
-    return json.dumps({"judge": card.judge, "lead": card.lead, "tables": tables}, ensure_ascii=False, indent=2) + "\n"
+    measures = {"measures": dict(card.measures)} if card.measures else {}
+    whole = {"judge": card.judge, "lead": card.lead, **measures, "tables": tables}
+    return json.dumps(whole, ensure_ascii=False, indent=2) + "\n"
 
 
-def write(card: Card, path: str | Path) -> list[Path]:
-    """Write a card: .html is a page with charts, .json the whole card, .md, .txt and .csv its tables."""
+def write(card: Card, path: str | Path, exhibits: Mapping[str, Sequence[Exhibit]] | None = None) -> list[Path]:
+    """Write a card: .html is a page with charts, .json the whole card, .md, .txt and .csv its tables.
+
+    `exhibits` are the cases behind each section, for the page.
+    """
     from importlib.metadata import version
 
     from fullbench.reports.files import write_file
@@ -30,7 +40,8 @@ def write(card: Card, path: str | Path) -> list[Path]:
         return [write_file(path, as_json(card))]
     if suffix not in {".html", ".htm"}:
         return write_tables(card.tables, path)
-    sections = [Section(name, tables=tables) for name, tables in card.sections.items()]
+    cases = exhibits or {}
+    sections = [Section(name, tables=tables, exhibits=cases.get(name, ())) for name, tables in card.sections.items()]
     return [
         write_file(
             path, page(f"Judge card: {card.judge}", card.lead, sections, source={"fullbench": version("fullbench")})

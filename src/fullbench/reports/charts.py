@@ -8,6 +8,7 @@ A hint is `{"kind": ..., ...}` and names columns of the table:
     scatter     x, y [, label, split]               two figures for each row, with intervals and the line x = y, or
                                                     with lines at the two values of `split` instead
     curves      x, value, label                     a line over numbers for each label, such as one over thresholds
+    lines       x, columns                          the same for a wide table: a line for each of `columns`
     densities   x, value, label                     an area over numbers for each label: how often each mark was given
     heat        row, column, value                  one coloured cell for each row of the table
     matrix      row, columns, column, value         the same for a wide table: a coloured cell for each of `columns`

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from fullbench.errors import InputError
+from fullbench.nouns.headings import headings
 from fullbench.nouns.note import Note
 from fullbench.nouns.table import Cell, Column, EstimateLike, Table, sort_value
 from fullbench.reports.cells import plain
@@ -255,6 +256,19 @@ def _matrix(table: Table, hint: Mapping[str, Any]) -> tuple[Spec, str]:
     return _heat(Table(table.name, table.title, melted, rows), hint)
 
 
+def _lines(table: Table, hint: Mapping[str, Any]) -> tuple[Spec, str]:
+    """A wide table melted to one row for each of its figures, and drawn as `curves`."""
+    rows = [
+        (x, _label(table, column), cell)
+        for place, x in enumerate(_column(table, hint["x"]))
+        for column in hint["columns"]
+        if (cell := _column(table, column)[place]) is not None
+    ]
+    x = Column(hint["x"], _label(table, hint["x"]))
+    melted = Table(table.name, table.title, (x, *headings("figure", "value")), rows)
+    return _curves(melted, {"x": hint["x"], "label": "figure", "value": "value"})
+
+
 def _stacked(table: Table, hint: Mapping[str, Any]) -> tuple[Spec, str]:
     labels, parts = _column(table, hint["label"]), [_label(table, part) for part in hint["parts"]]
     rows = [
@@ -308,6 +322,7 @@ KINDS: dict[str, Callable[[Table, Mapping[str, Any]], tuple[Spec, str]]] = {
     "heat": _heat,
     "histogram": _histogram,
     "intervals": _intervals,
+    "lines": _lines,
     "matrix": _matrix,
     "radar": _radar,
     "scatter": _scatter,

@@ -10,12 +10,13 @@ from typing import Literal, TypeVar, get_args
 
 from fullbench.stats.consensus import dawid_skene
 
-VoteRule = Literal["default", "mean", "median", "majority", "dawid-skene", "each"]
+VoteRule = Literal["default", "mean", "median", "majority", "dawid-skene", "each", "adjudicated"]
 VOTE_RULES: tuple[VoteRule, ...] = get_args(VoteRule)
 Form = Literal["choice", "yes-no", "scale", "order"]
 """What a vote is: the best of several, one of two words, marks on a scale, or an order."""
 USUAL: Mapping[Form, VoteRule] = {"choice": "majority", "yes-no": "majority", "scale": "mean", "order": "mean"}
-"""What the rule `default` is for each form."""
+"""What the rule `default` is for each form. `adjudicated` is the same where no lead ruled; whoever calls `join` puts a
+lead's ruling in the place of the votes."""
 
 Panel = TypeVar("Panel", bound=Hashable)
 Value = TypeVar("Value", bound=Hashable)
@@ -46,11 +47,11 @@ def join(votes: Mapping[Panel, Sequence[Vote]], form: Form, rule: VoteRule = "de
     >>> join({"a": [("ann", (1.0, 0.0)), ("bob", (0.0, 1.0))]}, "choice")["a"]
     Joint(marks=(0.5, 0.5), votes=2, split=True)
     """
-    chosen = USUAL[form] if rule == "default" else rule
+    chosen = usual(rule, form)
     if chosen == "each":
         raise ValueError("votes that count each on its own are not joined")
     if chosen == "dawid-skene":
-        return _likeliest(votes, form)
+        return _by_size(votes, form)
     joint = {}
     for panel, cast in votes.items():
         marks = [given for _, given in cast]
@@ -60,6 +61,11 @@ def join(votes: Mapping[Panel, Sequence[Vote]], form: Form, rule: VoteRule = "de
             middle = fmean if chosen == "mean" else median
             joint[panel] = Joint(tuple(float(middle(column)) for column in zip(*marks, strict=True)), len(marks))
     return joint
+
+
+def usual(rule: VoteRule, form: Form) -> VoteRule:
+    """The rule that joins votes of a form where one is chosen that depends on the form."""
+    return USUAL[form] if rule in {"default", "adjudicated"} else rule
 
 
 def _commonest(marks: Sequence[Marks], form: Form) -> Joint:
@@ -81,6 +87,15 @@ def _leading(values: Sequence[Value]) -> list[Value]:
     return [value for value, count in counts.items() if count == most]
 
 
+def _by_size(votes: Mapping[Panel, Sequence[Vote]], form: Form) -> dict[Panel, Joint]:
+    """Dawid and Skene's labels, for each number of responses shown: an order of four is no label of five."""
+    sizes = {len(cast[0][1]) for cast in votes.values()}
+    together: dict[Panel, Joint] = {}
+    for size in sorted(sizes):
+        together |= _likeliest({panel: cast for panel, cast in votes.items() if len(cast[0][1]) == size}, form)
+    return {panel: together[panel] for panel in votes}
+
+
 def _likeliest(votes: Mapping[Panel, Sequence[Vote]], form: Form) -> dict[Panel, Joint]:
     """Dawid and Skene's labels: of the whole vote for a choice or an order, of each response's mark on a scale."""
     apart = form in {"scale", "yes-no"}
@@ -90,8 +105,6 @@ def _likeliest(votes: Mapping[Panel, Sequence[Vote]], form: Form) -> dict[Panel,
         for rater, marks in cast:
             for place, part in enumerate([(mark,) for mark in marks] if apart else [marks]):
                 rows.append((f"{numbers[panel]}.{place}", rater, ",".join(map(repr, part))))
-    if not rows:
-        return {}
     labels = dawid_skene(*zip(*rows, strict=True))
     place_of = {item: place for place, item in enumerate(labels.items)}
     best = labels.chances.round(12).argmax(axis=1)

@@ -17,7 +17,7 @@ import numpy as np
 from fullbench.errors import Undefined
 from fullbench.nouns.estimate import Estimate
 from fullbench.nouns.note import Note
-from fullbench.stats.arrays import Floats, Ints
+from fullbench.stats.arrays import Bools, Floats, Ints
 
 _STEPS = 200
 _CLOSE = 1e-7
@@ -49,6 +49,13 @@ class Votes:
 
     def __len__(self) -> int:
         return len(self.one)
+
+    def only(self, rows: Bools) -> Votes:
+        """Some of the rows."""
+        return Votes(
+            self.one[rows], self.two[rows], self.won[rows], self.judge[rows], self.item[rows], self.order[rows],
+            self.lead[rows],
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ matrices with a row for each of many starts, so that all starts are solved at on
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -18,8 +18,9 @@ from fullbench.errors import Undefined
 from fullbench.nouns.note import Note
 from fullbench.stats.arrays import Bools, Floats, Ints, Numbers, column
 
-Scale = Literal["range", "share", "none"]
+Scale = Literal["range", "rank", "share", "none"]
 Over = Literal["weights", "reviews"]
+Initial = Literal["many", "uniform", "random"]
 # less weight than this is none: a division by it would be noise
 _NEVER = 1e-12
 
@@ -118,10 +119,13 @@ def grades(peers: Peers, weights: Numbers, *, over: Over = "weights") -> Floats:
 
 
 def scaled(values: Floats, how: Scale = "range") -> Floats:
-    """Values as weights: from 0 (the lowest) to 1 (the highest), as shares of their sum, or as they are.
+    """Values as weights: from 0 (the lowest) to 1 (the highest), by rank in even steps, as shares of their sum, or as
+    they are.
 
     >>> scaled(np.array([0.25, 0.5, 0.75])).tolist(), scaled(np.array([1.0, 3.0]), "share").tolist()
     ([0.0, 0.5, 1.0], [0.25, 0.75])
+    >>> scaled(np.array([0.1, 0.9, 0.2]), "rank").tolist()
+    [0.0, 1.0, 0.5]
     """
     if how == "none":
         return values
@@ -129,29 +133,13 @@ def scaled(values: Floats, how: Scale = "range") -> Floats:
         total = values.sum(axis=-1, keepdims=True)
         even = np.full_like(values, 1 / values.shape[-1])
         return np.where(total > 0, values / np.where(total > 0, total, 1.0), even)
+    if how == "rank":
+        from scipy.stats import rankdata
+
+        steps: Floats = (rankdata(values, axis=-1) - 1) / max(1, values.shape[-1] - 1)
+        return steps
     low, span = values.min(axis=-1, keepdims=True), np.ptp(values, axis=-1, keepdims=True)
     return np.where(span > 0, (values - low) / np.where(span > 0, span, 1.0), 1.0)
-
-
-def consistent_weights(truth: Numbers) -> Floats:
-    """Weights by true rank: 1 for the best of m, then 1/m less each; `[::-1]` of the order gives the reversed ones.
-
-    >>> consistent_weights([0.2, 0.9, 0.5]).round(3).tolist()
-    [0.333, 1.0, 0.667]
-    """
-    values = column(truth, "truth")
-    weights = np.empty(len(values))
-    weights[np.argsort(-values, kind="stable")] = 1 - np.arange(len(values)) / len(values)
-    return weights
-
-
-def reversed_weights(truth: Numbers) -> Floats:
-    """The same weights for the wrong ones: 1 for the worst.
-
-    >>> reversed_weights([0.2, 0.9, 0.5]).round(3).tolist()
-    [1.0, 0.333, 0.667]
-    """
-    return consistent_weights(-column(truth, "truth"))
 
 
 @dataclass(frozen=True)
@@ -160,7 +148,8 @@ class Consensus:
 
     `trace` holds the loss after each round (row) from each start (column); the last row is the final one. `rounds` says
     after how many rounds a start settled, None where it did not. Scores and weights are those of the start that ended
-    with the least loss, and `spread` is the furthest that a score of any start lies from them.
+    with the least loss, and `spread` is the furthest that a score of any start lies from them. `path` holds the grades
+    that the weights gave after each round, from each start, where the method is asked for them.
     """
 
     scores: tuple[float, ...]
@@ -169,6 +158,7 @@ class Consensus:
     rounds: tuple[int | None, ...]
     spread: float
     method: str
+    path: Floats | None = None
 
     @property
     def converged(self) -> bool:
@@ -184,6 +174,8 @@ def upme(
     smoothing: float = 0.8,
     step: float = 0.8,
     scale: Scale = "range",
+    over: Over = "weights",
+    initial: Initial = "many",
     tolerance: float = 1e-3,
     seed: int = 0,
 ) -> Consensus:
@@ -191,24 +183,28 @@ def upme(
 
     Each round moves the scores by `smoothing` toward the grades that the weights give (an exponential moving average),
     and the weights by `step` toward the scores (down the gradient of their mean squared difference). `scale` is how
-    scores are made comparable with weights, which the paper leaves open. The first start is uniform, the others random.
+    scores are made comparable with weights, and `over` whether a score is a mean or a sum: the paper leaves both open,
+    and `stats.peer_readings` names what it may have meant. The first of many starts is uniform, the others random;
+    `initial` takes one uniform or one random start alone.
 
     >>> found = upme(Peers.of([0, 0, 1, 1, 2, 2], [1, 1, 0, 0, 0, 0], [2, 2, 2, 2, 1, 1], [1, 1, 1, 1, 1, 0.5]))
     >>> [round(score, 2) for score in found.scores], found.converged
     ([1.0, 1.0, 0.0], True)
     """
-    weights = _starts(peers.size, starts, seed)
-    scores = scaled(grades(peers, weights), scale)
+    weights = _initial(peers.size, starts, seed, initial)
+    scores = scaled(grades(peers, weights, over=over), scale)
     trace = [_loss(scores, weights)]
-    settled = np.full(starts, -1, dtype=np.int64)
+    path = [grades(peers, weights, over=over)]
+    settled = np.full(len(weights), -1, dtype=np.int64)
     for turn in range(1, rounds + 1):
-        moved = scores + smoothing * (scaled(grades(peers, weights), scale) - scores)
+        moved = scores + smoothing * (scaled(path[-1], scale) - scores)
         heavier = weights + step * (moved - weights)
         still = np.maximum(np.abs(moved - scores).max(axis=1), np.abs(heavier - weights).max(axis=1)) < tolerance
         settled = np.where(still, np.where(settled < 0, turn, settled), -1)
         scores, weights = moved, heavier
         trace.append(_loss(scores, weights))
-    return _consensus(grades(peers, weights), weights, np.array(trace), settled, "UPME")
+        path.append(grades(peers, weights, over=over))
+    return replace(_consensus(path[-1], weights, np.array(trace), settled, "UPME"), path=np.array(path))
 
 
 def prd(peers: Peers, *, rounds: int = 5, starts: int = 1, tolerance: float = 1e-3, seed: int = 0) -> Consensus:
@@ -329,6 +325,12 @@ def _starts(size: int, starts: int, seed: int) -> Floats:
     weights = np.random.default_rng(seed).uniform(size=(starts, size))
     weights[0] = 1.0
     return weights
+
+
+def _initial(size: int, starts: int, seed: int, initial: Initial) -> Floats:
+    if initial == "many":
+        return _starts(size, starts, seed)
+    return _starts(size, 2, seed)[[0 if initial == "uniform" else 1]]
 
 
 def _loss(scores: Floats, weights: Floats) -> Floats:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -184,6 +184,8 @@ class Kept:
     engine: Engine = HERE
     budget: Budget | None = None
     stop: Stop | None = None
+    tallies: list[Tally] = field(default_factory=list, compare=False)
+    """What came of each round of asking."""
 
     @property
     def name(self) -> str:
@@ -198,19 +200,61 @@ class Kept:
         return self.model.price
 
     def answer(self, prompts: Iterable[Prompt]) -> Iterator[Reply]:
-        asked = {prompt.digest: prompt for prompt in prompts}
-        items = [Item(name, prompt.turns) for name, prompt in asked.items()]
+        # Two answers may be the same words: one prompt is asked once, and answers for both.
+        asked = _by_digest(prompts)
+        items = [Item(name, each[0].turns) for name, each in asked.items()]
         specs = {self.name: self.spec} if self.spec else None
         (tally,) = answer(
             [self.model], items, self.ledger, engine=self.engine, specs=specs, budget=self.budget, stop=self.stop
         )
-        responses = {
-            response.item: response
-            for response in self.ledger.responses(self.name, item_keys=[item.key for item in items])
-        }
+        self.tallies.append(tally)
         failed = tally.stopped or next(iter(tally.failures), "the call failed")
-        for name, prompt in asked.items():
-            if (response := responses.get(name)) is None:
-                yield Reply(prompt, error=failed)
+        yield from _replies(self.name, asked, self.ledger, failed)
+
+
+def _by_digest(prompts: Iterable[Prompt]) -> dict[str, list[Prompt]]:
+    asked: dict[str, list[Prompt]] = {}
+    for prompt in prompts:
+        asked.setdefault(prompt.digest, []).append(prompt)
+    return asked
+
+
+def _replies(model: str, asked: Mapping[str, Sequence[Prompt]], ledger: Ledger, missing: str) -> Iterator[Reply]:
+    """What a ledger holds of a model's replies to some prompts."""
+    keys = [Item(name, each[0].turns).key for name, each in asked.items()]
+    responses = {response.item: response for response in ledger.responses(model, item_keys=keys)}
+    for name, each in asked.items():
+        response = responses.get(name)
+        for prompt in each:
+            if response is None:
+                yield Reply(prompt, error=missing)
             else:
                 yield Reply(prompt, response.text, stop=response.stop or response.tags.get("stop", ""))
+
+
+@dataclass(frozen=True)
+class _Remembered:
+    """A model of which only what a ledger holds can be heard: nobody is asked."""
+
+    model: Model
+    ledger: Ledger
+
+    @property
+    def name(self) -> str:
+        return self.model.name
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        return self.model.settings
+
+    @property
+    def price(self) -> tuple[float, float] | None:
+        return self.model.price
+
+    def answer(self, prompts: Iterable[Prompt]) -> Iterator[Reply]:
+        return _replies(self.name, _by_digest(prompts), self.ledger, "the ledger does not hold it")
+
+
+def remembered(model: Model, ledger: Ledger) -> Model:
+    """The model as far as a ledger remembers it."""
+    return _Remembered(model, ledger)

@@ -28,17 +28,44 @@ SAME = "the same file"
 ALIKE = "nearly the same picture"
 
 
-def alike(pictures: Mapping[str, Picture], *, most: int = NEAR) -> Table:
+def across(pictures: Mapping[str, Picture], others: Mapping[str, Mapping[str, Picture]], *, most: int = NEAR) -> Table:
+    """Pictures that another set has too, by its name: the same bytes, or nearly the same picture."""
+    together = dict(pictures)
+    owner: dict[str, str] = {}
+    for name, known in others.items():
+        for path, picture in known.items():
+            together[f"{name}: {path}"] = picture
+            owner[f"{name}: {path}"] = name
+    found = alike(together, most=most, every=True)
+    rows = [row for row in found.rows if (str(row[0]) in owner) != (str(row[1]) in owner)]
+    turned: list[list[Cell]] = [[b, a, *rest] if str(a) in owner else [a, b, *rest] for a, b, *rest in rows]
+    note = Note(
+        "compose.across",
+        "{n:,} pictures beside {others:,} of {sets}; a picture that is twice within one set is not shown here.",
+        n=len(pictures),
+        others=len(owner),
+        sets=", ".join(others),
+    )
+    title = Note("compose.title.across", "Pictures that another set has too")
+    return Table(
+        "across", title, headings("picture", "picture beside", "alike", "bits"), turned, [note, *found.notes[1:]]
+    )
+
+
+def alike(pictures: Mapping[str, Picture], *, most: int = NEAR, every: bool = False) -> Table:
     """Pictures that are there twice: the same bytes, or fingerprints that differ in `most` of 256 bits at most.
 
-    A picture that cannot be decoded is compared by its bytes alone, and named in the notes.
+    A picture that cannot be decoded is compared by its bytes alone, and named in the notes. Of several files with the
+    same bytes each is shown beside the first, or with `every` beside each other one.
     """
     first: dict[str, str] = {}
     rows: list[list[Cell]] = []
+    copies: dict[str, list[str]] = {}
     for name, picture in pictures.items():
-        original = first.setdefault(picture.digest, name)
-        if original != name:
-            rows.append([original, name, SAME, 0])
+        first.setdefault(picture.digest, name)
+        earlier = copies.setdefault(picture.digest, [])
+        rows += [[original, name, SAME, 0] for original in (earlier if every else earlier[:1])]
+        earlier.append(name)
     prints: dict[str, int] = {}
     notes = [
         Note(
@@ -54,7 +81,11 @@ def alike(pictures: Mapping[str, Picture], *, most: int = NEAR) -> Table:
             prints[name] = fingerprint(decode(pictures[name]))
         except Unscorable as reason:
             notes.append(Note("compose.text", "{name}: {reason}.", name=name, reason=str(reason)))
-    rows += [[name, other, ALIKE, bits] for name, other, bits in near(prints, most=most)]
+    for name, other, bits in near(prints, most=most):
+        pairs = [(name, other)]
+        if every:
+            pairs = [(one, two) for one in copies[pictures[name].digest] for two in copies[pictures[other].digest]]
+        rows += [[one, two, ALIKE, bits] for one, two in pairs]
     return Table(
         "alike",
         Note("compose.title.pictures-that-are-alike", "Pictures that are alike"),

@@ -11,8 +11,6 @@ from typing import Any
 
 from fullbench.errors import InputError, UserError
 from fullbench.figures.panels import with_views
-from fullbench.files.nouns import read_items, read_responses, read_verdicts
-from fullbench.files.pictures import allowing, without_pictures
 from fullbench.ledger.store import Ledger
 from fullbench.nouns.ballot import ballot
 from fullbench.nouns.benchmark import Benchmark
@@ -23,17 +21,18 @@ from fullbench.nouns.model import Model
 from fullbench.nouns.note import Note, sentence
 from fullbench.nouns.panel import View, is_view
 from fullbench.nouns.record import Record
-from fullbench.nouns.reproduction import Brought
 from fullbench.nouns.response import Response
 from fullbench.nouns.table import Table
 from fullbench.nouns.verdict import PEOPLE, Verdict
 from fullbench.studies import plan, specs, views
 from fullbench.studies.answer import answer
 from fullbench.studies.batches.folders import refuse_open
+from fullbench.studies.cleaning import cleaned, rearranged
 from fullbench.studies.dockets import cases_for, counted
 from fullbench.studies.engines import HERE, USUAL, Budget, Engine, Insistence, Stop, Tally
 from fullbench.studies.forecast import TOKENS_OUT
 from fullbench.studies.hear import hear
+from fullbench.studies.material import material
 from fullbench.studies.progress import watching
 from fullbench.studies.sight import counted as counted_blind
 from fullbench.studies.sight import refuse_blind
@@ -91,47 +90,24 @@ class Conductor:
             raise InputError("a study names at least one judge", path=study.path)
         specs.distinct("judges", [judge.name for judge in self.judges])
         specs.distinct("contestants", [model.name for model in self.contestants])
-        with allowing(*study.pictures_from, urls=study.fetch_urls), without_pictures(study.without_pictures):
-            self._read_files()
+        read = material(study, self.benchmark, [model.name for model in self.contestants])
+        self.items: list[Item] = read.items
+        self.given: list[Response] = read.given
+        self.labels: list[Verdict] = read.labels
+        self.odd: Sequence[Table] = read.odd
+        self.said: list[str] = read.said
 
     def _worded(self, spec: str) -> str:
         """A judge's spec, in the words of the benchmark where it has some."""
         bench = self.benchmark
         return spec if bench is None else specs.in_words_of(self.study.benchmark or "", spec, together=bench.together)
 
-    def _read_files(self) -> None:
-        """The items, responses and labels of the study's files, or of its benchmark."""
-        study = self.study
-        self.items: list[Item] = list(self._items())
-        ids = {item.id for item in self.items}
-        self.given: list[Response] = list(read_responses(study.responses, items=ids)) if study.responses else []
-        form = study.ballots[0] if len(study.ballots) == 1 else None
-        self.labels: list[Verdict] = list(read_verdicts(study.labels, ballot=form)) if study.labels else []
-        self.odd: Sequence[Table] = ()
-        if self.benchmark is not None and self.benchmark.labels is not None and study.labels is None:
-            self.labels = [label for label in self.benchmark.labels(study.data) if label.item in ids]
-        answered = bool(study.responses or self.contestants)
-        if self.benchmark is not None and self.benchmark.bring is not None and not answered:
-            self._bring(self.benchmark.brought(study.data), ids)
-
-    def _bring(self, brought: Brought, items: set[str]) -> None:
-        """Take the responses that the benchmark brings, and people's labels where the study names none."""
-        self.given = [response for response in brought.record.responses.values() if response.item in items]
-        self.odd = brought.tables
-        if self.study.labels is None:
-            self.labels = [label for label in brought.record.where(judge=PEOPLE) if label.item in items]
-
-    def _items(self) -> Iterator[Item]:
-        if self.benchmark is not None:
-            yield from self.benchmark.items(self.study.data)
-        elif self.study.items is not None:
-            yield from read_items(self.study.items)
-
     def cases(self, responses: Sequence[Response]) -> Iterator[Case]:
         """The study's cases, the same ones in the same order each time."""
         study = self.study
+        responses = cleaned(responses, study.leave_out).responses
         if self.benchmark is not None:
-            return self.benchmark.cases(self.items, responses, trials=study.trials)
+            return rearranged(self.benchmark.cases(self.items, responses, trials=study.trials), study)
         return own_cases(
             self.items, responses, study.ballots,
             criteria=study.criteria, orders=study.orders, trials=study.trials, seed=study.seed, meetings=study.meetings,
@@ -284,10 +260,12 @@ class Conductor:
             columns = with_due(ruled, ledger, self.judges)
             record = Record((), {item.id: item for item in self.items}, _by_place(responses))
             source = self._source(list(columns.names["contestant"]), digest)
-            shown = tables(columns, seed=study.seed)
+            shown = [*tables(columns, seed=study.seed), *self.odd]
             comparing = bool((columns.shown > 1).any())
-        tables_ = [replace(table, source={**source, **table.source}) for table in counted_blind(shown, self.items)]
-        return Conducted(study, record, tables_, source, tallies, comparing=comparing)
+        left_out = cleaned(responses, study.leave_out).table()
+        shown = counted_blind([*shown, *([] if left_out is None else [left_out])], self.items)
+        tables_ = [replace(table, source={**source, **table.source}) for table in shown]
+        return Conducted(study, record, tables_, source, tallies, said=list(self.said), comparing=comparing)
 
     def _ruled(self, ledger: Ledger, responses: Sequence[Response]) -> Iterator[Verdict]:
         """The study's verdicts, people's among them, one after the other."""
@@ -308,6 +286,8 @@ class Conductor:
         return {
             "study": study.name,
             **({"benchmark": study.benchmark} if study.benchmark else own),
+            **{key: own[key] for key in own if study.benchmark and key in study.said},
+            **({"leave_out": list(study.leave_out)} if study.leave_out else {}),
             "judges": [*(judge.name for judge in self.judges), *(view.name for view in self.views)],
             "contestants": list(contestants),
             "trials": study.trials,
@@ -379,7 +359,7 @@ class Conductor:
         columns = with_due(columns_of(record), ledger, self.judges)
         due, failed = columns.due, columns.failed
         if self.benchmark is None:
-            return standard.tables(columns, seed=self.study.seed)
+            return [*standard.tables(columns, seed=self.study.seed), *self.odd]
         missing = [standard.faults(columns, together=True), standard.costs(columns)] if due or failed else []
         return [*self.benchmark.tables(record), *self.odd, *missing]
 

@@ -1,4 +1,4 @@
-"""From a word to a judge of how well answers fit their pictures: `clip:FOLDER`, `tools`, `colours`.
+"""From a word to a judge of how well answers fit their pictures: `clip:FOLDER?device=cuda`, `tools`, `colours`.
 
 Here the measures of tools, which are models' business, meet the peer review that uses them; neither knows the other.
 """
@@ -13,9 +13,13 @@ def correlation(named: str) -> Correlation:
     """The judge of correlation that a word names."""
     from fullbench.models.tools.measures import ColourMeasure, ToolMeasure
 
-    kind, _, folder = named.partition(":")
+    kind, _, rest = named.partition(":")
+    folder, _, options = rest.partition("?")
     if kind == "clip" and folder:
-        return clip(folder)
+        name, _, device = options.partition("=")
+        if options and (name != "device" or not device):
+            raise InputError(f"a CLIP correlation has one option, as in clip:FOLDER?device=cuda; found {named!r}")
+        return clip(folder, device or "auto")
     if named == "tools":
         return Correlation(ToolMeasure())
     if named == "colours":

@@ -1,8 +1,10 @@
-"""Preference pairs for training, in the form that TRL's DPO trainer takes.
+"""Preference pairs for training, in the forms that trainers read.
 
-Answers in words are conversations: `prompt` (the turns up to the question), `chosen` and `rejected` (one turn each),
-and `images`, the paths of the pictures in the prompt. Answers that are pictures are rows of `prompt` (the words),
-`chosen` and `rejected` (the paths of the two pictures).
+Answers in words are conversations as TRL's DPO trainer takes them: `prompt` (the turns up to the question), `chosen`
+and `rejected` (one turn each), and `images`, the paths of the pictures in the prompt. Answers that are pictures go into
+a Parquet file with their bytes: `prompt`, `chosen` and `rejected` as the library `datasets` holds pictures; and once
+more as `caption`, `jpg_0`, `jpg_1` and `label_0`, which trainers of diffusion models read (Pick-a-Pic's layout, as in
+the Diffusion-DPO example of diffusers).
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from statistics import fmean
 from typing import Any
 
 from fullbench.errors import InputError
-from fullbench.files.writers import replacing, write_rows
+from fullbench.files.writers import Columns, replacing, write_rows
 from fullbench.nouns.item import SENSITIVE, Item, Part
 from fullbench.nouns.picture import Picture
 from fullbench.nouns.record import Record
@@ -54,7 +56,16 @@ def export_dpo(
     """
     pairs = list(preferences(record, judge, margin=margin))
     shareable = [pair for pair in pairs if unveiled or not any(_sensitive(shown) for shown in pair)]
-    return write_rows(out, _rows(shareable, out)), len(pairs) - len(shareable)
+    drawn = [pair for pair in shareable if pair[1].pictures or pair[2].pictures]
+    if drawn and out.suffix != ".parquet":
+        raise InputError(
+            "answers that are pictures are written with their bytes, as trainers read them: give --out FILE.parquet",
+            path=out,
+        )
+    if drawn and len(drawn) < len(shareable):
+        raise InputError("some answers are pictures and some are words: no trainer takes both in one file", path=out)
+    rows = _pictures(shareable) if drawn else _rows(shareable, out)
+    return write_rows(out, rows, _COLUMNS if drawn else None), len(pairs) - len(shareable)
 
 
 def exporter(record: Record, out: Path, options: Mapping[str, str]) -> dict[str, int]:
@@ -74,14 +85,33 @@ def _sensitive(shown: Item | Response) -> bool:
 
 def _rows(pairs: Iterable[tuple[Item, Response, Response]], out: Path) -> Iterator[dict[str, Any]]:
     for item, better, worse in pairs:
+        yield _conversation(item, better, worse, out)
+
+
+_COLUMNS: Columns = {
+    "prompt": "text", "chosen": "picture", "rejected": "picture", "caption": "text", "jpg_0": "bytes",
+    "jpg_1": "bytes", "label_0": "int",
+}  # fmt: skip
+
+
+def _pictures(pairs: Iterable[tuple[Item, Response, Response]]) -> Iterator[dict[str, Any]]:
+    for item, better, worse in pairs:
         drawn = [response.pictures for response in (better, worse)]
-        if any(drawn) and not (better.text or worse.text) and len(drawn[0]) == len(drawn[1]) == 1:
-            chosen, rejected = (_path(pictures[0], out) for pictures in drawn)
-            yield {"prompt": item.question, "chosen": chosen, "rejected": rejected}
-        elif any(drawn):
+        if better.text or worse.text or not len(drawn[0]) == len(drawn[1]) == 1:
             raise InputError(f"the responses to item {item.id!r} are neither words nor one picture each")
-        else:
-            yield _conversation(item, better, worse, out)
+        chosen, rejected = (pictures[0] for pictures in drawn)
+        # Which of the two comes first is a lot that everybody draws alike, so that no trainer learns the place.
+        first = chosen.digest < rejected.digest
+        both = (chosen, rejected) if first else (rejected, chosen)
+        yield {
+            "prompt": item.question, "caption": item.question, "label_0": int(first),
+            "chosen": _held(chosen), "rejected": _held(rejected),
+            "jpg_0": both[0].data(), "jpg_1": both[1].data(),
+        }  # fmt: skip
+
+
+def _held(picture: Picture) -> dict[str, Any]:
+    return {"bytes": picture.data(), "path": f"{picture.digest}.{picture.media.removeprefix('image/')}"}
 
 
 def _conversation(item: Item, better: Response, worse: Response, out: Path) -> dict[str, Any]:

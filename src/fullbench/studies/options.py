@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from fullbench.errors import InputError
+from fullbench.nouns.doors import did_you_mean
 from fullbench.nouns.panel import is_view
 
 JUDGING = "judging"
@@ -22,13 +23,16 @@ OPTIONS: Mapping[str, Mapping[str, Types]] = {
     },
     "peer-review": {
         "images": str, "limit": int, "reviews": int, "kin": bool, "both_orders": bool, "mode": str,
-        "constrained": bool, "correlation": str, "gamma": list, "best_first": bool,
+        "constrained": bool, "correlation": str, "gamma": list, "best_first": bool, "questions": str,
+        "human_scores": str, "seeds": list, "reading": str, "initial": str, "families": list, "language": str,
+        "wording": str, "template": str,
     },
     "rerank": {"keep": int, "out": str},
+    "experiment": {"what": str, "model": str, "plain": str, "out": str},
 }  # fmt: skip
 """Each kind's own keys and their types."""
 KINDS = (JUDGING, *OPTIONS)
-_PATHS = {"predictions", "images", "out"}
+_PATHS = {"predictions", "images", "out", "plain", "questions", "human_scores", "wording", "template"}
 _AT_LEAST = {"opponents": 0, "reference_matches": 0, "width": 1, "most": 1, "limit": 1, "reviews": 1, "keep": 1}
 
 
@@ -40,7 +44,8 @@ def options(kind: str, value: Any, folder: Path, wrong: Wrong) -> dict[str, Any]
     checked: dict[str, Any] = {}
     for name, given in value.items():
         if name not in known:
-            raise wrong(name, f"[{kind}]: unknown key {name!r}; known: {', '.join(sorted(known))}")
+            hint = did_you_mean(name, known) or ";"
+            raise wrong(name, f"[{kind}]: unknown key {name!r}{hint} known: {', '.join(sorted(known))}")
         if not _fits(given, known[name]):
             raise wrong(name, f"[{kind}]: {name} has the wrong type; found {given!r}")
         if name in _AT_LEAST and given < _AT_LEAST[name]:
@@ -95,6 +100,10 @@ def check(study: Said, wrong: Wrong) -> None:
                    "one ballot at most": len(study.ballots) <= 1, "one criterion": len(study.criteria) == 1,
                    "a file for the answers, out under [rerank]": "out" in study.options},
     }  # fmt: skip
+    needs = {**needs, "experiment": {
+        "a benchmark or items": bool(study.benchmark) != bool(study.items),
+        "a model that writes, model under [experiment]": "model" in study.options,
+    }}  # fmt: skip
     for what, there in needs[study.kind].items():
         if not there:
             raise wrong("kind", f"a study of kind {study.kind!r} has {what}")

@@ -6,15 +6,18 @@ ledger before the next is waited for, and the same call goes on where the last o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from fullbench.errors import InputError
+from fullbench.figures.peers.benchmark import benchmark, by_key
+from fullbench.figures.peers.methods import Terms
 from fullbench.figures.peers.reviews import GAMMA, Gamma
-from fullbench.files.pictures import read_picture
-from fullbench.judges.peer_review import asking, design
+from fullbench.figures.peers.truth import Truth, in_this_order
+from fullbench.judges.peer_review import asking, design, keyed
+from fullbench.judges.peer_review.wording import Wording, shipped
 from fullbench.judges.prompted import Mode, PromptedJudge
+from fullbench.judges.templates import Template
 from fullbench.ledger.store import Ledger
 from fullbench.nouns.call import Usage
 from fullbench.nouns.case import Case, Orders
@@ -24,10 +27,13 @@ from fullbench.nouns.item import Item
 from fullbench.nouns.judge import Judge
 from fullbench.nouns.model import Model, takes_schemas
 from fullbench.nouns.note import Note
-from fullbench.nouns.picture import SUFFIXES, Picture
+from fullbench.nouns.picture import Picture
 from fullbench.nouns.record import Record
 from fullbench.nouns.response import Response
 from fullbench.nouns.table import Cell, Table
+from fullbench.nouns.verdict import PEOPLE, Verdict
+from fullbench.stats.peer_readings import USUAL as USUAL_READING
+from fullbench.stats.peers import Initial
 from fullbench.studies import plan
 from fullbench.studies.answer import answer
 from fullbench.studies.engines import HERE, USUAL, Budget, Engine, Insistence, Stop, Tally
@@ -36,48 +42,6 @@ from fullbench.studies.progress import watching
 
 COSTS = "cost a picture"
 """The table that says what one run used."""
-
-
-@dataclass(frozen=True)
-class Pictures:
-    """The pictures of a folder by the name of their file, and why others could not be read."""
-
-    images: Mapping[str, Picture]
-    unreadable: Sequence[str] = ()
-
-    @classmethod
-    def read(cls, folder: str | Path, limit: int | None = None) -> Pictures:
-        """The first `limit` of the pictures that can be read, by name; one that cannot is named, and left out."""
-        path = Path(folder)
-        if not path.is_dir():
-            raise InputError("this is no folder of pictures", path=path)
-        images: dict[str, Picture] = {}
-        bad: list[str] = []
-        for file in sorted(file for file in path.iterdir() if file.suffix.lower() in SUFFIXES):
-            if limit is not None and len(images) == limit:
-                break
-            try:
-                picture = read_picture(path, file.name)
-                _decode(picture, file)
-            except InputError as error:
-                bad.append(str(error))
-                continue
-            images[file.name] = picture
-        if not images:
-            unread = f"; {len(bad)} could not be read: {bad[0]}" if bad else ""
-            raise InputError(f"the folder holds no picture{unread}", path=path)
-        return cls(images, bad)
-
-
-def _decode(picture: Picture, file: Path) -> None:
-    """Refuse a picture that begins well and does not go on."""
-    from PIL import Image
-
-    try:
-        with Image.open(file) as opened:
-            opened.load()
-    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
-        raise InputError(f"the picture {str(file)!r} ({picture.media}) cannot be decoded: {error}") from error
 
 
 @dataclass
@@ -110,11 +74,15 @@ class PeerReview:
     kin. `correlation` and `truth` are heard beside the reviewers: how well each answer fits its picture, and who is
     right where that is known. With `constrained` every reviewer whose server can hold it to a form of ruling is held to
     it, and named so. With `best_first` the contestants are named in their true order, and the ranking is
-    compared with it.
+    compared with it; `scores` are true scores that were given.
+
+    With `given` questions nobody writes any: all contestants answer them, and each reviews every two answers of others.
+    That is the plain peer review that UPME is compared with. `wording` is what is said, `template` a reviewer's prompt.
     """
 
     contestants: Sequence[Model]
-    images: Mapping[str, Picture]
+    images: Mapping[str, Picture] = field(default_factory=dict)
+    given: Sequence[Item] = ()
     reviews: int | None = None
     families: Mapping[str, str] | None = None
     orders: Orders = "shuffled"
@@ -122,10 +90,17 @@ class PeerReview:
     constrained: bool = False
     correlation: Judge | None = None
     gamma: Gamma = field(default_factory=lambda: GAMMA)
+    reading: str = USUAL_READING
+    initial: Initial = "many"
     truth: Judge | None = None
     best_first: bool = False
+    scores: Truth = field(default_factory=lambda: Truth({}))
+    kin: Mapping[str, str] | None = None
+    wording: Wording = field(default_factory=shipped)
+    template: Template | None = None
     seed: int = 0
     slots: Sequence[design.Slot] = field(init=False)
+    _asked: Sequence[Item] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.constrained and not any(map(takes_schemas, self.contestants)):
@@ -134,8 +109,13 @@ class PeerReview:
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
             raise InputError(f"two of the contestants are the same: {', '.join(twice)}; leave one out")
-        slots = design.full(list(self.images), names, self.families)
-        object.__setattr__(self, "slots", design.sampled(slots, self.reviews, self.seed))
+        if bool(self.given) == bool(self.images):
+            raise InputError("a peer review is about pictures or about questions that were given: name one of them")
+        asked = asking.given(self.given, self.wording)
+        object.__setattr__(self, "_asked", asked)
+        slots = design.full([item.id for item in asked] or list(self.images), names, self.families)
+        drawn = design.sampled(slots, self.reviews, self.seed, by_picture=bool(self.given))
+        object.__setattr__(self, "slots", drawn)
 
     @property
     def names(self) -> list[str]:
@@ -144,7 +124,20 @@ class PeerReview:
     def judge(self, model: Model) -> PromptedJudge:
         """A contestant as reviewer."""
         held = self.constrained and takes_schemas(model)
-        return PromptedJudge(model, mode=self.mode, criteria=asking.CRITERIA, constrained=held)
+        return PromptedJudge(
+            model, mode=self.mode, criteria=self.wording.criteria, constrained=held, language=self.wording.language,
+            template=self.template,
+        )  # fmt: skip
+
+    @property
+    def terms(self) -> Terms:
+        """On what terms the ranking is made."""
+        return Terms(self.gamma, self.seed, self.reading, self.initial)
+
+    @property
+    def units(self) -> int:
+        """How many pictures, or given questions, there are."""
+        return len(self.given) or len(self.images)
 
     def plan(self) -> Table:
         """How many calls each contestant would be asked for at most, before any is made."""
@@ -152,15 +145,19 @@ class PeerReview:
         rows: list[list[Cell]] = []
         for name in self.names:
             reviews = [slot for slot in self.slots if slot.reviewer == name]
-            answers = {(slot.image, slot.reviewer) for slot in self.slots if name in {slot.one, slot.two}}
-            rows.append([name, len({slot.image for slot in reviews}), len(answers), 2 * both * len(reviews)])
+            answers = {
+                (slot.image, "" if self.given else slot.reviewer)
+                for slot in self.slots if name in {slot.one, slot.two}
+            }  # fmt: skip
+            written = 0 if self.given else len({slot.image for slot in reviews})
+            rows.append([name, written, len(answers), 2 * both * len(reviews)])
         notes = [
             Note(
                 "peer-review.reviews-on-pictures-each-ruled",
                 "{n:,} reviews on {n_2} pictures, each ruled by correctness and by visual understanding. What the "
                 "ledger knows already is not asked again.",
                 n=len(self.slots),
-                n_2=len(self.images),
+                n_2=self.units,
             )
         ]
         return Table(
@@ -195,7 +192,8 @@ class PeerReview:
         """
         going = _Going(ledger, self.ready(budget, spent=spent), stop or Stop(), quiet, engine, specs or {}, insist)
         steps: dict[str, list[Tally]] = {}
-        steps["questions"] = self._ask("questions", self.writing(), going)
+        if not self.given:
+            steps["questions"] = self._ask("questions", self.writing(), going)
         items = self.questions(ledger)
         steps["answers"] = self._ask("answers", self.asked(items), going)
         responses = self.responses(ledger, items)
@@ -203,7 +201,7 @@ class PeerReview:
             steps["reviews"] = self._hear(items, responses, going)
         record = self.record(ledger, items, responses)
         tallies = [tally for step in steps.values() for tally in step]
-        return Reviewed(record, [*self.tables(record), self._costs(steps)], tallies)
+        return Reviewed(record, [*self.tables(record, responses), self._costs(steps)], tallies)
 
     def _ask(self, what: str, asked: Mapping[str, Sequence[Item]], going: _Going) -> list[Tally]:
         if going.stop.reason:
@@ -215,25 +213,34 @@ class PeerReview:
             )  # fmt: skip
 
     def writing(self) -> dict[str, list[Item]]:
-        """The requests for a question, by who is to write one."""
-        requests = dict(zip(self.images, asking.writing(self.images), strict=True))
+        """The requests for a question, by who is to write one; none where questions were given."""
+        requests = dict(zip(self.images, asking.writing(self.images, self.wording), strict=True))
         wanted = {(slot.reviewer, slot.image) for slot in self.slots}
         return {
             name: [item for image, item in requests.items() if (name, image) in wanted] for name in self.names
         }  # fmt: skip
 
     def questions(self, ledger: Ledger) -> list[Item]:
-        """The questions written so far."""
-        keys = [item.key for item in asking.writing(self.images)]
-        return self.wanted(asking.questions(self.images, ledger.responses(self.names, item_keys=keys)))
+        """The questions written so far, or those that were given."""
+        if self.given:
+            return self.wanted(self._asked)
+        keys = [item.key for item in asking.writing(self.images, self.wording)]
+        written = ledger.responses(self.names, item_keys=keys)
+        return self.wanted(asking.questions(self.images, written, self.wording))
 
     def wanted(self, items: Iterable[Item]) -> list[Item]:
         """Those of some questions that a review of the design is about."""
+        if self.given:
+            ids = {slot.image for slot in self.slots}
+            return [item for item in items if item.id in ids]
         wanted = {(slot.image, slot.reviewer) for slot in self.slots}
         return [item for item in items if (item.tags["image"], item.tags["reviewer"]) in wanted]
 
     def asked(self, items: Sequence[Item]) -> dict[str, list[Item]]:
         """The questions that each contestant is to answer: those of others, where a review needs its answer."""
+        if self.given:
+            pairs = {(name, slot.image) for slot in self.slots for name in (slot.one, slot.two)}
+            return {name: [item for item in items if (name, item.id) in pairs] for name in self.names}
         wanted = {(name, slot.image, slot.reviewer) for slot in self.slots for name in (slot.one, slot.two)}
         return {
             name: [item for item in items if (name, item.tags["image"], item.tags["reviewer"]) in wanted]
@@ -247,7 +254,17 @@ class PeerReview:
     def cases(self, items: Sequence[Item], responses: Sequence[Response]) -> list[Case]:
         """The reviews of the design for which both answers are there."""
         reviews = asking.reviews(items, responses, orders=self.orders, seed=self.seed)
-        return design.within(reviews, self.slots)
+        return design.within(reviews, self.slots, given=bool(self.given))
+
+    def _reviews_by(self, owner: str, items: Sequence[Item], responses: Sequence[Response]) -> list[Case]:
+        """What one contestant reviews. Of given questions each reviewer has an order of its own, drawn from the seed:
+        were it the same for all, what is shown first would be first for everybody."""
+        if not self.given:
+            return self.cases([item for item in items if item.tags["reviewer"] == owner], responses)
+        slots = [slot for slot in self.slots if slot.reviewer == owner]
+        seed = self.seed + 1_000_003 * (1 + self.names.index(owner))
+        reviews = asking.reviews(items, responses, orders=self.orders, seed=seed)
+        return design.within(reviews, slots, given=True)
 
     def docket(self, judge: Judge, items: Sequence[Item], responses: Sequence[Response]) -> Iterator[Case]:
         """What a judge hears: a reviewer the answers to its own questions, the others what is theirs to hear."""
@@ -257,7 +274,7 @@ class PeerReview:
             yield from (case for case in self.cases(items, responses) if case.criterion == CORRECTNESS)
         else:
             owner = {self.judge(model).name: model.name for model in self.contestants}[judge.name]
-            yield from self.cases([item for item in items if item.tags["reviewer"] == owner], responses)
+            yield from self._reviews_by(owner, items, responses)
 
     def judges(self) -> list[Judge]:
         """Every contestant as reviewer, and who else is heard."""
@@ -281,26 +298,56 @@ class PeerReview:
     def record(self, ledger: Ledger, items: Sequence[Item], responses: Sequence[Response]) -> Record:
         """The reviews of the design, with their questions and answers."""
         judges = self.judges()
-        keys = {case.key for judge in judges for case in self.docket(judge, items, responses)}
-        ruled = ledger.record([judge.name for judge in judges], cases=keys).verdicts
+        due = {(judge.name, case.key) for judge in judges for case in self.docket(judge, items, responses)}
+        keys = {key for _, key in due}
+        heard = ledger.record([judge.name for judge in judges], cases=keys).verdicts
+        # Of given questions another run in this ledger may have shown one reviewer what this run shows another.
+        ruled = [verdict for verdict in heard if not self.given or (verdict.judge, verdict.case) in due]
         shown = {(response.item, response.contestant): response for response in responses}
-        return Record(ruled, {item.id: item for item in items}, shown)
+        asked = {item.id: item for item in items}
+        return Record((*ruled, *self._people(ledger, asked, keys)), asked, shown)
 
-    def tables(self, record: Record) -> list[Table]:
+    def _people(self, ledger: Ledger, items: Mapping[str, Item], cases: Collection[str]) -> list[Verdict]:
+        """People's votes on answers to these very questions, in whatever order these were shown, and on reviews."""
+        votes: dict[tuple[object, ...], Verdict] = {}
+        for study in ledger.studies():
+            heard = ledger.record([PEOPLE], study=study)
+            for vote in heard:
+                asked = heard.items.get(vote.item)
+                ours = items.get(vote.item)
+                if vote.item in cases or (asked is not None and ours is not None and asked.key == ours.key):
+                    votes.setdefault((vote.case, vote.rater, vote.trial, vote.revision), vote)
+        return list(votes.values())
+
+    def known(self, responses: Sequence[Response] = ()) -> Truth:
+        """The truth that was given with the review: scores, an order, or the key of its questions."""
+        if self.scores:
+            return self.scores
+        if self.best_first:
+            return in_this_order(tuple(self.names))
+        return by_key(keyed.scored(self._asked, responses))
+
+    def tables(self, record: Record, responses: Sequence[Response] = ()) -> list[Table]:
         """Rankings, reviewers, convergence, ablations; nothing where no review was kept yet."""
         from fullbench.figures.peers.tables import tables
 
-        known = self.names if self.best_first else None
-        return tables(record, gamma=self.gamma, seed=self.seed, best_first=known) if len(record) else []
+        if not len(record):
+            return []
+        order = self.names if self.best_first else ()
+        by_review = tables(
+            record, terms=self.terms, truth=self.known(responses), best_first=order, families=self.kin
+        )  # fmt: skip
+        scored = benchmark(keyed.scored(self._asked, responses))
+        return [*by_review[:1], *([scored] if scored.rows else ()), *by_review[1:]]
 
     def _costs(self, steps: Mapping[str, Sequence[Tally]]) -> Table:
         rows: list[list[Cell]] = []
         for step, tallies in steps.items():
             used = sum((tally.usage for tally in tallies), Usage())
             seconds = max((tally.seconds for tally in tallies), default=0.0)
-            dollars = None if used.dollars is None else used.dollars / len(self.images)
+            dollars = None if used.dollars is None else used.dollars / self.units
             asked, known = sum(tally.asked for tally in tallies), sum(tally.known for tally in tallies)
-            rows.append([step, asked, known, used.tokens_in, used.tokens_out, seconds / len(self.images), dollars])
+            rows.append([step, asked, known, used.tokens_in, used.tokens_out, seconds / self.units, dollars])
         columns = headings(
             "step", "asked", "known", "tokens in", "tokens out", "seconds a picture", "dollars a picture"
         )

@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import resources
+from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
@@ -101,9 +102,11 @@ def reworded(items: Sequence[Item], replies: Iterable[Response], count: int = RE
             queue.failed.append(f"{where}: refused")
             continue
         lines = [line for line in map(_line, reply.text.splitlines()) if line]
-        fresh = list(_fresh(lines[:count], seen[item.id]))
+        fresh = list(islice(_fresh(lines, seen[item.id]), count))
         if len(lines) > count:
-            queue.failed.append(f"{where}: {len(lines)} lines where {count} were asked for; the rest is set aside")
+            queue.failed.append(
+                f"{where}: {len(lines)} lines where {count} were asked for; the first {len(fresh)} that are new stay"
+            )
         if len(fresh) < count:
             queue.failed.append(f"{where}: {len(fresh)} of {count} rewordings are new")
         for text in fresh:
@@ -208,6 +211,8 @@ def review(items: Sequence[Item], queue: Path) -> Confirmed:
 
 def _reason(fields: Fields) -> str:
     reason = (fields.text("reason") or "").strip()
+    if not reason and fields.text("fault"):
+        return str(fields.text("fault"))  # people who check references say whose fault it is; a reason is up to them
     for name, chinese in REASONS.items():
         if reason.lower() in {name, chinese}:
             return name

@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 from fullbench.errors import InputError
 from fullbench.nouns.benchmark import Benchmark
+from fullbench.nouns.doors import did_you_mean
 from fullbench.nouns.judge import Judge
 from fullbench.nouns.model import Model
 from fullbench.registry import Spec, judging, load, names
@@ -17,7 +18,7 @@ from fullbench.registry import model as model_of
 
 _JUDGING = {
     "mode", "sight", "reference", "language", "steps", "resample", "form", "constrained", "sees", "wording", "manner",
-    "template", "label", "reader", "together",
+    "template", "label", "reader", "reader_wording", "examples", "together",
 }  # fmt: skip
 
 
@@ -34,17 +35,36 @@ def benchmark(name: str, protocol: Mapping[str, Any] | None = None) -> Benchmark
 
 
 def contestant(spec: str) -> Model:
-    """The model that a spec such as `openai:gpt-4o?temperature=0` names."""
-    return model_of(Spec.parse(spec), spec)
+    """The model that a spec such as `openai:gpt-4o?temperature=0` names.
+
+    `asking` puts its questions into a template: a file, or the name of a benchmark that has words for contestants.
+    """
+    parsed = Spec.parse(spec)
+    if "asking" not in parsed.options:
+        return model_of(parsed, spec)
+    from fullbench.judges.asked import SLOTS, Asked
+    from fullbench.judges.templates import Template
+
+    rest = {key: value for key, value in parsed.options.items() if key != "asking"}
+    words = parsed.options["asking"]
+    if words in names("benchmarks"):
+        bench = benchmark(words)
+        if bench.asking is None:
+            raise InputError(f"the benchmark {words!r} has no words for contestants; give a file to the option asking")
+        template = Template.parse(bench.asking(), SLOTS, path=words)
+    else:
+        template = Template.read(words, SLOTS)
+    return Asked(model_of(Spec(parsed.kind, parsed.name, rest), spec), template)
 
 
 def judge(spec: str) -> Judge:
     """The judge that a spec names: one that is installed (`length`), or a model asked to rule.
 
     A model takes these options beside its own: mode, sight, reference, language, steps, resample, form, constrained,
-    sees, wording (the name of a benchmark, in whose words it is asked, or `plain` for our own), manner (one of the
-    benchmark's ways of asking), template, label, together (ratings and a choice on the same responses in one call),
-    and reader (the spec of a second, cheaper model that reads what the first one's reply could not make plain).
+    sees, examples (a file of worked examples: text, marks, ballot), wording (the name of a benchmark, in whose words it
+    is asked, or `plain` for our own), manner (one of the benchmark's ways of asking), template, label, together
+    (ratings and a choice on the same responses in one call), and reader (the spec of a second, cheaper model that reads
+    what the first one's reply could not make plain; with reader_wording=examples it is shown two worked examples).
     """
     parsed = Spec.parse(spec)
     if parsed.kind in names("judges"):
@@ -58,7 +78,10 @@ def judge(spec: str) -> Judge:
         return judge_by(parsed.kind, load("metrics", parsed.kind), parsed.name, parsed.options)
     if parsed.kind not in names("models"):
         known = sorted({*judging(), *names("models")})
-        raise InputError(f"there is no judge or model {parsed.kind!r} (in {spec!r}). Installed: {', '.join(known)}")
+        hint = did_you_mean(parsed.kind, known) or "."
+        raise InputError(
+            f"there is no judge or model {parsed.kind!r} (in {spec!r}){hint} Installed: {', '.join(known)}"
+        )
     judging_options = {key: value for key, value in parsed.options.items() if key in _JUDGING}
     rest = {key: value for key, value in parsed.options.items() if key not in _JUDGING}
     return _prompted(model_of(Spec(parsed.kind, parsed.name, rest), spec), judging_options)
@@ -94,6 +117,7 @@ def _prompted(model: Model, options: Mapping[str, str]) -> Judge:
     from fullbench.judges.extracting import SecondReader
     from fullbench.judges.prompted import PromptedJudge, read_template
     from fullbench.judges.together import Together
+    from fullbench.studies.examples import read_examples
 
     settings = _worded(options.get("wording", PLAIN), options.get("manner", ""))
     settings |= {key: options[key] for key in ("mode", "sight", "language", "form", "label") if key in options}
@@ -103,14 +127,23 @@ def _prompted(model: Model, options: Mapping[str, str]) -> Judge:
         settings["steps"] = tuple(options["steps"].split(","))
     if "template" in options:
         settings["template"] = read_template(Path(options["template"]))
+    if "examples" in options:
+        settings["examples"] = read_examples(Path(options["examples"]))
     prompted = PromptedJudge(model, **settings)
     if _yes(options.get("together", "no"), "together"):
         if "reader" in options:
             raise InputError("a second reader reads one ruling at a time; leave out reader, or say together=no")
         return Together(prompted)
-    return SecondReader(prompted, contestant(options["reader"])) if "reader" in options else prompted
+    if "reader" not in options:
+        return prompted
+    words = options.get("reader_wording", "plain")
+    if words not in READERS:
+        raise InputError(f"unknown reader_wording {words!r}; known: {', '.join(READERS)}")
+    return SecondReader(prompted, contestant(options["reader"]), READERS[words])
 
 
+READERS = {"plain": "reader", "examples": "reader_examples"}
+"""The wordings of a second reader."""
 PLAIN = "plain"
 """The wording that ships with the package; no benchmark has this name."""
 

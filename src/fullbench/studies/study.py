@@ -13,12 +13,14 @@ from fullbench.errors import InputError
 from fullbench.nouns.ballot import Ballot, Choice, Ranking, ballot
 from fullbench.nouns.case import ORDERS, Case, Meetings, Orders
 from fullbench.nouns.case import cases as cases_of
+from fullbench.nouns.doors import did_you_mean
 from fullbench.nouns.item import Item
 from fullbench.nouns.panel import CASCADE, PANEL, is_view
 from fullbench.nouns.response import Response
+from fullbench.studies.cleaning import LEFT_OUT
 from fullbench.studies.options import JUDGING, KINDS, OPTIONS, VIEWS, check, options, views
 
-_LISTS = {"ballots", "criteria", "contestants", "judges", "pictures_from"}
+_LISTS = {"ballots", "criteria", "contestants", "judges", "pictures_from", "leave_out"}
 _PATHS = {"data", "items", "responses", "labels", "ledger", "pictures", "report", "tables"}
 
 
@@ -29,14 +31,22 @@ class Study:
     Paths are taken from the folder of the file; `ledger` and `pictures` may be URLs. Pictures that data files name are
     read from the data's own folders and from those in `pictures_from`, and with `fetch_urls` from the web; with
     `without_pictures`, items whose pictures are not there are asked about without them, and every table counts these.
+    Items that are marked as not verified are judged only with `unverified`.
 
-    Either `benchmark` (with `data`, its released files, where it needs them) or `items`. Responses come from the file
-    `responses`, from the `contestants`, or from both; where neither is named, from a benchmark that brings some, with
-    people's labels. `labels` are people's verdicts. Contestants answer every item `samples` times; with
-    `meetings = "crossed"` every sample meets every other contestant's, else sample i meets sample i. `engine` says
-    where the asking is done: `here`, or on a Ray cluster (`ray`, `ray:auto`, `ray:HOST:PORT`). A benchmark that brings
-    judges and contestants of its own, as the court does, is heard by these where the study names none.
+    Either `benchmark` (with `data`, its released files, where it needs them) or `items`: a file, or a folder of
+    pictures with a `question` to ask about each. With a `limit`, only so many of the first items are taken.
 
+    Responses come from the file `responses`, from the `contestants`, or from both; where neither is named, from a
+    benchmark that brings some, with people's labels. `labels` are people's verdicts.
+
+    Contestants answer every item `samples` times; with `meetings = "crossed"` every sample meets every other
+    contestant's, else sample i meets sample i. `engine` says where the asking is done: `here`, or on a Ray
+    cluster (`ray`, `ray:auto`, `ray:HOST:PORT`). A benchmark that brings judges and contestants of its own, as the
+    court does, is heard by these where the study names none.
+
+    Of a benchmark, `orders` and `criteria` take the place of its own where the file says them. `leave_out` names
+    answers that are not judged and are counted: `refusals` (of the contestant, or of a filter), `short` (fewer than
+    three words), as papers clean what models answered.
     `[protocol]` says how a benchmark is asked where it can be asked in several ways; its own way where left out.
 
     `kind` is `judging`, or one of those in `studies.kinds`, whose own `options` stand in a table that bears its name.
@@ -49,6 +59,8 @@ class Study:
     benchmark: str | None = None
     data: Path | None = None
     items: Path | None = None
+    question: str | None = None
+    limit: int | None = None
     responses: Path | None = None
     labels: Path | None = None
     contestants: tuple[str, ...] = ()
@@ -57,6 +69,7 @@ class Study:
     criteria: tuple[str, ...] = ("overall",)
     orders: Orders = "both"
     trials: int = 1
+    leave_out: tuple[str, ...] = ()
     samples: int = 1
     meetings: Meetings = "aligned"
     seed: int = 0
@@ -65,6 +78,7 @@ class Study:
     ledger: str | Path = Path("fullbench.ledger")
     pictures: str | Path | None = None
     pictures_from: tuple[Path, ...] = ()
+    unverified: bool = False
     without_pictures: bool = False
     fetch_urls: bool = False
     tables: Path | None = None
@@ -74,6 +88,8 @@ class Study:
     panels: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     cascades: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     path: Path = field(default=Path("study.toml"), compare=False)
+    said: frozenset[str] = field(default=frozenset(), compare=False)
+    """The keys that the file has: what it leaves out, a benchmark settles by its paper."""
 
     @classmethod
     def read(cls, path: str | Path) -> Study:
@@ -91,11 +107,13 @@ class Study:
             match = re.search(r"line (\d+)", str(error))
             line = int(match[1]) if match else text.rstrip().count("\n") + 1
             raise InputError(f"not valid TOML: {error}", path=path, line=line) from error
+        except RecursionError as error:
+            raise InputError("the study is nested too deeply to be read; no study needs that", path=path) from error
         return cls._of(table, path, text)
 
     @classmethod
     def _of(cls, table: Mapping[str, Any], path: Path, text: str) -> Study:
-        known = {entry.name for entry in fields(cls)} - {"path", "options"}
+        known = {entry.name for entry in fields(cls)} - {"path", "options", "said"}
         kind = table.get("kind", JUDGING)
         if kind not in KINDS:
             raise InputError(f"unknown kind {kind!r}; known: {', '.join(KINDS)}", path=path)
@@ -111,12 +129,14 @@ class Study:
                 values["options"] = options(key, value, path.parent, wrong)
                 continue
             if key not in known:
-                raise wrong(key, f"unknown key {key!r}; known: {', '.join(sorted(known))}")
+                raise wrong(
+                    key, f"unknown key {key!r}{did_you_mean(key, known) or ';'} known: {', '.join(sorted(known))}"
+                )
             values[key] = _value(key, value, path.parent, wrong)
         for entry in fields(cls):
             if entry.default is MISSING and entry.default_factory is MISSING and entry.name not in values:
                 raise InputError(f"the key {entry.name!r} is missing", path=path)
-        study = cls(**values, path=path)
+        study = cls(**values, path=path, said=frozenset(table))
         study._check(wrong)
         return study
 
@@ -141,6 +161,9 @@ class Study:
             if is_view(spec) and spec not in known:
                 there = f"; named here: {', '.join(sorted(known))}" if known else ""
                 raise wrong("judges", f"there is no {spec!r}: name its members under [panels.NAME]{there}")
+        for kind in self.leave_out:
+            if kind not in LEFT_OUT:
+                raise wrong("leave_out", f"unknown answers to leave out: {kind!r}; known: {', '.join(LEFT_OUT)}")
         for spec in self.ballots:
             try:
                 ballot(spec)
@@ -151,6 +174,7 @@ class Study:
 _TYPED: dict[str, tuple[type, str]] = {
     "protocol": (dict, "a table, [protocol]"),
     "without_pictures": (bool, "true or false"),
+    "unverified": (bool, "true or false"),
     "fetch_urls": (bool, "true or false"),
 }
 
@@ -170,7 +194,7 @@ def _value(key: str, value: Any, folder: Path, wrong: Any) -> Any:
         if not isinstance(value, kind):
             raise wrong(key, f"{key} is {words}; found {value!r}")
         return value
-    if key in {"trials", "samples", "seed"}:
+    if key in {"trials", "samples", "seed", "limit"}:
         if not isinstance(value, int) or isinstance(value, bool) or value < (key != "seed"):
             raise wrong(key, f"{key} is a whole number{' from 1' if key != 'seed' else ''}; found {value!r}")
         return value

@@ -112,6 +112,16 @@ def _wording(checked: Checked) -> None:
         _heard(judge, listener, checked.cases)
 
 
+def _asking(checked: Checked) -> None:
+    from fullbench.judges.asked import SLOTS
+    from fullbench.judges.templates import Template
+
+    words = checked.benchmark.asking
+    assert words is not None
+    turns = Template.parse(words(), SLOTS).fill({"question": ("What is asked?",), "pictures": ()})
+    assert any("What is asked?" in turn.text for turn in turns), "the words for contestants leave out the question"
+
+
 def _labels(checked: Checked) -> None:
     labels_of = checked.benchmark.labels
     assert labels_of is not None
@@ -253,6 +263,7 @@ def _reproduce(checked: Checked) -> None:
 
 CHECKS: Mapping[str, Callable[[Checked], None]] = {
     "wording": _wording,
+    "asking": _asking,
     "hears": _hears,
     "protocol": _protocol,
     "labels": _labels,

@@ -81,6 +81,12 @@ def keep(connection: Connection, settings: Settings, user: User, data: bytes) ->
     """Check a picture, keep it by its digest, and note who brought it; a second time changes nothing."""
     brought = checked(data, settings)
     uploads_folder(settings).keep(brought.picture)
+    note(connection, user, brought)
+    return brought
+
+
+def note(connection: Connection, user: User, brought: Checked) -> None:
+    """Note who brought a picture that was looked at and lies in its folder; a second time changes nothing."""
     row = {
         "digest": brought.picture.digest,
         "user_id": user.id,
@@ -95,7 +101,6 @@ def keep(connection: Connection, settings: Settings, user: User, data: bytes) ->
             connection.execute(insert(uploads).values(**row))
     except IntegrityError:
         pass
-    return brought
 
 
 def uploads_folder(settings: Settings) -> PictureFolder:

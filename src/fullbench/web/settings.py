@@ -45,6 +45,8 @@ class Settings:
     """A session ends this long after signing in, whatever happens."""
     body_limit: int = 24 * 1024 * 1024
     picture_limit: int = 20 * 1024 * 1024
+    parcel_limit: int = 16 * 1024**3
+    """How large the files of one study may be that are sent in pieces, packed and unpacked."""
     pixel_limit: int = 64_000_000
     url: str = ""
     """The address by which people reach the site, where a proxy stands before it."""

@@ -214,3 +214,25 @@ def test_what_was_not_ruled_is_counted_and_wrong_as_the_paper_counts(pairs):
     assert (found["judge"]["n"], found["judge"]["faults"]) == (47, 3)
     assert (found["silent"]["right"], found["silent"]["n"], found["silent"]["faults"]) == (None, 0, 50)
     assert found["silent"]["right of all"].value == 0
+
+
+def test_the_papers_figures_are_drawn_from_the_tables():
+    """A radar over the perspectives, a heat map of orders, bars of evenness for each axis."""
+    from fullbench.benchmarks.mj_bench.bench import mj_bench
+    from fullbench.reports.charts import chart
+
+    found = {table.name: table for table in mj_bench.tables(mj_bench.bring().record)}
+    wide = found["perspectives"]
+    right = {(row[0], row[2]): row[3] for row in found["preferences"].rows if row[1] == "single own units"}
+    for row in wide.rows:
+        judge, _, way = str(row[0]).rpartition(", ")
+        if way == "single":
+            assert row[1] == right[judge, "alignment"]
+    drawn = chart(wide)
+    assert drawn is not None
+    assert "Radar" in drawn.alt
+    assert chart(found["orders"]) is not None
+    for figure in ("ACC", "NDS", "GES"):
+        bars = found[f"axes {figure}"]
+        assert {row[1] for row in bars.rows} >= {"age", "race"}
+        assert chart(bars) is not None

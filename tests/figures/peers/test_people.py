@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from fullbench.errors import InputError
 from fullbench.figures.peers.people import against_people, duties, settled
-from fullbench.judges.peer_review.asking import BALLOT, CORRECTNESS, reviews
+from fullbench.judges.peer_review.asking import BALLOT, reviews
 from fullbench.nouns.case import Case
+from fullbench.nouns.criteria import CORRECTNESS
 from fullbench.nouns.item import Item
 from fullbench.nouns.record import Record
 from fullbench.nouns.response import Response

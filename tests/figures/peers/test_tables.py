@@ -10,23 +10,24 @@ import pytest
 from fullbench.errors import InputError
 from fullbench.figures.peers.biases import counted, longer, own_family
 from fullbench.figures.peers.drawn import interval
-from fullbench.figures.peers.reviews import GAMMA, Reviews, true_scores
+from fullbench.figures.peers.methods import Terms
+from fullbench.figures.peers.reviews import Reviews
 from fullbench.figures.peers.tables import tables
+from fullbench.figures.peers.truth import true_scores
 from fullbench.judges.peer_review.asking import (
     BALLOT,
-    CORRECTNESS,
-    CORRELATION,
     COSINE,
-    VISUAL,
     questions,
     writing,
 )
 from fullbench.nouns.case import Case
+from fullbench.nouns.criteria import CORRECTNESS, CORRELATION, VISUAL
 from fullbench.nouns.item import Item
 from fullbench.nouns.picture import Picture
 from fullbench.nouns.record import Record
 from fullbench.nouns.response import Response
 from fullbench.nouns.verdict import Verdict
+from fullbench.reports.charts import chart
 from tests.making import png
 
 NAMES = ("ant", "bee", "cat", "dog")
@@ -118,7 +119,7 @@ def test_matrices_of_some_pictures_are_sums_over_them():
 
 
 def test_intervals_hold_their_value():
-    for estimate in interval(Reviews.of(record(wrong=("dog",))), GAMMA, seed=0):
+    for estimate in interval(Reviews.of(record(wrong=("dog",))), Terms()):
         assert estimate.low <= estimate.value <= estimate.high
 
 
@@ -207,3 +208,22 @@ def test_the_ranking_says_which_neighbours_are_not_told_apart():
     assert "No two neighbours' intervals overlap." in notes(record())
     even = record(criteria=(CORRECTNESS,), correlation=False, wrong=("bee", "dog"))
     assert "the order may be the other way round" in notes(even)
+
+
+def test_rulings_that_nobody_could_read_are_a_sentence():
+    whole = record(2, truth=False, correlation=False)
+    unread = tuple(
+        Verdict(v.case, v.judge, v.item, v.contestants, v.ballot, v.criterion, fault="unreadable") for v in whole
+    )
+    made = {table.name: table for table in tables(Record(unread, whole.items, whole.responses))}
+    assert made["left out"].rows == [["ranking", "none of 48 rulings could be read: see the faults"]]
+
+
+def test_the_counts_of_one_criterion_are_a_heat_map():
+    made = {table.name: table for table in tables(record(6, wrong=("dog",)))}
+    drawn = chart(made["biases"])
+    assert drawn.alt.startswith("Whether wrong reviews lean one way. Heat map")
+    assert "Curves: value over round" in chart(made["convergence"]).alt
+    assert "Curves: value over pictures" in chart(made["sizes"]).alt
+    assert "Bars: pearson by parts" in chart(made["ablation"]).alt
+    assert chart(made["accuracy"]) is not None

@@ -14,7 +14,7 @@ from sacrebleu.metrics import BLEU
 from fullbench.errors import InputError
 from fullbench.judges.metrics.cider import Cider
 from fullbench.judges.metrics.embedded import Spelling, bert_score
-from fullbench.judges.metrics.judges import bertscore, bleu, cider, cider_over, judge_by, meteor, rouge
+from fullbench.judges.metrics.judges import bleu, cider, cider_over, judge_by, meteor, rouge, spelling
 from fullbench.judges.metrics.overlap import bleu4, meteor_of, rouge_l
 from fullbench.nouns.ballot import Choice, Likert, Score
 from fullbench.nouns.case import Case
@@ -116,7 +116,7 @@ REFERENCES = ["three red circles", "a blue square", "三个红色圆形"]
 
 @pytest.mark.parametrize(
     "made",
-    [judge_by("bleu", bleu), judge_by("rouge", rouge), judge_by("meteor", meteor), bertscore(), cider_over(REFERENCES)],
+    [judge_by("bleu", bleu), judge_by("rouge", rouge), judge_by("meteor", meteor), spelling(), cider_over(REFERENCES)],
     ids=lambda j: j.name,
 )
 def test_a_metric_prefers_what_is_nearer_to_the_reference_in_both_languages(made):
@@ -130,7 +130,7 @@ def test_a_metric_prefers_what_is_nearer_to_the_reference_in_both_languages(made
 
 def test_metrics_are_judges_by_name(tmp_path):
     assert {"bleu", "rouge", "meteor"} <= set(names("metrics"))
-    assert {"cider", "bertscore"} <= set(names("judges"))
+    assert {"cider", "bertscore", "spelling", "clipscore", "refclipscore"} <= set(names("judges"))
     items = tmp_path / "items.jsonl"
     items.write_text(
         '{"id": "a", "question": "?", "reference": "x y"}\n{"id": "b", "question": "?", "reference": "z"}\n'

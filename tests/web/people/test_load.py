@@ -24,14 +24,17 @@ def database():
         yield running
 
 
-def test_every_acknowledged_vote_survives_a_kill_of_all(database, tmp_path):
+@pytest.mark.parametrize(
+    ("people", "votes"), [(PEOPLE, VOTES), pytest.param(200, 3000, marks=pytest.mark.slow)], ids=["12", "200"]
+)
+def test_every_acknowledged_vote_survives_a_kill_of_all(database, tmp_path, people, votes, record_property):
     site = Site(database.database(), tmp_path, free_port())
-    site.fill(VOTES, PEOPLE)
+    site.fill(votes, people)
     site.start()
     kept_before = []
 
     def killing(load):
-        while len(load.acknowledged) < VOTES // 3:
+        while len(load.acknowledged) < votes // 3:
             time.sleep(0.01)
         site.kill()
         database.kill()
@@ -44,6 +47,9 @@ def test_every_acknowledged_vote_survives_a_kill_of_all(database, tmp_path):
         kept = check(site, load)
     finally:
         site.kill()
-    assert VOTES // 3 <= kept_before[0] < kept
+    record_property("kept", kept)
+    record_property("before the kill", kept_before[0])
+    record_property("sent again", load.again)
+    assert votes // 3 <= kept_before[0] < kept
     assert load.again > 0
-    assert kept == VOTES
+    assert kept == votes

@@ -10,7 +10,7 @@ from sqlalchemy import select
 
 from fullbench.errors import InputError
 from fullbench.web.database import writing
-from fullbench.web.people import queue, studies, voting
+from fullbench.web.people import apart, queue, studies, voting
 from fullbench.web.people.queue import Desk, Gone, Lease, Nothing
 from fullbench.web.people.tables import slots, tasks, votes
 from fullbench.web.people.voting import Clash
@@ -202,9 +202,9 @@ def test_gold_is_sprinkled_in_once_a_person_and_only_they_can_fill_it(engine):
 def test_tasks_kept_apart_never_meet_the_same_person(engine):
     study = study_of(engine, 4)
     with writing(engine) as connection:
-        assert studies.keep_apart(connection, study, [("item-0", "item-1"), ("item-1", "item-2")]) == 2
+        assert apart.keep_apart(connection, study, [("item-0", "item-1"), ("item-1", "item-2")]) == 2
         with pytest.raises(InputError, match="item-9"):
-            studies.keep_apart(connection, study, [("item-0", "item-9")])
+            apart.keep_apart(connection, study, [("item-0", "item-9")])
     done = {person: set(work(engine, study, person)) for person in ("ann", "bob")}
     assert set.union(*done.values()) == {f"item-{n}" for n in range(4)}
     for mine in done.values():

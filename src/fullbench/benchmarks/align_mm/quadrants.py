@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from statistics import median
 from typing import Literal
 
 from fullbench.nouns.headings import headings
 from fullbench.nouns.note import Note, word
-from fullbench.nouns.table import Cell, EstimateLike, Table, sort_value
+from fullbench.nouns.table import Cell, Table, sort_value
 
 Quadrant = Literal["Robust Convergence", "Component-Centric", "Alignment-Driven", "Baseline Limited"]
 Row = tuple[str, Cell, Cell]
+INFINITE = "∞"
+"""The alignment score of a contestant whose marks never differ between the wordings of a question."""
+CONTROL = " without image"
+"""How the name of a contestant ends that is shown no picture: it is compared with, and is none of those split."""
 
 
 def quadrant(average: float, alignment: float, split: tuple[float, float]) -> Quadrant:
@@ -29,17 +34,28 @@ def quadrant(average: float, alignment: float, split: tuple[float, float]) -> Qu
 def quadrants(contestants: Sequence[Row], *, split: tuple[float, float] | None = None, source: str = "") -> Table:
     """Contestants by average and alignment score, split at given values or at the medians of those shown.
 
-    A contestant that lacks one of the two (the alignment score is infinite, or there is none) is in no quadrant.
+    One that is perfectly steady, whose alignment score is infinite, is steadier than all others. A contestant that
+    lacks one of the two scores, and a control without pictures, is in no quadrant and moves no median.
     """
-    known = [(name, average, aligned) for name, average, aligned in contestants if _both(average, aligned)]
-    lines = split or _medians(known)
-    rows: list[list[Cell]] = []
-    for name, average, aligned in contestants:
-        well, steady = sort_value(average), sort_value(aligned)
-        where = None if well is None or steady is None or lines is None else quadrant(well, steady, lines)
-        rows.append([name, average, aligned, where])
+    known = {
+        name: (well, steady)
+        for name, average, aligned in contestants
+        if (well := sort_value(average)) is not None
+        and (steady := steadiness(aligned)) is not None
+        and not name.endswith(CONTROL)
+    }
+    lines = split or _medians(list(known.values()))
+    rows: list[list[Cell]] = [
+        [name, average, aligned, quadrant(*known[name], lines) if name in known and lines else None]
+        for name, average, aligned in contestants
+    ]
     notes = [] if lines is None else [_said(lines, chosen=split is not None, n=len(known))]
-    hint = {"kind": "scatter", "x": "Avg", "y": "alignment", "label": "contestant", "split": lines}
+    if any(name.endswith(CONTROL) for name, *_ in contestants):
+        notes.append(
+            Note("align-mm.quadrants.control", "A control without pictures is in no quadrant and moves no median.")
+        )
+    finite = None if lines is None or math.isinf(lines[1]) else lines
+    hint = {"kind": "scatter", "x": "Avg", "y": "alignment", "label": "contestant", "split": finite}
     title: str = Note("align-mm.quadrants.title", "How well and how steadily")
     if source:
         title = Note("title.source", "{title} ({source})", title=title, source=source)
@@ -47,20 +63,33 @@ def quadrants(contestants: Sequence[Row], *, split: tuple[float, float] | None =
     return Table(f"quadrants {source}".strip(), title, columns, rows, notes, {}, hint if lines else None)
 
 
-def _both(average: Cell | EstimateLike, aligned: Cell | EstimateLike) -> bool:
-    return sort_value(average) is not None and sort_value(aligned) is not None
+def steadiness(aligned: Cell) -> float | None:
+    """An alignment score as a number, infinity where it is infinite.
+
+    >>> steadiness("∞"), steadiness(1.5), steadiness(None)
+    (inf, 1.5, None)
+    """
+    return math.inf if aligned == INFINITE else sort_value(aligned)
 
 
-def _medians(known: Sequence[Row]) -> tuple[float, float] | None:
+def _medians(known: Sequence[tuple[float, float]]) -> tuple[float, float] | None:
     if not known:
         return None
-    return median(sort_value(row[1]) or 0.0 for row in known), median(sort_value(row[2]) or 0.0 for row in known)
+    return median(well for well, _ in known), _middle([steady for _, steady in known])
+
+
+def _middle(values: Sequence[float]) -> float:
+    """The median; between a number and infinity it is the number, so that a line can be drawn."""
+    ranked = sorted(values)
+    lower, upper = ranked[(len(ranked) - 1) // 2], ranked[len(ranked) // 2]
+    return lower if math.isinf(upper) and not math.isinf(lower) else (lower + upper) / 2
 
 
 def _said(lines: tuple[float, float], *, chosen: bool, n: int) -> str:
     medians = Note("align-mm.quadrants.medians", "the medians of these {n}", n=n)
     return Note(
         "align-mm.quadrants.split",
-        "Split at Avg {average:.2f} and alignment {alignment:.2f} ({how}); on a line counts as above it.",
-        average=lines[0], alignment=lines[1], how=word("given") if chosen else medians,
+        "Split at Avg {average:.2f} and alignment {alignment} ({how}); on a line counts as above it.",
+        average=lines[0], alignment=INFINITE if math.isinf(lines[1]) else f"{lines[1]:.2f}",
+        how=word("given") if chosen else medians,
     )  # fmt: skip

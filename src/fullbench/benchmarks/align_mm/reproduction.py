@@ -63,6 +63,8 @@ def counts(questions: Sequence[Question]) -> Iterator[Reproduced]:
         yield Reproduced(f"count/task/{task.name}", tasks[task.name], n)
     yield Reproduced("count/single_question_seeds", alone, len(variants))
     yield Reproduced("count/multi_question_seeds", len(variants) - alone, len(variants))
+    yield Reproduced("count/with_history", several, n)
+    yield Reproduced("count/max_history_turns", max((len(question.history) for question in questions), default=0), n)
     yield Reproduced("count/multi_turn", several, n)
     yield Reproduced("count/single_turn", n - several, n)
 

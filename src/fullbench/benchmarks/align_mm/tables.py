@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from statistics import fmean
 
 from fullbench.benchmarks.align_mm.lengths import distributions, lengths
 from fullbench.benchmarks.align_mm.marks import Marks, by_task, marks
-from fullbench.benchmarks.align_mm.quadrants import quadrants
+from fullbench.benchmarks.align_mm.quadrants import INFINITE, quadrants
 from fullbench.benchmarks.align_mm.tasks import CATEGORIES, TASKS
 from fullbench.figures import repeats, standard
 from fullbench.figures import score_agreement as agreement
@@ -20,6 +21,7 @@ from fullbench.nouns.note import Note
 from fullbench.nouns.record import Record
 from fullbench.nouns.table import Cell, Table, sort_value
 from fullbench.nouns.verdict import PEOPLE
+from fullbench.stats.alignment import Alignment
 
 _DRAWN = 6
 """How many contestants a radar chart bears."""
@@ -74,12 +76,22 @@ class _Line:
         where = sheet.contestant
         average = gaps.cell(f"the interval of {where}'s Avg", partial(sheet.average, seed))
         questions = gaps.cell(f"{where}'s mean over questions", partial(sheet.question_mean, seed))
-        aligned = gaps.cell(f"{where}'s alignment", partial(_score, sheet, seed))
+        aligned = _alignment(gaps, f"{where}'s alignment", partial(sheet.alignment, "left out", seed))
         return cls(sheet, average or fmean(sheet.task_means().values()), questions, aligned)
 
 
-def _score(sheet: Marks, seed: int) -> Estimate:
-    return sheet.alignment("left out", seed).estimate
+def _alignment(gaps: Gaps, what: str, compute: Callable[[], Alignment]) -> Cell:
+    """An alignment score with its interval; without one, and with the reason, where it has none; ∞ where it is so."""
+    known: list[Alignment] = []
+
+    def estimated() -> Estimate:
+        known.append(compute())
+        return known[0].estimate
+
+    cell = gaps.cell(what, estimated)
+    if cell is not None or not known:
+        return cell
+    return INFINITE if math.isinf(known[0].value) else known[0].value
 
 
 def _leaderboard(judge: str, lines: Sequence[_Line], gaps: Gaps) -> Table:
@@ -157,6 +169,10 @@ def _means(judge: str, ranked: Sequence[Marks], seed: int) -> Table:
     return Table(f"task means {judge}", title, columns, rows, gaps.notes, {"judge": judge}, hint)
 
 
+def _same(alignment: Alignment) -> Alignment:
+    return alignment
+
+
 def _steadiness(judge: str, ranked: Sequence[Marks], seed: int) -> Table:
     """The alignment score under both treatments of seeds with one wording, and what it is made of."""
     gaps = Gaps()
@@ -166,8 +182,8 @@ def _steadiness(judge: str, ranked: Sequence[Marks], seed: int) -> Table:
         if alignment is None:
             continue
         literal = sheet.alignment("zero", seed)
-        score = gaps.cell(f"{sheet.contestant}, left out", partial(getattr, alignment, "estimate"))
-        zero = gaps.cell(f"{sheet.contestant}, as zero", partial(getattr, literal, "estimate"))
+        score = _alignment(gaps, f"{sheet.contestant}, left out", partial(_same, alignment))
+        zero = _alignment(gaps, f"{sheet.contestant}, as zero", partial(_same, literal))
         rows.append(
             [sheet.contestant, score, zero, alignment.spread, alignment.seeds, alignment.steady, literal.as_zero]
         )

@@ -58,7 +58,13 @@ def scales(judged: Judged) -> Table:
         headings("judge", "way", *map(named, SCALES)),
         rows,
         notes,
+        chart=_matrix([*SCALES], "scale") if len({row[0] for row in rows}) == len(rows) else None,
     )
+
+
+def _matrix(columns: Sequence[str], column: str) -> dict[str, object]:
+    """A heat map of judges over ways of asking."""
+    return {"kind": "matrix", "row": "judge", "columns": list(columns), "column": column, "value": "right"}
 
 
 def _is(way: str, name: str) -> bool:
@@ -100,6 +106,7 @@ def orders(judged: Judged) -> Table:
         headings("judge", *names, "consistent"),
         rows,
         notes,
+        chart=_matrix([SINGLE[USUAL], "pair-f", "pair-r", FIRST, SECOND], "way"),
     )
 
 

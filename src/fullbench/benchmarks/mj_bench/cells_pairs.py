@@ -18,7 +18,27 @@ from fullbench.stats.arrays import Floats
 from fullbench.stats.preference import normalised_pairs, outcomes
 
 MARGIN = 0.05
-THRESHOLDS = (0.0, 0.01, 0.02, 0.03, 0.04, 0.05, 0.06, 0.07, 0.08, 0.09, 0.1, 0.15, 0.2, 0.25, 0.3)
+THRESHOLDS = (
+    0.0,
+    0.01,
+    0.02,
+    0.03,
+    0.04,
+    0.05,
+    0.06,
+    0.07,
+    0.08,
+    0.09,
+    0.1,
+    0.11,
+    0.12,
+    0.13,
+    0.14,
+    0.15,
+    0.2,
+    0.25,
+    0.3,
+)
 
 
 def quality(release: Release) -> Iterator[Reproduced]:

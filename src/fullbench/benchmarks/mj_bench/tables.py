@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fullbench.benchmarks.mj_bench import asked, evenness, generators, preferences
+from fullbench.benchmarks.mj_bench import asked, evenness, generators, overview, preferences
 from fullbench.figures import standard
 from fullbench.nouns.record import Record
 from fullbench.nouns.table import Table
@@ -10,11 +10,8 @@ from fullbench.nouns.table import Table
 
 def tables(record: Record) -> list[Table]:
     """All tables that the record has something for; who recused, refused or was unreadable comes last."""
-    all_tables = [
-        *preferences.tables(record),
-        *asked.tables(record),
-        *evenness.tables(record),
-        generators.table(record),
-    ]
+    even = evenness.tables(record)
+    all_tables = [*preferences.tables(record), *asked.tables(record), *even, *overview.tables(record, even)]
+    all_tables += [generators.table(record)]
     all_tables += [standard.faults(record, together=True), standard.reasons(record), standard.costs(record)]
     return [table for table in all_tables if table.rows]

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
 from functools import cache
 from importlib import resources
 from typing import Any
 
-from fullbench.figures.probes import LENGTHENS
 from fullbench.judges.prompted import SLOTS, PromptedJudge
 from fullbench.judges.templates import Template
-from fullbench.nouns.item import Item
-from fullbench.nouns.model import Model, Prompt
-from fullbench.nouns.response import Response
+from fullbench.judges.writing import describe, lengthen
+from fullbench.nouns.model import Model
 
+__all__ = ["CRITERIA", "LEVELS", "TRIALS", "describe", "judge", "lengthen", "wording", "words"]
 TRIALS = 6
 """How often the paper hears every case to see whether a judge is steady."""
 LEVELS = (
@@ -40,8 +38,7 @@ CRITERIA = {
 def wording(name: str = "judge") -> Template:
     """One of the wordings that ship with the benchmark."""
     file = resources.files("fullbench.benchmarks.mllm_judge") / "prompts" / f"{name}.txt"
-    slots = SLOTS if name == "judge" else {"question", "answer", "pictures"}
-    return Template.parse(file.read_text(encoding="utf-8"), slots, path=f"{name}.txt")
+    return Template.parse(file.read_text(encoding="utf-8"), SLOTS, path=f"{name}.txt")
 
 
 def words() -> Mapping[str, Any]:
@@ -56,70 +53,3 @@ def judge(model: Model, **manner: Any) -> PromptedJudge:
     `question`), `sight` (`image`, `none`, `described`), `examples`, `resample`, `form`.
     """
     return PromptedJudge(model, **{**words(), **manner})
-
-
-@dataclass
-class Lengthened:
-    """Answers made longer, and why some were not."""
-
-    responses: list[Response] = field(default_factory=list)
-    failed: list[str] = field(default_factory=list)
-
-
-def lengthen(model: Model, items: Iterable[Item], responses: Sequence[Response]) -> Lengthened:
-    """Every answer said again at greater length by a model, as a contestant of its own.
-
-    The new contestant is named after the old one, and its responses carry the tag `lengthens`, by which the length
-    probe knows them. An answer that did not become longer is set aside, with the reason.
-    """
-    asked = {item.id: item for item in items}
-    lengthened = Lengthened()
-
-    def prompts() -> Iterator[Prompt]:
-        for response in responses:
-            values = {"question": (asked[response.item].question,), "answer": (response.text,)}
-            yield Prompt(wording("lengthen").fill(values), tag=response)
-
-    for reply in model.answer(prompts()):
-        old: Response = reply.prompt.tag
-        where = f"{old.contestant} on {old.item}"
-        if reply.error is not None:
-            lengthened.failed.append(f"{where}: {reply.error}")
-        elif len(reply.text.split()) <= len(old.text.split()):
-            lengthened.failed.append(f"{where}: the new answer is no longer than the old one")
-        else:
-            tags = {**old.tags, LENGTHENS: old.contestant}
-            lengthened.responses.append(Response(old.item, f"{old.contestant}+longer", (reply.text,), tags, old.sample))
-    return lengthened
-
-
-@dataclass
-class Described:
-    """Items with a description of every picture, and why some have none."""
-
-    items: list[Item] = field(default_factory=list)
-    failed: list[str] = field(default_factory=list)
-
-
-def describe(model: Model, items: Sequence[Item]) -> Described:
-    """Every picture described once by a model, for judges with `sight="described"`.
-
-    Each picture is shown alone and described once, however many items it belongs to. An item of which a description
-    failed keeps the captions it had. Write the items to a file, and the descriptions are kept.
-    """
-    pictures = {picture.digest: picture for item in items for picture in item.pictures}
-    words: dict[str, str] = {}
-    described = Described()
-    asked = (
-        Prompt(wording("describe").fill({"pictures": (picture,)}), tag=digest) for digest, picture in pictures.items()
-    )
-    for reply in model.answer(asked):
-        if reply.error is not None or not reply.text.strip():
-            described.failed.append(f"picture {reply.prompt.tag[:8]}: {reply.error or 'the description is empty'}")
-        else:
-            words[reply.prompt.tag] = reply.text.strip()
-    for item in items:
-        known = all(picture.digest in words for picture in item.pictures)
-        captions = tuple(words[picture.digest] for picture in item.pictures) if known else item.captions
-        described.items.append(replace(item, captions=captions))
-    return described

@@ -48,6 +48,13 @@ def wording() -> Mapping[str, Any]:
     return asking.words()
 
 
+def contestants_wording() -> str:
+    """The words in which contestants are asked, as the paper puts a prompt around each instruction."""
+    from importlib import resources
+
+    return (resources.files("fullbench.benchmarks.mllm_judge") / "prompts" / "answer.txt").read_text(encoding="utf-8")
+
+
 def tables(record: Record) -> Sequence[Table]:
     """Agreement by data set and ability, steadiness, biases, people's reviews, faults, cost."""
     from fullbench.benchmarks.mllm_judge.tables import tables
@@ -76,6 +83,7 @@ mllm_judge = Benchmark(
     cases=cases,
     tables=tables,
     wording=wording,
+    asking=contestants_wording,
     bring=bring,
     reproduce=reproduce,
     tasks={"agree": "whether a judge's ruling and its reasons hold"},

@@ -28,18 +28,23 @@ def items(source: Path | None = None) -> Iterable[Item]:
 def bring(source: Path | None, cases: Cases) -> Brought:
     """Everything known about a source: of the release what it holds, of the sample what simple rules make of it.
 
-    A folder in our own layout holds `items.jsonl`, `responses.jsonl` and `labels.jsonl`; `verdicts.jsonl` where judges
-    were heard, and `reviews.jsonl` where people reviewed these verdicts. `cases` says what of the sample is judged.
+    A folder in our own layout holds `items.jsonl`, and `responses.jsonl`, `labels.jsonl` of people, `verdicts.jsonl` of
+    judges and `reviews.jsonl` of people who reviewed these verdicts as far as there are such. `cases` says what of the
+    sample is judged.
     """
     folder = source or SAMPLE
+    if folder.is_file():
+        return Brought(Record((), {item.id: item for item in read_items(folder)}, {}))
     if not (folder / "items.jsonl").exists():
         release = Release.read(folder)
         record = assemble(release)
         return Brought(record, [release.oddities.table()])
     asked = {item.id: item for item in read_items(folder / "items.jsonl")}
-    responses = {(r.item, r.contestant): r for r in read_responses(folder / "responses.jsonl", items=set(asked))}
-    verdicts: list[Verdict] = list(read_verdicts(folder / "labels.jsonl"))
-    for name in ("verdicts.jsonl", "reviews.jsonl"):
+    answered = folder / "responses.jsonl"
+    given = read_responses(answered, items=set(asked)) if answered.exists() else ()
+    responses = {(response.item, response.contestant): response for response in given}
+    verdicts: list[Verdict] = []
+    for name in ("labels.jsonl", "verdicts.jsonl", "reviews.jsonl"):
         if (folder / name).exists():
             verdicts += read_verdicts(folder / name)
     if source is None:

@@ -82,12 +82,16 @@ def _figures(ranks: Sequence[int], rng: random.Random) -> Iterator[tuple[str, fl
 def _grades(data: Path, truth: Sequence[str]) -> Iterator[Reproduced]:
     """Both orders of a pair are two games; who wins more games wins the pair. A game without a winner is nobody's."""
     points: dict[str, list[float]] = {name: [] for name in truth}
+    shown_first: list[bool] = []
     for row in rows_of(data, "gpt35_reviews.csv.gz"):
         games = [row.one_of(game, GAMES) for game in ("g1_winner", "g2_winner")]
+        # The second game shows the answers the other way round.
+        shown_first += [games[0] == "model_1", games[1] == "model_2"]
         lead = games.count("model_1") - games.count("model_2")
         outcome = (lead > 0) + 0.5 * (lead == 0)
         points[row.one_of("model_1", truth)].append(outcome)
         points[row.one_of("model_2", truth)].append(1 - outcome)
+    yield Reproduced("gpt35_position/first_answer_share", fmean(shown_first), len(shown_first))
     for name, outcomes in points.items():
         if outcomes:
             yield Reproduced(f"gpt35_only_grade/{name}", fmean(outcomes), len(outcomes))

@@ -237,17 +237,23 @@ def _elos(rows: tuple[list[int], list[int], list[float]]) -> Floats:
 
 
 def _weights(release: Release) -> Iterator[Reproduced]:
-    """Hand-made weights: grades (points times weights, over the number of reviews) beside people's win rates."""
+    """Hand-made weights: grades (points times weights, over the number of reviews) beside people's win rates.
+
+    PiCO's code gives the place k = 0, 1, ... of m the weight 1 - k/m, and reversed the weight k/m: the first list ends
+    above 0 and the second below 1.
+    """
     import numpy as np
 
     from fullbench.stats.orders import permutation_entropy, true_ranks
-    from fullbench.stats.peers import consistent_weights, grades, reversed_weights
+    from fullbench.stats.peer_readings import consistent_weights, reversed_weights
+    from fullbench.stats.peers import grades
 
     truth = [win_rates(list(release.people.items()))[name] for name in MODELS]
+    steps = len(MODELS) - 1
     weightings = {
         "uniform": np.ones(len(MODELS)),
-        "consistent": consistent_weights(truth),
-        "reversed": reversed_weights(truth),
+        "consistent": (steps * consistent_weights(truth) + 1) / len(MODELS),
+        "reversed": steps * reversed_weights(truth) / len(MODELS),
     }
     for name, weights in weightings.items():
         scores = grades(release.peers, weights, over="reviews")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -11,22 +11,23 @@ from typing import Any
 from fullbench.errors import InputError
 from fullbench.judges.prompted import SLOTS, PromptedJudge
 from fullbench.judges.templates import Template
+from fullbench.judges.writing import compose
 from fullbench.nouns.headings import headings
 from fullbench.nouns.item import Item
-from fullbench.nouns.model import Model, Prompt
+from fullbench.nouns.model import Model
 from fullbench.nouns.note import Note
 from fullbench.nouns.table import Cell, Table
 from fullbench.stats.shares import wilson
 
 MANNERS = ("seeing", "ref-free", "ref-backed")
-_COMPOSED = frozenset({"described", "question"})
+__all__ = ["MANNERS", "ablation", "compose", "judge", "verify", "wording", "words"]
 
 
 @cache
 def wording(name: str = "judge") -> Template:
     """One of the wordings that ship with the benchmark."""
     file = resources.files("fullbench.benchmarks.visit_bench") / "prompts" / f"{name}.txt"
-    return Template.parse(file.read_text(encoding="utf-8"), SLOTS if name == "judge" else _COMPOSED, path=f"{name}.txt")
+    return Template.parse(file.read_text(encoding="utf-8"), SLOTS, path=f"{name}.txt")
 
 
 def words(manner: str = "") -> Mapping[str, Any]:
@@ -45,42 +46,6 @@ def words(manner: str = "") -> Mapping[str, Any]:
 def judge(model: Model, manner: str = "", **more: Any) -> PromptedJudge:
     """A model that judges in this benchmark's wording; `more` is what `PromptedJudge` takes."""
     return PromptedJudge(model, **{**words(manner), **more})
-
-
-@dataclass
-class Composed:
-    """Items with a reference that a model wrote from captions, still to be verified by people, and what failed."""
-
-    items: list[Item] = field(default_factory=list)
-    failed: list[str] = field(default_factory=list)
-
-
-def compose(model: Model, items: Sequence[Item]) -> Composed:
-    """Let a model write the reference of each item from its captions and its instruction alone.
-
-    This is the third of four steps: a person writes the instruction, a person captions the images with it in mind,
-    a model answers, a person verifies. New items carry the tag `verified` = `no` until then; see `verify`.
-    """
-    composed = Composed()
-    wanted = {item.id: item for item in items}
-
-    def prompts() -> Iterator[Prompt]:
-        for item in wanted.values():
-            if not item.captions:
-                composed.failed.append(f"{item.id}: no caption, so there is nothing to write the reference from")
-                continue
-            shown = "\n".join(f"[{place}] {caption}" for place, caption in enumerate(item.captions, 1))
-            filled = wording("compose").fill({"described": (shown,), "question": (item.question,)})
-            yield Prompt(filled, tag=item.id)
-
-    for reply in model.answer(prompts()):
-        item = wanted[reply.prompt.tag]
-        if reply.error is not None or not reply.text.strip():
-            composed.failed.append(f"{item.id}: {reply.error or 'the reply is empty'}")
-        else:
-            tags = {**item.tags, "verified": "no", "reference by": model.name}
-            composed.items.append(replace(item, reference=reply.text.strip(), tags=tags))
-    return composed
 
 
 def verify(item: Item, label: str) -> Item:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from fullbench.benchmarks.visit_bench import released
-from fullbench.benchmarks.visit_bench.sources import SAMPLE, items, references
+from fullbench.benchmarks.visit_bench.asked import items
+from fullbench.benchmarks.visit_bench.sources import SAMPLE, references
 from fullbench.files.nouns import read_responses, read_verdicts
 from fullbench.judges.rules import ChanceJudge, LengthJudge, ReferenceJudge
 from fullbench.nouns.benchmark import Cases
@@ -15,13 +16,20 @@ from fullbench.nouns.verdict import Verdict
 
 
 def brought(cases: Cases, source: Path | None = None) -> Brought:
-    """A folder holds `items.jsonl`, `responses.jsonl`, and `labels.jsonl` where people voted; or it is the release."""
+    """A folder holds `items.jsonl`, `responses.jsonl` where there are answers, `labels.jsonl` where people voted; or it
+    is the release."""
     folder = source or SAMPLE
+    if folder.is_file():
+        alone = {item.id: item for item in items(folder)}
+        answers = {(answer.item, answer.contestant): answer for answer in references(list(alone.values()))}
+        return Brought(Record((), alone, answers))
     if not (folder / "items.jsonl").exists():
         record, odd = released.bring(folder)
         return Brought(record, [odd] if odd.rows else [])
     asked = {item.id: item for item in items(folder)}
-    responses = [*read_responses(folder / "responses.jsonl", items=set(asked)), *references(asked.values())]
+    answered = folder / "responses.jsonl"
+    responses = list(read_responses(answered, items=set(asked))) if answered.exists() else []
+    responses += references(asked.values())
     verdicts: list[Verdict] = []
     if (folder / "labels.jsonl").exists():
         verdicts += read_verdicts(folder / "labels.jsonl", ballot="choice")

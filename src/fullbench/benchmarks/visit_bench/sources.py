@@ -1,4 +1,4 @@
-"""Where items and responses come from: the sample, a file of our own layout, the release, or a submission."""
+"""What items and responses are made from: instances of the release, references, predictions, a submission."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from fullbench.benchmarks.visit_bench.release import Instance, Release, read_instances
+from fullbench.benchmarks.visit_bench.release import Instance, Release
 from fullbench.errors import InputError
 from fullbench.files.fetching import copy_of
 from fullbench.files.fields import Fields
-from fullbench.files.nouns import own_items, read_items, read_responses
+from fullbench.files.nouns import read_responses
 from fullbench.files.pictures import read_picture
 from fullbench.files.readers import read_rows
 from fullbench.nouns.item import WITHOUT_PICTURES, Item
@@ -27,19 +27,6 @@ _KNOWN = frozenset({
 })  # fmt: skip
 
 
-def items(source: Path | None = None) -> Iterable[Item]:
-    """Items of the sample, of a file, of a folder with `items.jsonl`, or the verified ones of the release."""
-    if source is None:
-        return read_items(SAMPLE / "items.jsonl")
-    if (own := own_items(source)) is not None:
-        return own
-    from fullbench.benchmarks.visit_bench import released
-
-    if released.is_here(source):
-        return list(released.bring(source)[0].items.values())
-    return [item_of(row, source) for row in read_instances(source) if row.verified and row.instruction]
-
-
 def item_of(row: Instance, folder: Path) -> Item:
     """An instance as an item. Images are taken from `images/` in the folder, where they were fetched to."""
     places = [copy_of(folder, image) for image in row.images]
@@ -51,6 +38,11 @@ def item_of(row: Instance, folder: Path) -> Item:
         seen = ()
         tags[WITHOUT_PICTURES] = "\n".join(row.images)
     return Item.ask(row.id, row.instruction or "", *seen, reference=row.reference, captions=row.captions, tags=tags)
+
+
+def is_judged(item: Item) -> bool:
+    """Whether an item's reference may be judged against: nobody said that it is wrong, or still to be verified."""
+    return item.tags.get("verified") != "no" and item.tags.get("label", "correct") == "correct"
 
 
 def references(items_: Iterable[Item]) -> Iterator[Response]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fullbench.errors import Undefined
-from fullbench.figures.peers.methods import consensus, in_order, nearness
-from fullbench.figures.peers.reviews import Gamma, Reviews
+from fullbench.figures.peers.methods import Terms, consensus, in_order, nearness
+from fullbench.figures.peers.reviews import Reviews
+from fullbench.figures.peers.truth import in_this_order
 from fullbench.nouns.estimate import Estimate
 from fullbench.nouns.headings import headings
 from fullbench.nouns.note import Note
@@ -19,27 +21,27 @@ if TYPE_CHECKING:
 RESAMPLES = 200
 
 
-def draws(reviews: Reviews, gamma: Gamma, seed: int) -> list[Floats]:
+def draws(reviews: Reviews, terms: Terms) -> list[Floats]:
     """UPME's scores on each draw of pictures that shows every contestant."""
     import numpy as np
 
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(terms.seed)
     drawn: list[Floats] = []
     for _ in range(RESAMPLES):
-        again = reviews.peers(gamma, rng.integers(0, len(reviews.images), len(reviews.images)).tolist())
+        again = reviews.peers(terms.gamma, rng.integers(0, len(reviews.images), len(reviews.images)).tolist())
         if (again.counts.sum(axis=0) > 0).all():
-            drawn.append(np.array(consensus(again, "UPME", starts=1).scores))
+            drawn.append(np.array(consensus(again, "UPME", starts=1, terms=replace(terms, seed=0)).scores))
     if not drawn:
         raise Undefined(Note("undefined.no-draw-of-pictures-shows", "no draw of pictures shows every contestant"))
     return drawn
 
 
-def interval(reviews: Reviews, gamma: Gamma, seed: int) -> list[Estimate]:
+def interval(reviews: Reviews, terms: Terms) -> list[Estimate]:
     """UPME's scores with 95% intervals."""
     import numpy as np
 
-    whole = consensus(reviews.peers(gamma), "UPME", starts=8, seed=seed).scores
-    drawn = draws(reviews, gamma, seed)
+    whole = consensus(reviews.peers(terms.gamma), "UPME", starts=8, terms=terms).scores
+    drawn = draws(reviews, terms)
     low, high = np.quantile(np.array(drawn), [0.025, 0.975], axis=0)
     seen = [int(((reviews.first == place) | (reviews.second == place)).sum()) for place in range(len(reviews.names))]
     return [
@@ -48,24 +50,15 @@ def interval(reviews: Reviews, gamma: Gamma, seed: int) -> list[Estimate]:
     ]
 
 
-def ranked(best_first: Sequence[str]) -> dict[str, float]:
-    """An order as scores: the last has 1.
-
-    >>> ranked(["keen", "fair", "blind"])
-    {'keen': 3.0, 'fair': 2.0, 'blind': 1.0}
-    """
-    return {name: float(len(best_first) - place) for place, name in enumerate(best_first)}
-
-
-def order(reviews: Reviews, *, best_first: Sequence[str], gamma: Gamma, seed: int) -> Table:
+def order(reviews: Reviews, *, best_first: Sequence[str], terms: Terms) -> Table:
     """Whether the order that was known beforehand is found again; no row where none was."""
     columns = headings("contestants", "spearman", "in order")
     title = Note("peers.drawn.title.whether-the-known-order-is", "Whether the known order is found again")
     if not best_first:
         return Table("order", title, columns, [])
-    truth = in_order(reviews.names, ranked(best_first))
-    consensus_scores = consensus(reviews.peers(gamma), "UPME", starts=8, seed=seed).scores
-    drawn = [nearness(list(scores), truth).spearman for scores in draws(reviews, gamma, seed)]
+    truth = in_order(reviews.names, in_this_order(tuple(best_first)).scores)
+    consensus_scores = consensus(reviews.peers(terms.gamma), "UPME", starts=8, terms=terms).scores
+    drawn = [nearness(list(scores), truth).spearman for scores in draws(reviews, terms)]
     rows: list[list[Cell]] = [[len(truth), _around(nearness(consensus_scores, truth).spearman, drawn), _share(drawn)]]
     notes = [
         Note(
@@ -77,7 +70,7 @@ def order(reviews: Reviews, *, best_first: Sequence[str], gamma: Gamma, seed: in
             "In order: the share of draws of pictures in which all of them stand in that order.",
         ),
     ]
-    return Table("order", title, columns, rows, notes, {"gamma": dict(gamma), "seed": seed})
+    return Table("order", title, columns, rows, notes, terms.settings)
 
 
 def _around(value: float, drawn: Sequence[float]) -> Estimate:

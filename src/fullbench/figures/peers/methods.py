@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from fullbench.errors import Undefined
 from fullbench.figures.peers.reviews import GAMMA, Gamma, Reviews
 from fullbench.nouns.note import Note
 from fullbench.stats import peers as learning
 from fullbench.stats.orders import permutation_entropy, true_ranks
-from fullbench.stats.peers import Consensus, Peers
+from fullbench.stats.peer_readings import USUAL, by_reading
+from fullbench.stats.peers import Consensus, Initial, Peers
 from fullbench.stats.votes import majority_vote, rating_vote
 
 ROBUST = "UPME, robust"
@@ -20,12 +21,30 @@ STARTS = 64
 Scores = tuple[float, ...]
 
 
-def consensus(peers: Peers, method: str, *, starts: int = STARTS, seed: int = 0) -> Consensus:
+@dataclass(frozen=True)
+class Terms:
+    """On what terms a ranking is made: the weights of the parts, how the paper is read, where weights begin."""
+
+    gamma: Gamma = field(default_factory=lambda: GAMMA)
+    seed: int = 0
+    reading: str = USUAL
+    initial: Initial = "many"
+
+    @property
+    def settings(self) -> dict[str, object]:
+        """What a table says of where it comes from; what is usual goes unsaid."""
+        said: dict[str, object] = {"gamma": dict(self.gamma), "seed": self.seed}
+        said |= {"reading": self.reading} if self.reading != USUAL else {}
+        return said | ({"initial": self.initial} if self.initial != "many" else {})
+
+
+def consensus(peers: Peers, method: str, *, starts: int = STARTS, terms: Terms | None = None) -> Consensus:
     """Scores and weights by one of the methods that learn from the matrices alone."""
-    if method == "UPME":
-        return learning.upme(peers, starts=starts, seed=seed)
-    if method == ROBUST:
-        return learning.upme(peers.trimmed(), starts=starts, seed=seed)
+    terms = terms or Terms()
+    seed = terms.seed
+    if method in {"UPME", ROBUST}:
+        heard = peers if method == "UPME" else peers.trimmed()
+        return by_reading(heard, terms.reading, starts=starts, seed=seed, initial=terms.initial)
     if method == "PiCO":
         return learning.pico(peers, starts=starts, seed=seed)
     if method == "PRD":
@@ -48,11 +67,12 @@ def voted(reviews: Reviews, method: str) -> Scores:
     return tuple(known)
 
 
-def scores(reviews: Reviews, method: str, gamma: Gamma = GAMMA, *, starts: int = STARTS, seed: int = 0) -> Scores:
+def scores(reviews: Reviews, method: str, terms: Terms | None = None, *, starts: int = STARTS) -> Scores:
     """What a method makes of the reviews, a score for each contestant in the order of their names."""
     if method.endswith("vote"):
         return voted(reviews, method)
-    return consensus(reviews.peers(gamma), method, starts=starts, seed=seed).scores
+    terms = terms or Terms()
+    return consensus(reviews.peers(terms.gamma), method, starts=starts, terms=terms).scores
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations
 from statistics import fmean, stdev
 
 from fullbench.errors import Undefined
-from fullbench.figures.peers.methods import METHODS, consensus, in_order, nearness, scores
+from fullbench.figures.peers.methods import METHODS, Terms, consensus, in_order, nearness, scores
 from fullbench.figures.peers.reviews import GAMMA, PARTS, Gamma, Reviews
 from fullbench.nouns.criteria import CORRECTNESS, CORRELATION, VISUAL
 from fullbench.nouns.estimate import Estimate
@@ -31,17 +32,17 @@ def _beside(estimated: Sequence[float], names: Sequence[str], truth: Mapping[str
     return [getattr(found, figure) for figure in _FIGURES]
 
 
-def near(reviews: Reviews, *, truth: Mapping[str, float], gamma: Gamma, seed: int) -> Table:
+def near(reviews: Reviews, *, truth: Mapping[str, float], terms: Terms) -> Table:
     """How near each method comes to the truth."""
     rows: list[list[Cell]] = []
     for method in METHODS if truth else ():
         try:
-            rows.append([method, *_beside(scores(reviews, method, gamma, seed=seed), reviews.names, truth)])
+            rows.append([method, *_beside(scores(reviews, method, terms), reviews.names, truth)])
         except Undefined:
             continue
     for name, share in (("consistent weights", False), ("reversed weights", True)) if truth else ():
-        rows.append([name, *_hand_made(reviews, truth, gamma, reverse=share)])
-    rows += [[f"{name} alone", *figures] for name, figures in _alone(reviews, truth, gamma)] if truth else []
+        rows.append([name, *_hand_made(reviews, truth, terms.gamma, reverse=share)])
+    rows += [[f"{name} alone", *figures] for name, figures in _alone(reviews, truth, terms.gamma)] if truth else []
     columns = headings("method", *_FIGURES)
     notes = [
         Note("peers.tables.alone-one-reviewer-who-ranks", "Alone: one reviewer, who ranks all but itself."),
@@ -73,7 +74,8 @@ def _alone(reviews: Reviews, truth: Mapping[str, float], gamma: Gamma) -> Iterat
 
 
 def _hand_made(reviews: Reviews, truth: Mapping[str, float], gamma: Gamma, *, reverse: bool) -> list[Cell]:
-    from fullbench.stats.peers import consistent_weights, reversed_weights, weighted
+    from fullbench.stats.peer_readings import consistent_weights, reversed_weights
+    from fullbench.stats.peers import weighted
 
     try:
         true = in_order(reviews.names, truth)
@@ -83,11 +85,11 @@ def _hand_made(reviews: Reviews, truth: Mapping[str, float], gamma: Gamma, *, re
     return _beside(weighted(reviews.peers(gamma), weights).scores, reviews.names, truth)
 
 
-def _reference(reviews: Reviews, truth: Mapping[str, float], seed: int) -> tuple[Mapping[str, float], str]:
+def _reference(reviews: Reviews, truth: Mapping[str, float], terms: Terms) -> tuple[Mapping[str, float], str]:
     """What rankings are compared with: the truth, or the full UPME ranking where nobody told it."""
     if set(reviews.names) <= set(truth):
         return truth, Note("peers.tables.with-truth", "Compared with the truth.")
-    whole = dict(zip(reviews.names, scores(reviews, "UPME", seed=seed), strict=True))
+    whole = dict(zip(reviews.names, scores(reviews, "UPME", replace(terms, gamma=GAMMA)), strict=True))
     return whole, Note(
         "peers.tables.without-truth",
         "No truth is known: compared with the UPME ranking of all reviews and all parts.",
@@ -98,35 +100,35 @@ def _parts_known(reviews: Reviews) -> list[str]:
     return [part for part in PARTS if reviews.known[part].any()]
 
 
-def ablation(reviews: Reviews, *, truth: Mapping[str, float], seed: int) -> Table:
+def ablation(reviews: Reviews, *, truth: Mapping[str, float], terms: Terms) -> Table:
     """What each part adds."""
-    reference, note = _reference(reviews, truth, seed)
+    reference, note = _reference(reviews, truth, terms)
     parts = _parts_known(reviews)
     rows: list[list[Cell]] = [
         [word("all, every reviewer alike"), *_beside(scores(reviews, "uniform"), reviews.names, reference)]
     ]
     for size in range(1, len(parts) + 1):
         for some in combinations(parts, size):
-            gamma = {part: GAMMA[part] for part in some}
-            rows.append(
-                [" + ".join(some), *_beside(scores(reviews, "UPME", gamma, seed=seed), reviews.names, reference)]
-            )
+            of_some = replace(terms, gamma={part: GAMMA[part] for part in some})
+            rows.append([" + ".join(some), *_beside(scores(reviews, "UPME", of_some), reviews.names, reference)])
     return Table(
         "ablation",
         Note("peers.tables.title.what-each-part-adds", "What each part adds"),
         headings("parts", *_FIGURES),
         rows,
         [note],
+        {},
+        {"kind": "bars", "label": "parts", "value": "pearson"},
     )
 
 
-def gammas(reviews: Reviews, *, truth: Mapping[str, float], seed: int) -> Table:
+def gammas(reviews: Reviews, *, truth: Mapping[str, float], terms: Terms) -> Table:
     """What other weights of the parts would give."""
-    reference, note = _reference(reviews, truth, seed)
+    reference, note = _reference(reviews, truth, terms)
     rows: list[list[Cell]] = []
     for triple in GAMMAS:
-        gamma = dict(zip((CORRECTNESS, VISUAL, CORRELATION), triple, strict=True))
-        rows.append([*triple, *_beside(scores(reviews, "UPME", gamma, seed=seed), reviews.names, reference)])
+        weighed = replace(terms, gamma=dict(zip((CORRECTNESS, VISUAL, CORRELATION), triple, strict=True)))
+        rows.append([*triple, *_beside(scores(reviews, "UPME", weighed), reviews.names, reference)])
     return Table(
         "gamma",
         Note("peers.tables.title.weights-of-the-parts", "Weights of the parts"),
@@ -136,19 +138,25 @@ def gammas(reviews: Reviews, *, truth: Mapping[str, float], seed: int) -> Table:
     )
 
 
-def sizes(reviews: Reviews, *, truth: Mapping[str, float], gamma: Gamma) -> Table:
+def sizes(reviews: Reviews, *, truth: Mapping[str, float], terms: Terms) -> Table:
     """The ranking from fewer pictures, four draws each: mean and sample standard deviation."""
     import random
 
-    reference, note = _reference(reviews, truth, 0)
+    reference, note = _reference(reviews, truth, replace(terms, seed=0))
     rows: list[list[Cell]] = []
     total = len(reviews.images)
     for size in sorted({size for size in SIZES if size < total} | {total}):
         resampled = []
         for seed in SEEDS if size < total else SEEDS[:1]:
-            peers = reviews.peers(gamma, random.Random(seed).sample(range(total), size))
+            peers = reviews.peers(terms.gamma, random.Random(seed).sample(range(total), size))
             if (peers.counts.sum(axis=0) > 0).all():
-                resampled.append(_beside(consensus(peers, "UPME", starts=8).scores, reviews.names, reference))
+                resampled.append(
+                    _beside(
+                        consensus(peers, "UPME", starts=8, terms=replace(terms, seed=0)).scores,
+                        reviews.names,
+                        reference,
+                    )
+                )
         rows += _spread(size, resampled)
     columns = headings("pictures", "draws", *(column for figure in _FIGURES for column in with_deviation(figure)))
     return Table(
@@ -157,6 +165,8 @@ def sizes(reviews: Reviews, *, truth: Mapping[str, float], gamma: Gamma) -> Tabl
         columns,
         rows,
         [note],
+        {},
+        {"kind": "lines", "x": "pictures", "columns": ["pearson", "spearman", "entropy"]},
     )
 
 

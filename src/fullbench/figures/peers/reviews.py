@@ -11,9 +11,12 @@ from typing import TYPE_CHECKING
 from fullbench.errors import InputError
 from fullbench.nouns.criteria import CORRECTNESS, CORRELATION, VISUAL
 from fullbench.nouns.record import Record
+from fullbench.nouns.text import length_of
+from fullbench.nouns.verdict import Verdict
 
 if TYPE_CHECKING:
     from fullbench.stats.arrays import Bools, Floats, Ints
+    from fullbench.stats.joint import Votes
     from fullbench.stats.peers import Peers
 
 Gamma = Mapping[str, float]
@@ -28,8 +31,9 @@ TRUTHS = ("human", "truth")
 class Reviews:
     """Reviews, a row each; `first` and `second` are contestants in the order of their names.
 
-    `worth[part]` says what the part gives either (a column each), where `known[part]` is true. `outside` counts reviews
-    by somebody who was never reviewed, whose weight could not be learned: they are left out.
+    `worth[part]` says what the part gives either (a column each), where `known[part]` is true. `lead` is how many
+    doublings `first` is longer than `second`, NaN where a text is not at hand. `outside` counts reviews by somebody who
+    was never reviewed, whose weight could not be learned, and `own` those of one's own answers: both are left out.
     """
 
     names: tuple[str, ...]
@@ -42,6 +46,8 @@ class Reviews:
     worth: Mapping[str, Floats]
     known: Mapping[str, Bools]
     outside: int = 0
+    own: int = 0
+    lead: Floats | None = None
     _kept: dict[tuple[tuple[str, float], ...], tuple[Floats, Floats]] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
@@ -51,20 +57,23 @@ class Reviews:
 
     @classmethod
     def of(cls, record: Record) -> Reviews:
-        """The reviews of a record. Both orders of a pair, and repeated trials, are one review: their mean."""
-        marks, cosines = _gathered(record)
-        author = {item: record.items[item].tags.get("reviewer", "") for item, *_ in marks if item in record.items}
-        keys, names = _among_peers(sorted(marks), author)
-        image = {item: record.items[item].tags.get("image", item) for item, *_ in keys}
-        images = sorted(set(image.values()))
+        """The reviews of a record. Both orders of a pair, and repeated trials, are one review: their mean.
+
+        Who reviewed is who asked, by the item's tag `reviewer`; a question that nobody asked was given, and its
+        reviewers are the judges that are contestants.
+        """
+        marks, cosines, own = _gathered(record)
+        keys, names = _among_peers(sorted(marks))
+        image = {item: record.items[item].tags.get("image", item) for item, *_ in keys if item in record.items}
+        images = sorted({image.get(item, item) for item, *_ in keys})
         worth, known = _parts(keys, marks, cosines)
         return cls(
             tuple(names), tuple(images), tuple(item for item, *_ in keys),
-            _places(images, [image[item] for item, *_ in keys]),
-            _places(names, [author[item] for item, *_ in keys]),
-            _places(names, [first for _, first, _ in keys]),
-            _places(names, [second for _, _, second in keys]),
-            worth, known, len(marks) - len(keys),
+            _places(images, [image.get(item, item) for item, *_ in keys]),
+            _places(names, [reviewer for *_, reviewer in keys]),
+            _places(names, [first for _, first, _, _ in keys]),
+            _places(names, [second for _, _, second, _ in keys]),
+            worth, known, len(marks) - len(keys), own, _leads(record, keys),
         )  # fmt: skip
 
     def points(self, gamma: Gamma = GAMMA) -> tuple[Floats, Bools]:
@@ -124,6 +133,27 @@ class Reviews:
         points, _ = self.points({part: share for part, share in GAMMA.items() if part != CORRELATION})
         return (np.sign(np.round(points[:, 0] - points[:, 1], 9)) + 1) / 2
 
+    def rulings(self, part: str | None = None) -> tuple[Votes, Ints]:
+        """The reviews as votes for `stats.joint`, by one part or by both rulings' mean; and the rows that they are of.
+
+        Where lengths are not known, nothing leads.
+        """
+        import numpy as np
+
+        from fullbench.stats.joint import Votes
+
+        if part is None:
+            points, heard = self.points({CORRECTNESS: 0.5, VISUAL: 0.5})
+        else:
+            points, heard = self.worth[part], self.known[part]
+        rows = np.flatnonzero(heard)
+        lead = np.zeros(len(self)) if self.lead is None else np.nan_to_num(self.lead)
+        votes = Votes(
+            self.first[rows], self.second[rows], points[rows, 0], self.reviewer[rows], self.image[rows],
+            np.zeros(len(rows)), lead[rows],
+        )  # fmt: skip
+        return votes, rows
+
     @property
     def questions(self) -> Ints:
         """What votes are counted over: the same two contestants on the same picture."""
@@ -131,34 +161,73 @@ class Reviews:
         return asked
 
 
-_Key = tuple[str, str, str]
+_Key = tuple[str, str, str, str]
+"""A question, two contestants in the order of their names, and who reviewed them."""
 
 
-def _gathered(record: Record) -> tuple[dict[_Key, dict[str, float]], dict[tuple[str, str], float]]:
-    """For each question and pair the mean mark of the first by name, by criterion; for each answer its cosine."""
+def reviewers(record: Record) -> dict[str, str]:
+    """Which contestant each judge is: the one whose name its own begins with; judges that are none are left out."""
+    names = sorted({name for verdict in record for name in verdict.contestants}, key=len, reverse=True)
+    same = {
+        judge: next((name for name in names if judge == name or judge.startswith(f"{name}+")), "")
+        for judge in record.judges
+    }
+    return {judge: name for judge, name in same.items() if name}
+
+
+def reviewer_of(record: Record, verdict: Verdict, known: Mapping[str, str]) -> str:
+    """Who reviews in a verdict: who asked the question or, where it was given, the contestant that the judge is."""
+    return record.tag(verdict, "reviewer") or known.get(verdict.judge, "")
+
+
+def _gathered(record: Record) -> tuple[dict[_Key, dict[str, float]], dict[tuple[str, str], float], int]:
+    """For each question, pair and reviewer the mean mark of the first by name, by criterion; for each answer its
+    cosine; and how many rulings were on one's own answers."""
     rulings: dict[tuple[_Key, str], list[float]] = {}
     cosines: dict[tuple[str, str], float] = {}
+    known, own = reviewers(record), 0
     for verdict in record:
         if verdict.marks is None or verdict.judge in TRUTHS:
             continue
         if verdict.criterion == CORRELATION and len(verdict.contestants) == 1:
             cosines[verdict.item, verdict.contestants[0]] = verdict.marks[0]
         elif verdict.criterion in {CORRECTNESS, VISUAL} and len(verdict.contestants) == 2:
+            reviewer = reviewer_of(record, verdict, known)
+            if reviewer in verdict.contestants:
+                own += 1
+                continue
             first, second = sorted(verdict.contestants)
             mark = verdict.marks[verdict.contestants.index(first)]
-            rulings.setdefault(((verdict.item, first, second), verdict.criterion), []).append(mark)
+            rulings.setdefault(((verdict.item, first, second, reviewer), verdict.criterion), []).append(mark)
     marks: dict[_Key, dict[str, float]] = {}
     for (key, criterion), won in rulings.items():
         marks.setdefault(key, {})[criterion] = fmean(won)
-    return marks, cosines
+    return marks, cosines, own
 
 
-def _among_peers(keys: Sequence[_Key], author: Mapping[str, str]) -> tuple[list[_Key], list[str]]:
+def _leads(record: Record, keys: Sequence[_Key]) -> Floats | None:
+    """By how many doublings the first answer is longer than the second; None where no text is at hand."""
+    import numpy as np
+
+    lengths: dict[tuple[str, str], float] = {}
+    for item, first, second, _ in keys:
+        for name in (first, second):
+            if (item, name) not in lengths and (response := record.responses.get((item, name))) is not None:
+                lengths[item, name] = np.log2(max(1, length_of(response.text)))
+    if not lengths:
+        return None
+    missing = float("nan")
+    return np.array([
+        lengths.get((item, first), missing) - lengths.get((item, second), missing) for item, first, second, _ in keys
+    ])  # fmt: skip
+
+
+def _among_peers(keys: Sequence[_Key]) -> tuple[list[_Key], list[str]]:
     """The reviews by those who are reviewed in them, and who these are; found in rounds, as one leads to another."""
     remaining = list(keys)
     while True:
-        names = sorted({name for _, first, second in remaining for name in (first, second)})
-        inside = [key for key in remaining if author.get(key[0]) in names]
+        names = sorted({name for _, first, second, _ in remaining for name in (first, second)})
+        inside = [key for key in remaining if key[3] in names]
         if len(inside) == len(remaining):
             return remaining, names
         remaining = inside
@@ -184,18 +253,7 @@ def _parts(
         known[part] = np.array([mark is not None for mark in won], dtype=bool)
         first = np.array([0.0 if mark is None else mark for mark in won])
         worth[part] = np.stack([first, 1 - first], axis=1)
-    both = [(cosines.get((item, first)), cosines.get((item, second))) for item, first, second in keys]
+    both = [(cosines.get((item, first)), cosines.get((item, second))) for item, first, second, _ in keys]
     known[CORRELATION] = np.array([None not in pair for pair in both], dtype=bool)
     worth[CORRELATION] = np.array([[first or 0.0, second or 0.0] for first, second in both]).reshape(len(keys), 2)
     return worth, known
-
-
-def true_scores(record: Record) -> dict[str, float]:
-    """What those who stand for the truth make of each contestant: its mean mark; empty where they said nothing."""
-    marks_by_name: dict[str, list[float]] = {}
-    for verdict in record:
-        from_truth = verdict.judge in TRUTHS and verdict.item in record.items and verdict.criterion != VISUAL
-        if from_truth and verdict.marks is not None:
-            for name, mark in zip(verdict.contestants, verdict.marks, strict=True):
-                marks_by_name.setdefault(name, []).append(mark)
-    return {name: fmean(marks) for name, marks in sorted(marks_by_name.items())}

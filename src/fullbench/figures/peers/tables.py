@@ -3,55 +3,71 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from statistics import fmean
 
 from fullbench.errors import Undefined
 from fullbench.figures import standard
-from fullbench.figures.peers import biases
-from fullbench.figures.peers.drawn import interval, order, ranked
-from fullbench.figures.peers.methods import METHODS, ROBUST, consensus, scores
+from fullbench.figures.peers.accuracy import accuracy
+from fullbench.figures.peers.biases import biases
+from fullbench.figures.peers.convergence import convergence
+from fullbench.figures.peers.drawn import interval, order
+from fullbench.figures.peers.methods import METHODS, ROBUST, Terms, consensus, scores
 from fullbench.figures.peers.nearness import ablation, gammas, near, number, sizes
 from fullbench.figures.peers.people import against_people
-from fullbench.figures.peers.reviews import GAMMA, PARTS, TRUTHS, Gamma, Reviews, true_scores
-from fullbench.nouns.criteria import CORRECTNESS, CORRELATION, VISUAL
+from fullbench.figures.peers.readings import readings
+from fullbench.figures.peers.reviews import PARTS, TRUTHS, Gamma, Reviews, reviewer_of, reviewers
+from fullbench.figures.peers.truth import Truth, in_this_order, truth_of
+from fullbench.figures.peers.warnings import warnings
+from fullbench.nouns.criteria import CORRECTNESS, VISUAL
 from fullbench.nouns.estimate import Estimate
 from fullbench.nouns.headings import headings, moves
-from fullbench.nouns.note import Note, sentence, word
+from fullbench.nouns.note import Note, sentence
 from fullbench.nouns.record import Record
 from fullbench.nouns.table import Cell, Table
+from fullbench.stats.peer_readings import USUAL
 
 
 def tables(
-    record: Record, *, gamma: Gamma = GAMMA, seed: int = 0, best_first: Sequence[str] | None = None
+    record: Record,
+    *,
+    terms: Terms | None = None,
+    truth: Truth | None = None,
+    best_first: Sequence[str] = (),
+    families: Mapping[str, str] | None = None,
 ) -> list[Table]:
-    """All that the record allows. `best_first` is the true order of the contestants, where it is known beforehand.
+    """All that the record allows. `truth` is what rankings are compared with where it was given; otherwise it is what
+    people, or a judge that knows, say in the record. `best_first` is the true order of the contestants, where it is
+    known beforehand.
 
-    A judge that ruled on one author's questions alone is that author, reviewing. One that ruled on several authors'
-    questions is an outsider: its rulings stand alone and take no part in the peer review.
+    A judge that ruled on one author's questions alone is that author, reviewing; so is a contestant that rules on
+    questions that were given. Any other is an outsider: its rulings stand alone and take no part in the peer review.
     """
     outsiders = _outsiders(record)
     among = record.where(lambda verdict: verdict.judge not in outsiders)
-    peer_tables = _tables(among, gamma, seed, best_first or ())
+    known = truth or (in_this_order(tuple(best_first)) if best_first else truth_of(among))
+    peer_tables = _tables(among, terms or Terms(), known, best_first, families)
     peer_tables += [_won(record.where(judge=judge), judge) for judge in outsiders]
     return [*peer_tables, standard.faults(record, together=True), standard.costs(record)]
 
 
 def _outsiders(record: Record) -> list[str]:
-    """The judges that ruled on the questions of several authors."""
+    """The judges that ruled on the questions of several authors, or on given ones and are no contestant."""
     authors: dict[str, set[str]] = {}
+    known = reviewers(record)
     for verdict in record:
-        if verdict.judge not in TRUTHS and verdict.criterion != CORRELATION:
-            authors.setdefault(verdict.judge, set()).add(record.tag(verdict, "reviewer"))
-    return sorted(judge for judge, author_names in authors.items() if len(author_names) > 1)
+        if verdict.judge not in TRUTHS and verdict.criterion in {CORRECTNESS, VISUAL} and verdict.item in record.items:
+            authors.setdefault(verdict.judge, set()).add(reviewer_of(record, verdict, known))
+    return sorted(judge for judge, names in authors.items() if len(names) > 1 or names == {""})
 
 
 def _won(record: Record, judge: str) -> Table:
     rows: list[list[Cell]] = [[name, share] for name, share in _plain(record).items()]
     note = Note(
         "peers.tables.this-judge-ruled-on-the",
-        "This judge ruled on the questions of several authors: it is no peer, and weights nobody.",
+        "This judge is no contestant that reviews others: it takes no part in the peer review, and weights nobody.",
     )
     return Table(
         f"won by {judge}",
@@ -62,20 +78,24 @@ def _won(record: Record, judge: str) -> Table:
     )
 
 
-def _tables(record: Record, gamma: Gamma, seed: int, best_first: Sequence[str]) -> list[Table]:
+def _tables(
+    record: Record, terms: Terms, truth: Truth, best_first: Sequence[str], families: Mapping[str, str] | None
+) -> list[Table]:
     reviews = Reviews.of(record)
-    truth = ranked(best_first) or true_scores(record)
+    beside = [accuracy(record), biases(record, families), against_people(record)]
     if not len(reviews):
-        return [table for table in (_biases(record), against_people(record)) if table.rows]
+        return [*_nothing(record), *(table for table in beside if table.rows)]
     makers: dict[str, Callable[[Reviews], Table]] = {
-        "ranking": partial(_ranking, truth=truth, gamma=gamma, seed=seed),
-        "order": partial(order, best_first=best_first, gamma=gamma, seed=seed),
-        "reviewers": partial(_reviewers, gamma=gamma, seed=seed),
-        "convergence": partial(_convergence, gamma=gamma, seed=seed),
-        "nearness": partial(near, truth=truth, gamma=gamma, seed=seed),
-        "ablation": partial(ablation, truth=truth, seed=seed),
-        "gamma": partial(gammas, truth=truth, seed=seed),
-        "sizes": partial(sizes, truth=truth, gamma=gamma),
+        "ranking": partial(_ranking, truth=truth, terms=terms),
+        "order": partial(order, best_first=best_first, terms=terms),
+        "warnings": partial(warnings, terms=terms, truth=truth, families=families),
+        "reviewers": partial(_reviewers, terms=terms),
+        "convergence": partial(convergence, truth=truth, terms=terms),
+        "nearness": partial(near, truth=truth.scores, terms=terms),
+        "readings": partial(readings, truth=truth, terms=terms),
+        "ablation": partial(ablation, truth=truth.scores, terms=terms),
+        "gamma": partial(gammas, truth=truth.scores, terms=terms),
+        "sizes": partial(sizes, truth=truth.scores, terms=terms),
     }
     computed: list[Table] = []
     lost: list[list[Cell]] = []
@@ -84,13 +104,23 @@ def _tables(record: Record, gamma: Gamma, seed: int, best_first: Sequence[str]) 
             computed.append(maker(reviews))
         except Undefined as reason:
             lost.append([name, sentence(reason)])
-    missing = Table(
-        "left out",
-        Note("peers.tables.title.what-could-not-be-computed", "What could not be computed"),
-        headings("table", "why"),
-        lost,
-    )
-    return [table for table in [*computed, _biases(record), against_people(record), missing] if table.rows]
+    missing = _missing(lost)
+    return [table for table in [*computed, *beside, missing] if table.rows]
+
+
+def _nothing(record: Record) -> list[Table]:
+    """Why there is no ranking, where rulings were paid for and none of them counts."""
+    rulings = [verdict for verdict in record if verdict.criterion in {CORRECTNESS, VISUAL}]
+    faulty = sum(verdict.marks is None for verdict in rulings)
+    if not rulings or faulty < len(rulings):
+        return []
+    why = Note("peers.tables.all-faulty", "none of {n:,} rulings could be read: see the faults", n=len(rulings))
+    return [_missing([["ranking", why]])]
+
+
+def _missing(rows: list[list[Cell]]) -> Table:
+    title = Note("peers.tables.title.what-could-not-be-computed", "What could not be computed")
+    return Table("left out", title, headings("table", "why"), rows)
 
 
 def _plain(record: Record) -> dict[str, float]:
@@ -103,12 +133,13 @@ def _plain(record: Record) -> dict[str, float]:
     return dict(sorted(means.items(), key=lambda pair: -pair[1]))
 
 
-def _ranking(reviews: Reviews, *, truth: Mapping[str, float], gamma: Gamma, seed: int) -> Table:
+def _ranking(reviews: Reviews, *, truth: Truth, terms: Terms) -> Table:
+    gamma, known = terms.gamma, truth.scores
     scores_by_method: dict[str, Sequence[Cell]] = {}
     notes = _part_notes(reviews, gamma)
     for method in METHODS:
         try:
-            scores_by_method[method] = scores(reviews, method, gamma, seed=seed)
+            scores_by_method[method] = scores(reviews, method, terms)
         except Undefined as reason:
             notes.append(
                 Note(
@@ -121,14 +152,14 @@ def _ranking(reviews: Reviews, *, truth: Mapping[str, float], gamma: Gamma, seed
     plain = list(scores_by_method.get("UPME", ()))
     order = sorted(range(len(reviews.names)), key=lambda place: -number(plain[place]) if plain else 0)
     if plain:
-        drawn = interval(reviews, gamma, seed)
+        drawn = interval(reviews, terms)
         notes += _close([(reviews.names[place], drawn[place]) for place in order])
         scores_by_method["UPME"] = drawn
-    columns = headings("rank", "contestant", *scores_by_method, *(["truth"] if truth else []))
+    columns = headings("rank", "contestant", *scores_by_method, *(["truth"] if known else []))
     rows: list[list[Cell]] = [
         [
             rank, reviews.names[place], *(column[place] for column in scores_by_method.values()),
-            *([truth.get(reviews.names[place])] if truth else []),
+            *([known.get(reviews.names[place])] if known else []),
         ]
         for rank, place in enumerate(order, 1)
     ]  # fmt: skip
@@ -141,7 +172,16 @@ def _ranking(reviews: Reviews, *, truth: Mapping[str, float], gamma: Gamma, seed
             pictures=len(reviews.images),
         )
     )
-    source = {"gamma": dict(gamma), "seed": seed, "starts": 64}
+    notes += [truth.source] if known else []
+    if terms.reading == USUAL:
+        notes.append(
+            Note(
+                "peers.tables.upme-is-prd",
+                "UPME and PRD have one rule here and differ by their rounds alone; --reading takes another, and the "
+                "table 'readings' shows all.",
+            )
+        )
+    source = {**terms.settings, "starts": 64}
     hint = {"kind": "intervals", "label": "contestant", "value": "UPME"}
     return Table(
         "ranking",
@@ -189,16 +229,27 @@ def _part_notes(reviews: Reviews, gamma: Gamma) -> list[str]:
                 outside=reviews.outside,
             )
         )
+    if reviews.own:
+        notes.append(
+            Note(
+                "peers.tables.own-left-out",
+                "{own:,} rulings on the reviewer's own answers are left out.",
+                own=reviews.own,
+            )
+        )
     return notes
 
 
-def _reviewers(reviews: Reviews, *, gamma: Gamma, seed: int) -> Table:
+def _reviewers(reviews: Reviews, *, terms: Terms) -> Table:
     from fullbench.stats.peers import influence
 
-    peers = reviews.peers(gamma)
+    peers = reviews.peers(terms.gamma)
     names = ("UPME", ROBUST, "uniform")
-    weights = {name: consensus(peers, name, seed=seed).weights for name in names}
-    moved = {name: influence(peers, partial(consensus, method=name, starts=4)) for name in names}
+    weights = {name: consensus(peers, name, terms=terms).weights for name in names}
+    moved = {
+        name: influence(peers, partial(consensus, method=name, starts=4, terms=replace(terms, seed=0)))
+        for name in names
+    }
     review_counts = peers.counts.sum(axis=1) / 2
     rows: list[list[Cell]] = [
         [name, int(review_counts[place]), weights["UPME"][place], *(moved[method][place] for method in names)]
@@ -225,67 +276,4 @@ def _reviewers(reviews: Reviews, *, gamma: Gamma, seed: int) -> Table:
         notes,
         {},
         hint,
-    )
-
-
-def _convergence(reviews: Reviews, *, gamma: Gamma, seed: int) -> Table:
-    peer_consensus = consensus(reviews.peers(gamma), "UPME", seed=seed)
-    rounds = [turn for turn in peer_consensus.rounds if turn is not None]
-    shown = max(rounds) + 1 if len(rounds) == len(peer_consensus.rounds) else len(peer_consensus.trace)
-    rows: list[list[Cell]] = [
-        [turn, *(f"{value:.1e}" for value in (loss.mean(), loss.min(), loss.max()))]
-        for turn, loss in enumerate(peer_consensus.trace[:shown])
-    ]
-    last = max(rounds, default=0)
-    when = Note("peers.tables.last", ", the last after {n} rounds", n=last) if rounds else ""
-    notes = [
-        Note(
-            "peers.tables.their-scores-lie-within-of",
-            "{settled} of {starts} starts settled{when}; their scores lie within {spread:.2g} of each other.",
-            settled=len(rounds),
-            starts=len(peer_consensus.rounds),
-            when=when,
-            spread=peer_consensus.spread,
-        )
-    ]
-    title = Note(
-        "peers.tables.title.loss-by-round-from-starts", "Loss by round, from {n} starts", n=len(peer_consensus.rounds)
-    )
-    return Table("convergence", title, headings("round", "mean loss", "least", "most"), rows, notes)
-
-
-def _biases(record: Record) -> Table:
-    rows: list[list[Cell]] = []
-    notes = [
-        Note(
-            "peers.tables.reviews-that-chose-one-of",
-            "Reviews that chose one of two, where the truth does too. Chi-square has one degree of freedom.",
-        )
-    ]
-    for criterion in (CORRECTNESS, VISUAL):
-        for name, likes in (("longer answer", biases.longer(record)), ("own family", biases.own_family(record))):
-            counts = biases.counted(record, criterion, likes)
-            if not sum(counts.wrong + counts.right):
-                continue
-            test = counts.test
-            figures: list[Cell] = [None] * 3 if test is None else [test.chi_square, test.p, test.phi]
-            notes += [
-                Note(
-                    "peers.tables.no-test",
-                    "{name}, {criterion}: no test, {why}.",
-                    name=word(name),
-                    criterion=criterion,
-                    why=counts.why,
-                )
-            ] * (test is None)
-            rows.append([name, criterion, *counts.wrong, *counts.right, *figures])
-    columns = headings(
-        "chosen", "criterion", "wrong: yes", "wrong: no", "right: yes", "right: no", "chi-square", "p", "phi"
-    )
-    return Table(
-        "biases",
-        Note("peers.tables.title.whether-wrong-reviews-lean-one", "Whether wrong reviews lean one way"),
-        columns,
-        rows,
-        notes,
     )

@@ -1,4 +1,4 @@
-"""BERTScore with any encoder: every word looks for its nearest in the other text."""
+"""Texts as vectors, token by token: every token looks for its nearest in the other text (BERTScore)."""
 
 from __future__ import annotations
 
@@ -19,28 +19,32 @@ else:
 
 
 class Encoder(Protocol):
-    """Whatever turns a text into vectors, a row for each of its tokens. The name says which."""
+    """Whatever turns a text into vectors, a row for each of its tokens, and says which of these count (1 or 0)."""
 
     @property
     def name(self) -> str: ...
 
-    def __call__(self, text: str) -> Vectors: ...
+    def __call__(self, text: str) -> tuple[Vectors, Vectors]: ...
 
 
-def bert_score(candidate: Vectors, reference: Vectors) -> float:
-    """The F1 of greedy matching by cosine (Zhang et al. 2020, arXiv:1904.09675), without weights or rescaling.
+def bert_score(candidate: tuple[Vectors, Vectors], reference: tuple[Vectors, Vectors]) -> float:
+    """The F1 of greedy matching by cosine (Zhang et al. 2020, arXiv:1904.09675), without weights by rarity.
+
+    Tokens that do not count (the marks around a text) can be matched, as in the authors' code.
 
     >>> import numpy as np
-    >>> round(bert_score(np.array([[1.0, 0.0]]), np.array([[2.0, 0.0], [0.0, 1.0]])), 3)
+    >>> one, two = np.array([[1.0, 0.0]]), np.array([[2.0, 0.0], [0.0, 1.0]])
+    >>> round(bert_score((one, np.ones(1)), (two, np.ones(2))), 3)
     0.667
     """
     import numpy as np
 
-    if not len(candidate) or not len(reference):
+    (ours, counts), (theirs, counted) = candidate, reference
+    if not counts.sum() or not counted.sum():
         return 0.0
-    candidate_units, reference_units = (_unit(vectors, np) for vectors in (candidate, reference))
-    near = candidate_units @ reference_units.T
-    precision, recall = float(near.max(axis=1).mean()), float(near.max(axis=0).mean())
+    near = _unit(ours, np) @ _unit(theirs, np).T
+    precision = float(np.average(near.max(axis=1), weights=counts))
+    recall = float(np.average(near.max(axis=0), weights=counted))
     return 2 * precision * recall / (precision + recall) if precision + recall > 0 else 0.0
 
 
@@ -60,11 +64,12 @@ class Spelling:
         self.size = size
         self.name = f"spelling-{size}"
 
-    def __call__(self, text: str) -> Vectors:
+    def __call__(self, text: str) -> tuple[Vectors, Vectors]:
         import numpy as np
 
         words = words_of(text)
-        return np.stack([_word(word, self.size) for word in words]) if words else np.zeros((0, self.size))
+        vectors = np.stack([_word(word, self.size) for word in words]) if words else np.zeros((0, self.size))
+        return vectors, np.ones(len(words))
 
 
 @lru_cache(maxsize=100_000)
@@ -86,11 +91,22 @@ def _direction(letters: str, size: int) -> Any:
     return np.random.default_rng(seed).standard_normal(size)
 
 
-def cached(encoder: Encoder, size: int = 4096) -> Callable[[str], Vectors]:
+def cached(encoder: Encoder, size: int = 4096) -> Callable[[str], tuple[Vectors, Vectors]]:
     """The encoder with its latest texts kept, for a reference is met many times."""
     return lru_cache(maxsize=size)(encoder)
 
 
-def compared(encoder: Callable[[str], Vectors], texts: Sequence[str], reference: str) -> list[float]:
-    """The BERTScore of each text with the reference."""
-    return [bert_score(encoder(text), encoder(reference)) for text in texts]
+def compared(
+    encoder: Callable[[str], tuple[Vectors, Vectors]], texts: Sequence[str], reference: str, baseline: float = 0.0
+) -> list[float]:
+    """The BERTScore of each text with the reference; rescaled, so that texts that have nothing in common get 0."""
+    scores = [bert_score(encoder(text), encoder(reference)) for text in texts]
+    return [(score - baseline) / (1 - baseline) for score in scores]
+
+
+def baseline_of(encoder: Callable[[str], tuple[Vectors, Vectors]], texts: Sequence[str]) -> float:
+    """The mean score of texts that have nothing to do with each other: each beside the next of a sorted list."""
+    listed = sorted(set(texts))
+    pairs = zip(listed, [*listed[1:], *listed[:1]], strict=True)
+    scores = [bert_score(encoder(one), encoder(two)) for one, two in pairs]
+    return sum(scores) / len(scores)

@@ -10,12 +10,12 @@ from typing import Any, ClassVar
 
 from fullbench.errors import InputError
 from fullbench.judges.metrics.cider import Cider
-from fullbench.judges.metrics.embedded import Encoder, Spelling, cached, compared
+from fullbench.judges.metrics.embedded import Encoder, Spelling, baseline_of, cached, compared
 from fullbench.judges.metrics.overlap import bleu4, meteor_of, rouge_l
 from fullbench.judges.rules import marks_from, unread
 from fullbench.nouns.case import Case
 from fullbench.nouns.digests import digest
-from fullbench.nouns.judge import AsksNobody, Kind
+from fullbench.nouns.judge import AsksNobody, Judge, Kind
 from fullbench.nouns.text import words_of
 from fullbench.nouns.verdict import Verdict
 
@@ -36,6 +36,7 @@ class MetricJudge(AsksNobody):
     name: str
     metric: Metric = field(repr=False)
     settings: Mapping[str, Any] = field(default_factory=dict)
+    former_names: tuple[str, ...] = ()
 
     def hear(self, cases: Iterable[Case]) -> Iterator[Verdict]:
         for case in cases:
@@ -101,20 +102,73 @@ def cider_over(references: Iterable[str]) -> MetricJudge:
     )
 
 
-def bertscore(rest: str = "", options: Mapping[str, str] | None = None) -> MetricJudge:
-    """The judge that `bertscore` names: with the small encoder that ships with us."""
-    _plain("bertscore", rest, options, ())
-    return bertscore_with(Spelling())
-
-
-def bertscore_with(encoder: Encoder) -> MetricJudge:
-    """BERTScore with an encoder of one's own; its name is part of the judge's."""
+def spelling(rest: str = "", options: Mapping[str, str] | None = None) -> MetricJudge:
+    """The judge that `spelling` names: words compared by the runs of three letters in them; no model, no meaning."""
+    _plain("spelling", rest, options, ())
+    encoder = Spelling()
     caching = cached(encoder)
+    settings = {"metric": "F1 of words matched by their letters", "encoder": encoder.name}
+    # The first release called it by the name of the metric that it stood in for.
+    return MetricJudge(encoder.name, partial(compared, caching), settings, (f"bertscore+{encoder.name}",))
 
-    def metric(texts: Sequence[str], reference: str) -> list[float]:
-        return compared(caching, texts, reference)
 
-    return MetricJudge(f"bertscore+{encoder.name}", metric, {"metric": "BERTScore F1", "encoder": encoder.name})
+def bertscore(rest: str = "", options: Mapping[str, str] | None = None) -> MetricJudge:
+    """The judge that `bertscore:MODEL` names: an encoder of the hub or of a folder.
+
+    `layer` is the layer whose vectors are compared, `baseline` what unrelated texts score (a number, or a file of
+    items whose references are unrelated): with it the score is rescaled, so that these get 0.
+    """
+    if not rest:
+        raise InputError(
+            "bertscore needs an encoder: bertscore:roberta-large, or a folder with one; `spelling` compares letters "
+            "without any"
+        )
+    plain = _plain("bertscore", "", options, ("layer", "baseline", "revision", "device"))
+    from fullbench.judges.metrics.encoders import HubEncoder, texts_of
+
+    layer = plain.get("layer")
+    if layer is not None and not layer.isdecimal():
+        raise InputError(f"the option layer is a whole number; found {layer!r}")
+    encoder = HubEncoder(
+        rest, None if layer is None else int(layer), plain.get("revision", ""), plain.get("device", "cpu")
+    )
+    given = plain.get("baseline")
+    if given is None:
+        return bertscore_with(encoder)
+    try:
+        return bertscore_with(encoder, float(given))
+    except ValueError:
+        return bertscore_with(encoder, baseline_of(cached(encoder), texts_of(Path(given))))
+
+
+def bertscore_with(encoder: Encoder, baseline: float = 0.0) -> MetricJudge:
+    """BERTScore with an encoder of one's own; its name and the baseline are part of the judge's."""
+    if not 0 <= baseline < 1:
+        raise InputError(f"a baseline is a score of unrelated texts, from 0 and below 1; found {baseline:g}")
+    rescaled = f"+baseline{baseline:.4f}" if baseline else ""
+    settings = {"metric": "BERTScore F1", "encoder": encoder.name, **({"baseline": baseline} if baseline else {})}
+    return MetricJudge(
+        f"bertscore+{encoder.name}{rescaled}", partial(compared, cached(encoder), baseline=baseline), settings
+    )
+
+
+def clipscore(rest: str = "", options: Mapping[str, str] | None = None) -> Judge:
+    """The judge that `clipscore:MODEL` names: how near an answer in words is to the item's pictures."""
+    return _clip("clipscore", rest, options, reference=False)
+
+
+def refclipscore(rest: str = "", options: Mapping[str, str] | None = None) -> Judge:
+    """The judge that `refclipscore:MODEL` names: the same, and how near it is to the reference."""
+    return _clip("refclipscore", rest, options, reference=True)
+
+
+def _clip(name: str, rest: str, options: Mapping[str, str] | None, *, reference: bool) -> Judge:
+    from fullbench.judges.metrics.encoders import ClipTexts
+
+    if not rest:
+        raise InputError(f"{name} needs a CLIP model: {name}:openai/clip-vit-base-patch32, or a folder with one")
+    plain = _plain(name, "", options, ("revision", "device"))
+    return ClipTexts(rest, reference, plain.get("revision", ""), plain.get("device", "cpu"))
 
 
 def _plain(name: str, rest: str, options: Mapping[str, str] | None, known: tuple[str, ...]) -> Mapping[str, str]:

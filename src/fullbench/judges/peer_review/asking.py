@@ -1,50 +1,47 @@
 """What is asked: a question about a picture from each reviewer, an answer from the others, two rulings on each pair.
 
-The words are ours. What they ask for is the paper's: a question and nothing else; an answer reached step by step; a
-ruling on correctness alone, and one on visual understanding that leaves correctness aside.
+The words are in the files of `prompts`. What they ask for is the paper's: a question and nothing else; an answer
+reached step by step; a ruling on correctness alone, and one on visual understanding that leaves correctness aside.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 
+from fullbench.judges.peer_review.wording import Wording, shipped
 from fullbench.nouns.ballot import Choice, Real
 from fullbench.nouns.case import Case, Orders
 from fullbench.nouns.case import cases as cases_of
-from fullbench.nouns.criteria import CORRECTNESS, CORRELATION, VISUAL
-from fullbench.nouns.item import Item, Turn
+from fullbench.nouns.criteria import CORRELATION
+from fullbench.nouns.item import REQUEST, Item, Turn
 from fullbench.nouns.model import DECLINED
 from fullbench.nouns.picture import Picture
 from fullbench.nouns.response import Response
 
-WRITE = (
-    "You will examine how well others understand this picture. Write one question that can only be answered by looking "
-    "at it, and whose right answer you are sure of. Reply with the question alone."
-)
-ANSWER = (
-    "Answer the question about the picture. Say first what matters in the picture, then how it leads to the answer, "
-    "step by step, and end with the answer itself in one plain sentence."
-)
-CRITERIA: Mapping[str, str] = {
-    CORRECTNESS: (
-        "which answer is right about the picture, and nothing else. If just one of them is right it wins, however it "
-        "is written; if both are right, or both are wrong, it is a tie"
-    ),
-    VISUAL: (
-        "how well each answer understands the picture: how exactly it says what is to be seen, how soundly it reasons, "
-        "whether it finds things where they are, and whether it sees how they stand to each other. Leave aside whether "
-        "the final answer is right"
-    ),
-}
+CRITERIA: Mapping[str, str] = shipped().criteria
+"""What each of the two rulings goes by, in the usual words."""
 BALLOT = Choice(tie=True)
 COSINE = Real(-1, 1)
+OPTIONS = "options"
+"""The tag of a question with options: how many there are."""
+KEY = "key"
+"""The tag of a question with options: the letter of the right one."""
 
 
-def writing(images: Mapping[str, Picture]) -> list[Item]:
+def writing(images: Mapping[str, Picture], wording: Wording | None = None) -> list[Item]:
     """For each picture the request to write a question about it."""
-    return [Item.ask(f"ask {name}", WRITE, picture, tags={"image": name}) for name, picture in images.items()]
+    said = wording or shipped()
+    return [
+        Item.ask(f"ask {name}{_marked(said)}", said.write, picture, tags={"image": name, REQUEST: "question"})
+        for name, picture in images.items()
+    ]
+
+
+def _marked(wording: Wording) -> str:
+    return f" [{wording.mark}]" if wording.mark else ""
 
 
 def cleaned(text: str) -> str:
@@ -59,19 +56,36 @@ def cleaned(text: str) -> str:
     return question.strip(" \t\n\"'“”‘’*_`")
 
 
-def questions(images: Mapping[str, Picture], written: Iterable[Response]) -> list[Item]:
+def questions(images: Mapping[str, Picture], written: Iterable[Response], wording: Wording | None = None) -> list[Item]:
     """What reviewers wrote, as items: each bears its picture and its author. An empty or refused reply gives none."""
+    said = wording or shipped()
     items = []
-    names = {f"ask {name}": name for name in images}
+    names = {f"ask {name}{_marked(said)}": name for name in images}
     for response in written:
         name = names.get(response.item)
         asked = cleaned(response.text)
         if name is None or not asked or response.tags.get("stop") in DECLINED:
             continue
-        turns = (Turn("system", (ANSWER,)), Turn("user", (images[name], asked)))
+        turns = (Turn("system", (said.answer,)), Turn("user", (images[name], asked)))
         tags = {"image": name, "reviewer": response.contestant}
-        items.append(Item(f"{name} | {response.contestant}", turns, tags=tags))
+        items.append(Item(f"{name} | {response.contestant}{_marked(said)}", turns, tags=tags))
     return sorted(items, key=lambda item: item.id)
+
+
+def given(items: Sequence[Item], wording: Wording | None = None) -> list[Item]:
+    """Questions that nobody had to write, as contestants are asked them: with how they are to be answered before them.
+
+    What shares a picture shares the tag `image`, by which reviews are kept together.
+    """
+    said = wording or shipped()
+    asked = []
+    for item in items:
+        manner = said.choose if OPTIONS in item.tags else said.answer
+        turns = item.turns if item.turns[0].role == "system" else (Turn("system", (manner,)), *item.turns)
+        image = item.tags.get("image") or (item.pictures[0].digest[:16] if item.pictures else item.id)
+        tags = {**{name: value for name, value in item.tags.items() if name != "reviewer"}, "image": image}
+        asked.append(replace(item, id=f"{item.id}{_marked(said)}", turns=turns, tags=tags))
+    return sorted(asked, key=lambda item: item.id)
 
 
 def reviews(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -47,10 +48,11 @@ def full(images: Sequence[str], contestants: Sequence[str], families: Mapping[st
     return slots
 
 
-def sampled(slots: Sequence[Slot], reviews: int | None, seed: int = 0) -> list[Slot]:
+def sampled(slots: Sequence[Slot], reviews: int | None, seed: int = 0, *, by_picture: bool = False) -> list[Slot]:
     """`reviews` of the slots, spread evenly over reviewers and pairs; all of them where `reviews` is None.
 
-    Reviewers and pairs take turns, each with its pictures in an order drawn from the seed.
+    Reviewers and pairs take turns, each with its pictures in an order drawn from the seed; `by_picture`, each with one
+    of the pictures (or given questions) that were drawn least so far.
 
     >>> some = sampled(full(["a", "b", "c"], list("ABCD")), 12)
     >>> len({(slot.reviewer, slot.one, slot.two) for slot in some})
@@ -67,20 +69,24 @@ def sampled(slots: Sequence[Slot], reviews: int | None, seed: int = 0) -> list[S
     for group in groups.values():
         rng.shuffle(group)
     chosen: list[Slot] = []
-    turn = 0
+    drawn: Counter[str] = Counter()
     while len(chosen) < reviews:
-        waiting = [group[turn] for group in groups.values() if turn < len(group)]
+        waiting = [group for group in groups.values() if group]
         rng.shuffle(waiting)
-        chosen += waiting[: reviews - len(chosen)]
-        turn += 1
+        for group in waiting[: reviews - len(chosen)]:
+            slot = min(group, key=lambda slot: drawn[slot.image]) if by_picture else group[0]
+            group.remove(slot)
+            drawn[slot.image] += 1
+            chosen.append(slot)
     return sorted(chosen, key=lambda slot: (slot.image, slot.reviewer, slot.one, slot.two))
 
 
-def within(cases: Iterable[Case], slots: Iterable[Slot]) -> list[Case]:
-    """The cases that belong to one of the slots."""
-    wanted = {(slot.image, slot.reviewer, slot.one, slot.two) for slot in slots}
+def within(cases: Iterable[Case], slots: Iterable[Slot], *, given: bool = False) -> list[Case]:
+    """The cases that belong to one of the slots. A slot of a question that was `given` has its id for a picture."""
+    wanted = {(slot.image, "" if given else slot.reviewer, slot.one, slot.two) for slot in slots}
 
     def key(case: Case) -> tuple[str, ...]:
-        return (case.item.tags.get("image", ""), case.item.tags.get("reviewer", ""), *sorted(case.contestants))
+        place = (case.item.id, "") if given else (case.item.tags.get("image", ""), case.item.tags.get("reviewer", ""))
+        return (*place, *sorted(case.contestants))
 
     return [case for case in cases if key(case) in wanted]

@@ -2,12 +2,14 @@
 
 `judging` is the usual one: contestants answer, judges rule on all of it. `leaderboard` plays a newcomer against those
 that are there, `peer-review` lets contestants review each other, `rerank` puts the answers to each item in order.
+`experiment` lets a model write something first: longer answers, descriptions, references.
 """
 
 from __future__ import annotations
 
 from typing import Protocol
 
+from fullbench.errors import InputError
 from fullbench.ledger.store import Ledger
 from fullbench.nouns.table import Table
 from fullbench.studies.conduct import Conducted, Conductor
@@ -45,6 +47,8 @@ class Conducting(Protocol):
 def conductor(study: Study) -> Conducting:
     """What conducts a study of its kind."""
     if study.kind == "leaderboard":
+        if study.limit is not None:
+            raise InputError("a leaderboard is played on all items: leave out the limit", path=study.path)
         from fullbench.studies.kinds.leaderboard import Growing
 
         return Growing(study)
@@ -56,4 +60,8 @@ def conductor(study: Study) -> Conducting:
         from fullbench.studies.kinds.rerank import Reranking
 
         return Reranking(study)
+    if study.kind == "experiment":
+        from fullbench.studies.kinds.experiment import Experimenting
+
+        return Experimenting(study)
     return Conductor(study)

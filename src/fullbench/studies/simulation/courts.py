@@ -18,7 +18,9 @@ from fullbench.nouns.criteria import CORRECTNESS, CORRELATION, VISUAL
 if TYPE_CHECKING:
     import numpy as np
 
-    from fullbench.stats.arrays import Floats, Ints
+    from fullbench.stats.arrays import Bools, Floats, Ints
+
+    Design = tuple[Ints, Ints, Ints, Ints]
 
 TIE = 0.5
 """Felt marks that lie this close tie, as in `court.simulated`."""
@@ -34,6 +36,12 @@ class Setting:
     (`sight`), the noisier it is, and the more it likes long answers (`length`, marks for each doubling). `colluders`
     rule for each other in every review; `lazy` ones mostly tie; `blind` ones see nothing. `faults` is the share of
     rulings that are none. `spread` is how far the quality of one contestant's answers varies.
+
+    What makes a court less convenient: contestants come in `families` of two, and every reviewer adds `kin` marks to an
+    answer of its own family; all reviewers like length, `shared_length` marks for each doubling; lengths differ from
+    answer to answer by `wobble` doublings; `wordy_weak` is how far weak contestants are the wordy ones (1 fully);
+    `correlated` is a mistake in marks that all reviewers make together about an answerer on a picture; `clones` are
+    contestants of one skill whose reviews are one another's.
     """
 
     models: int = 6
@@ -46,6 +54,13 @@ class Setting:
     lazy: int = 0
     blind: int = 0
     faults: float = 0.0
+    families: bool = False
+    kin: float = 0.0
+    shared_length: float = 0.0
+    wobble: float = 0.0
+    wordy_weak: float = 0.0
+    correlated: float = 0.0
+    clones: int = 0
 
     def __post_init__(self) -> None:
         if self.models < 3:
@@ -56,6 +71,14 @@ class Setting:
             raise InputError("'related' is from 0 to 1, and 'faults' a share below 1")
         if min(self.colluders, self.lazy, self.blind) < 0 or self.colluders + self.lazy + self.blind > self.models:
             raise InputError("there cannot be more cheats than contestants")
+        if not -1 <= self.wordy_weak <= 1:
+            raise InputError(f"'wordy weak' is from -1 to 1; found {self.wordy_weak:g}")
+        if min(self.wobble, self.correlated) < 0:
+            raise InputError("'wobble' and 'correlated' are deviations, 0 or more")
+        if self.clones == 1 or not 0 <= self.clones < self.models:
+            raise InputError("clones are two or more, and fewer than the contestants")
+        if self.kin and not self.families:
+            raise InputError("kin need families: say that contestants come in families of two")
         if self.colluders == 1:
             raise InputError("one cannot collude alone: give two colluders or more")
 
@@ -66,11 +89,16 @@ class Setting:
 
 @dataclass(frozen=True)
 class Court:
-    """One court: the true skills, who cheats, and all reviews."""
+    """One court: the true skills, who cheats, all reviews, who is of which family, and who is truly better in each.
+
+    `truth` is 1 where the first answer of a review is the better one, 0 where the second is, 0.5 where they are close.
+    """
 
     skill: Floats
     colluders: tuple[int, ...]
     reviews: Reviews
+    families: tuple[str, ...] = ()
+    truth: Floats | None = None
 
 
 def court(setting: Setting, seed: int) -> Court:
@@ -84,6 +112,11 @@ def court(setting: Setting, seed: int) -> Court:
     able = setting.related * skill + (1 - setting.related) * other
     words = rng.standard_normal(size)
     cheats = rng.permutation(size)
+    # What a plain court has none of is drawn apart, so that plain courts stay what they were.
+    further = np.random.default_rng([seed, setting.models, setting.images, 1])
+    skill, able = _cloned(setting, skill, able)
+    words = _wordy(setting, skill, words)
+    family = further.permutation(np.arange(size) // 2) if setting.families else np.arange(size)
     rng = np.random.default_rng([seed, setting.models, setting.images])
     image, reviewer, first, second = slots(size, setting.images)
     quality = np.clip(skill + setting.spread * rng.standard_normal((setting.images, size, size)), 0, 1)
@@ -91,7 +124,12 @@ def court(setting: Setting, seed: int) -> Court:
     colluding, lazy, blind = _cheats(setting, cheats)
     sight[blind] = 0.0
     gap = 4 * (quality[image, reviewer, first] - quality[image, reviewer, second])
-    liking = setting.length * (1 - able[reviewer]) * (words[first] - words[second])
+    length = words + setting.wobble * further.standard_normal((setting.images, size, size))
+    lead = length[image, reviewer, first] - length[image, reviewer, second]
+    liking = (setting.shared_length + setting.length * (1 - able[reviewer])) * lead
+    own = (family[reviewer] == family[first]).astype(np.float64) - (family[reviewer] == family[second])
+    mistaken = setting.correlated * further.standard_normal((setting.images, size))
+    liking = liking + setting.kin * own * setting.families + mistaken[image, first] - mistaken[image, second]
     idle = np.isin(reviewer, lazy)
     ally = _allies(reviewer, first, second, colluding)
     worth, known = {}, {}
@@ -106,8 +144,45 @@ def court(setting: Setting, seed: int) -> Court:
     names = tuple(f"model {place}" for place in range(size))
     pictures = tuple(f"picture {place}" for place in range(setting.images))
     items = ("",) * len(first)
-    reviews = Reviews(names, pictures, items, image, reviewer, first, second, worth, known)
-    return Court(skill, tuple(int(who) for who in colluding), reviews)
+    if setting.clones:
+        _copy(setting.clones, worth, known, (image, reviewer, first, second))
+    reviews = Reviews(names, pictures, items, image, reviewer, first, second, worth, known, lead=lead)
+    kinship = tuple(f"family {number}" for number in family)
+    return Court(skill, tuple(int(who) for who in colluding), reviews, kinship, _ruled(gap))
+
+
+def _cloned(setting: Setting, skill: Floats, able: Floats) -> tuple[Floats, Floats]:
+    """Skills and judging abilities with the middling ones made alike: the clones."""
+    if not setting.clones:
+        return skill, able
+    begin = (setting.models - setting.clones) // 2
+    alike = slice(begin, begin + setting.clones)
+    skill, able = skill.copy(), able.copy()
+    skill[alike], able[alike] = skill[alike].mean(), able[alike].mean()
+    return skill, able
+
+
+def _wordy(setting: Setting, skill: Floats, words: Floats) -> Floats:
+    """How wordy each contestant is, in doublings: by chance, or as weak as it is."""
+    import numpy as np
+
+    share = setting.wordy_weak
+    if not share:
+        return words
+    weak = -(skill - skill.mean()) / max(float(skill.std()), 1e-9)
+    mixed: Floats = share * weak + float(np.sqrt(1 - share**2)) * words
+    return mixed
+
+
+def _copy(clones: int, worth: dict[str, Floats], known: dict[str, Bools], design: Design) -> None:
+    """Let every clone rule as the first of them does, where both rule on the same two."""
+    begin = (int(design[1].max()) + 1 - clones) // 2
+    place = {key: row for row, key in enumerate(zip(*(column.tolist() for column in design), strict=True))}
+    for (picture, who, one, two), row in place.items():
+        source = place.get((picture, begin, one, two))
+        if begin < who < begin + clones and source is not None:
+            for part in (CORRECTNESS, VISUAL):
+                worth[part][row], known[part][row] = worth[part][source], known[part][source]
 
 
 @lru_cache(maxsize=32)

@@ -8,13 +8,18 @@ from functools import partial
 from statistics import fmean, stdev
 
 from fullbench.errors import Undefined
-from fullbench.figures.peers.methods import METHODS, ROBUST, Nearness, consensus, nearness, scores
+from fullbench.figures.peers.methods import METHODS, ROBUST, Nearness, Terms, consensus, nearness, scores
+from fullbench.figures.peers.truth import Truth
+from fullbench.figures.peers.warnings import warned, warnings
 from fullbench.nouns.headings import headings, with_deviation
 from fullbench.nouns.note import Note, word
 from fullbench.nouns.table import Cell, Table
+from fullbench.stats.peer_readings import READINGS
 from fullbench.studies.simulation.courts import Court, Setting, court
 
 SIZES = (5, 10, 25, 50, 100)
+_WARNED = 8
+"""In so many courts at most warnings are looked for: each takes a moment."""
 _FIGURES = ("pearson", "spearman", "kendall", "entropy")
 
 
@@ -26,15 +31,28 @@ def recovered(setting: Setting, method: str, seeds: Sequence[int]) -> list[Nearn
 def _recovered(courts: Sequence[Court], method: str) -> Iterator[Nearness]:
     for simulated in courts:
         try:
-            yield nearness(scores(simulated.reviews, method, starts=1), simulated.skill.tolist())
+            yield nearness(_scores(simulated, method), simulated.skill.tolist())
         except Undefined:
             continue
+
+
+def _scores(simulated: Court, method: str) -> Sequence[float]:
+    """A method's scores; `UPME, NAME` is UPME by the reading of that name."""
+    name, _, reading = method.partition(", ")
+    if name == "UPME" and reading in READINGS:
+        return scores(simulated.reviews, name, Terms(reading=reading), starts=1)
+    return scores(simulated.reviews, method, starts=1)
 
 
 def tables(setting: Setting, *, seeds: int = 20, sizes: Sequence[int] = SIZES) -> list[Table]:
     """All that a court shows; the table of cheats only where some collude."""
     numbers = range(seeds)
-    base_tables = [methods_table(setting, numbers), sizes_table(setting, numbers, sizes)]
+    base_tables = [
+        methods_table(setting, numbers),
+        readings_table(setting, numbers),
+        sizes_table(setting, numbers, sizes),
+        warnings_table(setting, numbers),
+    ]
     return (
         [*base_tables, cheats_table(setting, numbers), influence_table(setting, numbers)]
         if setting.colluders
@@ -67,6 +85,45 @@ def methods_table(setting: Setting, seeds: Sequence[int]) -> Table:
         {},
         hint,
     )
+
+
+def readings_table(setting: Setting, seeds: Sequence[int]) -> Table:
+    """Each reading of the paper beside the planted skills, and how far it is from peer rank."""
+    courts = [court(setting, seed) for seed in seeds]
+    prd = list(_recovered(courts, "PRD"))
+    rows: list[list[Cell]] = []
+    for name, reading in READINGS.items():
+        found = list(_recovered(courts, f"UPME, {name}"))
+        ahead = fmean(near.pearson for near in found) - fmean(near.pearson for near in prd) if found and prd else None
+        rows.append([name, reading.meaning, *_spread(found, "pearson"), *_spread(found, "spearman"), ahead])
+    title = Note("simulation.tables.title.readings", "UPME by each reading of its equations")
+    note = Note(
+        "simulation.tables.ahead",
+        "Ahead of PRD: by how much its mean Pearson is larger. The paper prints 0.106 on MMstar, 0.178 on ScienceQA.",
+    )
+    columns = headings(
+        "reading", "what it means", *with_deviation("pearson"), *with_deviation("spearman"), "ahead of PRD"
+    )
+    return Table("readings", title, columns, rows, [note])
+
+
+def warnings_table(setting: Setting, seeds: Sequence[int]) -> Table:
+    """In how many of the courts the ranking comes with a warning, by what it warns of."""
+    found: dict[str, list[bool]] = {}
+    for simulated in (court(setting, seed) for seed in list(seeds)[:_WARNED]):
+        kin = dict(zip(simulated.reviews.names, simulated.families, strict=True)) if setting.families else None
+        shown = warnings(simulated.reviews, terms=Terms(), truth=Truth({}), families=kin)
+        warned_of = warned(shown)
+        for what in dict.fromkeys(map(str, shown.column("what"))):
+            found.setdefault(what, []).append(what in warned_of)
+    rows: list[list[Cell]] = [[what, fmean(fired), len(fired)] for what, fired in found.items()]
+    title = Note("simulation.tables.title.warnings", "How often a ranking comes with a warning")
+    note = Note(
+        "simulation.tables.warnings",
+        "Of the first {n} courts at most; what is warned of without being there is a false alarm.",
+        n=_WARNED,
+    )
+    return Table("warnings", title, headings("what", "share", "courts"), rows, [note])
 
 
 def sizes_table(setting: Setting, seeds: Sequence[int], sizes: Sequence[int]) -> Table:

@@ -31,6 +31,8 @@ class Invitation:
     until: float
     ended: float | None
     used_by: str | None
+    account: str | None = None
+    """The id that the account will have, so that somebody can be assigned to work before they come."""
 
     @property
     def open(self) -> bool:
@@ -42,7 +44,7 @@ def make(
 ) -> tuple[Invitation, str]:
     """A new invitation and the secret of its link, which is shown once and not kept."""
     secret, now = new_secret(), time.time()
-    invitation = Invitation(new_id(), role, note[:200], now, now + lasting, None, None)
+    invitation = Invitation(new_id(), role, note[:200], now, now + lasting, None, None, new_id())
     connection.execute(
         insert(invitations).values(
             id=invitation.id,
@@ -52,6 +54,7 @@ def make(
             made_by=by.id if by else None,
             at=now,
             until=invitation.until,
+            account=invitation.account,
         )
     )
     return invitation, secret
@@ -81,7 +84,7 @@ def accept(connection: Connection, secret: str, name: str, password: str) -> Use
     invitation = find(connection, secret)
     if invitation is None:
         raise InputError(key("This invitation is used up or has ended; ask for a new one."))
-    user = users.add(connection, name, invitation.role, password)
+    user = users.add(connection, name, invitation.role, password, as_id=invitation.account)
     took = connection.execute(
         update(invitations)
         .where(invitations.c.id == invitation.id, invitations.c.ended.is_(None))
@@ -116,5 +119,5 @@ def page(connection: Connection, *, limit: int = 50, before: float | None = None
 
 
 def _of_row(row: object) -> Invitation:
-    values = {name: getattr(row, name) for name in ("id", "note", "at", "until", "ended", "used_by")}
+    values = {name: getattr(row, name) for name in ("id", "note", "at", "until", "ended", "used_by", "account")}
     return Invitation(role=cast("Role", getattr(row, "role", "viewer")), **values)

@@ -53,8 +53,9 @@ invitations = Table(
     Column("until", Float, nullable=False),
     Column("used_by", ForeignKey("users.id", ondelete="SET NULL")),
     Column("ended", Float),
+    Column("account", String(32)),
 )
-"""`ended` is when the link was used or taken back; it works once."""
+"""`ended` is when the link was used or taken back; it works once. `account` is the id that the account will have."""
 
 tokens = Table(
     "tokens",

@@ -84,11 +84,12 @@ def as_role(text: str) -> Role:
     return text
 
 
-def add(connection: Connection, name: str, role: Role, password: str) -> User:
-    """Make an account; a name that is taken and a weak password are refused."""
+def add(connection: Connection, name: str, role: Role, password: str, *, as_id: str | None = None) -> User:
+    """Make an account, under an id that was promised where one was; a name that is taken and a weak password are
+    refused."""
     name = clean_name(name)
     passwords.check(password, name)
-    user = User(new_id(), name, role, at=time.time(), rater=new_id())
+    user = User(as_id or new_id(), name, role, at=time.time(), rater=new_id())
     row = {"id": user.id, "name": name, "name_key": folded(name), "role": role, "disabled": False, "at": user.at,
            "rater": user.rater}  # fmt: skip
     try:

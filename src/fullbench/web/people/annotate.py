@@ -18,7 +18,7 @@ from fullbench.web.accounts.users import User
 from fullbench.web.database import reading, writing
 from fullbench.web.guard import Annotator, engine_of
 from fullbench.web.pages import language_of, redirect, render
-from fullbench.web.people import desk, guides, live, queue, studies, voting
+from fullbench.web.people import desk, live, queue, studies, voting
 from fullbench.web.people.forms import LONGEST
 from fullbench.web.people.markup import guidelines
 from fullbench.web.people.queue import Desk, Gone, Lease, Nothing
@@ -46,7 +46,8 @@ def home(request: Request, user: Annotator, page: Page = 1) -> HTMLResponse:
     """What there is to do."""
     with reading(engine_of(request)) as connection:
         open_studies, more = desk.open_to(connection, user.id, page)
-    return render(request, "work/home.html", studies=open_studies, page=page, more=more)
+        left = {one.study.id: desk.left(connection, one.study, user.id) for one in open_studies}
+    return render(request, "work/home.html", studies=open_studies, left=left, page=page, more=more)
 
 
 @router.get("/work/{study_id}")
@@ -68,17 +69,27 @@ def ahead(
         taken = queue.take(Desk(connection, study, user.id, time.time()), holding)
     if isinstance(taken, Nothing):
         return Response(status_code=204)
-    return render(request, "work/_task.html", **_values(study, taken))
+    return render(request, "work/_task.html", **_values(request, study, taken))
 
 
-def _values(study: Study, lease: Lease) -> dict[str, Any]:
+def _values(request: Request, study: Study, lease: Lease) -> dict[str, Any]:
     return {
         "study": study,
-        "shown": show(study, lease),
+        "shown": show(study, lease, language_of(request)),
         "key": secrets.token_urlsafe(16),
         "started": time.time(),
         "trial": lease.role == "qualify",
+        "lead": False,
     }
+
+
+def preview(request: Request, study: Study, lease: Lease, following: str) -> HTMLResponse:
+    """A task as people will see it, for who leads the study: sending it keeps nothing and shows the next one."""
+    return render(
+        request, "work/task.html", **_values(request, study, lease), done=0, pace=0, left=0, change=False, problem="",
+        guidelines=guidelines(study.told(language_of(request))), pilot=study.is_pilot, quick=study.is_quick,
+        preview=following,
+    )  # fmt: skip
 
 
 def _page(
@@ -86,12 +97,11 @@ def _page(
 ) -> HTMLResponse:
     with reading(engine_of(request)) as connection:
         _, done = desk.standing(connection, study, user.id)
-        pace, left = desk.pace(connection, study, user.id), desk.left(connection, study)
-    told = study.guidelines or guides.shipped(study.kind_name, language_of(request))
+        pace, left = desk.pace(connection, study, user.id), desk.left(connection, study, user.id)
     return render(
-        request, "work/task.html", status=status, **_values(study, lease), done=done, pace=pace, left=left,
-        guidelines=guidelines(told), change=lease.revision > 0,
-        problem=problem,
+        request, "work/task.html", status=status, **_values(request, study, lease), done=done, pace=pace, left=left,
+        guidelines=guidelines(study.told(language_of(request))), change=lease.revision > 0, problem=problem,
+        pilot=study.is_pilot, quick=study.is_quick, preview="",
     )  # fmt: skip
 
 

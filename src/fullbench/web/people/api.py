@@ -45,6 +45,7 @@ class StudyShown(Shape):
     kind: str
     ballot: str
     state: str
+    stage: str
     tasks: int
     settled: int
     voted: int
@@ -83,6 +84,11 @@ class StudyWish(Shape):
     settled_by: Literal["majority", "all"] = "majority"
     lease_seconds: Annotated[int, Field(ge=10, le=604_800)] = 1800
     gold_every: Annotated[int, Field(ge=0, le=1000)] = 10
+    draft: bool = False
+    paper: Annotated[str, Field(max_length=40)] = ""
+    reference: bool = False
+    reason: bool = False
+    confirm: bool = False
     items: Annotated[list[ItemWish], Field(min_length=1, max_length=10_000)]
     responses: Annotated[tuple[ResponseWish, ...], Field(max_length=50_000)] = ()
 
@@ -126,18 +132,20 @@ class VoteKept(Shape):
     next: TaskGiven | None = None
 
 
-def _study(connection: Connection, study_id: str) -> Study:
+def study_at(connection: Connection, study_id: str) -> Study:
+    """The study with this id; 404 where there is none."""
     study = studies.find(connection, study_id)
     if study is None:
         raise HTTPException(404, "there is no such study")
     return study
 
 
-def _shown(connection: Connection, study: Study) -> StudyShown:
+def shown_study(connection: Connection, study: Study) -> StudyShown:
+    """A study as the API shows it."""
     far = progress(connection, study, time.time())
     return StudyShown(
         id=study.id, name=study.name, kind=study.kind_name, ballot=study.rules.ballot, state=study.state,
-        tasks=far.tasks, settled=far.settled, voted=far.voted, wanted=far.wanted,
+        stage=study.stage, tasks=far.tasks, settled=far.settled, voted=far.voted, wanted=far.wanted,
     )  # fmt: skip
 
 
@@ -147,15 +155,19 @@ def list_studies(
 ) -> Page[StudyShown]:
     """Studies, the newest first."""
     listed = studies.listed(connection, start=start, count=limit)
-    rows = [_shown(connection, study) for study in listed]
+    rows = [shown_study(connection, study) for study in listed]
     return Page(rows=rows, next=str(start + limit) if len(listed) == limit else None)
 
 
 @router.post("/studies", status_code=201)
 def make_study(request: Request, caller: Organiser, connection: Database, wish: StudyWish) -> StudyShown:
-    """Make a study; it is open at once."""
-    plan = Plan(**wish.model_dump(exclude={"items", "responses"}))
-    study = studies.create(connection, plan)
+    """Make a study; it is open at once, unless it is to be a draft."""
+    chosen = wish.model_dump(include={"paper", "reference", "reason", "confirm"})
+    plan = Plan(
+        **wish.model_dump(exclude={"items", "responses", "draft", *chosen}),
+        options={name: value for name, value in chosen.items() if value},
+    )
+    study = studies.create(connection, plan, draft=wish.draft)
     items = [_item(request, connection, caller, sent_item) for sent_item in wish.items]
     if len({item.id for item in items}) < len(items):
         raise InputError("two items have the same id; ids must differ")
@@ -171,7 +183,7 @@ def make_study(request: Request, caller: Organiser, connection: Database, wish: 
         )
     studies.add(connection, study, contents)
     audit.write(connection, caller, "study made", study.name, address=address_of(request), tasks=len(contents))
-    return _shown(connection, study)
+    return shown_study(connection, study)
 
 
 def _item(request: Request, connection: Connection, caller: User, wish: ItemWish) -> Item:
@@ -192,7 +204,7 @@ def _pictures(request: Request, connection: Connection, caller: User, digests: S
 @router.get("/studies/{study_id}")
 def show_study(_caller: Annotator, connection: Database, study_id: Id) -> StudyShown:
     """One study."""
-    return _shown(connection, _study(connection, study_id))
+    return shown_study(connection, study_at(connection, study_id))
 
 
 @router.patch("/studies/{study_id}")
@@ -200,18 +212,18 @@ def change_study(
     request: Request, caller: Organiser, connection: Database, study_id: Id, wish: StateWish
 ) -> StudyShown:
     """Close a study, or open it again."""
-    study = _study(connection, study_id)
+    study = study_at(connection, study_id)
     studies.set_state(connection, study.id, wish.state)
     audit.write(connection, caller, f"study {wish.state}", study.name, address=address_of(request))
     live.tell(connection, study.id)
-    return _shown(connection, _study(connection, study_id))
+    return shown_study(connection, study_at(connection, study_id))
 
 
 @router.post("/studies/{study_id}/next")
 def next_task(request: Request, caller: Annotator, study_id: Id, wish: NextWish) -> TaskGiven:
     """Your next task: one you hold and did not name in `holding`, else a new one."""
     with writing(engine_of(request)) as connection:
-        study = _study(connection, study_id)
+        study = study_at(connection, study_id)
         taken = queue.take(Desk(connection, study, caller.id, time.time()), wish.holding)
     return _given(study, taken)
 
@@ -229,7 +241,7 @@ def vote(request: Request, caller: Annotator, study_id: Id, wish: VoteWish) -> V
     }  # fmt: skip
     try:
         with writing(engine_of(request)) as connection:
-            desk = Desk(connection, _study(connection, study_id), caller.id, time.time())
+            desk = Desk(connection, study_at(connection, study_id), caller.id, time.time())
             receipt = annotate.cast(desk, sent)
             taken = queue.take(desk) if wish.next else None
     except (Gone, Clash) as error:
@@ -247,6 +259,6 @@ def list_votes(
     limit: Limit = 50,
 ) -> Page[dict[str, Any]]:
     """Every vote with its revisions, in the order they came; `next` is the `after` of the next page."""
-    study = _study(connection, study_id)
+    study = study_at(connection, study_id)
     vote_rows = list(labels.rows(connection, study, after=after, limit=limit))
     return Page(rows=vote_rows, next=str(vote_rows[-1]["id"]) if len(vote_rows) == limit else None)

@@ -18,6 +18,12 @@ from fullbench.nouns.digests import digest
 from fullbench.nouns.item import Item, Part, Turn
 from fullbench.nouns.picture import Picture
 from fullbench.nouns.response import Response
+from fullbench.nouns.verdict import PEOPLE
+
+PERSON = f"{PEOPLE}:"
+"""How the name of a contestant begins that is a person with an account."""
+AUTHOR = "author"
+"""The tag that names who wrote an item or a response, by account or by rater id."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +35,8 @@ class Content:
     about: Mapping[str, Any] = field(default_factory=dict)
     besides: tuple[Picture, ...] = ()
     """Pictures that `about` names; known only before the task is kept."""
+    probability: float | None = None
+    """The chance that the task had of being chosen, where a queue chose it; kept beside the content."""
 
     def json(self) -> dict[str, Any]:
         item = self.item
@@ -75,6 +83,13 @@ class Content:
         """Every picture that the task shows, each once: what must be kept with it."""
         answered = [picture for response in self.responses for picture in response.pictures]
         return list(dict.fromkeys((*self.item.pictures, *answered, *self.besides)))
+
+    @property
+    def authors(self) -> list[str]:
+        """The people who wrote what the task shows: contestants `human:NAME`, and tags `author`."""
+        named = [one.contestant.removeprefix(PERSON) for one in self.responses if one.contestant.startswith(PERSON)]
+        tagged = [tags[AUTHOR] for tags in (self.item.tags, *(one.tags for one in self.responses)) if AUTHOR in tags]
+        return sorted({*named, *tagged})
 
     def case(self, form: str, criterion: str, shown: Sequence[int]) -> Case:
         """The case that a person hears who is shown the responses in this order."""

@@ -19,7 +19,7 @@ PAGE = 50
 MOST = 10_000
 """How many open studies are looked through."""
 RECENT = 20
-_left: dict[str, tuple[float, int]] = {}
+_left: dict[tuple[str, str], tuple[float, int]] = {}
 
 
 @dataclass(frozen=True)
@@ -77,15 +77,18 @@ def pace(connection: Connection, study: Study, person: str) -> int:
     return int((len(times) - 1) / (times[0] - times[-1]) * 3600)
 
 
-def left(connection: Connection, study: Study) -> int:
-    """How many votes a study still waits for; looked up every few seconds only."""
+def left(connection: Connection, study: Study, person: str) -> int:
+    """How many tasks still wait for a vote that this person could give; looked up every few seconds only."""
     now = time.monotonic()
-    known = _left.get(study.id)
+    known = _left.get((study.id, person))
     if known is None or now - known[0] > 5:
-        query = select(func.count()).where(
-            slots.c.study == study.id, slots.c.revision == 0, slots.c.lot.is_not(None)
+        own = select(slots.c.task).where(slots.c.study == study.id, slots.c.person == person, slots.c.revision > 0)
+        query = select(func.count(slots.c.task.distinct())).where(
+            slots.c.study == study.id, slots.c.revision == 0, slots.c.task.not_in(own)
         )  # fmt: skip
-        known = _left[study.id] = (now, connection.execute(query).scalar_one())
+        if len(_left) > MOST:
+            _left.clear()
+        known = _left[study.id, person] = (now, connection.execute(query).scalar_one())
     return known[1]
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from sqlalchemy import Connection
@@ -11,14 +11,16 @@ from sqlalchemy import Connection
 from fullbench.errors import InputError
 from fullbench.files.nouns import read_items, read_responses, read_verdicts
 from fullbench.ledger.store import Ledger
-from fullbench.nouns.item import Item
+from fullbench.nouns.item import REQUEST, Item
 from fullbench.nouns.note import Note
 from fullbench.nouns.response import Response
+from fullbench.studies.verified import is_unverified
 from fullbench.web import ledgers, pictures
 from fullbench.web.accounts.users import User
-from fullbench.web.people import sources, studies
+from fullbench.web.people import apart, gaining, sources, studies
 from fullbench.web.people.content import Content
 from fullbench.web.people.studies import Plan, Study
+from fullbench.web.pictures import Checked
 from fullbench.web.settings import Settings
 
 
@@ -42,6 +44,12 @@ class Material:
     """Other studies whose tasks on the same pictures are for other people."""
     ledger_study: str = ""
     """The study of the ledger; where it is left out, the only one there is."""
+    unverified: bool = False
+    """Whether items are judged too that are marked as not verified."""
+    by_gain: bool = False
+    """Whether the pairs are asked about in the order in which votes shrink the corrected leaderboard fastest."""
+    checked: Mapping[str, Checked] = field(default_factory=dict)
+    """Pictures that were looked at and kept before, by digest."""
 
 
 @dataclass(frozen=True)
@@ -53,19 +61,38 @@ class Made:
     gold: int
     qualify: int
     apart: int
+    left_out: int = 0
+    """Pairs that no queue by gain holds: nobody but people ruled on them, or people voted on them already."""
+    requests: int = 0
+    """Items of the ledger that asked models for questions: what came back is no answer, and no task is made of it."""
 
 
-def make(connection: Connection, settings: Settings, user: User | None, plan: Plan, material: Material) -> Made:
-    """Make a study with its tasks; pictures are checked and kept as uploads of this user."""
-    study = studies.create(connection, plan)
+def make(
+    connection: Connection,
+    settings: Settings,
+    user: User | None,
+    plan: Plan,
+    material: Material,
+    *,
+    draft: bool = False,
+) -> Made:
+    """Make a study with its tasks, open at once or as a draft; pictures are checked and kept as this user's uploads."""
+    study = studies.create(connection, plan, draft=draft)
     contents = list(_contents(study, material))
+    left_out = 0
+    if material.by_gain:
+        chosen = gaining.ordered(study, contents, material.ledger, _study(material), material.judges)
+        left_out = len(contents) - len(chosen.contents)
+        contents = chosen.contents
+        studies.set_options(connection, study, {"ordered": True, "gain": chosen.gain})
+        study = studies.study(connection, study.id)
     counts = {"gold": 0, "qualify": 0}
     for role, path in (("qualify", material.qualify), ("gold", material.gold)):
         if path is not None:
             labels = read_verdicts(path, ballot=study.rules.ballot)
             split = sources.with_answers(study.kind, contents, labels)
             contents = split.work
-            _keep(connection, settings, user, [content for content, _ in split.known])
+            _keep(connection, settings, user, [content for content, _ in split.known], material.checked)
             counts[role] = studies.add_known(
                 connection, study, split.known, "gold" if role == "gold" else "qualify"
             )  # fmt: skip
@@ -79,15 +106,21 @@ def make(connection: Connection, settings: Settings, user: User | None, plan: Pl
                 kind=plan.kind,
             )
         )
-    _keep(connection, settings, user, contents)
+    _keep(connection, settings, user, contents, material.checked)
     work = studies.add(connection, study, contents)
     pairs = [] if material.apart is None else sources.apart(material.apart)
     if material.apart_by:
         pairs += sources.apart_by(material.apart_by, {content.item.id: content.item for content in contents}.values())
-    count = studies.keep_apart(connection, study, pairs) if pairs else 0
-    others = [studies.named(connection, name) for name in material.apart_from]
-    count += studies.keep_apart_from(connection, study, others) if others else 0
-    return Made(studies.study(connection, study.id), work, counts["gold"], counts["qualify"], count)
+    count = apart.keep_apart(connection, study, pairs) if pairs else 0
+    every = apart.EVERY in material.apart_from
+    if every:
+        studies.set_options(connection, studies.study(connection, study.id), {"apart_every": True})
+    others = [studies.named(connection, name) for name in material.apart_from if name != apart.EVERY]
+    others = apart.others_of(connection, study, others, every=every)
+    count += apart.keep_apart_from(connection, study, others) if others else 0
+    requests = 0 if material.items is not None or material.ledger is None else sum(map(_is_request, _every(material)))
+    made = studies.study(connection, study.id)
+    return Made(made, work, counts["gold"], counts["qualify"], count, left_out, requests)
 
 
 def _contents(study: Study, material: Material) -> Iterator[Content]:
@@ -106,9 +139,12 @@ def _contents(study: Study, material: Material) -> Iterator[Content]:
         yield from sources.rewordings(material.queue, known)
         return
     items = _items(material)
-    yield from sources.tasks_of(
-        kind, study.rules.ballot, items, _responses(material, items), per_item=material.per_item, seed=study.seed
-    )
+    answers = _responses(material, items)
+    if kind.name not in {"verify", "write"} and not material.unverified:
+        items = [item for item in items if not is_unverified(item)]
+        judged = {item.id for item in items}
+        answers = [answer for answer in answers if answer.item in judged]
+    yield from sources.tasks_of(kind, study.rules.ballot, items, answers, per_item=material.per_item, seed=study.seed)
 
 
 def _study(material: Material) -> str | None:
@@ -120,7 +156,20 @@ def _items(material: Material) -> list[Item]:
         return list(read_items(material.items))
     if material.ledger is None:
         raise InputError("a study is made of items: name a file of them, or a ledger")
+    return [item for item in _every(material) if not _is_request(item)]
+
+
+def _every(material: Material) -> list[Item]:
+    """All items of the ledger, the last content of each id."""
+    if material.ledger is None:
+        return []
     return list({item.id: item for item in material.ledger.items(study=_study(material))}.values())
+
+
+def _is_request(item: Item) -> bool:
+    """Whether an item asks for a question; those of the first release bear no tag, but their picture and no author."""
+    untagged = item.id.startswith("ask ") and "image" in item.tags and "reviewer" not in item.tags
+    return REQUEST in item.tags or untagged
 
 
 def _responses(material: Material, items: Iterable[Item]) -> list[Response]:
@@ -136,7 +185,10 @@ def _responses(material: Material, items: Iterable[Item]) -> list[Response]:
     ]
 
 
-def _keep(connection: Connection, settings: Settings, user: User | None, contents: Iterable[Content]) -> None:
+def _keep(
+    connection: Connection, settings: Settings, user: User | None, contents: Iterable[Content],
+    checked: Mapping[str, Checked],
+) -> None:  # fmt: skip
     """Keep the pictures that the tasks show, each once."""
     by_digest = {picture.digest: picture for content in contents for picture in content.pictures}
     for picture in by_digest.values():
@@ -145,4 +197,7 @@ def _keep(connection: Connection, settings: Settings, user: User | None, content
                 "pictures are kept in an organiser's name, and nobody has an organiser's account yet: start "
                 "`fullbench serve`, open the link that it prints, then repeat this"
             )
-        pictures.keep(connection, settings, user, picture.data())
+        if picture.digest in checked:
+            pictures.note(connection, user, checked[picture.digest])
+        else:
+            pictures.keep(connection, settings, user, picture.data())

@@ -15,13 +15,14 @@ from typing import Any, ClassVar
 from fullbench.errors import InputError
 from fullbench.nouns.ballot import Ballot, ballot
 from fullbench.nouns.case import Case
-from fullbench.nouns.verdict import PEOPLE, Circumstances, Fault, Verdict
+from fullbench.nouns.verdict import ADJUDICATION, PEOPLE, Circumstances, Fault, Verdict
 from fullbench.web.people import forms
 from fullbench.web.people.content import Content
 from fullbench.web.people.forms import Answer, Fields
 
 BLIND = Circumstances(blind=True)
 """At the desk nobody sees whose answers these are, or what others ruled."""
+SEEN = Circumstances(blind=False)
 
 
 @dataclass(frozen=True)
@@ -48,16 +49,21 @@ class Cast:
     rater: str
     at: float
     guideline: str = ""
+    probability: float | None = None
+    by_lead: bool = False
+    """Whether this is a lead's ruling on a split, given with all votes in view."""
 
     def verdict(self, case: Case, ruling: Sequence[float] | Fault) -> Verdict:
         return Verdict.of(
             case,
-            PEOPLE,
+            ADJUDICATION if self.by_lead else PEOPLE,
             ruling,
             text=self.answer.get("reason", ""),
             at=self.at,
             rater=self.rater,
-            circumstances=replace(BLIND, guideline=self.guideline),
+            circumstances=replace(
+                SEEN if self.by_lead else BLIND, guideline=self.guideline, probability=self.probability
+            ),
         )
 
 
@@ -66,6 +72,8 @@ class Kind(ABC):
 
     name: ClassVar[str]
     title: ClassVar[str]
+    does: ClassVar[str] = ""
+    """What people do, in a sentence."""
     ballot: ClassVar[str]
     """The ballot where a study names none."""
 

@@ -30,6 +30,7 @@ FAULTY = (key("the instruction"), key("the caption"), key("the reference"), key(
 
 class Pair(Kind):
     name, title, ballot = "pair", key("Choose the better one"), "choice+tie"
+    does = key("Two answers to one question; people say which is better.")
 
     def check(self, rules: Rules, content: Content) -> None:
         if not isinstance(rules.form, Choice) or len(content.responses) < 2:
@@ -68,6 +69,7 @@ class Pair(Kind):
 
 class Grade(Kind):
     name, title, ballot = "score", key("Give a score"), "score:1-5"
+    does = key("One answer; people give it a mark on a scale.")
 
     def check(self, rules: Rules, content: Content) -> None:
         if not isinstance(rules.form, (Score, Likert)) or len(content.responses) != 1:
@@ -98,6 +100,7 @@ class Grade(Kind):
 
 class Rank(Kind):
     name, title, ballot = "rank", key("Put them in order"), "ranking"
+    does = key("All answers to one question; people put them in order.")
 
     def check(self, rules: Rules, content: Content) -> None:
         if not isinstance(rules.form, Ranking):
@@ -134,6 +137,7 @@ class Rank(Kind):
 
 class Rate(Kind):
     name, title, ballot = "rate", key("Rate each picture"), "score:1-10"
+    does = key("Pictures that were made for one text; people mark each.")
 
     def check(self, rules: Rules, content: Content) -> None:
         if not isinstance(rules.form, Score):
@@ -172,6 +176,7 @@ class Agree(Kind):
     """A judge's ruling and its reasons, judged in turn: three verdicts on one text."""
 
     name, title, ballot = "agree", key("Judge the judge"), REVIEW_BALLOTS[AGREES].spec
+    does = key("What a judge ruled and why; people agree or not, grade the reasons, and note what was made up.")
 
     def check(self, rules: Rules, content: Content) -> None:
         if len(content.responses) != 1:
@@ -244,6 +249,7 @@ class _YesNo(Kind):
 
 class Verify(_YesNo):
     name, title, ballot = "verify", key("Check the reference"), YES_NO.spec
+    does = key("A reference; people say whether it follows its instruction, and whose fault it is if not.")
     asked, said = key("does the reference follow the instruction?"), "follows"
 
     def _read(self, fields: Fields, rules: Rules, shown: Sequence[int]) -> dict[str, Any]:
@@ -253,8 +259,14 @@ class Verify(_YesNo):
         return {
             "follows": False,
             "fault": forms.one_of(fields, "fault", FAULTY, key("whose fault is it?")),
-            "complaint": forms.one_of(fields, "complaint", tuple(COMPLAINTS), key("what is wrong?")),
+            **self._complaint(fields),
         }
+
+    def _complaint(self, fields: Fields) -> dict[str, str]:
+        """What is wrong in one word of a queue of references; nobody has to choose one."""
+        if not fields.get("complaint"):
+            return {}
+        return {"complaint": forms.one_of(fields, "complaint", tuple(COMPLAINTS), key("what is wrong?"))}
 
     def fields(self, answer: Answer, shown: Sequence[int]) -> dict[str, str]:
         filled = {name: forms.said(answer[name]) for name in ("follows", "fault", "complaint") if name in answer}
@@ -263,6 +275,7 @@ class Verify(_YesNo):
 
 class Rewrite(_YesNo):
     name, title, ballot = "rewrite", key("Same meaning?"), YES_NO.spec
+    does = key("A reworded question; people say whether it still asks the same, and mend it.")
     asked, said = key("does it ask the same?"), "same"
 
     def _read(self, fields: Fields, rules: Rules, shown: Sequence[int]) -> dict[str, Any]:
@@ -276,6 +289,7 @@ class Write(Kind):
     """Something new in a person's own words. It is no verdict: what comes of it are items."""
 
     name, title, ballot = "write", key("Write"), YES_NO.spec
+    does = key("A picture; people write an instruction and a caption.")
     asks = ("instruction", "caption")
 
     def check(self, rules: Rules, content: Content) -> None:

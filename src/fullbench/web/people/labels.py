@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +22,14 @@ from fullbench.ledger.rows import Find
 from fullbench.ledger.store import Ledger
 from fullbench.nouns.case import Case
 from fullbench.nouns.item import Item
+from fullbench.nouns.note import Note
 from fullbench.nouns.picture import Picture
-from fullbench.nouns.verdict import PEOPLE, Verdict
+from fullbench.nouns.verdict import ADJUDICATION, PEOPLE, Verdict
 from fullbench.web import pictures
 from fullbench.web.database import insert_here
-from fullbench.web.people.content import Content
-from fullbench.web.people.kind import Cast
+from fullbench.web.people import adjudicating
+from fullbench.web.people.content import AUTHOR, Content
+from fullbench.web.people.kind import Cast, Kind
 from fullbench.web.people.kinds import Write
 from fullbench.web.people.quality import together
 from fullbench.web.people.studies import Study
@@ -38,7 +40,8 @@ from fullbench.web.settings import Settings
 COLUMNS: Columns = {
     "id": "int", "study": "text", "task": "int", "item": "text", "role": "text", "contestants": "json", "judge": "text",
     "rater": "text", "revision": "int", "counts": "json", "answer": "json", "shown": "json", "label": "text",
-    "marks": "json", "right": "json", "seconds": "float", "at": "float", "guideline": "text",
+    "marks": "json", "right": "json", "seconds": "float", "at": "float", "guideline": "text", "probability": "float",
+    "pilot": "json", "ballot": "text", "criterion": "text",
 }  # fmt: skip
 CHUNK = 1000
 
@@ -62,7 +65,7 @@ def rows(connection: Connection, study: Study, *, after: int = 0, limit: int | N
     people = raters(connection)
     kind = study.kind
     query = (
-        select(votes, tasks.c.role, tasks.c.content, slots.c.revision.label("latest"))
+        select(votes, tasks.c.role, tasks.c.content, tasks.c.probability, slots.c.revision.label("latest"))
         .join(slots, slots.c.id == votes.c.slot)
         .join(tasks, tasks.c.id == votes.c.task)
         .where(votes.c.study == study.id, votes.c.id > after)
@@ -70,22 +73,49 @@ def rows(connection: Connection, study: Study, *, after: int = 0, limit: int | N
         .limit(limit)
     )
     for row in connection.execution_options(yield_per=CHUNK).execute(query):
-        label = kind.label(row.answer)
-        count = len(row.content["responses"])
-        marks = None if label is None else kind.marks(label, study.rules, count)
         yield {
-            "id": row.id, "study": study.name, "task": row.task, "item": row.content["item"]["id"], "role": row.role,
-            "contestants": [one["contestant"] for one in row.content["responses"]],
-            "judge": PEOPLE, "rater": people.get(row.person, row.person), "revision": row.revision,
-            "counts": row.revision == row.latest, "answer": row.answer, "shown": row.shown, "label": label,
-            "marks": None if marks is None else list(marks), "right": row.right, "seconds": row.seconds, "at": row.at,
-            "guideline": row.guideline,
+            "id": row.id, **_about(study, row.task, row.content, row.role), "judge": PEOPLE,
+            "rater": people.get(row.person, row.person), "revision": row.revision,
+            "counts": row.revision == row.latest, **_said_by(kind, study, row.content, row.answer), "shown": row.shown,
+            "right": row.right, "seconds": row.seconds, "at": row.at, "guideline": row.guideline,
+            "probability": row.probability,
+        }  # fmt: skip
+
+
+def _about(study: Study, task: int, content: Any, role: str) -> dict[str, Any]:
+    return {
+        "study": study.name, "task": task, "item": content["item"]["id"], "role": role,
+        "contestants": [one["contestant"] for one in content["responses"]], "pilot": study.is_pilot,
+        "ballot": study.rules.ballot, "criterion": study.rules.criterion,
+    }  # fmt: skip
+
+
+def _said_by(kind: Kind, study: Study, content: Any, answer: dict[str, Any]) -> dict[str, Any]:
+    label = kind.label(answer)
+    marks = None if label is None else kind.marks(label, study.rules, len(content["responses"]))
+    return {"answer": answer, "label": label, "marks": None if marks is None else list(marks)}
+
+
+def ruling_rows(connection: Connection, study: Study) -> Iterator[dict[str, Any]]:
+    """What leads ruled on splits, a row each with all revisions, under the judge's name that rulings have."""
+    people, by_task = raters(connection), dict(contents(connection, study))
+    rulings = adjudicating.rulings(connection, study, revisions=True)
+    latest = {ruling.task: ruling.revision for ruling in rulings}
+    for ruling in rulings:
+        content = by_task[ruling.task]
+        yield {
+            "id": ruling.id, **_about(study, ruling.task, content, ruling.role), "judge": ADJUDICATION,
+            "rater": people.get(ruling.person, ruling.person), "revision": ruling.revision,
+            "counts": ruling.revision == latest[ruling.task],
+            **_said_by(study.kind, study, content, ruling.answer), "shown": list(range(len(content["responses"]))),
+            "right": None, "seconds": 0.0, "at": ruling.at, "guideline": ruling.guideline, "probability": None,
         }  # fmt: skip
 
 
 def export(connection: Connection, study: Study, path: Path) -> int:
-    """Write every vote to a file by its suffix (.jsonl, .parquet, .csv ...); how many rows there are."""
-    return write_rows(path, rows(connection, study), COLUMNS)
+    """Write every vote, and leads' rulings after them, to a file by its suffix (.jsonl, .parquet, .csv ...); how many
+    rows there are."""
+    return write_rows(path, chain(rows(connection, study), ruling_rows(connection, study)), COLUMNS)
 
 
 def verdicts(
@@ -94,15 +124,21 @@ def verdicts(
     """Every vote that counts (with `revisions` also those that were changed since) as verdicts, by task and time."""
     people = raters(connection)
     by_task: dict[int, list[Vote]] = {}
-    for vote in counted(connection, study, revisions=revisions):
+    cast_votes = counted(connection, study, revisions=revisions)
+    for vote in chain(cast_votes, adjudicating.rulings(connection, study, revisions=revisions)):
         by_task.setdefault(vote.task, []).append(vote)
     for task, content in contents(connection, study):
         if task not in by_task:
             continue
         made = Content.of(content, find)
         for vote in by_task[task]:
-            rater = people.get(vote.person, vote.person)
-            cast = Cast(vote.answer, study.rules, made, vote.shown, rater, vote.at, vote.guideline)
+            # Leads rule as one, so that a later ruling takes the place of another lead's; who it was is known here.
+            rater = ADJUDICATION if vote.role == adjudicating.ROLE else people.get(vote.person, vote.person)
+            by_lead = vote.role == adjudicating.ROLE
+            shown = range(len(made.responses)) if by_lead else vote.shown
+            cast = Cast(
+                vote.answer, study.rules, made, shown, rater, vote.at, vote.guideline, vote.probability, by_lead
+            )  # fmt: skip
             for case, verdict in study.kind.verdicts(cast):
                 yield vote, case, verdict
 
@@ -118,21 +154,35 @@ class Kept:
     older: int
 
 
-def keep(connection: Connection, study: Study, ledger: Ledger, find: Find) -> Kept:
-    """Put every vote of a study into a ledger, one verdict a person; a changed vote is a revision, and both stay."""
+def keep(connection: Connection, study: Study, ledger: Ledger, find: Find, *, pilot: bool = False) -> Kept:
+    """Put every vote of a study into a ledger, one verdict a person; a changed vote is a revision, and both stay.
+
+    What leads ruled goes beside them, under a judge's name of its own. Votes of a pilot go only where `pilot` asks for
+    them; their raters are marked, so that they can be told from the others for ever.
+    """
+    if study.is_pilot and not pilot:
+        raise InputError(
+            Note(
+                "web.wrong.pilot-votes-are-left-out",
+                "{name!r} is a pilot; its votes stay out of ledgers unless you ask for them with --pilot",
+                name=study.name,
+            )
+        )
     if isinstance(study.kind, Write):
         raise InputError("what people wrote are items, not verdicts: export them as items")
     names_of_old = names(connection)
     new = changed = known = older = 0
     given = verdicts(connection, study, find, revisions=True)
     while chunk := list(islice(given, CHUNK)):
+        if study.is_pilot:
+            chunk = [(vote, case, replace(one, rater=f"pilot:{one.rater}")) for vote, case, one in chunk]
         said = _said(ledger, {verdict.case for _, _, verdict in chunk})
         noted = {(case.key, vote.task) for vote, case, _ in chunk}
         for vote, case, verdict in chunk:
             # The first release kept votes under people's names: such a vote is continued, not cast a second time.
-            rater = next((one for one in (verdict.rater, names_of_old.get(vote.person, "")) if (case.key, one) in said),
-                         verdict.rater)  # fmt: skip
-            before = said.setdefault((case.key, rater), [])
+            names_then = (verdict.rater, names_of_old.get(vote.person, ""))
+            rater = next((one for one in names_then if (verdict.judge, case.key, one) in said), verdict.rater)
+            before = said.setdefault((verdict.judge, case.key, rater), [])
             if any(one.at == verdict.at for one in before):
                 known += 1
             elif before and before[-1].at > verdict.at:
@@ -150,11 +200,12 @@ def keep(connection: Connection, study: Study, ledger: Ledger, find: Find) -> Ke
     return Kept(new, changed, known, older)
 
 
-def _said(ledger: Ledger, cases: set[str]) -> dict[tuple[str, str], list[Verdict]]:
-    """What people ruled on cases so far, by case and rater, every revision in order."""
-    said: dict[tuple[str, str], list[Verdict]] = {}
-    for verdict in ledger.verdicts(PEOPLE, cases=cases, texts=False, revisions=True):
-        said.setdefault((verdict.case, verdict.rater), []).append(verdict)
+def _said(ledger: Ledger, cases: set[str]) -> dict[tuple[str, str, str], list[Verdict]]:
+    """What people and leads ruled on cases so far, by judge, case and rater, every revision in order."""
+    said: dict[tuple[str, str, str], list[Verdict]] = {}
+    for judge in (PEOPLE, ADJUDICATION):
+        for verdict in ledger.verdicts(judge, cases=cases, texts=False, revisions=True):
+            said.setdefault((judge, verdict.case, verdict.rater), []).append(verdict)
     for some in said.values():
         some.sort(key=lambda one: one.revision)
     return said
@@ -165,12 +216,13 @@ def written(connection: Connection, study: Study, find: Find | None = None) -> I
     kind = study.kind
     if not isinstance(kind, Write):
         raise InputError(f"people write items in a study of the kind write; {study.name!r} is of the kind {kind.name}")
-    by_task = dict(contents(connection, study))
+    by_task, people = dict(contents(connection, study)), raters(connection)
     for number, vote in enumerate(counted(connection, study), 1):
         content = Content.of(by_task[vote.task], find)
         item = kind.item(vote.answer, content, f"{content.item.id}-w{number}")
         if item is not None:
-            yield item
+            # Whoever wrote it does not judge it in a later study.
+            yield replace(item, tags={**item.tags, AUTHOR: people.get(vote.person, vote.person)})
 
 
 def answered(connection: Connection, study: Study) -> Iterator[dict[str, Any]]:

@@ -11,7 +11,8 @@ _CODE = re.compile(r"`([^`]+)`")
 
 
 def guidelines(text: str) -> Markup:
-    """Paragraphs, `# headings`, `- lists`, `**strong**` and `code`; everything else is shown as it is written.
+    """Paragraphs, `# headings`, `## smaller ones`, `- lists`, `**strong**` and `code`; all else is shown as it
+    is written.
 
     >>> str(guidelines("# Be fair\\n\\nRead **all** of it.\\n- <b>look</b>\\n- think")).split("</p>")
     ['<h3>Be fair</h3><p>Read <strong>all</strong> of it.', '<ul><li>&lt;b&gt;look&lt;/b&gt;</li><li>think</li></ul>']
@@ -22,7 +23,8 @@ def guidelines(text: str) -> Markup:
         listed: list[str] = []
         for line in block.split("\n"):
             if line.startswith("#"):
-                blocks += [*_close(words, listed), f"<h3>{_inline(line.lstrip('#').strip())}</h3>"]
+                level = 4 if line.startswith("##") else 3
+                blocks += [*_close(words, listed), f"<h{level}>{_inline(line.lstrip('#').strip())}</h{level}>"]
             elif line.lstrip().startswith(("- ", "* ")):
                 blocks += _close(words, [])
                 listed.append(_inline(line.lstrip()[2:]))

@@ -9,12 +9,18 @@ from dataclasses import dataclass
 from sqlalchemy import Connection, select, update
 
 from fullbench.errors import InputError
+from fullbench.nouns.note import Note
+from fullbench.web.accounts import invitations
+from fullbench.web.accounts.tables import invitations as invited
 from fullbench.web.accounts.tables import users
+from fullbench.web.accounts.users import User
 from fullbench.web.database import insert_here
 from fullbench.web.people.studies import Study, set_options
 from fullbench.web.people.tables import members
 from fullbench.web.words import key
 
+BULK = 500
+"""How many invitations are made at once."""
 STANDINGS = {"new": key("may not work yet"), "qualified": key("takes part"), "failed": key("is shut out")}
 
 
@@ -35,8 +41,10 @@ class Member:
 def listed(connection: Connection, study: Study, people: dict[str, str], most: int = 500) -> list[Member]:
     """Who takes part, those who did most first."""
     query = select(members).where(members.c.study == study.id).order_by(members.c.done.desc(), members.c.person)
+    coming = select(invited.c.account, invited.c.note).where(invited.c.used_by.is_(None))
+    notes = {row.account: row.note for row in connection.execute(coming)}
     return [
-        Member(row.person, people.get(row.person, row.person), row.standing, row.done)
+        Member(row.person, people.get(row.person, notes.get(row.person, row.person)), row.standing, row.done)
         for row in connection.execute(query.limit(most))
     ]
 
@@ -58,6 +66,28 @@ def assign(connection: Connection, study: Study, names: Sequence[str]) -> int:
     connection.execute(insert_here(connection, members).on_conflict_do_nothing(), fresh)
     set_options(connection, study, {"assigned": True})
     return sum(row["person"] not in before for row in fresh)
+
+
+def invite(connection: Connection, study: Study, by: User, notes: Sequence[str]) -> list[tuple[str, str]]:
+    """An invitation for each note, for an annotator who is assigned to the study: the notes, and the links' secrets."""
+    if not 1 <= len(notes) <= BULK:
+        raise InputError(
+            Note(
+                "web.wrong.invite-so-many-at-once",
+                "write 1 to {most} names, one a line; found {n}",
+                most=BULK,
+                n=len(notes),
+            )
+        )
+    standing = "new" if study.qualifies else "qualified"
+    links = []
+    for note in notes:
+        invitation, secret = invitations.make(connection, "annotator", by, note=note)
+        row = {"study": study.id, "person": invitation.account, "standing": standing, "done": 0, "at": time.time()}
+        connection.execute(insert_here(connection, members).values(row))
+        links.append((note, secret))
+    set_options(connection, study, {"assigned": True})
+    return links
 
 
 def set_standing(connection: Connection, study: Study, person: str, standing: str) -> bool:

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, HTTPException, Request
+from fastapi import APIRouter, Depends, HTTPException, Query, Request
 from fastapi.responses import FileResponse, HTMLResponse, Response
 from sqlalchemy import Connection
 from starlette.background import BackgroundTask
@@ -20,9 +20,21 @@ from fullbench.web.accounts import audit
 from fullbench.web.database import reading, writing
 from fullbench.web.guard import Organiser, address_of, engine_of, ledger_of, settings_of, writers_of
 from fullbench.web.pages import language_of, redirect, render
-from fullbench.web.people import importing, labels, live, members, quality, results, studies, uploads
+from fullbench.web.people import (
+    gaining,
+    guides,
+    importing,
+    labels,
+    live,
+    members,
+    piloting,
+    quality,
+    results,
+    studies,
+    uploads,
+)
 from fullbench.web.people.annotate import Form, Page, study_of
-from fullbench.web.people.kinds import kinds
+from fullbench.web.people.kinds import kind_of, kinds
 from fullbench.web.people.markup import guidelines
 from fullbench.web.people.studies import Study
 from fullbench.web.people.tally import counted, names
@@ -32,6 +44,13 @@ from fullbench.web.words import Language, key
 
 router = APIRouter(include_in_schema=False)
 PAGE = 50
+Width = Annotated[float | None, Query(gt=0, le=1000)]
+BALLOTS = {
+    "pair": ("choice+tie", "choice"),
+    "score": ("score:1-5", "score:1-10"),
+    "rate": ("score:1-10", "score:1-5"),
+}
+"""The ballots that are offered for a kind, the usual one first; others can be written."""
 FORMS = {"jsonl": "application/x-ndjson", "parquet": "application/vnd.apache.parquet", "csv": "text/csv"}
 
 
@@ -46,17 +65,22 @@ def listing(request: Request, _user: Organiser, page: Page = 1) -> HTMLResponse:
 
 
 @router.get("/organise/new")
-def new(request: Request, _user: Organiser) -> HTMLResponse:
-    """The form of a new study."""
-    return _form(request, {})
+def new(request: Request, _user: Organiser, kind: Annotated[str, Query(max_length=40)] = "") -> HTMLResponse:
+    """The choice of a kind, or the form of a new study of that kind."""
+    if not kind:
+        return render(request, "work/kinds.html", kinds=kinds().values())
+    return _form(request, {"kind": kind_of(kind).name})
 
 
 def _form(request: Request, values: dict[str, str], problem: str = "", status: int = 200) -> HTMLResponse:
     ledger = ledger_of(request)
+    kind = kinds().get(values.get("kind", "")) or kind_of("pair")
+    with reading(engine_of(request)) as connection:
+        others = [study.name for study in studies.listed(connection, count=200) if not study.is_pilot]
     return render(
-        request, "work/new.html", status=status, kinds=kinds().values(), values=values, problem=problem,
+        request, "work/new.html", status=status, kind=kind, values=values, problem=problem, others=others,
         ledger=None if ledger is None else Path(str(settings_of(request).ledger)).name,
-        ledger_studies=_studies(request),
+        ledger_studies=_studies(request), papers=guides.papers_with(kind.name), ballots=BALLOTS.get(kind.name, ()),
     )  # fmt: skip
 
 
@@ -73,43 +97,63 @@ def create(request: Request, user: Organiser, sent: Annotated[uploads.Sent, Depe
     settings = settings_of(request)
     try:
         plan = uploads.plan(sent.fields)
-        with uploads.unpacked(sent, settings) as files, writing(engine_of(request)) as connection:
+        with uploads.unpacked(sent, settings, user) as files, writing(engine_of(request)) as connection:
             material = uploads.material(sent.fields, files, ledger_of(request))
-            imported = importing.make(connection, settings, user, plan, material)
+            draft = sent.fields.get("stage") == "draft"
+            imported = importing.make(connection, settings, user, plan, material, draft=draft)
             audit.write(connection, user, "study made", plan.name, address=address_of(request), tasks=imported.work)
     except UserError as error:
         return _form(request, sent.fields, sentence(error), 422)
-    return redirect(request, f"/organise/{imported.study.id}", flash=key("The study is open."))
+    said = key("The draft is made: {tasks} tasks, {votes} votes.") if draft else key("The study is open.")
+    counts = {"tasks": imported.work, "votes": imported.work * plan.votes} if draft else {}
+    return redirect(request, f"/organise/{imported.study.id}", flash=said, **counts)
 
 
 @router.get("/organise/{study_id}")
-def overview(request: Request, _user: Organiser, study_id: str) -> HTMLResponse:
+def overview(request: Request, _user: Organiser, study_id: str, width: Width = None) -> HTMLResponse:
     """One study: how far, how well, what it says."""
+    language = language_of(request)
     with reading(engine_of(request)) as connection:
         study = study_of(connection, study_id)
-        values = _board(connection, study, language_of(request))
+        values = _board(connection, study, language, width)
+        pilots = piloting.pilots(connection, study)
+        main = studies.find(connection, str(study.rules.options.get("pilot_of") or ""))
     return render(
-        request, "work/study.html", study=study, topic=live.topic(study.id), shown=guidelines(study.guidelines),
-        forms=FORMS, ledger=settings_of(request).ledger,
+        request, "work/study.html", study=study, topic=live.topic(study.id), shown=guidelines(study.told(language)),
+        forms=FORMS, ledger=settings_of(request).ledger, pilots=pilots, main=main, width=width,
+        editable=study.guidelines or _both(study), gain=_gain(study),
         ledger_studies=_studies(request), **values,
     )  # fmt: skip
 
 
+def _gain(study: Study) -> str:
+    """What the order of the tasks gains, where it was chosen for that."""
+    gain = study.rules.options.get("gain")
+    return gaining.sentence(gain) if gain else ""
+
+
+def _both(study: Study) -> str:
+    """The shipped text in both languages, to be changed."""
+    return f"{study.told('en')}\n\n<!-- zh -->\n\n{study.told('zh')}\n"
+
+
 @router.get("/organise/{study_id}/board")
-def board(request: Request, _user: Organiser, study_id: str) -> HTMLResponse:
+def board(request: Request, _user: Organiser, study_id: str, width: Width = None) -> HTMLResponse:
     """The figures of a study alone: what an open page loads again when something changed."""
     with reading(engine_of(request)) as connection:
         study = study_of(connection, study_id)
-        values = _board(connection, study, language_of(request))
+        values = _board(connection, study, language_of(request), width)
     return render(request, "work/_board.html", study=study, **values)
 
 
-def _board(connection: Connection, study: Study, language: Language) -> dict[str, Any]:
+def _board(connection: Connection, study: Study, language: Language, width: float | None) -> dict[str, Any]:
     counted_votes = counted(connection, study)
     known = counted(connection, study, roles=("gold", "qualify"))
     people = names(connection)
+    boards = results.contestants(connection, study)
+    wanted = width or (25.0 if study.kind_name == "pair" else 0.1)
     tables = [
-        *results.contestants(connection, study),
+        *boards,
         quality.agreement(study, counted_votes) if counted_votes else None,
         quality.quality(counted_votes, known, people),
         quality.pairwise(counted_votes, people),
@@ -119,17 +163,8 @@ def _board(connection: Connection, study: Study, language: Language) -> dict[str
         "progress": quality.progress(connection, study, time.time()),
         "tables": [(table, *with_n(table)) for table in shown],
         "members": members.listed(connection, study, people),
+        "more": results.more_votes(boards, len(counted_votes), wanted),
     }
-
-
-@router.get("/organise/{study_id}/tasks")
-def tasks(request: Request, _user: Organiser, study_id: str, page: Page = 1) -> HTMLResponse:
-    """What people say of each task."""
-    with reading(engine_of(request)) as connection:
-        study = study_of(connection, study_id)
-        table, more = results.task_by_task(connection, study, quality.together(counted(connection, study)), page)
-    columns, rows = with_n(table)
-    return render(request, "work/tasks.html", study=study, columns=columns, rows=rows, page=page, more=more)
 
 
 @router.post("/organise/{study_id}/state")
@@ -190,7 +225,8 @@ def keep(request: Request, user: Organiser, study_id: str, form: Form) -> Respon
     ledger = writers_of(request).to(ledgers.study_of(shown, form.get("ledger_study", "")))
     with writing(engine_of(request)) as connection:
         study = study_of(connection, study_id)
-        kept = labels.keep(connection, study, ledger, labels.finder(settings_of(request), ledger))
+        find = labels.finder(settings_of(request), ledger)
+        kept = labels.keep(connection, study, ledger, find, pilot=bool(form.get("pilot")))
         audit.write(connection, user, "votes kept", study.name, address=address_of(request), new=kept.new)
     said = key(
         "{new} verdicts went into the ledger, {changed} of them changed votes; {known} were there; {older} are older."

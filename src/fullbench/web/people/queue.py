@@ -30,10 +30,11 @@ from sqlalchemy import (
 
 from fullbench.errors import UserError
 from fullbench.nouns.digests import digest
+from fullbench.web.accounts.tables import users
 from fullbench.web.database import insert_here
 from fullbench.web.people.content import Content, order
 from fullbench.web.people.studies import Study
-from fullbench.web.people.tables import conflicts, drafts, leases, members, slots, tasks, votes
+from fullbench.web.people.tables import conflicts, drafts, leases, members, slots, task_authors, tasks, votes
 
 HELD = 4
 """How many slots one person may hold at once: the one in view, and some loaded ahead."""
@@ -92,7 +93,7 @@ class Nothing:
 # The statements of every vote, put together once.
 
 
-def _taking(side: Callable[[Any, Any], ColumnElement[bool]], *, conflicted: bool) -> Any:
+def _taking(side: Callable[[Any, Any], ColumnElement[bool]], *, conflicted: bool, authored: bool) -> Any:
     """Take the free slot with the lowest lot on one side of the start, in one statement."""
     free, own = slots.alias("free"), slots.alias("mine")
     person: BindParameter[str] = bindparam("p_person")
@@ -100,6 +101,13 @@ def _taking(side: Callable[[Any, Any], ColumnElement[bool]], *, conflicted: bool
     if conflicted:
         other = exists().where(conflicts.c.task == free.c.task, own.c.task == conflicts.c.other, own.c.person == person)
         seen = or_(seen, other)
+    if authored:
+        own_work = exists().where(
+            task_authors.c.task == free.c.task,
+            users.c.id == person,
+            or_(task_authors.c.author == users.c.name, task_authors.c.author == users.c.rater),
+        )
+        seen = or_(seen, own_work)
     lowest = (
         select(free.c.id)
         .where(free.c.study == bindparam("p_study"), free.c.revision == 0, free.c.expires < bindparam("p_now"))
@@ -117,8 +125,11 @@ def _taking(side: Callable[[Any, Any], ColumnElement[bool]], *, conflicted: bool
 
 
 _TAKING = {
-    conflicted: [_taking(operator.ge, conflicted=conflicted), _taking(operator.lt, conflicted=conflicted)]
+    (conflicted, authored): [
+        _taking(side, conflicted=conflicted, authored=authored) for side in (operator.ge, operator.lt)
+    ]
     for conflicted in (False, True)
+    for authored in (False, True)
 }
 _MEMBER = (
     select(members.c.standing, members.c.done)
@@ -215,10 +226,11 @@ def _free(desk: Desk, turn: int) -> Lease | Nothing:
     study = desk.study
     token = secrets.token_urlsafe(16)
     values = {
-        "p_person": desk.person, "p_study": study.id, "p_now": desk.now, "p_start": desk.draw(turn, "lot"),
+        "p_person": desk.person, "p_study": study.id, "p_now": desk.now,
+        "p_start": 0.0 if study.rules.options.get("ordered") else desk.draw(turn, "lot"),
         "person": desk.person, "lease": token, "leased_at": desk.now, "expires": desk.now + study.lease_seconds,
     }  # fmt: skip
-    for taking in _TAKING[study.conflicted]:
+    for taking in _TAKING[study.conflicted, bool(study.rules.options.get("authored"))]:
         task = desk.connection.execute(taking, values).scalar()
         if task is not None:
             desk.connection.execute(_NOTED, {"lease": token, "study": study.id, "task": task, "person": desk.person,

@@ -2,58 +2,109 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from sqlalchemy import Connection
 
 from fullbench.columns.builder import columns_of
 from fullbench.figures import leaderboard
 from fullbench.nouns.ballot import LETTERS
-from fullbench.nouns.headings import headings
-from fullbench.nouns.note import Note, word
-from fullbench.nouns.table import Cell, Table
+from fullbench.nouns.estimate import Estimate
+from fullbench.nouns.note import Note
+from fullbench.nouns.table import Table
+from fullbench.nouns.verdict import ADJUDICATION
 from fullbench.stats.joining import VoteRule
-from fullbench.web.people import labels
+from fullbench.web.people import adjudicating, labels
+from fullbench.web.people.adjudicating import Standing, Task
 from fullbench.web.people.content import Content
-from fullbench.web.people.quality import Together
+from fullbench.web.people.quality import Together, together
 from fullbench.web.people.studies import Study
-from fullbench.web.people.tally import contents
 
 PAGE = 50
 
 
 def contestants(connection: Connection, study: Study, rule: VoteRule = "default") -> list[Table]:
     """The leaderboards that the votes make: the figures that `fullbench report` shows of a ledger with them."""
-    verdicts = [verdict for _, _, verdict in labels.verdicts(connection, study)]
+    verdicts = [
+        verdict
+        for _, _, verdict in labels.verdicts(connection, study)
+        if verdict.judge != ADJUDICATION or rule == "adjudicated"
+    ]
     tables = leaderboard.tables(columns_of(verdicts), leaderboard.Settings(votes=rule)) if verdicts else []
     return [
         replace(table, name=f"contestants-{place}" if place else "contestants") for place, table in enumerate(tables)
     ]
 
 
-def task_by_task(connection: Connection, study: Study, joint: Together, page: int) -> tuple[Table, bool]:
-    """A page of tasks: what most people say, what Dawid-Skene says and how sure it is; and whether there are more."""
-    rows: list[list[Cell]] = []
+@dataclass(frozen=True)
+class TaskRow:
+    """A task in the list of all: what people say of it together, and what a lead ruled."""
+
+    id: int
+    item: str
+    question: str
+    votes: int
+    standing: Standing
+    majority: str | None
+    weighted: str | None
+    chance: float | None
+    ruled: str | None
+
+
+def task_by_task(
+    connection: Connection, study: Study, page: int, standing: str = ""
+) -> tuple[list[TaskRow], bool, Counter[str]]:
+    """A page of tasks, of all or of those that stand in one way; whether there are more; and how many stand how."""
+    every = adjudicating.listed(connection, study)
+    joint = together([vote for task in every for vote in task.votes])
+    chosen = [task for task in every if not standing or task.standing == standing]
     start = (page - 1) * PAGE
-    voted = [entry for entry in contents(connection, study) if entry[0] in joint.votes]
-    for task, content in voted[start : start + PAGE]:
-        task_content = Content.of(content)
-        most, weighted = joint.majority.get(task), joint.weighted(task)
-        rows.append([
-            task_content.item.id, task_content.item.question[:120], joint.votes[task],
-            word("draw") if most is None else spoken(study, task_content, most),
-            None if weighted is None else spoken(study, task_content, weighted[0]),
-            None if weighted is None else round(weighted[1], 3),
-        ])  # fmt: skip
-    columns = headings("item", "question", "votes", "majority of votes", "Dawid-Skene", "chance")
-    return Table("tasks", Note("web.people.results.title.task-by-task", "Task by task"), columns, rows), len(
-        voted
-    ) > start + PAGE
+    rows = [_row(study, task, joint) for task in chosen[start : start + PAGE]]
+    return rows, len(chosen) > start + PAGE, Counter(task.standing for task in every)
 
 
-def spoken(study: Study, content: Content, label: str) -> str:
-    """A label with contestants' names instead of places: for organisers."""
-    names = [response.contestant for response in content.responses]
+def _row(study: Study, task: Task, joint: Together) -> TaskRow:
+    content = Content.of(task.content)
+    most = joint.majority.get(task.id)
+    weighted = joint.weighted(task.id) if task.id in joint.votes else None
+    question = content.item.question
+    label = task.rulings[-1].label if task.rulings else None
+    return TaskRow(
+        task.id, content.item.id, question if len(question) <= 120 else f"{question[:119]}…", len(task.votes),
+        task.standing, None if most is None else spoken(study, content, most),
+        None if weighted is None else spoken(study, content, weighted[0]),
+        None if weighted is None else round(weighted[1], 3),
+        None if label is None else spoken(study, content, label),
+    )  # fmt: skip
+
+
+def more_votes(tables: Sequence[Table], votes: int, width: float) -> Note | None:
+    """How many more votes like these bring every interval of the first leaderboard to ± a width.
+
+    Half the width of an interval shrinks with the square root of the votes.
+    """
+    columns = [column.key for column in tables[0].typed] if tables else []
+    named = next((name for name in columns if name.startswith("mean")), "rating" if "rating" in columns else None)
+    if named is None or not votes:
+        return None
+    cells = [row[columns.index(named)] for row in tables[0].rows]
+    halves = [(cell.high - cell.low) / 2 for cell in cells if isinstance(cell, Estimate) and not cell.why]
+    if not halves:
+        return None
+    now = max(halves)
+    needed = max(0, math.ceil(votes * (now / width) ** 2) - votes)
+    return Note(
+        "web.people.results.more-votes", "{n:,} more votes to ±{width:g} (now ±{now:.3g}).", n=needed, width=width,
+        now=now,
+    )  # fmt: skip
+
+
+def spoken(study: Study, content: Content, label: str, *, letters: bool = False) -> str:
+    """A label with contestants' names, or with letters, instead of places: for organisers."""
+    names = [LETTERS[at] if letters else response.contestant for at, response in enumerate(content.responses)]
     if study.kind_name == "pair" and label.isdigit():
         return names[int(label)]
     if study.kind_name == "rank":

@@ -7,18 +7,20 @@ names never enter.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from fullbench.nouns.ballot import LETTERS, Likert, Score, ballot
 from fullbench.nouns.item import Part, parts_text
 from fullbench.studies.rewording import REASONS as COMPLAINTS
 from fullbench.web.people.content import parts_of
+from fullbench.web.people.guides import anchors
 from fullbench.web.people.kind import Rules
 from fullbench.web.people.kinds import FAULTY, Write
 from fullbench.web.people.queue import Lease
 from fullbench.web.people.studies import Study
 from fullbench.web.pictures import bare_url, picture_url
+from fullbench.web.words import Language
 
 SMALL = 960
 
@@ -51,6 +53,9 @@ class Choice:
     value: str
     words: str
     key: str
+    anchor: str = ""
+    """What the guideline says of this point of a scale."""
+    arrow: str = ""
 
 
 @dataclass(frozen=True)
@@ -69,6 +74,8 @@ class Shown:
     reference: str = ""
     captions: tuple[str, ...] = ()
     guideline: str = ""
+    quick: bool = False
+    """Whether choosing sends the vote."""
 
     @property
     def pictures(self) -> list[str]:
@@ -89,6 +96,7 @@ class Shown:
                 for candidate in self.candidates
             ],
             "scale": [point.value for point in self.scale],
+            "anchors": {point.value: point.anchor for point in self.scale if point.anchor},
             "fields": dict(self.fields),
             "criterion": self.criterion,
             "reference": self.reference,
@@ -97,8 +105,9 @@ class Shown:
         }
 
 
-def show(study: Study, lease: Lease) -> Shown:
+def show(study: Study, lease: Lease, language: Language = "en") -> Shown:
     """What the person who holds this lease sees: a draft where there is one, else the answer that counts."""
+    told = study.told(language)
     content = lease.content.ordered(lease.shown)
     item = content.item
     answered = {} if lease.answer is None else study.kind.fields(lease.answer, lease.shown)
@@ -108,14 +117,21 @@ def show(study: Study, lease: Lease) -> Shown:
         lease.revision,
         tuple((turn.role, _pieces(turn.parts, item.tags)) for turn in item.turns),
         tuple(_candidate(place, response.parts, response.tags) for place, response in enumerate(content.responses)),
-        scale(study.rules),
+        anchored(scale(study.rules), told),
         dict(lease.draft) if lease.draft is not None else answered,
-        _about(study, content.about) | ({"pictures": len(item.pictures)} if study.kind_name == "write" else {}),
+        _about(study, content.about, told) | ({"pictures": len(item.pictures)} if study.kind_name == "write" else {}),
         str(content.about.get("criterion", study.rules.criterion)),
         item.reference or "" if study.rules.options.get("reference") else "",
         item.captions if study.kind_name == "verify" else (),
         study.guideline,
+        study.is_quick,
     )
+
+
+def anchored(points: Sequence[Choice], told: str) -> tuple[Choice, ...]:
+    """The points of a scale with what the guideline says of each."""
+    said = anchors(told, [point.value for point in points])
+    return tuple(replace(point, anchor=said.get(point.value, "")) for point in points)
 
 
 def scale(rules: Rules) -> tuple[Choice, ...]:
@@ -133,11 +149,11 @@ def _mark(mark: int, words: str, place: int) -> Choice:
     return Choice(str(mark), words, key)
 
 
-def _about(study: Study, about: Mapping[str, Any]) -> dict[str, Any]:
+def _about(study: Study, about: Mapping[str, Any], told: str) -> dict[str, Any]:
     """What a kind shows besides the item and the responses."""
     if study.kind_name == "agree":
         judged = [_candidate(place, parts_of(parts)) for place, parts in enumerate(about.get("judged", ()))]
-        grades = [_mark(mark, str(mark), mark - 1) for mark in range(1, 6)]
+        grades = anchored([_mark(mark, str(mark), mark - 1) for mark in range(1, 6)], told)
         return {"judged": judged, "ruling": about.get("ruling", ""), "grades": grades}
     if study.kind_name == "write":
         return {"asks": [name for name in Write.asks if name in study.rules.options.get("asks", Write.asks)],

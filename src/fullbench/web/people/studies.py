@@ -19,10 +19,13 @@ from fullbench.web.people import guides
 from fullbench.web.people.content import Content
 from fullbench.web.people.kind import Kind, Rules
 from fullbench.web.people.kinds import kind_of
-from fullbench.web.people.tables import campaign_items, conflicts, guidelines, slots, studies, tasks
+from fullbench.web.people.tables import campaign_items, guidelines, slots, studies, task_authors, tasks
+from fullbench.web.words import Language
 
 SettledBy = Literal["majority", "all"]
+Stage = Literal["draft", "pilot", "open", "closed"]
 CHUNK = 500
+LONGEST_GUIDELINES = 100_000
 
 
 @dataclass(frozen=True)
@@ -97,6 +100,9 @@ class Plan:
                     pass_share=self.pass_share,
                 )
             )
+        if len(self.guidelines) > LONGEST_GUIDELINES:
+            raise _too_long(self.guidelines)
+        guides.checked(str(self.options.get("paper") or ""), self.kind)
         self.rules  # noqa: B018
 
     @property
@@ -144,15 +150,44 @@ class Study:
     def guideline(self) -> str:
         """The version of what people are told now."""
         version = self.rules.options.get("guideline")
-        return f"{self.name} {version}" if self.guidelines and version else guides.VERSION
+        return f"{self.name} {version}" if self.guidelines and version else guides.version(self.kind_name, self.paper)
+
+    @property
+    def paper(self) -> str:
+        """The paper whose shipped guideline people are given, where the study has none of its own."""
+        return str(self.rules.options.get("paper") or guides.PLAIN)
+
+    def told(self, language: Language) -> str:
+        """What people are told, in a language: the study's own words, else those that are shipped."""
+        if self.guidelines:
+            return guides.in_language(self.guidelines, language)
+        return guides.shipped(self.kind_name, language, self.paper)
 
     @property
     def is_open(self) -> bool:
         return self.state == "open"
 
+    @property
+    def is_pilot(self) -> bool:
+        """Whether this is the pilot of another study: its votes are marked, and left out unless asked for."""
+        return bool(self.rules.options.get("pilot_of"))
 
-def create(connection: Connection, plan: Plan) -> Study:
-    """Make a study without tasks."""
+    @property
+    def stage(self) -> Stage:
+        """Where a study stands: nobody works in a draft yet, and it can still be thrown away."""
+        if self.is_open:
+            return "pilot" if self.is_pilot else "open"
+        return "draft" if self.rules.options.get("draft") else "closed"
+
+    @property
+    def is_quick(self) -> bool:
+        """Whether the choice itself is the vote: for pairs, unless the study wants a reason or a confirmation."""
+        options = self.rules.options
+        return self.kind_name == "pair" and not options.get("reason") and not options.get("confirm")
+
+
+def create(connection: Connection, plan: Plan, *, draft: bool = False) -> Study:
+    """Make a study without tasks: open at once, or a draft."""
     name = plan.name.strip()
     if connection.execute(select(studies.c.id).where(studies.c.name == name)).first() is not None:
         raise InputError(
@@ -164,10 +199,12 @@ def create(connection: Connection, plan: Plan) -> Study:
         )
     row: dict[str, Any] = {
         "id": secrets.token_hex(8), "name": name, "kind": plan.kind, "ballot": plan.rules.ballot,
-        "criterion": plan.criterion, "guidelines": plan.guidelines, "options": dict(plan.options),
+        "criterion": plan.criterion, "guidelines": plan.guidelines,
+        "options": {**plan.options, **({"draft": True} if draft else {})},
         "votes": plan.votes, "most": max(plan.most, plan.votes), "settled_by": plan.settled_by,
         "lease_seconds": plan.lease_seconds, "gold_every": plan.gold_every, "pass_share": plan.pass_share,
-        "conflicted": False, "qualifies": 0, "golds": 0, "seed": plan.seed, "state": "open", "at": time.time(),
+        "conflicted": False, "qualifies": 0, "golds": 0, "seed": plan.seed,
+        "state": "closed" if draft else "open", "at": time.time(),
     }  # fmt: skip
     connection.execute(insert(studies).values(row))
     _new_guidelines(connection, study(connection, row["id"]), plan.guidelines)
@@ -210,15 +247,22 @@ def listed(connection: Connection, *, only_open: bool = False, start: int = 0, c
 
 
 def add(connection: Connection, into: Study, contents: Iterable[Content]) -> int:
-    """Add tasks, each with the slots for the votes wanted; how many there are."""
+    """Add tasks, each with the slots for the votes wanted; how many there are.
+
+    Slots are handed out by their lot. It is drawn, unless the study's order is one by which votes count most: then the
+    first task is asked about first.
+    """
     lots = random.Random(f"{into.seed} {into.id}")
+    ordered = bool(into.rules.options.get("ordered"))
     count = 0
     for chunk in _chunks(_checked(into, contents)):
         task_ids = _insert(connection, into, [(content, None) for content in chunk], "work")
-        connection.execute(
-            insert(slots),
-            [{"study": into.id, "task": task, "lot": lots.random()} for task in task_ids for _ in range(into.votes)],
-        )
+        rows = [
+            {"study": into.id, "task": task, "lot": float(count + at) if ordered else lots.random()}
+            for at, task in enumerate(task_ids)
+            for _ in range(into.votes)
+        ]
+        connection.execute(insert(slots), rows)
         count += len(chunk)
     return count
 
@@ -248,75 +292,36 @@ def add_known(
     return len(pairs)
 
 
-def keep_apart(connection: Connection, into: Study, pairs: Iterable[tuple[str, str]]) -> int:
-    """Pairs of items whose tasks must not meet the same person."""
-    tasks_by_item: dict[str, list[int]] = {}
-    for task, content in connection.execute(select(tasks.c.id, tasks.c.content).where(tasks.c.study == into.id)):
-        tasks_by_item.setdefault(content["item"]["id"], []).append(task)
-    rows = set()
-    for first, second in pairs:
-        for name in (first, second):
-            if name not in tasks_by_item:
-                raise InputError(
-                    Note(
-                        "web.wrong.no-task-of-the-study",
-                        "no task of the study {name!r} is on item {name_2!r}",
-                        name=into.name,
-                        name_2=name,
-                    )
-                )
-        rows |= {(a, b) for a in tasks_by_item[first] for b in tasks_by_item[second] if a != b}
-    both = rows | {(b, a) for a, b in rows}
-    if both:
-        connection.execute(insert(conflicts), [{"task": task, "other": other} for task, other in sorted(both)])
-        connection.execute(update(studies).where(studies.c.id == into.id).values(conflicted=True))
-    return len(rows)
-
-
-def keep_apart_from(connection: Connection, into: Study, others: Sequence[Study]) -> int:
-    """Let nobody work on tasks of this study and of others that show the same picture; how many pairs there are.
-
-    Tasks without a picture are told apart by their question.
-    """
-    shown: dict[str, tuple[list[int], list[int]]] = {}
-    ids = [into.id, *(other.id for other in others)]
-    query = select(tasks.c.id, tasks.c.study, tasks.c.content).where(tasks.c.study.in_(ids))
-    for task, study_id, content in connection.execute(query):
-        item = Content.of(content).item
-        for name in {picture.digest for picture in item.pictures} or {item.question}:
-            shown.setdefault(name, ([], []))[study_id != into.id].append(task)
-    pairs = {(own, other) for mine, theirs in shown.values() for own in mine for other in theirs}
-    both = pairs | {(other, own) for own, other in pairs}
-    for chunk in (sorted(both)[start : start + CHUNK] for start in range(0, len(both), CHUNK)):
-        rows = [{"task": task, "other": other} for task, other in chunk]
-        connection.execute(insert_here(connection, conflicts).on_conflict_do_nothing(), rows)
-    if both:
-        connection.execute(update(studies).where(studies.c.id.in_(ids)).values(conflicted=True))
-    return len(pairs)
-
-
 def set_state(connection: Connection, study_id: str, state: Literal["open", "closed"]) -> None:
+    """Open or close a study; what was opened once is no draft any more."""
     connection.execute(update(studies).where(studies.c.id == study_id).values(state=state))
+    now = study(connection, study_id)
+    if state == "open" and now.rules.options.get("draft"):
+        set_options(connection, now, {"draft": False})
 
 
 def set_options(connection: Connection, of: Study, changes: Mapping[str, Any]) -> dict[str, Any]:
     """Change some of a study's options; all of them as they are now."""
-    options = {**of.rules.options, **changes}
+    options = {**study(connection, of.id).rules.options, **changes}
     connection.execute(update(studies).where(studies.c.id == of.id).values(options=options))
     return options
 
 
 def set_guidelines(connection: Connection, study_id: str, text: str) -> None:
-    if len(text) > 100_000:
-        raise InputError(
-            Note(
-                "web.wrong.guidelines-have-at-most-100",
-                "guidelines have at most 100,000 letters; found {n:,}",
-                n=len(text),
-            )
-        )
+    if len(text) > LONGEST_GUIDELINES:
+        raise _too_long(text)
     connection.execute(update(studies).where(studies.c.id == study_id).values(guidelines=text))
     _new_guidelines(connection, study(connection, study_id), text)
+
+
+def _too_long(text: str) -> InputError:
+    return InputError(
+        Note(
+            "web.wrong.guidelines-have-at-most-100",
+            "guidelines have at most 100,000 letters; found {n:,}",
+            n=len(text),
+        )
+    )
 
 
 def _new_guidelines(connection: Connection, of: Study, text: str) -> None:
@@ -349,11 +354,22 @@ def _insert(
     rows = [
         {
             "study": into.id, "place": start + at, "role": role, "content": content.json(),
-            "wanted": into.votes if known is None else 0, **({} if known is None else {"known": dict(known)}),
+            "wanted": into.votes if known is None else 0, "probability": content.probability,
+            **({} if known is None else {"known": dict(known)}),
         }
         for at, (content, known) in enumerate(pairs)
     ]  # fmt: skip
-    return list(connection.execute(insert(tasks).returning(tasks.c.id, sort_by_parameter_order=True), rows).scalars())
+    added = insert(tasks).returning(tasks.c.id, sort_by_parameter_order=True)
+    task_ids = list(connection.execute(added, rows).scalars())
+    authors = [
+        {"task": task, "author": author}
+        for task, (content, _) in zip(task_ids, pairs, strict=True)
+        for author in content.authors
+    ]
+    if authors:
+        connection.execute(insert(task_authors), authors)
+        set_options(connection, study(connection, into.id), {"authored": True})
+    return task_ids
 
 
 def _chunks(contents: Iterator[Content]) -> Iterator[list[Content]]:

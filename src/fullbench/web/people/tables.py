@@ -62,6 +62,7 @@ tasks = Table(
     Column("known", JSON),
     Column("wanted", Integer, nullable=False),
     Column("voted", Integer, nullable=False, default=0),
+    Column("probability", Double),
     UniqueConstraint("study", "place"),
     CheckConstraint("role IN ('work', 'gold', 'qualify')", name="role"),
     CheckConstraint("(role = 'work') = (known IS NULL)", name="known"),
@@ -171,6 +172,29 @@ conflicts = Table(
     Column("task", Counter, ForeignKey("tasks.id"), primary_key=True),
     Column("other", Counter, ForeignKey("tasks.id"), primary_key=True),
 )
+
+task_authors = Table(
+    "task_authors",
+    metadata,
+    Column("task", Counter, ForeignKey("tasks.id"), primary_key=True),
+    Column("author", Text, primary_key=True),
+)
+"""People who wrote what a task shows, by the name of their account or by their rater id: they do not judge it."""
+
+adjudications = Table(
+    "adjudications",
+    metadata,
+    Column("id", Counter, primary_key=True),
+    Column("study", Text, ForeignKey("studies.id"), nullable=False),
+    Column("task", Counter, ForeignKey("tasks.id"), nullable=False),
+    Column("revision", Integer, nullable=False),
+    Column("person", Text, nullable=False),
+    Column("answer", JSON, nullable=False),
+    Column("at", Double, nullable=False),
+    UniqueConstraint("task", "revision"),
+)
+"""What leads ruled where people were split: the latest revision counts, all stay, and so do all votes."""
+Index("adjudications_of", adjudications.c.study)
 
 kept = Table(
     "kept",

@@ -29,6 +29,7 @@ class Vote:
     at: float
     revision: int = 1
     guideline: str = ""
+    probability: float | None = None
 
 
 def counted(
@@ -37,7 +38,7 @@ def counted(
     """The latest revision of every vote on tasks of these roles (or all `revisions`), by task and time."""
     latest = slots.c.id == votes.c.slot
     query = (
-        select(votes, tasks.c.role)
+        select(votes, tasks.c.role, tasks.c.probability)
         .join(slots, latest if revisions else and_(latest, slots.c.revision == votes.c.revision))
         .join(tasks, tasks.c.id == votes.c.task)
         .where(votes.c.study == study.id, tasks.c.role.in_(roles))
@@ -50,7 +51,7 @@ def _vote(study: Study, row: Any) -> Vote:
     label = study.kind.label(row.answer)
     return Vote(
         row.id, row.task, row.role, row.person, row.answer, tuple(row.shown), label, row.right, row.seconds, row.at,
-        row.revision, row.guideline,
+        row.revision, row.guideline, row.probability,
     )  # fmt: skip
 
 

@@ -9,7 +9,7 @@ import json
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +19,20 @@ from starlette.datastructures import UploadFile
 from fullbench.errors import InputError
 from fullbench.ledger.store import Ledger
 from fullbench.nouns.note import Note, word
+from fullbench.web import pictures
+from fullbench.web.accounts.users import User
+from fullbench.web.people import parcels
+from fullbench.web.people.apart import EVERY
 from fullbench.web.people.importing import Material
 from fullbench.web.people.kinds import Write
 from fullbench.web.people.studies import Plan
+from fullbench.web.pictures import Checked
 from fullbench.web.settings import Settings
+from fullbench.web.words import key
 
 FILES = ("items", "responses", "queue", "gold", "qualify", "apart")
+SWITCHES = ("reason", "reference", "confirm", "assigned", "results")
+"""Options that a form switches on."""
 NAMING = {"picture", "pictures", "image", "images", "path"}
 PARTS = ("turns", "parts")
 
@@ -59,7 +67,9 @@ async def sent(request: Request) -> Sent:
 def plan(fields: Mapping[str, str]) -> Plan:
     """The plan that a form's fields give."""
     kind = fields.get("kind", "")
-    options: dict[str, Any] = {"reason": True} if fields.get("reason") else {}
+    options: dict[str, Any] = {name: True for name in SWITCHES if fields.get(name)}
+    if paper := fields.get("paper", "").strip():
+        options["paper"] = paper
     if kind == "write":
         options["asks"] = [name for name in Write.asks if fields.get(f"asks_{name}")] or list(Write.asks)
     return Plan(
@@ -95,30 +105,78 @@ def _whole(fields: Mapping[str, str], name: str, default: int) -> int:
     return int(text)
 
 
+@dataclass(frozen=True)
+class Unpacked:
+    """The files of a form where they can be read, and the pictures that were looked at before."""
+
+    files: dict[str, Path]
+    checked: dict[str, Checked]
+
+
 @contextmanager
-def unpacked(form: Sent, settings: Settings) -> Iterator[dict[str, Path]]:
-    """The files in a folder of their own while they are read, pictures beside them under their own names."""
+def unpacked(form: Sent, settings: Settings, user: User) -> Iterator[Unpacked]:
+    """The files in a folder of their own while they are read, pictures beside them; errors do not say where."""
+    parcel = form.fields.get("parcel", "").strip()
     with tempfile.TemporaryDirectory(prefix="fullbench-") as name:
-        folder = Path(name)
-        for picture, data in form.pictures.items():
-            _check_name(picture)
-            if len(data) > settings.picture_limit:
-                raise InputError(
-                    Note(
-                        "web.wrong.the-picture-has-bytes-are",
-                        "the picture {picture!r} has {n:,} bytes; {picture_limit:,} are allowed",
-                        picture=picture,
-                        n=len(data),
-                        picture_limit=settings.picture_limit,
-                    )
+        try:
+            if parcel:
+                with _of_parcel(parcels.folder_of(settings, user, parcel), form, settings) as files:
+                    yield files
+            else:
+                yield Unpacked(_of_form(Path(name), form, settings), {})
+        except InputError as error:
+            if error.path is None:
+                raise
+            raise InputError(str(error).replace(f"{error.path.parent}/", "")) from error
+
+
+def _of_form(folder: Path, form: Sent, settings: Settings) -> dict[str, Path]:
+    for picture, data in form.pictures.items():
+        _check_name(picture)
+        if len(data) > settings.picture_limit:
+            raise InputError(
+                Note(
+                    "web.wrong.the-picture-has-bytes-are",
+                    "the picture {picture!r} has {n:,} bytes; {picture_limit:,} are allowed",
+                    picture=picture,
+                    n=len(data),
+                    picture_limit=settings.picture_limit,
                 )
-            (folder / f"p-{picture}").write_bytes(data)
-        yield {kind: _lines(folder, kind, data, set(form.pictures)) for kind, data in form.files.items()}
+            )
+        (folder / f"p-{picture}").write_bytes(data)
+    known = {picture: f"p-{picture}" for picture in form.pictures}
+    return {kind: _lines(folder / f"{kind}.jsonl", kind, data, known) for kind, data in form.files.items()}
 
 
-def _lines(folder: Path, kind: str, data: bytes, known: set[str]) -> Path:
-    """One JSON object a line, pictures named as they lie in the folder."""
-    path = folder / f"{kind}.jsonl"
+@contextmanager
+def _of_parcel(folder: Path, form: Sent, settings: Settings) -> Iterator[Unpacked]:
+    """The files of a parcel; those that the form brought itself stand in place of those of the same name.
+
+    Pictures are looked at here, before the database is asked for its turn: many of them take minutes.
+    """
+    home = parcels.unpacked(folder, settings.parcel_limit)
+    every = {str(path.relative_to(home)): path for path in home.rglob("*") if path.is_file()}
+    known = {name: name for name in every}
+    rows = {kind: home / f"{kind}.jsonl" for kind in FILES}
+    there = {kind: path.read_bytes() for kind, path in rows.items() if path.is_file()} | form.files
+    named: set[str] = set()
+    files = {kind: _lines(home / f".fullbench-{kind}.jsonl", kind, data, known, named) for kind, data in there.items()}
+    checked: dict[str, Checked] = {}
+    store = pictures.uploads_folder(settings)
+    for name in sorted(named):
+        if every[name].stat().st_size > settings.picture_limit:
+            raise InputError(key("The picture has too many bytes."))
+        one = pictures.checked(every[name].read_bytes(), settings)
+        store.keep(one.picture)
+        kept = store.find(one.picture.digest, one.picture.media)
+        checked[kept.digest] = replace(one, picture=kept)
+    yield Unpacked(files, checked)
+    parcels.forget(folder)
+
+
+def _lines(path: Path, kind: str, data: bytes, known: Mapping[str, str], named: set[str] | None = None) -> Path:
+    """One JSON object a line, pictures named as they lie in the folder; `named` notes which of them are."""
+    noted = set() if named is None else named
     with path.open("w", encoding="utf-8") as out:
         for number, line in enumerate(data.splitlines(), 1):
             if not line.strip():
@@ -134,38 +192,49 @@ def _lines(folder: Path, kind: str, data: bytes, known: set[str]) -> Path:
                         kind=word(kind),
                     )
                 ) from error
-            out.write(json.dumps(_renamed(row, known, kind, number), ensure_ascii=True) + "\n")
+            renamed = _Renamed(known, noted, kind, number).value(row)
+            out.write(json.dumps(renamed, ensure_ascii=True) + "\n")
     return path
 
 
-def _renamed(value: Any, known: set[str], kind: str, line: int, naming: bool = False) -> Any:
-    if isinstance(value, dict):
-        if packed := [name for name in PARTS if isinstance(value.get(name), str)]:
-            raise InputError(
-                Note(
-                    "web.wrong.line-of-the-has-as",
-                    "line {line} of the {kind} has {packed!r} as a text; write it as a list",
-                    line=line,
-                    kind=word(kind),
-                    packed=packed[0],
+@dataclass(frozen=True)
+class _Renamed:
+    """A row with its pictures named as they lie in the folder."""
+
+    known: Mapping[str, str]
+    noted: set[str]
+    kind: str
+    line: int
+
+    def value(self, value: Any, naming: bool = False) -> Any:
+        if isinstance(value, dict):
+            if packed := [name for name in PARTS if isinstance(value.get(name), str)]:
+                raise InputError(
+                    Note(
+                        "web.wrong.line-of-the-has-as",
+                        "line {line} of the {kind} has {packed!r} as a text; write it as a list",
+                        line=self.line,
+                        kind=word(self.kind),
+                        packed=packed[0],
+                    )
                 )
-            )
-        return {name: _renamed(inner, known, kind, line, naming or name in NAMING) for name, inner in value.items()}
-    if isinstance(value, list):
-        return [_renamed(inner, known, kind, line, naming) for inner in value]
-    if naming and isinstance(value, str):
-        if value not in known:
-            raise InputError(
-                Note(
-                    "web.wrong.line-of-the-names-the",
-                    "line {line} of the {kind} names the picture {value!r}, which was not sent along",
-                    line=line,
-                    kind=word(kind),
-                    value=value[:80],
+            return {name: self.value(inner, naming or name in NAMING) for name, inner in value.items()}
+        if isinstance(value, list):
+            return [self.value(inner, naming) for inner in value]
+        if naming and isinstance(value, str):
+            if value not in self.known:
+                raise InputError(
+                    Note(
+                        "web.wrong.line-of-the-names-the",
+                        "line {line} of the {kind} names the picture {value!r}, which was not sent along",
+                        line=self.line,
+                        kind=word(self.kind),
+                        value=value[:80],
+                    )
                 )
-            )
-        return f"p-{value}"
-    return value
+            self.noted.add(value)
+            return self.known[value]
+        return value
 
 
 def _check_name(name: str) -> None:
@@ -175,8 +244,10 @@ def _check_name(name: str) -> None:
         )
 
 
-def material(fields: Mapping[str, str], files: Mapping[str, Path], ledger: Ledger | None) -> Material:
+def material(fields: Mapping[str, str], sent_files: Unpacked, ledger: Ledger | None) -> Material:
     """What the study is made of: the files, or the site's ledger where no items were sent."""
+    files = sent_files.files
+    others = (EVERY,) if fields.get("apart_every") else (fields.get("apart_from", "").strip(),)
     listed = tuple(name.strip() for name in fields.get("contestants", "").split(",") if name.strip())
     judges = tuple(name.strip() for name in fields.get("judges", "").split(",") if name.strip())
     return Material(
@@ -192,5 +263,8 @@ def material(fields: Mapping[str, str], files: Mapping[str, Path], ledger: Ledge
         apart_by=fields.get("apart_by", "").strip(),
         per_item=_whole(fields, "per_item", 0),
         limit=_whole(fields, "limit", 0),
+        apart_from=tuple(name for name in others if name),
         ledger_study=fields.get("ledger_study", "").strip(),
+        by_gain=bool(fields.get("by_gain")),
+        checked=sent_files.checked,
     )

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Connection, Select, select
+from sqlalchemy import Connection, Engine, Select, insert, select
 
 from fullbench.web.accounts.users import User
+from fullbench.web.database import engine_for, reading, upgrade, writing
+from fullbench.web.people import studies as campaigns
 from fullbench.web.people.tables import campaign_items, members, studies
 
 
@@ -32,3 +34,23 @@ def takes_part(connection: Connection, user: User | None) -> bool:
     return any(
         not options.get("results") and (not options.get("assigned") or study in own) for study, options in open_studies
     )
+
+
+def judged_in(database: str) -> frozenset[str]:
+    """What is judged in the open studies of a site, by its database."""
+    engine = engine_for(database)
+    try:
+        upgrade(engine)
+        with reading(engine) as connection:
+            return frozenset(str(case) for case in connection.execute(judged_now()).scalars())
+    finally:
+        engine.dispose()
+
+
+def mark(engine: Engine, judged: frozenset[str]) -> None:
+    """Note in the database of a copy what people judge elsewhere, so that the copy withholds it as that site does."""
+    if not judged:
+        return
+    with writing(engine) as connection:
+        study = campaigns.create(connection, campaigns.Plan("judged elsewhere", "pair"))
+        connection.execute(insert(campaign_items), [{"study": study.id, "item": name} for name in sorted(judged)])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -19,16 +19,16 @@ from sqlalchemy import Connection, Engine, func, select
 from fullbench.columns.table import Columns
 from fullbench.figures import narrow, standard
 from fullbench.figures.card import card as judge_card
-from fullbench.figures.probes import LENGTHENS
 from fullbench.ledger.store import Ledger
 from fullbench.nouns.digests import digest
 from fullbench.nouns.note import pack, unpack
 from fullbench.nouns.record import Record
+from fullbench.nouns.response import LENGTHENS
 from fullbench.nouns.table import Table
 from fullbench.nouns.verdict import PEOPLE
 from fullbench.studies import seated
 from fullbench.web.database import reading
-from fullbench.web.results import boards, evidence, figures, listing, tables
+from fullbench.web.results import audits, boards, evidence, figures, listing, tables
 from fullbench.web.results.boards import Linked
 from fullbench.web.results.filters import Filter
 from fullbench.web.results.rows import judges, studies
@@ -88,6 +88,8 @@ def refresh(engine: Engine, ledger: Ledger, *, going: Callable[[], bool] = lambd
             if judge in ruling and going():
                 with reading(engine) as connection:
                     card = compute(connection, source, columns, judge, link)
+                if (audit := audits.audited(ledger, study, judge)) is not None:
+                    card = replace(card, lead=audit.lead, sections=[*audits.sections(audit, link), *card.sections])
                 boards.keep(engine, "card", card_name(study, judge), stamp, dump(card))
                 made += 1
     return made

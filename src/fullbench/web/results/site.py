@@ -18,7 +18,7 @@ from typing import Any
 from urllib.parse import quote
 
 import orjson
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, Select, func, select
 
 from fullbench.errors import InputError
 from fullbench.ledger.store import Ledger
@@ -28,7 +28,8 @@ from fullbench.reports.page import shrunk
 from fullbench.web.database import engine_for, reading, upgrade
 from fullbench.web.ledgers import study_of
 from fullbench.web.pages import environment, static_file
-from fullbench.web.results import boards, cards, listing, tables, updater
+from fullbench.web.people import visibility
+from fullbench.web.results import blindness, boards, cards, listing, tables, updater
 from fullbench.web.results.boards import Linked
 from fullbench.web.results.filters import Filter
 from fullbench.web.results.places import judge_name
@@ -56,6 +57,8 @@ class Wish:
     """Whether charts are drawn, as far as they can be here."""
     study: str = ""
     """The study that is shown; may be left out where there is only one."""
+    judged: frozenset[str] = frozenset()
+    """What people judge in open studies (items, or cases whose rulings are judged): its cases are withheld."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +72,7 @@ class Written:
     all_cases: int
     verdicts: int
     total: int
+    withheld: int = 0
 
 
 @dataclass
@@ -135,6 +139,7 @@ def export(ledger: Ledger, out: Path, wish: Wish | None = None) -> Written:
         try:
             upgrade(engine)
             updater.update(engine, ledger, study=study)
+            visibility.mark(engine, wish.judged)
             with reading(engine) as connection:
                 written = _Site(connection, ledger, folder, wish, study).write(out)
         finally:
@@ -158,13 +163,15 @@ class _Site:
 
     def __init__(self, connection: Connection, ledger: Ledger, folder: Path, wish: Wish, study: str) -> None:
         self.connection, self.ledger, self.folder, self.wish, self.study = connection, ledger, folder, wish, study
-        self.cases = _chosen(connection, wish.cases)
+        self.kept_back = blindness.withheld(connection, None)
+        self.withheld = blindness.count(connection, self.kept_back)
+        self.cases = _chosen(connection, wish.cases, self.kept_back)
         self.pictures = Wanted()
         shown = frozenset(self.cases)
         drawing = None if wish.charts else False
         self.top = Views(environment(), Files("", ledger, shown, self.pictures), drawing=drawing)
         self.below = Views(environment(), Files("../", ledger, shown, self.pictures), drawing=drawing)
-        self.total = listing.count(connection, Filter()).n
+        self.total = listing.count(connection, Filter(), self.kept_back).n
         self.copied = min(self.total, wish.verdicts)
         self.all_cases = int(connection.execute(select(func.count()).select_from(tables.cases)).scalar_one())
 
@@ -182,7 +189,7 @@ class _Site:
             self._picture(name, self.ledger.picture(digest), size, veiled)
         files = [path for path in self.folder.rglob("*") if path.is_file()]
         size = sum(path.stat().st_size for path in files)
-        return Written(out, len(files), size, len(self.cases), self.all_cases, self.copied, self.total)
+        return Written(out, len(files), size, len(self.cases), self.all_cases, self.copied, self.total, self.withheld)
 
     def _file(self, name: str, data: bytes | str) -> None:
         path = self.folder / name
@@ -236,9 +243,11 @@ class _Site:
                 )
 
     def _verdicts(self) -> None:
-        chunks = write_data(self.connection, self.ledger, self._file, self.copied, frozenset(self.cases))
-        values = self.top.verdicts(self.connection, Filter())
-        more = {"chunks": chunks, "copied": self.copied, "total": self.total}
+        chunks = write_data(
+            self.connection, self.ledger, self._file, self.copied, frozenset(self.cases), withheld=self.kept_back
+        )
+        values = self.top.verdicts(self.connection, Filter(), withheld=self.kept_back)
+        more = {"chunks": chunks, "copied": self.copied, "total": self.total, "withheld": self.withheld}
         self._page("verdicts.html", "public/site_verdicts.html", {**values, **more})
 
     def _about(self) -> None:
@@ -248,6 +257,7 @@ class _Site:
             "total": self.total,
             "cases": len(self.cases),
             "all_cases": self.all_cases,
+            "withheld": self.withheld,
             "source": list(source.items()),
         }
         self._page("about.html", "public/site_about.html", {**self.top.common(self.connection, "about"), **told})
@@ -259,7 +269,7 @@ class _Site:
             self._file(f"pictures/{name}", data)
 
 
-def _chosen(connection: Connection, most: int) -> list[str]:
+def _chosen(connection: Connection, most: int, kept_back: Select[Any] | None) -> list[str]:
     """The cases that get a page: those on which judges or people differ first, then the newest."""
     v, c = tables.verdicts.c, tables.cases.c
     worth = func.max(v.opposed * 4 + v.split * 2 + v.swapped)
@@ -270,4 +280,6 @@ def _chosen(connection: Connection, most: int) -> list[str]:
         .order_by(worth.desc(), c.id.desc())
         .limit(most)
     )
+    if kept_back is not None:
+        asked = asked.where(c.item_id.not_in(kept_back))
     return list(connection.execute(asked).scalars())

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import orjson
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, Select, select
 
 from fullbench.ledger.store import Ledger
 from fullbench.web.results import tables
@@ -29,8 +29,19 @@ def script(value: Any) -> str:
     return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
 
 
-def write_data(connection: Connection, ledger: Ledger, write: Write, most: int, pages: frozenset[str]) -> int:
-    """Write the newest `most` verdicts, the names they speak of, and what can be searched; say how many chunks."""
+def write_data(
+    connection: Connection,
+    ledger: Ledger,
+    write: Write,
+    most: int,
+    pages: frozenset[str],
+    *,
+    withheld: Select[Any] | None = None,
+) -> int:
+    """Write the newest `most` verdicts, the names they speak of, and what can be searched; say how many chunks.
+
+    Nothing is written of the items `withheld`: neither verdicts on them nor what was asked.
+    """
     n, v, c = tables.names.c, tables.verdicts.c, tables.cases.c
     names: dict[int, int] = {}
     listed: list[str] = []
@@ -39,15 +50,13 @@ def write_data(connection: Connection, ledger: Ledger, write: Write, most: int, 
         names[id_] = len(listed)
         listed.append(name)
         kinds.append(kind)
-    items = _items(connection)
+    items = _items(connection, withheld)
     cases: list[str] = []
     keys: list[str] = []
-    found = connection.execute(
-        select(*v, c.key.label("case_key"))
-        .join_from(tables.verdicts, tables.cases, c.id == v.case_id)
-        .order_by(v.id.desc())
-        .limit(most)
-    )
+    asked = select(*v, c.key.label("case_key")).join_from(tables.verdicts, tables.cases, c.id == v.case_id)
+    if withheld is not None:
+        asked = asked.where(v.item_id.not_in(withheld))
+    found = connection.execute(asked.order_by(v.id.desc()).limit(most))
     places = {id_: place for place, id_ in enumerate(items)}
     count = 0
     for chunk in chunks(found, CHUNK):
@@ -70,13 +79,17 @@ def _contestants(connection: Connection) -> list[tuple[int, str]]:
     return [(row.id, row.name) for row in connection.execute(select(n.id, n.name).where(n.kind == "contestant"))]
 
 
-def _items(connection: Connection) -> dict[int, tuple[str, str, dict[str, str]]]:
+def _items(connection: Connection, withheld: Select[Any] | None) -> dict[int, tuple[str, str, dict[str, str]]]:
     i, t = tables.items.c, tables.tags.c
+    asked = select(i.id, i.name, i.title).order_by(i.id)
+    if withheld is not None:
+        asked = asked.where(i.id.not_in(withheld))
     found: dict[int, tuple[str, str, dict[str, str]]] = {
-        row.id: (row.name, row.title, {}) for row in connection.execute(select(i.id, i.name, i.title).order_by(i.id))
+        row.id: (row.name, row.title, {}) for row in connection.execute(asked)
     }
     for row in connection.execute(select(t.item_id, t.name, t.value)):
-        found[row.item_id][2][row.name] = row.value
+        if row.item_id in found:
+            found[row.item_id][2][row.name] = row.value
     return found
 
 

@@ -15,7 +15,7 @@
   const send = votes.send;
   const csrf = document.querySelector('meta[name="csrf"]').content;
   let ahead = [];
-  let loading = false;
+  let loading = null;
   let waiting = false;
   let began = Date.now();
 
@@ -35,41 +35,59 @@
 
   // Votes: first into this browser's store (votes.js), then on to the server, in order, each until it is acknowledged.
 
-  document.addEventListener("votes:saved", () => say(words.saved));
+  document.addEventListener("votes:saved", () => say(task()?.dataset.quick ? words.undo : words.saved));
   document.addEventListener("votes:waiting", (event) => say(words.waiting.replace("{count}", event.detail.count)));
   document.addEventListener("votes:signin", () => say(words.signin));
   document.addEventListener("votes:refused", (event) => {
     say(words.refused + " " + event.detail.why);
     if (event.detail.vote.fields.replaces === "0") count(-1);
   });
+  // How far this person is, and how fast: counted here between two pages of the server's.
+  const given = [];
   function count(more) {
     const done = document.getElementById("done");
-    if (done) done.textContent = String(Number(done.textContent) + more);
+    if (!done) return;
+    done.textContent = String(Number(done.textContent) + more);
+    const far = document.getElementById("far");
+    far.value = Number(done.textContent);
+    if (far.value > far.max) far.max = far.value;
+    given.push(Date.now());
+    if (given.length < 4 || given.at(-1) === given[0]) return;
+    const hourly = Math.round((given.length - 1) / (given.at(-1) - given[0]) * 3600000);
+    document.getElementById("hourly").textContent = words.pace.replace("{count}", hourly);
+    const minutes = Math.ceil((far.max - far.value) * 60 / hourly);
+    document.getElementById("rest").textContent = words.rest.replace("{minutes}", minutes);
   }
 
   // Loading ahead: the next tasks and their pictures.
 
-  async function load() {
-    if (loading || !place || words.change || ahead.length >= 2) return;
-    loading = true;
+  // One request at a time; whoever asks meanwhile waits for that one.
+  function load() {
+    loading ??= fetchNext().then((came) => {
+      loading = null;
+      if (came && waiting) go();
+      else if (came && ahead.length < 2) load();
+    });
+    return loading;
+  }
+
+  async function fetchNext() {
+    if (!place || words.change || words.preview || ahead.length >= 2) return false;
     try {
       const holding = [task(), ...ahead].filter(Boolean).map((one) => one.dataset.lease);
       holding.push(...queue().map((vote) => vote.fields.lease));
       const answer = await fetch(base + "/next?" + new URLSearchParams(holding.map((lease) => ["holding", lease])));
-      if (!answer.ok || answer.status === 204 || signedOut(answer)) return;
+      if (!answer.ok || answer.status === 204 || signedOut(answer)) return false;
       const next = new DOMParser().parseFromString(await answer.text(), "text/html").querySelector(".task");
       // A parser without scripts makes real, required fields of what stands in <noscript>.
       next?.querySelectorAll("noscript").forEach((part) => part.remove());
-      if (!next || holding.includes(next.dataset.lease)) return;
+      if (!next || holding.includes(next.dataset.lease)) return false;
       next.dataset.pictures.split(" ").filter(Boolean).forEach((address) => { new Image().src = address; });
       ahead.push(next);
+      return true;
     } catch {
-      return;
-    } finally {
-      loading = false;
+      return false;
     }
-    if (waiting) await go();
-    else if (ahead.length < 2) load();
   }
 
   async function go() {
@@ -83,6 +101,7 @@
     }
     waiting = true;
     await send();
+    if (waiting) await load(); // somebody who is faster than the next task waits for that, not for a whole page
     if (!waiting) return; // the next task came meanwhile and is in view: loading the page again would take it away
     if (queue().length) { place.replaceChildren(); return; } // why they wait was said when they were sent
     try {
@@ -103,6 +122,7 @@
     if (!(button && button.formNoValidate) && !one.reportValidity()) return;
     if (!(button && button.formNoValidate) && untouched(one)) return;
     one.dataset.sent = "yes";
+    if (words.preview) { location.assign(words.preview); return; }
     const fields = fieldsOf(one, button);
     fields.seconds = String((Date.now() - began) / 1000);
     votes.add(one.action, fields);
@@ -122,7 +142,7 @@
   let later = 0;
   function draft() {
     const one = form();
-    if (!one) return;
+    if (!one || words.preview) return;
     const fields = fieldsOf(one);
     const lease = fields.lease;
     for (const name of ["csrf", "lease", "key", "replaces", "started"]) delete fields[name];
@@ -152,7 +172,6 @@
     conditional(one);
     activate(0);
     const heading = task().querySelector(".asked");
-    heading.tabIndex = -1;
     heading.focus({ preventScroll: true });
     window.scrollTo(0, 0);
   }
@@ -162,7 +181,10 @@
       const [name, value] = part.dataset.when.split("=");
       const on = one.elements[name] && one.elements[name].value === value;
       part.hidden = !on;
-      for (const input of part.querySelectorAll("select")) { input.required = on; input.disabled = !on; }
+      for (const input of part.querySelectorAll("select, input")) {
+        input.disabled = !on;
+        input.required = on && input.type === "radio";
+      }
     }
   }
 
@@ -189,6 +211,7 @@
     list.addEventListener("click", (event) => {
       const way = event.target.closest("button[data-move]")?.dataset.move;
       const line = event.target.closest("li");
+      if (line && !way) { pick(one, line.dataset.number); return; }
       const other = way === "up" ? line.previousElementSibling : way === "down" ? line.nextElementSibling : null;
       if (!other) return;
       other[way === "up" ? "before" : "after"](line);
@@ -225,6 +248,7 @@
     else list.prepend(line);
     picked.push(number);
     if (picked.length >= list.children.length) picked = [];
+    for (const part of list.children) part.classList.toggle("picked", picked.includes(part.dataset.number));
     noted(one, list);
     return true;
   }
@@ -278,7 +302,13 @@
       return;
     }
     if (box && box.open) return;
-    if (event.key === "?") { const keys = document.getElementById("keys"); keys.open = !keys.open; return; }
+    if (event.key === "g") { beside(); return; }
+    if (event.key === "?") { 
+      const keys = document.getElementById("keys");
+      keys.open = !keys.open;
+      if (keys.open) { beside(true); keys.scrollIntoView({ block: "nearest" }); }
+      return;
+    }
     const one = form();
     if (!one) return;
     if (event.key === "r" && one.elements.reason) { event.preventDefault(); one.elements.reason.focus(); return; }
@@ -292,7 +322,8 @@
       if (mark) { choose(mark); activate(active + 1); return; }
     }
     if (/^[1-9]$/.test(event.key) && pick(one, event.key)) return;
-    const found = one.querySelector(`[data-key="${CSS.escape(event.key)}"], [data-arrow="${CSS.escape(event.key)}"]`);
+    const pressed = CSS.escape(event.key);
+    const found = one.querySelector(`[data-key="${pressed}"]:not(:disabled), [data-arrow="${pressed}"]:not(:disabled)`);
     if (!found) return;
     event.preventDefault();
     if (found.type === "radio") choose(found);
@@ -301,10 +332,28 @@
   function choose(input) {
     input.checked = true;
     input.dispatchEvent(new Event("input", { bubbles: true }));
+    input.dispatchEvent(new Event("change", { bubbles: true }));
+  }
+
+  // The guidelines beside the task can be put away; the choice holds for the next page.
+  function beside(on) {
+    const part = document.getElementById("beside");
+    part.hidden = on === undefined ? !part.hidden : !on;
+    document.getElementById("beside-toggle").setAttribute("aria-expanded", String(!part.hidden));
+    write(mine + "beside", part.hidden ? "away" : "shown");
+  }
+  const toggle = document.getElementById("beside-toggle");
+  if (toggle) {
+    if (read(mine + "beside") === "away") beside(false);
+    toggle.addEventListener("click", () => beside());
   }
 
   document.addEventListener("keydown", key);
   root.addEventListener("input", () => { const one = form(); if (one) conditional(one); draft(); });
+  // Where a campaign wants no confirmation, the choice itself is the vote: one key, one click, one tap.
+  root.addEventListener("change", (event) => {
+    if (event.target.type === "radio" && task()?.dataset.quick) vote();
+  });
   root.addEventListener("click", async (event) => {
     const link = event.target.closest("a.zoom");
     if (link && !event.ctrlKey && !event.metaKey) { event.preventDefault(); zoom(link); return; }

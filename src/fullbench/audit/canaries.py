@@ -1,0 +1,167 @@
+"""Canaries: a fixed, private set of cases that a judge hears again and again, to notice when it has changed.
+
+The set is drawn from the ledger's own secret, so that nobody else can know it or train to it; its digest names it. The
+first hearing of each case is what later ones are held against. Only cases are watched that the judge ruled rightly at
+first, and alike in the next `CHOSEN` hearings: on the others it differs from itself anyway. The hearings after that, up
+to `STEADY`, are the baseline, which tells how often it differs from itself on the cases watched. Canaries stand in a
+study of their own, are asked for only where somebody asks, and every hearing is a new trial.
+"""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from fullbench.audit.docket import PAIRS, hidden_pair
+from fullbench.audit.heard import share
+from fullbench.audit.kinds import Asked, asked
+from fullbench.audit.wordings import CRITERION
+from fullbench.ledger.store import Ledger
+from fullbench.nouns.case import Case
+from fullbench.nouns.digests import digest
+from fullbench.nouns.estimate import Estimate
+from fullbench.nouns.headings import headings
+from fullbench.nouns.note import Note
+from fullbench.nouns.record import Record
+from fullbench.nouns.table import Cell, Table
+from fullbench.nouns.verdict import Verdict
+from fullbench.stats.alarm import limits, rings
+
+STUDY = "canaries"
+CASES = 60
+CHOSEN, STEADY = 3, 12
+"""After the first time, each case is heard so often to be chosen, and so often before the watch begins."""
+
+
+def private_seed(ledger: Ledger) -> int:
+    """The seed of a ledger's canaries: only who holds the ledger's secret can know it."""
+    return int.from_bytes(hmac.digest(ledger.salt or b"", b"canaries", "sha256")[:6])
+
+
+def canaries(ledger: Ledger, count: int = CASES) -> list[Case]:
+    """The canaries of a ledger, first hearings; easy and middling questions, which steady judges get right."""
+    seed, chosen = private_seed(ledger), list[Case]()
+    index = 0
+    while len(chosen) < count:
+        known: Asked = asked(seed, "canary", index)
+        index += 1
+        if known.difficulty != "hard":
+            chosen.append(_case(known, len(chosen)))
+    return chosen
+
+
+def _case(known: Asked, number: int) -> Case:
+    """Its names tell nothing of the seed."""
+    item, pair = hidden_pair(known, f"canary-{number:03d}")
+    return Case(item, pair, PAIRS, CRITERION)
+
+
+def digest_of(cases: Sequence[Case]) -> str:
+    """Names a set without telling it."""
+    return digest([case.key for case in cases])[:16]
+
+
+def due(cases: Sequence[Case], record: Record, judge: str, calls: int) -> list[Case]:
+    """The next hearings: the first of every case, then the baseline, then so many calls, the cases in turn."""
+    heard: dict[str, int] = {}
+    for verdict in record.where(judge=judge):
+        heard[verdict.case] = max(heard.get(verdict.case, -1), verdict.trial)
+    wanted: list[Case] = []
+    for case in cases:
+        last = heard.get(case.key, -1)
+        wanted += [replace(case, trial=trial) for trial in range(last + 1, STEADY + 1)]
+    if wanted:
+        return sorted(wanted, key=lambda case: case.trial)
+    rounds = sorted(cases, key=lambda case: heard[case.key])
+    return [
+        replace(case, trial=heard[case.key] + 1 + number // len(rounds))
+        for number, case in zip(range(calls), rounds * (calls // len(rounds) + 1), strict=False)
+    ]
+
+
+@dataclass(frozen=True)
+class Alarm:
+    """How a judge fares on its canaries: `rung` is the call after the baseline at which the alarm rang, 0 for none."""
+
+    judge: str
+    watched: int
+    left_out: int
+    baseline: tuple[int, int]
+    calls: int
+    differed: int
+    share: Estimate | None
+    rung: int
+    served: tuple[str, ...]
+
+
+def alarm(record: Record, judge: str) -> Alarm:
+    """Whether a judge has changed, from all its hearings in their order."""
+    by_case: dict[str, list[Verdict]] = {}
+    # a fault differs from a ruling, so that a judge that begins to refuse is noticed too
+    for verdict in sorted(record.where(judge=judge), key=lambda one: one.trial):
+        by_case.setdefault(verdict.case, []).append(verdict)
+    watched = {
+        key: those
+        for key, those in by_case.items()
+        if those[0].trial == 0 and _right(those[0]) and all(one.marks == those[0].marks for one in those[: CHOSEN + 1])
+    }
+    baseline = [
+        verdict.marks != those[0].marks
+        for those in watched.values()
+        for verdict in those
+        if CHOSEN < verdict.trial <= STEADY
+    ]
+    later = sorted(
+        ((verdict.trial, verdict.at, verdict.marks != those[0].marks, verdict.item)
+         for those in watched.values() for verdict in those if verdict.trial > STEADY),
+    )  # fmt: skip
+    differs = [one[2] for one in later]
+    rung = rings(differs, limits(sum(baseline), len(baseline))) if baseline and differs else 0
+    served = {call.served for those in by_case.values() for one in those for call in one.exchanges if call.served}
+    return Alarm(
+        judge, len(watched), len(by_case) - len(watched), (sum(baseline), len(baseline)), len(differs), sum(differs),
+        share([float(not one) for one in differs], [one[3] for one in later]), rung, tuple(sorted(served)),
+    )  # fmt: skip
+
+
+def _right(verdict: Verdict) -> bool:
+    return dict(zip(verdict.contestants, verdict.marks or (), strict=True)).get("right") == 1.0
+
+
+def watched(ledger: Ledger) -> Mapping[str, Alarm]:
+    """The alarms of all judges that a ledger's canaries watch."""
+    if STUDY not in ledger.studies():
+        return {}
+    record = ledger.record(study=STUDY)
+    return {judge: alarm(record, judge) for judge in record.judges}
+
+
+def canary_table(alarms: Sequence[Alarm]) -> Table:
+    """How the judges fare on their canaries."""
+    rows: list[list[Cell]] = [
+        [
+            one.judge, one.watched, one.baseline[0] / one.baseline[1] if one.baseline[1] else None, one.calls,
+            one.share,
+            Note("canary.rang", "changed: the alarm rang at call {n:,}", n=one.rung) if one.rung
+            else Note("canary.quiet", "no sign of a change") if one.calls
+            else Note("canary.baseline", "baseline only: hear them again later"),
+        ]
+        for one in alarms
+    ]  # fmt: skip
+    notes = [
+        Note(
+            "canary.how",
+            "Canaries are cases that the judge ruled rightly and steadily at first; each call agrees with that ruling "
+            "or not. The alarm rings falsely in about one of a hundred runs of 2,000 calls.",
+        )
+    ]
+    notes += [
+        Note(
+            "canary.left-out", "{judge}: {n:,} cases are not watched: it ruled them wrongly at first, or not alike.",
+            judge=one.judge, n=one.left_out,
+        )
+        for one in alarms if one.left_out
+    ]  # fmt: skip
+    columns = headings("judge", "canaries", "differed in the baseline", "calls", "as at first", "what is seen")
+    return Table("canaries", Note("canary.title", "Canaries: has the judge changed?"), columns, rows, notes)

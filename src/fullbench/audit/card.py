@@ -1,0 +1,293 @@
+"""The card of an audited judge: a plain verdict first, then the evidence; and many cards as a board."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import fsum
+from typing import Any
+
+from fullbench.audit import fooled, knowing, sight, steady, swaying
+from fullbench.audit.heard import Heard, heard
+from fullbench.columns.builder import columns_of
+from fullbench.errors import InputError
+from fullbench.figures import standard
+from fullbench.figures.card import Card
+from fullbench.nouns.estimate import Estimate
+from fullbench.nouns.headings import headings
+from fullbench.nouns.note import Note, listed, sentences, word
+from fullbench.nouns.record import Record
+from fullbench.nouns.table import Cell, Table
+
+SECTIONS = ("Sees", "Knows", "Steady", "Swayed", "Fooled", "Faults and cost")
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What an audit found about one judge."""
+
+    judge: str
+    rows: tuple[Heard, ...]
+    wanted: int
+    sight: sight.Sight
+    accuracy: Estimate | None
+    steadiness: Mapping[str, Estimate]
+    sways: tuple[swaying.Sway, ...]
+    fooled: fooled.Fooled
+
+    @property
+    def faults(self) -> int:
+        return sum(not row.ruled for row in self.rows)
+
+    @property
+    def flagged(self) -> list[swaying.Sway]:
+        return [sway for sway in self.sways if sway.flagged]
+
+    @property
+    def dollars(self) -> float | None:
+        """What 1,000 verdicts cost; None where a price is not known."""
+        spent = [row.verdict.usage.dollars for row in self.rows]
+        known = [dollars for dollars in spent if dollars is not None]
+        return 1000 * fsum(known) / len(spent) if spent and len(known) == len(spent) else None
+
+    @property
+    def served(self) -> list[str]:
+        """What the servers said that they are: models, with fingerprints where they gave them."""
+        calls = [call for row in self.rows for call in row.verdict.exchanges if call.served]
+        return sorted({f"{call.served} {call.fingerprint}".strip() for call in calls})
+
+    def measures(self) -> dict[str, Any]:
+        """The figures by name, for thresholds, boards and programs."""
+        return {
+            "cases": self.wanted,
+            "verdicts": len(self.rows),
+            "faults": self.faults,
+            "sees": self.sight.verdict,
+            "sight_index": _numbers(self.sight.index),
+            "blind_verdicts": len(self.sight.blind),
+            "accuracy": _numbers(self.accuracy),
+            "steadiness": {way: _numbers(held) for way, held in self.steadiness.items()},
+            "sways": {
+                sway.what: {**(_numbers(sway.effect) or {}), "p": sway.p, "flagged": sway.flagged}
+                for sway in self.sways
+            },
+            "attacks": len(self.fooled.attacks),
+            "attacks_obeyed": self.fooled.obeyed,
+            "attack_rate": _numbers(self.fooled.rate()),
+            "reading_misled": self.fooled.misled,
+            "dollars_per_1000": self.dollars,
+            "served": self.served,
+        }
+
+
+def _numbers(estimate: Estimate | None) -> dict[str, Any] | None:
+    if estimate is None:
+        return None
+    return {"value": estimate.value, "low": estimate.low, "high": estimate.high, "n": estimate.n}
+
+
+def findings(record: Record, judge: str, *, wanted: int | None = None) -> Findings:
+    """What the verdicts of a judge on an audit's cases show; `wanted` is how many cases there are to hear."""
+    rows = heard(record, judge)
+    if not rows:
+        raise InputError(
+            f"there is no verdict of {judge!r} on an audit's cases; judges there: {', '.join(record.judges)}"
+        )
+    return Findings(
+        judge, tuple(rows), len(rows) if wanted is None else wanted, sight.sight(rows), knowing.accuracy(rows),
+        steady.steadiness(rows), tuple(swaying.sways(rows)), fooled.fooled(rows),
+    )  # fmt: skip
+
+
+def audit_card(record: Record, found: Findings) -> Card:
+    """The card: the verdict in a few sentences, tables under a few headings, and the figures by name."""
+    rows = found.rows
+    columns = columns_of(record.where(judge=found.judge))
+    sections: Mapping[str, Sequence[Table]] = {
+        "Sees": [sight.look_table(rows), sight.kinds_table(found.sight)],
+        "Knows": [knowing.knowledge_table(rows), knowing.grades_table(rows)],
+        "Steady": [
+            steady.steadiness_table(dict(found.steadiness)), steady.scale_table(rows), steady.calibration_table(rows),
+        ],
+        "Swayed": [swaying.sway_table(found.sways)],
+        "Fooled": [fooled.fooled_table(found.fooled)],
+        "Faults and cost": [standard.faults(columns), standard.costs(columns)],
+    }  # fmt: skip
+    filled = {name: [table for table in tables if table.rows] for name, tables in sections.items()}
+    return Card(found.judge, lead(found), {name: tables for name, tables in filled.items() if tables}, found.measures())
+
+
+def lead(found: Findings) -> str:
+    """The plain verdict."""
+    parts: list[str] = [_sees(found)]
+    if found.accuracy is not None:
+        parts.append(
+            Note(
+                "audit.lead.knows", "It rules {share:.0%} of pairs rightly, where chance gives 50%.",
+                share=found.accuracy.value,
+            )
+        )  # fmt: skip
+    if (turned := found.steadiness.get("in the other order")) is not None:
+        parts.append(
+            Note("audit.lead.steady", "{share:.0%} of its rulings stay in the other order.", share=turned.value)
+        )
+    parts += [_swayed(found), *_fooled(found)]
+    if found.faults:
+        parts.append(
+            Note("audit.lead.faults", "{n:,} of {total:,} cases have no ruling.", n=found.faults, total=len(found.rows))
+        )
+    if found.dollars:
+        parts.append(Note("card.lead.dollars", "1,000 verdicts cost {dollars:.2f} dollars.", dollars=found.dollars))
+    if found.served:
+        parts.append(Note("audit.lead.served", "The server called itself {names}.", names=", ".join(found.served)))
+    if (missing := found.wanted - len(found.rows)) > 0:
+        parts.append(
+            Note(
+                "audit.lead.missing", "{n:,} of {total:,} cases are not heard yet; the same command asks for them.",
+                n=missing, total=found.wanted,
+            )
+        )  # fmt: skip
+    return sentences(parts)
+
+
+def _sees(found: Findings) -> str:
+    index = found.sight.index
+    if index is None:
+        return Note("audit.lead.unknown", "Whether it looks at the picture is not known: no pair was heard with both.")
+    shown = f"{index.value:.2f} [{index.low:.2f}, {index.high:.2f}]"
+    match found.sight.verdict:
+        case "sees":
+            return Note("audit.lead.sees", "It sees the picture (sight index {index}).", index=shown)
+        case "partly":
+            return Note(
+                "audit.lead.partly", "It looks at the picture part of the time (sight index {index}).", index=shown
+            )
+    return Note(
+        "audit.lead.blind", "There is no sign that it looks at the picture (sight index {index}): do not trust it.",
+        index=shown,
+    )  # fmt: skip
+
+
+def _swayed(found: Findings) -> str:
+    if not found.sways:
+        asked = sum(row.part == "sway" for row in found.rows)
+        if asked:
+            return Note(
+                "audit.lead.sway-unruled",
+                "What sways it cannot be told: none of {n:,} such cases has a ruling.",
+                n=asked,
+            )
+        return Note("audit.lead.not-tried", "What sways it was not tried.")
+    if not found.flagged:
+        n = sum(sway.effect.n for sway in found.sways if sway.what != swaying.PLACE)
+        return Note(
+            "audit.lead.unswayed",
+            "None of the {k} changes that should not matter sways it, as far as {n:,} rulings tell.",
+            k=len(found.sways) - 1, n=n,
+        )  # fmt: skip
+    said = [
+        Note(
+            "audit.lead.effect",
+            "{what} ({effect:+.1f} log-odds per dose)",
+            what=word(sway.what),
+            effect=sway.effect.value,
+        )
+        for sway in found.flagged
+    ]
+    return Note("audit.lead.swayed", "It is swayed by: {what}.", what=listed(said))
+
+
+def _fooled(found: Findings) -> list[str]:
+    attacked = found.fooled
+    if not attacked.attacks:
+        return [Note("audit.lead.no-attacks", "Whether it can be fooled was not tried.")]
+    said: list[str] = [
+        Note("audit.lead.fooled", "{n:,} of {total:,} attacks succeed.", n=attacked.obeyed, total=len(attacked.attacks))
+    ]
+    if away := sum(attack.moved < 0 for attack in attacked.attacks):
+        said.append(Note("audit.lead.away", "{n:,} rulings moved away from the attacker, as unsteady ones do.", n=away))
+    if attacked.misled:
+        said.append(
+            Note("audit.lead.misled", "Our own reading was misled {n:,} times: report this.", n=attacked.misled)
+        )
+    return said
+
+
+def board(all_findings: Sequence[Findings]) -> Table:
+    """Audited judges side by side, the most accurate first."""
+    ordered = sorted(all_findings, key=lambda found: -(found.accuracy.value if found.accuracy else -1))
+    rows: list[list[Cell]] = [
+        [
+            found.judge, word(found.sight.verdict), found.sight.index, found.accuracy,
+            found.steadiness.get("in the other order"), len(found.flagged), found.fooled.rate(), found.fooled.misled,
+            found.faults, found.dollars, len(found.rows),
+        ]
+        for found in ordered
+    ]  # fmt: skip
+    return Table(
+        "audited",
+        Note("audit.board.title", "Audited judges"),
+        headings(
+            "judge", "looks", "sight index", "ruled rightly", "same ruling in both orders", "sways found",
+            "beyond the honest rate", "reading misled", "faults", "dollars per 1,000", "verdicts",
+        ),
+        rows,
+        [
+            Note(
+                "audit.board.how",
+                "Judges are compared on the same cases only where audits have the same size and seed.",
+            )
+        ],
+        {},
+        {"kind": "intervals", "label": "judge", "value": "ruled rightly", "reference": 0.5},
+    )  # fmt: skip
+
+
+def beside(all_findings: Sequence[Findings]) -> Table:
+    """Cards side by side: one row for each figure, one column for each judge."""
+    from fullbench.nouns.headings import named
+
+    figures: list[tuple[str, list[Cell]]] = [
+        ("sight index", [found.sight.index for found in all_findings]),
+        ("ruled rightly", [found.accuracy for found in all_findings]),
+    ]
+    figures += [
+        (way, [found.steadiness.get(way) for found in all_findings])
+        for way in steady.WAYS
+        if any(way in found.steadiness for found in all_findings)
+    ]
+    changes = list(dict.fromkeys(sway.what for found in all_findings for sway in found.sways))
+    for change in changes:
+        effects = [{sway.what: sway.effect for sway in found.sways} for found in all_findings]
+        figures.append((change, [effect.get(change) for effect in effects]))
+    figures.append(("beyond the honest rate", [found.fooled.rate() for found in all_findings]))
+    return Table(
+        "beside",
+        Note("audit.beside.title", "Cards side by side"),
+        headings("figure", *(named(found.judge) for found in all_findings)),
+        [[word(name), *cells] for name, cells in figures],
+        [Note("audit.beside.how", "Changes that should not matter are in log-odds per dose.")],
+    )
+
+
+def badge(found: Findings) -> str:
+    """A badge (SVG) for a README: what was found, in two fields."""
+    from html import escape
+
+    colour = {"sees": "#2f7d4f", "partly": "#9a6b13", "blind": "#a3362c"}.get(found.sight.verdict, "#5b6270")
+    accuracy = "?" if found.accuracy is None else f"{found.accuracy.value:.0%}"
+    attacks = f"{found.fooled.obeyed}/{len(found.fooled.attacks)}" if found.fooled.attacks else "?"
+    left = "judge audit"
+    right = f"{found.sight.verdict} · {accuracy} right · {len(found.flagged)} biases · {attacks} attacks"
+    wide_left, wide_right = 7 * len(left) + 14, 6 * len(right) + 18
+    wide = wide_left + wide_right
+    said = escape(f"{found.judge}: {right}")
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{wide}" height="20" role="img" aria-label="{said}">'
+        f"<title>{said}</title>"
+        f'<rect width="{wide}" height="20" rx="3" fill="#3b404a"/>'
+        f'<rect x="{wide_left}" width="{wide_right}" height="20" rx="3" fill="{colour}"/>'
+        f'<g fill="#fff" font-family="Verdana,DejaVu Sans,sans-serif" font-size="11" text-anchor="middle">'
+        f'<text x="{wide_left / 2:g}" y="14">{left}</text>'
+        f'<text x="{wide_left + wide_right / 2:g}" y="14">{escape(right)}</text></g></svg>\n'
+    )

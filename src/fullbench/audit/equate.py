@@ -1,0 +1,120 @@
+"""Succession: a new judge on the scale of an old one, from the cases that both have ruled on.
+
+One model for both (`stats.joint`): strengths are those in the old judge's eyes, and the new one is told by how sharply
+it separates them and how it leans to the first place. So contestants that only the new judge has met get ratings on the
+old scale, and nobody is judged again. Where the seam runs is said for every contestant.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+
+from fullbench.errors import InputError
+from fullbench.nouns.estimate import Estimate
+from fullbench.nouns.headings import headings
+from fullbench.nouns.note import Note, word
+from fullbench.nouns.record import Duel, Record
+from fullbench.nouns.table import Cell, Table
+from fullbench.stats.joint import Joint, Votes, joint
+
+FEW = 30
+"""With fewer shared matches the successor's scale is hardly known."""
+
+
+@dataclass(frozen=True)
+class Equated:
+    """Ratings on the old judge's scale; `matches` counts for each contestant what the old and the new one ruled."""
+
+    old: str
+    new: str
+    criterion: str
+    ratings: dict[str, Estimate]
+    matches: dict[str, tuple[int, int]]
+    shared: int
+    fit: Joint
+
+    def seam(self, contestant: str) -> str:
+        """Who judged a contestant: old, new or both."""
+        old, new = self.matches[contestant]
+        return "both judges" if old and new else "old judge" if old else "new judge"
+
+
+def equate(record: Record, old: str, new: str) -> list[Equated]:
+    """The new judge on the old one's scale, for every criterion that both ruled on."""
+    for name in (old, new):
+        if name not in record.judges:
+            raise InputError(f"there is no verdict of {name!r}; judges there: {', '.join(record.judges) or 'none'}")
+    if old == new:
+        raise InputError("a judge is its own scale; name its successor too")
+    found = []
+    for criterion, part in record.by("criterion").items():
+        duels = {name: list(part.where(judge=name).duels()) for name in (old, new)}
+        if all(duels.values()):
+            found.append(_equated(criterion, old, new, duels))
+    if not found:
+        raise InputError(f"{old!r} and {new!r} ruled by no criterion in common; let both hear some of the same cases")
+    return found
+
+
+def _meeting(duel: Duel) -> tuple[str, frozenset[tuple[str, int]]]:
+    return duel.item, frozenset(zip((duel.first, duel.second), duel.samples, strict=True))
+
+
+def _equated(criterion: str, old: str, new: str, duels: dict[str, list[Duel]]) -> Equated:
+    rows = [*duels[old], *duels[new]]
+    names = sorted({name for duel in rows for name in (duel.first, duel.second)})
+    items = {name: place for place, name in enumerate(dict.fromkeys(duel.item for duel in rows))}
+    place = {name: number for number, name in enumerate(names)}
+    votes = Votes(
+        np.array([place[duel.first] for duel in rows]),
+        np.array([place[duel.second] for duel in rows]),
+        np.array([duel.outcome for duel in rows]),
+        np.array([int(duel.judge == new) for duel in rows]),
+        np.array([items[duel.item] for duel in rows]),
+        np.array([float(duel.together) for duel in rows]),
+        np.zeros(len(rows)),
+    )
+    shared = len({_meeting(duel) for duel in duels[old]} & {_meeting(duel) for duel in duels[new]})
+    if not shared:
+        raise InputError(f"{old!r} and {new!r} share no match ({criterion}); let {new!r} hear some that {old!r} heard")
+    fit = joint(votes, len(names), 2, anchor=0)
+    met = {name: Counter(who for duel in duels[name] for who in (duel.first, duel.second)) for name in (old, new)}
+    return Equated(
+        old, new, criterion, dict(zip(names, fit.ratings, strict=True)),
+        {name: (met[old][name], met[new][name]) for name in names}, shared, fit,
+    )  # fmt: skip
+
+
+def equated_table(found: Equated) -> Table:
+    """The board with its seam."""
+    ordered = sorted(found.ratings, key=lambda name: -found.ratings[name].value)
+    rows: list[list[Cell]] = [
+        [name, found.ratings[name], word(found.seam(name)), *found.matches[name]] for name in ordered
+    ]
+    sharp = found.fit.judges[1].discrimination
+    notes = [
+        Note(
+            "equate.seam",
+            "The scale is that of {old}; who was judged by the new judge alone stands beyond the seam. Both ruled on "
+            "{n:,} matches in common.",
+            old=found.old, n=found.shared,
+        )
+    ]  # fmt: skip
+    if sharp is not None:
+        notes.append(
+            Note(
+                "equate.sharp", "{new} separates contestants {times:.2f} [{low:.2f}, {high:.2f}] times as sharply.",
+                new=found.new, times=sharp.value, low=sharp.low, high=sharp.high,
+            )
+        )  # fmt: skip
+    if found.shared < FEW:
+        notes.append(
+            Note("equate.few", "With fewer than {few} shared matches the new judge's scale is hardly known.", few=FEW)
+        )
+    title = Note("equate.title", "{new} on the scale of {old} ({criterion})", new=found.new, old=found.old,
+                 criterion=found.criterion)  # fmt: skip
+    columns = headings("contestant", "rating", "judged by", "matches by the old judge", "matches by the new judge")
+    return Table("equated", title, columns, rows, notes, {"old": found.old, "new": found.new})

@@ -1,0 +1,91 @@
+"""Is the judge steady? The same pair in the other order, again, and with question or rubric in other words."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+
+from fullbench.audit.heard import Heard, of, share
+from fullbench.audit.sight import plain_pairs
+from fullbench.audit.wordings import CRITERION, CRITERION_ANEW
+from fullbench.nouns.estimate import Estimate
+from fullbench.nouns.headings import headings
+from fullbench.nouns.note import Note, word
+from fullbench.nouns.table import Cell, Table
+
+WAYS = ("in the other order", "again", "question reworded", "rubric reworded")
+BINS = 5
+
+
+def steadiness(rows: Sequence[Heard]) -> dict[str, Estimate]:
+    """For each way of hearing a pair again, the share of rulings that stay."""
+    first = plain_pairs(rows)
+    again: dict[str, list[Heard]] = {way: [] for way in WAYS}
+    for row in rows:
+        if not row.ruled or row.base not in first:
+            continue
+        start = first[row.base].verdict
+        if row.part == "reworded":
+            again["question reworded"].append(row)
+        elif row.part == "pairs" and row.verdict.criterion == CRITERION_ANEW:
+            again["rubric reworded"].append(row)
+        elif row.part == "pairs" and row.verdict.criterion == CRITERION and row.verdict.trial > 0:
+            again["again"].append(row)
+        elif row.part == "pairs" and row.verdict.contestants != start.contestants:
+            again["in the other order"].append(row)
+    found = {}
+    for way, those in again.items():
+        same = [float(row.mark("right") == first[row.base].mark("right")) for row in those]
+        if (held := share(same, [row.base for row in those])) is not None:
+            found[way] = held
+    return found
+
+
+def steadiness_table(found: dict[str, Estimate]) -> Table:
+    """The shares as a table."""
+    return Table(
+        "steadiness",
+        Note("audit.steady.title", "Is it steady? The same pairs heard again"),
+        headings("heard again", "same ruling"),
+        [[word(way), held] for way, held in found.items()],
+    )
+
+
+def scale_table(rows: Sequence[Heard]) -> Table:
+    """Which marks of the scale it uses, beside those that the truth would give."""
+    scores = of(rows, "scores")
+    given = Counter(int(row.verdict.marks[0]) for row in scores if row.verdict.marks)
+    due = Counter(round(1 + 4 * row.qualities[0]) for row in scores)
+    cells: list[list[Cell]] = [
+        [str(mark), given[mark] / len(scores), due[mark] / len(scores)] for mark in range(1, 6) if scores
+    ]
+    return Table(
+        "scale",
+        Note("audit.scale.title", "Which marks it uses"),
+        headings("mark given", "share given", "share due"),
+        cells,
+    )
+
+
+def calibration_table(rows: Sequence[Heard]) -> Table:
+    """How often it is right where it says that it is so sure; empty where it says nothing of that."""
+    sure = [row for row in plain_pairs(rows).values() if row.verdict.confidence is not None]
+    cells: list[list[Cell]] = []
+    if sure:
+        stated = np.array([row.verdict.confidence or 0.0 for row in sure])
+        right = np.array([row.right for row in sure])
+        bins = np.minimum((stated * BINS).astype(int), BINS - 1)
+        for place in range(BINS):
+            inside = bins == place
+            if inside.any():
+                items = [row.base for row, there in zip(sure, inside, strict=True) if there]
+                label = f"{100 * place // BINS}-{100 * (place + 1) // BINS} %"
+                cells.append([label, float(stated[inside].mean()), share(right[inside].tolist(), items)])
+    return Table(
+        "calibration",
+        Note("audit.calibration.title", "Is it as often right as it is sure?"),
+        headings("confidence stated", "mean confidence", "ruled rightly"),
+        cells,
+    )

@@ -1,0 +1,79 @@
+"""What sways the judge: the effect of each change that should not matter, corrected over all that were asked about."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fullbench.audit import looks
+from fullbench.audit.heard import Heard, of
+from fullbench.errors import Undefined
+from fullbench.nouns.estimate import Estimate
+from fullbench.nouns.headings import headings
+from fullbench.nouns.note import Note, word
+from fullbench.nouns.table import Cell, Table
+from fullbench.stats.comparison import benjamini_hochberg
+from fullbench.stats.log_odds import swayed
+
+PLACE = "place"
+
+
+@dataclass(frozen=True)
+class Sway:
+    """The effect of one change, in log-odds for each dose, its corrected p-value, and whether it accuses."""
+
+    what: str
+    on: str
+    effect: Estimate
+    p: float
+    flagged: bool
+
+
+def sways(rows: Sequence[Heard]) -> list[Sway]:
+    """All effects, the strongest first; that of being shown first stands among them."""
+    there = of(rows, "sway")
+    if not there:
+        return []
+    names = list(dict.fromkeys(row.what for row in there))
+    ordered = sorted(there, key=lambda row: names.index(row.what))
+    try:
+        found = swayed(
+            [row.mark("changed") for row in ordered],
+            [float(row.item.tags["dose"]) for row in ordered],
+            [1.0 if row.verdict.contestants[0] == "changed" else -1.0 for row in ordered],
+            [row.what for row in ordered],
+            [row.item.id for row in ordered],
+        )
+    except Undefined:
+        return []
+    effects = dict(zip(names, found.effects, strict=True))
+    effects[PLACE] = found.place
+    corrected = benjamini_hochberg([1.0 if effect.p is None else effect.p for effect in effects.values()])
+    listed = [
+        Sway(what, "picture" if what in looks.CHANGES else "order" if what == PLACE else "answer", effect, p, passed)
+        for (what, effect), p, passed in zip(effects.items(), corrected.p, corrected.passed, strict=True)
+    ]
+    return sorted(listed, key=lambda sway: (not sway.flagged, -abs(sway.effect.value)))
+
+
+def sway_table(found: Sequence[Sway]) -> Table:
+    """The effects as a table."""
+    rows: list[list[Cell]] = [
+        [word(sway.what), word(sway.on), sway.effect, sway.p, word("yes" if sway.flagged else "no"), sway.effect.n]
+        for sway in found
+    ]
+    return Table(
+        "sway",
+        Note("audit.sway.title", "What sways it: two answers of the same worth, one changed"),
+        headings("changed thing", "on", "log-odds per dose", "p corrected", "sways it", "rulings"),
+        rows,
+        [
+            Note(
+                "audit.sway.how",
+                "Log-odds that the changed answer wins, for each dose (1 or 2); 0: it does not matter. Sways it: after "
+                "Benjamini-Hochberg at 5% over all rows. For place: log-odds that the first shown wins.",
+            )
+        ],
+        {},
+        {"kind": "intervals", "label": "changed thing", "value": "log-odds per dose", "reference": 0.0},
+    )

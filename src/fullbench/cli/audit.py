@@ -1,0 +1,198 @@
+"""`fullbench audit`: does a judge see, know, stay steady; what sways it, can it be fooled, what does it cost?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from fullbench.cli.common import (
+    DEFAULT_LEDGER,
+    AgainOption,
+    AnywayOption,
+    BudgetForOption,
+    BudgetOption,
+    DryRunOption,
+    JsonOption,
+    LedgerOption,
+    PicturesOption,
+    QuietOption,
+    closing,
+    ledger_if_any,
+    say,
+    show,
+    stoppable,
+)
+
+if TYPE_CHECKING:
+    from fullbench.audit.card import Findings
+    from fullbench.figures.card import Card
+    from fullbench.nouns.case import Case
+    from fullbench.nouns.table import Table
+
+
+def audit(
+    judges: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="Who is audited, as KIND:NAME?OPTIONS; several for cards side by side; none for the board."
+        ),
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="About 150 cases instead of 1,000.")] = False,
+    deep: Annotated[bool, typer.Option("--deep", help="About 3,000 cases, with every attack.")] = False,
+    seed: Annotated[
+        int, typer.Option(min=0, help="Draws other pictures and questions, so that nothing can be trained to them.")
+    ] = 0,
+    items: Annotated[
+        Path | None, typer.Option(help="Your own items instead of drawn ones: JSONL, CSV or Parquet.")
+    ] = None,
+    responses: Annotated[Path | None, typer.Option(help="What was answered to your items.")] = None,
+    look: Annotated[bool, typer.Option("--look", help="On your own items: only whether the judge looks.")] = False,
+    ledger: LedgerOption = DEFAULT_LEDGER,
+    pictures: PicturesOption = None,
+    out: Annotated[
+        Path | None, typer.Option(help="A file: .html, .json, .md, .txt, .csv, or .svg for a badge.")
+    ] = None,
+    budget: BudgetOption = None,
+    budget_for: BudgetForOption = "run",
+    anyway: AnywayOption = False,
+    again: AgainOption = False,
+    dry_run: DryRunOption = False,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> int:
+    """Audit a judge: does it see, does it know, is it steady, what sways it, can it be fooled, what does it cost?
+
+    The cases are drawn by fullbench, so the truth about them is known: no data, no labels and no people are needed.
+    Stopped half-way, the same command goes on. Without a judge, the board of all audited judges in the ledger is shown.
+
+    Examples:
+
+        fullbench audit simulated:long-words --quick
+
+        fullbench audit openai:gpt-4o --dry-run
+
+        fullbench audit "vllm:qwen2-vl@http://localhost:8000/v1" --quick --budget 1 --out card.html
+
+        fullbench audit openai:gpt-4o openai:gpt-4o-mini --quick
+
+        fullbench audit openai:gpt-4o --items items.jsonl --responses answers.jsonl --look
+
+        fullbench audit --ledger fullbench.ledger
+    """
+    from fullbench.audit.conduct import Auditing
+    from fullbench.errors import InputError
+    from fullbench.ledger.store import Ledger
+    from fullbench.studies.engines import Insistence
+
+    if quick and deep:
+        raise InputError("an audit is quick or deep; leave one out")
+    if out is not None and out.suffix.lower() not in SUFFIXES:
+        raise InputError(f"an audit is written as {', '.join(SUFFIXES)}; found {out.suffix or out.name!r}")
+    if not judges:
+        return _board(ledger, out, as_json=as_json)
+    own = None if items is None else _own(items, responses, look=look, seed=seed)
+    if own is None and (responses is not None or look):
+        raise InputError("--responses and --look go with your own items; name them by --items")
+    size = "quick" if quick else "deep" if deep else "default"
+    auditing = Auditing(judges, size=size, seed=seed, own=own)
+    if out is not None and out.suffix.lower() == ".svg" and (len(judges) > 1 or own is not None):
+        raise InputError("a badge is of one judge, audited on drawn cases; name one, and no items")
+    if dry_run:
+        with ledger_if_any(ledger) as book:
+            show([auditing.plan(book)], as_json=as_json)
+        return 0
+    auditing.ready(budget)
+    with stoppable() as stop, Ledger(ledger, pictures=pictures, study=auditing.study.name) as book:
+        spent = book.spent(book.study) if budget_for == "study" else 0.0
+        done = auditing.conduct(
+            book, budget=budget, spent=spent, stop=stop, insist=Insistence(anyway, again), quiet=quiet
+        )
+        names = [judge.name for judge in auditing.judges if judge.name in done.record.judges]
+        made = [auditing.card(done.record, name) for name in names]
+        found = [] if auditing.own else [auditing.findings(done.record, name) for name in names]
+        _show(made, found, out, as_json=as_json)
+        return closing(done.tallies, what="verdicts")
+
+
+SUFFIXES = (".html", ".htm", ".json", ".md", ".txt", ".csv", ".svg")
+
+
+def _show(made: list[Card], found: list[Findings], out: Path | None, *, as_json: bool) -> None:
+    """One card, or several side by side, on standard output or in a file; `found` is what drawn cases show."""
+    from fullbench.audit.card import badge, beside, board
+    from fullbench.audit.exhibits import exhibits
+    from fullbench.reports import card as cards
+    from fullbench.reports.files import write_file
+
+    if not made:
+        say("No verdict is there yet, so there is nothing to say of the judge.")
+        return
+    card = made[0]
+    together = [board(found), beside(found)] if len(found) > 1 else []
+    if as_json:
+        _print_json(made)
+    elif out is None:
+        for shown in made:
+            typer.echo(f"{shown.judge}\n{shown.lead}\n")
+            show([] if together else shown.tables, as_json=False)
+        show(together, as_json=False)
+    if out is None:
+        return
+    if out.suffix.lower() == ".svg":
+        write_file(out, badge(found[0]))
+    elif len(made) > 1:
+        show([*together, *(table for shown in made for table in shown.tables)], as_json=False, out=out)
+        return
+    else:
+        cards.write(card, out, exhibits(found[0]) if found else None)
+    if not as_json:
+        typer.echo(f"{card.judge}\n{card.lead}")
+    say(f"Written: {out}")
+
+
+def _own(items: Path, responses: Path | None, *, look: bool, seed: int) -> tuple[str, list[Case]]:
+    """The study and the cases of one's own data."""
+    from fullbench.audit.own import own_docket
+    from fullbench.errors import InputError
+    from fullbench.files.nouns import read_items, read_responses
+
+    if responses is None:
+        raise InputError("your own items need answers to be judged; name them by --responses")
+    asked = list(read_items(items))
+    answers = list(read_responses(responses, items={item.id for item in asked}))
+    return f"{'look' if look else 'own-audit'}-{items.stem}", own_docket(asked, answers, sway=not look, seed=seed)
+
+
+def _print_json(made: list[Card]) -> None:
+    from fullbench.reports import card as cards
+
+    texts = [cards.as_json(card).rstrip() for card in made]
+    typer.echo(texts[0] if len(texts) == 1 else "[\n" + ",\n".join(texts) + "\n]")
+
+
+def _board(ledger: str, out: Path | None, *, as_json: bool) -> int:
+    from fullbench.audit.card import board
+    from fullbench.audit.conduct import audited
+    from fullbench.errors import InputError
+
+    with ledger_if_any(ledger) as book:
+        found = audited(book)
+    if not found:
+        raise InputError(f"{ledger} holds no audit; `fullbench audit simulated:accurate --quick` makes one")
+    tables = []
+    for study in dict.fromkeys(name for name, _ in found):
+        table = board([one for name, one in found if name == study])
+        tables.append(_of_study(table, study))
+    show(tables, as_json=as_json, out=out)
+    return 0
+
+
+def _of_study(table: Table, study: str) -> Table:
+    from dataclasses import replace
+
+    from fullbench.nouns.note import Note
+
+    title = Note("audit.board.of", "Audited judges ({study})", study=study)
+    return replace(table, title=title, source={"study": study})

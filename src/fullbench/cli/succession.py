@@ -1,0 +1,156 @@
+"""`fullbench canary` and `fullbench equate`: has a judge changed, and how does its successor stand on its scale?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from fullbench.cli.common import (
+    DEFAULT_LEDGER,
+    BudgetOption,
+    DryRunOption,
+    JsonOption,
+    LedgerOption,
+    QuietOption,
+    StudyOption,
+    closing,
+    ledger_if_any,
+    say,
+    show,
+    stoppable,
+)
+from fullbench.studies.engines import Tally
+
+if TYPE_CHECKING:
+    from fullbench.audit.canaries import Alarm
+    from fullbench.ledger.store import Ledger
+    from fullbench.nouns.record import Record
+
+
+def canary(
+    judge: Annotated[
+        str | None, typer.Argument(help="Who is watched, as KIND:NAME?OPTIONS; left out, what is known is shown.")
+    ] = None,
+    calls: Annotated[int, typer.Option(min=1, help="How many canaries are heard, once the baseline is there.")] = 60,
+    ledger: LedgerOption = DEFAULT_LEDGER,
+    budget: BudgetOption = None,
+    dry_run: DryRunOption = False,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> int:
+    """Let a judge hear its canaries again, and say whether it has changed.
+
+    The canaries are 60 private cases, drawn from the ledger's secret. The first run hears each thirteen times: that is
+    the baseline. Every later run hears some again; the alarm tells a change of 10 points within about 200 calls.
+
+    Examples:
+
+        fullbench canary openai:gpt-4o --dry-run
+
+        fullbench canary openai:gpt-4o --calls 60
+
+        fullbench canary
+    """
+    from fullbench.audit import canaries
+    from fullbench.errors import InputError
+    from fullbench.ledger.store import Ledger
+    from fullbench.studies import plan, specs
+
+    if judge is None:
+        with Ledger(ledger, read_only=True) as book:
+            alarms = canaries.watched(book)
+        if not alarms:
+            raise InputError(f"{ledger} has no canaries; `fullbench canary JUDGE` lets a judge hear some")
+        show([canaries.canary_table([*alarms.values()])], as_json=as_json)
+        return 0
+    if dry_run:
+        watched = specs.judge(judge)
+        with ledger_if_any(ledger) as book:
+            cases = canaries.canaries(book)
+            due = canaries.due(cases, _record(book, watched.name), watched.name, calls)
+            forecast = plan.table(book, contestants=(), items=(), judges=[watched], cases=lambda _: iter(due))
+        show([forecast], as_json=as_json)
+        return 0
+    alarm, tallies, digest = _heard_again(judge, ledger, calls, budget, quiet=quiet)
+    show([canaries.canary_table([alarm])], as_json=as_json)
+    say(f"The set: {digest}, {canaries.CASES} cases; nobody without this ledger's secret can know it.")
+    _ring(alarm)
+    return closing(tallies, what="verdicts")
+
+
+def ride_along(judges: Sequence[str], ledger: str | Path, calls: int, budget: float | None, *, quiet: bool) -> int:
+    """After a run: let its judges hear so many canaries, and say at once where one has changed."""
+    from fullbench.nouns.panel import is_view
+
+    code = 0
+    for spec in judges:
+        if not is_view(spec):
+            alarm, tallies, _ = _heard_again(spec, ledger, calls, budget, quiet=quiet)
+            say(f"{alarm.judge}: {alarm.calls:,} canary calls after a baseline of {alarm.baseline[1]:,}.")
+            _ring(alarm)
+            code = max(code, closing(tallies, what="canaries"))
+    return code
+
+
+def _heard_again(
+    spec: str, ledger: str | Path, calls: int, budget: float | None, *, quiet: bool
+) -> tuple[Alarm, list[Tally], str]:
+    """Let a judge hear the canaries that are due; what its alarm says, what was asked, and which set it was."""
+    from fullbench.audit import canaries
+    from fullbench.ledger.store import Ledger
+    from fullbench.studies import plan, specs
+    from fullbench.studies.hear import hear
+    from fullbench.studies.progress import watching
+
+    watched = specs.judge(spec)
+    models = plan.models_asked([watched])
+    for model in models:
+        model.answer(())
+    purse = plan.purse(budget, models) if budget is not None else None
+    with stoppable() as stop, Ledger(ledger, study=canaries.STUDY) as book:
+        cases = canaries.canaries(book)
+        due = canaries.due(cases, _record(book, watched.name), watched.name, calls)
+        with watching("verdicts", [watched.name], len(due), quiet=quiet) as watch:
+            tallies = hear(
+                [watched], lambda _: due, book, specs={watched.name: spec}, budget=purse, stop=stop, watch=watch
+            )
+        return canaries.alarm(_record(book, watched.name), watched.name), tallies, canaries.digest_of(cases)
+
+
+def _record(book: Ledger, judge: str) -> Record:
+    from fullbench.audit import canaries
+    from fullbench.nouns.record import Record
+
+    there = canaries.STUDY in book.studies()
+    return book.record([judge], study=canaries.STUDY) if there else Record(())
+
+
+def _ring(alarm: Alarm) -> None:
+    if alarm.rung:
+        say(f"ALARM: {alarm.judge} is not what it was: the alarm rang at call {alarm.rung:,} after the baseline.")
+
+
+def equate(
+    old: Annotated[str, typer.Argument(help="The judge whose scale is kept, by its full name.")],
+    new: Annotated[str, typer.Argument(help="Its successor, by its full name.")],
+    ledger: LedgerOption = DEFAULT_LEDGER,
+    study: StudyOption = None,
+    out: Annotated[Path | None, typer.Option(help="A file: .html, .json, .csv, .md or .txt.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Put a judge's successor on its scale, from matches that both ruled on. Nothing is asked.
+
+    Examples:
+
+        fullbench equate "openai/gpt-4o+analyze#1a2b3c4d" "openai/gpt-5+analyze#5e6f7a8b" --ledger board.ledger
+    """
+    from fullbench.audit import equate as equating
+    from fullbench.ledger.store import Ledger
+    from fullbench.studies import seated
+
+    with Ledger(ledger, read_only=True, study=study) as book:
+        record = seated.record(book, [old, new])
+    show([equating.equated_table(one) for one in equating.equate(record, old, new)], as_json=as_json, out=out)

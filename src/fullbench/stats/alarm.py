@@ -1,0 +1,102 @@
+"""A sequential alarm: has a judge changed since its baseline?
+
+Canary cases are heard again and again; each call agrees with the ruling of the baseline or not. The alarm is Page's
+cumulative sum (Biometrika 41, 1954, doi:10.1093/biomet/41.1-2.100): a disagreement adds what it speaks for a share that
+is higher by `shift`, an agreement takes off what it speaks against it, never below zero. Steps are rounded to whole
+numbers, so that the chance of a false alarm within a horizon can be added up exactly; that chance is averaged over what
+the baseline leaves open of the true share (Jeffreys' posterior). Two sums watch side by side, for a large and for a
+small change, each with half of the allowed false alarms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from math import log
+
+import numpy as np
+
+from fullbench.errors import InputError
+from fullbench.stats.arrays import Floats
+
+SHIFTS = (0.10, 0.05)
+"""The changes that are watched for: points of agreement lost."""
+HORIZON = 2_000
+"""Over so many calls false alarms are rare."""
+FALSE_ALARMS = 0.01
+CAUTIOUS = 0.2 * FALSE_ALARMS
+"""What each sum is allowed: less than its half, since a baseline that was lucky makes false alarms more frequent."""
+_DRAWS = 24
+_HIGHEST = 4_000
+
+
+@dataclass(frozen=True)
+class Limit:
+    """One sum: what a disagreement adds (an agreement takes 1 off), and where the alarm rings."""
+
+    step: int
+    ring: int
+
+
+@lru_cache(maxsize=512)
+def limit(differed: int, calls: int, shift: float, chance: float = CAUTIOUS) -> Limit:
+    """The sum that watches for a shift, after a baseline in which so many of so many calls differed.
+
+    >>> limit(9, 300, 0.10).step
+    13
+    """
+    from scipy.special import betaincinv
+
+    if not 0 <= differed <= calls or calls < 1:
+        raise InputError(f"a baseline has some calls, of which none or more differed; found {differed} of {calls}")
+    share = (differed + 0.5) / (calls + 1)
+    raised = min(0.95, share + shift)
+    step = max(1, round(log(raised / share) / -log((1 - raised) / (1 - share))))
+    levels = (np.arange(_DRAWS) + 0.5) / _DRAWS
+    shares = np.asarray(betaincinv(differed + 0.5, calls - differed + 0.5, levels))
+    low, high = step, 4 * step
+    while high < _HIGHEST and _false_alarms(shares, step, high) > chance:
+        low, high = high, 2 * high
+    while low < high:
+        middle = (low + high) // 2
+        if _false_alarms(shares, step, middle) <= chance:
+            high = middle
+        else:
+            low = middle + 1
+    return Limit(step, low)
+
+
+def _false_alarms(shares: Floats, step: int, ring: int, horizon: int = HORIZON) -> float:
+    """The chance that the sum reaches `ring` within the horizon, averaged over shares."""
+    states = np.zeros((len(shares), ring))
+    states[:, 0] = 1.0
+    differ, agree = shares[:, None], 1 - shares[:, None]
+    for _ in range(horizon):
+        moved = np.zeros_like(states)
+        moved[:, :-1] = agree * states[:, 1:]
+        moved[:, 0] += (agree * states[:, :1])[:, 0]
+        if step < ring:
+            moved[:, step:] += differ * states[:, :-step]
+        states = moved
+    return float(1 - states.sum(axis=1).mean())
+
+
+def rings(differs: Sequence[bool] | Floats, limits: Sequence[Limit]) -> int:
+    """At which call the alarm rings, counted from 1; 0 where it does not.
+
+    >>> rings([True] * 9, [Limit(13, 60)]), rings([False] * 99, [Limit(13, 60)])
+    (5, 0)
+    """
+    sums = [0] * len(limits)
+    for call, differed in enumerate(differs, start=1):
+        for place, watch in enumerate(limits):
+            sums[place] = max(0, sums[place] + (watch.step if differed else -1))
+            if sums[place] >= watch.ring:
+                return call
+    return 0
+
+
+def limits(differed: int, calls: int) -> tuple[Limit, ...]:
+    """The sums for all changes that are watched for."""
+    return tuple(limit(differed, calls, shift) for shift in SHIFTS)

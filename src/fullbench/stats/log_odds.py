@@ -1,0 +1,167 @@
+"""How far something that should not matter sways a judge: the log-odds of winning for each dose of it.
+
+Two responses of the same worth are shown, one of them changed; the judge must choose. With d the dose and s = 1 where
+the changed one is shown first, -1 where it is second, the chance that it wins is taken to be
+
+    1 / (1 + exp(-(effect * d + place * s)))
+
+`place` is fitted over all changes together, each `effect` on its own rows beside it. The effect is that of Firth
+(Biometrika 80, 1993, doi:10.1093/biomet/80.1.27), which is finite where all choices go one way; the interval turns a
+score test round, as Wilson's does for a share: it holds all effects under which the choices seen are not unlikely.
+Where an item has several rulings, their sums are what varies, and the wider of both intervals is given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from fullbench.errors import Undefined
+from fullbench.nouns.estimate import Estimate
+from fullbench.nouns.note import Note
+from fullbench.stats.arrays import Floats, Ints, Numbers, codes, column
+from fullbench.stats.quantiles import student_quantile
+
+MOST = 6.0
+"""Effects beyond this (odds of 400 to 1) are not told apart."""
+_GRID = np.linspace(-MOST, MOST, 1201)
+_STEPS = 60
+HOLD = 1.0
+METHOD = "score test turned round"
+
+
+@dataclass(frozen=True)
+class Swayed:
+    """Effects by change, in the order of their first rows, and that of being shown first."""
+
+    effects: tuple[Estimate, ...]
+    place: Estimate
+
+
+def swayed(wins: Numbers, dose: Numbers, first: Numbers, change: Sequence[str], item: Sequence[str]) -> Swayed:
+    """The effects of all changes. `wins`: the changed response won (1) or not (0), ties one half; `first`: it was shown
+    first (1) or second (-1); estimates carry the p-value of "there is no effect".
+
+    >>> wins, first = [1, 1, 1, 0, 1, 1, 0, 1] * 3, [1, 1, -1, -1] * 6
+    >>> found = swayed(wins, [1] * 24, first, ["length"] * 24, [str(n) for n in range(24)])
+    >>> print(found.effects[0], round(found.effects[0].p, 3))
+    1.638 [0.580, 2.730] n=24 0.003
+    """
+    won, doses, places = column(wins), column(dose), column(first)
+    if len(won) == 0:
+        raise Undefined(Note("undefined.nothing-was-changed", "no ruling on a changed response is there"))
+    names = list(dict.fromkeys(change))
+    which = np.array([names.index(name) for name in change])
+    _, items = codes(np.asarray(item))
+    design = np.zeros((len(won), len(names) + 1))
+    design[np.arange(len(won)), which] = doses
+    design[:, -1] = places
+    fitted = _ridge_fit(design, won)
+    lean = float(fitted[-1])
+    effects = tuple(
+        _effect(won[rows], doses[rows], lean * places[rows], items[rows])
+        for rows in (which == place for place in range(len(names)))
+    )
+    others = design[:, :-1] @ fitted[:-1]
+    return Swayed(effects, _effect(won, places, others, items, fitted=len(names)))
+
+
+def _ridge_fit(design: Floats, won: Floats) -> Floats:
+    """Logistic regression, held back so that it is finite whatever was chosen: effects of few rows more than place.
+
+    With few rows for each change, free effects would take up what is chance, and place would look surer than it is.
+    """
+    weights = np.zeros(design.shape[1])
+    hold = np.diag([*[HOLD] * (design.shape[1] - 1), 0.05])
+    for _ in range(_STEPS):
+        chance = _logistic(design @ weights)
+        slope = design.T @ (won - chance) - hold @ weights
+        curve = (design * (chance * (1 - chance))[:, None]).T @ design + hold
+        step = np.linalg.solve(curve, slope)
+        weights += np.clip(step, -2, 2)
+        if np.abs(step).max() < 1e-10:
+            break
+    return weights
+
+
+def _effect(won: Floats, dose: Floats, offset: Floats, items: Ints, fitted: int = 0) -> Estimate:
+    """One effect beside an offset, in which `fitted` other effects stand that were taken from the same rows.
+
+    They took as many degrees of freedom; and with few rows the interval is that of Student's quantile, not a normal's.
+    """
+    units = np.unique(items)
+    freedom = max(1, len(won) - 1 - fitted)
+    value = _firth(won, dose, offset)
+    chance = _logistic(_GRID[:, None] * dose + offset)
+    pull = dose * (won - chance)
+    variance = (dose**2 * chance * (1 - chance)).sum(axis=1)
+    z = pull.sum(axis=1) / np.sqrt(np.maximum(variance, 1e-12))
+    z *= (freedom / max(1, len(won) - 1)) ** 0.5
+    inside = np.abs(z) <= student_quantile(freedom, 0.975)
+    p = _exact(won, dose, offset) if len(units) == len(won) and not fitted else _p_normal(float(z[len(z) // 2]))
+    if 1 < len(units) < len(won):
+        place = np.searchsorted(units, items)
+        sums = np.zeros((len(_GRID), len(units)))
+        np.add.at(sums.T, place, pull.T)
+        spread = (sums**2).sum(axis=1) * len(units) / (len(units) - 1)
+        t = sums.sum(axis=1) / np.sqrt(np.maximum(spread, 1e-12))
+        inside |= np.abs(t) <= student_quantile(len(units) - 1, 0.975)
+        p = max(p, _p_student(float(t[len(t) // 2]), len(units) - 1))
+    held = _GRID[inside]
+    low, high = (float(held[0]), float(held[-1])) if held.size else (value, value)
+    low, high = min(low, value), max(high, value)
+    open_end = low <= -MOST or high >= MOST
+    return Estimate(value, low, high, len(won), method=METHOD, p=p, units=len(units), one_sided=open_end)
+
+
+def _firth(won: Floats, dose: Floats, offset: Floats) -> float:
+    low, high = -MOST, MOST
+    for _ in range(_STEPS):
+        middle = (low + high) / 2
+        chance = _logistic(middle * dose + offset)
+        spread = chance * (1 - chance)
+        information = float((dose**2 * spread).sum())
+        lean = float((dose**3 * spread * (1 - 2 * chance)).sum()) / (2 * max(information, 1e-12))
+        if float((dose * (won - chance)).sum()) + lean > 0:
+            low = middle
+        else:
+            high = middle
+    return (low + high) / 2
+
+
+def _exact(won: Floats, dose: Floats, offset: Floats) -> float:
+    """The chance of a sum of doses as far out as the one seen, were there no effect; by adding up all outcomes."""
+    halves = np.rint(2 * np.abs(dose)).astype(int)
+    if len(won) > 400 or not np.allclose(halves, 2 * np.abs(dose)):
+        spread = _logistic(offset) * (1 - _logistic(offset))
+        return _p_normal(float((dose * (won - _logistic(offset))).sum() / np.sqrt((dose**2 * spread).sum())))
+    chance = np.where(dose > 0, _logistic(offset), 1 - _logistic(offset))
+    toward = np.where(dose > 0, won, 1 - won)
+    ways = np.ones(1)
+    for step, share in zip(halves, chance, strict=True):
+        longer = np.zeros(len(ways) + step)
+        longer[: len(ways)] += (1 - share) * ways
+        longer[step:] += share * ways
+        ways = longer
+    seen = float((halves * toward).sum())
+    sums = np.arange(len(ways))
+    tails = (float(ways[sums >= seen - 1e-9].sum()), float(ways[sums <= seen + 1e-9].sum()))
+    return min(1.0, 2 * min(tails))
+
+
+def _logistic(value: Floats) -> Floats:
+    return 1 / (1 + np.exp(-np.clip(value, -40, 40)))
+
+
+def _p_normal(z: float) -> float:
+    from math import erfc, sqrt
+
+    return erfc(abs(z) / sqrt(2))
+
+
+def _p_student(t: float, freedom: int) -> float:
+    from scipy.special import stdtr
+
+    return float(2 * stdtr(freedom, -abs(t)))

@@ -1,0 +1,121 @@
+"""The generator of sheets as a contestant, `sheets:FOLDER?steps=24`; pictures as tensors and back."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from io import BytesIO
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fullbench.errors import InputError
+from fullbench.models.factories import read_options
+from fullbench.models.local import place
+from fullbench.models.weights import fingerprint
+from fullbench.nouns.call import Usage
+from fullbench.nouns.digests import digest
+from fullbench.nouns.model import Model, Prompt, Reply
+from fullbench.nouns.picture import Picture
+from fullbench.pixels import encoded, flat
+
+if TYPE_CHECKING:
+    from fullbench.training.generator.sheet_generator import SheetGenerator
+
+FILES = ("generator.json", "weights.safetensors")
+_OPTIONS: Mapping[str, Callable[[str], Any]] = {
+    "device": str, "batch": int, "steps": int, "guidance": float, "seed": int, "label": str,
+}  # fmt: skip
+
+
+@dataclass(eq=False)
+class SheetModel:
+    """A generator of sheets that was trained here. What a picture starts from depends on its prompt and its seed."""
+
+    folder: Path
+    device: str = "auto"
+    batch: int = 256
+    steps: int | None = None
+    guidance: float | None = None
+    seed: int = 0
+    label: str = ""
+    draws: bool = True
+    price: tuple[float, float] | None = (0.0, 0.0)
+    _loaded: SheetGenerator | None = field(default=None, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        lacking = [name for name in FILES if not (self.folder / name).is_file()]
+        if lacking:
+            raise InputError(
+                f"the folder holds no generator of sheets: it lacks {', '.join(lacking)}", path=self.folder
+            )
+
+    @cached_property
+    def _weights(self) -> str:
+        return digest([fingerprint(self.folder / name) for name in FILES])
+
+    @cached_property
+    def name(self) -> str:
+        plain = f"sheets:{self.folder.resolve().name}@{self._weights[:8]}"
+        return f"{self.label or plain}#{digest(self.settings)[:8]}"
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        return {"weights": self._weights, "steps": self.steps, "guidance": self.guidance, "seed": self.seed}
+
+    def answer(self, prompts: Iterable[Prompt]) -> Iterator[Reply]:
+        waiting = iter(prompts)
+        while group := list(islice(waiting, self.batch)):
+            yield from self._drawn(group)
+
+    def _drawn(self, group: Sequence[Prompt]) -> Iterator[Reply]:
+        generator, started = self.load(), time.perf_counter()
+        words = [prompt.turns[-1].text for prompt in group]
+        seeds = [self.seed + (prompt.seed or 0) for prompt in group]
+        starts = [int(digest([text, seed])[:12], 16) for text, seed in zip(words, seeds, strict=True)]
+        pictures = generator.sample(words, starts)
+        spent = (time.perf_counter() - started) / len(group)
+        tags = {"steps": str(generator.steps)}
+        for prompt, seed, pixels in zip(group, seeds, pictures, strict=True):
+            used = Usage(calls=1, seconds=spent)
+            drawn = (Picture.of(png_of(pixels)),)
+            yield Reply(prompt, usage=used, stop="stop", pictures=drawn, tags={**tags, "seed": str(seed)})
+
+    def load(self) -> SheetGenerator:
+        """The generator, ready to draw; loaded once."""
+        if self._loaded is None:
+            device, _ = place(self.device, "auto", self.name)
+            from fullbench.training.generator.sheet_generator import SheetGenerator
+
+            self._loaded = SheetGenerator.load(self.folder, device)
+            self._loaded.steps = self.steps or self._loaded.steps
+            self._loaded.guidance = self._loaded.guidance if self.guidance is None else self.guidance
+        return self._loaded
+
+
+def sheets(name: str, options: Mapping[str, str]) -> Model:
+    """The contestant that `sheets:FOLDER` names."""
+    if not name:
+        raise InputError("the spec 'sheets' names no folder; write sheets:FOLDER")
+    return SheetModel(Path(name), **read_options(f"sheets:{name}", options, _OPTIONS))
+
+
+def png_of(pixels: Any) -> bytes:
+    """Planes from -1 to 1 as a file."""
+    from PIL import Image
+
+    planes = ((pixels.float().cpu() + 1) * 127.5).round().clamp(0, 255).byte()
+    return encoded(Image.fromarray(planes.permute(1, 2, 0).numpy()))
+
+
+def pixels_of(picture: Picture) -> Any:
+    """A picture as planes from -1 to 1."""
+    import numpy as np
+    import torch
+    from PIL import Image
+
+    with Image.open(BytesIO(picture.data())) as image:
+        values = np.asarray(flat(image), dtype=np.float32)
+    return torch.from_numpy(values.copy()).permute(2, 0, 1) / 127.5 - 1

@@ -1,0 +1,160 @@
+"""What leads do with a study that is there: look at every task with its votes, rule on splits, preview, pilot, assign
+and invite people, throw a draft away."""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated
+
+from fastapi import APIRouter, HTTPException, Query, Request
+from fastapi.responses import HTMLResponse, Response
+from sqlalchemy import Connection
+
+from fullbench.errors import UserError
+from fullbench.nouns.note import sentence
+from fullbench.web import guard
+from fullbench.web.accounts import audit
+from fullbench.web.database import reading, writing
+from fullbench.web.guard import Organiser, address_of, engine_of
+from fullbench.web.pages import language_of, redirect, render
+from fullbench.web.people import adjudicating, annotate, members, piloting, results
+from fullbench.web.people.adjudicating import STANDINGS, Task
+from fullbench.web.people.annotate import Form, Page, study_of
+from fullbench.web.people.content import Content
+from fullbench.web.people.queue import Lease
+from fullbench.web.people.showing import Shown, show
+from fullbench.web.people.studies import Study
+from fullbench.web.people.tally import Vote, names
+from fullbench.web.words import key
+
+router = APIRouter(include_in_schema=False)
+
+
+@router.get("/organise/{study_id}/tasks")
+def tasks(
+    request: Request, _user: Organiser, study_id: str, page: Page = 1, show: Annotated[str, Query(max_length=20)] = ""
+) -> HTMLResponse:
+    """What people say of each task: all, or those that stand in one way."""
+    with reading(engine_of(request)) as connection:
+        study = study_of(connection, study_id)
+        rows, more, counts = results.task_by_task(connection, study, page, show)
+    return render(
+        request, "work/tasks.html", study=study, rows=rows, page=page, more=more, show=show, counts=counts,
+        standings=STANDINGS, total=sum(counts.values()),
+    )  # fmt: skip
+
+
+def task_at(connection: Connection, study: Study, task: int) -> Task:
+    """A task of a study; 404 where there is none."""
+    there = adjudicating.task_of(connection, study, task)
+    if there is None:
+        raise HTTPException(404, key("There is no such task."))
+    return there
+
+
+def _seen(request: Request, study: Study, task: Task) -> Shown:
+    """The task in its own order, with the ruling that counts filled in."""
+    content = Content.of(task.content)
+    answer = task.rulings[-1].answer if task.rulings else None
+    lease = Lease("", study.id, task.id, "work", content, tuple(range(len(content.responses))), 0, answer)
+    return show(study, lease, language_of(request))
+
+
+@router.get("/organise/{study_id}/tasks/{task}")
+def one_task(request: Request, _user: Organiser, study_id: str, task: int) -> HTMLResponse:
+    """One task with every vote, its reason, and what a lead ruled."""
+    return _task_page(request, study_id, task)
+
+
+def _task_page(request: Request, study_id: str, task: int, problem: str = "", status: int = 200) -> HTMLResponse:
+    with reading(engine_of(request)) as connection:
+        study = study_of(connection, study_id)
+        there = task_at(connection, study, task)
+        every = [one.id for one in adjudicating.listed(connection, study) if one.standing == "split"]
+        people = names(connection)
+    content = Content.of(there.content)
+
+    def said(vote: Vote) -> str:
+        # Names are a click away: a lead rules on what stands there.
+        return "" if vote.label is None else results.spoken(study, content, vote.label, letters=True)
+
+    return render(
+        request, "work/lead_task.html", status=status, study=study, task=there, shown=_seen(request, study, there),
+        people=people, said=said, standings=STANDINGS, problem=problem, lead=True,
+        following=next((one for one in every if one > task), None), key="", started=0.0, trial=False,
+    )  # fmt: skip
+
+
+@router.post("/organise/{study_id}/tasks/{task}/ruling")
+def rule(request: Request, user: Organiser, study_id: str, task: int, form: Form) -> Response:
+    """Rule on a task; every vote stays."""
+    try:
+        with writing(engine_of(request)) as connection:
+            study = study_of(connection, study_id)
+            fields = {name: value for name, value in form.items() if name not in annotate.OWN}
+            adjudicating.rule(connection, study, task_at(connection, study, task), user, fields)
+            audit.write(connection, user, "split ruled on", study.name, address=address_of(request), task=task)
+    except UserError as error:
+        return _task_page(request, study_id, task, sentence(error), 422)
+    return redirect(request, f"/organise/{study_id}/tasks/{task}", flash=key("The ruling is kept; all votes stay."))
+
+
+@router.get("/organise/{study_id}/preview")
+def preview(
+    request: Request, _user: Organiser, study_id: str, at: Annotated[int, Query(ge=0, le=10**6)] = 0
+) -> Response:
+    """A study's tasks as people will see them; nothing is kept."""
+    with reading(engine_of(request)) as connection:
+        study = study_of(connection, study_id)
+        every = adjudicating.listed(connection, study)
+    if not every:
+        raise HTTPException(404, key("There is no such task."))
+    task = every[at % len(every)]
+    content = Content.of(task.content)
+    lease = Lease("preview", study.id, task.id, "work", content, tuple(range(len(content.responses))))
+    return annotate.preview(request, study, lease, f"/organise/{study.id}/preview?at={(at + 1) % len(every)}")
+
+
+@router.post("/organise/{study_id}/pilot")
+def pilot(request: Request, user: Organiser, study_id: str, form: Form) -> Response:
+    """Open a pilot of a few tasks."""
+    wish = form.get("tasks", "10")
+    with writing(engine_of(request)) as connection:
+        study = study_of(connection, study_id)
+        made = piloting.make(connection, study, int(wish) if wish.isascii() and wish.isdigit() else 0)
+        audit.write(connection, user, "pilot made", made.name, address=address_of(request))
+    return redirect(request, f"/organise/{made.id}", flash=key("The pilot is open; its votes do not count."))
+
+
+@router.post("/organise/{study_id}/throw-away")
+def throw_away(request: Request, user: Organiser, study_id: str) -> Response:
+    """Remove a draft."""
+    with writing(engine_of(request)) as connection:
+        study = study_of(connection, study_id)
+        piloting.throw_away(connection, study)
+        audit.write(connection, user, "draft thrown away", study.name, address=address_of(request))
+    return redirect(request, "/organise", flash=key("The draft is gone."))
+
+
+@router.post("/organise/{study_id}/assign")
+def assign(request: Request, user: Organiser, study_id: str, form: Form) -> Response:
+    """Let people into a study, by name; it is from then on for those alone."""
+    people = [line.strip() for line in form.get("people", "").replace(",", "\n").splitlines() if line.strip()]
+    with writing(engine_of(request)) as connection:
+        study = study_of(connection, study_id)
+        new = members.assign(connection, study, people)
+        audit.write(connection, user, "people assigned", study.name, address=address_of(request), new=new)
+    return redirect(request, f"/organise/{study_id}", flash=key("{new} people were assigned."), new=new)
+
+
+@router.post("/organise/{study_id}/invite")
+def invite(request: Request, user: Organiser, study_id: str, form: Form) -> Response:
+    """Make a link for each line, for people who are assigned to this study; the links are shown on this page alone."""
+    notes = [line.strip() for line in form.get("notes", "").splitlines() if line.strip()]
+    with writing(engine_of(request)) as connection:
+        study = study_of(connection, study_id)
+        links = members.invite(connection, study, user, notes)
+        audit.write(connection, user, "invited", study.name, address=address_of(request), links=len(links))
+    base = guard.base_of(request)
+    shown = [(note, f"{base}/join/{secret}") for note, secret in links]
+    return render(request, "work/invited.html", study=study, links=shown, at=time.time())

@@ -1,0 +1,87 @@
+"""A pilot: a few tasks of a study in a study of their own, so that its votes are never taken for others; and drafts
+that are thrown away."""
+
+from __future__ import annotations
+
+from sqlalchemy import Connection, delete, func, select
+
+from fullbench.errors import InputError
+from fullbench.nouns.note import Note
+from fullbench.web.people import studies
+from fullbench.web.people.content import Content
+from fullbench.web.people.studies import Plan, Study
+from fullbench.web.people.tables import (
+    campaign_items,
+    conflicts,
+    guidelines,
+    leases,
+    members,
+    slots,
+    task_authors,
+    tasks,
+    votes,
+)
+from fullbench.web.people.tables import studies as studies_table
+from fullbench.web.people.tally import contents
+
+MOST = 1000
+
+
+def pilot_of(connection: Connection, study: Study) -> Study | None:
+    """The newest pilot of a study."""
+    return next((one for one in pilots(connection, study)), None)
+
+
+def pilots(connection: Connection, study: Study) -> list[Study]:
+    """All pilots of a study, the newest first."""
+    every = studies.listed(connection, count=10_000)
+    return [one for one in every if one.rules.options.get("pilot_of") == study.id]
+
+
+def make(connection: Connection, study: Study, count: int) -> Study:
+    """A pilot of the first `count` tasks that a draw gives, open at once, under what people are told now.
+
+    Known answers come along: a pilot also shows whether they are right.
+    """
+    if study.is_pilot:
+        raise InputError(Note("web.wrong.a-pilot-has-no-pilot", "{name!r} is a pilot itself", name=study.name))
+    if not 1 <= count <= MOST:
+        raise InputError(
+            Note("web.wrong.a-pilot-has-tasks", "a pilot has 1 to {most} tasks; found {n}", most=MOST, n=count)
+        )
+    number = len(pilots(connection, study)) + 1
+    left_out = {"draft", "guideline", "assigned", "ordered", "authored", "gain"}
+    options = {name: value for name, value in study.rules.options.items() if name not in left_out}
+    plan = Plan(
+        f"{study.name} (pilot{f' {number}' if number > 1 else ''})", study.kind_name, study.rules.ballot,
+        study.rules.criterion, study.guidelines, {**options, "pilot_of": study.id}, study.votes, study.most,
+        study.settled_by, study.lease_seconds, study.gold_every, study.pass_share, study.seed,
+    )  # fmt: skip
+    made = studies.create(connection, plan)
+    first = select(slots.c.task, func.min(slots.c.lot)).where(slots.c.study == study.id).group_by(slots.c.task)
+    drawn = {row.task for row in connection.execute(first.order_by(func.min(slots.c.lot)).limit(count))}
+    studies.add(connection, made, [Content.of(one) for task, one in contents(connection, study) if task in drawn])
+    for role in ("gold", "qualify"):
+        query = select(tasks.c.content, tasks.c.known).where(tasks.c.study == study.id, tasks.c.role == role)
+        known = [(Content.of(row.content), row.known) for row in connection.execute(query.order_by(tasks.c.place))]
+        studies.add_known(connection, made, known, "gold" if role == "gold" else "qualify")
+    return studies.study(connection, made.id)
+
+
+def throw_away(connection: Connection, study: Study) -> None:
+    """Remove a draft with all its tasks. A study that anybody worked in stays: votes are never thrown away."""
+    cast = connection.execute(select(func.count()).where(votes.c.study == study.id)).scalar_one()
+    if study.stage != "draft" or cast:
+        raise InputError(
+            Note(
+                "web.wrong.only-a-draft-is-thrown-away",
+                "only a draft can be thrown away; {name!r} is {stage}, with {n:,} votes",
+                name=study.name, stage=study.stage, n=cast,
+            )
+        )  # fmt: skip
+    own = select(tasks.c.id).where(tasks.c.study == study.id)
+    connection.execute(delete(conflicts).where(conflicts.c.task.in_(own) | conflicts.c.other.in_(own)))
+    connection.execute(delete(task_authors).where(task_authors.c.task.in_(own)))
+    for table in (leases, slots, tasks, members, guidelines, campaign_items):
+        connection.execute(delete(table).where(table.c.study == study.id))
+    connection.execute(delete(studies_table).where(studies_table.c.id == study.id))

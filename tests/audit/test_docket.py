@@ -1,0 +1,118 @@
+"""The court as an instrument: what is asked, and that the truth in its tags is what the pictures show."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from fullbench.audit import looks
+from fullbench.audit.attacks import attacks
+from fullbench.audit.docket import HIDDEN, SIZES, docket, size_of
+from fullbench.audit.graded import graded
+from fullbench.audit.kinds import DIFFICULTIES, KINDS, asked, drawn
+from fullbench.court.eyes import Sight, look
+from fullbench.court.questions import say, solve, understand
+from fullbench.court.scenes import Scene
+from fullbench.errors import InputError
+from fullbench.nouns.case import Case
+
+
+@pytest.fixture(scope="module")
+def quick():
+    return list(docket(SIZES["quick"], 0))
+
+
+def test_every_kind_is_asked_in_both_languages_at_all_difficulties():
+    questions = [asked(3, "pairs", index) for index in range(78)]
+    seen = Counter((known.kind, known.difficulty, known.language) for known in questions)
+    assert seen == Counter(
+        {(kind, level, tongue): 1 for kind in KINDS for level in DIFFICULTIES for tongue in ("en", "zh")}
+    )
+    assert len(KINDS) == 13
+
+
+def test_what_is_right_and_what_is_wrong_can_be_read_from_the_pixels():
+    """Eyes that know no scene read both pictures of a question and come to the answer that is called right for each."""
+    agreed = total = 0
+    for index in range(26):
+        known = asked(5, "pairs", index)
+        for scene, name, answer in (
+            (known.scene, known.name, known.right),
+            (known.other, f"{known.name}-o", known.wrong),
+        ):
+            pictures = drawn(scene, name)
+            seen = look(pictures[-1], Sight())
+            if len(pictures) > 1:
+                seen = Scene(seen.things, seen.bars, seen.text, look(pictures[0], Sight()).things)
+            query = understand(known.question)
+            assert query == known.query
+            read = solve(query, seen)
+            total += 1
+            agreed += read is not None and say(query, read) == answer
+    assert agreed >= 0.9 * total
+
+
+def test_graded_answers_are_as_right_as_they_are_called():
+    for index in range(26):
+        known = asked(1, "scores", index)
+        answers = graded(known)
+        assert {0.0, 1.0} <= set(answers)
+        assert all(known.quality(text) == worth for worth, text in answers.items())
+    assert {0.25, 0.5, 0.75} <= {worth for index in range(26) for worth in graded(asked(1, "scores", index))}
+
+
+def test_a_quick_audit_has_about_150_cases_and_a_seed_changes_them_all(quick):
+    assert 140 <= len(quick) <= 175
+    assert len({(case.key, case.trial) for case in quick}) == len(quick)
+    assert [case.key for case in docket(SIZES["quick"], 0)] == [case.key for case in quick]
+    other = {case.key for case in docket(SIZES["quick"], 1)}
+    assert not other & {case.key for case in quick}
+    contents: dict[str, str] = {}
+    for case in quick:
+        assert contents.setdefault(case.item.id, case.item.key) == case.item.key
+
+
+def test_a_swapped_picture_turns_the_truth_round_and_hidden_ones_hold_nothing(quick):
+    by_item: dict[str, Case] = {}
+    for case in quick:
+        by_item.setdefault(case.item.id, case)
+    swapped = [case for case in quick if case.item.tags.get("what") == "swapped"]
+    assert len(swapped) == SIZES["quick"].looks
+    for case in swapped:
+        first = by_item[case.item.tags["base"]]
+        assert [one.contestant for one in case.responses] == [one.contestant for one in first.responses]
+        worths = {one.contestant: float(one.tags["quality"]) for one in case.responses}
+        assert worths["wrong"] == 1.0 > worths["right"]
+        assert case.item.pictures[-1].digest != first.item.pictures[-1].digest
+    seen = {case.item.tags["what"] for case in quick if case.item.tags["part"] == "look"}
+    assert seen == set(HIDDEN)
+
+
+def test_there_are_400_different_attacks_each_with_an_honest_twin(quick):
+    every = attacks()
+    assert len({(attack.carrier, attack.text(0)) for attack in every}) >= 400
+    assert len({attack.name for attack in every}) == len(every)
+    attacked = [case for case in quick if case.item.tags["part"] == "attack"]
+    assert len(attacked) == 40
+    assert {case.item.tags["where"] for case in attacked} == {"answer", "picture", "caption", "earlier turn"}
+    twins: dict[str, Case] = {}
+    for case in quick:
+        twins.setdefault(case.item.id, case)
+    for case in attacked:
+        twin = twins[case.item.tags["base"]]
+        assert case.contestants == twin.contestants
+
+
+def test_changes_differ_by_dose_and_keep_the_picture_a_picture():
+    picture = drawn(asked(0, "drawings", 9).scene, "x")[-1]
+    for what in looks.CHANGES:
+        one, two = looks.changed(picture, what, 1), looks.changed(picture, what, 2)
+        assert len({picture, one, two}) == 3
+    for name in looks.PHOTO:
+        assert looks.photo(picture, name, "a") == looks.photo(picture, name, "a") != picture
+
+
+def test_an_unknown_size_is_refused():
+    with pytest.raises(InputError, match="known: quick, default, deep"):
+        size_of("tiny")

@@ -1,0 +1,182 @@
+"""What a user types: an audit on a fresh machine, against a server, killed and resumed, forecast and published."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from fullbench import Ledger
+from fullbench.audit.kinds import asked, drawn
+from fullbench.cli.app import app
+from fullbench.nouns.note import Note
+from fullbench.reports.localised import localised
+from fullbench.reports.words import messages
+from tests.fake_server import FakeServer
+from tests.waiting import until
+
+
+@pytest.fixture
+def call(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    def run(*words: object, code: int = 0) -> str:
+        done = CliRunner().invoke(app, [str(word) for word in words])
+        assert done.exit_code == code, done.output
+        return done.output
+
+    return run
+
+
+def test_an_audit_on_a_fresh_machine(call, tmp_path):
+    said = call("audit", "simulated:blind", "--quick", "--quiet", "--out", "card.html")
+    assert "There is no sign that it looks at the picture" in said
+    page = (tmp_path / "card.html").read_text(encoding="utf-8")
+    for section in ("Sees", "Knows", "Steady", "Swayed", "Fooled"):
+        assert f">{section}</h2>" in page
+    assert "data:image/webp" in page  # blind verdicts are shown with their pictures
+    again = call("audit", "simulated:blind", "--quick", "--quiet", "--json")
+    card = json.loads(again[again.index("{") : again.rindex("}") + 1])
+    assert card["measures"]["sees"] == "blind"
+    assert "Asked 0, known" in again
+    assert card["measures"]["verdicts"] == card["measures"]["cases"]
+    # the same figure from the ledger's verdicts, by hand
+    with Ledger(tmp_path / "fullbench.ledger", read_only=True) as ledger:
+        assert ledger.studies() == ["audit-quick-0"]
+        record = ledger.record(study="audit-quick-0")
+    marks: dict[str, dict[str, float]] = {}
+    for verdict in record:
+        tags = record.items[verdict.item].tags
+        mark = dict(zip(verdict.contestants, verdict.marks, strict=True)).get("right")
+        if tags["part"] == "pairs" and verdict.trial == 0 and verdict.criterion == "correctness":
+            order = [one.contestant for one in (record.responses[(verdict.item, *shown)] for shown in verdict.shown)]
+            marks.setdefault(tags["base"], {}).setdefault(f"plain {order[0]}", mark)
+        elif tags.get("what") == "swapped":
+            marks.setdefault(tags["base"], {})["swapped"] = (mark, verdict.contestants[0])
+    values = []
+    for by_way in marks.values():
+        if "swapped" in by_way:
+            swapped, first = by_way["swapped"]
+            values.append(by_way[f"plain {first}"] - swapped)
+    assert card["measures"]["sight_index"]["value"] == pytest.approx(sum(values) / len(values))
+
+
+def test_several_judges_side_by_side_and_the_board_of_all(call, tmp_path):
+    said = call("audit", "simulated:accurate", "simulated:obedient", "--quick", "--quiet")
+    assert "Audited judges" in said
+    assert "Cards side by side" in said
+    call("audit", "simulated:accurate", "--quick", "--quiet", "--out", "badge.svg")
+    assert (tmp_path / "badge.svg").read_text(encoding="utf-8").startswith("<svg")
+    board = json.loads(call("audit", "--json"))
+    assert [table["name"] for table in board] == ["audited"]
+    assert len(board[0]["rows"]) == 2
+    call("audit", "--out", "board.md")
+    assert "obedient" in (tmp_path / "board.md").read_text(encoding="utf-8")
+
+
+def test_a_forecast_asks_nothing_and_leaves_nothing(call, tmp_path):
+    spec = "openai:gpt-4o?key_env=NOBODY&mode=direct"
+    plan = json.loads(call("audit", spec, "--quick", "--dry-run", "--json"))
+    row = dict(zip(plan[0]["columns"], plan[0]["rows"][0], strict=True))
+    assert 140 <= row["calls"] <= 175
+    assert row["dollars"] > 0
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_cannot_be_is_refused_in_one_sentence(call, tmp_path):
+    # errors leave by main(), which the runner does not call: what was raised says it
+    for words, sentence in (
+        (("audit", "simulated:accurate", "--quick", "--deep"), "quick or deep"),
+        (("audit", "simulated:accurate", "--out", "card.pdf"), "found '.pdf'"),
+        (("audit", "nobody:x", "--quick"), "there is no judge or model 'nobody'"),
+        (("audit",), "holds no audit"),
+    ):
+        done = CliRunner().invoke(app, list(words))
+        assert done.exception is not None
+        assert sentence in str(done.exception)
+    assert list(tmp_path.iterdir()) == []
+
+
+def start(folder: Path, server: FakeServer) -> subprocess.Popen[str]:
+    spec = f"vllm:m@{server.url}?mode=direct&concurrency=4"
+    command = [sys.executable, "-c", "from fullbench.cli import main; main()", "audit", spec, "--quick", "--json"]
+    env = {**os.environ, "VLLM_API_KEY": "sk-not-a-key", "OPENAI_API_KEY": "sk-not-a-key"}
+    return subprocess.Popen(command, cwd=folder, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def test_on_your_own_items_it_is_told_whether_the_judge_looks(call, tmp_path):
+    """Six items with pictures; court:keen reads the pixels, court:blind never does."""
+    rows, answers = [], []
+    for number in range(14):
+        known = asked(9, "mine", number)
+        (tmp_path / f"{number}.png").write_bytes(drawn(known.scene, known.name)[-1])
+        rows.append({"id": f"i{number}", "question": known.question, "images": [f"{number}.png"]})
+        answers += [{"item": f"i{number}", "contestant": name, "text": text}
+                    for name, text in (("a", known.right), ("b", known.wrong))]  # fmt: skip
+    for name, lines in (("items", rows), ("answers", answers)):
+        (tmp_path / f"{name}.jsonl").write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    words = ("--items", "items.jsonl", "--responses", "answers.jsonl", "--look", "--quiet")
+    said = call("audit", "court:keen", *words)
+    assert "It looks at your pictures" in said
+    again = call("audit", "court:blind", *words, "--json")
+    card = json.loads(again[again.index("{") : again.rindex("}") + 1])
+    assert card["measures"]["looks"] == "no sign"
+    with Ledger(tmp_path / "fullbench.ledger", read_only=True) as ledger:
+        record = ledger.record(study="look-items")
+    # by hand: the share of blank pictures on which a ruling moved, for the judge that looks
+    keen = [verdict for verdict in record if "keen" in verdict.judge and verdict.marks]
+    ruled = {(v.item, v.trial): dict(zip(v.contestants, v.marks, strict=True)) for v in keen}
+    moved = [ruled[f"{item}~blank", 0] != marks for (item, trial), marks in ruled.items()
+             if not trial and (f"{item}~blank", 0) in ruled]  # fmt: skip
+    assert f"{sum(moved) / len(moved):.2f}" in said[said.index("blank") : said.index("blank") + 40]
+
+
+@pytest.mark.slow
+def test_killed_in_the_middle_it_goes_on_where_it_was(tmp_path):
+    """A server that always chooses the first: kill -9 after forty answers, and the next run asks for the rest alone."""
+
+    def kept() -> int:
+        if not (tmp_path / "fullbench.ledger").exists():
+            return 0
+        with Ledger(tmp_path / "fullbench.ledger", read_only=True) as ledger:
+            return len(list(ledger.verdicts()))
+
+    with FakeServer(says="[[A]]", answers=40) as server:
+        process = start(tmp_path, server)
+        until(lambda: kept() >= 30)
+        process.kill()
+        process.communicate()
+        before = kept()
+        server.more()
+        done = start(tmp_path, server)
+        out, err = done.communicate(timeout=240)
+        assert done.returncode == 0, err
+    measures = json.loads(out)["measures"]
+    assert measures["verdicts"] == measures["cases"] > before >= 30
+    assert f"known {before}" in err
+    # whoever always rules for the first place is swayed by place, and does not look
+    assert measures["sways"]["place"]["flagged"]
+    assert measures["sees"] == "blind"
+    assert measures["served"]
+
+
+def test_a_card_speaks_chinese(call, tmp_path):
+    from fullbench.audit.conduct import Auditing
+
+    call("audit", "simulated:long-words?length=3", "--quick", "--quiet")
+    auditing = Auditing(["simulated:long-words?length=3"], size="quick")
+    with Ledger(tmp_path / "fullbench.ledger", read_only=True) as ledger:
+        record = ledger.record(study="audit-quick-0").ordered()
+    card = auditing.card(record, auditing.judges[0].name)
+    assert isinstance(card.lead, Note)
+    chinese = card.lead.said_in(messages("zh"))
+    assert "看图" in chinese
+    assert "sight" not in chinese
+    for table in card.tables:
+        if table.name in {"sway", "look", "sight", "fooled", "knowledge"}:
+            assert any("\u4e00" <= letter <= "\u9fff" for letter in localised(table, "zh").title)

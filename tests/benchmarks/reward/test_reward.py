@@ -1,0 +1,167 @@
+"""Reward benchmarks from their own layouts to one table, and one judge over several of them in one ledger."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from fullbench.benchmarks.reward import bench
+from fullbench.ledger.store import Ledger
+from fullbench.nouns.verdict import PEOPLE
+from fullbench.testing import check_benchmark
+from tests.cli.test_judge import cli
+from tests.making import png
+
+__all__ = ["cli"]
+ALL = [
+    bench.vl_rewardbench, bench.multimodal_rewardbench, bench.multimodal_rewardbench_2, bench.genai_bench_pairs,
+    bench.editreward_bench, bench.mm_rlhf_rewardbench,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("benchmark", ALL, ids=lambda b: b.name)
+def test_each_keeps_its_promises(benchmark, tmp_path):
+    check_benchmark(benchmark, tmp_path)
+
+
+def parquet(path: Path, rows: list[dict]) -> None:
+    arrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet as files
+
+    files.write_table(arrow.Table.from_pylist(rows), path)
+
+
+def picture(shade: int) -> dict:
+    return {"bytes": png((shade, 30, 30)), "path": f"{shade}.png"}
+
+
+def released(folder: Path, name: str) -> Path:
+    """Six pairs in the layout of a benchmark; people prefer the longer, or lighter, answer in four of them."""
+    if name == "vl-rewardbench":
+        rows = [
+            {"id": f"v{n}", "query": f"几个 {n}?", "response": ["a long answer", "short"], "image": picture(n),
+             "human_ranking": [0, 1] if n < 4 else [1, 0], "query_source": ["POVID", "MMMU-Pro"][n % 2]}
+            for n in range(6)
+        ]  # fmt: skip
+        parquet(folder / "test-00000-of-00001.parquet", rows)
+        return folder / "test-00000-of-00001.parquet"
+    if name == "multimodal-rewardbench":
+        for n in range(6):
+            (folder / f"{n}.png").write_bytes(png((n, 1, 1)))
+        rows = [
+            {"ID": f"m{n}", "Text": f"What is {n}?", "Image": f"{n}.png", "Output1": "a long answer", "Output2": "no",
+             "Better": "Output1" if n < 4 else "Output2", "Category": ["safety", "vqa"][n % 2]}
+            for n in range(6)
+        ]  # fmt: skip
+        (folder / "all_data.json").write_text(json.dumps(rows))
+        return folder
+    if name == "multimodal-rewardbench-2":
+        for n in range(12):
+            (folder / f"{n}.png").write_bytes(png((20 * n, 1, 1)))
+        pairs = [
+            {"pair_id": f"t{n}", "prompt_content": [["text", f"draw {n}"]], "chosen": "B" if n < 4 else "A",
+             "response_a": {"model": "x", "response_content": [["image", f"{n}.png"]]},
+             "response_b": {"model": "y", "response_content": [["image", f"{n + 6}.png"], ["text", "here"]]}}
+            for n in range(6)
+        ]  # fmt: skip
+        (folder / "t2i.json").write_text(json.dumps({"pairs": pairs}))
+        return folder
+    if name == "genai-bench-pairs":
+        rows = [
+            {"prompt": f"cat {n}", "left_image": picture(10 * n), "right_image": picture(10 * n + 5),
+             "vote_type": ["rightvote", "leftvote", "tievote"][max(0, n - 3)], "left_model": "x", "right_model": "y"}
+            for n in range(6)
+        ]  # fmt: skip
+        parquet(folder / "votes.parquet", rows)
+        return folder
+    if name == "editreward-bench":
+        rows = [
+            {"id": f"e{n}", "instruction": f"redder {n}", "source_image": picture(n), "candidate_1": picture(100 + n),
+             "candidate_2": picture(50 + n), "ranking": "A>B" if n < 4 else "B>A", "dataset": "2pair"}
+            for n in range(6)
+        ]  # fmt: skip
+        parquet(folder / "edits.parquet", rows)
+        return folder
+    lines = [
+        {"question": f"why {n}", "image": f"{n}.png",
+         **dict(zip(("chosen", "rejected") if n < 4 else ("rejected", "chosen"), ("a long answer", "no"), strict=True))}
+        for n in range(6)
+    ]  # fmt: skip
+    for n in range(6):
+        (folder / f"{n}.png").write_bytes(png((n, 1, 1)))
+    (folder / "data.jsonl").write_text("\n".join(json.dumps(line) for line in lines))
+    return folder
+
+
+WORDS = ("vl-rewardbench", "multimodal-rewardbench", "mm-rlhf-rewardbench")
+
+
+@pytest.mark.parametrize("name", [benchmark.name for benchmark in ALL])
+def test_a_release_is_judged_and_its_accuracy_is_a_plain_count(cli, tmp_path, name):
+    (tmp_path / "data").mkdir()
+    source = released(tmp_path / "data", name)
+    (tmp_path / "lightness.py").write_text("def red(prompt, image):\n    return image.getpixel((0, 0))[0]\n")
+    judge = "length" if name in WORDS else "scorer:lightness:red"
+    (tmp_path / "study.toml").write_text(
+        f'name = "s"\nbenchmark = "{name}"\ndata = "{source.relative_to(tmp_path)}"\njudges = ["{judge}"]\n'
+        'ledger = "s.ledger"\n'
+    )
+    code, out, err = cli("run", "study.toml", "--quiet", "--json")
+    assert code == 0, err
+    tables = {table["name"]: table for table in json.loads(out)}
+    with Ledger(tmp_path / "s.ledger") as ledger:
+        votes = {v.item: v.marks for v in ledger.verdicts() if v.judge == PEOPLE}
+        ruled = [v for v in ledger.verdicts() if v.judge != PEOPLE and v.fault is None]
+    assert len(votes) == 6
+    main = tables["pairs by category"]
+    rows = [dict(zip(main["columns"], row, strict=True)) for row in main["rows"]]
+    counted = [row for row in rows if not str(row["category"]).startswith("mean")]
+    assert sum(row["n"] for row in counted) == len(ruled)
+    hits = [
+        list(v.marks) == (list(votes[v.item]) if v.contestants[0] == "first" else list(votes[v.item])[::-1])
+        for v in ruled
+    ]
+    figure = next(column for column in main["columns"] if "accuracy" in column)
+    total = sum(row[figure]["value"] * row["n"] for row in counted)
+    assert total == pytest.approx(sum(hits))
+    if name == "multimodal-rewardbench-2":  # a judge of single pictures does not rule on pictures with words
+        assert not ruled or len(ruled) == 12
+    else:
+        assert len(ruled) == 12
+
+
+def test_several_benchmarks_under_one_study_give_one_card(cli, tmp_path):
+    """Studies never meet in a table; several benchmarks that bear one study's name are one."""
+    for name in WORDS:
+        folder = tmp_path / name
+        folder.mkdir()
+        source = released(folder, name)
+        (tmp_path / f"{name}.toml").write_text(
+            f'name = "rewards"\nbenchmark = "{name}"\ndata = "{source.relative_to(tmp_path)}"\njudges = ["length"]\n'
+            'ledger = "all.ledger"\n'
+        )
+        code, _, err = cli("run", f"{name}.toml", "--quiet")
+        assert code == 0, err
+    for tag, values in (("category", ("hallucination", "reasoning", "safety", "vqa")), ("data set", WORDS)):
+        code, out, err = cli("card", "length", "--ledger", "all.ledger", "--by", tag)
+        assert code == 0, err
+        for value in values:
+            assert value in out
+
+
+def test_what_is_no_release_is_said(cli, tmp_path):
+    (tmp_path / "x.jsonl").write_text('{"a": 1}\n')
+    code, _, err = cli("export", "vl-rewardbench", "--data", "x.jsonl", "--out", "o")
+    assert code == 2
+    assert "no row is in the layout of vl-rewardbench" in err
+    line = {"Text": "?", "Image": "gone.png", "Output1": "a", "Output2": "b", "Better": "Output1"}
+    (tmp_path / "y.jsonl").write_text(json.dumps(line))
+    code, _, err = cli("export", "multimodal-rewardbench", "--data", "y.jsonl", "--out", "o")
+    assert code == 2
+    assert "none of its pictures is here" in err
+    (tmp_path / "z.jsonl").write_text(json.dumps({**line, "Image": None, "Better": "Output3"}))
+    code, _, err = cli("export", "multimodal-rewardbench", "--data", "z.jsonl", "--out", "o")
+    assert code == 2
+    assert "one of Output1, Output2; found 'Output3'" in err

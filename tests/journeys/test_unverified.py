@@ -1,0 +1,66 @@
+"""Items that people marked as not verified are judged by nobody, unless somebody asks for it; and that is said."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from fullbench import Ledger
+from fullbench.cli.app import app
+from fullbench.web.database import engine_for, reading
+from fullbench.web.people import studies
+from fullbench.web.people.quality import progress
+
+
+def cli(*words: object) -> str:
+    done = CliRunner().invoke(app, [str(word) for word in words], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    return done.output
+
+
+@pytest.fixture
+def files(tmp_path):
+    items = [
+        {"id": f"q{n}", "question": "?", "reference": f"right {n}", "tags": {"verified": "no" if n % 2 else "yes"}}
+        for n in range(4)
+    ]
+    answers = [
+        {"item": f"q{n}", "contestant": who, "text": f"{who} {n}"} for n in range(4) for who in ("one", "two", "three")
+    ]
+    (tmp_path / "items.jsonl").write_text("\n".join(map(json.dumps, items)))
+    (tmp_path / "responses.jsonl").write_text("\n".join(map(json.dumps, answers)))
+    return tmp_path
+
+
+def test_judges_leave_them_out_and_say_so(files):
+    made = ("judge", "--items", files / "items.jsonl", "--responses", files / "responses.jsonl", "--judge", "length",
+            "--ballot", "score:1-5", "--quiet")  # fmt: skip
+    said = cli(*made, "--ledger", files / "a.ledger")
+    assert "2 of 4 items are marked as not verified and were not judged" in " ".join(said.split())
+    with Ledger(files / "a.ledger", read_only=True) as ledger:
+        assert sorted({one.item for one in ledger.verdicts()}) == ["q0", "q2"]
+    assert "not verified" not in cli(*made, "--ledger", files / "b.ledger", "--unverified")
+    with Ledger(files / "b.ledger", read_only=True) as ledger:
+        assert len({one.item for one in ledger.verdicts()}) == 4
+    study = files / "study.toml"
+    study.write_text(
+        'name = "s"\nitems = "items.jsonl"\nresponses = "responses.jsonl"\njudges = ["length"]\n'
+        'ballots = ["score:1-5"]\nledger = "c.ledger"\nunverified = true\n'
+    )
+    assert "not verified" not in cli("run", study, "--quiet")
+
+
+def test_people_judge_them_only_where_asked_but_verify_them_always(files):
+    made = ("--items", files / "items.jsonl", "--responses", files / "responses.jsonl", "--data", files)
+    for name, kind, more, tasks in (
+        ("left", "score", (), 6),
+        ("all", "score", ("--unverified",), 12),
+        ("check", "verify", (), 4),
+    ):
+        cli("people", "add", name, "--kind", kind, *made, *more)
+        engine = engine_for(f"sqlite:///{files / 'web.sqlite'}")
+        with reading(engine) as connection:
+            assert progress(connection, studies.named(connection, name), 0.0).tasks == tasks, name
+        engine.dispose()

@@ -1,0 +1,131 @@
+"""Courts in which a leaning was planted, and courts without any: who is warned, and who is flagged."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from fullbench.errors import InputError
+from fullbench.figures.peers.methods import Terms
+from fullbench.figures.peers.truth import Truth
+from fullbench.figures.peers.warnings import warned, warnings
+from fullbench.nouns.criteria import CORRECTNESS
+from fullbench.stats.peer_leanings import beside_truth
+from fullbench.studies.simulation.courts import Court, Setting, court
+
+CLEAN = Setting(length=0, wobble=0.5, families=True)
+COURTS = {
+    "clean": CLEAN,
+    "mistakes in common": Setting(length=0, wobble=0.5, families=True, correlated=0.5),
+    "ability unrelated": Setting(length=0, wobble=0.5, families=True, related=0),
+    "own family": Setting(length=0, wobble=0.5, families=True, kin=0.5),
+    "shared length": Setting(length=0, wobble=0.5, families=True, shared_length=0.3),
+    "colluders": Setting(length=0, wobble=0.5, families=True, colluders=2),
+}
+PLANTED = {
+    "own family": "one's own family wins",
+    "shared length": "longer answers win",
+    "colluders": "two reviewers favour each other",
+}
+
+
+def warned_in(made: Court) -> list[str]:
+    kin = dict(zip(made.reviews.names, made.families, strict=True))
+    return warned(warnings(made.reviews, terms=Terms(), truth=Truth({}), families=kin))
+
+
+def fired(name: str, seeds: range) -> float:
+    """In what share of courts there is the planted warning; in a clean one, any."""
+    found = [warned_in(court(COURTS[name], seed)) for seed in seeds]
+    return float(np.mean([PLANTED[name] in what if name in PLANTED else bool(what) for what in found]))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", list(COURTS))
+def test_a_planted_leaning_is_warned_of_and_a_clean_court_is_not(name):
+    share = fired(name, range(100))
+    assert share >= 0.9 if name in PLANTED else share <= 0.05
+
+
+@pytest.mark.parametrize("name", ["clean", "own family", "shared length", "colluders"])
+def test_the_same_in_a_few_courts(name):
+    share = fired(name, range(3, 6))
+    assert share == (name in PLANTED)
+
+
+def votes(setting: Setting, seed: int):
+    made = court(setting, seed)
+    return made, made.reviews.rulings(CORRECTNESS)[0]
+
+
+def test_a_paper_s_chi_square_flags_the_unbiased_and_like_with_like_does_not():
+    """Reviewers without any leaning, in courts where the better contestants write longer answers."""
+    setting = Setting(length=0, wobble=0.5, wordy_weak=-0.9, families=True)
+    paper, ours = [], []
+    for seed in range(40):
+        made, heard = votes(setting, seed)
+        chosen = (heard.won != 0.5) & (made.truth != 0.5)
+        right, longer = heard.won == made.truth, (heard.won == 1) == (heard.lead > 0)
+        table = [[np.sum(chosen & (right == of) & (longer == kind)) for kind in (True, False)] for of in (False, True)]
+        paper.append(stats.chi2_contingency(table, correction=False).pvalue < 0.05)
+        ours.append(beside_truth(heard, 6, made.truth).leaning(heard.lead).p < 0.01)
+    assert np.mean(paper) > 0.8
+    assert np.mean(ours) <= 0.05
+
+
+@pytest.mark.parametrize("planted", [{"shared_length": 0.3}, {"kin": 0.5}])
+def test_a_planted_leaning_is_found_beside_the_truth(planted):
+    setting = Setting(length=0, wobble=0.5, families=True, **planted)
+    found = []
+    for seed in range(20):
+        made, heard = votes(setting, seed)
+        family = np.array([int(name.split()[1]) for name in made.families])
+        own = (family[heard.judge] == family[heard.one]) * 1.0 - (family[heard.judge] == family[heard.two])
+        toward = heard.lead if "shared_length" in planted else own
+        leaning = beside_truth(heard, 6, made.truth).leaning(toward)
+        found.append(leaning.p < 0.01 and leaning.size > 0)
+    assert np.mean(found) >= 0.9
+
+
+def test_the_size_of_a_leaning_is_that_of_a_logistic_regression():
+    """One step from the fitted model lies near the coefficient that another library finds."""
+    import statsmodels.api as sm
+
+    made, heard = votes(Setting(length=0, wobble=0.5, families=True, shared_length=0.3), 2)
+    model = beside_truth(heard, 6, made.truth)
+    design = np.column_stack([model.slopes[:, :5], model.slopes[:, 6:], heard.lead])
+    fitted = sm.GLM(heard.won, design, family=sm.families.Binomial()).fit()
+    leaning = model.leaning(heard.lead)
+    assert leaning.size == pytest.approx(fitted.params[-1], rel=0.1)
+
+
+def test_plain_courts_are_what_they_were():
+    """What makes a court less convenient is drawn apart: without it, nothing in a court changes."""
+    plain, wobbling = court(Setting(length=0), 3), court(Setting(length=0, wobble=0.5, families=True), 3)
+    assert plain.reviews.worth[CORRECTNESS].tolist() == wobbling.reviews.worth[CORRECTNESS].tolist()
+
+
+def test_clones_have_one_skill_and_rule_alike():
+    made = court(Setting(clones=2, length=0), 1)
+    assert made.skill[2] == made.skill[3]
+    heard = made.reviews
+    columns = (heard.image, heard.reviewer, heard.first, heard.second)
+    rows = {key: row for row, key in enumerate(zip(*(column.tolist() for column in columns), strict=True))}
+    both = [(row, rows[i, 2, a, b]) for (i, r, a, b), row in rows.items() if r == 3 and (i, 2, a, b) in rows]
+    assert both
+    assert all((heard.worth[CORRECTNESS][one] == heard.worth[CORRECTNESS][two]).all() for one, two in both)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "sentence"),
+    [
+        ({"kin": 1.0}, "kin need families"),
+        ({"clones": 1}, "clones are two or more"),
+        ({"wordy_weak": 2.0}, "'wordy weak' is from -1 to 1"),
+        ({"wobble": -1.0}, "deviations, 0 or more"),
+    ],
+)
+def test_a_court_that_cannot_be(wrong, sentence):
+    with pytest.raises(InputError, match=sentence):
+        Setting(**wrong)

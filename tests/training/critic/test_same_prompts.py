@@ -1,0 +1,218 @@
+"""The rules of the task stand in every prompt of a critic, the same to the byte: learning, trying, judging, running."""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from fullbench.cli.app import app
+from fullbench.judges.critic import RULES, wording
+from fullbench.training.critic.asking import Asking
+from fullbench.training.critic.description import Critic
+from fullbench.training.critic.encoding import Encoder
+from fullbench.training.critic.ruling import CutJudge
+from fullbench.training.critic.scored import from_files, scored
+
+TASKS = ["Counting", "OCR", "Writing", "Coherence", "no such task"]
+
+
+class Handler(BaseHTTPRequestHandler):
+    """A chat model that gives a 7, and keeps what it was asked."""
+
+    asked: list[list[dict]]
+
+    def do_POST(self):
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.asked.append(body["messages"])
+        choice = {"message": {"content": '{"Rating": 7}'}, "finish_reason": "stop"}
+        said = json.dumps({"choices": [choice], "usage": {"prompt_tokens": 1, "completion_tokens": 1}}).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(said)))
+        self.end_headers()
+        self.wfile.write(said)
+
+    def log_message(self, *_):
+        pass
+
+
+class Letters:
+    """A tokenizer whose tokens are letters, so that tokens can be read as the words that they are."""
+
+    chat_template = "there is one"
+    eos_token_id = None
+
+    def __init__(self) -> None:
+        self.asked: list[list[dict]] = []
+
+    def apply_chat_template(self, messages, **_):
+        self.asked.append(messages)
+        return "\n".join(message["content"] for message in messages)
+
+    def __call__(self, text, **_):
+        return {"input_ids": list(map(ord, text))}
+
+
+class Loaded:
+    """A model of which only the tokenizer is at hand."""
+
+    name, settings, price = "loaded", {}, (0.0, 0.0)
+
+    def __init__(self, tokenizer) -> None:
+        self.tokenizer = tokenizer
+
+    def load(self):
+        return None, self.tokenizer
+
+
+@pytest.fixture(scope="module")
+def server():
+    asked: list[list[dict]] = []
+    httpd = ThreadingHTTPServer(("127.0.0.1", 0), type("Bound", (Handler,), {"asked": asked}))
+    thread = threading.Thread(target=httpd.serve_forever, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{httpd.server_port}/v1", asked
+    httpd.shutdown()
+    httpd.server_close()
+    thread.join()
+
+
+@pytest.fixture
+def data(tmp_path):
+    """Two answers to a question of each task, scored by two people by the usual criterion."""
+    items = [
+        {"id": f"q{place}", "question": f"第{place}个问题？", "reference": f"参考 {place}", "tags": {"task": task}}
+        for place, task in enumerate(TASKS)
+    ]
+    responses = [
+        {"item": item["id"], "contestant": who, "text": f"{who} 答 {item['id']}"} for item in items for who in "ab"
+    ]
+    labels = [
+        {"item": row["item"], "contestant": row["contestant"], "score": 6, "ballot": "score:1-10", "rater": who}
+        for row in responses
+        for who in ("ann", "bob")
+    ]
+    for name, rows in (("items", items), ("responses", responses), ("labels", labels)):
+        text = "\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
+        (tmp_path / f"{name}.jsonl").write_text(text, encoding="utf-8")
+    return tmp_path
+
+
+def plain(messages: list[dict]) -> tuple[tuple[str, str], ...]:
+    """Roles and words of a prompt; vLLM and our own server put a line break between the texts of a message."""
+    told = []
+    for message in messages:
+        content = message["content"]
+        words = content if isinstance(content, str) else "\n".join(part["text"] for part in content)
+        told.append((message["role"], words))
+    return tuple(told)
+
+
+def run(*words: object) -> None:
+    done = CliRunner().invoke(app, [str(word) for word in words], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+
+
+@pytest.mark.parametrize("language", ["zh", "en"])
+def test_training_trying_judging_and_running_ask_the_same(server, data, language, monkeypatch):
+    url, asked = server
+    monkeypatch.setenv("FULLBENCH_TEST_KEY", "k")
+    monkeypatch.chdir(data)
+    asking = Asking(language=language)
+    record = from_files(*(data / f"{name}.jsonl" for name in ("items", "responses", "labels")), people="human",
+                        ballot="score:1-10")  # fmt: skip
+    examples = scored(record, asking)
+
+    learning = Letters()
+    encoder = Encoder(learning, asking, 100_000)
+    for example in examples:
+        encoder.prompt(example.case)
+    train = set(map(plain, learning.asked))
+
+    trying = Letters()
+    critic = Critic(kind="sft", asking=asking, source=100_000, target=64, mean=6.0, deviation=1.0)
+    judge = CutJudge(asking.judge(Loaded(trying)), Loaded(trying), critic)
+    tried = {
+        tuple((turn.role, turn.text) for turn in prompt.turns)
+        for example in examples for prompt in judge.prompts(example.case)
+    }  # fmt: skip
+
+    spec = f"critic:openai:judge@{url}?mode=direct&language={language}&key_env=FULLBENCH_TEST_KEY"
+    asked.clear()
+    run("judge", "--items", "items.jsonl", "--responses", "responses.jsonl", "--ballot", "score:1-10", "--judge", spec,
+        "--ledger", "judge.ledger", "--quiet")  # fmt: skip
+    judged = set(map(plain, asked))
+
+    (data / "study.toml").write_text(
+        f'name = "s"\nitems = "items.jsonl"\nresponses = "responses.jsonl"\nballots = ["score:1-10"]\n'
+        f'judges = ["{spec}"]\nledger = "run.ledger"\n',
+        encoding="utf-8",
+    )
+    asked.clear()
+    run("run", "study.toml", "--quiet")
+    ran = set(map(plain, asked))
+
+    assert len(train) == 2 * len(TASKS)
+    assert train == tried == judged == ran
+    blocks = wording(language)
+    for place, task in enumerate(TASKS):
+        of_task = [prompt for prompt in train if f"第{place}个问题" in prompt[-1][1]]
+        assert len(of_task) == 2
+        for prompt in of_task:
+            rules = [name for name in RULES if blocks.block(RULES[name]) in prompt[-1][1]]
+            assert (task in rules) == (task in RULES)
+            assert bool(rules) == (task in RULES)
+
+
+EXACT = """=== user
+[Task] {task}
+[Q] {question}
+[Ref] {reference}
+--- hearing
+{responses}
+{ruling}
+--- fence
+<|assistant|>{text}<|end|>
+--- direct
+Score it.
+--- analyze
+Score it.
+"""
+
+
+def test_a_released_critics_very_prompt_can_be_given(server, data, monkeypatch):
+    """A template owns the marks around answers too: not a letter is added to what it says."""
+    url, asked = server
+    monkeypatch.setenv("FULLBENCH_TEST_KEY", "k")
+    monkeypatch.chdir(data)
+    rules = "".join(f"--- {block}\n.\n" for block in dict.fromkeys(RULES.values()))
+    Path("exact.txt").write_text(EXACT + rules, encoding="utf-8")
+    asked.clear()
+    spec = f"critic:openai:judge@{url}?mode=direct&template=exact.txt&key_env=FULLBENCH_TEST_KEY"
+    run("judge", "--items", "items.jsonl", "--responses", "responses.jsonl", "--ballot", "score:1-10", "--judge", spec,
+        "--ledger", "exact.ledger", "--quiet")  # fmt: skip
+    wanted = set()
+    for place, task in enumerate(TASKS):
+        head = f"[Task] {task}\n[Q] 第{place}个问题？\n[Ref] 参考 {place}\n"
+        wanted |= {(("user", f"{head}<|assistant|>{who} 答 q{place}<|end|>\nScore it."),) for who in "ab"}
+    assert set(map(plain, asked)) == wanted
+
+
+def test_the_benchmarks_own_run_has_the_rules_too(server, monkeypatch, tmp_path):
+    """There the task is the criterion, which stands in the marks around answers and nowhere else."""
+    url, asked = server
+    monkeypatch.setenv("FULLBENCH_TEST_KEY", "k")
+    monkeypatch.chdir(tmp_path)
+    spec = f"critic:openai:judge@{url}?mode=direct&key_env=FULLBENCH_TEST_KEY"
+    Path("study.toml").write_text(f'name = "s"\nbenchmark = "alignmmbench"\njudges = ["{spec}"]\n', encoding="utf-8")
+    asked.clear()
+    run("run", "study.toml", "--quiet")
+    assert asked
+    blocks = [wording("zh").block(name) for name in RULES.values()]
+    assert all(any(block in prompt[-1][1] for block in blocks) for prompt in map(plain, asked))
+    assert not any(re.search("没有专门的规则", prompt[-1][1]) for prompt in map(plain, asked))

@@ -1,0 +1,1 @@
+"""Tests of the generators that are trained and tuned here."""

@@ -1,0 +1,172 @@
+"""The desk in a real browser: one screen on a laptop and on a phone, one key a vote, and a next task that is there."""
+
+from __future__ import annotations
+
+import statistics
+
+import pytest
+
+from fullbench.web.database import writing
+from fullbench.web.people import studies
+from tests.waiting import until
+from tests.web.people.test_no_vote_is_lost import Desk, desk  # noqa: F401
+from tests.web.people.test_pages import content
+from tests.web.people.test_scenario import leases, moved_on
+
+KINDS = ("pair", "score", "rank", "agree", "rate", "verify", "write", "rewrite")
+FITS = """() => {
+    const bar = document.querySelector(".bar").getBoundingClientRect();
+    const send = document.querySelector(".bar button[type=submit]").getBoundingClientRect();
+    return [document.documentElement.scrollHeight <= innerHeight, bar.bottom <= innerHeight, send.bottom <= innerHeight,
+            document.documentElement.scrollWidth <= innerWidth];
+}"""
+
+
+def test_every_kind_is_one_screen(desk):  # noqa: F811
+    """1366x768: nothing scrolls but the panes, the vote bar is in view; 390x844: nothing is wider than the screen."""
+    page = desk.context.new_page()
+    paths = {kind: desk.study(kind, 2) for kind in KINDS}
+    for size, fits in (((1366, 768), [True] * 4), ((390, 844), [False, True, True, True])):
+        page.set_viewport_size({"width": size[0], "height": size[1]})
+        for kind, path in paths.items():
+            page.goto(path)
+            page.wait_for_selector(".task")
+            found = page.evaluate(FITS)
+            if size[0] == 390:
+                found[0] = False  # a phone's page is as long as it is
+                if kind == "agree":
+                    found[1] = found[2] = True  # three questions come after the reading
+            assert found == fits, (kind, size)
+    page.set_viewport_size({"width": 1366, "height": 768})
+    page.goto(paths["score"])
+    anchors = page.locator(".bar .anchor").all_inner_texts()
+    assert anchors[0].startswith("wrong")
+    assert anchors[-1].startswith("right, complete")
+    page.keyboard.press("g")
+    assert page.locator("#beside").is_hidden()
+    page.reload()
+    assert page.locator("#beside").is_hidden()
+    page.keyboard.press("?")
+    assert page.locator("#keys").get_attribute("open") is not None
+
+
+def test_one_key_is_a_vote_and_u_takes_it_back(desk):  # noqa: F811
+    path = desk.study(count=3)
+    page = desk.open(path)
+    first = leases(page)
+    page.keyboard.press("1")
+    moved_on(page, first)
+    page.wait_for_function("() => document.getElementById('status').textContent.includes('take it back')")
+    page.keyboard.press("u")
+    page.wait_for_url(f"**/votes/{first}")
+    page.wait_for_selector("input[name=best]:checked", state="attached")
+    page.keyboard.press("2")
+    page.wait_for_url(f"**{path}")
+    rows = until(lambda: rows if len(rows := desk.cast()) == 2 else None)
+    assert [row.revision for row in rows] == [1, 2]
+    assert rows[0].answer != rows[1].answer
+    # A campaign that wants confirmation: the key chooses, Enter sends.
+    with writing(desk.live.engine) as connection:
+        made = studies.study(connection, path.rpartition("/")[2])
+        studies.set_options(connection, made, {"confirm": True})
+    page.goto(path)
+    page.wait_for_selector(".task")
+    lease = leases(page)
+    page.keyboard.press("1")
+    page.wait_for_selector("input[name=best]:checked", state="attached")
+    assert leases(page) == lease
+    page.keyboard.press("Enter")
+    moved_on(page, lease)
+    until(lambda: len(desk.cast()) == 3)
+
+
+@pytest.mark.slow
+def test_by_touch(desk):  # noqa: F811
+    """A phone: one tap votes on a pair; taps in order rank the answers."""
+    phone = desk.browser.new_context(
+        base_url=desk.live.url, viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True
+    )
+    try:
+        phone.add_cookies([desk.live.cookie("Tia", "annotator")])
+        page = phone.new_page()
+        page.goto(desk.study(count=1))
+        page.wait_for_selector(".task")
+        page.locator(".bar .choice").first.tap()
+        page.wait_for_selector("#nothing")
+        page.goto(desk.study("rank", 1))
+        page.wait_for_selector(".task")
+        for number in ("2", "1"):
+            page.locator(f"ol.rank li[data-number='{number}'] .letter").tap()
+        page.locator(".bar button[type=submit]").first.tap()
+        page.wait_for_selector("#nothing")
+    finally:
+        phone.close()
+    rows = until(lambda: rows if len(rows := desk.cast()) == 2 else None)
+    order = next(row for row in rows if "order" in row.answer)
+    assert order.answer["order"] == [order.shown[1], order.shown[0]]
+
+
+@pytest.mark.slow
+def test_all_kinds_in_a_row(desk):  # noqa: F811
+    """A few tasks of every kind by keys; fifty of each, by keys and by mouse, is the slow test."""
+    from tests.web.people.test_no_vote_is_lost import fifty
+
+    for kind in ("agree", "rate", "verify"):
+        before = len(desk.cast())
+        fifty(desk, kind, "keys", 2, before=before)
+
+
+@pytest.mark.slow
+def test_three_hundred_votes_in_a_row(desk, record_property):  # noqa: F811
+    """300 votes by one key each: none lost, and the next task is in view within 300 ms (p95)."""
+    count = 300
+    # From the key to the next task in view, also where a page is loaded in between.
+    desk.context.add_init_script("""
+        const now = () => performance.timeOrigin + performance.now();
+        const waits = () => JSON.parse(sessionStorage.getItem("waits") ?? "[]");
+        const there = () => {
+            const pressed = Number(sessionStorage.getItem("pressed"));
+            if (!pressed || !document.querySelector(".task")) return;
+            sessionStorage.setItem("waits", JSON.stringify([...waits(), now() - pressed]));
+            sessionStorage.removeItem("pressed");
+        };
+        document.addEventListener("keydown", () => sessionStorage.setItem("pressed", now()), true);
+        document.addEventListener("DOMContentLoaded", () => {
+            there();
+            const task = document.getElementById("task");
+            if (task) new MutationObserver(there).observe(task, { childList: true });
+        });
+    """)
+    page = desk.open(desk.study(count=count))
+    for _ in range(count):
+        lease = leases(page)
+        page.keyboard.press("1")
+        moved_on(page, lease)
+    waits = page.evaluate("() => JSON.parse(sessionStorage.getItem('waits'))")
+    page.wait_for_selector("#nothing")
+    until(lambda: len(desk.cast()) == count)
+    assert len({row.task for row in desk.cast()}) == count
+    p95 = statistics.quantiles(waits, n=20)[-1]
+    record_property("next task, p95 in ms", round(p95))
+    assert len(waits) > 0.9 * count
+    assert p95 < 300
+
+
+@pytest.mark.slow
+def test_a_preview_keeps_nothing(desk):  # noqa: F811
+    with writing(desk.live.engine) as connection:
+        made = studies.create(connection, studies.Plan("draft", "pair"), draft=True)
+        studies.add(connection, made, [content("pair")] * 2)
+    boss = desk.browser.new_context(base_url=desk.live.url)
+    try:
+        boss.add_cookies([desk.live.cookie("Olga", "organiser")])
+        page = boss.new_page()
+        page.goto(f"/organise/{made.id}/preview")
+        page.wait_for_selector(".task")
+        page.keyboard.press("1")
+        page.wait_for_url("**/preview?at=1")
+        page.wait_for_selector(".task")
+        assert page.evaluate("() => Object.keys(localStorage).filter((name) => name.includes('.vote.')).length") == 0
+    finally:
+        boss.close()
+    assert desk.cast() == []
