@@ -34,6 +34,7 @@ from fullbench.nouns.estimate import Estimate
 from fullbench.nouns.headings import headings
 from fullbench.nouns.note import Note, sentences, word
 from fullbench.nouns.record import Pairing, Record
+from fullbench.nouns.shown import Shown
 from fullbench.nouns.table import Cell, Table
 from fullbench.nouns.verdict import PEOPLE
 from fullbench.stats import weighted
@@ -44,7 +45,7 @@ Place = tuple[str, frozenset[tuple[str, int]], str]
 
 
 @dataclass(frozen=True)
-class Card:
+class Card(Shown):
     """What is known about one judge: a sentence or two, and tables under a few headings.
 
     `measures` has figures by name for programs, where whoever made the card names some.
@@ -174,6 +175,12 @@ def _lead(verdicts: Columns, overall: Sequence[judging.Agreement], set_aside: in
     parts: list[str] = [
         Note("card.lead.verdicts", "{n:,} verdicts, {lost:,} of them faults.", n=len(verdicts), lost=lost)
     ]
+    if due := sum(one.cases for one in verdicts.due):
+        parts.append(
+            Note(
+                "card.lead.due", "{n:,} cases are due: their calls failed, so they are in none of these figures.", n=due
+            )
+        )
     for entry in overall:
         name = next(iter(judging.FIGURES[entry.shape]))
         if entry.first is not None:

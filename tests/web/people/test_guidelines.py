@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 
 import pytest
 
@@ -14,6 +15,13 @@ from fullbench.web.people.kinds import kinds
 from tests.web.people.test_pages import content, field, study
 
 SCALES = {"score": ["1", "2", "3", "4", "5"], "rate": [str(n) for n in range(1, 11)], "agree": list("12345")}
+
+
+@pytest.fixture
+def database(one_sqlite, tmp_path) -> str:
+    """Nothing here depends on which database it is."""
+    shutil.copy(one_sqlite, tmp_path / "web.sqlite")
+    return f"sqlite:///{tmp_path / 'web.sqlite'}"
 
 
 def test_every_kind_and_every_paper_has_a_text_in_both_languages():

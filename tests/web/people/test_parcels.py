@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import shutil
 import stat
 import zipfile
 
@@ -15,6 +16,13 @@ from tests.making import png
 PARCEL = "0123456789abcdef"
 ITEMS = [{"id": f"q{n}", "question": f"What is {n}? 几？", "pictures": [f"pictures/{n}.png"]} for n in range(3)]
 ANSWERS = [{"item": f"q{n}", "contestant": who, "text": f"{who} {n}"} for n in range(3) for who in ("a", "b")]
+
+
+@pytest.fixture
+def database(one_sqlite, tmp_path) -> str:
+    """Nothing here depends on which database it is."""
+    shutil.copy(one_sqlite, tmp_path / "web.sqlite")
+    return f"sqlite:///{tmp_path / 'web.sqlite'}"
 
 
 def lines(rows) -> bytes:

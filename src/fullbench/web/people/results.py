@@ -68,7 +68,8 @@ def task_by_task(
 
 def _row(study: Study, task: Task, joint: Together) -> TaskRow:
     content = Content.of(task.content)
-    most, weighted = joint.majority.get(task.id), joint.weighted(task.id)
+    most = joint.majority.get(task.id)
+    weighted = joint.weighted(task.id) if task.id in joint.votes else None
     question = content.item.question
     label = task.rulings[-1].label if task.rulings else None
     return TaskRow(

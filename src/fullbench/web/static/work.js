@@ -15,7 +15,7 @@
   const send = votes.send;
   const csrf = document.querySelector('meta[name="csrf"]').content;
   let ahead = [];
-  let loading = false;
+  let loading = null;
   let waiting = false;
   let began = Date.now();
 
@@ -61,27 +61,33 @@
 
   // Loading ahead: the next tasks and their pictures.
 
-  async function load() {
-    if (loading || !place || words.change || words.preview || ahead.length >= 2) return;
-    loading = true;
+  // One request at a time; whoever asks meanwhile waits for that one.
+  function load() {
+    loading ??= fetchNext().then((came) => {
+      loading = null;
+      if (came && waiting) go();
+      else if (came && ahead.length < 2) load();
+    });
+    return loading;
+  }
+
+  async function fetchNext() {
+    if (!place || words.change || words.preview || ahead.length >= 2) return false;
     try {
       const holding = [task(), ...ahead].filter(Boolean).map((one) => one.dataset.lease);
       holding.push(...queue().map((vote) => vote.fields.lease));
       const answer = await fetch(base + "/next?" + new URLSearchParams(holding.map((lease) => ["holding", lease])));
-      if (!answer.ok || answer.status === 204 || signedOut(answer)) return;
+      if (!answer.ok || answer.status === 204 || signedOut(answer)) return false;
       const next = new DOMParser().parseFromString(await answer.text(), "text/html").querySelector(".task");
       // A parser without scripts makes real, required fields of what stands in <noscript>.
       next?.querySelectorAll("noscript").forEach((part) => part.remove());
-      if (!next || holding.includes(next.dataset.lease)) return;
+      if (!next || holding.includes(next.dataset.lease)) return false;
       next.dataset.pictures.split(" ").filter(Boolean).forEach((address) => { new Image().src = address; });
       ahead.push(next);
+      return true;
     } catch {
-      return;
-    } finally {
-      loading = false;
+      return false;
     }
-    if (waiting) await go();
-    else if (ahead.length < 2) load();
   }
 
   async function go() {
@@ -95,6 +101,7 @@
     }
     waiting = true;
     await send();
+    if (waiting) await load(); // somebody who is faster than the next task waits for that, not for a whole page
     if (!waiting) return; // the next task came meanwhile and is in view: loading the page again would take it away
     if (queue().length) { place.replaceChildren(); return; } // why they wait was said when they were sent
     try {
