@@ -171,6 +171,7 @@ def test_a_mistake_is_one_sentence_and_exit_code_2(cli, data, monkeypatch, what)
 
 
 FILES = {
+    "bottomless TOML": ("study.toml", f"a = {'[' * 3000}{']' * 3000}", "study.toml: the study is nested too deeply"),
     "malformed TOML": ("study.toml", 'name = "x"\njudges = [', "study.toml:2: not valid TOML"),
     "unknown key": ("study.toml", 'name = "x"\njuges = ["length"]\n', "study.toml:2: unknown key 'juges'"),
     "wrong type": ("study.toml", 'name = "x"\ntrials = "six"\n', "study.toml:2: trials is a whole number"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -12,6 +13,7 @@ from fullbench.figures.judging import meet
 from fullbench.figures.probes import LENGTHENS, Finding, positions, probes, table
 from fullbench.nouns.ballot import Ballot
 from fullbench.nouns.case import Case
+from fullbench.reports.localised import localised
 
 NAMES = ("a", "b", "c", "d")
 Rule = Callable[[Case, np.ndarray, np.random.Generator], Sequence[float]]
@@ -158,3 +160,24 @@ def test_places_add_up():
     verdicts += [Verdict.of(Case(more, panel, Choice()), judge, (0.5, 0.5)) for judge in ("human", "judge")]
     made = positions(meet(Record(tuple(verdicts))))
     assert [row[3].value for row in made.rows] == [0.75, 0.0, 0.25]
+
+
+def test_the_names_of_figures_are_chinese_on_a_chinese_page_with_several_ballots_too():
+    rng = np.random.default_rng(3)
+    items, responses, verdicts = {}, {}, []
+    for number in range(40):
+        item = items[f"i{number}"] = Item.ask(f"i{number}", "What is it?")
+        for name in ("ours", "b", "c"):
+            said = responses[item.id, name, 0] = Response.say(item.id, name, "word " * int(rng.integers(3, 40)))
+            for form in (Score(1, 5), Score(1, 10)):
+                worth = rng.normal()
+                for judge, rater in (("human", "ann"), ("human", "bob"), ("j", "")):
+                    mark = float(np.clip(np.rint(3 + worth + 0.5 * rng.normal()), 1, 5))
+                    verdicts.append(Verdict.of(Case(item, (said,), form), judge, (mark,), rater=rater))
+    met = meet(Record(tuple(verdicts), items, responses))
+    english = table(probes(met, "j", own={"ours"}))
+    assert len({str(row[2]) for row in english.rows}) == len(english.rows) >= 12
+    assert any(str(row[2]) == "mean shift, score:1-10" for row in english.rows)
+    for row in localised(english, "zh").rows:
+        words = str(row[2]).replace("score:1-10", "").replace("score:1-5", "")
+        assert not re.search("[A-Za-z]{2}", words + str(row[1])), row[:3]

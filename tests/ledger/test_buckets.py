@@ -89,6 +89,33 @@ def test_a_damaged_copy_on_this_machine_is_fetched_again_and_a_damaged_one_there
             kept.data()
 
 
+def test_verify_looks_into_the_bucket_and_not_at_this_machines_copies(s3, tmp_path):
+    """Pictures overwritten or deleted there are named, though all of them are still in the cache."""
+    drawn = [Picture.of(png(number)) for number in range(5)]
+    with Ledger(tmp_path / "x.ledger", pictures=s3.place) as ledger:
+        ledger.add(*(case(number, picture) for number, picture in enumerate(drawn)))
+        assert ledger.verify() == []
+        for item in ledger.items():
+            item.pictures[0].data()
+        assert len(list((tmp_path / "cache" / "pictures").glob("??/*"))) == len(drawn)
+        s3.put_object(Bucket=s3.bucket, Key=keys(s3)[0], Body=png(9))
+        (problem,) = ledger.verify()
+        assert "has other bytes than its name says" in problem
+        for key in keys(s3):
+            s3.delete_object(Bucket=s3.bucket, Key=key)
+        problems = ledger.verify()
+        assert len(problems) == len(drawn)
+        assert all(any(picture.digest in problem for problem in problems) for picture in drawn)
+    done = subprocess.run(
+        [sys.executable, "-m", "fullbench", "ledger", "verify", "x.ledger"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 1
+    assert "cannot be shown" in done.stdout + done.stderr
+
+
 def test_a_bucket_that_is_not_there_is_one_sentence(s3, endpoint, tmp_path):
     with Ledger(tmp_path / "x.ledger", pictures=f"s3://nowhere/x?endpoint={endpoint}") as ledger:
         ledger.pictures._there.clear()

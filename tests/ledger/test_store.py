@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from fullbench.errors import LedgerError
 from fullbench.ledger import adding, schema
 from fullbench.ledger.store import Ledger
-from fullbench.ledger.writer import DELAY, GROUP
+from fullbench.ledger.writer import DELAY, GROUP, MOST
 from fullbench.nouns.call import Call, Usage
 from fullbench.nouns.item import Item
 from fullbench.nouns.response import Response
@@ -217,10 +217,11 @@ def test_a_row_is_committed_soon_even_when_no_other_follows(place):
 def test_a_full_group_is_committed_at_once_and_acknowledged_in_order(place):
     told: list[object] = []
     with Ledger(place, on_commit=told.extend) as ledger:
-        given_ = [verdict(number) for number in range(5 * GROUP + 3)]
+        waiting = MOST if "://" in str(place) else GROUP  # nobody waits for a server while little is gathered
+        given_ = [verdict(number) for number in range(5 * waiting + 3)]
         for one in given_:
             ledger.add(one)
-        assert len(given_) - ledger.acknowledged < GROUP
+        assert len(given_) - ledger.acknowledged < waiting
         ledger.flush()
         assert ledger.acknowledged == len(given_)
     assert told == given_

@@ -253,6 +253,18 @@ def test_a_slow_caller_makes_no_call_time_out():
         assert max(reply.usage.seconds for reply in replies) < 3.0, "the caller's own time is not the server's"
 
 
+def test_the_time_of_a_call_is_the_servers_though_many_are_in_flight():
+    """A caller that takes a millisecond for each of 64 replies is not there half of the time; the server is."""
+    with FakeServer(latency=0.05) as server:
+        seconds = []
+        for reply in ChatModel("x", server.url, limits=Limits(concurrency=64)).answer(map(ask, range(600))):
+            seconds.append(reply.usage.seconds)
+            until = time.perf_counter() + 0.001
+            while time.perf_counter() < until:
+                pass
+    assert min(seconds) >= 0.05
+
+
 def test_many_threads_may_share_a_model(server):
     model = ChatModel("x", server.url, limits=Limits(rpm=60_000))
     counts = []

@@ -141,6 +141,12 @@ def test_a_cache_that_cannot_be_written_does_no_harm(tmp_path, monkeypatch):
     assert wire(Picture.of(noise(800, 400)), Limit(pixels=200))[0] == "image/jpeg"
 
 
+def test_a_large_picture_is_scaled_without_a_word_of_pillows(recwarn, monkeypatch):
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 400)  # as if these few pixels were a hundred million
+    assert wire(Picture.of(noise(30, 20)), Limit(pixels=10))[0] == "image/jpeg"
+    assert not recwarn.list
+
+
 def test_a_broken_picture_is_named():
     picture = Picture.of(noise(800, 400)[:500])
     with pytest.raises(InputError, match=f"the picture {picture.digest[:12]} cannot be scaled"):

@@ -128,8 +128,19 @@ def test_the_command_shows_the_board_and_its_judges(tmp_path, monkeypatch):
     assert judges["wordy"][3]["low"] > 1.0
     assert judges["first"][2]["low"] > 1.0
     assert judges["sharp"][1] == 1
+    why = tables["joint disagreements, pair"]
+    assert why["columns"][2:] == [
+        "disagreement", "its place bias", "the other's place bias", "its length bias", "the other's length bias",
+        "unequal sharpness", "the rest",
+    ]  # fmt: skip
+    by_pair = {(row[0], row[1]): row[2:] for row in why["rows"]}
+    assert set(by_pair) == {tuple(pair) for pair in combinations(("first", "human", "sharp", "wordy"), 2)}
+    assert max(by_pair["first", "sharp"][1:5]) == by_pair["first", "sharp"][1] > 0.03
+    assert max(by_pair["sharp", "wordy"][1:5]) == by_pair["sharp", "wordy"][4] > 0.01
+    for observed, *causes in by_pair.values():
+        assert sum(causes) == pytest.approx(observed["value"])
     named = CliRunner().invoke(
         app, ["leaderboard", "show", "--joint", "--judge", "wordy", "--json"], catch_exceptions=False
     )
     names = [table["name"] for table in json.loads(named.stdout)]
-    assert names[:3] == ["joint, pair", "joint judges, pair", "standings"]
+    assert names[:4] == ["joint, pair", "joint judges, pair", "joint disagreements, pair", "standings"]

@@ -11,7 +11,7 @@ def main() -> None:
 
     User mistakes become one sentence and exit code 2; a traceback means a defect of ours.
     """
-    from fullbench.cli.app import app
+    from fullbench.cli.starting import application_for
     from fullbench.errors import FullbenchError
     from fullbench.hygiene import Neutral, NeutralFormatter, neutral
 
@@ -21,7 +21,7 @@ def main() -> None:
     handler.setFormatter(NeutralFormatter())
     logging.getLogger().addHandler(handler)
     try:
-        app()
+        application_for(sys.argv[1] if len(sys.argv) > 1 else "")()
     except FullbenchError as error:
         sys.stderr.write(neutral(f"fullbench: {error}") + "\n")
         sys.exit(2)

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
-
 from fullbench.cli.answer import answer
 from fullbench.cli.audit import audit
 from fullbench.cli.batch import batch_app
@@ -34,46 +30,14 @@ from fullbench.cli.replay import replay
 from fullbench.cli.report import report
 from fullbench.cli.reproduce import reproduce
 from fullbench.cli.rerank import rerank
+from fullbench.cli.root import application
 from fullbench.cli.run import run
 from fullbench.cli.serve import serve
 from fullbench.cli.show import show
 from fullbench.cli.succession import canary, equate
 from fullbench.cli.tune import tune
 
-
-def leave(code: object, **_: object) -> None:
-    """What a command returns is its exit code."""
-    if isinstance(code, int) and code:
-        raise typer.Exit(code)
-
-
-app = typer.Typer(
-    name="fullbench",
-    help="Judge multimodal models, and judge the judges.",
-    epilog="Start with: fullbench demo. Then: fullbench judge --help.",
-    no_args_is_help=True,
-    result_callback=leave,
-    pretty_exceptions_enable=False,
-    rich_markup_mode="markdown",
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-
-
-@app.callback(invoke_without_command=True)
-def root(
-    context: typer.Context,
-    version: Annotated[bool, typer.Option("--version", help="Print the version and leave.")] = False,
-) -> None:
-    """Judge multimodal models, and judge the judges."""
-    if version:
-        from fullbench.version import __version__
-
-        typer.echo(__version__)
-        raise typer.Exit
-    if context.invoked_subcommand is None:
-        typer.echo(context.get_help())
-
-
+app = application()
 app.command("demo")(demo)
 app.command("judge")(judge)
 app.command("answer")(answer)

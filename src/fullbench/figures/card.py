@@ -19,6 +19,7 @@ from fullbench.figures import (
     corrected,
     judging,
     leaderboard,
+    not_compared,
     probes,
     repeats,
     replacement,
@@ -98,6 +99,7 @@ def card(
             for name, tables in by_section.items():
                 sections[name] += _placed(tables, criterion)
             findings[criterion] = probes.findings(meetings, judge, own=own, ruled=ruled)
+    sections["Agreement"].append(not_compared.table(everybody, people, [judge]))
     # All that is asked about one judge is one family of questions, whatever the criterion.
     settled = iter(counted_together([finding for part in findings.values() for finding in part]))
     for criterion, asked in findings.items():
@@ -172,6 +174,12 @@ def _lead(verdicts: Columns, overall: Sequence[judging.Agreement], set_aside: in
     parts: list[str] = [
         Note("card.lead.verdicts", "{n:,} verdicts, {lost:,} of them faults.", n=len(verdicts), lost=lost)
     ]
+    if due := sum(one.cases for one in verdicts.due):
+        parts.append(
+            Note(
+                "card.lead.due", "{n:,} cases are due: their calls failed, so they are in none of these figures.", n=due
+            )
+        )
     for entry in overall:
         name = next(iter(judging.FIGURES[entry.shape]))
         if entry.first is not None:

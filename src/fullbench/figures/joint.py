@@ -18,6 +18,7 @@ from fullbench.nouns.headings import headings
 from fullbench.nouns.note import Note, sentence
 from fullbench.nouns.table import Cell, Table
 from fullbench.nouns.verdict import PEOPLE
+from fullbench.stats.disagreement import CAUSES, disagreements
 from fullbench.stats.joint import Joint, Votes, joint
 from fullbench.stats.ranks import ranks_of_estimates
 
@@ -90,6 +91,7 @@ def tables(columns: Columns, lengths: Lengths | None = None, *, people: str = PE
         shown += [
             _board(fitted, contestants, title, f"joint{where}, {family}", anchored=anchor is not None, n=len(votes)),
             _judges(fitted, names, where, kind),
+            _disagreements(compact, fitted, names, where, kind),
         ]
     return [table for table in shown if table.rows or table.notes]
 
@@ -140,3 +142,25 @@ def _judges(fitted: Joint, names: Sequence[str], where: str, family: Family) -> 
         "judge", "discrimination", "worth of a vote", "place bias", "length bias", "share of ties", "votes"
     )
     return Table(f"joint judges{where}, {family}", title, heads, rows, notes)
+
+
+def _disagreements(votes: Votes, fitted: Joint, names: Sequence[str], where: str, family: Family) -> Table:
+    """Every two judges: how often they prefer different responses, and what that comes from."""
+    rows: list[list[Cell]] = [
+        [names[pair.one], names[pair.two], pair.observed, *(pair.causes[cause] for cause in CAUSES), pair.rest]
+        for pair in disagreements(votes, fitted)
+    ]
+    title = Note(
+        "joint.title.disagreements", "Why judges disagree, in the same model{place}{family}", place=where,
+        family=from_family(family),
+    )  # fmt: skip
+    notes = [
+        Note(
+            "joint.disagreements",
+            "Disagreement: the share of pairs of responses on which two judges rule differently; a tie beside a choice "
+            "is half. Behind it, what each judge's place and length bias and their unequal sharpness add to it (they "
+            "may lower it), and the rest: responses near each other, items and chance.",
+        )
+    ]
+    heads = headings("judge", "other judge", "disagreement", *CAUSES, "rest")
+    return Table(f"joint disagreements{where}, {family}", title, heads, rows, notes)

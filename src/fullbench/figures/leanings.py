@@ -17,7 +17,7 @@ from fullbench.figures import clustered
 from fullbench.figures.findings import LEANS, Finding, percent
 from fullbench.figures.judging import Met
 from fullbench.nouns.estimate import Estimate
-from fullbench.nouns.note import Note
+from fullbench.nouns.note import Note, word
 from fullbench.nouns.record import Record
 from fullbench.nouns.text import length_of
 from fullbench.nouns.verdict import Verdict
@@ -117,11 +117,19 @@ def _finding(judge: str, named: tuple[str, str], effect: Effect, opening: str, l
     return Finding(judge, *named, effect.estimate, None, opening, effect.p, value, *leans, one_vote)
 
 
+def _figure(name: str, ballot: str) -> str:
+    """What a figure is called; where there are several ballots, with its own."""
+    if not ballot:
+        return name
+    figure = name if isinstance(name, Note) else word(name)
+    return Note("probes.figure-on", "{figure}, {ballot}", figure=figure, ballot=ballot)
+
+
 def of_scores(meetings: Met, judge: str, own: Collection[str]) -> Iterator[Finding]:
     """Length, favour, leniency and the use of the scale, ballot by ballot."""
     by_ballot = list(scores(meetings, judge))
     for ballot, rows in by_ballot:
-        on = f", {ballot}" if len(by_ballot) > 1 else ""
+        on = ballot if len(by_ballot) > 1 else ""
         yield from _of_ballot(meetings.record, judge, rows, clustered.scale_of(ballot), (set(own), on))
 
 
@@ -149,14 +157,14 @@ def _of_ballot(
             value=found["words"].estimate.value,
         )  # fmt: skip
         leans = (LEANS["long-gain"], LEANS["long-lose"])
-        yield _finding(judge, ("length", f"marks for twice the words{on}"), found["words"], opening, leans)
+        yield _finding(judge, ("length", _figure("marks for twice the words", on)), found["words"], opening, leans)
     if "own" in found:
         opening = Note(
             "probes.own-scores", "At the same worth, its own family's answers get {value:+.2f} more than others'",
             value=found["own"].estimate.value,
         )  # fmt: skip
         leans = (LEANS["own"], LEANS["hard-on-own"])
-        yield _finding(judge, ("ego", f"extra marks for its own{on}"), found["own"], opening, leans)
+        yield _finding(judge, ("ego", _figure("extra marks for its own", on)), found["own"], opening, leans)
     if found:
         yield from _leniency(judge, rows, found, on)
     yield from _entropies(judge, rows, on)
@@ -184,7 +192,7 @@ def _correlations(judge: str, rows: _Rows, words: Floats, on: str) -> Iterator[F
         "this alone says nothing of a bias.",
         ours=ours.value, theirs=theirs.value,
     )  # fmt: skip
-    yield Finding(judge, "length", f"correlation with words{on}", ours, theirs, says)
+    yield Finding(judge, "length", _figure("correlation with words", on), ours, theirs, says)
 
 
 def _leniency(judge: str, rows: _Rows, found: Mapping[str, Effect], on: str) -> Iterator[Finding]:
@@ -192,7 +200,9 @@ def _leniency(judge: str, rows: _Rows, found: Mapping[str, Effect], on: str) -> 
     opening = Note(
         "probes.shift", "On the same answers its scores are {value:+.2f} from people's", value=shift.estimate.value
     )
-    yield _finding(judge, ("high score", f"mean shift{on}"), shift, opening, (LEANS["lenient"], LEANS["strict"]))
+    yield _finding(
+        judge, ("high score", _figure("mean shift", on)), shift, opening, (LEANS["lenient"], LEANS["strict"])
+    )
     top = np.unique(rows.vote)[-2:]
     gap, ours, theirs = _shares(rows, np.isin(rows.marks, top), np.isin(rows.vote, top))
     named = [f"{mark:g}" for mark in top]
@@ -204,10 +214,10 @@ def _leniency(judge: str, rows: _Rows, found: Mapping[str, Effect], on: str) -> 
     # More errors fill the top as well: it is a lean only of a judge that is lenient, or strict, besides.
     alike = (gap.value > 0) == (shift.estimate.value > 0)
     p = max(gap.p or 0.0, shift.p) if alike else 1.0
-    figure = Note("probes.share-of", "share of {marks}{on}", marks=names, on=on)
+    figure = _figure(Note("probes.share-of", "share of {marks}", marks=names), on)
     yield Finding(judge, "high score", figure, ours, theirs, opening, p, gap.value, LEANS["crowds-top"],
                   LEANS["spares-top"], shift.way == BOUNDS)  # fmt: skip
-    yield Finding(judge, "scale", f"scale{on}", scale.estimate, None, _scale_says(scale))
+    yield Finding(judge, "scale", _figure("scale", on), scale.estimate, None, _scale_says(scale))
 
 
 def _scale_says(scale: Effect) -> str:
@@ -254,7 +264,7 @@ def _entropies(judge: str, rows: _Rows, on: str) -> Iterator[Finding]:
         "Its scores carry {ours:.2f} bits, a person's {theirs:.2f}: {lean}; how it uses the scale, not a bias.",
         ours=ours.value, theirs=theirs.value, lean=lean,
     )  # fmt: skip
-    yield Finding(judge, "scale", f"entropy in bits{on}", ours, theirs, says)
+    yield Finding(judge, "scale", _figure("entropy in bits", on), ours, theirs, says)
 
 
 def entropy(weights: Floats, values: Floats) -> Floats:

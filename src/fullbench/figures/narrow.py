@@ -38,11 +38,20 @@ def rows_beside(columns: Columns, other: str, items: Collection[str] = ()) -> Co
 
 def _meetings(columns: Columns, rows: npt.NDArray[np.int64], size: int) -> npt.NDArray[np.int64]:
     """A number for the item, the ballot and the set of responses that each of these verdicts is on."""
-    at = columns.start.astype(np.int64)[rows][:, None] + np.arange(size)
-    samples = int(columns.sample.max(initial=0)) + 1
-    shown = np.sort(columns.contestant[at].astype(np.int64) * samples + columns.sample[at], axis=1)
+    shown = responses_shown(columns, size, rows)
     code, _ = grouped(columns.item[rows], columns.ballot[rows], columns.criterion[rows], *shown.T)
     return code
+
+
+def responses_shown(columns: Columns, size: int, rows: npt.NDArray[np.int64] | None = None) -> npt.NDArray[np.int64]:
+    """A number for each response of verdicts that show so many, in an order of their own."""
+    begin = columns.start.astype(np.int64)[:-1]
+    at = (begin if rows is None else begin[rows])[:, None] + np.arange(size)
+    samples = int(columns.sample.max(initial=0)) + 1
+    shown: npt.NDArray[np.int64] = np.sort(
+        columns.contestant[at].astype(np.int64) * samples + columns.sample[at], axis=1
+    )
+    return shown
 
 
 _SEEN = {-1: USUAL, 0: Circumstances(blind=False), 1: Circumstances(blind=True)}

@@ -16,7 +16,7 @@ import numpy as np
 
 from fullbench.columns.builder import columns_of
 from fullbench.columns.table import Columns, Due
-from fullbench.figures import among, clustered, leaderboard, repeats
+from fullbench.figures import among, clustered, leaderboard, not_compared, repeats
 from fullbench.figures import corrected as corrections
 from fullbench.figures.judging import FIGURES, SHAPES, Agreement, Met, agreements, meet
 from fullbench.figures.matches import settle
@@ -58,6 +58,7 @@ def tables(
     shown += corrections.opinions(columns, leaderboard.tables(columns, chosen))
     if other is not None:
         shown += agreement(columns, other, rule=rule, visible=visible, seed=seed)
+        shown.append(not_compared.table(columns, other))
     shown += [
         among.table(columns),
         orders(columns),

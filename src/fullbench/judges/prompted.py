@@ -13,12 +13,13 @@ from typing import Any, ClassVar, Literal, get_args
 
 from fullbench.errors import InputError, ModelError
 from fullbench.judges.examples import Example, written
+from fullbench.judges.hearing import Hearing, Step
 from fullbench.judges.scorers.pictures import broken
 from fullbench.judges.shown import dialogue, drawn, read_reply, style_of
 from fullbench.judges.templates import Template, joined
 from fullbench.models.fences import fenced
 from fullbench.nouns.ballot import LETTERS, Ballot, Language, Style, ballot
-from fullbench.nouns.call import NOTHING, Call, FailureKind, Usage
+from fullbench.nouns.call import FailureKind
 from fullbench.nouns.case import Case
 from fullbench.nouns.digests import digest
 from fullbench.nouns.item import WITHOUT_PICTURES, Item, Part, Turn
@@ -31,7 +32,6 @@ from fullbench.reading.schemas import ruling_schema
 
 Mode = Literal["direct", "analyze", "steps"]
 Sight = Literal["image", "none", "described"]
-Step = Literal["both", "picture", "question", "answer"]
 Form = Literal["marker", "json", "json-prompt"]
 
 SLOTS = frozenset({
@@ -42,19 +42,6 @@ _BACKLOG = 1_000
 _FENCE = "fence"
 """The block of a wording that sets responses off by marks of its own."""
 _WORDED = ("score:1-5", "real:0-1", "likert:bad|good", "choice", "choice+tie", "ranking")
-
-
-@dataclass(eq=False)
-class _Hearing:
-    """What has happened so far in one case."""
-
-    case: Case
-    steps: deque[Step]
-    usage: Usage = NOTHING
-    earlier: list[str] = field(default_factory=list)
-    exchanges: list[Call] = field(default_factory=list)
-    attempts: int = 0
-    estimated: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,7 +218,7 @@ class PromptedJudge:
             while settled:
                 yield settled.popleft()
 
-    def _failed(self, hearing: _Hearing, error: str, kind: FailureKind = "passing") -> Failure:
+    def _failed(self, hearing: Hearing, error: str, kind: FailureKind = "passing") -> Failure:
         case, exchanges = hearing.case, tuple(hearing.exchanges)
         return Failure(case.key, self.name, case.trial, error, hearing.usage, kind, exchanges)
 
@@ -256,16 +243,16 @@ class PromptedJudge:
         if self.recuses(case):
             return ()
         sent = [self.prompt(case)]
-        hearing: _Hearing = sent[0].tag
+        hearing: Hearing = sent[0].tag
         for _ in self._stepping:
             sent.append(self._next(hearing, (*sent[-1].turns, Turn("assistant", ("",)))))
         return tuple(sent)
 
     def prompt(self, case: Case) -> Prompt:
         """What the model is asked first in a case."""
-        return self._next(_Hearing(case, deque(self._stepping)), self._context(case))
+        return self._next(Hearing(case, deque(self._stepping)), self._context(case))
 
-    def _next(self, hearing: _Hearing, turns: tuple[Turn, ...]) -> Prompt:
+    def _next(self, hearing: Hearing, turns: tuple[Turn, ...]) -> Prompt:
         """The next reasoning step where one is left, else the responses and the question for a ruling."""
         case = hearing.case
         stepping = bool(hearing.steps)
@@ -291,7 +278,7 @@ class PromptedJudge:
 
     def _weigh(self, reply: Reply) -> Prompt | Verdict | Failure:
         """What a reply leads to: a further prompt, a verdict, or a failure."""
-        hearing: _Hearing = reply.prompt.tag
+        hearing: Hearing = reply.prompt.tag
         case = hearing.case
         hearing.usage += reply.usage
         if reply.error is not None:

@@ -23,7 +23,7 @@ from fullbench.nouns.response import Response
 from fullbench.nouns.verdict import PEOPLE, Verdict
 
 LOOKUP = 500
-RECENT = 4_096
+RECENT = 16_384
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,9 @@ class Adder:
         self._pictures, self._keep_pictures = pictures, keep_pictures
         self._study, self._supersede = study, supersede
         self._seen: dict[tuple[str, str], str] = {}
-        self._enlisted = study in membership.studies(writer.connection)
+        self._looked_up: dict[str, Known] = {}
+        with writer.looking() as reader:
+            self._enlisted = study in membership.studies(reader)
 
     def verdict(self, verdict: Verdict) -> None:
         """A verdict with its text and its exchanges."""
@@ -111,8 +113,8 @@ class Adder:
             )
         if ("members", item.id) in self._seen and not key:
             self._writer.flush()
-            with self._database.plainly():
-                contents = membership.contents(self._writer.connection, self._study, [item.id])
+            with self._database.plainly(), self._writer.looking() as reader:
+                contents = membership.contents(reader, self._study, [item.id])
             revision = contents.get(item.id, ("", -1))[1]
         self._enlist()
         known.contents[item.id] = (item.key, revision + 1)
@@ -136,28 +138,40 @@ class Adder:
         if before is None:
             self._writer.put("responses", row, response)
 
+    def known_of(self, item: Item) -> Known:
+        """What is on disk of an item; where the ledger is far, as it was looked up when the item was entered: what was
+        added here since then is remembered, and what others added is sorted out when it is committed."""
+        lately = self._looked_up.get(item.key) if self._database.far else None
+        return self.known([item]) if lately is None else lately
+
     def known(self, items: Collection[Item]) -> Known:
         """What is on disk of these items and of the responses to them."""
         if not items:
             return NOT_KNOWN
         wanted = {item.key: item.id for item in items}
         answered: dict[tuple[str, str, int], str] = {}
-        connection = self._writer.connection
-        with self._database.plainly():
+        with self._database.plainly(), self._writer.looking() as connection:
             naming = Naming.read(connection)
-            keys = iter(wanted)
+            keys, asked = iter(wanted), membership.asking_contents(self._study, wanted.values())
+            queries = list(asked)
             while chunk := list(islice(keys, LOOKUP)):
                 marks = ", ".join("?" * len(chunk))
                 sql = f"SELECT item_key, contestant, trial, key FROM responses WHERE item_key IN ({marks})"
-                for item, who, sample, key in connection.execute(sql, chunk):
-                    answered[item, naming.contestants.get(who, who), sample] = key
-            contents = membership.contents(connection, self._study, wanted.values())
-        return Known(answered, contents, naming)
+                queries.append((sql, chunk))
+            found = connection.together(*queries)
+            contents = membership.newest(row for rows_ in found[: len(asked)] for row in rows_)
+            for item, who, sample, key in (row for rows_ in found[len(asked) :] for row in rows_):
+                answered[item, naming.contestants.get(who, who), sample] = key
+        looked_up = Known(answered, contents, naming)
+        if self._database.far:
+            if len(self._looked_up) >= RECENT:
+                self._looked_up.clear()
+            self._looked_up.update(dict.fromkeys(wanted, looked_up))
+        return looked_up
 
     def join(self, cases: Sequence[str], items: Collection[Item]) -> None:
         """Make cases and items that are on disk members of the study."""
-        connection = self._writer.connection
-        with self._database.plainly():
+        with self._database.plainly(), self._writer.looking() as connection:
             strangers = list(membership.strangers(connection, self._study, cases))
             ids = {item for _, _, item in strangers} | {item.id for item in items}
             known = Known({}, membership.contents(connection, self._study, ids))
@@ -184,6 +198,7 @@ class Adder:
         if len(self._seen) >= RECENT:
             self._writer.flush()
             self._seen.clear()
+            self._looked_up.clear()
         self._seen[table, key] = content
 
     def _add_pictures(self, pictures: Iterable[Picture]) -> None:

@@ -34,6 +34,10 @@ class BucketPicture(Picture):
     def source(self) -> Path:
         return self._bucket.fetch(self.digest, self.media)
 
+    def check(self) -> None:
+        """Refuse a picture that is not in the bucket itself, whatever this machine still has of it."""
+        self._bucket.stored(self.digest)
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Picture) and (self.digest, self.media) == (other.digest, other.media)
 
@@ -93,12 +97,16 @@ class PictureBucket:
                 path.unlink(missing_ok=True)
             else:
                 return path
+        self._cache.write(digest, self.stored(digest))
+        return path
+
+    def stored(self, digest: str) -> bytes:
+        """The bytes of a picture as they lie in the bucket."""
         with self._plainly():
-            data = self._client.get_object(Bucket=self.bucket, Key=self._key(digest))["Body"].read()
+            data: bytes = self._client.get_object(Bucket=self.bucket, Key=self._key(digest))["Body"].read()
         if Picture.as_given(data, data).digest != digest:
             raise LedgerError(f"{self.place}: the picture {digest} there has other bytes than its name says")
-        self._cache.write(digest, data)
-        return path
+        return data
 
     def all(self) -> Iterator[Kept]:
         with self._plainly():

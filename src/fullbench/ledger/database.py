@@ -54,6 +54,14 @@ class Connection(Protocol):
         """All or nothing."""
         ...
 
+    def commit(self, sealed: Sequence[tuple[str, Sequence[Row]]]) -> None:
+        """Add whole rows by table in a transaction of their own, in one way over the network, or raise `Taken`."""
+        ...
+
+    def together(self, *queries: tuple[str, Sequence[Any]]) -> list[list[Row]]:
+        """The rows of several queries, in one way over the network."""
+        ...
+
     def snapshot(self) -> AbstractContextManager[None]:
         """All reads within see one moment; texts that are damaged are read as far as they go."""
         ...
@@ -87,6 +95,9 @@ class HeadNote(Protocol):
 
 class Database(Protocol):
     """Where a ledger lies."""
+
+    far: bool
+    """Whether a network lies between: commits then take their time, and nobody should wait for them."""
 
     place: str
     """How it is called in sentences: a path, or a URL without its password."""

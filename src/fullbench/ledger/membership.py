@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
+from typing import Any
 
 from fullbench.ledger.database import Connection
+from fullbench.ledger.rows import Row
 
 DEFAULT = "default"
 """The study of what was added without one, and of ledgers that are older than studies."""
@@ -33,16 +35,27 @@ def condition(study: str | None) -> tuple[str, tuple[str, ...]]:
 
 def contents(reader: Connection, study: str, items: Iterable[str]) -> dict[str, tuple[str, int]]:
     """The key and the revision of what these item ids stand for in a study."""
+    return newest(row for rows in reader.together(*asking_contents(study, items)) for row in rows)
+
+
+def asking_contents(study: str, items: Iterable[str]) -> list[tuple[str, Sequence[Any]]]:
+    """The queries for what these item ids stood for in a study."""
     wanted = iter(dict.fromkeys(items))
-    newest: dict[str, tuple[str, int]] = {}
+    queries: list[tuple[str, Sequence[Any]]] = []
     while chunk := list(islice(wanted, CHUNK)):
         marks = ", ".join("?" * len(chunk))
-        sql = (
-            f"SELECT item, item_key, revision FROM study_items WHERE study = ? AND item IN ({marks}) ORDER BY revision"
-        )
-        for item, key, revision in reader.execute(sql, (study, *chunk)):
-            newest[item] = (key, revision)
-    return newest
+        sql = f"SELECT item, item_key, revision FROM study_items WHERE study = ? AND item IN ({marks})"
+        queries.append((sql, (study, *chunk)))
+    return queries
+
+
+def newest(rows: Iterable[Row]) -> dict[str, tuple[str, int]]:
+    """The key and the revision of the latest content of each item."""
+    latest: dict[str, tuple[str, int]] = {}
+    for item, key, revision in rows:
+        if revision >= latest.get(item, ("", -1))[1]:
+            latest[item] = (key, revision)
+    return latest
 
 
 def superseded(reader: Connection, study: str) -> set[str]:

@@ -44,10 +44,13 @@ class Naming:
     def read(cls, reader: Connection) -> Naming:
         """The aliases of a ledger, each followed to its end."""
         names: dict[str, dict[str, str]] = {"judge": {}, "contestant": {}}
-        for role, former, name in reader.execute("SELECT role, former, name FROM aliases ORDER BY rowid"):
+        renamed, numbered = reader.together(
+            ("SELECT role, former, name FROM aliases ORDER BY rowid", ()),
+            ("SELECT case_key, samples FROM case_samples", ()),
+        )
+        for role, former, name in renamed:
             names[role][former] = name
         followed = {role: {former: _end(former, direct) for former in direct} for role, direct in names.items()}
-        numbered = reader.execute("SELECT case_key, samples FROM case_samples")
         samples = {key: tuple(orjson.loads(text)) for key, text in numbered}
         return cls(followed["judge"], followed["contestant"], samples)
 

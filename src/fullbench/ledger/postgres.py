@@ -13,6 +13,7 @@ import os
 import re
 import shutil
 import tempfile
+import time
 import weakref
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -25,7 +26,7 @@ from fullbench.hygiene import masked
 from fullbench.ledger import migrations, saving, schema
 from fullbench.ledger.database import Connection
 from fullbench.ledger.holding import Holds
-from fullbench.ledger.postgres_connection import SPACE, PostgresConnection, lock_number, ours
+from fullbench.ledger.postgres_connection import SPACE, TYPES, PostgresConnection, lock_number, ours
 from fullbench.ledger.sqlite import Sqlite
 
 logger = logging.getLogger(__name__)
@@ -33,7 +34,6 @@ logger = logging.getLogger(__name__)
 PATIENCE = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 4.0, 8.0, 8.0, 8.0)
 """Seconds between tries when the connection is lost."""
 
-TYPES = {"TEXT": 'TEXT COLLATE "C"', "INTEGER": "BIGINT", "REAL": "DOUBLE PRECISION"}
 OLDER = 3
 """The first schema that a ledger on a server had."""
 BACKUP = f"{SPACE}_schema{OLDER}"
@@ -47,6 +47,7 @@ AGAIN = frozenset({"40P01", "40001", "55P03"})
 class Postgres:
     """A ledger on a server; pictures have no place there, so the user names one."""
 
+    far = True
     folder: Path | None = None
 
     def __init__(self, url: str) -> None:
@@ -54,6 +55,8 @@ class Postgres:
             import psycopg
         except ImportError as error:
             raise MissingExtra("a ledger on a PostgreSQL server", "postgres") from error
+        # It would print a line for every commit that meets a key which is taken: that is undone and done again.
+        logging.getLogger("psycopg").setLevel(logging.ERROR)
         self.errors: tuple[type[Exception], ...] = (psycopg.Error,)
         self._url = url
         self.place = shown(url)
@@ -211,7 +214,12 @@ class Postgres:
         return f"{self.place}: the ledger could not be used ({what})"
 
     def pauses(self) -> Iterator[float]:
-        return iter(PATIENCE)
+        """As long as the tries themselves do not take long, as where nothing answers at all."""
+        started = time.monotonic()
+        for pause in PATIENCE:
+            if time.monotonic() - started > sum(PATIENCE):
+                return
+            yield pause
 
     def passing(self, error: Exception) -> bool:
         """A lost connection, a server that starts again, a deadlock."""

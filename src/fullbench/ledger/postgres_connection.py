@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from hashlib import blake2b
 from itertools import count
 from typing import TYPE_CHECKING, Any
@@ -14,13 +14,34 @@ from fullbench.ledger.rows import Row
 
 if TYPE_CHECKING:
     import psycopg
-    from psycopg import sql
 
 SPACE = "fullbench_ledger"
 """The schema in the database that holds a ledger's tables; its comment tells their version."""
 
 MARK = "\ufdd0"
 """PostgreSQL holds no zero character: it is kept as this one, which is none, and a 0."""
+
+
+def lock_number(text: str) -> int:
+    """The number of an advisory lock."""
+    return int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big") >> 1
+
+
+_SHARED_LOCK = f"SELECT pg_advisory_xact_lock_shared({lock_number(SPACE)})"
+TYPES = {"TEXT": 'TEXT COLLATE "C"', "INTEGER": "BIGINT", "REAL": "DOUBLE PRECISION"}
+"""What our types are called on a server."""
+
+
+def _insert(table: str) -> tuple[str, tuple[type, ...]]:
+    """The statement that adds rows to a table from a list for each column, and what the lists hold."""
+    defined = [column.split()[:2] for column in f"{schema.TABLES[table]}, {schema.SEAL}".split(", ")]
+    lists = ", ".join(f"%s::{TYPES[kind].split(' COLLATE')[0]}[]" for _, kind in defined)
+    names = ", ".join(name for name, _ in defined)
+    held = {"TEXT": str, "INTEGER": int, "REAL": float}
+    return f"INSERT INTO {table} ({names}) SELECT * FROM unnest({lists})", tuple(held[kind] for _, kind in defined)
+
+
+_INSERTING = {table: _insert(table) for table in schema.TABLES}
 
 
 def _in(value: Any) -> Any:
@@ -66,7 +87,6 @@ class PostgresConnection:
     def __init__(self, raw: psycopg.Connection[Row]) -> None:
         self.raw = raw
         self._names = count()
-        self._last: sql.Composed
 
     def execute(self, sql: str, values: Sequence[Any] = ()) -> Answer:
         return _Rows(self.raw.execute(ours(sql), list(map(_in, values))))
@@ -76,41 +96,72 @@ class PostgresConnection:
             yield from batch
 
     def batches(self, sql: str, values: Sequence[Any] = ()) -> Iterator[Sequence[Row]]:
-        with self._within(), self.raw.cursor(f"fullbench_{next(self._names)}") as cursor:
-            cursor.execute(ours(sql), list(map(_in, values)))
-            while batch := cursor.fetchmany(BATCH):
-                yield list(map(_out, batch))
-
-    def _within(self) -> AbstractContextManager[object]:
-        """A transaction, which a cursor on the server needs; the one that is open, where there is one."""
+        """By a cursor on the server, in a transaction, or the one that is open; it is opened and first read from in one
+        way over the network."""
         from psycopg.pq import TransactionStatus
 
+        name = f"fullbench_{next(self._names)}"
         idle = self.raw.info.transaction_status == TransactionStatus.IDLE
-        return self.raw.transaction() if idle else nullcontext()
+        more = f"FETCH FORWARD {BATCH} FROM {name}"
+        try:
+            with self.raw.pipeline():
+                if idle:
+                    self.raw.execute("BEGIN")
+                declared = f"DECLARE {name} NO SCROLL CURSOR FOR {ours(sql)}"
+                self.raw.execute(declared, list(map(_in, values)), prepare=False)
+                fetched = self.raw.execute(more, prepare=False)
+            while batch := fetched.fetchall():
+                yield list(map(_out, batch))
+                if len(batch) < BATCH:
+                    break
+                fetched = self.raw.execute(more, prepare=False)
+        finally:
+            if self.alive() and self.raw.info.transaction_status != TransactionStatus.IDLE:
+                failed = self.raw.info.transaction_status == TransactionStatus.INERROR
+                if idle:
+                    self.raw.execute("ROLLBACK" if failed else "COMMIT")
+                elif not failed:
+                    self.raw.execute(f"CLOSE {name}")
 
     def insert(self, table: str, rows: Sequence[Row]) -> None:
-        """By COPY; the row that ends a commit goes with the word COMMIT."""
-        from psycopg import sql
+        """Whole rows in one statement, a list for each column: what fits into a pipeline, as COPY does not."""
+        statement, kinds = _INSERTING[table]
+        lists = [
+            [None if value is None else _in(value) if kind is str else kind(value) for value in column]
+            for kind, column in zip(kinds, zip(*rows, strict=True), strict=True)
+        ]
+        self.raw.execute(statement, lists)
 
-        names = ", ".join((*schema.columns(table), "writer", "number", "link"))
-        if table == "commits":
-            values = sql.SQL(", ").join(map(sql.Literal, rows[0]))
-            self._last = sql.SQL(ours(f"INSERT INTO commits ({names}) VALUES ({{}}); ")).format(values)
-            return
-        with self.raw.cursor() as cursor, cursor.copy(ours(f"COPY {table} ({names}) FROM STDIN")) as copy:
-            for row in rows:
-                copy.write_row(tuple(map(_in, row)))
+    def commit(self, sealed: Sequence[tuple[str, Sequence[Row]]]) -> None:
+        """A transaction whose words are all sent before the first answer is waited for."""
+        with self._undone_by_errors(), self.raw.pipeline():
+            self.raw.execute("BEGIN")
+            self.raw.execute(_SHARED_LOCK)
+            for table, rows in sealed:
+                self.insert(table, rows)
+            self.raw.execute("COMMIT")
+
+    def together(self, *queries: tuple[str, Sequence[Any]]) -> list[list[Row]]:
+        if not queries:
+            return []
+        with self.raw.pipeline():
+            cursors = [self.raw.execute(ours(sql), list(map(_in, values))) for sql, values in queries]
+        return [list(map(_out, cursor.fetchall())) for cursor in cursors]
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """All or nothing, while `settled` waits. What can be said together is, to spare the network's ways."""
-        from psycopg import errors, pq, sql
+        """All or nothing, while `settled` waits."""
+        with self._undone_by_errors():
+            self.raw.execute(f"BEGIN; {_SHARED_LOCK}")
+            yield
+            self.raw.execute("COMMIT")
 
-        self._last = sql.SQL("").format()
-        self.raw.execute(ours(f"BEGIN; SELECT pg_advisory_xact_lock_shared({lock_number(SPACE)})"))
+    @contextmanager
+    def _undone_by_errors(self) -> Iterator[None]:
+        from psycopg import errors, pq
+
         try:
             yield
-            self.raw.execute(self._last + sql.SQL("COMMIT"))
         except BaseException as error:
             if self.alive() and self.raw.info.transaction_status != pq.TransactionStatus.IDLE:
                 self.raw.execute("ROLLBACK")
@@ -128,8 +179,15 @@ class PostgresConnection:
         return not self.raw.closed and not self.raw.broken
 
     def ping(self) -> bool:
+        """Asked of the server only where something came that nobody waits for, as when it ends the connection."""
+        from select import select
+
         from psycopg import OperationalError
 
+        if not self.alive():
+            return False
+        if not select([self.raw.fileno()], [], [], 0)[0]:
+            return True
         try:
             self.raw.execute("SELECT 1")
         except OperationalError:
@@ -144,8 +202,3 @@ class PostgresConnection:
 
     def close(self) -> None:
         self.raw.close()
-
-
-def lock_number(text: str) -> int:
-    """The number of an advisory lock."""
-    return int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big") >> 1

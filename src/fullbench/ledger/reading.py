@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 import orjson
@@ -95,11 +95,12 @@ def heard(reader: Connection, judge: str, keys: Iterable[tuple[str, int]], rater
     ruled: set[tuple[str, int]] = set()
     columns = "case_key, trial, judge, rater"
     narrowed = [naming.judge_condition((judge,))]
-    for condition, values in _conditions(narrowed, "verdicts.case_key", (key for key, _ in wanted)):
-        for case, trial, who, person in reader.execute(f"SELECT {columns} FROM verdicts{condition}", values):
-            _, when, voting = voter(who, trial, person)
-            if voting == rater:
-                ruled.add((case, when))
+    conditions = _conditions(narrowed, "verdicts.case_key", (key for key, _ in wanted))
+    queries = [(f"SELECT {columns} FROM verdicts{condition}", values) for condition, values in conditions]
+    for case, trial, who, person in chain.from_iterable(reader.together(*queries)):
+        _, when, voting = voter(who, trial, person)
+        if voting == rater:
+            ruled.add((case, when))
     return ruled & wanted
 
 

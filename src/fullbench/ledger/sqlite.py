@@ -22,6 +22,7 @@ _FREE = ("freelist_count", "page_size")
 class Sqlite:
     """A ledger in a file, with its pictures in a folder beside it."""
 
+    far = False
     errors: tuple[type[Exception], ...] = (sqlite3.Error,)
 
     def __init__(self, path: Path, durability: Durability) -> None:

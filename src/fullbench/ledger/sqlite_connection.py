@@ -53,6 +53,14 @@ class SqliteConnection:
                 self.raw.execute("ROLLBACK")
             raise
 
+    def commit(self, sealed: Sequence[tuple[str, Sequence[Row]]]) -> None:
+        with self.transaction():
+            for table, rows in sealed:
+                self.insert(table, rows)
+
+    def together(self, *queries: tuple[str, Sequence[Any]]) -> list[list[Row]]:
+        return [self.raw.execute(sql, values).fetchall() for sql, values in queries]
+
     @contextmanager
     def snapshot(self) -> Iterator[None]:
         self.raw.text_factory = lambda data: data.decode("utf-8", "surrogateescape")

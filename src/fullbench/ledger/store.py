@@ -173,24 +173,21 @@ class Ledger(Readable, AbstractContextManager["Ledger"]):
             with writer.lock:
                 self._adder.verdict(entries[0])
             return
-        with writer.lock:
-            known = self._adder.known(
-                [
-                    entry if isinstance(entry, Item) else entry.item
-                    for entry in entries
-                    if isinstance(entry, Case | Item)
-                ]
-            )
-            for entry in entries:
-                if isinstance(entry, Verdict):
-                    self._adder.verdict(entry)
-                elif isinstance(entry, Failure):
-                    self._adder.calls(entry.exchanges, entry.judge)
-                    writer.put("failures", rows.failure_row("judge", entry), entry)
-                elif isinstance(entry, Case):
-                    self._adder.case(entry, known)
-                else:
-                    self._adder.item(entry, known)
+        brought = (entry for entry in entries if isinstance(entry, Case | Item))
+        items = [entry if isinstance(entry, Item) else entry.item for entry in brought]
+        with writer.alone():
+            known = self._adder.known(items)
+            with writer.lock:
+                for entry in entries:
+                    if isinstance(entry, Verdict):
+                        self._adder.verdict(entry)
+                    elif isinstance(entry, Failure):
+                        self._adder.calls(entry.exchanges, entry.judge)
+                        writer.put("failures", rows.failure_row("judge", entry), entry)
+                    elif isinstance(entry, Case):
+                        self._adder.case(entry, known)
+                    else:
+                        self._adder.item(entry, known)
 
     def join(self, cases: Iterable[str] = (), items: Collection[Item] = ()) -> None:
         """Make cases (by their keys) and items that the ledger holds members of this study, which then shares what was
@@ -216,16 +213,17 @@ class Ledger(Readable, AbstractContextManager["Ledger"]):
         for one way of answering.
         """
         writer = self._writing()
-        with writer.lock:
-            known = self._adder.known([item])
-            self._adder.item(item, known)
-            if isinstance(response, Failure):
-                self._adder.calls(response.exchanges, response.judge, "contestant")
-                writer.put("failures", rows.failure_row("contestant", response), response)
-            else:
-                row = rows.response_row(item, response, usage, prompt, at)
-                self._adder.calls(exchanges, response.contestant, "contestant")
-                self._adder.response(item, response, row, known)
+        with writer.alone():
+            known = self._adder.known_of(item)
+            with writer.lock:
+                self._adder.item(item, known)
+                if isinstance(response, Failure):
+                    self._adder.calls(response.exchanges, response.judge, "contestant")
+                    writer.put("failures", rows.failure_row("contestant", response), response)
+                else:
+                    row = rows.response_row(item, response, usage, prompt, at)
+                    self._adder.calls(exchanges, response.contestant, "contestant")
+                    self._adder.response(item, response, row, known)
 
     def flush(self) -> None:
         """Commit all that was added. When this returns, it is durable."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from fullbench.errors import InputError, UserError
 from fullbench.ledger import chain, heads, log_marks, rows, schema
+from fullbench.ledger.buckets import BucketPicture
 from fullbench.ledger.chain import Head
 from fullbench.ledger.database import Connection, Database
 from fullbench.ledger.reading import apart_of
@@ -161,6 +162,10 @@ def _verdict(row: Row, apart: rows.Apart) -> Iterator[str]:
 def _pictures(reader: Connection, find: Find) -> Iterator[str]:
     for (name,) in reader.execute("SELECT digest FROM pictures").fetchall():
         try:
-            find(name).data()
+            picture = find(name)
+            if isinstance(picture, BucketPicture):
+                picture.check()
+            else:
+                picture.data()
         except (UserError, UnicodeEncodeError) as error:
             yield f"the picture {name!r} cannot be shown: {error}"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from itertools import count
 from typing import TypeVar
 
@@ -27,6 +28,15 @@ GROUP = 128
 DELAY = 0.02
 """...or those that were gathered in so many seconds."""
 
+MOST = 1_024
+"""Where the database is far, so many outcomes of calls may wait for the commit that is on its way; whoever adds more
+waits too. What waits is not acknowledged: it is what a kill at that moment would cost..."""
+
+MOST_FREE = 16_384
+"""...and so many entries of any kind, most of which cost nothing but memory."""
+
+PAID = frozenset({"verdicts", "responses", "failures"})
+
 LOG = 16 * 1024 * 1024
 """So long may the write-ahead log of SQLite grow before it is brought into the main file."""
 
@@ -41,6 +51,10 @@ OnCommit = Callable[[Sequence[Entry]], None]
 class Writer:
     """Gathers rows and commits them in groups; a thread of its own commits what no further row pushes out in time.
 
+    A database that is far is written to by that thread alone, outside of the lock: while a commit is on its way, rows
+    are gathered for the next one, which is the larger the longer the way is, and nobody waits for it but who asked for
+    it (`flush`, `keep`), or found too much gathered.
+
     When a commit fails, nothing of it is kept by the database and its rows stay gathered, so that `flush` can try
     again. When the answer to a commit is lost with the connection, the next one looks whether it was done.
     """
@@ -53,10 +67,11 @@ class Writer:
         self._on_commit = on_commit
         self._chain = Chain.begin()
         self._head_note = database.head_note()
-        self._pending: Batch = {table: [] for table in schema.TABLES if table != "commits"}
+        self._pending = _empty()
         self._numbers = count()
         self._begin_texts()
         self._entries: list[Entry] = []
+        self._paid = 0
         self._wary = False
         self._checkpointed_at: int | None = None
         self._since = 0.0
@@ -65,6 +80,10 @@ class Writer:
         self._thread: threading.Thread | None = None
         self._idle = True
         self._closed = False
+        self._asked_for = self._committed = 0
+        self._busy = False
+        self._side: Connection | None = None
+        self._beside = threading.Lock()
 
     def check(self) -> None:
         """Raise what a commit in the background ran into."""
@@ -76,7 +95,9 @@ class Writer:
         """Gather a row, and the entry that is acknowledged with it."""
         self._pending[table].append(row)
         self._entries.append(entry)
-        if len(self._entries) >= GROUP:
+        self._paid += table in PAID
+        full = self._paid >= MOST or len(self._entries) >= MOST_FREE
+        if full if self.database.far else len(self._entries) >= GROUP:
             self._commit()
             return
         if len(self._entries) == 1:
@@ -119,6 +140,27 @@ class Writer:
             self._trouble = None
             if self._entries:
                 self._commit()
+            elif self._busy:
+                self._changed.wait_for(lambda: not self._busy)
+                self.check()
+
+    @contextmanager
+    def looking(self) -> Iterator[Connection]:
+        """A connection that sees what was committed: of a far database one to itself, so that nobody who adds waits."""
+        if not self.database.far:
+            with self.lock:
+                yield self.connection
+            return
+        with self._beside:
+            if self._side is None or not self._side.alive():
+                self._side = patiently(self.database, lambda: self.database.connect(read_only=True))
+            yield self._side
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Nobody else adds meanwhile, where looking takes no time; a far database sorts out what two added at once."""
+        with nullcontext() if self.database.far else self.lock:
+            yield
 
     def close(self) -> None:
         with self.lock:
@@ -133,6 +175,8 @@ class Writer:
                 self._closed = True
                 self._changed.notify_all()
                 self.connection.close()
+                if self._side is not None:
+                    self._side.close()
                 if self._head_note is not None:
                     self._head_note.close()
         if self._thread is not None:
@@ -148,27 +192,59 @@ class Writer:
     def _commit_late(self) -> None:
         with self.lock:
             while not self._closed:
-                if not self._entries or self._trouble is not None:
+                wanted = self._committed < self._asked_for
+                if not (self._entries or wanted) or self._trouble is not None:
                     self._idle = True
                     self._changed.wait()
-                elif (left := self._since + DELAY - time.monotonic()) > 0:
+                elif not wanted and (left := self._since + DELAY - time.monotonic()) > 0:
                     self._changed.wait(left)
                 else:
                     try:
-                        self._commit()
+                        self._commit_taken()
                     except LedgerError as error:
                         self._trouble = error
                     except Exception as error:  # noqa: BLE001 (a thread that dies of it would leave the run asking)
                         self._trouble = LedgerError(f"{self.database.place}: a row cannot be written ({error})")
+                    self._changed.notify_all()
 
     def _commit(self) -> None:
+        """Commit what was gathered; when this returns, it is durable."""
+        if not self.database.far:
+            self._commit_taken()
+            return
+        self._asked_for += 1
+        ticket = self._asked_for
+        self._wake()
+        self._changed.wait_for(lambda: self._committed >= ticket or self._trouble is not None)
+        self.check()
+
+    def _commit_taken(self) -> None:
+        """Take what was gathered and commit it; where the database is far, the lock is open meanwhile."""
         self._gather_texts()
-        with self.database.plainly():
-            patiently(self.database, self._store)
-        for pending in self._pending.values():
-            pending.clear()
+        batch, self._pending = self._pending, _empty()
         entries, self._entries = self._entries, []
+        paid = self._paid
+        ticket = self._asked_for
+        far = self._busy = self.database.far
+        try:
+            if far:
+                self.lock.release()
+            try:
+                with self.database.plainly():
+                    patiently(self.database, lambda: self._store(batch))
+            finally:
+                if far:
+                    self.lock.acquire()
+                    self._busy = False
+        except BaseException:
+            for table, rows in batch.items():
+                self._pending[table][:0] = rows
+            self._entries[:0] = entries
+            raise
+        self._committed = max(self._committed, ticket)
         self.acknowledged += len(entries)
+        self._paid -= paid
+        self._since = time.monotonic()
         self._check_place()
         if self._on_commit is not None and entries:
             self._on_commit(entries)
@@ -188,7 +264,7 @@ class Writer:
             f"saved in {saved}: rename that to {self.database.path.name}, and the same command goes on from there"
         )
 
-    def _store(self) -> None:
+    def _store(self, gathered: Batch) -> None:
         """Commit what was gathered, once: rows whose keys are taken are left out, and billed where they were paid."""
         if not self.connection.alive():
             self.connection.close()
@@ -196,23 +272,33 @@ class Writer:
             self._wary = True
         self._keep_log_short()
         while True:
+            chain = self._chain.copy()
             try:
-                with self.connection.transaction():
-                    if self._wary and self._done_before():
-                        return
-                    batch, left_out = settle(self.connection, self._pending) if self._wary else (self._pending, False)
-                    chain = self._chain.copy()
-                    for table, rows in batch.items():
-                        if rows:
-                            self.connection.insert(table, chain.seal(table, rows))
-                    self.connection.insert("commits", chain.seal("commits", [(time.time(), schema.SEALS)]))
+                left_out = self._store_warily(gathered, chain) if self._wary else self._store_plainly(gathered, chain)
             except Taken:
                 self._wary = True
                 continue
+            if left_out is None:
+                return
             self._chain, self._wary = chain, left_out
             if self._head_note is not None:
                 self._head_note.note(chain.writer, chain.number, chain.link)
             return
+
+    def _store_plainly(self, batch: Batch, chain: Chain) -> bool:
+        """All rows in one go; where a key is taken nothing is kept."""
+        self.connection.commit([(table, chain.seal(table, rows)) for table, rows in _with_end(batch)])
+        return False
+
+    def _store_warily(self, batch: Batch, chain: Chain) -> bool | None:
+        """Rows whose keys are not taken; whether any was left out, and None where all were committed before."""
+        with self.connection.transaction():
+            if self._done_before():
+                return None
+            kept, left_out = settle(self.connection, batch)
+            for table, rows in _with_end(kept):
+                self.connection.insert(table, chain.seal(table, rows))
+        return left_out
 
     def _keep_log_short(self) -> None:
         """Before the first rows, and when the log has grown long: promise in the main file that more follows."""
@@ -238,6 +324,16 @@ class Writer:
             return False
         self._chain = Chain(self._chain.writer, *found)
         return True
+
+
+def _empty() -> Batch:
+    return {table: [] for table in schema.TABLES if table != "commits"}
+
+
+def _with_end(batch: Batch) -> Iterator[tuple[str, Sequence[Row]]]:
+    """The rows of a commit by table, with the row that ends it."""
+    yield from ((table, rows) for table, rows in batch.items() if rows)
+    yield "commits", [(time.time(), schema.SEALS)]
 
 
 def patiently(database: Database, work: Callable[[], T]) -> T:

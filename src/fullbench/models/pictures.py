@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import tempfile
 import threading
+import warnings
 from collections import OrderedDict
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from io import BytesIO
@@ -141,7 +143,7 @@ def _scaled(picture: Picture, data: bytes, limit: Limit) -> tuple[str, bytes]:
     from PIL import Image
 
     try:
-        with Image.open(BytesIO(data)) as image:
+        with _large_ones_too(), Image.open(BytesIO(data)) as image:
             image.draft("RGB", (limit.pixels, limit.pixels))
             seen = plain(upright(image))
             seen.thumbnail((limit.pixels, limit.pixels), Image.Resampling.LANCZOS, reducing_gap=3.0)
@@ -149,6 +151,16 @@ def _scaled(picture: Picture, data: bytes, limit: Limit) -> tuple[str, bytes]:
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
         where = picture.source if isinstance(picture.source, Path) else None
         raise InputError(f"the picture {picture.digest[:12]} cannot be scaled ({error})", path=where) from error
+
+
+@contextmanager
+def _large_ones_too() -> Iterator[None]:
+    """Pillow would warn of large pictures on standard error; those that are too large it refuses all the same."""
+    from PIL import Image
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", Image.DecompressionBombWarning)
+        yield
 
 
 def plain(image: Image) -> Image:

@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol, runtime_checkable
 
-from fullbench.models.batches import RATE, takes_batches
-from fullbench.models.net.limits import START
 from fullbench.models.settings import Limits
 from fullbench.nouns.call import Usage
 from fullbench.nouns.model import Model, Prompt
@@ -55,6 +53,9 @@ class Load:
     @property
     def batch_dollars(self) -> float | None:
         """The same in batches; None where the model takes none."""
+        # What speaks to servers is loaded late: a metric or a person as the judge needs none of it.
+        from fullbench.models.batches import RATE, takes_batches
+
         if self.dollars is None or self.model is None or not takes_batches(self.model):
             return None
         return self.dollars * RATE
@@ -91,6 +92,8 @@ def weighed(
     limits = limits_of(model)
     seconds = each * calls if observed and limits is None else None
     if limits is not None:
+        from fullbench.models.net.limits import START
+
         once = each * turns if calls else 0.0
         in_turn = calls * each / (limits.concurrency or START)
         seconds = max(once, in_turn, _paced(limits, calls, tokens_in + tokens_out))

@@ -100,6 +100,8 @@ class Study:
             match = re.search(r"line (\d+)", str(error))
             line = int(match[1]) if match else text.rstrip().count("\n") + 1
             raise InputError(f"not valid TOML: {error}", path=path, line=line) from error
+        except RecursionError as error:
+            raise InputError("the study is nested too deeply to be read; no study needs that", path=path) from error
         return cls._of(table, path, text)
 
     @classmethod

@@ -247,7 +247,7 @@ def test_a_seeing_judge_without_images_is_refused(tmp_path: Path):
     from fullbench.studies.engines import Stop
 
     asked = boards.Asked("visitbench", released(), (), "mine", None, "offline:echo", "seeing")
-    with Ledger(tmp_path / "l") as ledger, pytest.raises(InputError, match="582 of 582 items are described but"):
+    with Ledger(tmp_path / "l") as ledger, pytest.raises(InputError, match="582 of 582 items name pictures that"):
         boards.prepare(asked, ledger, answer=False, budget=None, stop=Stop(), quiet=True)
 
 

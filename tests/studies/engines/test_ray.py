@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import json
 import os
 import signal
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,7 @@ from fullbench import Case, Item, Response, Score, Verdict
 from fullbench.errors import EngineError, ModelError
 from fullbench.ledger.store import Ledger
 from fullbench.nouns.call import Call
+from fullbench.reading.nonces import nonce_of
 from fullbench.studies import specs
 from fullbench.studies.conduct import Conductor
 from fullbench.studies.engines import Budget, Engine, Stop, Tally
@@ -115,6 +118,18 @@ def test_a_study_on_a_cluster_gives_what_it_gives_here(engine, tmp_path):
     assert found[0] == found[1]
 
 
+def test_a_ruling_is_asked_for_with_its_nonce_on_every_machine(engine, tmp_path):
+    with FakeServer(says="[[4]]") as server, Ledger(tmp_path / "l.ledger") as ledger:
+        ruled(ledger, f"vllm:m@{server.url}", 60, engine)
+        rulings = [(verdict, verdict.exchanges[-1].nonce) for verdict in ledger.verdicts()]
+        assert len(rulings) == 60
+        for verdict, nonce in rulings:
+            assert nonce == nonce_of(ledger.salt, verdict.case, verdict.trial)
+        _, last = server.last()
+    asked = json.dumps(last, ensure_ascii=False)
+    assert sum(nonce in asked for _, nonce in rulings) == 1, "what was sent has the nonce of its case and no other"
+
+
 def test_a_limit_is_one_for_all_workers(engine, tmp_path):
     rpm, count = 1_200, 100
     with FakeServer(says="[[4]]") as server, Ledger(tmp_path / "l.ledger") as ledger:
@@ -143,6 +158,55 @@ def test_a_budget_is_one_for_all_workers(engine, tmp_path):
         assert len(server.books()["answered"]) == 40
         (account,) = (account for account in ledger.bill() if account.usage.calls)
         assert account.usage.dollars == pytest.approx(0.4)
+
+
+def test_retries_count_live_against_a_budget(engine, tmp_path):
+    """Every second reply is paid for and broken: workers that have 8 in flight together stop trying again in time."""
+    with FakeServer({"empty": 0.5}, seed=2, says="[[4]]", latency=0.02) as server:
+        spec = f"vllm:m@{server.url}?price_in=10000&price_out=0&concurrency=8&attempts=6&backoff=0.01&mode=direct"
+        with Ledger(tmp_path / "l.ledger") as ledger:
+            tally = ruled(ledger, spec, 300, engine, budget=Budget(20.0, guess=1.0))
+            answered = sum(server.books()["answered"].values())
+            (account,) = (account for account in ledger.bill() if account.usage.calls)
+    assert tally.stopped == "the budget of $20 is spent"
+    assert account.usage.calls == answered
+    in_half_a_second = 0.5 / 0.02 * 8  # workers hear of it with their next turn
+    assert 15 < (account.usage.dollars or 0) <= 20 + 8 + in_half_a_second
+
+
+OWN = """
+from dataclasses import dataclass
+from fullbench import Verdict
+
+@dataclass(frozen=True)
+class Own:
+    name: str = "own"
+    @property
+    def settings(self):
+        return {}
+    def hear(self, cases):
+        for case in cases:
+            yield Verdict.of(case, self.name, (3.0,))
+
+def score(prompt, image):
+    return 0.5
+"""
+
+
+def test_a_judge_of_ones_own_module_travels_and_what_cannot_names_the_worker(engine, tmp_path, monkeypatch):
+    """The module lies beside the run and is installed nowhere. Its object is sent with its code; its name alone means
+    nothing to a worker, which says so and where."""
+    (tmp_path / "beside_the_run.py").write_text(OWN, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    own = import_module("beside_the_run").Own()
+    spec = "scorer:beside_the_run:score?span=0,1"
+    with Ledger(tmp_path / "l.ledger") as ledger:
+        (tally,) = hear([own], docket(40), ledger, engine=engine)
+        assert (tally.done, {verdict.marks for verdict in ledger.verdicts("own")}) == (40, {(3.0,)})
+        judge = specs.judge(spec)
+        told = r"the worker on \S+ \(node \w{8}\) cannot make what is to be asked: .*beside_the_run"
+        with pytest.raises(EngineError, match=told):
+            hear([judge], docket(4), ledger, engine=engine, specs={judge.name: spec})
 
 
 def test_stopping_waits_for_what_is_in_flight_and_asks_nothing_more(engine, tmp_path):

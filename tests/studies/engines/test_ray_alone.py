@@ -18,6 +18,7 @@ from fullbench.errors import EngineError
 from fullbench.ledger.store import Ledger
 from fullbench.studies import specs
 from fullbench.studies.engines import Tally, engine
+from fullbench.studies.engines.worker import UNHEARD
 from fullbench.studies.hear import hear
 from tests.fake_server import FakeServer
 from tests.ray_cluster import RayCluster, environment, installed
@@ -133,6 +134,28 @@ def test_a_killed_run_goes_on_where_it_was(cluster, tmp_path):
     with Ledger(tmp_path / "l.ledger", read_only=True) as ledger:
         assert len(list(ledger.verdicts())) == count
         assert not ledger.verify()
+
+
+def test_when_the_head_is_gone_the_run_says_so_at_once_and_loses_nothing(tmp_path):
+    """kill -9 of the head's own process: before, a minute of silence, a line of C++, and a hundred calls unheard."""
+    written(tmp_path, 6_000)
+    with RayCluster(2) as cluster, FakeServer(says="[[4]]", latency=0.05) as server:
+        process = command(tmp_path, server.url, f"ray:{cluster.address}?min=2", "--quiet")
+        when_kept(tmp_path / "l.ledger", 200, process)
+        (head,) = (pid for pid, title in cluster.nodes[0].processes().items() if b"gcs_server" in title)
+        os.kill(head, signal.SIGKILL)
+        killed = time.monotonic()
+        _, err = process.communicate(timeout=100)
+        took = time.monotonic() - killed
+        assert process.returncode == 2, err
+        assert "the head of the Ray cluster is gone; what was ruled until now is kept" in err
+        assert took < 45, "Ray itself takes a minute and says nothing of ours"
+        time.sleep(UNHEARD + 2)  # by then workers that heard nothing have stopped
+        arrived = sum(server.books()["arrived"].values())
+        done = kept(tmp_path / "l.ledger")
+        assert arrived - len(done) <= 2 * 16, "no more than what was in flight"
+        with Ledger(tmp_path / "l.ledger", read_only=True) as ledger:
+            assert not ledger.verify()
 
 
 def test_ctrl_c_waits_for_what_is_in_flight(cluster, tmp_path):

@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import subprocess
+import sys
+import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import fullbench
 from fullbench import Case, Item, Response, Score
 from fullbench.errors import EngineError, ModelError
 from fullbench.judges.rules import length
 from fullbench.studies import specs
 from fullbench.studies.engines import remade, wants_gpu
+from fullbench.studies.engines import worker as worker_module
 from fullbench.studies.engines.office import Branch, Office
 from fullbench.studies.engines.worker import AHEAD, MOST_AHEAD, Turn, Worker
+from fullbench.version import build
 from tests.fake_server import FakeServer
 from tests.studies.engines.test_office import direct
+from tests.waiting import until
 
 
 @dataclass
@@ -120,3 +130,62 @@ def test_a_spec_that_means_something_else_there_is_found_out():
     assert remade("whatever", specs.judge, judge) is judge
     with pytest.raises(EngineError, match="means 'length' on a worker and 'other'"):
         remade("other", specs.judge, "length")
+
+
+def test_what_retries_cost_is_told_with_every_turn_and_no_money_means_no_retries():
+    """A server whose every reply is paid for and empty: the worker says what it spends before any outcome is there."""
+    with FakeServer({"empty": 1.0}, says="[[4]]", latency=0.01) as server:
+        spec = f"vllm:m@{server.url}?price_in=10000&price_out=0&attempts=1000&backoff=0.001&mode=direct&breaks=100000"
+        worker = started(specs.judge(spec).hear)
+        turns = [worker.turn(cases(2), more=False, halt=False)]
+        while sum(turn.spent for turn in turns) < 20:
+            turns.append(worker.turn([], more=False, halt=False))
+        assert not any(turn.outcomes for turn in turns)
+        outcomes: list[Any] = []
+        while len(outcomes) < 2:
+            turn = worker.turn([], more=False, halt=False, spent_up="the budget of $20 is spent")
+            outcomes += turn.outcomes
+            turns.append(turn)
+        answered = sum(server.books()["answered"].values())
+    assert all(outcome.error.startswith("the budget of $20 is spent") for outcome in outcomes)
+    assert sum(outcome.usage.calls for outcome in outcomes) == answered
+    assert sum(turn.spent for turn in turns) == pytest.approx(sum(outcome.usage.dollars or 0 for outcome in outcomes))
+
+
+DIGEST = "from fullbench.version import build; print(build())"
+
+
+def test_the_build_tells_two_commits_of_one_version_apart(tmp_path):
+    """A changed reader of replies, or prompt, is another build; a changed page of the site is not."""
+    root = Path(fullbench.__file__).parent
+    for folder in ("first", "second"):
+        shutil.copytree(root, tmp_path / folder / "fullbench", ignore=shutil.ignore_patterns("__pycache__"))
+
+    def digest(folder: str) -> str:
+        env = {**os.environ, "PYTHONPATH": str(tmp_path / folder), "PYTHONDONTWRITEBYTECODE": "1"}
+        command = [sys.executable, "-c", DIGEST]
+        return subprocess.run(command, env=env, capture_output=True, text=True, check=True).stdout
+
+    assert digest("first") == digest("second") == f"{build()}\n"
+    changed = tmp_path / "second" / "fullbench"
+    (changed / "web" / "app.py").write_text("# another page", encoding="utf-8")
+    assert digest("first") == digest("second")
+    (changed / "reading" / "replies.py").write_text("# another reader", encoding="utf-8")
+    assert digest("first").split()[0] == digest("second").split()[0]
+    assert digest("first") != digest("second")
+
+
+def test_a_worker_whose_run_is_gone_begins_nothing_new_and_goes_on_when_it_is_heard_again(monkeypatch):
+    """A run that was killed, or a head: what waits in the queue is not asked, and so not paid for in vain."""
+    monkeypatch.setattr(worker_module, "UNHEARD", 0.3)
+    with FakeServer(says="[[4]]", latency=0.05) as server:
+        worker = started(specs.judge(f"vllm:m@{server.url}?concurrency=1&mode=direct").hear)
+        back = worker.turn(cases(60), more=False, halt=False).outcomes
+        until(lambda: time.monotonic() - worker._heard > 1.0)
+        asked = sum(server.books()["arrived"].values())
+        assert len(back) < asked < 40
+        until(lambda: time.monotonic() - worker._heard > 1.5)
+        assert sum(server.books()["arrived"].values()) == asked
+        while len(back) < 60:
+            back += worker.turn([], more=False, halt=False).outcomes
+        assert set(server.books()["arrived"].values()) == {1}

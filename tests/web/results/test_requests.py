@@ -13,6 +13,7 @@ from sqlalchemy import update
 
 from fullbench.ledger.store import Ledger
 from fullbench.nouns.verdict import Verdict
+from fullbench.reading.nonces import nonce_of
 from fullbench.studies import specs
 from fullbench.studies.hear import hear
 from fullbench.web.accounts.users import User
@@ -120,6 +121,9 @@ def test_a_server_killed_in_the_middle_and_the_request_goes_on(tmp_path):
             until(lambda: states(live.engine) == {"done": 1})
             assert trials(path, judge, key) == [0, 1]
             assert sum(server.books()["arrived"].values()) == 3
+            with Ledger(path, read_only=True) as ledger:
+                nonces = [verdict.exchanges[-1].nonce for verdict in ledger.verdicts(judge, cases=[key])]
+                assert nonces == [nonce_of(ledger.salt, key, trial) for trial in (0, 1)], "from the site as from a run"
         finally:
             live.process.kill()
             live.process.wait(timeout=120)

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 def items(source: Path | None = None) -> Iterable[Item]:
     """The sample, a file of items, or the verified items of the released data."""
-    from fullbench.benchmarks.visit_bench import sources
+    from fullbench.benchmarks.visit_bench import asked
 
-    return sources.items(source)
+    return asked.items(source)
 
 
 def cases(items: Sequence[Item], responses: Iterable[Response], *, trials: int = 1) -> Iterator[Case]:

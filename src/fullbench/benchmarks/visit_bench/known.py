@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from fullbench.benchmarks.visit_bench import released
-from fullbench.benchmarks.visit_bench.sources import SAMPLE, items, references
+from fullbench.benchmarks.visit_bench.asked import items
+from fullbench.benchmarks.visit_bench.sources import SAMPLE, references
 from fullbench.files.nouns import read_responses, read_verdicts
 from fullbench.judges.rules import ChanceJudge, LengthJudge, ReferenceJudge
 from fullbench.nouns.benchmark import Cases

@@ -1,4 +1,4 @@
-"""Where items and responses come from: the sample, a file of our own layout, the release, or a submission."""
+"""What items and responses are made from: instances of the release, references, predictions, a submission."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from fullbench.benchmarks.visit_bench.release import Instance, Release, read_instances
+from fullbench.benchmarks.visit_bench.release import Instance, Release
 from fullbench.errors import InputError
 from fullbench.files.fetching import copy_of
 from fullbench.files.fields import Fields
-from fullbench.files.nouns import own_items, read_items, read_responses
+from fullbench.files.nouns import read_responses
 from fullbench.files.pictures import read_picture
 from fullbench.files.readers import read_rows
 from fullbench.nouns.item import WITHOUT_PICTURES, Item
@@ -25,19 +25,6 @@ _KNOWN = frozenset({
     "reference_output", "output_human_annotated", "public_images_metadata", "is_multiple_images", "Unnamed: 0",
     "Unnamed", "human_ratings_gpt4_correct", "human_ratings_problem_in_caption", "human_ratings_problem_in_gpt4",
 })  # fmt: skip
-
-
-def items(source: Path | None = None) -> Iterable[Item]:
-    """Items of the sample, of a file, of a folder with `items.jsonl`, or the verified ones of the release."""
-    if source is None:
-        return read_items(SAMPLE / "items.jsonl")
-    if (own := own_items(source)) is not None:
-        return own
-    from fullbench.benchmarks.visit_bench import released
-
-    if released.is_here(source):
-        return list(released.bring(source)[0].items.values())
-    return [item_of(row, source) for row in read_instances(source) if row.verified and row.instruction]
 
 
 def item_of(row: Instance, folder: Path) -> Item:

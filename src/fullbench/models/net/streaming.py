@@ -16,6 +16,8 @@ from fullbench.nouns.model import Prompt, Reply
 
 SLOW_PULL = 0.001
 LONGEST_TURN = 0.01
+LONG_PAUSE = 1.0
+"""A caller who is away for so many seconds is busy with something else than with replies."""
 T = TypeVar("T")
 
 
@@ -119,8 +121,8 @@ class _Loop(asyncio.SelectorEventLoop):
     """
 
     def __init__(self) -> None:
-        self._lost = 0.0
-        self._left = time.monotonic()
+        self._lost = self.pause = 0.0
+        self._left = self.resumed = time.monotonic()
         self._aside: ThreadPoolExecutor | None = None
         super().__init__()
 
@@ -143,7 +145,9 @@ class _Loop(asyncio.SelectorEventLoop):
         return self._run(lambda: self.run_until_complete(awaitable))
 
     def _run(self, work: Callable[[], T]) -> T:
-        self._lost += time.monotonic() - self._left
+        self.resumed = time.monotonic()
+        self.pause = self.resumed - self._left
+        self._lost += self.pause
         try:
             if not _in_a_loop():
                 return work()
@@ -174,6 +178,14 @@ class _Loop(asyncio.SelectorEventLoop):
         self.close()
         if self._aside is not None:
             self._aside.shutdown()
+
+
+def unread(now: float) -> float:
+    """The seconds for which a reply that is seen now may have lain unread, because the caller was away for long."""
+    loop = asyncio.get_running_loop()
+    if not isinstance(loop, _Loop) or loop.pause < LONG_PAUSE or now - loop.resumed > loop.pause:
+        return 0.0
+    return loop.pause
 
 
 def complete(awaitable: Awaitable[T]) -> T:

@@ -24,6 +24,7 @@ from fullbench.models.net.hedging import Hedge, race
 from fullbench.models.net.limits import Throttle
 from fullbench.models.net.providers import Provider
 from fullbench.models.net.spending import purse
+from fullbench.models.net.streaming import unread
 from fullbench.models.payloads import ENCODINGS, Misshapen, TooLarge, unpacked
 from fullbench.models.prices import is_local
 from fullbench.models.replies import Tally, Trouble, read, refusal
@@ -210,10 +211,11 @@ class Caller:
 
     async def _send(self, body: Payload, prompt: Prompt, guess: int, tally: Tally) -> Answer | Trouble:
         await self._take_turn(guess)
-        sent, started = self._throttle.clock(), self._clock()
+        sent, started = self._throttle.clock(), time.monotonic()
         before = tally.tokens_in + tally.tokens_out
         result = await self._posted(body, prompt, tally)
-        took = self._clock() - started
+        # Not the loop's clock, which stands still while the caller is busy: the server does not.
+        took = max(0.0, (now := time.monotonic()) - started - unread(now))
         tally.seconds += took
         if self._tokens is not None:
             self._tokens.correct(tally.tokens_in + tally.tokens_out - before - guess)

@@ -9,26 +9,29 @@ from __future__ import annotations
 
 import logging
 import os
+import secrets
 import signal
 import socket
 import threading
 import time
 import uuid
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from importlib import import_module
 from types import ModuleType
 from typing import Any
 
 from fullbench.errors import EngineError, MissingExtra
-from fullbench.studies.engines.crew import Crew, Desk, contract
+from fullbench.studies.engines.crew import LOOK_AROUND, LOST, Crew, Desk, contract
 from fullbench.studies.engines.office import BEAT, Office
 from fullbench.studies.engines.stopping import Stop
 from fullbench.studies.engines.work import Job, Tally
 
 NAMESPACE = "fullbench"
 KNOCK_SECONDS = 5
+MISSED = 2
+"""A head that cannot be reached so many times in a row is gone."""
 JOINS = 4
 """How often a cluster is asked to let a laptop in. Ray starts a process on the head for each, by a fork that gRPC does
 not always survive (https://github.com/ray-project/ray/issues/63202): another try is another process."""
@@ -51,21 +54,24 @@ class Cluster:
     @contextmanager
     def opened(self) -> Iterator[RayEngine]:
         """Join the cluster, or start one, for as long as the run takes."""
-        ray = _ray()
-        run = uuid.uuid4().hex
-        with _signals_kept():
-            office = _entered(ray, self.address, run)
-        try:
-            try:
-                with _beating(ray, office, run):
-                    yield RayEngine(ray, Desk(office, run), self.least, self.most)
-            finally:
-                with suppress(*_losses()):
-                    if ray.is_initialized() and ray.get(office.close.remote(run)):
-                        ray.kill(office)
-        finally:
+        with nullcontext() if self.address else _token_of_its_own():
+            ray = _ray()
+            run = uuid.uuid4().hex
             with _signals_kept():
-                ray.shutdown()
+                office = _entered(ray, self.address, run)
+            desk = Desk(office, run)
+            try:
+                try:
+                    with _beating(ray, desk):
+                        yield RayEngine(ray, desk, self.least, self.most)
+                finally:
+                    with suppress(*_losses()):
+                        if not desk.head_lost and ray.is_initialized() and ray.get(office.close.remote(run)):
+                            ray.kill(office)
+            finally:
+                with _signals_kept():
+                    if not desk.head_lost:  # without its head it would wait for that
+                        ray.shutdown()
 
 
 class RayEngine:
@@ -123,11 +129,21 @@ def _entered(ray: ModuleType, address: str, run: str) -> Any:
             outside = address.startswith("ray://") and isinstance(error, ConnectionError)
             if tries >= JOINS or not outside or isinstance(error, ConnectionRefusedError):
                 raise EngineError(
-                    f"the Ray cluster at {address!r} cannot be joined ({_reason(error)}); start it with 'ray start "
-                    "--head', and give ray:auto on one of its machines, ray:HOST:6379 or ray://HOST:10001"
+                    f"the Ray cluster at {address!r} cannot be joined ({_reason(error)}); {_advice(error)}"
                 ) from error
             _log.warning("the Ray cluster at %s did not let us in, trying again (%s)", address, _reason(error))
             tries += 1
+
+
+def _advice(error: Exception) -> str:
+    if "auth" in str(error).lower() and "token" in str(error).lower():
+        return (
+            "it asks for a token: copy ~/.ray/auth_token of its head to every machine, and set RAY_AUTH_MODE=token "
+            "there and here before 'ray start' and this command; or set RAY_AUTH_MODE=disabled everywhere"
+        )
+    return (
+        "start it with 'ray start --head', and give ray:auto on one of its machines, ray:HOST:6379 or ray://HOST:10001"
+    )
 
 
 def _join(ray: ModuleType, address: str) -> None:
@@ -188,22 +204,59 @@ def _office(ray: ModuleType, run: str) -> Any:
 
 
 @contextmanager
-def _beating(ray: ModuleType, office: Any, run: str) -> Iterator[None]:
-    """Tell the office now and then that this run is there."""
+def _token_of_its_own() -> Iterator[None]:
+    """A token for a Ray that lives as long as the run. Ray would write one into the home folder, and every `ray start`
+    after that would ask for it."""
+    names = ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH")
+    if any(name in os.environ for name in names):
+        yield
+        return
+    os.environ.update(RAY_AUTH_MODE="token", RAY_AUTH_TOKEN=secrets.token_hex(16))
+    try:
+        yield
+    finally:
+        for name in names:
+            os.environ.pop(name, None)
+
+
+@contextmanager
+def _beating(ray: ModuleType, desk: Desk) -> Iterator[None]:
+    """Tell the office now and then that this run is there, and see whether the head still is: Ray itself says nothing
+    for a minute, and then ends this process without a sentence."""
     over = threading.Event()
+    outside = ray.util.client.ray.is_connected()
+    head = "" if outside else str(ray.get_runtime_context().gcs_address)
+    desk.nodes = tuple(ray.nodes())
+
+    def look() -> None:
+        with suppress(*_losses(), ray.exceptions.RayError, RuntimeError):
+            while not over.wait(LOOK_AROUND) and ray.is_initialized():
+                desk.nodes = tuple(ray.nodes())
 
     def beat() -> None:
+        missed = 0
         with suppress(*_losses()):
             while not over.wait(BEAT) and ray.is_initialized():
-                office.beat.remote(run)
+                try:
+                    _knock(head)
+                    missed = 0
+                except OSError:
+                    missed += 1
+                if missed >= MISSED:
+                    desk.head_lost = time.monotonic()
+                    _log.error("%s", LOST)
+                    return
+                desk.office.beat.remote(desk.run)
 
-    thread = threading.Thread(target=beat, name="beating", daemon=True)
-    thread.start()
+    threads = [threading.Thread(target=work, name="beating", daemon=True) for work in (beat, look)]
+    for thread in threads:
+        thread.start()
     try:
         yield
     finally:
         over.set()
-        thread.join()
+        for thread in threads:
+            thread.join(None if not desk.head_lost else 0.1)
 
 
 @contextmanager

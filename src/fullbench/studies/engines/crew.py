@@ -2,52 +2,71 @@
 
 from __future__ import annotations
 
-import io
 import logging
 import pickle
+import socket
+import sys
+import sysconfig
 import time
 import uuid
 from collections import Counter, deque
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass, field, replace
 from types import ModuleType, TracebackType
 from typing import Any, Self
 
-from fullbench.errors import EngineError, FullbenchError, InputError
-from fullbench.nouns.picture import Picture
+from fullbench.errors import EngineError, FullbenchError
+from fullbench.models.net.spending import purse
+from fullbench.nouns.judge import Judge, models_of
 from fullbench.nouns.verdict import Failure
 from fullbench.studies.engines.office import Branch
+from fullbench.studies.engines.parcels import Memory, packed, unpacked
 from fullbench.studies.engines.stopping import Stop
 from fullbench.studies.engines.work import Job, Key, Recipe, Tally
 from fullbench.studies.engines.worker import Turn, Worker
-from fullbench.version import __version__
+from fullbench.version import build
 
 CPUS = 0.1
 LOOK_AROUND = 1.0
 PATIENCE = 600.0
 DEATHS = 3
+LAST_WORDS = 10.0
+"""So long workers that still answer are waited for when the head is gone."""
+LOST = (
+    "the head of the Ray cluster is gone; what was ruled until now is kept, nothing more is asked, and only what is in "
+    "flight and does not come back will be asked again: start the cluster again, and the same command goes on"
+)
 EARLY_DEATHS = 5
 _log = logging.getLogger("fullbench")
+
+
+_MEMORY = Memory()
+"""The pictures that this worker's process was sent."""
 
 
 class Remote(Worker):
     """A worker as Ray runs it: its tasks come as parcels."""
 
     def hello(self, version: str) -> tuple[str, Turn]:
-        """The machine it is on, and whether it can work."""
+        """The machine it is on, and whether it can work: it has the same code, and can make what it is to ask."""
         import ray
 
-        node = ray.get_runtime_context().get_node_id()
-        if version != __version__:
-            versions = f"fullbench {__version__}, the run was started with {version}"
-            return node, Turn(error=EngineError(f"a worker has {versions}; install the same version on all machines"))
-        return node, self.begin()
+        context = ray.get_runtime_context()
+        node, where = context.get_node_id(), f"the worker on {socket.gethostname()} (node {context.get_node_id()[:8]})"
+        if version != build():
+            return node, Turn(
+                error=EngineError(
+                    f"{where} has fullbench {build()}, the run was started with {version}: other code or prompts may "
+                    "rule differently; install the same on all machines"
+                )
+            )
+        turn = self.begin()
+        if turn.error is None:
+            return node, turn
+        return node, replace(turn, error=EngineError(f"{where} cannot make what is to be asked: {turn.error}"))
 
-    def receive(self, parcel: bytes, *, more: bool, halt: bool) -> Turn:
-        tasks: list[Any] = pickle.loads(parcel) if parcel else []  # noqa: S301 (from our own run)
-        return self.turn(tasks, more=more, halt=halt)
+    def receive(self, parcel: bytes, *, more: bool, halt: bool, spent_up: str = "") -> Turn:
+        return self.turn(unpacked(parcel, _MEMORY), more=more, halt=halt, spent_up=spent_up)
 
 
 class Telephone:
@@ -62,23 +81,6 @@ class Telephone:
         return ray.get(getattr(self._office, method).remote(*rest))
 
 
-class _Parcel(pickle.Pickler):
-    """Tasks for another machine: pictures travel as bytes there, and by their full path on this machine."""
-
-    def __init__(self, file: io.BytesIO, *, far: bool) -> None:
-        super().__init__(file, protocol=pickle.HIGHEST_PROTOCOL)
-        self._far = far
-
-    def reducer_override(self, value: Any) -> Any:
-        if type(value) is not Picture or not isinstance(value.source, Path):
-            return NotImplemented
-        source: Path | bytes = value.source.absolute()
-        if self._far:
-            with suppress(InputError):  # the worker will find the same, and say so
-                source = value.data()
-        return Picture, (value.digest, value.media, source)
-
-
 @dataclass
 class Desk:
     """The office that keeps the limits, the run that it knows us by, and when any worker of the run was last heard."""
@@ -86,6 +88,11 @@ class Desk:
     office: Any
     run: str
     heard: float = field(default_factory=time.monotonic)
+    head_lost: float = 0.0
+    """When the head was found to be gone; nothing while it is there."""
+    nodes: tuple[Mapping[str, Any], ...] = ()
+    """The machines of the cluster as they were last seen, by another thread: asking waits for a minute where the head
+    is gone."""
 
 
 @dataclass(frozen=True)
@@ -98,6 +105,8 @@ class Contract:
 
 def contract(ray: ModuleType, desk: Desk, job: Job[Any]) -> Contract:
     """What the workers of a job are sent, refused where it cannot be."""
+    for module in _own_modules(job.recipe):
+        ray.cloudpickle.register_pickle_by_value(module)
     try:
         ray.cloudpickle.dumps(job.recipe)
     except (TypeError, AttributeError, pickle.PicklingError) as error:
@@ -105,6 +114,17 @@ def contract(ray: ModuleType, desk: Desk, job: Job[Any]) -> Contract:
             f"{job.name!r} cannot be sent to another machine ({error}); name it by a spec, or use the engine 'here'"
         ) from error
     return Contract(job.recipe, desk)
+
+
+def _own_modules(recipe: Recipe) -> list[ModuleType]:
+    """The modules of a judge or contestant that lie where this run was started and are installed nowhere: their code is
+    sent along, since no worker has it."""
+    made = getattr(recipe, "made", None)
+    models = models_of(made) or () if isinstance(made, Judge) else ()
+    names = {type(part).__module__ for part in (made, *models)} - {"__main__", "builtins"}
+    installed = tuple({sysconfig.get_path(place) for place in ("purelib", "platlib", "stdlib")})
+    found = (sys.modules[name] for name in sorted(names) if not name.startswith("fullbench.") and name in sys.modules)
+    return [module for module in found if not str(getattr(module, "__file__", None) or "").startswith(installed)]
 
 
 @dataclass(eq=False)
@@ -119,6 +139,7 @@ class _Hand:
     node: str = ""
     room: int = 0
     useful: bool = False
+    memory: Memory = field(default_factory=Memory)
 
 
 class Crew:
@@ -150,6 +171,7 @@ class Crew:
         """One outcome for each task of the source. A task is pulled when a worker has room for it."""
         self._first(source)
         while True:
+            self._mind_the_head()
             halt = bool(self._error or stop.reason)
             if halt:
                 self._give_up(stop.reason)
@@ -162,6 +184,14 @@ class Crew:
             yield from self._gather()
         if self._error is not None:
             raise self._error
+
+    def _mind_the_head(self) -> None:
+        """Where the head is gone, ask nothing more; workers that still answer give back what was in flight."""
+        lost = self._contract.desk.head_lost
+        if lost and self._error is None:
+            self._error = EngineError(LOST)
+        if lost and time.monotonic() - lost > LAST_WORDS:
+            raise self._error or EngineError(LOST)
 
     def _first(self, source: Iterator[Any]) -> None:
         """See whether there is anything to do before anybody is hired."""
@@ -185,8 +215,10 @@ class Crew:
             hand.given[key] = task
             tasks.append(task)
         if hand.given:
-            parcel = packed(tasks, far=hand.node != self._here)
-            hand.call = hand.actor.receive.remote(parcel, more=not self._dry, halt=halt)
+            parcel = packed(tasks, None if hand.node == self._here else hand.memory)
+            share = purse()
+            spent_up = share.empty if share is not None else ""
+            hand.call = hand.actor.receive.remote(parcel, more=not self._dry, halt=halt, spent_up=spent_up)
 
     def _gather(self) -> Iterator[Any]:
         """The outcomes of the next worker that has some."""
@@ -212,6 +244,8 @@ class Crew:
             yield from self._take(hand, turn)
 
     def _take(self, hand: _Hand, turn: Turn) -> Iterator[Any]:
+        if turn.spent and (share := purse()) is not None:
+            share.spend(turn.spent)
         for outcome in turn.outcomes:
             hand.given.pop(self._job.settles(outcome), None)
             yield outcome
@@ -254,6 +288,8 @@ class Crew:
     def _let_go(self, hand: _Hand) -> None:
         self._hands.remove(hand)
         self._tally.workers -= bool(hand.node)
+        if self._contract.desk.head_lost:  # nobody is there who could let it go; it stops by itself
+            return
         self._ray.kill(hand.actor)
         self._contract.desk.office.gone.remote(hand.name)
 
@@ -263,7 +299,7 @@ class Crew:
         if now - self._looked < LOOK_AROUND or (self._dry and not self._back):
             return
         self._looked = now
-        nodes = [node for node in self._ray.nodes() if node["Alive"]]
+        nodes = [node for node in self._contract.desk.nodes if node["Alive"]]
         gpus = int(sum(node["Resources"].get("GPU", 0) for node in nodes)) if self._contract.recipe.gpu else 0
         if gpus:
             while len(self._hands) < min(max(gpus, self._least), self._most):
@@ -293,19 +329,10 @@ class Crew:
         name = f"{desk.run}/{uuid.uuid4().hex}"
         branch = Branch(name, Telephone(desk.office))
         actor = self._ray.remote(Remote).options(**options).remote(self._contract.recipe, branch)
-        self._hands.append(_Hand(name, actor, place, actor.hello.remote(__version__)))
+        self._hands.append(_Hand(name, actor, place, actor.hello.remote(build())))
 
 
 _END = object()
-
-
-def packed(tasks: list[Any], *, far: bool) -> bytes:
-    """Tasks as bytes, with the pictures where the other machine could not read them."""
-    if not tasks:
-        return b""
-    file = io.BytesIO()
-    _Parcel(file, far=far).dump(tasks)
-    return file.getvalue()
 
 
 def _words(ray: ModuleType) -> str:

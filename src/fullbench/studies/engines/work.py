@@ -25,6 +25,8 @@ from fullbench.studies.engines.spending import Budget
 from fullbench.studies.engines.stopping import Stop
 
 LOOKUP = 256
+SLOW_LOOKUP, MOST_LOOKED_UP = 0.05, 4_096
+"""Where looking up takes longer, as in a ledger that is far away, four times as many are looked up the next time."""
 HOPELESS = 20
 """After so many faults and failures, and no ruling ever, nothing but more of them is to be expected."""
 SAMPLE = 200
@@ -236,7 +238,9 @@ class _Work:
         """The tasks that are neither known nor in flight, looked up and entered some hundreds at a time."""
         job, tally, source = self._job, self._tally, iter(self._job.tasks())
         gone = frozenset() if self._insist.again else frozenset(job.failed_for_good())
-        while chunk := list(islice(source, LOOKUP)):
+        size = LOOKUP
+        while chunk := list(islice(source, size)):
+            started = time.monotonic()
             job.flush()
             keys = [job.key(task) for task in chunk]
             known = job.known(keys) | self._open.intersection(keys)
@@ -245,6 +249,8 @@ class _Work:
             tally.known += len(chunk) - len(due) - len(over)
             tally.passed_over += len(over)
             job.enter(list(due.values()))
+            if time.monotonic() - started > SLOW_LOOKUP:
+                size = min(4 * size, MOST_LOOKED_UP)
             for key, task in due.items():
                 self._open.add(key)
                 yield key, job.asked(task)

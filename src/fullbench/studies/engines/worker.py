@@ -16,6 +16,7 @@ from typing import Any
 
 from fullbench.errors import FullbenchError
 from fullbench.models.net.limits import kept_by
+from fullbench.models.net.spending import paid_by
 from fullbench.studies.engines.office import Branch
 from fullbench.studies.engines.work import Ask, Recipe
 
@@ -24,16 +25,41 @@ MOST_AHEAD = 512
 LINGER = 0.02
 LONGEST_TURN = 0.5
 NO_MORE = 0.005
+UNHEARD = 5.0
+"""A worker that hears nothing of its run for so many seconds begins nothing new: the run, or the way to it, may be
+gone, and what it is answered would be paid for and lost."""
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What a worker gives back: outcomes, how many tasks it could take, those it gave up, and why it cannot go on."""
+    """What a worker gives back: outcomes, how many tasks it could take, those it gave up, why it cannot go on, and the
+    dollars of all attempts since the last turn, retries among them."""
 
     outcomes: list[Any] = field(default_factory=list)
     room: int = 0
     dropped: int = 0
     error: FullbenchError | None = None
+    spent: float = 0.0
+
+
+class Till:
+    """The budget as a worker sees it: what it spends is told with every turn, and with every turn it is told whether
+    money is left."""
+
+    def __init__(self) -> None:
+        self._spent = 0.0
+        self._lock = threading.Lock()
+        self.empty = ""
+
+    def spend(self, dollars: float) -> None:
+        with self._lock:
+            self._spent += dollars
+
+    def taken(self) -> float:
+        """What was spent since this was last asked."""
+        with self._lock:
+            spent, self._spent = self._spent, 0.0
+        return spent
 
 
 class Worker:
@@ -49,6 +75,8 @@ class Worker:
         self._crash: Exception | None = None
         self._ask: Ask | None = None
         self._changed = threading.Condition()
+        self._till = Till()
+        self._heard = time.monotonic()
 
     def begin(self) -> Turn:
         """Make the judge or contestant. Why that cannot be done is told, not raised."""
@@ -59,11 +87,13 @@ class Worker:
         threading.Thread(target=self._work, name="asking", daemon=True).start()
         return Turn(room=AHEAD)
 
-    def turn(self, tasks: list[Any], *, more: bool, halt: bool) -> Turn:
+    def turn(self, tasks: list[Any], *, more: bool, halt: bool, spent_up: str = "") -> Turn:
         """Take on tasks, and give back what is done: as soon as there is something, or where more could be taken on.
 
-        With `halt` what was not begun is dropped.
+        With `halt` what was not begun is dropped. `spent_up` says that there is no money left: nothing is tried again.
         """
+        self._till.empty = spent_up
+        self._heard = time.monotonic()
         with self._changed:
             self._queue.extend(tasks)
             dropped = 0
@@ -83,7 +113,7 @@ class Worker:
                 self._queue.clear()
             outcomes, self._done = self._done, []
             self._pace = len(outcomes)
-            return Turn(outcomes, self._room(), dropped, self._error)
+            return Turn(outcomes, self._room(), dropped, self._error, self._till.taken())
 
     def _news(self, more: bool) -> bool:
         hungry = more and self._room() * 2 > AHEAD and not self._queue
@@ -96,10 +126,10 @@ class Worker:
     def _work(self) -> None:
         assert self._ask is not None
         try:
-            with kept_by(self._branch):
+            with kept_by(self._branch), paid_by(self._till):
                 while True:
                     with self._changed:
-                        self._changed.wait_for(lambda: self._queue)
+                        self._changed.wait_for(self._may_begin)
                     for outcome in self._ask(self._stream()):
                         with self._changed:
                             self._in_flight -= 1
@@ -114,11 +144,14 @@ class Worker:
                 self._crash = error
                 self._changed.notify_all()
 
+    def _may_begin(self) -> bool:
+        return bool(self._queue) and time.monotonic() - self._heard < UNHEARD
+
     def _stream(self) -> Iterator[Any]:
         """The tasks of the queue, until it stays empty for a moment."""
         while True:
             with self._changed:
-                if not self._changed.wait_for(lambda: self._queue, NO_MORE):
+                if not self._changed.wait_for(self._may_begin, NO_MORE):
                     return
                 task = self._queue.popleft()
                 self._in_flight += 1

@@ -1,0 +1,23 @@
+"""Where items come from: the sample, a file of our own layout, the release, or the clone of its repository."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from fullbench.benchmarks.visit_bench import released
+from fullbench.benchmarks.visit_bench.release import read_instances
+from fullbench.benchmarks.visit_bench.sources import SAMPLE, item_of
+from fullbench.files.nouns import own_items, read_items
+from fullbench.nouns.item import Item
+
+
+def items(source: Path | None = None) -> Iterable[Item]:
+    """Items of the sample, of a file, of a folder with `items.jsonl`, or the verified ones of the release."""
+    if source is None:
+        return read_items(SAMPLE / "items.jsonl")
+    if (own := own_items(source)) is not None:
+        return own
+    if released.is_here(source):
+        return list(released.bring(source)[0].items.values())
+    return [item_of(row, source) for row in read_instances(source) if row.verified and row.instruction]

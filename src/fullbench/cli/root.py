@@ -1,0 +1,43 @@
+"""What stands above all commands."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+
+def leave(code: object, **_: object) -> None:
+    """What a command returns is its exit code."""
+    if isinstance(code, int) and code:
+        raise typer.Exit(code)
+
+
+def root(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Print the version and leave.")] = False,
+) -> None:
+    """Judge multimodal models, and judge the judges."""
+    if version:
+        from fullbench.version import __version__
+
+        typer.echo(__version__)
+        raise typer.Exit
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+def application() -> typer.Typer:
+    """The command line, without commands yet."""
+    app = typer.Typer(
+        name="fullbench",
+        help="Judge multimodal models, and judge the judges.",
+        epilog="Start with: fullbench demo. Then: fullbench judge --help.",
+        no_args_is_help=True,
+        result_callback=leave,
+        pretty_exceptions_enable=False,
+        rich_markup_mode="markdown",
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback(invoke_without_command=True)(root)
+    return app

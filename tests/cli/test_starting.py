@@ -1,0 +1,48 @@
+"""A single command is made without the others, and is the same command."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+from fullbench.cli.app import app
+from fullbench.cli.starting import SINGLE, application_for
+
+
+def test_what_is_made_alone_is_what_stands_among_all():
+    functions = {command.name: command.callback for command in app.registered_commands}
+    for name, place in SINGLE.items():
+        (alone,) = application_for(name).registered_commands
+        assert alone.callback is functions[name]
+        assert alone.callback.__module__ == f"fullbench.cli.{place}"
+
+
+@pytest.mark.parametrize("name", SINGLE)
+def test_alone_it_has_the_same_help_and_the_same_complaints(name):
+    for words in ([name, "--help"], [name, "--no-such-option"]):
+        alone, among = (CliRunner().invoke(made, words) for made in (application_for(name), app))
+        assert (alone.exit_code, alone.output) == (among.exit_code, among.output)
+
+
+@pytest.mark.parametrize("first", ["", "--version", "--help", "no-such-command", "ledger"])
+def test_any_other_word_meets_all_commands(first):
+    assert application_for(first) is app
+
+
+def test_a_metric_as_the_judge_loads_neither_other_commands_nor_what_speaks_to_servers(tmp_path):
+    (tmp_path / "items.jsonl").write_text('{"id": "i", "question": "What is it?"}\n', encoding="utf-8")
+    answers = '{"item": "i", "contestant": "a", "text": "红"}\n{"item": "i", "contestant": "b", "text": "blue"}\n'
+    (tmp_path / "answers.jsonl").write_text(answers, encoding="utf-8")
+    words = ["judge", "--items", "items.jsonl", "--responses", "answers.jsonl", "--judge", "length"]
+    program = (
+        f"import sys\nsys.argv = ['fullbench', *{words!r}, '--ballot', 'choice']\n"
+        "from fullbench.cli import main\ntry:\n    main()\nexcept SystemExit as end:\n    assert not end.code\n"
+        "print(*sorted(sys.modules), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True)
+    loaded = set(done.stderr.split())
+    assert "fullbench.cli.judge" in loaded
+    assert not loaded & {"fullbench.cli.app", "fullbench.cli.people", "fullbench.models.chat", "aiohttp", "scipy"}

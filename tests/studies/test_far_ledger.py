@@ -1,0 +1,112 @@
+"""A ledger behind a slow network: asking goes on while commits are on their way; acknowledged still means durable."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from fullbench import Item
+from fullbench.ledger.store import Ledger
+from fullbench.ledger.writer import MOST
+from fullbench.studies import specs
+from fullbench.studies.answer import answer
+from fullbench.studies.hear import hear
+from tests.fake_server import FakeServer
+from tests.ledger.making import verdict
+from tests.slow_line import slow_line
+from tests.studies.test_endurance import docket
+
+AWAY = 0.02
+
+
+def far_off(postgres, port: int) -> str:
+    """A ledger that was made, which takes some sixty ways to the server, and is reached by the slow line."""
+    near = postgres.database()
+    Ledger(near).close()
+    return near.replace(f":{postgres.port}/", f":{port}/")
+
+
+def heard(place: str, server: FakeServer, count: int) -> tuple[float, int]:
+    """The seconds that a run takes from its first look into the ledger to its last commit, and its commits."""
+    with Ledger(place) as ledger:
+        started = time.monotonic()
+        judge = specs.judge(f"vllm:m@{server.url}?concurrency=128&mode=direct")
+        hear([judge], lambda _: docket(count), ledger)
+        took = time.monotonic() - started
+        verdicts = list(ledger.verdicts())
+        assert len({verdict.case for verdict in verdicts}) == len(verdicts) == count
+        with ledger.reader() as reader:
+            (commits,) = reader.execute("SELECT count(*) FROM commits").fetchone()
+    return took, commits
+
+
+def compared(postgres, count: int, tries: int) -> tuple[float, float, int]:
+    """The best times of a near and a far ledger, taken in turns, and the commits of the far one."""
+    if not hasattr(postgres, "port"):
+        pytest.skip("the server that FULLBENCH_TEST_PG names may be anywhere: no slow line is laid to it")
+    near, far, commits = [], [], 0
+    with FakeServer(says="[[4]]", latency=0.05) as server, slow_line(postgres.port, AWAY) as port:
+        for _ in range(tries):
+            near.append(heard(postgres.database(), server, count)[0])
+            place = far_off(postgres, port)
+            took, commits = heard(place, server, count)
+            far.append(took)
+    return min(near), min(far), commits
+
+
+def test_a_ledger_far_away_does_not_hold_up_the_asking(postgres):
+    """Before, each commit kept the asking waiting for seven or eight ways to the server and back."""
+    near, far, commits = compared(postgres, 400, 1)
+    assert commits < 40, "what comes while a commit is on its way goes with the next one"
+    # 25 ways there and back until the first call and after the last, whatever the number of calls
+    assert far <= 1.3 * near + 25 * 2 * AWAY
+
+
+@pytest.mark.slow
+def test_three_thousand_calls_with_a_ledger_far_away_take_at_most_1_3_times_as_long(postgres):
+    near, far, _ = compared(postgres, 3_000, 3)
+    assert far <= 1.3 * near
+
+
+def test_what_waits_for_a_far_commit_is_bounded_and_what_is_acknowledged_is_there(postgres):
+    """Whoever adds faster than the network carries waits; another reader sees all that was acknowledged."""
+    if not hasattr(postgres, "port"):
+        pytest.skip("the server that FULLBENCH_TEST_PG names may be anywhere: no slow line is laid to it")
+    told: list[object] = []
+    with slow_line(postgres.port, 0.05) as port:
+        far = far_off(postgres, port)
+        place = far.replace(f":{port}/", f":{postgres.port}/")
+        with Ledger(far, on_commit=told.extend) as ledger, Ledger(place, read_only=True) as near:
+            for number in range(2 * MOST):
+                ledger.add(verdict(number))
+                assert number + 1 - ledger.acknowledged <= MOST
+                if number % 500 == 0:
+                    acknowledged = ledger.acknowledged
+                    assert sum(1 for _ in near.verdicts(texts=False)) >= acknowledged
+            ledger.flush()
+            assert ledger.acknowledged == len(told) == 2 * MOST
+            assert sum(1 for _ in near.verdicts(texts=False)) == 2 * MOST
+            assert not near.verify()
+
+
+def test_answers_too_go_to_a_far_ledger_without_holding_up_the_asking(postgres):
+    """Contestants with a ledger 50 ms away each way: not one look into it for each answer."""
+    if not hasattr(postgres, "port"):
+        pytest.skip("the server that FULLBENCH_TEST_PG names may be anywhere: no slow line is laid to it")
+    items = [Item.ask(f"i{number}", f"What is #{number}? 好") for number in range(100)]
+    with (
+        FakeServer(says="red", latency=0.02) as server,
+        slow_line(postgres.port, 0.05) as port,
+        Ledger(far_off(postgres, port)) as ledger,
+    ):
+        started = time.monotonic()
+        models = [specs.contestant(f"vllm:{name}@{server.url}?concurrency=64") for name in "ab"]
+        tallies = answer(models, items, ledger)
+        took = time.monotonic() - started
+        assert [tally.done for tally in tallies] == [100, 100]
+        names = [model.name for model in models]
+        answers = list(ledger.responses(names, item_keys=[item.key for item in items]))
+        assert len({(found.item, found.contestant) for found in answers}) == len(answers) == 200
+        assert not ledger.verify()
+    assert took < 200 * 0.1, "as long as one way there and back for each answer would take"
