@@ -7,10 +7,11 @@ UNIT = tests/test_rooms.py tests/test_public.py tests/testing tests/nouns tests/
 COVERED = tests/nouns tests/reading tests/stats tests/figures src/fullbench/nouns src/fullbench/reading src/fullbench/stats \
   src/fullbench/figures
 
-.PHONY: demo unit coverage versions test test-slow bench bench-check check lock sbom help
+.PHONY: demo docs unit coverage versions test test-slow bench bench-check check lock sbom help
 
 help:
 	@echo "make demo       judge models on pictures with known truth, and open the report"
+	@echo "make docs       the site of the docs, in build/site; no network is needed once the extra docs is installed"
 	@echo "make unit       the fast tests: nouns, reading, files, stats, figures, judges (under 90 seconds)"
 	@echo "make coverage   the fast tests once more, with the share of lines that they run"
 	@echo "make versions   types for Python 3.11, 3.12 and 3.13, without running anything"
@@ -24,6 +25,11 @@ help:
 
 demo:
 	@$(RUN) charts fullbench demo
+
+docs:
+	@$(RUN) docs python -m scripts.docs
+	@NO_MKDOCS_2_WARNING=1 $(RUN) docs mkdocs build --strict -q
+	@echo "The site: build/site/index.html"
 
 check:
 	@$(RUN) dev sh scripts/check.sh

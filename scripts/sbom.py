@@ -105,7 +105,7 @@ def licence_of(name: str, version: str) -> str:
 
 def parts() -> list[Part]:
     """Every pinned package, with who needs it."""
-    core, extras = needed(""), needed("all")
+    core, extras = needed(""), needed("light")
     return [
         Part(
             name, version, marker, hashes,

@@ -3,7 +3,8 @@
     with PictureServer(judge=lambda words, pictures: "[[4]]", draw=lambda request: png()) as server:
         ... server.url, server.requests
 
-`judge` is told the words and the bytes of the pictures of a chat; `draw` the request (its prompt, and the pictures to
+`judge` is told the words and the bytes of the pictures of a chat, and gives its words, or these and more of the choice
+(`logprobs`); `draw` the request (its prompt, and the pictures to
 edit) and gives the bytes of a picture, or a dict, which is sent with status 400 as the error of a provider.
 """
 
@@ -21,7 +22,7 @@ from typing import Any, Self
 class PictureServer:
     def __init__(
         self,
-        judge: Callable[[str, list[bytes]], str] | None = None,
+        judge: Callable[[str, list[bytes]], str | tuple[str, dict[str, Any]]] | None = None,
         draw: Callable[[dict[str, Any]], bytes | dict[str, Any]] | None = None,
     ) -> None:
         self.judge, self.draw = judge, draw
@@ -68,10 +69,12 @@ class _Handler(BaseHTTPRequestHandler):
 
     def reply(self, request: dict[str, Any]) -> tuple[int, dict[str, Any]]:
         if self.path.endswith("/chat/completions") and self.owner.judge is not None:
-            text = self.owner.judge(*_said(request))
+            said = self.owner.judge(*_said(request))
+            text, more = (said, {}) if isinstance(said, str) else said
             message = {"role": "assistant", "content": text}
+            choice = {"index": 0, "message": message, "finish_reason": "stop", **more}
             return 200, {
-                "model": request["model"], "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
+                "model": request["model"], "choices": [choice],
                 "usage": {"prompt_tokens": 100, "completion_tokens": 10},
             }  # fmt: skip
         if self.owner.draw is None:

@@ -1,7 +1,7 @@
 """fullbench: judge multimodal models, and judge the judges.
 
-The nouns, the errors and the verbs `answer`, `judge`, `run` and `report`: what a notebook needs, and what is promised
-to stay (docs/compatibility.md). Names are loaded when first used, so that `import fullbench` costs next to nothing.
+The nouns, the errors and the verbs `answer`, `judge`, `run`, `report` and `card`: what a notebook needs, and what is
+promised to stay (docs/compatibility.md). Names are loaded when first used, so that the import costs next to nothing.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from fullbench.nouns.response import Response
     from fullbench.nouns.table import Table
     from fullbench.nouns.verdict import Failure, Verdict
-    from fullbench.studies.verbs import answer, judge, report, run
+    from fullbench.studies.verbs import answer, card, judge, report, run
 
 _HOMES = {
     "Ballot": "nouns.ballot",
@@ -82,12 +82,15 @@ _HOMES = {
     "Verdict": "nouns.verdict",
     "answer": "studies.verbs",
     "ballot": "nouns.ballot",
+    "card": "studies.verbs",
     "cases": "nouns.case",
     "judge": "studies.verbs",
     "panels": "nouns.case",
     "report": "studies.verbs",
     "run": "studies.verbs",
 }
+
+_SHOWN = {"nouns.case", "nouns.item", "nouns.picture", "nouns.record", "nouns.response", "nouns.table"}
 
 __all__ = [
     "Ballot",
@@ -130,6 +133,7 @@ __all__ = [
     "Verdict",
     "answer",
     "ballot",
+    "card",
     "cases",
     "judge",
     "panels",
@@ -142,6 +146,9 @@ def __getattr__(name: str) -> Any:
     if name in _HOMES:
         if _HOMES[name] == "nouns.ballot":
             import_module("fullbench.reading")  # a ballot from here can read: the nouns know no reader themselves
+        if _HOMES[name] in _SHOWN:
+            import_module("fullbench.reports.notebook")  # and these can be drawn and made frames, for the same reason
+            import_module("fullbench.files.frames")
         return getattr(import_module(f"fullbench.{_HOMES[name]}"), name)
     raise AttributeError(f"module 'fullbench' has no attribute {name!r}")
 

@@ -12,6 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from fullbench import Ledger
+from fullbench.audit.kinds import asked, drawn
 from fullbench.cli.app import app
 from fullbench.nouns.note import Note
 from fullbench.reports.localised import localised
@@ -108,6 +109,33 @@ def start(folder: Path, server: FakeServer) -> subprocess.Popen[str]:
     return subprocess.Popen(command, cwd=folder, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
+def test_on_your_own_items_it_is_told_whether_the_judge_looks(call, tmp_path):
+    """Six items with pictures; court:keen reads the pixels, court:blind never does."""
+    rows, answers = [], []
+    for number in range(14):
+        known = asked(9, "mine", number)
+        (tmp_path / f"{number}.png").write_bytes(drawn(known.scene, known.name)[-1])
+        rows.append({"id": f"i{number}", "question": known.question, "images": [f"{number}.png"]})
+        answers += [{"item": f"i{number}", "contestant": name, "text": text}
+                    for name, text in (("a", known.right), ("b", known.wrong))]  # fmt: skip
+    for name, lines in (("items", rows), ("answers", answers)):
+        (tmp_path / f"{name}.jsonl").write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    words = ("--items", "items.jsonl", "--responses", "answers.jsonl", "--look", "--quiet")
+    said = call("audit", "court:keen", *words)
+    assert "It looks at your pictures" in said
+    again = call("audit", "court:blind", *words, "--json")
+    card = json.loads(again[again.index("{") : again.rindex("}") + 1])
+    assert card["measures"]["looks"] == "no sign"
+    with Ledger(tmp_path / "fullbench.ledger", read_only=True) as ledger:
+        record = ledger.record(study="look-items")
+    # by hand: the share of blank pictures on which a ruling moved, for the judge that looks
+    keen = [verdict for verdict in record if "keen" in verdict.judge and verdict.marks]
+    ruled = {(v.item, v.trial): dict(zip(v.contestants, v.marks, strict=True)) for v in keen}
+    moved = [ruled[f"{item}~blank", 0] != marks for (item, trial), marks in ruled.items()
+             if not trial and (f"{item}~blank", 0) in ruled]  # fmt: skip
+    assert f"{sum(moved) / len(moved):.2f}" in said[said.index("blank") : said.index("blank") + 40]
+
+
 @pytest.mark.slow
 def test_killed_in_the_middle_it_goes_on_where_it_was(tmp_path):
     """A server that always chooses the first: kill -9 after forty answers, and the next run asks for the rest alone."""
@@ -144,7 +172,7 @@ def test_a_card_speaks_chinese(call, tmp_path):
     auditing = Auditing(["simulated:long-words?length=3"], size="quick")
     with Ledger(tmp_path / "fullbench.ledger", read_only=True) as ledger:
         record = ledger.record(study="audit-quick-0").ordered()
-    _, card = auditing.card(record, auditing.judges[0].name)
+    card = auditing.card(record, auditing.judges[0].name)
     assert isinstance(card.lead, Note)
     chinese = card.lead.said_in(messages("zh"))
     assert "看图" in chinese

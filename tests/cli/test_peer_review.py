@@ -48,6 +48,9 @@ def test_pictures_of_ones_own_and_three_models_by_name(tmp_path):
         (["--mode", "loud"], "unknown mode 'loud'"),
         (["--correlation", "clip:nowhere"], "no CLIP model is there"),
         (["--correlation", "clip"], "a correlation is clip:FOLDER, tools or colours"),
+        (["--seeds", "1,1"], "two runs of one seed are one run"),
+        (["--reading", "mean"], "unknown reading 'mean' of the paper; known: range, share, plain, sum, rank"),
+        (["--questions", "q.jsonl", "--images", "p"], "pictures (images) or about given questions; name one"),
     ],
 )
 def test_mistakes_are_one_sentence(tmp_path, words, sentence):

@@ -14,9 +14,10 @@ from sklearn.metrics import accuracy_score, cohen_kappa_score, f1_score
 from fullbench import Choice, Item, Ranking, Record, Response, Score, Verdict
 from fullbench.errors import InputError
 from fullbench.figures.agreement_by_tag import agreement_tables, decided_by_all
+from fullbench.figures.averages import averages
 from fullbench.figures.card import card as judge_card
 from fullbench.figures.doubt import doubtful
-from fullbench.figures.judging import agreements, averages, by_tag, meet, winner
+from fullbench.figures.judging import agreements, by_tag, meet, winner
 from fullbench.figures.repeats import tables as repeats
 from fullbench.figures.subsets import subset
 from fullbench.nouns.call import Usage
@@ -123,8 +124,10 @@ def test_groups_and_their_mean(record: Record):
     met = meet(record)
     found = {e.group: e for e in agreements(met, "good", by_tag(record, "dataset")) if e.shape == "scores"}
     assert set(found) == {"one", "two"}
-    mean = averages(met, "good", by_tag(record, "dataset"))["scores"]
-    assert mean.value == pytest.approx(np.mean([e.figures["Pearson"].value for e in found.values()]))
+    means = averages(met, "good", by_tag(record, "dataset"))["scores"]
+    assert set(means) == {"Pearson", "Spearman", "Kendall", "error", "kappa, quadratic"}
+    for name, mean in means.items():
+        assert mean.value == pytest.approx(np.mean([e.figures[name].value for e in found.values()])), name
 
 
 def test_groups_that_share_items_have_no_mean(record: Record):

@@ -165,6 +165,12 @@ def test_a_folder_of_pictures(tmp_path):
         list(read_items(tmp_path, question="what?"))
 
 
+def test_csv_with_semicolons_is_read(tmp_path):
+    path = tmp_path / "items.csv"
+    path.write_text('id;question\nq1;"Eight; or ten?"\nq2;多少\n', encoding="utf-8")
+    assert [(item.id, item.question) for item in read_items(path)] == [("q1", "Eight; or ten?"), ("q2", "多少")]
+
+
 def test_labels_of_people_become_verdicts_and_every_vote_is_kept(tmp_path):
     path = tmp_path / "labels.csv"
     path.write_text("item,model,score\na,m,4\na,m,5\nb,m,1\n")

@@ -99,7 +99,7 @@ def test_the_judges_of_a_clone_are_compared_with_its_labels(mllm_clone, tmp_path
         value = made[f"Gemini/score/{dataset}"]["value"]
         assert value["pearson"] == pytest.approx(expected.statistic, abs=1e-6)
         assert value["p_value"] == pytest.approx(expected.pvalue, rel=1e-3)
-        assert made[f"Gemini/score/{dataset}"]["from"] == "data"
+        assert "from" not in made[f"Gemini/score/{dataset}"], "it is computed from data"
     labels = {row["pair_id"]: row["human"] for row in files["Benchmark/pair"]}
     rulings = {row["pair_id"]: row["result"]["judge"] for row in files["raw_data/step3/Pair/new GPT-4V(ision)"]}
     for dataset in SETS:
@@ -116,7 +116,7 @@ def test_the_judges_of_a_clone_are_compared_with_its_labels(mllm_clone, tmp_path
     assert value["accuracy_no_tie_in_human_or_any_judge"] == pytest.approx(sum(decided) / len(decided), abs=1e-6)
     assert "LLaVA-1.5-13b/batch/coco" in made
     # What the paper prints is restated, and said to be so.
-    printed = [cell for cell in made.values() if cell["from"] == "printed"]
+    printed = [cell for cell in made.values() if cell.get("from") == "printed"]
     assert len(printed) == 43
     assert "43 figures are computed from other printed figures, not from data" in told.output
     assert "43 of 43" not in told.output

@@ -12,6 +12,7 @@ from statistics import fmean
 import pytest
 
 from fullbench import Case, Choice, Item, Ledger, Response, Score, Verdict
+from fullbench.court.sample import sample
 from fullbench.figures.peers import biases
 from fullbench.nouns.record import Record
 from tests.journeys.voting import Site, column, shown, tables
@@ -196,6 +197,57 @@ def test_upme_table_3(site, tmp_path):
         same = fmean(drawn("truth", criterion, item).choice(["m-one", "m-two"]) == won for _, won, item in mine)
         assert column(table, "agreement", "criterion")[criterion] == pytest.approx(agreed, abs=1e-12)
         assert column(table, "consistency", "criterion")[criterion] == pytest.approx(same, abs=1e-12)
+
+
+def test_a_peer_review_takes_peoples_votes_for_the_truth(site, tmp_path):
+    """Models review each other on pictures; people choose between the same answers; the same command then compares."""
+    photos, ledger = tmp_path / "photos", tmp_path / "p.ledger"
+    photos.mkdir()
+    for known in sample(5, 2):
+        (photos / f"{known.item.id}.png").write_bytes(known.item.pictures[0].data())
+    words = ["peer-review", "--images", photos, "--contestants", "court:keen,court:wordy,court:hasty,court:blind",
+             "--ledger", ledger, "--quiet", "--json"]  # fmt: skip
+    before = tables(site.cli(*words))
+    assert any("No truth is known here" in note for note in before["warnings"]["notes"])
+    assert "accuracy" not in before
+    assert "truth" not in str(before["ranking"]["columns"])
+    with Ledger(ledger, read_only=True) as book:
+        cases = {
+            (verdict.item, frozenset(verdict.contestants))
+            for verdict in book.record() if verdict.criterion == "correctness"
+        }  # fmt: skip
+        texts = {(response.item, response.contestant): response.text for response in book.responses()}
+    site.client("boss", "organiser")
+    site.people("add", "choose", "--kind", "pair", "--ledger", ledger, "--criterion", "correctness", "--votes", 2)
+
+    def longer(_person, task):
+        lengths = [len(text) for text in shown(task)]
+        return {"best": "tie" if lengths[0] == lengths[1] else str(lengths.index(max(lengths)))}
+
+    assert site.vote("choose", ["ann", "bob"], longer) == 2 * len(cases) == 48
+    site.people("keep", "choose", "--ledger", ledger)
+    after = tables(site.cli(*words))
+    marks = defaultdict(list)
+    for item, pair in cases:
+        for name in pair:
+            (other,) = pair - {name}
+            lead = len(texts[item, name]) - len(texts[item, other])
+            marks[name].append(0.5 if lead == 0 else float(lead > 0))
+    truth = {name: fmean(values) for name, values in marks.items()}
+    assert column(after["ranking"], "truth") == pytest.approx(truth)
+    assert any("Truth: people, by 48 votes of 2 on answers" in note for note in after["ranking"]["notes"])
+    assert column(after["ranking"], "UPME") == column(before["ranking"], "UPME"), "people move no score"
+    with Ledger(ledger, read_only=True) as book:
+        hits = defaultdict(list)
+        for verdict in book.record():
+            if verdict.judge != "human" and verdict.criterion == "correctness":
+                one, two = verdict.contestants
+                lead = len(texts[verdict.item, one]) - len(texts[verdict.item, two])
+                hits[verdict.judge.partition("+")[0]].append(
+                    verdict.marks[0] == (0.5 if lead == 0 else float(lead > 0))
+                )
+    right = column(after["accuracy"], "correctness right", "reviewer")
+    assert {name: right[name] for name in hits} == pytest.approx({name: fmean(hit) for name, hit in hits.items()})
 
 
 def test_upme_biases_keep_criteria_apart():

@@ -261,6 +261,7 @@ def test_another_reading_gives_other_scores_and_says_so(reviewed):
     assert column(tables["ranking"], "UPME") != column(again["ranking"], "UPME")
 
 
+@pytest.mark.slow
 def test_several_seeds_have_a_mean_and_a_deviation(server, data, monkeypatch, tmp_path):
     url, _ = server
     monkeypatch.setenv("FULLBENCH_TEST_KEY", "k")
@@ -295,7 +296,7 @@ def test_a_study_file_runs_and_replays_the_same(server, data, monkeypatch, tmp_p
     (tmp_path / "study.toml").write_text(
         f'name = "given"\nkind = "peer-review"\ncontestants = [{named}]\ntables = "tables.json"\nledger = "a.ledger"\n'
         f'[peer-review]\nquestions = "{data / "mmstar.jsonl"}"\nhuman_scores = "{data / "scores.csv"}"\n'
-        'limit = 5\nseeds = [4, 5]\nlanguage = "zh"\nfamilies = ["sharp=x", "dull=x"]\n',
+        'limit = 10\nseeds = [4, 5]\nlanguage = "zh"\nfamilies = ["sharp=x", "dull=x"]\n',
         encoding="utf-8",
     )
     asked = len(prompts)

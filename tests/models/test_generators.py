@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from importlib.util import find_spec
 from io import BytesIO
 
 import pytest
@@ -154,3 +155,8 @@ def test_what_cannot_be_drawn_is_said(cli, tmp_path):
     code, _, err = cli("answer", "--items", "words.jsonl", "--contestant", "diffusers:pipe", "--out", "o.jsonl")
     assert code == 2
     assert "lacks its part unet" in err
+    if find_spec("diffusers") is None:
+        spec = "diffusers:nobody/nothing"
+        code, _, err = cli("answer", "--items", "words.jsonl", "--contestant", spec, "--out", "o.jsonl")
+        assert code == 2
+        assert "needs an optional part: pip install '.[diffusers]'" in err

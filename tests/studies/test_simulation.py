@@ -84,7 +84,7 @@ def test_two_colluders_among_eight_hardly_move_the_robust_ranking():
 
 def test_every_table_comes_out_with_cheats_and_faults():
     made = {table.name: table for table in tables(Setting(models=6, colluders=2, lazy=1, blind=1, faults=0.3), seeds=3)}
-    assert set(made) == {"methods", "pictures", "cheats", "influence"}
+    assert set(made) == {"methods", "readings", "pictures", "warnings", "cheats", "influence"}
     colluder, honest = (dict(zip(made["influence"].column("method"), made["influence"].column(kind), strict=True))
                         for kind in ("colluder", "honest"))  # fmt: skip
     assert colluder["uniform"] > honest["uniform"]

@@ -88,6 +88,7 @@ WHOLE = Benchmark(
     cases=cases,
     tables=standard.tables,
     wording=wording,
+    asking=lambda: "=== user\n{question}\n",
     hears=lambda judge, case: True,
     protocol=protocol,
     labels=labels,
@@ -144,6 +145,7 @@ class Mute:
 
 
 BROKEN = {
+    "asking": ({"asking": lambda: "=== user\nSay something.\n"}, "leave out the question"),
     "hears": ({"hears": lambda judge, case: False}, "has no case to hear"),
     "protocol": ({"protocol": lambda said: WHOLE}, "that it does not know is refused"),
     "tables": ({"tables": stateful_tables()}, "the same record must give the same tables"),

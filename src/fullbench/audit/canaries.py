@@ -1,9 +1,10 @@
 """Canaries: a fixed, private set of cases that a judge hears again and again, to notice when it has changed.
 
 The set is drawn from the ledger's own secret, so that nobody else can know it or train to it; its digest names it. The
-first hearing of each case is what later ones are held against; `STEADY` further hearings of all make the baseline,
-which tells how often the judge differs from itself. Only cases that it ruled rightly at first are watched. They stand
-in a study of their own, are asked for only where somebody asks, and every hearing is a new trial.
+first hearing of each case is what later ones are held against. Only cases are watched that the judge ruled rightly at
+first, and alike in the next `CHOSEN` hearings: on the others it differs from itself anyway. The hearings after that, up
+to `STEADY`, are the baseline, which tells how often it differs from itself on the cases watched. Canaries stand in a
+study of their own, are asked for only where somebody asks, and every hearing is a new trial.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ from fullbench.stats.alarm import limits, rings
 
 STUDY = "canaries"
 CASES = 60
-STEADY = 10
-"""Each case is heard so often for the baseline, after the first time."""
+CHOSEN, STEADY = 3, 12
+"""After the first time, each case is heard so often to be chosen, and so often before the watch begins."""
 
 
 def private_seed(ledger: Ledger) -> int:
@@ -100,12 +101,16 @@ def alarm(record: Record, judge: str) -> Alarm:
     # a fault differs from a ruling, so that a judge that begins to refuse is noticed too
     for verdict in sorted(record.where(judge=judge), key=lambda one: one.trial):
         by_case.setdefault(verdict.case, []).append(verdict)
-    watched = {key: those for key, those in by_case.items() if those[0].trial == 0 and _right(those[0])}
+    watched = {
+        key: those
+        for key, those in by_case.items()
+        if those[0].trial == 0 and _right(those[0]) and all(one.marks == those[0].marks for one in those[: CHOSEN + 1])
+    }
     baseline = [
         verdict.marks != those[0].marks
         for those in watched.values()
-        for verdict in those[1:]
-        if verdict.trial <= STEADY
+        for verdict in those
+        if CHOSEN < verdict.trial <= STEADY
     ]
     later = sorted(
         ((verdict.trial, verdict.at, verdict.marks != those[0].marks, verdict.item)
@@ -147,13 +152,13 @@ def canary_table(alarms: Sequence[Alarm]) -> Table:
     notes = [
         Note(
             "canary.how",
-            "Canaries are cases that the judge ruled rightly at first; each call agrees with that ruling or not. The "
-            "alarm rings falsely in about one of a hundred runs of 2,000 calls.",
+            "Canaries are cases that the judge ruled rightly and steadily at first; each call agrees with that ruling "
+            "or not. The alarm rings falsely in about one of a hundred runs of 2,000 calls.",
         )
     ]
     notes += [
         Note(
-            "canary.left-out", "{judge}: {n:,} cases are not watched: it did not rule them rightly at first.",
+            "canary.left-out", "{judge}: {n:,} cases are not watched: it ruled them wrongly at first, or not alike.",
             judge=one.judge, n=one.left_out,
         )
         for one in alarms if one.left_out

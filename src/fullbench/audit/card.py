@@ -204,6 +204,8 @@ def _fooled(found: Findings) -> list[str]:
     said: list[str] = [
         Note("audit.lead.fooled", "{n:,} of {total:,} attacks succeed.", n=attacked.obeyed, total=len(attacked.attacks))
     ]
+    if away := sum(attack.moved < 0 for attack in attacked.attacks):
+        said.append(Note("audit.lead.away", "{n:,} rulings moved away from the attacker, as unsteady ones do.", n=away))
     if attacked.misled:
         said.append(
             Note("audit.lead.misled", "Our own reading was misled {n:,} times: report this.", n=attacked.misled)

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from fullbench.audit import card as cards
 from fullbench.audit.docket import docket, size_of
+from fullbench.audit.own import own_card
 from fullbench.errors import InputError
 from fullbench.figures.card import Card
 from fullbench.ledger.store import Ledger
@@ -49,15 +50,25 @@ def study_of(name: str) -> tuple[str, int] | None:
 class Auditing:
     """Judges and a docket; nothing was asked yet."""
 
-    def __init__(self, judges: Sequence[str], *, size: str = "default", seed: int = 0) -> None:
+    def __init__(
+        self,
+        judges: Sequence[str],
+        *,
+        size: str = "default",
+        seed: int = 0,
+        own: tuple[str, Sequence[Case]] | None = None,
+    ) -> None:
+        """`own` are the name of a study and its cases, in the place of drawn ones (see `audit.own`)."""
         if not judges:
             raise InputError("an audit needs a judge, such as openai:gpt-4o or simulated:accurate")
         self.judges: list[Judge] = [specs.judge(spec) for spec in judges]
         specs.distinct("judges", [judge.name for judge in self.judges])
         self.specs = {judge.name: spec for judge, spec in zip(self.judges, judges, strict=True)}
         self.size = size_of(size)
-        self.study = Study(study_name(size, seed), judges=tuple(judges), seed=seed)
-        self._docket: list[Case] = []
+        self.own = own is not None
+        name, cases = own or (study_name(size, seed), ())
+        self.study = Study(name, judges=tuple(judges), seed=seed)
+        self._docket: list[Case] = list(cases)
 
     @property
     def cases(self) -> list[Case]:
@@ -111,20 +122,23 @@ class Auditing:
     def _look(self, ledger: Ledger, tallies: list[Tally]) -> Conducted:
         names = [judge.name for judge in self.judges]
         record = ledger.record(names, study=self.study.name).ordered()
-        made = [self.card(record, name)[1] for name in names if name in record.judges]
+        made = [self.card(record, name) for name in names if name in record.judges]
         tables = [table for card in made for table in card.tables]
         return looked_at(self.study, record, tables, names, tallies)
 
-    def card(self, record: Record, judge: str) -> tuple[cards.Findings, Card]:
-        """The findings about a judge, and its card."""
-        found = cards.findings(record, judge, wanted=len(self.cases))
-        made = cards.audit_card(record, found)
+    def findings(self, record: Record, judge: str) -> cards.Findings:
+        """What was found about a judge."""
+        return cards.findings(record, judge, wanted=len(self.cases))
+
+    def card(self, record: Record, judge: str) -> Card:
+        """The card of a judge."""
+        made = own_card(record, judge) if self.own else cards.audit_card(record, self.findings(record, judge))
         source = {"study": self.study.name, "judge": judge, "size": self.size.name, "seed": self.study.seed}
         sections = {
             name: [replace(table, source={**source, **table.source}) for table in tables]
             for name, tables in made.sections.items()
         }
-        return found, replace(made, sections=sections)
+        return replace(made, sections=sections)
 
 
 def audited(ledger: Ledger) -> list[tuple[str, cards.Findings]]:

@@ -55,13 +55,14 @@ SWAYS: tuple[str, ...] = (*wordings.CHANGES, wordings.ATTACHED, *looks.CHANGES)
 SIZES: Mapping[str, Size] = {
     size.name: size
     for size in (
-        Size("quick", 16, 8, 2, 12, 2, 6, 4, 4, 8, 40, (
-            "length", "markdown", "confidence", "authority", "brightness", "praise in the picture")),
+        # fewer than ten rulings on a change could not pass the correction, whatever they say
+        Size("quick", 16, 8, 2, 12, 2, 6, 4, 4, 10, 40, (
+            "length", "confidence", "authority", "brightness", "praise in the picture")),
         Size("default", 130, 78, 26, 40, 40, 60, 60, 30, 16, 100, SWAYS),
         Size("deep", 390, 234, 78, 117, 117, 150, 150, 80, 48, 10_000, SWAYS),
     )
 }  # fmt: skip
-"""The sizes of an audit: about 150, 1,000 and 3,400 calls."""
+"""The sizes of an audit: about 150, 1,000 and 3,000 calls."""
 
 
 def size_of(name: str) -> Size:

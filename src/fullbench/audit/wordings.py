@@ -67,7 +67,12 @@ def changed(asked: Asked, what: str, dose: int) -> str:
     """The right answer with so much of a change that should not matter."""
     if what == LANGUAGE:
         return in_other_language(asked)
-    return _CHANGES[what](asked.right, asked.language, dose)
+    return bent(asked.right, asked.language, what, dose)
+
+
+def bent(text: str, language: Language, what: str, dose: int) -> str:
+    """Any answer with so much of a change of its words."""
+    return _CHANGES[what](text, language, dose)
 
 
 def in_other_language(asked: Asked) -> str:

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import logging
+import os
 import sys
 
 
 def main() -> None:
     """Entry point of the `fullbench` command.
 
-    User mistakes become one sentence and exit code 2; a traceback means a defect of ours.
+    User mistakes become one sentence and exit code 2. What nobody foresaw is a defect of ours: one sentence and exit
+    code 70, with the trace in a file to be sent to us; `FULLBENCH_DEBUG` shows it at once.
     """
+    if sys.platform == "win32":
+        sys.stderr.write(
+            "fullbench: it runs on Linux and macOS, whose file locks it needs; on Windows, run it in WSL\n"
+        )
+        sys.exit(2)
     from fullbench.cli.starting import application_for
     from fullbench.errors import FullbenchError
     from fullbench.hygiene import Neutral, NeutralFormatter, neutral
@@ -25,6 +32,25 @@ def main() -> None:
     except FullbenchError as error:
         sys.stderr.write(neutral(f"fullbench: {error}") + "\n")
         sys.exit(2)
+    except (BrokenPipeError, KeyboardInterrupt):
+        raise
+    except Exception as error:
+        if os.environ.get("FULLBENCH_DEBUG"):
+            raise
+        sys.stderr.write(neutral(f"fullbench: {_unforeseen(error)}") + "\n")
+        sys.exit(70)
     finally:
         sys.stdout, sys.stderr = before
         logging.getLogger().removeHandler(handler)
+
+
+def _unforeseen(error: Exception) -> str:
+    """A sentence about a defect of ours, and where its trace is."""
+    import tempfile
+    import traceback
+
+    what = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+    handle, place = tempfile.mkstemp(".txt", "fullbench-trace-")
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
+        file.write("".join(traceback.format_exception(error)))
+    return f"something went wrong inside ({what}); what the ledger holds is kept. Please send us the trace: {place}"

@@ -17,8 +17,10 @@ from fullbench.cli.common import (
     EngineOption,
     FetchUrlsOption,
     LedgerOption,
+    LimitOption,
     PicturesFromOption,
     PicturesOption,
+    QuestionOption,
     QuietOption,
     StudyOption,
     SupersedeOption,
@@ -36,7 +38,8 @@ def answer(
         list[str], typer.Option("--contestant", help="Who answers, as KIND:NAME?OPTIONS. Give it again for more.")
     ],
     out: Annotated[Path, typer.Option(help="Write the responses here (.jsonl, .csv or .parquet).")],
-    question: Annotated[str | None, typer.Option(help="The question, for a folder of pictures.")] = None,
+    question: QuestionOption = None,
+    limit: LimitOption = None,
     samples: Annotated[int, typer.Option("--samples", "--trials", min=1, help="Answers to every item.")] = 1,
     ledger: LedgerOption = DEFAULT_LEDGER,
     study: StudyOption = None,
@@ -61,6 +64,7 @@ def answer(
 
         fullbench answer --items photos/ --question "What is shown?" --contestant ollama:llava --out answers.csv
     """
+    from fullbench.files.folders import left_out
     from fullbench.files.nouns import read_items, write_responses
     from fullbench.files.pictures import allowing
     from fullbench.files.pictures import without_pictures as unseen
@@ -74,7 +78,12 @@ def answer(
 
     models = [specs.contestant(spec) for spec in contestants]
     with allowing(*pictures_from or (), urls=fetch_urls), unseen(without_pictures):
-        asked = list(read_items(items, question=question) if question else read_items(items))
+        every = list(read_items(items, question=question))
+    asked = every[:limit]
+    if len(asked) < len(every):
+        say(f"Only the first {len(asked):,} of {len(every):,} items are in this run, as the limit says.")
+    if items.is_dir() and (others := left_out(items)):
+        say(f"{items}: {others}; they were left out.")
     refuse_blind(asked, models, (), allowed=without_pictures)
     if budget is not None:
         plan.purse(budget, models)

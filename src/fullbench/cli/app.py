@@ -8,12 +8,15 @@ from fullbench.cli.batch import batch_app
 from fullbench.cli.building import blur, distort, grid, group, sanitise
 from fullbench.cli.campaigns import assign, close, open_, set_
 from fullbench.cli.card import card
+from fullbench.cli.check import check
 from fullbench.cli.compose import compose_app
 from fullbench.cli.critic import critic_app
 from fullbench.cli.demo import demo
 from fullbench.cli.export import export
 from fullbench.cli.fetch_pictures import fetch_pictures
 from fullbench.cli.gate import gate
+from fullbench.cli.importing import import_files
+from fullbench.cli.init import init
 from fullbench.cli.judge import judge
 from fullbench.cli.leaderboard import leaderboard_app
 from fullbench.cli.leads import adjudicate, guidelines, pilot, splits
@@ -38,42 +41,46 @@ from fullbench.cli.succession import canary, equate
 from fullbench.cli.tune import tune
 
 app = application()
-app.command("demo")(demo)
-app.command("judge")(judge)
-app.command("answer")(answer)
-app.command("fetch-pictures")(fetch_pictures)
-app.command("run")(run)
-app.command("replay")(replay)
-app.command("plan")(plan)
-app.command("power")(power)
-enter(app)
-app.command("report")(report)
-app.command("show")(show)
-app.command("card")(card)
-app.command("audit")(audit)
-app.command("gate")(gate)
-app.command("canary")(canary)
-app.command("equate")(equate)
-app.command("reproduce")(reproduce)
-app.command("export")(export)
-app.command("rerank")(rerank)
-app.command("tune")(tune)
-app.command("serve")(serve)
-app.command("list")(listing)
-app.add_typer(batch_app, name="batch")
+START, JUDGE, PEOPLE, RESULTS, DATA, ADMIN = "Start here", "Judge", "People", "Results", "Data", "Admin"
+app.command("demo", rich_help_panel=START)(demo)
+app.command("init", rich_help_panel=START)(init)
+app.command("check", rich_help_panel=START)(check)
+app.command("judge", rich_help_panel=JUDGE)(judge)
+app.command("answer", rich_help_panel=JUDGE)(answer)
+app.command("run", rich_help_panel=JUDGE)(run)
+app.command("plan", rich_help_panel=JUDGE)(plan)
+app.command("rerank", rich_help_panel=JUDGE)(rerank)
+app.command("tune", rich_help_panel=JUDGE)(tune)
+enter(app, rich_help_panel=JUDGE)
+app.add_typer(batch_app, name="batch", rich_help_panel=JUDGE)
+app.add_typer(critic_app, name="critic", rich_help_panel=JUDGE)
+app.command("report", rich_help_panel=RESULTS)(report)
+app.command("card", rich_help_panel=RESULTS)(card)
+app.command("audit", rich_help_panel=RESULTS)(audit)
+app.command("gate", rich_help_panel=RESULTS)(gate)
+app.command("canary", rich_help_panel=RESULTS)(canary)
+app.command("equate", rich_help_panel=RESULTS)(equate)
+app.add_typer(leaderboard_app, name="leaderboard", rich_help_panel=RESULTS)
+app.command("show", rich_help_panel=RESULTS)(show)
+app.command("replay", rich_help_panel=RESULTS)(replay)
+app.command("reproduce", rich_help_panel=RESULTS)(reproduce)
+app.command("import", rich_help_panel=DATA)(import_files)
+app.command("export", rich_help_panel=DATA)(export)
+app.command("fetch-pictures", rich_help_panel=DATA)(fetch_pictures)
 for _building in (blur, distort, grid, group, sanitise):
     compose_app.command(_building.__name__)(_building)
-app.add_typer(compose_app, name="compose")
-app.add_typer(critic_app, name="critic")
-app.add_typer(leaderboard_app, name="leaderboard")
+app.add_typer(compose_app, name="compose", rich_help_panel=DATA)
 ledger_app.command("import")(import_)
 ledger_app.command("alias")(alias)
 ledger_app.command("reread")(reread)
 ledger_app.command("backup")(backup)
 ledger_app.command("upgrade")(upgrade)
 ledger_app.command("sign")(sign)
-app.add_typer(ledger_app, name="ledger")
-app.add_typer(new_app, name="new")
+app.add_typer(ledger_app, name="ledger", rich_help_panel=DATA)
 for _running in (open_, close, set_, assign, splits, adjudicate, pilot, guidelines):
     people_app.command(_running.__name__.rstrip("_"))(_running)
-app.add_typer(people_app, name="people")
+app.add_typer(people_app, name="people", rich_help_panel=PEOPLE)
+app.command("power", rich_help_panel=PEOPLE)(power)
+app.command("serve", rich_help_panel=ADMIN)(serve)
+app.command("list", rich_help_panel=ADMIN)(listing)
+app.add_typer(new_app, name="new", rich_help_panel=ADMIN)

@@ -28,6 +28,7 @@ from fullbench.cli.common import (
 if TYPE_CHECKING:
     from fullbench.audit.card import Findings
     from fullbench.figures.card import Card
+    from fullbench.nouns.case import Case
     from fullbench.nouns.table import Table
 
 
@@ -39,10 +40,15 @@ def audit(
         ),
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="About 150 cases instead of 1,000.")] = False,
-    deep: Annotated[bool, typer.Option("--deep", help="About 3,400 cases, with every attack.")] = False,
+    deep: Annotated[bool, typer.Option("--deep", help="About 3,000 cases, with every attack.")] = False,
     seed: Annotated[
         int, typer.Option(min=0, help="Draws other pictures and questions, so that nothing can be trained to them.")
     ] = 0,
+    items: Annotated[
+        Path | None, typer.Option(help="Your own items instead of drawn ones: JSONL, CSV or Parquet.")
+    ] = None,
+    responses: Annotated[Path | None, typer.Option(help="What was answered to your items.")] = None,
+    look: Annotated[bool, typer.Option("--look", help="On your own items: only whether the judge looks.")] = False,
     ledger: LedgerOption = DEFAULT_LEDGER,
     pictures: PicturesOption = None,
     out: Annotated[
@@ -71,6 +77,8 @@ def audit(
 
         fullbench audit openai:gpt-4o openai:gpt-4o-mini --quick
 
+        fullbench audit openai:gpt-4o --items items.jsonl --responses answers.jsonl --look
+
         fullbench audit --ledger fullbench.ledger
     """
     from fullbench.audit.conduct import Auditing
@@ -84,9 +92,13 @@ def audit(
         raise InputError(f"an audit is written as {', '.join(SUFFIXES)}; found {out.suffix or out.name!r}")
     if not judges:
         return _board(ledger, out, as_json=as_json)
-    auditing = Auditing(judges, size="quick" if quick else "deep" if deep else "default", seed=seed)
-    if out is not None and len(judges) > 1 and out.suffix.lower() == ".svg":
-        raise InputError("a badge is of one judge; name one")
+    own = None if items is None else _own(items, responses, look=look, seed=seed)
+    if own is None and (responses is not None or look):
+        raise InputError("--responses and --look go with your own items; name them by --items")
+    size = "quick" if quick else "deep" if deep else "default"
+    auditing = Auditing(judges, size=size, seed=seed, own=own)
+    if out is not None and out.suffix.lower() == ".svg" and (len(judges) > 1 or own is not None):
+        raise InputError("a badge is of one judge, audited on drawn cases; name one, and no items")
     if dry_run:
         with ledger_if_any(ledger) as book:
             show([auditing.plan(book)], as_json=as_json)
@@ -99,15 +111,16 @@ def audit(
         )
         names = [judge.name for judge in auditing.judges if judge.name in done.record.judges]
         made = [auditing.card(done.record, name) for name in names]
-        _show(made, out, as_json=as_json)
+        found = [] if auditing.own else [auditing.findings(done.record, name) for name in names]
+        _show(made, found, out, as_json=as_json)
         return closing(done.tallies, what="verdicts")
 
 
 SUFFIXES = (".html", ".htm", ".json", ".md", ".txt", ".csv", ".svg")
 
 
-def _show(made: list[tuple[Findings, Card]], out: Path | None, *, as_json: bool) -> None:
-    """One card, or several side by side, on standard output or in a file."""
+def _show(made: list[Card], found: list[Findings], out: Path | None, *, as_json: bool) -> None:
+    """One card, or several side by side, on standard output or in a file; `found` is what drawn cases show."""
     from fullbench.audit.card import badge, beside, board
     from fullbench.audit.exhibits import exhibits
     from fullbench.reports import card as cards
@@ -116,27 +129,40 @@ def _show(made: list[tuple[Findings, Card]], out: Path | None, *, as_json: bool)
     if not made:
         say("No verdict is there yet, so there is nothing to say of the judge.")
         return
-    found, card = made[0]
-    together = [board([one for one, _ in made]), beside([one for one, _ in made])] if len(made) > 1 else []
+    card = made[0]
+    together = [board(found), beside(found)] if len(found) > 1 else []
     if as_json:
-        _print_json([card for _, card in made])
+        _print_json(made)
     elif out is None:
-        for _, shown in made:
+        for shown in made:
             typer.echo(f"{shown.judge}\n{shown.lead}\n")
-            show(shown.tables if len(made) == 1 else [], as_json=False)
+            show([] if together else shown.tables, as_json=False)
         show(together, as_json=False)
     if out is None:
         return
     if out.suffix.lower() == ".svg":
-        write_file(out, badge(found))
-    elif together:
-        show([*together, *(table for _, shown in made for table in shown.tables)], as_json=False, out=out)
+        write_file(out, badge(found[0]))
+    elif len(made) > 1:
+        show([*together, *(table for shown in made for table in shown.tables)], as_json=False, out=out)
         return
     else:
-        cards.write(card, out, exhibits(found))
+        cards.write(card, out, exhibits(found[0]) if found else None)
     if not as_json:
         typer.echo(f"{card.judge}\n{card.lead}")
     say(f"Written: {out}")
+
+
+def _own(items: Path, responses: Path | None, *, look: bool, seed: int) -> tuple[str, list[Case]]:
+    """The study and the cases of one's own data."""
+    from fullbench.audit.own import own_docket
+    from fullbench.errors import InputError
+    from fullbench.files.nouns import read_items, read_responses
+
+    if responses is None:
+        raise InputError("your own items need answers to be judged; name them by --responses")
+    asked = list(read_items(items))
+    answers = list(read_responses(responses, items={item.id for item in asked}))
+    return f"{'look' if look else 'own-audit'}-{items.stem}", own_docket(asked, answers, sway=not look, seed=seed)
 
 
 def _print_json(made: list[Card]) -> None:

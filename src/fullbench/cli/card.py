@@ -21,7 +21,7 @@ from fullbench.cli.common import (
 
 
 def card(
-    judge: Annotated[str, typer.Argument(help="The judge's name, as tables and `fullbench ledger show` give it.")],
+    judge: Annotated[str, typer.Argument(help="The judge's name, or its beginning, as `ledger show` gives it.")],
     ledger: LedgerOption = DEFAULT_LEDGER,
     study: StudyOption = None,
     labels: Annotated[Path | None, typer.Option(help="People's verdicts to compare with.")] = None,
@@ -73,6 +73,7 @@ def card(
     else:
         with Ledger(ledger, read_only=True) as book:
             chosen = book.one_study(study)
+            (judge,) = seated.judges_named(book, [judge])
             columns = seated.columns(book, beside=voted, study=chosen)
             compared = narrow.rows_beside(columns, people, book.items_of_tagged(LENGTHENS))
             record = book.beside(narrow.narrow(compared), study=chosen).ordered()

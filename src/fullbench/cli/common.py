@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from fullbench.nouns.record import Record
     from fullbench.studies.study import Study
 
+MORE = "More options"
+"""The group of options that few need; it stands below the others."""
+
 LedgerOption = Annotated[
     str,
     typer.Option(
@@ -40,6 +43,7 @@ PicturesOption = Annotated[
         "--pictures",
         envvar="FULLBENCH_PICTURES",
         help="Where pictures are kept: a folder, or s3://bucket/prefix; the ledger remembers it. Else beside it.",
+        rich_help_panel=MORE,
     ),
 ]
 PicturesFromOption = Annotated[
@@ -47,6 +51,7 @@ PicturesFromOption = Annotated[
     typer.Option(
         "--pictures-from",
         help="Read pictures that data files name from this folder too, not only from the data's own. Repeatable.",
+        rich_help_panel=MORE,
     ),
 ]
 WithoutPicturesOption = Annotated[
@@ -76,7 +81,10 @@ VisibleOption = Annotated[
     bool, typer.Option("--visible", help="Count votes too that were cast with names in view; else they are left out.")
 ]
 SupersedeOption = Annotated[
-    bool, typer.Option("--supersede", help="Items whose content changed take the place of the earlier ones.")
+    bool,
+    typer.Option(
+        "--supersede", help="Items whose content changed take the place of the earlier ones.", rich_help_panel=MORE
+    ),
 ]
 DurabilityOption = Annotated[
     str | None,
@@ -84,33 +92,61 @@ DurabilityOption = Annotated[
         "--durability",
         envvar="FULLBENCH_DURABILITY",
         help="What is kept survives: power (a loss of power too; usual), process (kill -9, quicker on slow disks).",
+        rich_help_panel=MORE,
     ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON on standard output, nothing else.")]
 SafeOption = Annotated[
     bool,
-    typer.Option("--safe", envvar="FULLBENCH_SAFE", help="Refuse a study that runs code or sends variables or files."),
+    typer.Option(
+        "--safe",
+        envvar="FULLBENCH_SAFE",
+        help="Refuse a study that runs code or sends variables or files.",
+        rich_help_panel=MORE,
+    ),
 ]
 QuietOption = Annotated[bool, typer.Option("--quiet", help="No progress display.")]
+QuestionOption = Annotated[
+    str | None, typer.Option("--question", help="What to ask about every picture, where --items is a folder of them.")
+]
+LimitOption = Annotated[
+    int | None, typer.Option("--limit", min=1, help="Try it on so many of the first items; the same command goes on.")
+]
 BudgetOption = Annotated[
     float | None, typer.Option("--budget", min=0.0, help="Stop before this many dollars are spent.")
 ]
 BudgetForOption = Annotated[
     Literal["run", "study"],
-    typer.Option("--budget-for", help="The budget is for this run, or for the study with all its earlier runs."),
+    typer.Option(
+        "--budget-for",
+        help="The budget is for this run, or for the study with all its earlier runs.",
+        rich_help_panel=MORE,
+    ),
 ]
 AnywayOption = Annotated[
-    bool, typer.Option("--anyway", help="Go on with a judge although it has given 20 faults and no ruling.")
+    bool,
+    typer.Option(
+        "--anyway", help="Go on with a judge although it has given 20 faults and no ruling.", rich_help_panel=MORE
+    ),
 ]
 AgainOption = Annotated[
-    bool, typer.Option("--again", help="Ask again what failed for good before, such as prompts that were too long.")
+    bool,
+    typer.Option(
+        "--again",
+        help="Ask again what failed for good before, such as prompts that were too long.",
+        rich_help_panel=MORE,
+    ),
 ]
 DryRunOption = Annotated[
     bool, typer.Option("--dry-run", help="Say what would be asked and what it would cost; ask nothing.")
 ]
 EngineOption = Annotated[
     str | None,
-    typer.Option("--engine", help="Where to ask from: here, ray (started here), ray:auto, ray:HOST:PORT, ray://..."),
+    typer.Option(
+        "--engine",
+        help="Where to ask from: here, ray (started here), ray:auto, ray:HOST:PORT, ray://...",
+        rich_help_panel=MORE,
+    ),
 ]
 DEFAULT_LEDGER = "fullbench.ledger"
 
@@ -306,8 +342,8 @@ def show(tables: Sequence[Table], *, as_json: bool, out: Path | None = None) -> 
     from fullbench.reports.tables import render, write
 
     if out is not None:
-        write(tables, out)
-        say(f"Written: {out}")
+        for path in write(tables, out):
+            say(f"Written: {path}")
         return
     if as_json:
         import json

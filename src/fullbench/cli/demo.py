@@ -42,12 +42,18 @@ def demo(
     say("Drawing pictures whose truth is known, asking contestants that read the pixels, hearing judges, some bent.")
     with Ledger(study.ledger, study=study.name) as ledger, stoppable() as stop:
         done = Conductor(study).conduct(ledger, stop=stop, quiet=quiet)
-        show(done.tables, as_json=False)
+        show([table for table in done.tables if table.name == "planted"], as_json=False)
         asked = sum(tally.asked for tally in done.tallies)
         known = sum(tally.known for tally in done.tallies)
         say(f"{asked:,} asked, {known:,} known from the ledger, in {clock(time.monotonic() - started)}.")
         code = closing(done.tallies, what="answers or verdicts")
         if not code and study.report is not None:
             page("The court", done.record, done.tables, study.report, lead=_LEAD, source=done.source)
-            say(f"The page, with charts and pictures: {study.report.resolve()}")
+            say(f"The page, with all {len(done.tables)} tables, charts and pictures: {study.report.resolve()}")
+            say(
+                "Next:\n"
+                f"  fullbench report --ledger {study.ledger}       the leaderboards here\n"
+                "  fullbench init                                   a study of your own photos or questions\n"
+                "  fullbench check http://localhost:8000/v1         is your server there, and does it see pictures?"
+            )
     return code

@@ -11,7 +11,9 @@ from fullbench.cli.common import DEFAULT_LEDGER, LedgerOption, say, show
 
 
 def export(
-    name: Annotated[str, typer.Argument(help="The benchmark, as `fullbench list` shows it; or `dpo`, or `site`.")],
+    name: Annotated[
+        str, typer.Argument(help="The benchmark, or an exporter, as `fullbench list` shows them; or `site`.")
+    ],
     out: Annotated[Path, typer.Option(help="A folder to write to; for `dpo` a file.")],
     data: Annotated[Path | None, typer.Option(help="The released data; the sample where left out.")] = None,
     subset: Annotated[
@@ -32,9 +34,9 @@ def export(
     language: Annotated[str, typer.Option(help="For `site`: en or zh.")] = "en",
     charts: Annotated[bool, typer.Option(help="For `site`: draw charts.")] = True,
     options: Annotated[
-        list[str] | None, typer.Option("--option", help="For an exporter of a plugin: NAME=VALUE. Again for more.")
+        list[str] | None, typer.Option("--option", help="For an exporter: NAME=VALUE. Again for more.")
     ] = None,
-    study: Annotated[str, typer.Option(help="For `site`: the study of the ledger, where it has several.")] = "",
+    study: Annotated[str, typer.Option(help="The study of the ledger, where it has several.")] = "",
     withheld_by: Annotated[
         str | None,
         typer.Option(
@@ -64,6 +66,11 @@ def export(
 
         fullbench export dpo --ledger fullbench.ledger --judge imagereward --out pairs.parquet
 
+    Exporters write what a ledger holds for other tools: `inspect` (a log for its viewer), `alpaca` and `arena`
+    (comparisons), `huggingface` (a data set with a card), `langfuse`, `otel` and `mlflow` (scores):
+
+        fullbench export inspect --out log.json --option contestant=gpt-4o
+
     With `site`, the leaderboards, judge cards, verdicts and cases of a ledger are written as a folder of pages that
     opens from disk and that any web server can host:
 
@@ -81,7 +88,7 @@ def export(
     from fullbench.nouns.doors import names
 
     if name in names("exporters"):
-        _plugin(name, out, ledger, options or [])
+        _plugin(name, out, ledger, [*(options or []), *([f"judge={judge}"] if judge else [])], study or None)
         return
     from fullbench.errors import InputError
     from fullbench.figures import subsets
@@ -108,16 +115,20 @@ def export(
     say(f"Next: fullbench run {out / 'study.toml'}")
 
 
-def _plugin(name: str, out: Path, ledger: str, options: list[str]) -> None:
+def _plugin(name: str, out: Path, ledger: str, options: list[str], study: str | None) -> None:
     from fullbench.errors import InputError
     from fullbench.ledger.store import Ledger
     from fullbench.nouns.doors import load
+    from fullbench.studies.seated import judges_named
 
     wrong = [option for option in options if "=" not in option]
     if wrong:
         raise InputError(f"an option is NAME=VALUE; found {wrong[0]!r}")
     with Ledger(ledger, read_only=True) as book:
-        counts = load("exporters", name)(book.record(), out, dict(option.split("=", 1) for option in options))
+        chosen = dict(option.split("=", 1) for option in options)
+        if "judge" in chosen:
+            (chosen["judge"],) = judges_named(book, [chosen["judge"]])
+        counts = load("exporters", name)(book.record(study=book.one_study(study)), out, chosen)
     say(f"Written: {out} ({', '.join(f'{count:,} {what}' for what, count in counts.items())})")
 
 
@@ -125,10 +136,12 @@ def _dpo(out: Path, judge: str | None, ledger: str, margin: float, unveiled: boo
     from fullbench.errors import InputError
     from fullbench.ledger.store import Ledger
     from fullbench.studies.dpo import export_dpo
+    from fullbench.studies.seated import judges_named
 
     if judge is None:
         raise InputError("whose preferences? Say --judge NAME, as `fullbench ledger show` lists it")
     with Ledger(ledger, read_only=True) as book:
+        (judge,) = judges_named(book, [judge])
         count, veiled = export_dpo(book.record(), judge, out, margin=margin, unveiled=unveiled)
     say(f"Written: {out} ({count:,} pairs that {judge} tells apart)")
     if veiled:

@@ -9,6 +9,7 @@ import typer
 
 from fullbench.cli.common import (
     DEFAULT_LEDGER,
+    MORE,
     AgainOption,
     AnywayOption,
     BudgetForOption,
@@ -19,8 +20,10 @@ from fullbench.cli.common import (
     FetchUrlsOption,
     JsonOption,
     LedgerOption,
+    LimitOption,
     PicturesFromOption,
     PicturesOption,
+    QuestionOption,
     QuietOption,
     StudyOption,
     SupersedeOption,
@@ -43,14 +46,21 @@ def judge(
     ballots: Annotated[
         list[str], typer.Option("--ballot", help="score:1-5, choice, choice+tie, ranking... Again for more.")
     ],
+    question: QuestionOption = None,
+    limit: LimitOption = None,
     labels: Annotated[Path | None, typer.Option(help="People's verdicts to compare with.")] = None,
     criteria: Annotated[list[str] | None, typer.Option("--criterion", help="What to judge by. Again for more.")] = None,
     orders: Annotated[str, typer.Option(help="sorted, shuffled, both, or all.")] = "both",
     trials: Annotated[int, typer.Option(min=1, help="How often every case is heard.")] = 1,
     cross_samples: Annotated[
-        bool, typer.Option("--cross-samples", help="Every sample meets every other contestant's, not only its number.")
+        bool,
+        typer.Option(
+            "--cross-samples",
+            rich_help_panel=MORE,
+            help="Every sample meets every other contestant's, not only its number.",
+        ),
     ] = False,
-    seed: Annotated[int, typer.Option(help="For whatever is drawn at random.")] = 0,
+    seed: Annotated[int, typer.Option(help="For whatever is drawn at random.", rich_help_panel=MORE)] = 0,
     unverified: Annotated[
         bool, typer.Option("--unverified", help="Judge items too that are marked as not verified (tag verified: no).")
     ] = False,
@@ -62,7 +72,9 @@ def judge(
     without_pictures: WithoutPicturesOption = False,
     fetch_urls: FetchUrlsOption = False,
     durability: DurabilityOption = None,
-    report: Annotated[Path | None, typer.Option(help="Write a page with tables, charts and cases here.")] = None,
+    report: Annotated[
+        Path | None, typer.Option("--report", "--out", help="Write a page with tables, charts and cases here.")
+    ] = None,
     budget: BudgetOption = None,
     budget_for: BudgetForOption = "run",
     anyway: AnywayOption = False,
@@ -93,7 +105,8 @@ def judge(
     if orders not in ORDERS:
         raise InputError(f"unknown orders {orders!r}; known: {', '.join(ORDERS)}")
     study = Study(
-        "judge", items=items, responses=responses, labels=labels, judges=tuple(judges), ballots=tuple(ballots),
+        "judge", items=items, question=question, limit=limit, responses=responses, labels=labels,
+        judges=tuple(judges), ballots=tuple(ballots),
         criteria=tuple(criteria or ("overall",)), orders=ORDERS[ORDERS.index(orders)], trials=trials, seed=seed,
         ledger=ledger, report=report, meetings="crossed" if cross_samples else "aligned",
         pictures_from=tuple(pictures_from or ()), fetch_urls=fetch_urls, without_pictures=without_pictures,
@@ -127,5 +140,7 @@ def judge(
         show(done.tables, as_json=as_json)
         if report is not None:
             say(f"The page: {report}")
+        for line in done.said:
+            say(line)
         lonely(done.record, comparing=done.comparing)
         return closing(done.tallies, what="verdicts")

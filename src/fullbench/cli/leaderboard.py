@@ -224,7 +224,7 @@ def grow(
 def show_board(
     ledger: LedgerOption = DEFAULT_LEDGER,
     study: StudyOption = None,
-    judge: Annotated[str | None, typer.Option(help="Whose leaderboard, by the judge's full name.")] = None,
+    judge: Annotated[str | None, typer.Option(help="Whose leaderboard, by the judge's name or its beginning.")] = None,
     rule: ShownRuleOption = None,
     visible: VisibleOption = False,
     ties: TiesOption = "half",
@@ -262,6 +262,7 @@ def show_board(
     from fullbench.studies import boards, seated, submissions
 
     with Ledger(ledger, read_only=True, study=study) as book:
+        judge = seated.judges_named(book, [judge])[0] if judge else None
         record = seated.record(book, [judge] if judge else None)
         # People are no second judge to choose from, unless there is no other.
         judges = [name for name in record.judges if name != PEOPLE or judge == PEOPLE]

@@ -115,12 +115,14 @@ def export(
     from fullbench.figures.doubt import queue
     from fullbench.files import label_tools
     from fullbench.files.nouns import write_items, write_responses, write_rows, write_verdicts
+    from fullbench.studies.seated import judges_named
 
     if judge and what not in {What.verdicts, What.doubtful}:
         raise InputError(f"--judge chooses among verdicts; {what.value} have no judge: leave it out")
     if tool is not None and (what is not What.verdicts or tool not in label_tools.TOOLS):
         raise InputError(f"--as writes verdicts for {' or '.join(label_tools.TOOLS)}; found {tool!r} for {what.value}")
     with _open(place or ledger) as opened:
+        judge = judges_named(opened, judge or [])
         if tool is not None:
             items = {item.id: item for item in opened.items(study=study)}
             answers = {(one.item, one.contestant, one.sample): one for one in opened.responses(study=study)}

@@ -36,7 +36,12 @@ _MAIN = {
 def peer_review(
     images: Annotated[Path | None, typer.Option(help="A folder of pictures. Without it: the court's own.")] = None,
     contestants: Annotated[
-        list[str] | None, typer.Option(help="At least three, with commas between: openai:gpt-4o,gemini:...,...")
+        list[str] | None,
+        typer.Option(
+            "--contestant",
+            "--contestants",
+            help="At least three, again for more or with commas between: openai:gpt-4o,...",
+        ),
     ] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="So many of the pictures.")] = None,
     reviews: Annotated[int | None, typer.Option(min=1, help="So many reviews, spread evenly, not all.")] = None,
@@ -78,7 +83,9 @@ def peer_review(
     seed: Annotated[int, typer.Option(help="For whatever is drawn at random.")] = 0,
     ledger: LedgerOption = DEFAULT_LEDGER,
     pictures: PicturesOption = None,
-    report: Annotated[Path | None, typer.Option(help="Write a page with tables, charts and cases here.")] = None,
+    report: Annotated[
+        Path | None, typer.Option("--report", "--out", help="Write a page with tables, charts and cases here.")
+    ] = None,
     everything: Annotated[bool, typer.Option("--all", help="Print every table, not the main ones alone.")] = False,
     budget: BudgetOption = None,
     engine: EngineOption = None,

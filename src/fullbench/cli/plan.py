@@ -8,12 +8,21 @@ from typing import Annotated
 
 import typer
 
-from fullbench.cli.common import JsonOption, SafeOption, WithoutPicturesOption, ledger_if_any, show, warn
+from fullbench.cli.common import (
+    JsonOption,
+    LimitOption,
+    SafeOption,
+    WithoutPicturesOption,
+    ledger_if_any,
+    show,
+    warn,
+)
 
 
 def plan(
     study: Annotated[Path, typer.Argument(help="The study, a TOML file.")],
     ledger: Annotated[str | None, typer.Option("--ledger", help="Instead of the study's own ledger.")] = None,
+    limit: LimitOption = None,
     without_pictures: WithoutPicturesOption = False,
     safe: SafeOption = False,
     as_json: JsonOption = False,
@@ -29,7 +38,7 @@ def plan(
     from fullbench.studies.study import Study
 
     read = Study.read(study)
-    read = replace(read, without_pictures=read.without_pictures or without_pictures)
+    read = replace(read, limit=limit or read.limit, without_pictures=read.without_pictures or without_pictures)
     warn(read, ledger or read.ledger, safe=safe)
     conductor = conductor_of(read)
     with ledger_if_any(ledger or read.ledger) as book:

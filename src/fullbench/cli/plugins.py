@@ -11,7 +11,7 @@ from fullbench.errors import InputError
 from fullbench.nouns import doors
 
 
-def enter(app: typer.Typer) -> None:
+def enter(app: typer.Typer, *, rich_help_panel: str) -> None:
     """Give an app the commands of the door. One that does not load says so when it is called, and harms no other."""
     for name in doors.names("commands"):
         try:
@@ -19,9 +19,9 @@ def enter(app: typer.Typer) -> None:
         except InputError as error:
             command = _broken(error)
         if isinstance(command, typer.Typer):
-            app.add_typer(command, name=name)
+            app.add_typer(command, name=name, rich_help_panel=rich_help_panel)
         else:
-            app.command(name)(command)
+            app.command(name, rich_help_panel=rich_help_panel)(command)
 
 
 def _broken(error: InputError) -> Callable[[], NoReturn]:

@@ -49,6 +49,7 @@ def power(
     from fullbench.figures import power as figures
     from fullbench.ledger.store import Ledger
     from fullbench.nouns.verdict import PEOPLE
+    from fullbench.studies import seated
 
     if family not in FAMILIES:
         raise InputError(f"unknown kind of vote {family!r}; known: {', '.join(FAMILIES)}")
@@ -60,6 +61,7 @@ def power(
     else:
         with Ledger(ledger, read_only=True) as book:
             columns = book.columns(study=book.one_study(study)).of(criterion=criterion)
+            judges = seated.judges_named(book, judges or [])
         chosen = judges or [judge for judge in columns.judges() if judge != PEOPLE]
         seen = figures.outlook(columns, chosen, FAMILIES[FAMILIES.index(family)], rho=rho)
     answer = figures.table(

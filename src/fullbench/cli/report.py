@@ -24,11 +24,17 @@ from fullbench.nouns.table import Table
 
 def report(
     ledger: LedgerOption = DEFAULT_LEDGER,
-    judges: Annotated[list[str] | None, typer.Option("--judge", help="Only these judges. Again for more.")] = None,
+    judges: Annotated[
+        list[str] | None, typer.Option("--judge", help="Only these, by name or its beginning; repeatable.")
+    ] = None,
     benchmark: Annotated[str | None, typer.Option(help="Show the tables of this benchmark.")] = None,
     out: Annotated[
         Path | None,
-        typer.Option(help="A file: .html is a page with charts and cases; .md, .csv, .json, .txt the tables."),
+        typer.Option(
+            "--out",
+            "--report",
+            help="A file: .html is a page with charts and cases; .md, .csv, .json, .txt the tables.",
+        ),
     ] = None,
     labels: Annotated[Path | None, typer.Option(help="People's verdicts, to be shown among the judges'.")] = None,
     study: StudyOption = None,
@@ -71,9 +77,11 @@ def report(
     voted = [] if labels is None else list(read_verdicts(labels))
     paged = out if out is not None and out.suffix in {".html", ".htm"} else None
     with Ledger(ledger, read_only=True) as book:
+        judges = seated.judges_named(book, judges or [])
         columns = seated.columns(book, judges or None, beside=voted, study=study)
         if len(columns) == len(voted):
-            raise InputError("the ledger holds no verdict of these judges", path=book.place)
+            there = ", ".join(sorted({account.name for account in book.bill() if account.role == "judge"})) or "none"
+            raise InputError(f"the ledger holds no verdict of these judges; there are: {there}", path=book.place)
         record = Record(())
         # Texts are read only where somebody will see them, or a benchmark has tables of its own.
         if benchmark or settle or paged:

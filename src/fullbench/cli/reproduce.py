@@ -96,7 +96,7 @@ def _table(name: str, figure: str, cells: Sequence[Reproduced]) -> Table:
         notes.append(
             Note(
                 "cli.reproduce.of-printed-figures-agree-with",
-                "{agree} of {n} printed figures agree with ours, computed from the data, to the last digit printed.",
+                "{agree} of {n} printed figures agree with ours to the last digit printed.",
                 agree=agree,
                 n=len(gaps),
             )

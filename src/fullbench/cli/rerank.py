@@ -13,8 +13,10 @@ from fullbench.cli.common import (
     EngineOption,
     FetchUrlsOption,
     LedgerOption,
+    LimitOption,
     PicturesFromOption,
     PicturesOption,
+    QuestionOption,
     QuietOption,
     asking_from,
     closing,
@@ -32,6 +34,8 @@ def rerank(
     out: Annotated[Path, typer.Option(help="Write the responses here, best first, with rank and worth.")],
     ballot: Annotated[str, typer.Option(help="real:0-10, score:1-5, choice+tie, ranking...")] = "real:0-10",
     criterion: Annotated[str, typer.Option(help="What to judge by.")] = "overall",
+    question: QuestionOption = None,
+    limit: LimitOption = None,
     keep: Annotated[int | None, typer.Option(min=1, help="Only so many of each item; all where left out.")] = None,
     trials: Annotated[int, typer.Option(min=1, help="How often every case is heard.")] = 1,
     ledger: LedgerOption = DEFAULT_LEDGER,
@@ -58,7 +62,8 @@ def rerank(
 
     options = {"out": out} | ({} if keep is None else {"keep": keep})
     study = Study(
-        "rerank", kind="rerank", items=items, responses=responses, judges=(judge,), ballots=(ballot,),
+        "rerank", kind="rerank", items=items, question=question, limit=limit, responses=responses,
+        judges=(judge,), ballots=(ballot,),
         criteria=(criterion,), trials=trials, pictures_from=tuple(pictures_from or ()), fetch_urls=fetch_urls,
         options=options,
     )  # fmt: skip

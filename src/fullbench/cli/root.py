@@ -32,7 +32,7 @@ def application() -> typer.Typer:
     app = typer.Typer(
         name="fullbench",
         help="Judge multimodal models, and judge the judges.",
-        epilog="Start with: fullbench demo. Then: fullbench judge --help.",
+        epilog="Start with: fullbench demo. Then: fullbench init, fullbench check, fullbench run.",
         no_args_is_help=True,
         result_callback=leave,
         pretty_exceptions_enable=False,

@@ -18,6 +18,7 @@ from fullbench.cli.common import (
     EngineOption,
     FetchUrlsOption,
     JsonOption,
+    LimitOption,
     PicturesFromOption,
     PicturesOption,
     QuietOption,
@@ -43,12 +44,16 @@ def run(
     without_pictures: WithoutPicturesOption = False,
     fetch_urls: FetchUrlsOption = False,
     durability: DurabilityOption = None,
+    limit: LimitOption = None,
     budget: BudgetOption = None,
     budget_for: BudgetForOption = "run",
     anyway: AnywayOption = False,
     again: AgainOption = False,
     engine: EngineOption = None,
     safe: SafeOption = False,
+    canaries: Annotated[
+        int, typer.Option(min=0, help="After the run, let each judge hear so many of its canaries (see `canary`).")
+    ] = 0,
     dry_run: DryRunOption = False,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
@@ -79,16 +84,17 @@ def run(
         plan,
         pictures_from=(*plan.pictures_from, *(pictures_from or ())),
         without_pictures=plan.without_pictures or without_pictures,
+        limit=limit or plan.limit,
     )
     warn(plan, ledger or plan.ledger, safe=safe)
     plan = replace(plan, fetch_urls=plan.fetch_urls or fetch_urls)
     conductor = conductor_of(plan)
-    limit = budget if budget is not None else plan.budget
+    dollars = budget if budget is not None else plan.budget
     if dry_run:
         with ledger_if_any(ledger or plan.ledger) as book:
             show([conductor.plan(book)], as_json=as_json)
         return 0
-    conductor.ready(limit)
+    conductor.ready(dollars)
     with (
         stoppable() as stop,
         named(engine or plan.engine) as where,
@@ -100,8 +106,8 @@ def run(
         ) as book,
     ):
         done = conductor.conduct(
-            book, engine=where, budget=limit, spent=book.spent(plan.name) if budget_for == "study" else 0.0, stop=stop,
-            insist=Insistence(anyway, again), quiet=quiet, whole=plan.report is not None,
+            book, engine=where, budget=dollars, spent=book.spent(plan.name) if budget_for == "study" else 0.0,
+            stop=stop, insist=Insistence(anyway, again), quiet=quiet, whole=plan.report is not None,
         )  # fmt: skip
         written = write_outputs(done)
         show([*done.tables, *done.run_tables], as_json=as_json)
@@ -110,4 +116,11 @@ def run(
         for line in done.said:
             say(line)
         lonely(done.record, comparing=done.comparing)
-        return closing(done.tallies, what="answers or verdicts")
+        code = closing(done.tallies, what="answers or verdicts")
+    if canaries and not code:
+        from fullbench.cli.succession import ride_along
+
+        spent = sum(tally.usage.dollars or 0.0 for tally in done.tallies)
+        left = None if limit is None else max(0.0, limit - spent)
+        code = ride_along(plan.judges, ledger or plan.ledger, canaries, left, quiet=quiet)
+    return code

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -16,10 +17,17 @@ from fullbench.cli.common import (
     QuietOption,
     StudyOption,
     closing,
+    ledger_if_any,
     say,
     show,
     stoppable,
 )
+from fullbench.studies.engines import Tally
+
+if TYPE_CHECKING:
+    from fullbench.audit.canaries import Alarm
+    from fullbench.ledger.store import Ledger
+    from fullbench.nouns.record import Record
 
 
 def canary(
@@ -35,7 +43,7 @@ def canary(
 ) -> int:
     """Let a judge hear its canaries again, and say whether it has changed.
 
-    The canaries are 60 private cases, drawn from the ledger's secret. The first run hears each eleven times: that is
+    The canaries are 60 private cases, drawn from the ledger's secret. The first run hears each thirteen times: that is
     the baseline. Every later run hears some again; the alarm tells a change of 10 points within about 200 calls.
 
     Examples:
@@ -50,8 +58,6 @@ def canary(
     from fullbench.errors import InputError
     from fullbench.ledger.store import Ledger
     from fullbench.studies import plan, specs
-    from fullbench.studies.hear import hear
-    from fullbench.studies.progress import watching
 
     if judge is None:
         with Ledger(ledger, read_only=True) as book:
@@ -60,32 +66,71 @@ def canary(
             raise InputError(f"{ledger} has no canaries; `fullbench canary JUDGE` lets a judge hear some")
         show([canaries.canary_table([*alarms.values()])], as_json=as_json)
         return 0
-    watched = specs.judge(judge)
+    if dry_run:
+        watched = specs.judge(judge)
+        with ledger_if_any(ledger) as book:
+            cases = canaries.canaries(book)
+            due = canaries.due(cases, _record(book, watched.name), watched.name, calls)
+            forecast = plan.table(book, contestants=(), items=(), judges=[watched], cases=lambda _: iter(due))
+        show([forecast], as_json=as_json)
+        return 0
+    alarm, tallies, digest = _heard_again(judge, ledger, calls, budget, quiet=quiet)
+    show([canaries.canary_table([alarm])], as_json=as_json)
+    say(f"The set: {digest}, {canaries.CASES} cases; nobody without this ledger's secret can know it.")
+    _ring(alarm)
+    return closing(tallies, what="verdicts")
+
+
+def ride_along(judges: Sequence[str], ledger: str | Path, calls: int, budget: float | None, *, quiet: bool) -> int:
+    """After a run: let its judges hear so many canaries, and say at once where one has changed."""
+    from fullbench.nouns.panel import is_view
+
+    code = 0
+    for spec in judges:
+        if not is_view(spec):
+            alarm, tallies, _ = _heard_again(spec, ledger, calls, budget, quiet=quiet)
+            say(f"{alarm.judge}: {alarm.calls:,} canary calls after a baseline of {alarm.baseline[1]:,}.")
+            _ring(alarm)
+            code = max(code, closing(tallies, what="canaries"))
+    return code
+
+
+def _heard_again(
+    spec: str, ledger: str | Path, calls: int, budget: float | None, *, quiet: bool
+) -> tuple[Alarm, list[Tally], str]:
+    """Let a judge hear the canaries that are due; what its alarm says, what was asked, and which set it was."""
+    from fullbench.audit import canaries
+    from fullbench.ledger.store import Ledger
+    from fullbench.studies import plan, specs
+    from fullbench.studies.hear import hear
+    from fullbench.studies.progress import watching
+
+    watched = specs.judge(spec)
     models = plan.models_asked([watched])
-    if not dry_run:
-        for model in models:
-            model.answer(())
+    for model in models:
+        model.answer(())
     purse = plan.purse(budget, models) if budget is not None else None
     with stoppable() as stop, Ledger(ledger, study=canaries.STUDY) as book:
         cases = canaries.canaries(book)
-        record = book.record([watched.name], study=canaries.STUDY)
-        due = canaries.due(cases, record, watched.name, calls)
-        if dry_run:
-            show(
-                [plan.table(book, contestants=(), items=(), judges=[watched], cases=lambda _: iter(due))],
-                as_json=as_json,
-            )
-            return 0
+        due = canaries.due(cases, _record(book, watched.name), watched.name, calls)
         with watching("verdicts", [watched.name], len(due), quiet=quiet) as watch:
             tallies = hear(
-                [watched], lambda _: due, book, specs={watched.name: judge}, budget=purse, stop=stop, watch=watch
+                [watched], lambda _: due, book, specs={watched.name: spec}, budget=purse, stop=stop, watch=watch
             )
-        alarm = canaries.alarm(book.record([watched.name], study=canaries.STUDY), watched.name)
-    show([canaries.canary_table([alarm])], as_json=as_json)
-    say(f"The set: {canaries.digest_of(cases)}, {len(cases)} cases; nobody without this ledger's secret can know it.")
+        return canaries.alarm(_record(book, watched.name), watched.name), tallies, canaries.digest_of(cases)
+
+
+def _record(book: Ledger, judge: str) -> Record:
+    from fullbench.audit import canaries
+    from fullbench.nouns.record import Record
+
+    there = canaries.STUDY in book.studies()
+    return book.record([judge], study=canaries.STUDY) if there else Record(())
+
+
+def _ring(alarm: Alarm) -> None:
     if alarm.rung:
         say(f"ALARM: {alarm.judge} is not what it was: the alarm rang at call {alarm.rung:,} after the baseline.")
-    return closing(tallies, what="verdicts")
 
 
 def equate(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from fullbench.figures.judging import FIGURES, UNTAGGED, Agreement, Met, agreements, averages, by_tag, winner
+from fullbench.figures.averages import averages
+from fullbench.figures.judging import FIGURES, UNTAGGED, Agreement, Met, agreements, by_tag, winner
 from fullbench.nouns.estimate import Estimate
 from fullbench.nouns.headings import headings, named
 from fullbench.nouns.note import Note, listed, word
@@ -16,24 +17,31 @@ WIDTH = 2
 
 
 def agreement_tables(
-    meetings: Met, tags: Sequence[str], *, judges: Sequence[str] | None = None, brief: bool = False, seed: int = 0
+    meetings: Met,
+    tags: Sequence[str],
+    *,
+    judges: Sequence[str] | None = None,
+    brief: bool = False,
+    p_values: bool = False,
+    seed: int = 0,
 ) -> list[Table]:
     """For each shape of ruling and each tag, a table of judges and groups, with the mean over groups below.
 
-    `brief` leaves out the tables of further figures.
+    `brief` leaves out the tables of further figures; `p_values` adds that of each correlation with people.
     """
     tables: list[Table] = []
     listed = meetings.judges if judges is None else judges
     for tag in tags:
         groups = by_tag(meetings.record, tag)
         entries = [entry for judge in listed for entry in agreements(meetings, judge, groups, seed=seed)]
-        means = {judge: averages(meetings, judge, groups, seed=seed) for judge in listed}
+        means = {judge: averages(meetings, judge, groups, first=brief, seed=seed) for judge in listed}
         for kind, figures in FIGURES.items():
             of_kind = [entry for entry in entries if entry.shape == kind]
             names = list(figures)
             for start in range(0, WIDTH if brief else len(names), WIDTH):
                 part = names[start : start + WIDTH]
-                tables.append(_table(meetings, kind, tag, names=part, entries=of_kind, means=means))
+                tables.append(_table(meetings, kind, tag, names=part, entries=of_kind, means=means,
+                                     p_values=p_values and kind == "scores" and start == 0))  # fmt: skip
     return [table for table in tables if table.rows]
 
 
@@ -44,7 +52,8 @@ def _table(
     *,
     names: Sequence[str],
     entries: Sequence[Agreement],
-    means: Mapping[str, Mapping[str, Estimate]],
+    means: Mapping[str, Mapping[str, Mapping[str, Estimate]]],
+    p_values: bool,
 ) -> Table:
     main = names[0] == next(iter(FIGURES[kind]))
     rows: list[list[Cell]] = []
@@ -60,7 +69,9 @@ def _table(
         of_judge = [entry for entry in entries if entry.judge == judge]
         for entry in of_judge:
             cells = [entry.figures.get(name) for name in names]
-            rows.append([judge, entry.group or UNTAGGED, *cells, entry.n, entry.faults])
+            first = entry.figures.get(names[0])
+            chances: list[Cell] = [None if first is None else first.p] if p_values else []
+            rows.append([judge, entry.group or UNTAGGED, *cells, *chances, entry.n, entry.faults])
             notes += [
                 Note(
                     "judging.undefined",
@@ -74,12 +85,14 @@ def _table(
                 if name in names
             ]
         known = sum(entry.first is not None and not entry.of_one_item for entry in of_judge)
-        if main and known > 1 and kind in means[judge]:
-            notes += _single(judge, sum(entry.of_one_item for entry in of_judge))
-            blank: list[Cell] = [None] * (len(names) - 1)
+        averaged = means[judge].get(kind, {})
+        if known > 1 and any(name in averaged for name in names):
+            notes += _single(judge, sum(entry.of_one_item for entry in of_judge)) if main else []
             faults = sum(entry.faults for entry in of_judge)
-            mean = means[judge][kind]
-            rows.append([judge, Note("judging.mean-of", "mean of {n}", n=known), mean, *blank, mean.n, faults])
+            values = [averaged.get(name) for name in names]
+            n = max(mean.n for mean in values if mean is not None)
+            blank: list[Cell] = [None] if p_values else []
+            rows.append([judge, Note("judging.mean-of", "mean of {n}", n=known), *values, *blank, n, faults])
     heat = {"kind": "heat", "row": "judge", "column": tag, "value": names[0]}
     intervals = {"kind": "intervals", "label": tag, "value": names[0]}
     hint = None if not main else heat if len({row[0] for row in rows}) > 1 else intervals
@@ -87,9 +100,10 @@ def _table(
     if not main:
         figures = listed([word(name) for name in names])
         title = Note("judging.title.more", "{title}: {figures}", title=title, figures=figures)
+    columns = headings("judge", named(tag), *names, *(["p"] if p_values else []), "n", "faults")
     name = f"{kind} by {tag}" + ("" if main else f", {names[0]}")
     return Table(
-        name, title, headings("judge", named(tag), *names, "n", "faults"), rows, notes, {"rule": meetings.rule(kind)},
+        name, title, columns, rows, notes, {"rule": meetings.rule(kind)},
         hint,
     )  # fmt: skip
 

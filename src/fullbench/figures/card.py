@@ -34,6 +34,7 @@ from fullbench.nouns.estimate import Estimate
 from fullbench.nouns.headings import headings
 from fullbench.nouns.note import Note, sentences, word
 from fullbench.nouns.record import Pairing, Record
+from fullbench.nouns.shown import Shown
 from fullbench.nouns.table import Cell, Table
 from fullbench.nouns.verdict import PEOPLE
 from fullbench.stats import weighted
@@ -44,7 +45,7 @@ Place = tuple[str, frozenset[tuple[str, int]], str]
 
 
 @dataclass(frozen=True)
-class Card:
+class Card(Shown):
     """What is known about one judge: a sentence or two, and tables under a few headings.
 
     `measures` has figures by name for programs, where whoever made the card names some.

@@ -17,9 +17,8 @@ from fullbench.nouns.record import Pairing, Record
 from fullbench.nouns.verdict import PEOPLE, Verdict
 from fullbench.stats import agreement as agree
 from fullbench.stats import rankings, weighted
-from fullbench.stats.bootstrap import Statistic, bootstrap
+from fullbench.stats.bootstrap import bootstrap
 from fullbench.stats.joining import VoteRule
-from fullbench.stats.strata import mean_of_groups
 
 ALL = "all"
 UNTAGGED = Note("judging.untagged", "untagged")
@@ -57,7 +56,7 @@ def order(marks: Sequence[float]) -> str:
     return "".join(LETTERS[place] for place in sorted(range(len(marks)), key=lambda place: -marks[place]))
 
 
-def _class(marks: Sequence[float]) -> int:
+def class_of(marks: Sequence[float]) -> int:
     first = winner(marks)
     return len(LETTERS) if first is None else first
 
@@ -79,7 +78,7 @@ def _choices(figure: Callable[..., Estimate], *, ties: bool = True, **options: A
         counted = [p for p in pairings if ties or None not in {winner(p.marks), winner(p.other)}]
         if not counted:
             raise Undefined(Note("undefined.no-pair-is-left-once", "no pair is left once ties are left out"))
-        ours, theirs = [_class(p.marks) for p in counted], [_class(p.other) for p in counted]
+        ours, theirs = [class_of(p.marks) for p in counted], [class_of(p.other) for p in counted]
         return figure(ours, theirs, cluster=_items(counted), seed=seed, **options)
 
     return of
@@ -247,32 +246,3 @@ def _figures(kind: str, part: Sequence[Pairing], seed: int) -> tuple[dict[str, E
         except Undefined as reason:
             undefined[name] = sentence(reason)
     return figures, undefined
-
-
-def averages(meetings: Met, judge: str, groups: Groups, *, seed: int = 0) -> dict[str, Estimate]:
-    """For each shape, the first figure averaged over groups, each group counting once, as papers print it.
-
-    Groups that share items have no such average.
-    """
-    means = {}
-    for kind in FIGURES:
-        pairs = meetings.of(judge, kind)
-        rows = [(group, p) for p in pairs for group in groups(p.verdict)]
-        if not rows or len(rows) > len(pairs):
-            continue
-        statistic, columns = _columns(kind, [p for _, p in rows])
-        try:
-            means[kind] = mean_of_groups(
-                statistic, [group for group, _ in rows], *columns, cluster=[p.verdict.item for _, p in rows], seed=seed
-            )
-        except Undefined:
-            continue
-    return means
-
-
-def _columns(kind: str, pairs: Sequence[Pairing]) -> tuple[Statistic, list[list[float]]]:
-    if kind == "scores":
-        return weighted.pearson, [[p.marks[0] for p in pairs], [p.other[0] for p in pairs]]
-    if kind == "pairs":
-        return weighted.share_equal, [[_class(p.marks) for p in pairs], [_class(p.other) for p in pairs]]
-    return weighted.mean, [[distance_of_orders(p.marks, p.other) for p in pairs]]

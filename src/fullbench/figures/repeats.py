@@ -111,5 +111,8 @@ def tables(verdicts: Columns | Record, *, together: bool = False, seed: int = 0)
         Note("repeats.title.how-steady-case-by-case", "How steady, case by case"),
         columns,
         counts,
+        (),
+        {},
+        {"kind": "bars", "label": "share of the commonest ruling", "value": "cases", "group": "judge"},
     )
     return [table for table in (main, histogram) if table.rows]

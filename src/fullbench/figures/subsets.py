@@ -33,7 +33,8 @@ def contradicts(kind: str, pairing: Pairing) -> bool:
 
 
 def subset(record: Record, judge: str, which: Subset, *, people: str = PEOPLE) -> Record:
-    """The panels on which a judge agrees with people (`hq`), or contradicts them or was caught hallucinating (`hard`).
+    """The panels on which a judge always agrees with people (`hq`), or once contradicts them or was caught
+    hallucinating (`hard`).
 
     The record that comes back holds these items, their responses, and what people and the judge ruled on them.
     """
@@ -46,13 +47,19 @@ def subset(record: Record, judge: str, which: Subset, *, people: str = PEOPLE) -
         for verdict in record.where(criterion=HALLUCINATES, contestant=judge, fault=None)
         if verdict.marks is not None and verdict.marks[0] > 1
     }
-    panels: set[tuple[str, frozenset[tuple[str, int]]]] = set()
     meetings = meet(record.where(criterion="overall"), people)
+    found: dict[tuple[str, frozenset[tuple[str, int]]], list[tuple[bool, bool]]] = {}
     for kind in FIGURES:
         for pairing in meetings.of(judge, kind):
             hard = contradicts(kind, pairing) or pairing.verdict.case in caught
-            if hard if which == "hard" else agrees(kind, pairing) and not hard:
-                panels.add((pairing.verdict.item, frozenset(pairing.verdict.shown)))
+            place = (pairing.verdict.item, frozenset(pairing.verdict.shown))
+            found.setdefault(place, []).append((agrees(kind, pairing) and not hard, hard))
+    # One panel, however often and in whatever orders it was heard, is in one subset at most.
+    panels = {
+        place
+        for place, rulings in found.items()
+        if (any(hard for _, hard in rulings) if which == "hard" else all(good for good, _ in rulings))
+    }
     if not panels:
         raise InputError(f"no case of {judge!r} belongs to the subset {which!r}")
     verdicts = [

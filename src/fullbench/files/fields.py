@@ -13,6 +13,11 @@ from fullbench.errors import InputError
 from fullbench.files.readers import parse_json
 from fullbench.nouns.verdict import Fault
 
+PAIRED = ("model_a", "model_b")
+SIDES = {"model_a": 0, "model_b": 1, "a": 0, "b": 1}
+TIES = {"tie", "draw", "both", "tie (bothbad)", "both_bad", "bothbad"}
+"""What arenas call an even match; that both are bad is one too."""
+
 
 class Fields:
     """The fields of one row under their one spelling. Each is taken once; what is left over becomes tags."""
@@ -110,6 +115,16 @@ class Fields:
             raise self.error(f"{name!r} must be a text or a list of texts; found {str(value)[:40]!r}")
         return [str(entry) for entry in listed]
 
+    def contestants(self) -> tuple[str, ...]:
+        """Who was compared: `contestants`, or `model_a` and `model_b` as arenas write it."""
+        named = self.texts("contestants")
+        named = named or [name for side in PAIRED if self.has(side) and (name := self.text(side))]
+        if not named:
+            raise self.error(
+                f"the verdict has no 'contestants' (nor 'model_a' and 'model_b'); found {', '.join(self._row)}"
+            )
+        return tuple(named)
+
     @property
     def choice(self) -> str | None:
         """The ballot of a row that names a `winner`; None where it names none."""
@@ -120,13 +135,21 @@ class Fields:
         value = self.json("marks")
         if value is None and self.has("winner"):
             winner = self.text("winner") or ""
-            if winner.lower() in {"tie", "draw", "both"}:
+            if winner.lower() in TIES and winner not in contestants:
                 return (1 / len(contestants),) * len(contestants)
+            if winner.lower() in SIDES and winner not in contestants and len(contestants) == 2:
+                winner = contestants[SIDES[winner.lower()]]
             if winner not in contestants:
                 names = ", ".join(map(repr, contestants))
-                raise self.error(f"'winner' is one of the contestants ({names}) or 'tie'; found {winner!r}")
+                raise self.error(
+                    f"'winner' is one of the contestants ({names}), 'model_a', 'model_b' or 'tie'; found {winner!r}"
+                )
             return tuple(float(name == winner) for name in contestants)
         if value is None:
+            if self.get("fault") is None:
+                raise self.error(
+                    f"a verdict has marks or a fault (or names a 'winner'); this row has only {', '.join(self._row)}"
+                )
             return None
         return tuple(self._number("marks", mark) for mark in (value if isinstance(value, list) else [value]))
 

@@ -11,7 +11,8 @@ Response
     `item`, `contestant` (or `model`); `text` (or `answer`, `response`, `output`) and/or `pictures`, or else `parts`;
     `sample`; `tags`.
 Verdict
-    `item`, `contestants` (or `contestant`, `model`), `marks` (or `mark`, `score`, `rating`) or `fault`, `ballot`,
+    `item` (or `question_id`), `contestants` (or `contestant`, `model`; or `model_a` and `model_b`), `marks` (or `mark`,
+    `score`, `rating`), `winner` (a contestant's name, `model_a`, `model_b`, `tie`...) or `fault`, `ballot`,
     `criterion`, `judge`, `case`, `trial`, `text`, `earlier`, `prompt`, `at` and what was used: `calls`, `retries`,
     `tokens_in`, `tokens_out`, `dollars`, `seconds`; `probability`, the chance that the case had of being chosen.
 
@@ -31,15 +32,15 @@ from typing import Any
 from fullbench.errors import InputError
 from fullbench.files import label_tools
 from fullbench.files.fields import Fields
+from fullbench.files.folders import items_in
 from fullbench.files.parts import parts_of, pictures_of
-from fullbench.files.pictures import read_picture
 from fullbench.files.readers import read_rows
 from fullbench.files.writers import Columns, replacing, write_rows
 from fullbench.nouns.ballot import ballot as ballot_of
 from fullbench.nouns.call import Usage
 from fullbench.nouns.digests import digest
 from fullbench.nouns.item import ROLES, WITHOUT_PICTURES, Item, Part, Turn
-from fullbench.nouns.picture import SUFFIXES, Picture
+from fullbench.nouns.picture import Picture
 from fullbench.nouns.response import Response
 from fullbench.nouns.verdict import PEOPLE, USUAL, Circumstances, Verdict
 
@@ -59,7 +60,8 @@ PICTURES = ("picture", "images", "image")
 ITEM = {"question": ("instruction", "prompt"), "pictures": PICTURES, "captions": ("caption",)}
 RESPONSE = {"contestant": ("model",), "text": ("answer", "response", "output"), "pictures": PICTURES}
 VERDICT = {
-    "contestants": ("contestant", "model"), "marks": ("mark", "score", "rating"), "rater": ("annotator", "worker"),
+    "item": ("question_id",), "contestants": ("contestant", "model"),
+    "marks": ("mark", "score", "rating"), "rater": ("annotator", "worker"),
 }  # fmt: skip
 
 ITEM_COLUMNS: Columns = {
@@ -85,11 +87,12 @@ VERDICT_COLUMNS: Columns = {
 def read_items(path: str | Path, *, question: str | None = None) -> Iterator[Item]:
     """The items of a file, or of a folder of pictures: there each picture is an item named like its file.
 
-    `question` is asked wherever a row, or a picture in a folder, has none of its own.
+    Folders below it are followed. `question` is asked wherever a row, or a picture in a folder, has none of its own.
     """
     path = Path(path)
     ids: set[str] = set()
-    for line, item in _folder(path, question) if path.is_dir() else _item_rows(path, question):
+    rows = ((None, item) for item in items_in(path, question)) if path.is_dir() else _item_rows(path, question)
+    for line, item in rows:
         if item.id in ids:
             raise InputError(f"the id {item.id!r} occurs twice; ids must differ", path=path, line=line)
         ids.add(item.id)
@@ -102,22 +105,13 @@ def own_items(source: Path) -> Iterator[Item] | None:
     return None if source.is_dir() and not path.exists() else read_items(path)
 
 
-def _item_rows(path: Path, question: str | None) -> Iterator[tuple[int, Item]]:
+def _item_rows(path: Path, question: str | None) -> Iterator[tuple[int | None, Item]]:
     for line, row in read_rows(path):
-        yield line, _item(Fields(path, line, row, ITEM), question)
+        yield line, item_of(Fields(path, line, row, ITEM), question)
 
 
-def _folder(path: Path, question: str | None) -> Iterator[tuple[None, Item]]:
-    if question is None:
-        raise InputError("a folder of pictures needs a question to ask about them", path=path)
-    files = sorted(file for file in path.iterdir() if file.suffix.lower() in SUFFIXES)
-    if not files:
-        raise InputError("the folder holds no pictures", path=path)
-    for file in files:
-        yield None, Item.ask(file.stem, question, read_picture(path, file.name))
-
-
-def _item(fields: Fields, question: str | None) -> Item:
+def item_of(fields: Fields, question: str | None) -> Item:
+    """The item of one row."""
     name = fields.name("id")
     turns = fields.json("turns")
     if turns is None:
@@ -161,7 +155,7 @@ def read_responses(
     path = Path(path)
     seen: set[tuple[str, str, int]] = set()
     for line, row in read_rows(path):
-        response = _response(Fields(path, line, row, RESPONSE), contestant)
+        response = response_of(Fields(path, line, row, RESPONSE), contestant)
         place = (response.item, response.contestant, response.sample)
         if items is not None and response.item not in items:
             raise InputError(_stray(response, len(items)), path=path, line=line)
@@ -175,7 +169,8 @@ def read_responses(
         yield response
 
 
-def _response(fields: Fields, contestant: str | None) -> Response:
+def response_of(fields: Fields, contestant: str | None) -> Response:
+    """The response of one row."""
     item, who = fields.name("item"), fields.name("contestant", contestant)
     sample = fields.integer("sample", fields.integer("trial", 0))  # `trial` is what the first release called it
     parts = fields.json("parts")
@@ -222,9 +217,7 @@ def read_verdicts(
     for line, row in label_tools.rows(path, passed_over):
         fields = Fields(path, line, row, VERDICT)
         who, spec = fields.name("judge", judge), fields.name("ballot", ballot or fields.choice)
-        item, contestants = fields.name("item"), tuple(fields.texts("contestants"))
-        if not contestants:
-            raise fields.error("the verdict has no 'contestants'")
+        item, contestants = fields.name("item"), fields.contestants()
         criterion = fields.text("criterion") or "overall"
         case = fields.text("case") or digest(["label", item, list(contestants), spec, criterion])
         trial, rater = _who(fields, who, votes[who, case])

@@ -43,16 +43,18 @@ def _apart(parts: Sequence[_Kind | _Missing]) -> tuple[tuple[_Kind, ...], list[s
 
 
 def _picture(fields: Fields, value: Any, answered: bool) -> Picture | _Missing:
-    """A picture named by its path, or given as `{"picture": PATH}` or, as data sets in Parquet do, `{"bytes": ...}`.
+    """A picture named by its path, or given as `{"picture": PATH}` or, as data sets in Parquet do, as bytes.
 
     What a contestant `answered` with is taken as it is: a broken picture is its fault, not the file's. A picture of an
     item may be missing where the user said so.
     """
     if isinstance(value, Mapping):
-        if isinstance(value.get("bytes"), bytes):
-            data = value["bytes"]
-            return Picture.as_given(data, data) if answered else Picture.of(data, path=fields.path, line=fields.line)
-        value = value.get("picture", value.get("path"))
+        data = value.get("bytes")
+        value = data if isinstance(data, bytes) else value.get("picture", value.get("path"))
+    if isinstance(value, Picture):
+        return value
+    if isinstance(value, bytes):
+        return Picture.as_given(value, value) if answered else Picture.of(value, path=fields.path, line=fields.line)
     if not isinstance(value, str) or not value:
         raise fields.error("a picture must be named by its path")
     if not answered and lacks(fields.path.parent, value):

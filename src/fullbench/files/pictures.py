@@ -6,6 +6,8 @@ taken from the file's own folder, or from folders that the user names, and from 
 
 from __future__ import annotations
 
+import base64
+import binascii
 import os
 import re
 from collections.abc import Iterable, Iterator
@@ -18,13 +20,16 @@ from fullbench.cache import cache_folder
 from fullbench.errors import InputError
 from fullbench.files.fetching import copy_of
 from fullbench.files.web import Unfetched, fetched
-from fullbench.nouns.picture import Picture
+from fullbench.nouns.picture import Picture, media_type
 
 _named: ContextVar[tuple[Path, ...]] = ContextVar("folders of pictures that the user named", default=())
 _lacking: ContextVar[bool] = ContextVar("items may lack the pictures that they name", default=False)
 _web: ContextVar[bool] = ContextVar("whether pictures are fetched from the web", default=False)
 _REPOSITORY = re.compile(r"(models|datasets|spaces)--.+")
 WEB = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+_DATA = re.compile(r"data:[^,]{0,200},", re.IGNORECASE)
+_LONGEST_NAME = 1_024
+"""No file has a longer name: what is longer was meant to be the picture itself."""
 
 
 @contextmanager
@@ -50,7 +55,7 @@ def without_pictures(allowed: bool = True) -> Iterator[None]:
 
 def lacks(folder: Path, name: str) -> bool:
     """Whether a picture that an item names is not there, and the item may be read without it."""
-    if not _lacking.get() or copy_of(folder, name) is not None:
+    if not _lacking.get() or _is_written_out(name) or copy_of(folder, name) is not None:
         return False
     return not _web.get() if WEB.match(name) else not (folder / name).exists()
 
@@ -60,8 +65,11 @@ def read_picture(
 ) -> Picture:
     """The picture that a data file in `folder` names; what a contestant `answered` with is taken as it is.
 
-    `path` and `line` say in an error where it was named.
+    `path` and `line` say in an error where it was named. A data URI, or bare base64, is the picture itself.
     """
+    if _is_written_out(name):
+        data = _written_out(name, path, line)
+        return Picture.as_given(data, data) if answered else Picture.of(data, path=path, line=line)
     web = WEB.match(name) is not None
     copy = copy_of(folder, name) if web or not (folder / name).exists() else None
     if web and copy is None:
@@ -103,6 +111,34 @@ def find_picture(folder: Path, name: str) -> Path | None:
         return None
     own = (Path(place) for place in filter(None, os.environ.get("FULLBENCH_PICTURES_FROM", "").split(os.pathsep)))
     return next((place / name for place in (folder, *_named.get(), *own) if (place / name).is_file()), None)
+
+
+def _is_written_out(name: str) -> bool:
+    """Whether what should name a picture is the picture itself."""
+    return len(name) > _LONGEST_NAME or _DATA.match(name) is not None
+
+
+def _written_out(text: str, path: Path | None, line: int | None) -> bytes:
+    """The bytes of a picture that stands in the data itself, in base64."""
+    head = _DATA.match(text)
+    shown = f"{text[:40]}..."
+    if head and not head[0].lower().endswith(";base64,"):
+        raise InputError(f"the data URI {shown!r} is not in base64, the one way we read", path=path, line=line)
+    try:
+        data = base64.b64decode(re.sub(r"\s+", "", text[head.end() if head else 0 :]), validate=True)
+    except (binascii.Error, ValueError) as error:
+        what = "data URI" if head else "text"
+        raise InputError(
+            f"the {what} {shown!r} of {len(text):,} characters is no sound base64 ({error}); a picture is named by its "
+            "path, or written out as a data URI",
+            path=path,
+            line=line,
+        ) from error
+    if head is None and media_type(data) is None:
+        raise InputError(
+            f"{shown!r} of {len(text):,} characters is no path and no picture in base64", path=path, line=line
+        )
+    return data
 
 
 def check_place(folder: Path, file: Path, *, path: Path | None = None, line: int | None = None) -> None:

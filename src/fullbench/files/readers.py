@@ -60,7 +60,8 @@ def suffix_of(path: Path) -> str:
     name = path.name.lower()
     suffix = Path(name.removesuffix(".gz")).suffix
     if suffix not in _READERS or (name.endswith(".gz") and suffix == ".parquet"):
-        raise InputError(f"a file of this kind is not known; known are {KNOWN}", path=path)
+        other = "; save it as .csv in your spreadsheet" if suffix in {".xlsx", ".xls", ".ods", ".numbers"} else ""
+        raise InputError(f"a file of this kind is not known; known are {KNOWN}{other}", path=path)
     return suffix
 
 
@@ -197,6 +198,8 @@ def _read_csv(path: Path, delimiter: str) -> Iterator[tuple[int, dict[str, Any]]
     csv.field_size_limit(max(csv.field_size_limit(), LIMIT))
     lines = (line for _, line in _lines(path))
     first = next(lines, "")
+    if delimiter == "," and "," not in first and ";" in first:
+        delimiter = ";"  # as spreadsheets write where the comma is the decimal sign
     ours = _is_ours(first, delimiter)
     reader = csv.reader(chain([first], lines), delimiter=delimiter, strict=True)
     header: list[str] | None = None

@@ -13,6 +13,7 @@ from typing import Any
 
 from fullbench.errors import InputError, MissingExtra, ModelError
 from fullbench.hygiene import masked
+from fullbench.models import dotenv
 from fullbench.models.dialects import OpenAI
 from fullbench.models.net import complaints
 from fullbench.models.settings import Limits, Sampling
@@ -116,6 +117,8 @@ class LiteLLMModel:
 def _quiet_litellm() -> Any:
     """litellm, told not to fetch its price list from the network and not to advertise itself."""
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+    for name in filter(_is_secret, dotenv.names()):
+        os.environ.setdefault(name, dotenv.variable(name))
     try:
         import litellm
     except ImportError as error:
@@ -125,7 +128,11 @@ def _quiet_litellm() -> Any:
     return litellm
 
 
+def _is_secret(name: str) -> bool:
+    return name.endswith(("_KEY", "_TOKEN", "_SECRET"))
+
+
 def _short(error: Exception) -> str:
     """The error without keys: litellm reads them from variables, and a server may repeat them."""
-    keys = [value for name, value in os.environ.items() if name.endswith(("_KEY", "_TOKEN", "_SECRET"))]
+    keys = [value for name, value in os.environ.items() if _is_secret(name)]
     return f"{type(error).__name__}: {masked(' '.join(str(error).split()), keys)[:300]}"

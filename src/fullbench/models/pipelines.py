@@ -14,6 +14,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from importlib.util import find_spec
 from inspect import signature
 from io import BytesIO
 from itertools import islice
@@ -96,8 +97,12 @@ class PipelineModel:
         }  # fmt: skip
 
     def answer(self, prompts: Iterable[Prompt]) -> Iterator[Reply]:
-        """One reply for each prompt, in order, a batch at a time."""
-        waiting = iter(prompts)
+        """One reply for each prompt, in order, a batch at a time. What is not installed is told before anything."""
+        if find_spec("torch") is None or find_spec("diffusers") is None:
+            raise MissingExtra(f"the pipeline {self.source!r}", "diffusers")
+        return self._answers(iter(prompts))
+
+    def _answers(self, waiting: Iterator[Prompt]) -> Iterator[Reply]:
         while group := list(islice(waiting, self.batch)):
             yield from self._drawn(group)
 
@@ -125,10 +130,11 @@ class PipelineModel:
             if len(group) == 1:
                 yield Reply(group[0], error=f"the device has too little memory for one picture ({_first_line(error)})")
                 return
-            self.batch = max(1, len(group) // 2)
-            sys.stderr.write(f"{self.name}: too little memory for {len(group)} pictures at once; {self.batch} now\n")
-            for start in range(0, len(group), self.batch):
-                yield from self._batch(group[start : start + self.batch])
+            half = len(group) // 2
+            self.batch = min(self.batch, half)
+            sys.stderr.write(f"{self.name}: too little memory for {len(group)} pictures at once; {half} now\n")
+            for start in range(0, len(group), half):  # by the half itself: it may shrink further meanwhile
+                yield from self._batch(group[start : start + half])
             return
         except (ValueError, TypeError) as error:
             yield from (Reply(prompt, error=_first_line(error), failure="permanent") for prompt in group)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from fullbench.errors import InputError, ModelError
+from fullbench.models.dotenv import variable
 from fullbench.nouns.digests import digest
 
 EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
@@ -140,10 +140,14 @@ class Key:
         if self.file is not None:
             return self._from_file(self.file)
         for name in self.env:
-            if key := os.environ.get(name, "").strip():
+            if key := variable(name).strip():
                 return _plain(key, f"the variable {name}")
         if needed:
-            what = f"set {' or '.join(self.env)}" if self.env else "name the variable that holds it (key_env=NAME)"
+            what = (
+                f"set {' or '.join(self.env)} (or write it into a file .env here)"
+                if self.env
+                else "name the variable that holds it (key_env=NAME)"
+            )
             raise ModelError(f"{server} wants a key and none was found; {what}, or give key_file=PATH")
         return None
 

@@ -363,8 +363,8 @@ def ranking_of(rest: str) -> Ranking:
 
 
 _OWN = {
-    "score": "score:LOW-HIGH", "real": "real:LOW-HIGH", "likert": "likert:WORD|WORD|...", "choice": "choice",
-    "choice+tie": "choice+tie", "ranking": "ranking", "number": "number",
+    "score": "score:LOW-HIGH, such as score:1-5", "real": "real:LOW-HIGH", "likert": "likert:WORD|WORD|...",
+    "choice": "choice", "choice+tie": "choice+tie", "ranking": "ranking", "number": "number",
 }  # fmt: skip
 
 
@@ -372,4 +372,5 @@ def _unknown(kind: str, rest: str = "") -> InputError:
     more = [name for name in doors.names("ballots") if name not in _OWN]
     spec = f"{kind}:{rest}" if rest else kind
     known = ", ".join([*_OWN.values(), *more])
-    return InputError(f"unknown ballot {spec!r}; known: {known}")
+    hint = doors.did_you_mean(kind, [*_OWN, *more]) if kind not in _OWN else ";"
+    return InputError(f"unknown ballot {spec!r}{hint or ';'} known: {known}")

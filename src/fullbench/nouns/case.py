@@ -14,10 +14,11 @@ from fullbench.nouns.ballot import Ballot
 from fullbench.nouns.digests import digest, once
 from fullbench.nouns.item import Item
 from fullbench.nouns.response import Response
+from fullbench.nouns.shown import Shown
 
 
 @dataclass(frozen=True)
-class Case:
+class Case(Shown):
     """One hearing: an item, the responses in the order shown, the ballot, the criterion, and which trial it is.
 
     `nonce` is what a ruling may be asked for with, where a ledger gave one: no part of the identity.

@@ -10,6 +10,7 @@ A package offers what it has in its `pyproject.toml`, under the door's name:
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
@@ -48,6 +49,16 @@ _WHAT = {door.kind: door.what for door in DOORS}
 assert set(_WHAT) == set(get_args(Kind))
 
 
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """A question about the known name that is nearest, to follow what was said; nothing where none is near.
+
+    >>> did_you_mean("opneai", ["openai", "ollama"]), did_you_mean("xyz", ["openai"])
+    ("; did you mean 'openai'?", '')
+    """
+    near = get_close_matches(name, list(known), n=1)
+    return f"; did you mean {near[0]!r}?" if near else ""
+
+
 _every = cache(entry_points)  # looking through all that is installed takes milliseconds, so it is done once
 
 
@@ -66,8 +77,7 @@ def load(kind: Kind, name: str) -> Any:
     """The plugin of that name. A plugin that does not load is an error that says so, never a silent gap."""
     known = installed(kind)
     if name not in known:
-        near = get_close_matches(name, known, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
+        hint = did_you_mean(name, known)
         raise InputError(f"there is no {_WHAT[kind]} {name!r}{hint} Installed: {', '.join(names(kind)) or 'none'}")
     entry = known[name]
     try:

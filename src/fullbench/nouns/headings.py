@@ -47,7 +47,7 @@ _KEYS: dict[tuple[Kind, Better], tuple[str, ...]] = {
         "refusals", "short answers",
     ),
     ("number", ""): (
-        "mark", "threshold", "margin", "correctness", "visual", "correlation",
+        "mark", "length in words", "threshold", "margin", "correctness", "visual", "correlation",
         "truth", "planted", "printed", "gap", "chi-square", "p", "phi", "weight",
         "mean loss", "least", "most", "a quarter", "half", "three quarters", "sd", "uniform sd", "median seconds",
         "p, like with like", "apart from PRD", "ahead of PRD",
@@ -67,7 +67,7 @@ _KEYS: dict[tuple[Kind, Better], tuple[str, ...]] = {
         "share", "value", "effect", "recovered", "first shown wins", "ties", "mean", "mean mark", "mean spread",
         "deviation of grades", "beside the first", "chance", "colluder", "honest", "overall", "prefers the safe one",
         "prefers the unsafe one", "judge flatters by", "place bias", "length bias", "chosen over an equal",
-        "log-odds per dose", "rulings changed", "measured",
+        "log-odds per dose", "rulings changed", "measured", "beyond hearing again",
         "gain",
     ),
     ("figure", "more"): (

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from fullbench.nouns.digests import digest, once
 from fullbench.nouns.picture import Picture
+from fullbench.nouns.shown import Shown
 
 Part = str | Picture
 
@@ -20,6 +21,8 @@ ROLES: tuple[Role, ...] = ("system", "user", "assistant")
 
 SENSITIVE = "sensitive"
 """The tag of items and responses whose pictures nobody should see unasked."""
+REQUEST = "request"
+"""The tag of items that ask a model for material, such as a question: what comes back is no answer to be judged."""
 WITHOUT_PICTURES = "pictures missing"
 """The tag of items that name pictures which are not at hand: their names, a line each."""
 
@@ -56,7 +59,7 @@ class Turn:
 
 
 @dataclass(frozen=True)
-class Item:
+class Item(Shown):
     """One question put to every contestant.
 
     The last turn is the question; earlier ones are the dialogue so far. `captions` describe the pictures, in their

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from fullbench.errors import InputError
+from fullbench.nouns.shown import Shown
 
 UNKNOWN = "application/octet-stream"
 """The media type of what was given as a picture and is none that we know."""
@@ -16,7 +17,10 @@ UNKNOWN = "application/octet-stream"
 LARGEST = 128 * 1024 * 1024
 """The largest file that is taken for a picture, in bytes."""
 
-SUFFIXES = {".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp", ".tif", ".tiff"}
+SUFFIXES = {".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp", ".tif", ".tiff", ".avif"}
+
+_HEIF = {b"heic", b"heix", b"hevc", b"hevx", b"heim", b"heis", b"mif1", b"msf1"}
+"""The brands of HEIC and its kin, which phones write and few programs read."""
 
 
 def media_type(data: bytes) -> str | None:
@@ -39,11 +43,13 @@ def media_type(data: bytes) -> str | None:
         return "image/bmp"
     if data[:4] in {b"II*\x00", b"MM\x00*"}:
         return "image/tiff"
+    if data[4:8] == b"ftyp" and data[8:12] in {b"avif", b"avis"}:
+        return "image/avif"
     return None
 
 
 @dataclass(frozen=True, slots=True)
-class Picture:
+class Picture(Shown):
     """A picture: the digest of its bytes, the type its bytes show, and where the bytes are."""
 
     digest: str
@@ -134,8 +140,10 @@ def _media(data: bytes, name: str, path: str | Path | None, line: int | None) ->
     media = media_type(data)
     if media is None:
         found = "it is empty" if not data else f"it begins with {data[:8]!r}"
+        if data[4:8] == b"ftyp" and data[8:12] in _HEIF:
+            found = "it is HEIC, as phones write it; save it as JPEG"
         raise InputError(
-            f"{name!r} is not a picture we know: {found}; PNG, JPEG, WebP, GIF, BMP and TIFF are read",
+            f"{name!r} is not a picture we know: {found}; PNG, JPEG, WebP, AVIF, GIF, BMP and TIFF are read",
             path=path,
             line=line,
         )

@@ -13,6 +13,7 @@ from fullbench.errors import InputError
 from fullbench.nouns.digests import digest
 from fullbench.nouns.item import Item
 from fullbench.nouns.response import Response
+from fullbench.nouns.shown import Framed
 from fullbench.nouns.verdict import FAULTS, Verdict
 
 Field = Literal["case", "judge", "item", "ballot", "criterion", "trial", "rater", "fault"]
@@ -68,8 +69,8 @@ class Responses(dict[tuple[str, str, int], Response]):
         return super().get(self._whole(key), default)
 
 
-@dataclass(frozen=True)
-class Record:
+@dataclass(frozen=True, repr=False)
+class Record(Framed):
     """Verdicts, and the items and responses they speak of where these are at hand."""
 
     verdicts: tuple[Verdict, ...]
@@ -79,6 +80,11 @@ class Record:
     def __post_init__(self) -> None:
         if not isinstance(self.responses, Responses):
             object.__setattr__(self, "responses", Responses(self.responses))
+
+    def __repr__(self) -> str:
+        """In a line: a record of a thousand verdicts would fill a screen with its texts."""
+        items = len({verdict.item for verdict in self.verdicts})
+        return f"Record({len(self):,} verdicts of {len(self.judges):,} judges on {items:,} items)"
 
     def __len__(self) -> int:
         return len(self.verdicts)

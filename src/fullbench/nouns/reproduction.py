@@ -42,7 +42,8 @@ class Reproduced:
     @property
     def cell(self) -> Mapping[str, Any]:
         """The cell as it is written to a file."""
-        return {"id": self.id, "value": self.value, "n": self.n, "from": self.basis}
+        basis = {} if self.basis == "data" else {"from": self.basis}
+        return {"id": self.id, "value": self.value, "n": self.n, **basis}
 
 
 @dataclass(frozen=True)

@@ -9,13 +9,14 @@ from typing import Any
 from fullbench.nouns.digests import digest, once
 from fullbench.nouns.item import Part, parts_content, parts_pictures, parts_text
 from fullbench.nouns.picture import Picture
+from fullbench.nouns.shown import Shown
 
 LENGTHENS = "lengthens"
 """The tag of an answer that says another contestant's at greater length: whose."""
 
 
 @dataclass(frozen=True)
-class Response:
+class Response(Shown):
     """What one contestant answered to one item: words, pictures, or both.
 
     A contestant may answer an item several times: `sample` counts its answers from 0. `stop` says how the answer ended

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, get_args, runtime_checkable
 
+from fullbench.nouns.shown import Framed, Shown
+
 Kind = Literal["", "name", "word", "text", "rank", "count", "n", "fault", "number", "figure"]
 """What the cells of a column are: names of the data, words of ours, free text, ranks, counts (`n`: of observations,
 `fault`: of what was not ruled), numbers, figures that may have an interval; nothing where it is not said."""
@@ -69,7 +71,7 @@ def _column(key: str, label: str, kind: Kind, better: Better, named: bool) -> Co
 
 
 @dataclass(frozen=True)
-class Table:
+class Table(Framed):
     """Rows under columns, with what a reader must know to trust them.
 
     `notes` are sentences printed below; `source` says what made the table (judges, ballot, order rule, seed,
@@ -113,6 +115,10 @@ class Table:
     def cells(self, place: int) -> list[Cell]:
         """The cells of the column that stands at a place."""
         return [row[place] for row in self.rows]
+
+
+class Tables(list[Table], Shown):
+    """Tables one below the other, as a notebook shows them."""
 
 
 def sort_value(cell: Cell) -> float | None:

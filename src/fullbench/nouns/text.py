@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import get_args
 
 from fullbench.errors import InputError
@@ -44,3 +45,18 @@ def words_of(text: str) -> list[str]:
 def length_of(text: str) -> int:
     """How long a text is: its words, at least 1, so that it has a logarithm."""
     return max(1, len(words_of(text)))
+
+
+def one_beginning(name: str, known: Iterable[str], what: str) -> str:
+    """The one of the known names that begins so; the name itself where none does, or where it is one of them.
+
+    >>> one_beginning("gpt-4o+a", ["gpt-4o+analyze#12", "gpt-4o+direct#34", "length"], "judge")
+    'gpt-4o+analyze#12'
+    """
+    listed = list(known)
+    begun = [other for other in listed if other.startswith(name)]
+    if name in listed or not begun:
+        return name
+    if len(begun) > 1:
+        raise InputError(f"the {what} {name!r} may be {' or '.join(sorted(begun))}; give more of the name")
+    return begun[0]

@@ -6,7 +6,8 @@ import csv
 import io
 import math
 import os
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -65,7 +66,11 @@ def write(tables: Table | Sequence[Table], path: str | Path) -> list[Path]:
     if form is None:
         raise InputError(f"the suffix says the form: {', '.join(SUFFIXES)}", path=path)
     if form == "csv" and len(listed) > 1:
-        return [write_file(path.with_stem(f"{path.stem}-{table.name}"), _csv(table)) for table in listed]
+        stems = _stems(table.name for table in listed)
+        return [
+            write_file(path.with_stem(f"{path.stem}-{stem}"), _csv(table))
+            for stem, table in zip(stems, listed, strict=True)
+        ]
     if form == "json" and len(listed) != 1:
         return [write_file(path, b"[" + b",\n".join(map(_json, listed)) + b"]\n")]
     if form == "html":
@@ -74,6 +79,23 @@ def write(tables: Table | Sequence[Table], path: str | Path) -> list[Path]:
         title = listed[0].title if len(listed) == 1 else path.stem
         return [write_file(path, page(title, "", [Section("", tables=listed)]))]
     return [write_file(path, "\n".join(render(table, form) for table in listed))]
+
+
+def _stems(names: Iterable[str]) -> list[str]:
+    """Names for files: without blanks and signs that shells and web servers take for their own, each once.
+
+    >>> _stems(["leaderboard gpt+analyze#12", "leaderboard gpt analyze 12", "faults"])
+    ['leaderboard-gpt-analyze-12', 'leaderboard-gpt-analyze-12-2', 'faults']
+    """
+    taken: list[str] = []
+    for name in names:
+        stem = plain = re.sub(r"[^\w.]+", "-", name).strip("-") or "table"
+        number = 1
+        while stem in taken:
+            number += 1
+            stem = f"{plain}-{number}"
+        taken.append(stem)
+    return taken
 
 
 def table_from_json(text: str | bytes) -> Table:

@@ -11,8 +11,6 @@ from typing import Any
 
 from fullbench.errors import InputError, UserError
 from fullbench.figures.panels import with_views
-from fullbench.files.nouns import read_items, read_verdicts
-from fullbench.files.pictures import allowing, without_pictures
 from fullbench.ledger.store import Ledger
 from fullbench.nouns.ballot import ballot
 from fullbench.nouns.benchmark import Benchmark
@@ -23,7 +21,6 @@ from fullbench.nouns.model import Model
 from fullbench.nouns.note import Note, sentence
 from fullbench.nouns.panel import View, is_view
 from fullbench.nouns.record import Record
-from fullbench.nouns.reproduction import Brought
 from fullbench.nouns.response import Response
 from fullbench.nouns.table import Table
 from fullbench.nouns.verdict import PEOPLE, Verdict
@@ -35,11 +32,11 @@ from fullbench.studies.dockets import cases_for, counted
 from fullbench.studies.engines import HERE, USUAL, Budget, Engine, Insistence, Stop, Tally
 from fullbench.studies.forecast import TOKENS_OUT
 from fullbench.studies.hear import hear
+from fullbench.studies.material import material
 from fullbench.studies.progress import watching
 from fullbench.studies.sight import counted as counted_blind
 from fullbench.studies.sight import refuse_blind
 from fullbench.studies.study import Study, own_cases
-from fullbench.studies.verified import read_answers, without_unverified
 
 
 @dataclass
@@ -93,40 +90,17 @@ class Conductor:
             raise InputError("a study names at least one judge", path=study.path)
         specs.distinct("judges", [judge.name for judge in self.judges])
         specs.distinct("contestants", [model.name for model in self.contestants])
-        with allowing(*study.pictures_from, urls=study.fetch_urls), without_pictures(study.without_pictures):
-            self._read_files()
+        read = material(study, self.benchmark, [model.name for model in self.contestants])
+        self.items: list[Item] = read.items
+        self.given: list[Response] = read.given
+        self.labels: list[Verdict] = read.labels
+        self.odd: Sequence[Table] = read.odd
+        self.said: list[str] = read.said
 
     def _worded(self, spec: str) -> str:
         """A judge's spec, in the words of the benchmark where it has some."""
         bench = self.benchmark
         return spec if bench is None else specs.in_words_of(self.study.benchmark or "", spec, together=bench.together)
-
-    def _read_files(self) -> None:
-        """The items, responses and labels of the study's files, or of its benchmark."""
-        study = self.study
-        every = list(self._items())
-        self.items, self.odd = without_unverified(every, asked=study.unverified)
-        self.given = read_answers(study.responses, every, ids := {item.id for item in self.items})
-        form = study.ballots[0] if len(study.ballots) == 1 else None
-        self.labels: list[Verdict] = list(read_verdicts(study.labels, ballot=form)) if study.labels else []
-        if self.benchmark is not None and self.benchmark.labels is not None and study.labels is None:
-            self.labels = [label for label in self.benchmark.labels(study.data) if label.item in ids]
-        answered = bool(study.responses or self.contestants)
-        if self.benchmark is not None and self.benchmark.bring is not None and not answered:
-            self._bring(self.benchmark.brought(study.data), ids)
-
-    def _bring(self, brought: Brought, items: set[str]) -> None:
-        """Take the responses that the benchmark brings, and people's labels where the study names none."""
-        self.given = [response for response in brought.record.responses.values() if response.item in items]
-        self.odd = [*self.odd, *brought.tables]
-        if self.study.labels is None:
-            self.labels = [label for label in brought.record.where(judge=PEOPLE) if label.item in items]
-
-    def _items(self) -> Iterator[Item]:
-        if self.benchmark is not None:
-            yield from self.benchmark.items(self.study.data)
-        elif self.study.items is not None:
-            yield from read_items(self.study.items)
 
     def cases(self, responses: Sequence[Response]) -> Iterator[Case]:
         """The study's cases, the same ones in the same order each time."""
@@ -291,7 +265,7 @@ class Conductor:
         left_out = cleaned(responses, study.leave_out).table()
         shown = counted_blind([*shown, *([] if left_out is None else [left_out])], self.items)
         tables_ = [replace(table, source={**source, **table.source}) for table in shown]
-        return Conducted(study, record, tables_, source, tallies, comparing=comparing)
+        return Conducted(study, record, tables_, source, tallies, said=list(self.said), comparing=comparing)
 
     def _ruled(self, ledger: Ledger, responses: Sequence[Response]) -> Iterator[Verdict]:
         """The study's verdicts, people's among them, one after the other."""

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from pathlib import Path
 
 from fullbench.errors import InputError
 from fullbench.files.nouns import write_items, write_responses, write_verdicts
 from fullbench.files.writers import replacing
 from fullbench.nouns.record import Record
+from fullbench.nouns.verdict import Verdict
 
 _STUDY = """\
 # What is asked, what was answered and what people ruled is in the files beside this one.
 name = {name}
-benchmark = {benchmark}
-data = "items.jsonl"
+{source}
 responses = "responses.jsonl"
 {labels}judges = ["{judge}", "chance"]
 trials = 1
@@ -22,14 +24,13 @@ report = "report.html"
 """
 
 
-def export(record: Record, folder: Path, *, benchmark: str, people: str = "human") -> dict[str, int]:
+def export(record: Record, folder: Path, *, benchmark: str | None, people: str = "human") -> dict[str, int]:
     """Write items, responses, people's labels, judges' verdicts, and a study that names them; give their numbers.
 
-    People's reviews of these verdicts go to a file of their own. What speaks of items whose words were not released
-    (the tag `released` is `no`) cannot be run again and is left out.
+    Without a benchmark the study is of one's own items, on the ballots that people, or else judges, ruled on. People's
+    reviews of these verdicts go to a file of their own. What speaks of items whose words were not released (the tag
+    `released` is `no`) cannot be run again and is left out.
     """
-    import json
-
     if folder.exists() and any(folder.iterdir()):
         raise InputError("the folder is not empty; choose another one, or move it away", path=folder)
     items = [item for item in record.items.values() if item.tags.get("released") != "no"]
@@ -53,9 +54,20 @@ def export(record: Record, folder: Path, *, benchmark: str, people: str = "human
         drawn = any(response.pictures and not response.text for response in record.responses.values())
         named = _STUDY.format(
             name=json.dumps(folder.name),
-            benchmark=json.dumps(benchmark),
+            source=_own(labels, judged)
+            if benchmark is None
+            else f'benchmark = {json.dumps(benchmark)}\ndata = "items.jsonl"',
             labels='labels = "labels.jsonl"\n' if labels else "",
             judge="picture:sharpness" if drawn else "length",
         )
         part.write_text(named, encoding="utf-8")
     return counts
+
+
+def _own(labels: Sequence[Verdict], judged: Sequence[Verdict]) -> str:
+    """Items of one's own, on the ballots of the labels, else of the verdicts, else in pairs."""
+    specs = [verdict.ballot for verdict in labels] or [verdict.ballot for verdict in judged]
+    ballots = ", ".join(json.dumps(spec) for spec in dict.fromkeys(specs)) or '"choice+tie"'
+    criteria = dict.fromkeys(verdict.criterion for verdict in labels or judged) or ("overall",)
+    named = ", ".join(json.dumps(criterion, ensure_ascii=False) for criterion in criteria)
+    return f'items = "items.jsonl"\nballots = [{ballots}]\ncriteria = [{named}]'

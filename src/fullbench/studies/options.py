@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from fullbench.errors import InputError
+from fullbench.nouns.doors import did_you_mean
 from fullbench.nouns.panel import is_view
 
 JUDGING = "judging"
@@ -43,7 +44,8 @@ def options(kind: str, value: Any, folder: Path, wrong: Wrong) -> dict[str, Any]
     checked: dict[str, Any] = {}
     for name, given in value.items():
         if name not in known:
-            raise wrong(name, f"[{kind}]: unknown key {name!r}; known: {', '.join(sorted(known))}")
+            hint = did_you_mean(name, known) or ";"
+            raise wrong(name, f"[{kind}]: unknown key {name!r}{hint} known: {', '.join(sorted(known))}")
         if not _fits(given, known[name]):
             raise wrong(name, f"[{kind}]: {name} has the wrong type; found {given!r}")
         if name in _AT_LEAST and given < _AT_LEAST[name]:

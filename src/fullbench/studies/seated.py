@@ -7,11 +7,21 @@ from collections.abc import Iterable, Sequence
 from fullbench.columns.table import Columns
 from fullbench.figures.panels import rulings, with_views
 from fullbench.ledger.store import Ledger
-from fullbench.nouns.panel import View
+from fullbench.nouns.panel import View, is_view
 from fullbench.nouns.record import Record
 from fullbench.nouns.table import Table
+from fullbench.nouns.text import one_beginning
 from fullbench.nouns.verdict import Verdict
 from fullbench.studies.sight import counted
+
+
+def judges_named(ledger: Ledger, wanted: Sequence[str]) -> list[str]:
+    """The full names of judges that were named by their beginnings, as far as only one in the ledger begins so."""
+    if all(ledger.has_ruled(name) or is_view(name) for name in wanted):
+        return list(wanted)
+    accounts = [account.name for account in ledger.bill() if account.role == "judge"]
+    known = list(dict.fromkeys([*accounts, *(view.name for view in ledger.views())]))
+    return [one_beginning(name, known, "judge") for name in wanted]
 
 
 def columns(

@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 from fullbench.errors import InputError
 from fullbench.nouns.benchmark import Benchmark
+from fullbench.nouns.doors import did_you_mean
 from fullbench.nouns.judge import Judge
 from fullbench.nouns.model import Model
 from fullbench.registry import Spec, judging, load, names
@@ -77,7 +78,10 @@ def judge(spec: str) -> Judge:
         return judge_by(parsed.kind, load("metrics", parsed.kind), parsed.name, parsed.options)
     if parsed.kind not in names("models"):
         known = sorted({*judging(), *names("models")})
-        raise InputError(f"there is no judge or model {parsed.kind!r} (in {spec!r}). Installed: {', '.join(known)}")
+        hint = did_you_mean(parsed.kind, known) or "."
+        raise InputError(
+            f"there is no judge or model {parsed.kind!r} (in {spec!r}){hint} Installed: {', '.join(known)}"
+        )
     judging_options = {key: value for key, value in parsed.options.items() if key in _JUDGING}
     rest = {key: value for key, value in parsed.options.items() if key not in _JUDGING}
     return _prompted(model_of(Spec(parsed.kind, parsed.name, rest), spec), judging_options)

@@ -13,6 +13,7 @@ from fullbench.errors import InputError
 from fullbench.nouns.ballot import Ballot, Choice, Ranking, ballot
 from fullbench.nouns.case import ORDERS, Case, Meetings, Orders
 from fullbench.nouns.case import cases as cases_of
+from fullbench.nouns.doors import did_you_mean
 from fullbench.nouns.item import Item
 from fullbench.nouns.panel import CASCADE, PANEL, is_view
 from fullbench.nouns.response import Response
@@ -32,12 +33,16 @@ class Study:
     `without_pictures`, items whose pictures are not there are asked about without them, and every table counts these.
     Items that are marked as not verified are judged only with `unverified`.
 
-    Either `benchmark` (with `data`, its released files, where it needs them) or `items`. Responses come from the file
-    `responses`, from the `contestants`, or from both; where neither is named, from a benchmark that brings some, with
-    people's labels. `labels` are people's verdicts. Contestants answer every item `samples` times; with
-    `meetings = "crossed"` every sample meets every other contestant's, else sample i meets sample i. `engine` says
-    where the asking is done: `here`, or on a Ray cluster (`ray`, `ray:auto`, `ray:HOST:PORT`). A benchmark that brings
-    judges and contestants of its own, as the court does, is heard by these where the study names none.
+    Either `benchmark` (with `data`, its released files, where it needs them) or `items`: a file, or a folder of
+    pictures with a `question` to ask about each. With a `limit`, only so many of the first items are taken.
+
+    Responses come from the file `responses`, from the `contestants`, or from both; where neither is named, from a
+    benchmark that brings some, with people's labels. `labels` are people's verdicts.
+
+    Contestants answer every item `samples` times; with `meetings = "crossed"` every sample meets every other
+    contestant's, else sample i meets sample i. `engine` says where the asking is done: `here`, or on a Ray
+    cluster (`ray`, `ray:auto`, `ray:HOST:PORT`). A benchmark that brings judges and contestants of its own, as the
+    court does, is heard by these where the study names none.
 
     Of a benchmark, `orders` and `criteria` take the place of its own where the file says them. `leave_out` names
     answers that are not judged and are counted: `refusals` (of the contestant, or of a filter), `short` (fewer than
@@ -54,6 +59,8 @@ class Study:
     benchmark: str | None = None
     data: Path | None = None
     items: Path | None = None
+    question: str | None = None
+    limit: int | None = None
     responses: Path | None = None
     labels: Path | None = None
     contestants: tuple[str, ...] = ()
@@ -122,7 +129,9 @@ class Study:
                 values["options"] = options(key, value, path.parent, wrong)
                 continue
             if key not in known:
-                raise wrong(key, f"unknown key {key!r}; known: {', '.join(sorted(known))}")
+                raise wrong(
+                    key, f"unknown key {key!r}{did_you_mean(key, known) or ';'} known: {', '.join(sorted(known))}"
+                )
             values[key] = _value(key, value, path.parent, wrong)
         for entry in fields(cls):
             if entry.default is MISSING and entry.default_factory is MISSING and entry.name not in values:
@@ -185,7 +194,7 @@ def _value(key: str, value: Any, folder: Path, wrong: Any) -> Any:
         if not isinstance(value, kind):
             raise wrong(key, f"{key} is {words}; found {value!r}")
         return value
-    if key in {"trials", "samples", "seed"}:
+    if key in {"trials", "samples", "seed", "limit"}:
         if not isinstance(value, int) or isinstance(value, bool) or value < (key != "seed"):
             raise wrong(key, f"{key} is a whole number{' from 1' if key != 'seed' else ''}; found {value!r}")
         return value

@@ -1,59 +1,196 @@
-"""The verbs of a notebook: answer, judge, run, report. What is heavier stands in the rooms themselves."""
+"""The verbs of a notebook: answer, judge, run, report, card. What is heavier stands in the rooms themselves.
+
+Data are what a notebook holds: lists of dicts, frames of pandas or polars, data sets of Hugging Face, lists of nouns,
+or paths. A ledger may be one that is open, a path, or left out: then it is `fullbench.ledger` here, as at the command
+line.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any, overload
 
+from fullbench.errors import InputError
+from fullbench.figures import card as cards
 from fullbench.figures import standard
+from fullbench.files.frames import items_of, responses_of
 from fullbench.ledger.store import Ledger
-from fullbench.nouns.case import Case
+from fullbench.nouns.ballot import Ballot
+from fullbench.nouns.case import Case, Meetings, Orders
 from fullbench.nouns.item import Item
 from fullbench.nouns.judge import Judge
 from fullbench.nouns.model import Model
 from fullbench.nouns.record import Record
 from fullbench.nouns.response import Response
-from fullbench.nouns.table import Table
+from fullbench.nouns.table import Tables
+from fullbench.nouns.verdict import PEOPLE
+from fullbench.reports import notebook as _drawn  # noqa: F401 (what comes back can be drawn)
 from fullbench.studies import answer as answering
 from fullbench.studies import hear as hearing
 from fullbench.studies import seated, specs
 from fullbench.studies.conduct import Conducted
 from fullbench.studies.kinds import conductor
-from fullbench.studies.study import Study
+from fullbench.studies.study import Study, own_cases
 from fullbench.studies.trust import refuse_risks
 
+DEFAULT_LEDGER = "fullbench.ledger"
+Book = Ledger | str | Path
+Judges = str | Judge | Sequence[str | Judge]
+Contestants = str | Model | Sequence[str | Model]
 
+
+@contextmanager
+def _open(ledger: Book | None, *, read_only: bool = False) -> Iterator[Ledger]:
+    """An open ledger as it is; one of a path for as long as it is needed."""
+    if isinstance(ledger, Ledger):
+        yield ledger
+        return
+    with Ledger(ledger or DEFAULT_LEDGER, read_only=read_only) as book:
+        yield book
+
+
+def _several(named: Any) -> list[Any]:
+    return list(named) if isinstance(named, list | tuple) else [named]
+
+
+@overload
 def answer(
     contestants: Sequence[Model | str], items: Iterable[Item], ledger: Ledger, *, samples: int = 1
+) -> list[Response]: ...
+@overload
+def answer(
+    contestants: Any, *, contestant: Contestants, ledger: Book | None = None, samples: int = 1,
+    question: str | None = None,
+) -> list[Response]: ...  # fmt: skip
+def answer(
+    contestants: Any,
+    items: Any = None,
+    ledger: Book | None = None,
+    *,
+    contestant: Contestants | None = None,
+    samples: int = 1,
+    question: str | None = None,
 ) -> list[Response]:
     """Let contestants (models, or specs such as `openai:gpt-4o`) answer items; what the ledger holds is not asked.
 
+    `answer(items, contestant="openai:gpt-4o")`, or, with an open ledger, `answer(["openai:gpt-4o"], items, ledger)`.
     What is given back is every answer at hand, those of earlier runs among them.
     """
+    if contestant is not None:
+        contestants, items = _several(contestant), contestants
+    elif items is None:
+        raise InputError("who answers? Write answer(items, contestant='openai:gpt-4o')")
     models = [specs.contestant(model) if isinstance(model, str) else model for model in contestants]
-    asked = list(items)
-    answering.answer(models, asked, ledger, samples=samples)
-    return list(ledger.responses([model.name for model in models], item_keys=[item.key for item in asked]))
+    asked = items_of(items if isinstance(items, str | Path) else _held(items), question=question)
+    with _open(ledger) as book:
+        answering.answer(models, asked, book, samples=samples)
+        return list(book.responses([model.name for model in models], item_keys=[item.key for item in asked]))
 
 
-def judge(judges: Sequence[Judge | str], cases: Iterable[Case], ledger: Ledger) -> Record:
-    """Let judges (judges, or specs such as `length`) rule on cases; what the ledger holds is not asked again."""
-    bench = [specs.judge(judge) if isinstance(judge, str) else judge for judge in judges]
-    docket = list(cases)
-    hearing.hear(bench, lambda _: docket, ledger)
-    return ledger.record([judge.name for judge in bench], cases={case.key for case in docket})
+def _held(data: Any) -> Any:
+    """Data that can be looked at twice: an iterator is made a list."""
+    return list(data) if isinstance(data, Iterator) else data
 
 
-def run(study: Study | Path | str, *, quiet: bool = True) -> Conducted:
-    """Conduct a study, or the study in a file, in the ledger that it names; the same call goes on where one stopped."""
+@overload
+def judge(items: Sequence[Judge | str], responses: Iterable[Case], ledger: Ledger) -> Record: ...
+@overload
+def judge(
+    items: Any, responses: Any, ledger: Book | None = None, *, judge: Judges, ballot: str | Ballot | Sequence[str],
+    criterion: str | Sequence[str] = "overall", orders: Orders = "both", trials: int = 1, seed: int = 0,
+    meetings: Meetings = "aligned", question: str | None = None,
+) -> Record: ...  # fmt: skip
+def judge(
+    items: Any,
+    responses: Any,
+    ledger: Book | None = None,
+    *,
+    judge: Judges | None = None,
+    ballot: str | Ballot | Sequence[str] | None = None,
+    criterion: str | Sequence[str] = "overall",
+    orders: Orders = "both",
+    trials: int = 1,
+    seed: int = 0,
+    meetings: Meetings = "aligned",
+    question: str | None = None,
+) -> Record:
+    """Let judges rule on responses; what the ledger holds is not asked again.
+
+    `judge(items, responses, judge="openai:gpt-4o", ballot="choice+tie")`, where items and responses are lists of dicts,
+    frames, data sets or paths. Or, with cases of one's own making and an open ledger, `judge(judges, cases, ledger)`.
+    """
+    if judge is None:
+        judge, docket = items, list(responses)
+        if docket and not isinstance(docket[0], Case):
+            raise InputError("who judges? Write judge(items, responses, judge='openai:gpt-4o', ballot='choice+tie')")
+    else:
+        if ballot is None:
+            raise InputError("on what ballot? Say ballot='choice+tie', 'score:1-5' or 'ranking'")
+        asked = items_of(_held(items), question=question)
+        forms = [form.spec if isinstance(form, Ballot) else form for form in _several(ballot)]
+        docket = list(
+            own_cases(
+                asked, responses_of(_held(responses), asked), forms, criteria=_several(criterion), orders=orders,
+                trials=trials, seed=seed, meetings=meetings,
+            )
+        )  # fmt: skip
+        if not docket:
+            raise InputError("there is no case to hear: no item has as many responses as the ballot shows at once")
+    bench = [specs.judge(named) if isinstance(named, str) else named for named in _several(judge)]
+    with _open(ledger) as book:
+        hearing.hear(bench, lambda _: docket, book)
+        return book.record([named.name for named in bench], cases={case.key for case in docket})
+
+
+def run(
+    study: Study | Path | str | None = None,
+    *,
+    quiet: bool = True,
+    items: Any = None,
+    contestant: Contestants = (),
+    judge: Judges = (),
+    ballot: str | Ballot | Sequence[str] = (),
+    ledger: Book | None = None,
+    samples: int = 1,
+    question: str | None = None,
+) -> Conducted:
+    """Conduct a study, or the study in a file, in the ledger that it names; the same call goes on where one stopped.
+
+    Without a study: `run(items=rows, contestant=[...], judge=[...], ballot="choice+tie")` lets contestants answer and
+    judges rule.
+    """
+    if study is None:
+        if items is None:
+            raise InputError("what is run? Give the path of a study, or items, contestant, judge and ballot")
+        asked = items_of(_held(items), question=question)
+        with _open(ledger) as book:
+            said = answer(asked, contestant=contestant, ledger=book, samples=samples)
+            record = _judge(asked, said, book, judge=judge, ballot=ballot)
+        return Conducted(Study("notebook"), record, report(record))
     plan = study if isinstance(study, Study) else Study.read(study)
     refuse_risks(plan)
     conducting = conductor(plan)
-    with Ledger(plan.ledger, pictures=plan.pictures, study=plan.name) as ledger:
-        return conducting.conduct(ledger, budget=plan.budget, quiet=quiet)
+    with Ledger(plan.ledger, pictures=plan.pictures, study=plan.name) as opened:
+        return conducting.conduct(opened, budget=plan.budget, quiet=quiet)
 
 
-def report(verdicts: Record | Ledger, *, against: str | None = None, seed: int = 0) -> list[Table]:
+_judge = judge  # `run` has an argument of that name
+
+
+def report(verdicts: Record | Book, *, against: str | None = None, seed: int = 0) -> Tables:
     """The tables that `fullbench report` prints: leaderboards, agreement, steadiness, faults and cost."""
-    columns = seated.columns(verdicts) if isinstance(verdicts, Ledger) else verdicts
-    return standard.tables(columns, against=against, seed=seed)
+    if isinstance(verdicts, Record):
+        return Tables(standard.tables(verdicts, against=against, seed=seed))
+    with _open(verdicts, read_only=True) as book:
+        return Tables(standard.tables(seated.columns(book), against=against, seed=seed))
+
+
+def card(verdicts: Record | Book, judge: str, *, people: str = PEOPLE, seed: int = 0) -> cards.Card:
+    """The card of one judge, by its name or its beginning: agreement with people, biases, steadiness, faults, cost."""
+    if isinstance(verdicts, Record):
+        return cards.card(verdicts.ordered(), judge, people=people, seed=seed)
+    with _open(verdicts, read_only=True) as book:
+        (name,) = seated.judges_named(book, [judge])
+        return cards.card(seated.record(book).ordered(), name, people=people, seed=seed)

@@ -179,7 +179,7 @@ def test_the_command_writes_all_cells(tmp_path: Path):
     assert done.returncode == 0, done.stderr
     written = json.loads((tmp_path / "cells.json").read_text())
     assert written == json.loads(done.stdout)
-    assert set(written["cells"][0]) == {"id", "value", "n", "from"}
+    assert set(written["cells"][0]) == {"id", "value", "n"}
     assert len(written["cells"]) > 130
 
 

@@ -132,21 +132,23 @@ def test_a_release_is_judged_and_its_accuracy_is_a_plain_count(cli, tmp_path, na
         assert len(ruled) == 12
 
 
-def test_several_benchmarks_in_one_ledger_give_one_card(cli, tmp_path):
+def test_several_benchmarks_under_one_study_give_one_card(cli, tmp_path):
+    """Studies never meet in a table; several benchmarks that bear one study's name are one."""
     for name in WORDS:
         folder = tmp_path / name
         folder.mkdir()
         source = released(folder, name)
         (tmp_path / f"{name}.toml").write_text(
-            f'name = "{name}"\nbenchmark = "{name}"\ndata = "{source.relative_to(tmp_path)}"\njudges = ["length"]\n'
+            f'name = "rewards"\nbenchmark = "{name}"\ndata = "{source.relative_to(tmp_path)}"\njudges = ["length"]\n'
             'ledger = "all.ledger"\n'
         )
         code, _, err = cli("run", f"{name}.toml", "--quiet")
         assert code == 0, err
-    code, out, err = cli("card", "length", "--ledger", "all.ledger", "--by", "category")
-    assert code == 0, err
-    for category in ("hallucination", "reasoning", "safety", "vqa"):
-        assert category in out
+    for tag, values in (("category", ("hallucination", "reasoning", "safety", "vqa")), ("data set", WORDS)):
+        code, out, err = cli("card", "length", "--ledger", "all.ledger", "--by", tag)
+        assert code == 0, err
+        for value in values:
+            assert value in out
 
 
 def test_what_is_no_release_is_said(cli, tmp_path):

@@ -27,6 +27,7 @@ from fullbench.nouns.picture import Picture
 from fullbench.nouns.record import Record
 from fullbench.nouns.response import Response
 from fullbench.nouns.verdict import Verdict
+from fullbench.reports.charts import chart
 from tests.making import png
 
 NAMES = ("ant", "bee", "cat", "dog")
@@ -207,3 +208,22 @@ def test_the_ranking_says_which_neighbours_are_not_told_apart():
     assert "No two neighbours' intervals overlap." in notes(record())
     even = record(criteria=(CORRECTNESS,), correlation=False, wrong=("bee", "dog"))
     assert "the order may be the other way round" in notes(even)
+
+
+def test_rulings_that_nobody_could_read_are_a_sentence():
+    whole = record(2, truth=False, correlation=False)
+    unread = tuple(
+        Verdict(v.case, v.judge, v.item, v.contestants, v.ballot, v.criterion, fault="unreadable") for v in whole
+    )
+    made = {table.name: table for table in tables(Record(unread, whole.items, whole.responses))}
+    assert made["left out"].rows == [["ranking", "none of 48 rulings could be read: see the faults"]]
+
+
+def test_the_counts_of_one_criterion_are_a_heat_map():
+    made = {table.name: table for table in tables(record(6, wrong=("dog",)))}
+    drawn = chart(made["biases"])
+    assert drawn.alt.startswith("Whether wrong reviews lean one way. Heat map")
+    assert "Curves: value over round" in chart(made["convergence"]).alt
+    assert "Curves: value over pictures" in chart(made["sizes"]).alt
+    assert "Bars: pearson by parts" in chart(made["ablation"]).alt
+    assert chart(made["accuracy"]) is not None

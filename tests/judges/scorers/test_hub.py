@@ -173,3 +173,12 @@ def test_wrong_options_are_told():
         options = dict(pair.split("=") for pair in query.split("&") if pair)
         with pytest.raises(InputError, match=words):
             factories.hub(kind, name, options)
+
+
+def test_hpsv2_is_the_authors_checkpoint_unless_a_model_is_named():
+    for version, file in (("", "HPS_v2.1_compressed.pt"), ("2.0", "HPS_v2_compressed.pt")):
+        judge = factories.hpsv2("", {"version": version} if version else {})
+        assert judge.settings["weights"] == f"hub:xswu/HPSv2/{file}"
+    with pytest.raises(InputError, match=r"HPSv2 has the versions 2.0, 2.1; found '1'"):
+        factories.hpsv2("", {"version": "1"})
+    assert factories.hpsv2("some/model", {}).name == factories.hub("hpsv2", "some/model", {}).name

@@ -108,7 +108,7 @@ def _bias(folder: Path) -> BiasSheet:
                 for axis in AXES:
                     flags[axis].append(one_of(row[axis], ("0", "1"), path, line, axis) == "1")
             for column in [column for column in row if column not in {"occupation", "demographic", *needed}]:
-                columns[column.removesuffix("_raw")].append(_score(row[column], column, path, line))
+                columns[column.removesuffix("_raw")].append(score_of(row[column], column, path, line))
     if items[files[0]] != items[files[1]]:
         raise InputError(f"the items are not those of {files[0]}, in the same order", path=found(folder, files[1]))
     return BiasSheet(
@@ -121,7 +121,7 @@ def _bias(folder: Path) -> BiasSheet:
 _WORDS = Likert(LIKERT)
 
 
-def _score(value: Any, column: str, path: Path, line: int) -> float | None:
+def score_of(value: Any, column: str, path: Path, line: int) -> float | None:
     """A number, or a word of the scale as the judge wrote it; None where nothing was stored."""
     if value is None:
         return None

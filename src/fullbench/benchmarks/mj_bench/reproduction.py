@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
-from fullbench.benchmarks.mj_bench import cells_bias, genai
+from fullbench.benchmarks.mj_bench import cells_bias, genai, repository
 from fullbench.benchmarks.mj_bench.cells import cells
 from fullbench.benchmarks.mj_bench.cells_pairs import implied
 from fullbench.benchmarks.mj_bench.names import CLOSED
@@ -21,7 +21,7 @@ _WELL_FORMED = ("0", "1", "tie")
 
 def mj_bench(data: Path) -> Reproduction:
     """MJ-Bench: every cell, and the oddities of its files."""
-    release = Release.read(data)
+    release = repository.read(data) if repository.is_clone(data) else Release.read(data)
     return Reproduction(list(cells(release)), [oddities(release)])
 
 
@@ -33,13 +33,19 @@ def genai_bench(data: Path) -> Reproduction:
 
 def oddities(release: Release) -> Table:
     """What a reader of the cells should know about the files they come from."""
-    rows = [*_constant(release), *_gaps(release), *_predictions(release), *_undecided(release)]
+    rows = [*_constant(release), *_gaps(release), *_predictions(release), *_undecided(release), *_lacking(release)]
     return Table(
         "oddities",
         Note("mj-bench.reproduction.title.what-was-odd-in-the", "What was odd in the released files"),
         headings("file", "rows", "what"),
         rows,
     )
+
+
+def _lacking(release: Release) -> list[list[Cell]]:
+    """What a clone of the repository does not hold."""
+    parts = {"vlm_pairs": release.ruled, "pickapic_validation": release.votes}
+    return [[file, 0, "not in this folder: its cells are not computed"] for file, part in parts.items() if not part]
 
 
 def _constant(release: Release) -> list[list[Cell]]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from fullbench.benchmarks.mllm_judge import reviews
+from fullbench.benchmarks.mllm_judge.drawings import drawings
 from fullbench.columns.builder import columns_of
 from fullbench.figures import agreement_by_tag, among, judging, probes, repeats, standard
 from fullbench.nouns.criteria import is_review
+from fullbench.nouns.model import family_of
 from fullbench.nouns.record import Record
 from fullbench.nouns.table import Table
 from fullbench.nouns.verdict import PEOPLE
@@ -25,19 +27,26 @@ FAMILIES = {
 
 
 def family(judge: str, contestants: Collection[str]) -> set[str]:
-    """The contestants that are of the judge's own family: known ones, and the very model it is made of."""
+    """The contestants of the judge's own family: known ones, the very model it is made of, and those named alike.
+
+    >>> sorted(family("gpt-4o+analyze#12", ["gpt-4o", "gpt-4o-mini", "gemini-pro"])), family("m+direct#1", ["m-b"])
+    (['gpt-4o', 'gpt-4o-mini'], set())
+    """
     model = judge.partition("+")[0]
-    return {name for name in contestants if name == model or name in FAMILIES.get(judge, set())}
+    kin = family_of(model)
+    # A first word of one or two letters is no family: test models and numbered ones have such.
+    alike = {name for name in contestants if len(kin) > 2 and family_of(name) == kin}
+    return alike | {name for name in contestants if name == model or name in FAMILIES.get(judge, set())}
 
 
 def tables(record: Record) -> list[Table]:
     """All tables that the record has something for."""
     heard = record.where(lambda verdict: not is_review(verdict))
     shown: list[Table] = []
-    if PEOPLE in heard.judges:
-        meetings = judging.meet(heard)
+    meetings = judging.meet(heard) if PEOPLE in heard.judges else None
+    if meetings is not None:
         names = heard.contestants
-        shown += agreement_by_tag.agreement_tables(meetings, TAGS)
+        shown += agreement_by_tag.agreement_tables(meetings, TAGS, p_values=True)
         shown.append(agreement_by_tag.decided_by_all(meetings))
         shown.append(probes.positions(meetings))
         by_judge = (probes.probes(meetings, judge, own=family(judge, names)) for judge in meetings.judges)
@@ -45,6 +54,7 @@ def tables(record: Record) -> list[Table]:
     shown += repeats.tables(heard)
     if len(heard) < len(record):
         shown += reviews.tables(record)
+    shown += drawings(heard, meetings, shown)
     shown.append(among.table(columns_of(record)))
     shown += [standard.faults(heard, together=True), standard.costs(heard)]
     return [table for table in shown if table.rows]

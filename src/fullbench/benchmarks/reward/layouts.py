@@ -135,10 +135,10 @@ def _genai(row: Mapping[str, Any], name: str) -> Pair:
     if "source_image" in row:
         words = row.get("instruct_prompt") or row.get("target_prompt")
         prompt = [*_pictures(row["source_image"]), str(words or "")]
-        first, second = (_pictures(row.get(f"{side}_output_image")) for side in ("left", "right"))
-        return Pair(name, prompt, first, second, label, "edits")
-    first, second = (_pictures(row.get(f"{side}_image")) for side in ("left", "right"))
-    return Pair(name, [_text(row, "prompt")], first, second, label, "pictures")
+        left, right = (_pictures(row.get(f"{side}_output_image")) for side in ("left", "right"))
+        return Pair(name, prompt, left, right, label, "edits")
+    left, right = (_pictures(row.get(f"{side}_image")) for side in ("left", "right"))
+    return Pair(name, [_text(row, "prompt")], left, right, label, "pictures")
 
 
 _RANKED = re.compile(r"([A-D])\s*([>=])\s*([A-D])")
@@ -161,10 +161,11 @@ def _chosen(row: Mapping[str, Any], name: str) -> Pair:
     prompt = [*_pictures(row.get("image") or row.get("images")), asked]
     # Which comes first is settled by the row's name, so that nobody can rule by the place.
     turned = sum(name.encode()) % 2 == 1
-    sides = [[_text(row, "chosen")], [_text(row, "rejected")]]
+    chosen, rejected = _text(row, "chosen"), _text(row, "rejected")
     category = str(row.get("category") or row.get("task") or "all")
-    first, second = sides[::-1] if turned else sides
-    return Pair(name, prompt, first, second, SECOND if turned else FIRST, category)
+    if turned:
+        return Pair(name, prompt, [rejected], [chosen], SECOND, category)
+    return Pair(name, prompt, [chosen], [rejected], FIRST, category)
 
 
 LAYOUTS: Mapping[str, Layout] = {

@@ -60,7 +60,7 @@ def load(source: Path | None, name: str) -> Loaded:
     loaded = Loaded()
     if source is None:
         for pair in _sample():
-            _add(loaded, pair, Path())
+            _add(loaded, pair, Path(), name)
         return loaded
     if not source.exists():
         raise InputError("there is no such file or folder", path=source)
@@ -75,7 +75,7 @@ def load(source: Path | None, name: str) -> Loaded:
             named = next((str(row[column]) for column in _IDS if row.get(column) is not None), "")
             unique = named if named and named not in loaded.items else f"{file.stem}-{line}"
             try:
-                _add(loaded, layout.read(row, unique), file)
+                _add(loaded, layout.read(row, unique), file, name)
             except InputError as error:
                 raise InputError(str(error), path=file, line=line) from error
             except _Missing:
@@ -105,12 +105,13 @@ def _rows(file: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
     yield from read_rows(file)
 
 
-def _add(loaded: Loaded, pair: Pair, file: Path) -> None:
+def _add(loaded: Loaded, pair: Pair, file: Path, benchmark: str) -> None:
     """A pair with all its pictures; nothing of one that lacks some."""
     prompt, first, second = (_parts(content, file) for content in (pair.prompt, pair.first, pair.second))
     if not prompt or not first or not second:
         raise InputError(f"the pair {pair.id!r} has no question or an empty answer")
-    loaded.items[pair.id] = Item(pair.id, (Turn("user", prompt),), tags={"category": pair.category})
+    tags = {"category": pair.category, "data set": benchmark}
+    loaded.items[pair.id] = Item(pair.id, (Turn("user", prompt),), tags=tags)
     loaded.responses += [Response(pair.id, SIDES[0], first), Response(pair.id, SIDES[1], second)]
     loaded.labels[pair.id] = pair.label
 

@@ -27,10 +27,18 @@ def items(source: Path | None = None) -> Iterable[Item]:
 
 
 def cases(items: Sequence[Item], responses: Iterable[Response], *, trials: int = 1) -> Iterator[Case]:
-    """Every two answers to an item, the verified reference among them, in both orders."""
-    from fullbench.benchmarks.visit_bench.sources import REFERENCE, references
+    """Every two answers to an item, the verified reference among them, in both orders.
+
+    An item whose reference was found wrong, or was not verified yet, is not judged.
+    """
+    from fullbench.benchmarks.visit_bench.sources import REFERENCE, is_judged, references
+    from fullbench.errors import InputError
 
     answers = list(responses)
+    verified = [item for item in items if is_judged(item)]
+    if items and not verified:
+        raise InputError(f"none of the {len(items):,} items has a verified reference, and only such items are judged")
+    items = verified
     if not any(response.contestant == REFERENCE for response in answers):
         answers += references(items)
     yield from cases_of(items, answers, Choice(tie=False), size=2, orders="both", trials=trials)

@@ -40,6 +40,11 @@ def item_of(row: Instance, folder: Path) -> Item:
     return Item.ask(row.id, row.instruction or "", *seen, reference=row.reference, captions=row.captions, tags=tags)
 
 
+def is_judged(item: Item) -> bool:
+    """Whether an item's reference may be judged against: nobody said that it is wrong, or still to be verified."""
+    return item.tags.get("verified") != "no" and item.tags.get("label", "correct") == "correct"
+
+
 def references(items_: Iterable[Item]) -> Iterator[Response]:
     """The verified references as the answers of one more contestant."""
     for item in items_:

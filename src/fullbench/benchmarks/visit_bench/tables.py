@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from fullbench.benchmarks.visit_bench import people
-from fullbench.benchmarks.visit_bench.sources import REFERENCE
+from fullbench.benchmarks.visit_bench.sources import REFERENCE, is_judged
 from fullbench.figures import standard
 from fullbench.figures.leaderboard import Settings
 from fullbench.figures.matches import Rule
@@ -15,6 +15,7 @@ from fullbench.nouns.note import Note
 from fullbench.nouns.record import Record
 from fullbench.nouns.table import Cell, Table
 from fullbench.nouns.verdict import PEOPLE
+from fullbench.stats.shares import wilson
 
 FAMILY = "family"
 RULE: Rule = "both-agree"
@@ -34,7 +35,7 @@ def tables(record: Record) -> list[Table]:
         shown += standings(record, judge, Settings(rule=RULE, reference=REFERENCE), tag=tag)
     if PEOPLE in record.judges:
         shown += [people.agreement(record), people.systems(record)]
-    shown += [labels(record), standard.faults(record, together=True), standard.costs(record)]
+    shown += [labels(record), verified(record), standard.faults(record, together=True), standard.costs(record)]
     return [table for table in shown if table.rows]
 
 
@@ -50,3 +51,26 @@ def labels(record: Record) -> Table:
         headings("images", "people said", "items"),
         rows,
     )
+
+
+def verified(record: Record) -> Table:
+    """What people said of the references: the share of each label, overall and by the number of images (Table 2)."""
+    groups: dict[str, list[str]] = {}
+    for item in record.items.values():
+        if label := item.tags.get("label"):
+            for group in ("overall", item.tags.get("images", "")):
+                if group:
+                    groups.setdefault(group, []).append(label)
+    names = ("correct", "caption at fault", "reference at fault")
+    rows: list[list[Cell]] = [
+        [group, name, wilson(found.count(name), len(found))] for group, found in groups.items() for name in names
+    ]
+    left = sum(not is_judged(item) for item in record.items.values())
+    notes = (
+        [Note("visit-bench.tables.unverified", "{n:,} items without a verified reference are not judged.", n=left)]
+        if left
+        else []
+    )
+    title = Note("visit-bench.tables.title.verified", "What people said of the references")
+    hint = {"kind": "bars", "label": "images", "value": "share", "group": "people said"}
+    return Table("verified", title, headings("images", "people said", "share"), rows, notes, {}, hint)

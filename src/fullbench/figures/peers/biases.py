@@ -184,7 +184,11 @@ def biases(record: Record, families: Mapping[str, str] | None = None) -> Table:
         "chosen over an equal", "p, like with like",
     )  # fmt: skip
     title = Note("peers.tables.title.whether-wrong-reviews-lean-one", "Whether wrong reviews lean one way")
-    return Table("biases", title, columns, rows, [*_NOTES, *notes])
+    counts_of = ["wrong: yes", "wrong: no", "right: yes", "right: no"]
+    heat = {"kind": "matrix", "row": "chosen", "columns": counts_of, "column": "ruling", "value": "reviews"}
+    # One criterion alone has a row for each bias: with two, cells would lie on each other.
+    drawn = heat if len({str(row[0]) for row in rows}) == len(rows) else None
+    return Table("biases", title, columns, rows, [*_NOTES, *notes], {}, drawn)
 
 
 _NOTES = (

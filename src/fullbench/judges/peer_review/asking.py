@@ -16,7 +16,7 @@ from fullbench.nouns.ballot import Choice, Real
 from fullbench.nouns.case import Case, Orders
 from fullbench.nouns.case import cases as cases_of
 from fullbench.nouns.criteria import CORRELATION
-from fullbench.nouns.item import Item, Turn
+from fullbench.nouns.item import REQUEST, Item, Turn
 from fullbench.nouns.model import DECLINED
 from fullbench.nouns.picture import Picture
 from fullbench.nouns.response import Response
@@ -35,7 +35,7 @@ def writing(images: Mapping[str, Picture], wording: Wording | None = None) -> li
     """For each picture the request to write a question about it."""
     said = wording or shipped()
     return [
-        Item.ask(f"ask {name}{_marked(said)}", said.write, picture, tags={"image": name})
+        Item.ask(f"ask {name}{_marked(said)}", said.write, picture, tags={"image": name, REQUEST: "question"})
         for name, picture in images.items()
     ]
 

@@ -8,7 +8,7 @@ from functools import partial
 from fullbench.errors import InputError
 from fullbench.judges.scorers.classical import number
 from fullbench.judges.scorers.hub import KINDS
-from fullbench.judges.scorers.openclip import OpenClipScorer
+from fullbench.judges.scorers.openclip import HUB, OpenClipScorer
 from fullbench.judges.scorers.scorer import CallableScorer, Scorer, ScorerJudge, Span
 from fullbench.registry import function as function_named
 
@@ -65,6 +65,21 @@ def openclip(rest: str, options: Mapping[str, str]) -> ScorerJudge:
     return _judged(OpenClipScorer(rest, span=_span(options) or (-1.0, 1.0), **own), options)
 
 
+HPS = {"2.0": "HPS_v2_compressed.pt", "2.1": "HPS_v2.1_compressed.pt"}
+"""The checkpoints that the authors of HPSv2 publish on the hub, by version."""
+
+
+def hpsv2(rest: str, options: Mapping[str, str]) -> ScorerJudge:
+    """The judge that `hpsv2?version=2.1` names: the authors' own checkpoint; or `hpsv2:MODEL`, one of transformers."""
+    if rest:
+        return hub("hpsv2", rest, options)
+    version = options.get("version", "2.1")
+    if version not in HPS:
+        raise InputError(f"HPSv2 has the versions {', '.join(HPS)}; found {version!r}")
+    own = {option: value for option, value in options.items() if option != "version"}
+    return openclip("ViT-H-14", {"weights": f"{HUB}xswu/HPSv2/{HPS[version]}", **own})
+
+
 def function(rest: str, options: Mapping[str, str]) -> ScorerJudge:
     """The judge that `scorer:MODULE:FUNCTION` names: a function of a prompt and a Pillow image that gives a number.
 
@@ -79,7 +94,6 @@ def function(rest: str, options: Mapping[str, str]) -> ScorerJudge:
 clip = partial(hub, "clip")
 siglip = partial(hub, "siglip")
 pickscore = partial(hub, "pickscore")
-hpsv2 = partial(hub, "hpsv2")
 blip_itm = partial(hub, "blip-itm")
 imagereward = partial(hub, "imagereward")
 aesthetics = partial(hub, "aesthetics")

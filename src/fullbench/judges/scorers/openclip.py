@@ -13,12 +13,28 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 
+HUB = "hub:"
+
+
+def _fetched(weights: str) -> str:
+    """A checkpoint of the hub, out of this machine's cache where it is there."""
+    from huggingface_hub import hf_hub_download
+
+    owner, name, file = weights.removeprefix(HUB).split("/", 2)
+    try:
+        return str(hf_hub_download(f"{owner}/{name}", file))
+    except (OSError, ValueError) as error:
+        reason = str(error).strip().splitlines()[0]
+        raise InputError(f"the hub cannot be asked for {file} ({reason}); fetch it and say weights=FILE") from error
+
+
 @dataclass(eq=False)
 class OpenClipScorer(TorchScorer):
     """The cosine between the prompt's and the picture's embedding, by a model of open_clip.
 
     `source` names the architecture (`ViT-H-14`, or `hf-hub:...` and `local-dir:...` as open_clip has them), `weights`
-    a tag that open_clip knows or a checkpoint on disk. A name with a place in it brings its own weights.
+    a tag that open_clip knows, a checkpoint on disk, or one of the hub's (`hub:OWNER/NAME/FILE`). A name with a place
+    in it brings its own weights.
     """
 
     kind: str = "openclip"
@@ -43,7 +59,8 @@ class OpenClipScorer(TorchScorer):
             import open_clip
         except (ImportError, RuntimeError) as error:  # torchvision of another build than torch raises the second
             raise MissingExtra(f"the judge {self.name}", "openclip") from error
-        model, _, self._transform = open_clip.create_model_and_transforms(self.source, self.weights or None)
+        weights = _fetched(self.weights) if self.weights.startswith(HUB) else self.weights
+        model, _, self._transform = open_clip.create_model_and_transforms(self.source, weights or None)
         self._tokens = open_clip.get_tokenizer(self.source)
         return model.to(dtype)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import orjson
@@ -38,13 +38,14 @@ class Answer:
     served: str = ""
     fingerprint: str = ""
     pictures: tuple[Picture, ...] = ()
+    first: Mapping[str, float] = field(default_factory=dict)
 
     def reply(self, prompt: Prompt, usage: Usage) -> Reply:
         """The reply that this answer is to a prompt."""
         return Reply(
             prompt, self.text, usage, stop=self.stop, reasoning=self.reasoning, served=self.served,
             fingerprint=self.fingerprint, estimated=self.tokens_in is None or self.tokens_out is None,
-            pictures=self.pictures,
+            pictures=self.pictures, first=self.first,
         )  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -92,8 +93,21 @@ class OpenAI(Dialect):
             refusal or text, "refused" if refusal else "tool" if called else self._STOPS.get(reason, reason),
             count(usage.get("prompt_tokens")), count(usage.get("completion_tokens")),
             whole(thought) or inline, whole(written(payload.get("model"))),
-            whole(written(payload.get("system_fingerprint"))),
+            whole(written(payload.get("system_fingerprint"))), first=_first_tokens(choices[0].get("logprobs")),
         )  # fmt: skip
+
+
+def _first_tokens(logprobs: Any) -> dict[str, float]:
+    """How likely each first token was, where the server was asked; nothing where it does not say, or says it badly."""
+    content = logprobs.get("content") if isinstance(logprobs, Mapping) else None
+    first = content[0] if isinstance(content, list) and content else None
+    top = first.get("top_logprobs") if isinstance(first, Mapping) else None
+    found: dict[str, float] = {}
+    for entry in top if isinstance(top, list) else ():
+        token, value = (entry.get("token"), entry.get("logprob")) if isinstance(entry, Mapping) else (None, None)
+        if isinstance(token, str) and isinstance(value, int | float) and value <= 0:
+            found[token] = found.get(token, 0.0) + math.exp(value)
+    return found
 
 
 def _format(prompt: Prompt) -> dict[str, Any] | None:

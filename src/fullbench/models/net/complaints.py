@@ -135,7 +135,10 @@ def sentence(status: int, complaint: Complaint, *, server: str, model: str, key:
     if status in {401, 403} or re.search(r"api.?key", complaint.words, re.IGNORECASE):
         return f"{server} refused the key ({reply}); check {key}"
     if status in {404, 405} or 300 <= status < 400:
-        return f"{server} has no model {model!r} at this address ({reply}); check the name and the URL"
+        return (
+            f"{server} has no model {model!r} at this address ({reply}); check the name and the URL, which is given up "
+            "to /v1 (http://HOST:PORT/v1, without /chat/completions); `fullbench check URL` lists what is served"
+        )
     if "temperature" in complaint.words.lower():
         hint = "say temperature=default to leave it to the server"
         return f"{server} will not serve {model!r} as it is asked ({reply}); {hint}"

@@ -21,6 +21,7 @@ from fullbench.ledger.store import Ledger
 from fullbench.nouns.item import Item
 from fullbench.nouns.model import Model, Prompt, Reply
 from fullbench.nouns.note import Note
+from fullbench.nouns.record import Record
 from fullbench.nouns.response import Response
 from fullbench.nouns.table import Table
 from fullbench.studies import plan, specs
@@ -144,7 +145,7 @@ class Experimenting(Conductor):
         self._take(self._writings(Conductor.responses(self, ledger)), writer)
         tallies += writer.tallies
         if self.what == "references":
-            return self._told(self._look(ledger, self.responses(ledger), tallies, whole=True))
+            return self._told(self._unjudged(tallies))
         spent_now = 0.0 if budget is None else sum(tally.usage.dollars or 0.0 for tally in tallies)
         done = super().conduct(
             ledger, engine=engine, budget=budget, spent=spent + spent_now, stop=stop, insist=insist, quiet=quiet
@@ -157,8 +158,12 @@ class Experimenting(Conductor):
         """The tables of what the ledger holds; the writer is not asked again."""
         self._take(self._writings(Conductor.responses(self, ledger)), remembered(self.writer, ledger))
         if self.what == "references":
-            return self._told(self._look(ledger, self.responses(ledger), [], whole=True))
+            return self._told(self._unjudged([]))
         return self._told(super().replay(ledger))
+
+    def _unjudged(self, tallies: list[Tally]) -> Conducted:
+        """What came of writing that nobody judges: its file is all."""
+        return Conducted(self.study, Record((), {item.id: item for item in self.items}, {}), (), tallies=tallies)
 
     def _told(self, done: Conducted) -> Conducted:
         failed = [reason for written in self.written for reason in written.failed]

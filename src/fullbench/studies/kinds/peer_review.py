@@ -87,7 +87,8 @@ class Reviewing:
     def _about(self, seed: int, *, drawn: bool) -> tuple[dict[str, Any], Judge | None]:
         """The pictures or the questions of a run, and who knows the truth about them."""
         options = self.study.options
-        images, questions, limit = options.get("images"), options.get("questions"), options.get("limit")
+        images, questions = options.get("images"), options.get("questions")
+        limit = options.get("limit", self.study.limit)
         if questions is not None:
             if images is not None:
                 raise InputError("a peer review is about pictures (images) or about given questions; name one of them")

@@ -42,8 +42,11 @@ class Reranking:
         self.spec = study.judges[0]
         self.judge = specs.judge(self.spec)
         with allowing(*study.pictures_from, urls=study.fetch_urls), without_pictures(study.without_pictures):
-            self.items = list(read_items(study.items))
-            self.answers = list(read_responses(study.responses, items={item.id for item in self.items}))
+            every = list(read_items(study.items, question=study.question))
+            self.items = every[: study.limit]
+            taken = {item.id for item in self.items}
+            answers = read_responses(study.responses, items={item.id for item in every})
+            self.answers = [answer for answer in answers if answer.item in taken]
         form = ballot(study.ballots[0] if study.ballots else BALLOT)
         cases = ranking.cases(self.items, self.answers, form, trials=study.trials)
         self.cases = [replace(case, criterion=study.criteria[0]) for case in cases]

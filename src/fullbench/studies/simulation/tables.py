@@ -18,7 +18,7 @@ from fullbench.stats.peer_readings import READINGS
 from fullbench.studies.simulation.courts import Court, Setting, court
 
 SIZES = (5, 10, 25, 50, 100)
-_WARNED = 20
+_WARNED = 8
 """In so many courts at most warnings are looked for: each takes a moment."""
 _FIGURES = ("pearson", "spearman", "kendall", "entropy")
 

@@ -36,9 +36,8 @@ if TYPE_CHECKING:
 CHOICES = 8
 """Pictures among which a judge chooses."""
 TRIED = (
-    tuning.Manner(lr=3e-5, batch=256, steps=150),
-    tuning.Manner(lr=1e-4, batch=256, steps=150),
-    tuning.Manner(lr=1e-4, batch=256, steps=400),
+    tuning.Manner(lr=5e-5, batch=256, steps=150),
+    tuning.Manner(lr=1.5e-4, batch=256, steps=150),
 )
 """Ways of tuning that are tried with the exact judge on prompts set aside; the best is taken for all judges."""
 TINY = Shape(width=96, depth=3, heads=4, patch=6)
@@ -50,12 +49,12 @@ class Plan:
 
     out: Path
     device: str = "cuda:0"
-    seconds: float = 190.0
-    limit: float = 440.0
-    groups: int = 5
+    seconds: float = 170.0
+    limit: float = 455.0
+    groups: int = 3
     """Places to choose at for each new prompt."""
     rounds: int = 1
-    each: int = 8
+    each: int = 6
     """Pictures of each held-out prompt."""
     most: int = MOST
     shape: Shape = field(default_factory=Shape)
@@ -75,8 +74,8 @@ class Experiment:
         self.plan, self.pool, self.started = plan, pool, time.monotonic()
         self.results: dict[str, Any] = {"plan": {"seconds": plan.seconds, "groups": plan.groups, "each": plan.each}}
         new = prompts_for("new", plan.most)
-        aside = max(1, len(new) // 6)
-        self.valid, self.new = new[:aside], new[aside:]
+        # Prompts stand by the number of their things, so that every sixth is a fair part of all.
+        self.valid, self.new = new[::6], [prompt for place, prompt in enumerate(new) if place % 6]
         self.held_out = prompts_for("held out", plan.most)
         self.sights = list(dict.fromkeys(judge.sight for judge in (EyeJudge("exact"), *plan.judges)))
 
@@ -88,7 +87,7 @@ class Experiment:
         self.note("base trained")
         self.before = self.drawn(self.base, self.held_out, plan.each, 1_000_000)
         self.results["before"] = _share(self.before)
-        known = prompts_for("known", plan.most)[:200]
+        known = prompts_for("known", plan.most)[::8]
         self.results["known prompts"] = _share(self.drawn(self.base, known, 4, 2_000_000))
         self.say(f"before: {self.results['before']}, known {self.results['known prompts']}")
         self.prompts, self.pictures, self.seen = self.offered(self.base, self.new, 3_000_000)
@@ -203,11 +202,9 @@ def _order(rows: list[dict[str, Any]]) -> dict[str, float]:
     if len(rows) < 3:
         return {}
     # With numpy alone, for a machine on which little is installed; no two of these figures are equal.
-    ranks = [
-        np.argsort(np.argsort(column))
-        for column in zip(*((r["accuracy"], r["gain"]["value"]) for r in rows), strict=True)
-    ]
-    return {"spearman": float(np.asarray(np.corrcoef(ranks))[0, 1]), "judges": len(rows)}
+    figures = np.array([[row["accuracy"], row["gain"]["value"]] for row in rows])
+    right, gains = (column.argsort().argsort() - (len(rows) - 1) / 2 for column in figures.T)
+    return {"spearman": float((right * gains).sum() / (right**2).sum()), "judges": len(rows)}
 
 
 def tiny(plan: Plan) -> Plan:

@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 from fullbench.errors import InputError
 from fullbench.files.nouns import read_items, read_responses, read_verdicts
 from fullbench.ledger.store import Ledger
-from fullbench.nouns.item import Item
+from fullbench.nouns.item import REQUEST, Item
 from fullbench.nouns.note import Note
 from fullbench.nouns.response import Response
 from fullbench.studies.verified import is_unverified
@@ -63,6 +63,8 @@ class Made:
     apart: int
     left_out: int = 0
     """Pairs that no queue by gain holds: nobody but people ruled on them, or people voted on them already."""
+    requests: int = 0
+    """Items of the ledger that asked models for questions: what came back is no answer, and no task is made of it."""
 
 
 def make(
@@ -116,7 +118,9 @@ def make(
     others = [studies.named(connection, name) for name in material.apart_from if name != apart.EVERY]
     others = apart.others_of(connection, study, others, every=every)
     count += apart.keep_apart_from(connection, study, others) if others else 0
-    return Made(studies.study(connection, study.id), work, counts["gold"], counts["qualify"], count, left_out)
+    requests = 0 if material.items is not None or material.ledger is None else sum(map(_is_request, _every(material)))
+    made = studies.study(connection, study.id)
+    return Made(made, work, counts["gold"], counts["qualify"], count, left_out, requests)
 
 
 def _contents(study: Study, material: Material) -> Iterator[Content]:
@@ -152,7 +156,20 @@ def _items(material: Material) -> list[Item]:
         return list(read_items(material.items))
     if material.ledger is None:
         raise InputError("a study is made of items: name a file of them, or a ledger")
+    return [item for item in _every(material) if not _is_request(item)]
+
+
+def _every(material: Material) -> list[Item]:
+    """All items of the ledger, the last content of each id."""
+    if material.ledger is None:
+        return []
     return list({item.id: item for item in material.ledger.items(study=_study(material))}.values())
+
+
+def _is_request(item: Item) -> bool:
+    """Whether an item asks for a question; those of the first release bear no tag, but their picture and no author."""
+    untagged = item.id.startswith("ask ") and "image" in item.tags and "reviewer" not in item.tags
+    return REQUEST in item.tags or untagged
 
 
 def _responses(material: Material, items: Iterable[Item]) -> list[Response]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -28,7 +28,7 @@ from fullbench.nouns.table import Table
 from fullbench.nouns.verdict import PEOPLE
 from fullbench.studies import seated
 from fullbench.web.database import reading
-from fullbench.web.results import boards, evidence, figures, listing, tables
+from fullbench.web.results import audits, boards, evidence, figures, listing, tables
 from fullbench.web.results.boards import Linked
 from fullbench.web.results.filters import Filter
 from fullbench.web.results.rows import judges, studies
@@ -88,6 +88,8 @@ def refresh(engine: Engine, ledger: Ledger, *, going: Callable[[], bool] = lambd
             if judge in ruling and going():
                 with reading(engine) as connection:
                     card = compute(connection, source, columns, judge, link)
+                if (audit := audits.audited(ledger, study, judge)) is not None:
+                    card = replace(card, lead=audit.lead, sections=[*audits.sections(audit, link), *card.sections])
                 boards.keep(engine, "card", card_name(study, judge), stamp, dump(card))
                 made += 1
     return made

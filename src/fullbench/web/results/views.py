@@ -32,7 +32,7 @@ TITLES = (
     key("Leaderboard"), key("Who beats whom"), key("Faults"), key("Agreement"), key("Standing"), key("Steadiness"),
     key("Biases"), key("Reviews"), key("Corrected"), key("Replacement"), key("Faults and cost"), key("Orders"),
     key("system"), key("user"), key("assistant"), key("none"), key("any"), key("one"), key("several"),
-    key("choice"), key("ranking"),
+    key("choice"), key("ranking"), key("Sees"), key("Knows"), key("Steady"), key("Swayed"), key("Fooled"),
 )  # fmt: skip
 """Words that come from elsewhere and are translated where templates show them."""
 

@@ -1,0 +1,173 @@
+"""Gather the pages of the site in build/docs: those in docs/, README as the first, and a reference made from the code.
+
+Usage: python -m scripts.docs [TARGET]. `make docs` then lets mkdocs build the site; a link that leads nowhere is an
+error.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import re
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+OUTSIDE = ("CHANGELOG.md", "CONTRIBUTING.md", "CITATION.cff", "LICENSE")
+
+
+def main() -> None:
+    target = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "build" / "docs"
+    if target.exists():
+        shutil.rmtree(target)
+    shutil.copytree(ROOT / "docs", target)
+    for name in OUTSIDE:
+        shutil.copy(ROOT / name, target / name)
+    (target / "index.md").write_text(readme(), encoding="utf-8")
+    (target / "gallery.md").write_text(gallery(), encoding="utf-8")
+    for page in target.rglob("*.md"):
+        text = page.read_text(encoding="utf-8")
+        depth = len(page.relative_to(target).parts) - 1
+        here = "../" * depth
+        for name in OUTSIDE:
+            text = text.replace(f"]({'../' * (depth + 1)}{name})", f"]({here}{name})")
+            text = text.replace("](docs/", "](") if page.name == name else text
+        page.write_text(text, encoding="utf-8")
+    reference = target / "reference"
+    reference.mkdir()
+    for name, made in (("commands", commands()), ("settings", settings()), ("api", api())):
+        (reference / f"{name}.md").write_text(made, encoding="utf-8")
+
+
+def readme() -> str:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    text = text.replace("](docs/papers)", "](papers/mllm_judge.md)").replace(
+        "](docs/decisions/README.md)", "](glossary.md)"
+    )
+    return text.replace("](docs/", "](")
+
+
+def gallery() -> str:
+    """The pictures of pages that the docs show, and where each report page comes from."""
+    pictures = sorted((ROOT / "docs" / "images").rglob("*.png"))
+    lines = [
+        "# Gallery",
+        "",
+        "Pages and charts as they look; `fullbench demo` and `fullbench report --out report.html` write such pages.",
+        "",
+    ]
+    for picture in pictures:
+        place = picture.relative_to(ROOT / "docs").as_posix()
+        lines += [f"**{picture.stem.replace('-', ' ')}**", "", f"![{picture.stem}]({place})", ""]
+    return "\n".join(lines)
+
+
+def commands() -> str:
+    """Every command with its help: what it does, its options and their defaults."""
+    import click
+    from typer.main import get_command
+
+    from fullbench.cli.app import app
+
+    lines = ["# Commands", "", "Each has `--help`. This page is made from the same texts.", ""]
+
+    def write(command: Any, name: str) -> None:
+        lines.extend([f"## `{name}`", "", inspect.cleandoc(command.help or "").replace("\n    ", "\n\n    "), ""])
+        named = [parameter for parameter in command.params if not getattr(parameter, "hidden", False)]
+        rows = [_parameter(parameter) for parameter in named if parameter.name != "help"]
+        if rows:
+            lines.extend(["| option | what |", "|---|---|", *rows, ""])
+        for inner in sorted(getattr(command, "commands", {})):
+            write(command.commands[inner], f"{name} {inner}")
+
+    root = get_command(app)
+    for name in sorted(getattr(root, "commands", {})):
+        write(root.commands[name], f"fullbench {name}")  # type: ignore[attr-defined]
+    del click
+    return "\n".join(lines)
+
+
+def _parameter(parameter: Any) -> str:
+    names = (
+        ", ".join(f"`{name}`" for name in parameter.opts)
+        if parameter.param_type_name == "option"
+        else f"`{parameter.name.upper()}`"
+    )
+    default = parameter.default
+    usual = "" if default in (None, False, (), [], ...) or callable(default) else f" Usual: `{default}`."
+    must = " Must be given." if parameter.required else ""
+    return f"| {names} | {(getattr(parameter, 'help', None) or '').replace('|', chr(92) + '|')}{usual}{must} |"
+
+
+def settings() -> str:
+    """The keys of a study's file, and the options of a model's and a judge's spec."""
+    from fullbench.models import factories
+    from fullbench.models.settings import Limits, Sampling
+    from fullbench.studies import specs
+    from fullbench.studies.options import OPTIONS, VIEWS
+    from fullbench.studies.study import Study
+
+    lines = ["# Studies and settings", "", "## A study's file", "", inspect.cleandoc(Study.__doc__ or ""), ""]
+    lines += ["| key | type | usual |", "|---|---|---|"]
+    for entry in dataclasses.fields(Study):
+        if entry.name not in {"path", "options"}:
+            usual = "" if entry.default is dataclasses.MISSING else f"`{entry.default}`"
+            lines.append(f"| `{entry.name}` | {str(entry.type).replace('|', 'or')} | {usual} |")
+    for kind, keys in OPTIONS.items():
+        lines += ["", f"`[{kind}]`, for a study of that kind: {', '.join(f'`{key}`' for key in keys)}."]
+    for view, known in VIEWS.items():
+        lines += ["", f"`[{view}.NAME]`: {', '.join(f'`{key}`' for key in known)}."]
+    lines += ["", "## Options of a model", "", "Written as `openai:NAME@URL?OPTION=VALUE&OPTION=VALUE`.", ""]
+    for title, group in (("Sampling", Sampling), ("Limits", Limits)):
+        lines += [f"### {title}", "", inspect.cleandoc(group.__doc__ or ""), ""]
+    more = [*factories.PRICE, *factories.ACCESS]
+    lines += [f"Also: {', '.join(f'`{name}`' for name in more)}.", "", "## Options of a judge", ""]
+    lines += [inspect.cleandoc(specs.judge.__doc__ or ""), "", "## Variables", ""]
+    lines += [f"- `{name}`" for name in variables()]
+    return "\n".join(lines) + "\n"
+
+
+def variables() -> list[str]:
+    """The variables of the environment that the package reads."""
+    source = (file.read_text(encoding="utf-8") for file in (ROOT / "src").rglob("*.py"))
+    return sorted({name for text in source for name in re.findall(r'"(FULLBENCH_[A-Z_]+)"', text)})
+
+
+def api() -> str:
+    """The names of the package's root with their signatures and docstrings."""
+    import fullbench
+
+    lines = ["# Python", "", inspect.cleandoc(fullbench.__doc__ or ""), ""]
+    for name in fullbench.__all__:
+        thing = getattr(fullbench, name)
+        lines += [f"## `{name}`", "", "```text", f"{name}{_signature(thing)}", "```", "", _prose(thing), ""]
+        if inspect.isclass(thing):
+            for inner, member in vars(thing).items():
+                plain = member.__func__ if isinstance(member, classmethod | staticmethod) else member
+                if (
+                    not inner.startswith("_")
+                    and (inspect.isfunction(plain) or isinstance(plain, property))
+                    and plain.__doc__
+                ):
+                    lines += [f"- `{inner}{_signature(plain)}`: {_prose(plain).split(chr(10) + chr(10))[0]}"]
+            lines.append("")
+    return "\n".join(lines)
+
+
+def _signature(thing: Any) -> str:
+    try:
+        return str(inspect.signature(thing))
+    except (TypeError, ValueError):
+        return ""
+
+
+def _prose(thing: Any) -> str:
+    """A docstring with its examples as code."""
+    text = inspect.cleandoc(thing.__doc__ or "")
+    return re.sub(r"((?:^>>>.*\n?(?:^(?!\n)(?!>>>).+\n?)*)+)", r"```text\n\1\n```\n", text, flags=re.MULTILINE)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,127 @@
+"""`fullbench check`: is the server there, and can what it serves be a judge?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from fullbench.cli.common import JsonOption, SafeOption, say, show
+
+if TYPE_CHECKING:
+    from fullbench.models.trying import Tried
+    from fullbench.nouns.model import Model
+    from fullbench.nouns.table import Table
+
+
+def check(
+    target: Annotated[
+        str, typer.Argument(help="A model (openai:NAME@URL), a server (http://...), or a study (study.toml).")
+    ],
+    safe: SafeOption = False,
+    as_json: JsonOption = False,
+) -> int:
+    """Ask each model one tiny question with a picture, and say what works: pictures, JSON, logprobs, limits, price.
+
+    Nothing is written to a ledger. A server is asked for the models that it serves; a study's files are read as well.
+
+    Examples:
+
+        fullbench check http://localhost:8000/v1
+
+        fullbench check "openai:qwen2-vl@http://localhost:8000/v1"
+
+        fullbench check study.toml
+    """
+    from fullbench.models.trying import try_model
+
+    models = _models(target, safe=safe)
+    if not models:
+        say("No model is asked here: nothing needs a server, a key or a price.")
+        return 0
+    tried = [try_model(model) for model in models]
+    show([_table(tried)], as_json=as_json)
+    for entry in tried:
+        for line in _sentences(entry):
+            say(line)
+    return 0 if all(entry.works for entry in tried) else 1
+
+
+def _models(target: str, *, safe: bool) -> list[Model]:
+    from fullbench.errors import InputError
+    from fullbench.models.trying import served_at
+    from fullbench.studies import plan, specs
+
+    if target.startswith(("http://", "https://")):
+        listed = served_at(target)
+        if listed is None:
+            raise InputError(
+                f"{target} lists no models: is the server running, and does its address end in /v1? Where it needs a "
+                "key or lists none, check a model of it: openai:NAME@URL?key_env=VARIABLE"
+            )
+        say(f"{target} serves {len(listed)}: {', '.join(listed[:5])}{' ...' if len(listed) > 5 else ''}")
+        return [specs.contestant(f"openai:{name}@{target}") for name in listed[:1]]
+    if Path(target).suffix == ".toml" or Path(target).is_file():
+        return _of_study(Path(target), safe=safe)
+    asked = plan.models_asked([specs.judge(target)])
+    return list(asked)
+
+
+def _of_study(path: Path, *, safe: bool) -> list[Model]:
+    from fullbench.studies import plan, specs
+    from fullbench.studies.conduct import Conductor
+    from fullbench.studies.options import JUDGING
+    from fullbench.studies.study import Study
+    from fullbench.studies.trust import refuse_risks
+
+    study = Study.read(path)
+    for sentence in refuse_risks(study, safe=safe):
+        say(f"{path}: {sentence} (--safe refuses that)")
+    if study.kind == JUDGING:
+        conductor = Conductor(study)
+        counts = f"{len(conductor.items):,} items, {len(conductor.given):,} responses, {len(conductor.labels):,} labels"
+        say(f"{path}: {counts} read.")
+        for line in conductor.said:
+            say(line)
+        models = [*conductor.contestants, *plan.models_asked(conductor.judges)]
+    else:
+        judges = plan.models_asked([specs.judge(spec) for spec in study.judges])
+        models = [*(specs.contestant(spec) for spec in study.contestants), *judges]
+    return list({model.name: model for model in models}.values())
+
+
+def _table(tried: list[Tried]) -> Table:
+    from fullbench.nouns.table import Cell, Table
+
+    word = {True: "yes", False: "no", None: None}
+    rows: list[list[Cell]] = [
+        [
+            entry.name, word[entry.works], word[entry.sees], word[entry.json], word[entry.logprobs],
+            *(entry.price or (None, None)),
+            ", ".join(f"{value} {name}" for name, value in entry.limits.items()) or None,
+            round(entry.seconds, 2) if entry.works else None,
+        ]
+        for entry in tried
+    ]  # fmt: skip
+    columns = ("model", "answers", "pictures", "JSON", "logprobs", "$ in", "$ out", "limits a minute", "seconds")
+    notes = ["Dollars are for a million tokens."]
+    return Table("check", "What works", columns, rows, notes)
+
+
+def _sentences(entry: Tried) -> list[str]:
+    """What a person should do, or know, about one model."""
+    lines = []
+    if entry.error:
+        lines.append(f"{entry.name}: {entry.error}")
+    if entry.works and entry.sees is False:
+        said = " ".join(entry.said.split())[:120]
+        lines.append(f"{entry.name}: it did not see the picture (blue left, yellow right); it said: {said}")
+    bare = entry.name.split("@")[0]
+    if entry.listed is not None and not any(bare.startswith(name) for name in entry.listed):
+        lines.append(f"{entry.name}: the server does not list this model; it lists {', '.join(entry.listed[:5])}")
+    if entry.served and entry.served not in entry.name:
+        lines.append(f"{entry.name}: the server says that {entry.served} answered.")
+    if entry.works and entry.price is None:
+        lines.append(f"{entry.name}: its price is not known; give price_in and price_out, or install the extra prices")
+    return lines

@@ -1,0 +1,53 @@
+"""`fullbench import`: other people's files as files of ours, with a study that runs them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fullbench.cli.common import PicturesFromOption, say, show
+
+
+def import_files(
+    kind: Annotated[str, typer.Argument(help="The kind of file, as `fullbench list` shows it under importers.")],
+    path: Annotated[Path, typer.Argument(help="The file, or a folder of such files.")],
+    out: Annotated[Path, typer.Option(help="A folder to write to.")],
+    options: Annotated[
+        list[str] | None, typer.Option("--option", help="NAME=VALUE, such as model=gpt-4o. Again for more.")
+    ] = None,
+    pictures_from: PicturesFromOption = None,
+) -> None:
+    """Read what another tool left on disk, and write items, responses, labels and verdicts with a study that runs them.
+
+    Examples:
+
+        fullbench import vlmevalkit MMBench.tsv --out mmbench
+
+        fullbench import arena battles.json --out battles && fullbench run battles/study.toml
+
+        fullbench import huggingface data.parquet --out mine --option question=prompt --option response.gpt-4o=answer
+    """
+    from fullbench.errors import InputError
+    from fullbench.files.pictures import allowing
+    from fullbench.nouns.doors import load
+    from fullbench.studies.export import export
+
+    wrong = [option for option in options or () if "=" not in option]
+    if wrong:
+        raise InputError(f"an option is NAME=VALUE; found {wrong[0]!r}")
+    importer = load("importers", kind)
+    if not path.exists():
+        raise InputError("there is no such file or folder", path=path)
+    if out.exists() and any(out.iterdir()):
+        raise InputError("the folder is not empty; choose another one, or move it away", path=out)
+    with allowing(*pictures_from or ()):
+        brought = importer(path, dict(option.split("=", 1) for option in options or ()))
+    counts = export(brought.record, out, benchmark=None)
+    show(brought.tables, as_json=False)
+    say(f"Written to {out}: {', '.join(f'{count:,} {what}' for what, count in counts.items())}.")
+    if counts.get("responses"):
+        say(f"Next: fullbench run {out / 'study.toml'}")
+    else:
+        say(f"Next: fullbench answer --items {out / 'items.jsonl'} --contestant openai:NAME --out answers.jsonl")

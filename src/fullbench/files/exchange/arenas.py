@@ -1,0 +1,203 @@
+"""Battles of arenas (LMArena, WildVision), MT-Bench's judgments, and AlpacaEval's outputs and annotations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+from fullbench.errors import InputError
+from fullbench.files.exchange.common import (
+    Gathering,
+    conversation,
+    files_in,
+    picture_of,
+    question_id,
+    read_json,
+    rows,
+    text_of,
+)
+from fullbench.files.fields import SIDES, TIES
+from fullbench.files.writers import write_rows
+from fullbench.nouns.item import Item, Turn
+from fullbench.nouns.record import Record
+from fullbench.nouns.reproduction import Brought
+from fullbench.nouns.verdict import PEOPLE
+
+CHOICE = "choice+tie"
+
+
+def battles(path: Path, options: Mapping[str, str]) -> Brought:
+    """Battles: question_id, model_a, model_b, winner, conversation_a, conversation_b, and an image in some.
+
+    Options: `judge`, who ruled (people, where it is left out). The columns `judge` and `user_id` tell people apart.
+    """
+    held = Gathering(path)
+    judge = options.get("judge", PEOPLE)
+    for file, line, row in rows(path, "*.jsonl", "*.json", "*.parquet"):
+        said = {side: _said(row.get(f"conversation_{side}"), file) for side in "ab"}
+        turns = said["a"][:-1] if len(said["a"]) > 1 else ()
+        if not turns:
+            asked = row.get("question", row.get("instruction", row.get("prompt")))
+            if asked is None:
+                held.leave_out("battles without a conversation or a question")
+                continue
+            turns = (Turn("user", (str(asked),)),)
+        if row.get("image") is not None:
+            first = turns[0]
+            turns = (Turn(first.role, (picture_of(row["image"], file), *first.parts)), *turns[1:])
+        name = str(row.get("question_id") or question_id(turns[-1].text))
+        item = held.item(Item(name, turns, tags=_tags(row)))
+        shown = []
+        for side in "ab":
+            who = text_of(row, f"model_{side}", path=file, line=line)
+            last = (
+                said[side][-1].parts
+                if said[side]
+                else (str(row.get(f"response_{side}", row.get(f"output_{side}", ""))),)
+            )
+            shown.append((who, held.response(item, who, last)))
+        if shown[0] == shown[1]:
+            held.leave_out("battles of a model with itself")
+            continue
+        winner = str(row.get("winner", "")).lower()
+        if winner in TIES:
+            marks = (0.5, 0.5)
+        elif winner in SIDES:
+            marks = (1.0, 0.0) if SIDES[winner] == 0 else (0.0, 1.0)
+        else:
+            held.leave_out("battles without a winner")
+            continue
+        rater = str(row.get("judge", row.get("user_id", ""))) if judge == PEOPLE else ""
+        held.rule(judge, item, shown, CHOICE, marks, rater=rater)
+    return held.brought()
+
+
+def _said(messages: Any, path: Path) -> tuple[Turn, ...]:
+    return conversation(messages, path) if isinstance(messages, list) else ()
+
+
+def _tags(row: Mapping[str, Any]) -> dict[str, str]:
+    return {name: str(row[name]) for name in ("language", "category", "domain") if isinstance(row.get(name), str)}
+
+
+def mt_bench(path: Path, _options: Mapping[str, str]) -> Brought:
+    """A folder of MT-Bench: question.jsonl, model_answer/*.jsonl, model_judgment/*.jsonl; each turn is a criterion."""
+    held = Gathering(path)
+    files = files_in(path, "*.jsonl")
+    for _, _, row in (entry for name in files for entry in rows(name)):
+        if "turns" in row and "question_id" in row:
+            asked = [Turn("user", (str(turn),)) for turn in row["turns"]]
+            held.item(Item(str(row["question_id"]), tuple(asked), tags=_tags(row)))
+    for file, line, row in (entry for name in files for entry in rows(name)):
+        item = str(row.get("question_id"))
+        if "choices" in row:
+            for choice in row["choices"]:
+                held.response(item, text_of(row, "model_id", path=file, line=line), tuple(map(str, choice["turns"])))
+        elif "judge" in row:
+            _judgment(held, row, item)
+    return held.brought()
+
+
+def _judgment(held: Gathering, row: Mapping[str, Any], item: str) -> None:
+    judge = row["judge"][0] if isinstance(row["judge"], list) else str(row["judge"])
+    criterion = f"turn {row.get('turn', 1)}"
+    if "score" in row:
+        if row["score"] is None or not 1 <= float(row["score"]) <= 10:
+            held.leave_out("judgments without a score")
+            return
+        text = str(row.get("judgment", ""))
+        held.rule(
+            judge, item, [(str(row["model"]), 0)], "real:1-10", [float(row["score"])], criterion=criterion, text=text
+        )
+        return
+    pair = [str(row["model_1"]), str(row["model_2"])]
+    for number in (1, 2):
+        winner = str(row.get(f"g{number}_winner", "error"))
+        if winner not in {"model_1", "model_2", "tie"}:
+            held.leave_out("judgments without a winner")
+            continue
+        won = {"model_1": (1.0, 0.0), "model_2": (0.0, 1.0), "tie": (0.5, 0.5)}[winner]
+        order = 1 if number == 1 else -1
+        text = str(row.get(f"g{number}_judgment", ""))
+        held.rule(
+            judge, item, [(name, 0) for name in pair[::order]], CHOICE, won[::order], criterion=criterion, text=text
+        )
+
+
+def alpaca_eval(path: Path, _options: Mapping[str, str]) -> Brought:
+    """AlpacaEval's outputs (instruction, output, generator) and annotations (output_1, output_2, preference)."""
+    held = Gathering(path)
+    for file in files_in(path, "*.json"):
+        content = read_json(file)
+        if not isinstance(content, list):
+            raise InputError("AlpacaEval's files hold one array [...]", path=file)
+        for line, row in enumerate(content, 1):
+            asked = text_of(row, "instruction", path=file, line=line)
+            item = held.item(Item.ask(question_id(asked), asked, tags=_tags(row)))
+            if "generator" in row:
+                held.response(item, str(row["generator"]), (text_of(row, "output", path=file, line=line),))
+                continue
+            names = [text_of(row, f"generator_{side}", path=file, line=line) for side in (1, 2)]
+            texts = [text_of(row, f"output_{side}", path=file, line=line) for side in (1, 2)]
+            shown = [(who, held.response(item, who, (text,))) for who, text in zip(names, texts, strict=True)]
+            if row.get("preference") is None or not 1 <= float(row["preference"]) <= 2:
+                held.leave_out("annotations without a preference")
+                continue
+            share = float(row["preference"]) - 1
+            judge = str(row.get("annotator", "alpaca_eval"))
+            whole = {0.0: (1.0, 0.0), 0.5: (0.5, 0.5), 1.0: (0.0, 1.0)}.get(share)
+            if whole is None:
+                held.leave_out("preferences between 1 and 2, rounded to the nearer side")
+                whole = (1.0, 0.0) if share < 0.5 else (0.0, 1.0)
+            held.rule(judge, item, shown, CHOICE, whole, text=str(row.get("raw_completion") or ""))
+    return held.brought()
+
+
+def write_battles(record: Record, path: Path, options: Mapping[str, str]) -> dict[str, int]:
+    """Comparisons of two as LMArena's battles. Options: `judge`, whose; all where it is left out."""
+    found = []
+    for verdict, pair, marks in _pairs(record, options):
+        winner = "tie" if marks[0] == marks[1] else "model_a" if marks[0] > marks[1] else "model_b"
+        item = record.items.get(verdict.item)
+        row = {"question_id": verdict.item, "model_a": pair[0][0], "model_b": pair[1][0], "winner": winner}
+        row |= {"judge": verdict.rater or verdict.judge, "turn": 1, "tstamp": verdict.at}
+        for side, (who, sample) in zip("ab", pair, strict=True):
+            answer = record.responses.get((verdict.item, who, sample))
+            talk = [] if item is None else [{"role": turn.role, "content": turn.text} for turn in item.turns]
+            row[f"conversation_{side}"] = [*talk, {"role": "assistant", "content": answer.text if answer else ""}]
+        found.append(row)
+    return {"battles": write_rows(path, found)}
+
+
+def write_alpaca(record: Record, path: Path, options: Mapping[str, str]) -> dict[str, int]:
+    """Comparisons of two as AlpacaEval's annotations. Options: `judge`, whose; all where it is left out."""
+    found = []
+    for verdict, pair, marks in _pairs(record, options):
+        item = record.items.get(verdict.item)
+        answers = [record.responses.get((verdict.item, *one)) for one in pair]
+        preference = 1.5 if marks[0] == marks[1] else 1.0 if marks[0] > marks[1] else 2.0
+        found.append({
+            "instruction": item.question if item else verdict.item,
+            "output_1": answers[0].text if answers[0] else "", "generator_1": pair[0][0],
+            "output_2": answers[1].text if answers[1] else "", "generator_2": pair[1][0],
+            "annotator": verdict.judge, "preference": preference, "raw_completion": verdict.text,
+        })  # fmt: skip
+    return {"annotations": write_rows(path, found)}
+
+
+def _pairs(record: Record, options: Mapping[str, str]) -> list[tuple[Any, Any, Any]]:
+    wanted = record.where(judge=options["judge"]) if "judge" in options else record
+    found = []
+    for verdict in wanted:
+        if verdict.marks is None:
+            continue
+        shown = list(zip(verdict.shown, verdict.marks, strict=True))
+        found += [(verdict, (one[0], two[0]), (one[1], two[1])) for one, two in combinations(shown, 2)]
+    if not found:
+        who = f" of {options['judge']!r}" if "judge" in options else ""
+        raise InputError(
+            f"the record holds no comparison of two responses{who}; judges there: {', '.join(record.judges)}"
+        )
+    return found

@@ -1,0 +1,163 @@
+"""What importers share: items, responses and verdicts as they come, each once, and how they become a record."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from fullbench.errors import InputError
+from fullbench.files.pictures import read_picture
+from fullbench.files.readers import parse_json, read_rows
+from fullbench.nouns.digests import digest
+from fullbench.nouns.headings import headings
+from fullbench.nouns.item import Item, Part, Role, Turn
+from fullbench.nouns.picture import Picture
+from fullbench.nouns.record import Record
+from fullbench.nouns.reproduction import Brought
+from fullbench.nouns.response import Response
+from fullbench.nouns.table import Table
+from fullbench.nouns.verdict import Verdict
+
+ROLES: Mapping[str, Role] = {"system": "system", "user": "user", "human": "user", "assistant": "assistant",
+                             "gpt": "assistant", "model": "assistant"}  # fmt: skip
+
+
+class Gathering:
+    """What a foreign file holds. What is there twice counts once; what was left out is counted."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.items: dict[str, Item] = {}
+        self.responses: dict[tuple[str, str, int], Response] = {}
+        self.verdicts: list[Verdict] = []
+        self.left_out: dict[str, int] = {}
+        self._seen: dict[tuple[str, str, str], int] = {}
+
+    def item(self, item: Item) -> str:
+        """Enter an item; a second content under the same id gets an id of its own. The id it has."""
+        before = self.items.get(item.id)
+        if before is not None and before.key != item.key:
+            item = Item(f"{item.id}~{item.key[:6]}", item.turns, item.reference, item.captions, item.tags)
+        self.items.setdefault(item.id, item)
+        return item.id
+
+    def response(self, item: str, contestant: str, parts: Sequence[Part]) -> int:
+        """Enter a response; another answer of the same contestant is its next sample. The number of the sample."""
+        sample = 0
+        while (there := self.responses.get((item, contestant, sample))) is not None and there.parts != tuple(parts):
+            sample += 1
+        self.responses[item, contestant, sample] = Response(item, contestant, tuple(parts), sample=sample)
+        return sample
+
+    def rule(
+        self, judge: str, item: str, shown: Sequence[tuple[str, int]], ballot: str, marks: Sequence[float], *,
+        criterion: str = "overall", rater: str = "", text: str = "",
+    ) -> None:  # fmt: skip
+        """Enter a verdict on some contestants and samples; the same judge again on the same is its next trial."""
+        names = tuple(name for name, _ in shown)
+        samples = tuple(sample for _, sample in shown) if any(sample for _, sample in shown) else ()
+        case = digest(["label", item, [list(one) for one in shown], ballot, criterion])
+        place = (case, judge, rater)
+        trial = self._seen.get(place, 0)
+        self._seen[place] = trial + 1
+        self.verdicts.append(
+            Verdict(
+                case, judge, item, names, ballot, criterion, trial, tuple(map(float, marks)), text=text,
+                samples=samples, rater=rater,
+            )
+        )  # fmt: skip
+
+    def leave_out(self, why: str) -> None:
+        self.left_out[why] = self.left_out.get(why, 0) + 1
+
+    def brought(self) -> Brought:
+        """The record, and a table of what was left out."""
+        if not self.items:
+            raise InputError("no item was found in it; is it a file of this kind?", path=self.path)
+        odd = [
+            Table(
+                "left-out", "What was left out", headings("what", "n"), [[why, n] for why, n in self.left_out.items()]
+            )
+        ]
+        return Brought(Record(tuple(self.verdicts), self.items, self.responses), odd if self.left_out else ())
+
+
+def question_id(text: str) -> str:
+    """An id for a question that has none: a digest of its words."""
+    return f"q-{digest(text)[:10]}"
+
+
+def read_json(path: Path) -> Any:
+    """A whole JSON file."""
+    try:
+        return parse_json(path.read_text(encoding="utf-8-sig"))
+    except OSError as error:
+        raise InputError(f"it cannot be read ({error.strerror})", path=path) from error
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"this is not valid JSON ({error})", path=path) from error
+
+
+def files_in(path: Path, *patterns: str) -> list[Path]:
+    """The file itself, or the files of a folder that fit one of the patterns, in order."""
+    if not path.is_dir():
+        return [path]
+    found = sorted({file for pattern in patterns for file in path.rglob(pattern)})
+    if not found:
+        raise InputError(f"the folder holds no {' or '.join(patterns)}", path=path)
+    return found
+
+
+def rows(path: Path, *patterns: str) -> Iterator[tuple[Path, int, dict[str, Any]]]:
+    """Every row of a file or of the files of a folder."""
+    for file in files_in(path, *patterns):
+        for line, row in read_rows(file):
+            yield file, line, row
+
+
+def text_of(row: Mapping[str, Any], *names: str, path: Path, line: int) -> str:
+    """The first of these fields that a row has."""
+    for name in names:
+        if row.get(name) is not None:
+            value = row[name]
+            return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    raise InputError(
+        f"the field {' or '.join(map(repr, names))} is missing; found {', '.join(row)}", path=path, line=line
+    )
+
+
+def conversation(messages: Iterable[Any], path: Path) -> tuple[Turn, ...]:
+    """Turns from messages as most write them: role (or `from`) and content (or `value`), a text or parts."""
+    turns = []
+    for message in messages:
+        if isinstance(message, Mapping):
+            role = ROLES.get(str(message.get("role", message.get("from", "user"))))
+            content = message.get("content", message.get("value", ""))
+            if role is not None:
+                turns.append(Turn(role, parts_of(content, path)))
+    return tuple(turns)
+
+
+def parts_of(content: Any, path: Path) -> tuple[Part, ...]:
+    """Words and pictures of a message's content: a text, or a list of texts and typed parts."""
+    parts: list[Part] = []
+    for part in content if isinstance(content, list) else [content]:
+        if isinstance(part, str):
+            parts.append(part)
+        elif isinstance(part, Mapping) and part.get("type") in {"text", "input_text"}:
+            parts.append(str(part.get("text", "")))
+        elif isinstance(part, Mapping) and part.get("type") in {"image", "image_url", "input_image"}:
+            parts.append(picture_of(part.get("image", part.get("image_url")), path))
+    return tuple(parts) or ("",)
+
+
+def picture_of(value: Any, path: Path) -> Picture:
+    """A picture as data sets have it: bytes, a struct with bytes, a data URI, base64, or a path beside the file."""
+    if isinstance(value, Mapping):
+        value = value.get("bytes") or value.get("url") or value.get("path")
+    if isinstance(value, bytes):
+        return Picture.of(value, path=path)
+    if not isinstance(value, str) or not value:
+        raise InputError(f"a picture is bytes, a data URI or a path; found {type(value).__name__}", path=path)
+    return read_picture(path.parent, value, path=path)

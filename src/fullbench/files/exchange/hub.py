@@ -1,0 +1,106 @@
+"""Data sets of Hugging Face: a folder or a Parquet file with a map of columns in; a folder with a card out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from fullbench.errors import InputError
+from fullbench.files.exchange.common import Gathering, files_in, picture_of
+from fullbench.files.nouns import write_items, write_responses, write_verdicts
+from fullbench.files.readers import read_rows
+from fullbench.files.writers import replacing
+from fullbench.nouns.item import Item, Part, Turn
+from fullbench.nouns.record import Record
+from fullbench.nouns.reproduction import Brought
+from fullbench.nouns.verdict import PEOPLE
+
+OPTIONS = ("id", "question", "image", "reference", "winner")
+_USUAL: Mapping[str, tuple[str, ...]] = {
+    "id": ("id", "question_id", "index"), "question": ("question", "prompt", "instruction", "query"),
+    "image": ("image", "images", "picture"), "reference": ("reference", "answer", "target"),
+}  # fmt: skip
+
+
+def huggingface(path: Path, options: Mapping[str, str]) -> Brought:
+    """A data set on disk: Parquet, JSONL or CSV, one file or a folder.
+
+    Options name the columns: `id`, `question`, `image`, `reference`; `response.NAME=COLUMN` says where the contestant
+    NAME's answers stand; `winner` the column with the name (or column) of the better one, as people saw it.
+    """
+    answers = {key.partition(".")[2]: column for key, column in options.items() if key.startswith("response.")}
+    strange = [key for key in options if key not in OPTIONS and not key.startswith("response.")]
+    if strange:
+        raise InputError(f"unknown option {strange[0]!r}; known: {', '.join(OPTIONS)}, response.NAME", path=path)
+    held = Gathering(path)
+    number = 0
+    for file in files_in(path, "*.parquet", "*.jsonl", "*.csv"):
+        for line, row in read_rows(file):
+            number += 1
+            where = {name: options.get(name) or _usual(name, row) for name in _USUAL}
+            for column in [*(column for column in options.values() if "." not in column), *answers.values()]:
+                if column not in row:
+                    raise InputError(f"there is no column {column!r}; found {', '.join(row)}", path=file, line=line)
+            if not where["question"]:
+                raise InputError(
+                    f"which column is the question? Say --option question=COLUMN; found {', '.join(row)}", path=file
+                )
+            given = row.get(where["image"]) if where["image"] else None
+            pictures: list[Part] = [
+                picture_of(value, file) for value in (given if isinstance(given, list) else [given]) if value
+            ]
+            name = str(row[where["id"]]) if where["id"] else str(number)
+            reference = row.get(where["reference"]) if where["reference"] else None
+            item = held.item(
+                Item(
+                    name, (Turn("user", (*pictures, str(row[where["question"]]))),),
+                    None if reference is None else str(reference),
+                )
+            )  # fmt: skip
+            shown = [(who, held.response(item, who, (str(row[column]),))) for who, column in answers.items()]
+            if "winner" in options:
+                _vote(held, item, shown, answers, row[options["winner"]])
+    return held.brought()
+
+
+def _usual(name: str, row: Mapping[str, Any]) -> str:
+    return next((column for column in _USUAL[name] if column in row), "")
+
+
+def _vote(held: Gathering, item: str, shown: list[tuple[str, int]], answers: Mapping[str, str], winner: Any) -> None:
+    names = {column: who for who, column in answers.items()} | {who: who for who in answers}
+    if str(winner).lower() in {"tie", "both", "draw"}:
+        held.rule(PEOPLE, item, shown, "choice+tie", [1 / len(shown)] * len(shown))
+    elif str(winner) in names:
+        held.rule(PEOPLE, item, shown, "choice+tie", [float(who == names[str(winner)]) for who, _ in shown])
+    else:
+        held.leave_out("rows without a winner")
+
+
+def write_dataset(record: Record, path: Path, options: Mapping[str, str]) -> dict[str, int]:
+    """A folder that `datasets` loads: items, responses and verdicts as three configurations, and a card of them."""
+    if path.exists() and any(path.iterdir()):
+        raise InputError("the folder is not empty; choose another one, or move it away", path=path)
+    counts = {
+        "items": write_items(path / "items.jsonl", record.items.values()),
+        "responses": write_responses(path / "responses.jsonl", record.responses.values()),
+        "verdicts": write_verdicts(path / "verdicts.jsonl", record),
+    }
+    head = ["---", f"pretty_name: {json.dumps(options.get('name', path.name), ensure_ascii=False)}", "configs:"]
+    for name in counts:
+        head += [f"- config_name: {name}", f"  data_files: {name}.jsonl"]
+    faults = record.faults()
+    lines = [
+        "---", "", f"# {options.get('name', path.name)}", "",
+        f"{len(record):,} verdicts of {len(record.judges)} judges on {len(record.items):,} items and "
+        f"{len(record.contestants)} contestants, written by fullbench.", "",
+        "| judge | verdicts | refused | unreadable | recused |", "|---|---|---|---|---|",
+        *(f"| {judge} | {' | '.join(str(count) for count in counted.values())} |" for judge, counted in faults.items()),
+        "", "A row of `verdicts` has a mark for every response shown (`contestants`, in that order; higher is better), "
+        "or a `fault`: a reply that could not be read, or a refusal, is never a mark.", "",
+    ]  # fmt: skip
+    with replacing(path / "README.md") as part:
+        part.write_text("\n".join([*head, *lines]), encoding="utf-8")
+    return counts

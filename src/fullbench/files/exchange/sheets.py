@@ -1,0 +1,80 @@
+"""The first sheet of an .xlsx file as rows, with the standard library alone."""
+
+from __future__ import annotations
+
+import re
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+from fullbench.errors import InputError
+from fullbench.files.readers import read_rows
+
+_MAIN = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
+_LARGEST = 512 * 2**20
+"""The largest sheet that is read, in bytes once unpacked."""
+
+
+def sheet_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The rows of a sheet, or of any other file that we read, by the names in its first row."""
+    if path.suffix.lower() != ".xlsx":
+        yield from read_rows(path)
+        return
+    header: dict[int, str] = {}
+    for line, cells in _rows(path):
+        if not header:
+            header = {place: str(cell) for place, cell in cells.items() if cell not in {None, ""}}
+            continue
+        yield line, {name: cells.get(place) for place, name in header.items()}
+
+
+def _rows(path: Path) -> Iterator[tuple[int, dict[int, Any]]]:
+    try:
+        with zipfile.ZipFile(path) as book:
+            names = [name for name in book.namelist() if re.fullmatch(r"xl/worksheets/sheet\d+\.xml", name)]
+            if not names or sum(book.getinfo(name).file_size for name in names) > _LARGEST:
+                raise InputError("it holds no sheet, or one too large to be read", path=path)
+            shared = _shared(book)
+            root = _parsed(book.read(min(names, key=lambda name: (len(name), name))))
+    except (OSError, zipfile.BadZipFile, KeyError, ElementTree.ParseError) as error:
+        raise InputError(f"this is no sound .xlsx file ({error})", path=path) from error
+    for row in root.iter(f"{_MAIN}row"):
+        yield int(row.get("r", "0")), {_place(cell): _value(cell, shared) for cell in row.iter(f"{_MAIN}c")}
+
+
+def _parsed(text: bytes) -> ElementTree.Element:
+    if b"<!DOCTYPE" in text[:1024]:  # a sheet has none, and entities could unpack to gigabytes
+        raise ElementTree.ParseError("a document type is declared")
+    return ElementTree.fromstring(text)  # noqa: S314 (no document type, so no entities)
+
+
+def _shared(book: zipfile.ZipFile) -> list[str]:
+    if "xl/sharedStrings.xml" not in book.namelist():
+        return []
+    root = _parsed(book.read("xl/sharedStrings.xml"))
+    return ["".join(text.text or "" for text in entry.iter(f"{_MAIN}t")) for entry in root.iter(f"{_MAIN}si")]
+
+
+def _place(cell: ElementTree.Element) -> int:
+    """The number of a cell's column: A is 1, AA is 27."""
+    place = 0
+    for letter in cell.get("r", "").rstrip("0123456789"):
+        place = place * 26 + ord(letter) - 64
+    return place
+
+
+def _value(cell: ElementTree.Element, shared: list[str]) -> Any:
+    kind = cell.get("t")
+    if kind == "inlineStr":
+        return "".join(text.text or "" for text in cell.iter(f"{_MAIN}t"))
+    value = cell.find(f"{_MAIN}v")
+    if value is None or value.text is None:
+        return None
+    if kind == "s":
+        return shared[int(value.text)]
+    if kind in {None, "n"}:
+        number = float(value.text)
+        return int(number) if number.is_integer() else number
+    return value.text

@@ -1,0 +1,59 @@
+"""A folder of pictures: what in it is asked about, and what in it is none that we read."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+from fullbench.errors import InputError
+from fullbench.files.pictures import read_picture
+from fullbench.nouns.item import Item
+from fullbench.nouns.picture import SUFFIXES
+
+
+def items_in(folder: Path, question: str | None) -> Iterator[Item]:
+    """An item for each picture, named like its file, with the folders below this one that it lies in."""
+    if question is None:
+        raise InputError(
+            "a folder of pictures needs a question to ask about them: --question TEXT (question in a study file)",
+            path=folder,
+        )
+    files = picture_files(folder)
+    if not files:
+        others = left_out(folder)
+        raise InputError(f"the folder holds no pictures{f': {others}' if others else ''}", path=folder)
+    for file in files:
+        place = file.relative_to(folder)
+        yield Item.ask(place.with_suffix("").as_posix(), question, read_picture(folder, str(place)))
+
+
+def picture_files(folder: Path) -> list[Path]:
+    """The pictures in a folder and in all folders below it, in order; what is hidden is left out."""
+    return sorted(file for file in _visible(folder) if file.suffix.lower() in SUFFIXES)
+
+
+def left_out(folder: Path) -> str:
+    """What in a folder of pictures is none that we read, by suffix and number; nothing where all are pictures.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as place:
+    ...     _ = [(Path(place) / name).write_bytes(b"") for name in ("a.heic", "b.HEIC", "c.txt", "d.jpg")]
+    ...     left_out(Path(place))
+    '3 files are no pictures that we read: 2 .heic, 1 .txt'
+    """
+    other = Counter(file.suffix.lower() or file.name for file in _visible(folder))
+    ordered = sorted(other.items(), key=lambda entry: (-entry[1], entry[0]))
+    rest = {suffix: count for suffix, count in ordered if suffix not in SUFFIXES}
+    if not rest:
+        return ""
+    listed = ", ".join(f"{count:,} {suffix}" for suffix, count in rest.items())
+    total = sum(rest.values())
+    return f"{total:,} {'file is no picture' if total == 1 else 'files are no pictures'} that we read: {listed}"
+
+
+def _visible(folder: Path) -> Iterator[Path]:
+    for place, folders, files in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        yield from (Path(place) / name for name in files if not name.startswith("."))

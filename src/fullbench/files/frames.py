@@ -1,0 +1,152 @@
+"""Rows of a notebook in and out: lists of dicts, frames of pandas or polars, data sets of Hugging Face, files."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from fullbench.errors import InputError
+from fullbench.files.fields import Fields
+from fullbench.files.nouns import ITEM, RESPONSE, item_of, read_items, read_responses, response_of
+from fullbench.nouns.estimate import Estimate
+from fullbench.nouns.item import Item
+from fullbench.nouns.record import Record
+from fullbench.nouns.response import Response
+from fullbench.nouns.shown import frame_with
+from fullbench.nouns.table import EstimateLike, Table
+
+LIBRARIES = ("polars", "pandas")
+
+
+def rows_of(data: Any, what: str = "rows") -> Iterator[dict[str, Any]]:
+    """The rows of a list of dicts, of a mapping of columns, of a frame, or of a data set, as dicts."""
+    if isinstance(data, Mapping):
+        columns = {str(name): list(values) for name, values in data.items()}
+        if len({len(values) for values in columns.values()}) > 1:
+            raise InputError(f"the columns of {what} differ in length")
+        yield from (dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True))
+        return
+    if hasattr(data, "iter_rows"):
+        rows: Iterable[Any] = data.iter_rows(named=True)
+    elif hasattr(data, "to_dict") and hasattr(data, "columns"):
+        rows = data.to_dict("records")
+    elif isinstance(data, str | bytes) or not isinstance(data, Iterable):
+        raise InputError(f"{what} are a list of dicts, a frame, a data set, or a path; found {type(data).__name__}")
+    else:
+        rows = data
+    for number, row in enumerate(rows, 1):
+        if not isinstance(row, Mapping):
+            raise InputError(f"row {number} of {what} is no dict; found {type(row).__name__}")
+        yield {str(name): _plain(value) for name, value in row.items()}
+
+
+def items_of(data: Any, *, question: str | None = None) -> list[Item]:
+    """Items from whatever a notebook holds: items themselves, rows, or the path of a file or a folder of pictures."""
+    if isinstance(data, str | Path):
+        return list(read_items(data, question=question))
+    held = list(data) if isinstance(data, list | tuple) else data
+    if isinstance(held, list) and all(isinstance(entry, Item) for entry in held):
+        items = list(held)
+    else:
+        place = Path("items")
+        items = [
+            item_of(Fields(place, number, row, ITEM), question)
+            for number, row in enumerate(rows_of(held, "items"), 1)
+        ]  # fmt: skip
+    twice = [name for name, count in Counter(item.id for item in items).items() if count > 1]
+    if twice:
+        raise InputError(f"the id {twice[0]!r} occurs twice among the items; ids must differ")
+    return items
+
+
+def responses_of(data: Any, items: Iterable[Item]) -> list[Response]:
+    """Responses from whatever a notebook holds; each belongs to an item that is there."""
+    known = {item.id for item in items}
+    if isinstance(data, str | Path):
+        return list(read_responses(data, items=known))
+    held = list(data) if isinstance(data, list | tuple) else data
+    place = Path("responses")
+    answers = (
+        held
+        if isinstance(held, list) and all(isinstance(entry, Response) for entry in held)
+        else [response_of(Fields(place, n, row, RESPONSE), None) for n, row in enumerate(rows_of(held, "responses"), 1)]
+    )
+    seen: set[tuple[str, str, int]] = set()
+    for answer in answers:
+        where = (answer.item, answer.contestant, answer.sample)
+        if answer.item not in known:
+            raise InputError(f"{answer.contestant!r} answers item {answer.item!r}, which is not among the items")
+        if where in seen:
+            raise InputError(f"{answer.contestant!r} answers item {answer.item!r} twice; number them by 'sample'")
+        seen.add(where)
+    return list(answers)
+
+
+def _plain(value: Any) -> Any:
+    """A value as files have it: numbers of numpy and dates become Python's own, a picture in memory its bytes."""
+    if isinstance(value, Path):
+        return str(value)
+    if callable(getattr(value, "save", None)) and hasattr(value, "tobytes"):  # a picture of Pillow
+        from io import BytesIO
+
+        out = BytesIO()
+        value.save(out, "PNG")
+        return out.getvalue()
+    if isinstance(value, list | tuple):
+        return [_plain(entry) for entry in value]
+    if callable(getattr(value, "item", None)) and getattr(value, "shape", None) == ():
+        return value.item()
+    return value.tolist() if callable(getattr(value, "tolist", None)) else value
+
+
+def frame(noun: Any, library: str | None = None) -> Any:
+    """A table, or a record with a row for each response that a verdict marks, as a frame."""
+    rows = list(_table_rows(noun) if isinstance(noun, Table) else _record_rows(noun))
+    return _library(library).DataFrame(rows)
+
+
+def _library(wanted: str | None) -> Any:
+    if wanted is not None and wanted not in LIBRARIES:
+        raise InputError(f"frames are made by {' or '.join(LIBRARIES)}; found {wanted!r}")
+    in_use = [name for name in LIBRARIES if name in sys.modules]
+    installed = [name for name in LIBRARIES if find_spec(name) is not None]
+    chosen = wanted or next(iter([*in_use, *installed]), "")
+    if not chosen or find_spec(chosen) is None:
+        raise InputError(f"frames need {chosen or 'polars or pandas'}, which is not installed: pip install polars")
+    return import_module(chosen)
+
+
+def _record_rows(record: Record) -> Iterator[dict[str, Any]]:
+    for verdict in record:
+        for place, (contestant, sample) in enumerate(verdict.shown):
+            yield {
+                "item": verdict.item, "judge": verdict.judge, "criterion": verdict.criterion, "ballot": verdict.ballot,
+                "contestant": contestant, "sample": sample, "place": place + 1,
+                "mark": None if verdict.marks is None else verdict.marks[place], "fault": verdict.fault,
+                "trial": verdict.trial, "rater": verdict.rater, "text": verdict.text, "case": verdict.case,
+                "dollars": verdict.usage.dollars,
+            }  # fmt: skip
+
+
+def _table_rows(table: Table) -> Iterator[dict[str, Any]]:
+    """Estimates spread over four columns, as in CSV."""
+    wide = [any(isinstance(cell, EstimateLike) for cell in table.cells(n)) for n in range(len(table.columns))]
+    for row in table.rows:
+        cells: dict[str, Any] = {}
+        for name, cell, spread in zip(table.columns, row, wide, strict=True):
+            bare = isinstance(cell, Estimate) and bool(cell.why)
+            cells[str(name)] = cell.value if isinstance(cell, EstimateLike) else cell
+            if spread:
+                held = isinstance(cell, EstimateLike)
+                cells[f"{name}_low"] = cell.low if isinstance(cell, EstimateLike) and not bare else None
+                cells[f"{name}_high"] = cell.high if isinstance(cell, EstimateLike) and not bare else None
+                cells[f"{name}_n"] = cell.n if held and isinstance(cell, EstimateLike) else None
+        yield cells
+
+
+frame_with(frame)

@@ -1,0 +1,69 @@
+"""The site of the docs: all pages, a reference from the code, and no link that leads nowhere."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+import fullbench
+from fullbench.studies.study import Study
+
+ROOT = Path(__file__).parents[2]
+LINK = re.compile(r"(?<!`)\]\(([^)#\s]+)(?:#[^)]*)?\)")
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory) -> Path:
+    target = tmp_path_factory.mktemp("docs") / "docs"
+    subprocess.run([sys.executable, "-m", "scripts.docs", str(target)], cwd=ROOT, check=True, timeout=120)
+    return target
+
+
+def test_every_link_leads_somewhere(pages):
+    wrong = []
+    for page in pages.rglob("*.md"):
+        text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+        for link in LINK.findall(text):
+            if "://" not in link and not link.startswith("mailto:") and not (page.parent / link).exists():
+                wrong.append(f"{page.relative_to(pages)}: {link}")
+    assert wrong == []
+
+
+def test_the_reference_has_every_command_setting_and_name(pages):
+    from typer.main import get_command
+
+    from fullbench.cli.app import app
+
+    commands = (pages / "reference" / "commands.md").read_text(encoding="utf-8")
+    for name in get_command(app).list_commands(None):
+        assert f"## `fullbench {name}`" in commands
+    settings = (pages / "reference" / "settings.md").read_text(encoding="utf-8")
+    for entry in fields(Study):
+        assert entry.name in {"path", "options"} or f"| `{entry.name}` |" in settings
+    assert "FULLBENCH_LEDGER" in settings
+    api = (pages / "reference" / "api.md").read_text(encoding="utf-8")
+    for name in fullbench.__all__:
+        assert f"## `{name}`" in api
+
+
+def test_every_page_of_the_navigation_is_there(pages):
+    named = re.findall(r": ([\w/.-]+\.md)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.MULTILINE)
+    assert [page for page in named if not (pages / page).exists()] == []
+    own = {page.relative_to(ROOT / "docs").as_posix() for page in (ROOT / "docs").glob("*.md")}
+    assert own <= set(named), "a page that no menu names is not found"
+
+
+def test_the_site_is_built(pages, tmp_path):
+    if shutil.which("mkdocs", path=str(Path(sys.executable).parent)) is None:
+        pytest.skip("mkdocs is not installed: `make docs` installs the extra docs")
+    config = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").replace("build/docs", str(pages))
+    (tmp_path / "mkdocs.yml").write_text(config.replace("build/site", str(tmp_path / "site")), encoding="utf-8")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "-q", "-f", str(tmp_path / "mkdocs.yml")]
+    subprocess.run(command, check=True, timeout=200)
+    assert (tmp_path / "site" / "index.html").exists()
