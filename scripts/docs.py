@@ -34,6 +34,8 @@ def main() -> None:
         for name in OUTSIDE:
             text = text.replace(f"]({'../' * (depth + 1)}{name})", f"]({here}{name})")
             text = text.replace("](docs/", "](") if page.name == name else text
+        # Links into the code lead out of the site: they are shown as names.
+        text = re.sub(r"\[([^\]]+)\]\((?:\.\./)+((?:tests|src|scripts)/[^)]+)\)", r"\1 (`\2`)", text)
         page.write_text(text, encoding="utf-8")
     reference = target / "reference"
     reference.mkdir()

@@ -159,7 +159,7 @@ def test_report_as_csv_writes_what_it_says_and_names_may_be_short(cli, tmp_path)
     assert sorted(named) == sorted(path.relative_to(tmp_path) for path in tmp_path.glob("t*.csv"))
     assert not any(set(str(path)) & set(" #+&?") for path in named)
     for path in named:
-        assert len(list(csv.reader((tmp_path / path).open()))) > 1
+        assert len(list(csv.reader((tmp_path / path).read_text(encoding="utf-8").splitlines()))) > 1
     code, out, err = cli("report", "--judge", "other", "--json")
     assert (code, "judge-good" in out, "other" in out) == (0, False, True), err
     code, out, err = cli("card", "other")

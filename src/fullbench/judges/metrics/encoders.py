@@ -87,9 +87,10 @@ class HubEncoder:
     def __call__(self, text: str) -> tuple[Vectors, Vectors]:
         """The vectors of a text, and 1 for each token that counts."""
         import numpy as np
-        import torch
 
         tokenizer, model, layer = self._loaded
+        import torch
+
         longest = min(int(tokenizer.model_max_length), int(getattr(model.config, "max_position_embeddings", 512)))
         tokens = tokenizer(text, return_tensors="pt", truncation=True, max_length=longest,
                            return_special_tokens_mask=True)  # fmt: skip
@@ -137,9 +138,9 @@ class ClipTexts(AsksNobody):
         return model, AutoProcessor.from_pretrained(self.source, **where)
 
     def _encode_text(self, text: str) -> tuple[Any, bool]:
+        model, processor = self._loaded
         import torch
 
-        model, processor = self._loaded
         longest = int(model.config.text_config.max_position_embeddings)
         tokens = processor.tokenizer(text, return_tensors="pt", truncation=True, max_length=longest)
         cut = len(processor.tokenizer(text)["input_ids"]) > longest
@@ -148,10 +149,10 @@ class ClipTexts(AsksNobody):
         return _unit(vector), cut
 
     def _encode_picture(self, data: bytes) -> Any:
+        model, processor = self._loaded
         import torch
         from PIL import Image
 
-        model, processor = self._loaded
         pixels = processor.image_processor(images=Image.open(BytesIO(data)).convert("RGB"), return_tensors="pt")
         with torch.inference_mode():
             return _unit(model.get_image_features(**pixels.to(self.device)))

@@ -62,8 +62,7 @@ def list_tasks(
     start: Annotated[int, Query(ge=0, le=1_000_000)] = 0,
     limit: Limit = 50,
 ) -> Page[dict[str, Any]]:
-    """Tasks with their votes and what leads ruled: all, or those where people stand in one way (`split`, `differ`,
-    `one mind`, `ruled`, `no votes`)."""
+    """Tasks with their votes and what leads ruled: all, or those where people stand in one way, such as `split`."""
     study = study_at(connection, study_id)
     if standing and standing not in STANDINGS:
         raise HTTPException(422, f"'standing' is one of {', '.join(STANDINGS)}; found {standing!r}")
