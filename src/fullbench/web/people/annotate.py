@@ -20,11 +20,11 @@ from fullbench.web.guard import Annotator, engine_of
 from fullbench.web.pages import language_of, redirect, render
 from fullbench.web.people import desk, live, queue, studies, voting
 from fullbench.web.people.forms import LONGEST
-from fullbench.web.people.markup import guidelines
 from fullbench.web.people.queue import Desk, Gone, Lease, Nothing
 from fullbench.web.people.showing import show
 from fullbench.web.people.studies import Study
 from fullbench.web.people.voting import Clash
+from fullbench.web.prose import prose
 from fullbench.web.words import key
 
 router = APIRouter(include_in_schema=False)
@@ -87,7 +87,7 @@ def preview(request: Request, study: Study, lease: Lease, following: str) -> HTM
     """A task as people will see it, for who leads the study: sending it keeps nothing and shows the next one."""
     return render(
         request, "work/task.html", **_values(request, study, lease), done=0, pace=0, left=0, change=False, problem="",
-        guidelines=guidelines(study.told(language_of(request))), pilot=study.is_pilot, quick=study.is_quick,
+        guidelines=prose(study.told(language_of(request))), pilot=study.is_pilot, quick=study.is_quick,
         preview=following,
     )  # fmt: skip
 
@@ -100,7 +100,7 @@ def _page(
         pace, left = desk.pace(connection, study, user.id), desk.left(connection, study, user.id)
     return render(
         request, "work/task.html", status=status, **_values(request, study, lease), done=done, pace=pace, left=left,
-        guidelines=guidelines(study.told(language_of(request))), change=lease.revision > 0, problem=problem,
+        guidelines=prose(study.told(language_of(request))), change=lease.revision > 0, problem=problem,
         pilot=study.is_pilot, quick=study.is_quick, preview="",
     )  # fmt: skip
 

@@ -35,9 +35,9 @@ from fullbench.web.people import (
 )
 from fullbench.web.people.annotate import Form, Page, study_of
 from fullbench.web.people.kinds import kind_of, kinds
-from fullbench.web.people.markup import guidelines
 from fullbench.web.people.studies import Study
 from fullbench.web.people.tally import counted, names
+from fullbench.web.prose import prose
 from fullbench.web.results.boards import Linked
 from fullbench.web.results.localised import localised
 from fullbench.web.words import Language, key
@@ -119,7 +119,7 @@ def overview(request: Request, _user: Organiser, study_id: str, width: Width = N
         pilots = piloting.pilots(connection, study)
         main = studies.find(connection, str(study.rules.options.get("pilot_of") or ""))
     return render(
-        request, "work/study.html", study=study, topic=live.topic(study.id), shown=guidelines(study.told(language)),
+        request, "work/study.html", study=study, topic=live.topic(study.id), shown=prose(study.told(language)),
         forms=FORMS, ledger=settings_of(request).ledger, pilots=pilots, main=main, width=width,
         editable=study.guidelines or _both(study), gain=_gain(study),
         ledger_studies=_studies(request), **values,
