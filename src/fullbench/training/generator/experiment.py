@@ -3,7 +3,8 @@
     python -m fullbench.training.generator.experiment --out FOLDER
 
 A generator of sheets is trained from nothing on some prompts. On prompts that are new to it, it draws eight pictures
-for each of many places; every judge chooses the best of each eight; a copy of the generator learns what was chosen.
+for each of many places; every judge names the best and the worst of each eight; a copy of the generator learns to
+prefer the one to the other.
 Then each copy draws held-out prompts from the same seeds as the base did, and the court's exact eyes count what is
 right. `results.json` is rewritten after every judge, so that a run which is cut short has shown what it came to.
 """
@@ -35,11 +36,9 @@ if TYPE_CHECKING:
 
 CHOICES = 8
 """Pictures among which a judge chooses."""
-TRIED = (
-    tuning.Manner(lr=5e-5, batch=256, steps=150),
-    tuning.Manner(lr=1.5e-4, batch=256, steps=150),
-)
-"""Ways of tuning that are tried with the exact judge on prompts set aside; the best is taken for all judges."""
+MANNER = tuning.Manner(way="dpo", beta=200.0, anchor=0.0, lr=1e-5, batch=256, steps=200)
+"""How every copy is tuned. Learning the pictures that won alone made generators worse, whoever had judged: their own
+flaws were learned along with them. Between the best and the worst of eight the flaws cancel out."""
 TINY = Shape(width=96, depth=3, heads=4, patch=6)
 
 
@@ -54,7 +53,7 @@ class Plan:
     groups: int = 3
     """Places to choose at for each new prompt."""
     rounds: int = 1
-    each: int = 6
+    each: int = 8
     """Pictures of each held-out prompt."""
     most: int = MOST
     shape: Shape = field(default_factory=Shape)
@@ -62,7 +61,7 @@ class Plan:
     lr: float = 8e-4
     steps: int = 20
     processes: int = 15
-    tried: tuple[tuning.Manner, ...] = TRIED
+    manner: tuning.Manner = MANNER
     judges: tuple[EyeJudge, ...] = JUDGES
     seed: int = 0
 
@@ -73,9 +72,7 @@ class Experiment:
     def __init__(self, plan: Plan, pool: Pool | None) -> None:
         self.plan, self.pool, self.started = plan, pool, time.monotonic()
         self.results: dict[str, Any] = {"plan": {"seconds": plan.seconds, "groups": plan.groups, "each": plan.each}}
-        new = prompts_for("new", plan.most)
-        # Prompts stand by the number of their things, so that every sixth is a fair part of all.
-        self.valid, self.new = new[::6], [prompt for place, prompt in enumerate(new) if place % 6]
+        self.new = prompts_for("new", plan.most)
         self.held_out = prompts_for("held out", plan.most)
         self.sights = list(dict.fromkeys(judge.sight for judge in (EyeJudge("exact"), *plan.judges)))
 
@@ -93,8 +90,6 @@ class Experiment:
         self.prompts, self.pictures, self.seen = self.offered(self.base, self.new, 3_000_000)
         self.note("pictures offered")
         self.results["offered"] = {"pictures": len(self.prompts), "right": _share(self.seen[:, 0])}
-        self.manner = self.chosen_manner()
-        self.note("way of tuning chosen")
         self.results["judges"] = []
         for judge in plan.judges:
             self.results["judges"].append(self.judged(judge))
@@ -119,14 +114,17 @@ class Experiment:
         return marks(wanted, pictures, [SHARP], self.pool)[:, 0].reshape(len(prompts), each)
 
     def feedback(self, judge: EyeJudge, offer: tuple[list[str], Any, Marks]) -> tuning.Feedback:
-        """The pictures that a judge chose, one of each eight."""
+        """The pictures that a judge put first and last, of each eight."""
         prompts, pictures, seen = offer
         rng = np.random.default_rng(self.plan.seed + 5)
         groups = seen[:, self.sights.index(judge.sight)].reshape(-1, CHOICES)
-        places = np.arange(len(groups)) * CHOICES + best_of(groups, judge, rng)
-        return tuning.Feedback([prompts[place] for place in places], pictures[torch.tensor(places)].float())
+        start = np.arange(len(groups)) * CHOICES
+        best, worst = (torch.tensor(start + best_of(sign * groups, judge, rng)) for sign in (1, -1))
+        return tuning.Feedback(
+            [prompts[place] for place in best.tolist()], pictures[best].float(), worse=pictures[worst].float()
+        )
 
-    def tuned(self, judge: EyeJudge, manner: tuning.Manner) -> tuple[SheetGenerator, list[float], float]:
+    def tuned(self, judge: EyeJudge) -> tuple[SheetGenerator, list[float], float]:
         """The base after it learned what the judge chose; and the share of right pictures among what was chosen."""
         generator, losses = self.base.copy(), []
         offer = (self.prompts, self.pictures, self.seen)
@@ -136,21 +134,8 @@ class Experiment:
             if number:
                 offer = self.offered(generator, self.new, 5_000_000 * (number + 1))
                 chosen = self.feedback(judge, offer)
-            losses += tuning.tune(generator, self.base, chosen, manner)
+            losses += tuning.tune(generator, self.base, chosen, self.plan.manner)
         return generator, losses, right
-
-    def chosen_manner(self) -> tuning.Manner:
-        """The way of tuning that helps most with the exact judge, on prompts that are used for nothing else."""
-        before = self.drawn(self.base, self.valid, 8, 4_000_000)
-        tried: list[dict[str, Any]] = []
-        for manner in self.plan.tried:
-            generator, losses, _ = self.tuned(JUDGES[0], manner)
-            gain = _gain(before, self.drawn(generator, self.valid, 8, 4_000_000))
-            tried.append({"way": manner.values, "gain": gain, "loss": [losses[0], float(np.mean(losses[-10:]))]})
-            self.say(json.dumps(tried[-1]))
-        self.results["tried"] = tried
-        best = int(np.argmax([row["gain"]["value"] for row in tried]))
-        return self.plan.tried[best]
 
     def judged(self, judge: EyeJudge) -> dict[str, Any]:
         """What came of one judge's feedback."""
@@ -159,7 +144,7 @@ class Experiment:
         seen = self.seen[:, self.sights.index(judge.sight)]
         # Neighbours are pictures of one prompt: every second one against the one beside it.
         truth, view = (np.concatenate([side[::2], side[1::2]]) for side in (self.seen[:, 0], seen))
-        generator, losses, chosen = self.tuned(judge, self.manner)
+        generator, losses, chosen = self.tuned(judge)
         after = self.drawn(generator, self.held_out, self.plan.each, 1_000_000)
         row = {
             "judge": judge.name, **accuracy(truth, view, judge, rng), "chosen right": chosen,
@@ -209,10 +194,10 @@ def _order(rows: list[dict[str, Any]]) -> dict[str, float]:
 
 def tiny(plan: Plan) -> Plan:
     """The same way with a network that learns little: to see on a processor that all of it runs."""
-    manner = tuning.Manner(lr=3e-4, batch=64, steps=40)
+    manner = replace(MANNER, lr=3e-4, batch=64, steps=40)
     return replace(
         plan, device="cpu", groups=1, each=2, most=2, shape=TINY, batch=32, lr=2e-3, steps=6, processes=1,
-        tried=(manner,), judges=JUDGES[:3],
+        manner=manner, judges=JUDGES[:3],
     )  # fmt: skip
 
 

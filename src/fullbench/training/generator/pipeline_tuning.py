@@ -40,6 +40,10 @@ class TunablePipeline:
         with torch.no_grad():
             return self.pipeline.text_encoder(words.input_ids.to(self.device))[0].float()
 
+    def moments(self, uniform: Any) -> Any:
+        """All of them alike, as such pipelines are trained."""
+        return uniform
+
     def errors(self, network: Any, pictures: Any, conditions: Any, noise: Any, moments: Any) -> Any:
         """How far a network is off the noise in each picture's latents (or off the velocity, where it learned that)."""
         scheduler = self.pipeline.scheduler

@@ -52,6 +52,10 @@ class SheetGenerator:
         flow = network((1 - part) * pictures + part * noise, moments, words)
         return (flow.float() - (noise - pictures)).pow(2).mean(dim=(1, 2, 3))
 
+    def moments(self, uniform: torch.Tensor) -> torch.Tensor:
+        """Most of them in the middle of the way, as in training from nothing (a normal draw through a sigmoid)."""
+        return (math.sqrt(2) * torch.erfinv((2 * uniform - 1).clamp(-0.999999, 0.999999))).sigmoid()
+
     def sample(self, prompts: Sequence[str], seeds: Sequence[int], *, rows: int = 2048) -> torch.Tensor:
         """A picture of each prompt, from -1 to 1; its seed decides alone what it starts from."""
         words = self.conditions(prompts)

@@ -8,6 +8,7 @@ one worse.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -34,6 +35,9 @@ class Tunable(Protocol):
 
     def errors(self, network: Any, pictures: Any, conditions: Any, noise: Any, moments: Any) -> Any: ...
 
+    def moments(self, uniform: Any) -> Any:
+        """How far along the way to noise pictures are when they are learned from, given numbers between 0 and 1."""
+
     def arithmetic(self) -> Any: ...
 
 
@@ -43,7 +47,8 @@ class Manner:
 
     `beta` is how much a difference of errors counts in `dpo`: higher stays closer to the beginning; `anchor` adds the
     plain error of the preferred picture there, so many times, against both errors growing together. `steps` batches
-    are learned from, or what `epochs` passes over the pictures make where that is left out.
+    are learned from, or what `epochs` passes over the pictures make where that is left out. The rate falls to nothing
+    along a cosine, and the weights at the end are a running mean (`mean`; 0: the last ones), which draw better.
     """
 
     way: Way = "best"
@@ -55,6 +60,7 @@ class Manner:
     steps: int | None = None
     warmup: int = 10
     clip: float = 1.0
+    mean: float = 0.98
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -63,6 +69,8 @@ class Manner:
         for name in ("beta", "lr", "batch", "epochs", "clip"):
             if not getattr(self, name) > 0:
                 raise InputError(f"{name} must be above 0; found {getattr(self, name)}")
+        if not 0 <= self.mean < 1:
+            raise InputError(f"mean lies from 0 to below 1; found {self.mean}")
         if self.steps is not None and self.steps < 1:
             raise InputError(f"steps is 1 or more; found {self.steps}")
 
@@ -124,6 +132,7 @@ def tune(
         say(run.step, run.steps, loss)
         if state is not None and (run.step % save_every == 0 or run.step == run.steps):
             run.save(state)
+    run.end()
     generator.trained.eval()
     return run.losses
 
@@ -143,12 +152,14 @@ class _Run:
         self.steps, self.step = manner.count(len(feedback)), 0
         self.order = torch.empty(0, dtype=torch.long, device=device)
         self.losses: list[float] = []
+        self.means = [weight.detach().clone() for weight in self.weights] if manner.mean else []
 
     def learn(self) -> float:
         """One batch."""
         manner, device = self.manner, self.generator.device
         for group in self.optimizer.param_groups:
-            group["lr"] = manner.lr * min(1.0, (self.step + 1) / (manner.warmup + 1))
+            falling = 0.5 * (1 + math.cos(math.pi * self.step / self.steps))
+            group["lr"] = manner.lr * falling * min(1.0, (self.step + 1) / (manner.warmup + 1))
         chosen = self._chosen()
         with self.generator.arithmetic():
             loss = self._loss(chosen, device)
@@ -156,9 +167,19 @@ class _Run:
         torch.nn.utils.clip_grad_norm_(self.weights, manner.clip)
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
+        if self.means:
+            keep = min(manner.mean, (self.step + 1) / (self.step + 10))
+            with torch.no_grad():
+                torch._foreach_lerp_(self.means, [weight.detach() for weight in self.weights], 1 - keep)
         self.step += 1
         self.losses.append(float(loss.detach()))
         return self.losses[-1]
+
+    def end(self) -> None:
+        """Put the running mean in the place of the last weights."""
+        with torch.no_grad():
+            for weight, mean in zip(self.weights, self.means, strict=False):
+                weight.copy_(mean)
 
     def _chosen(self) -> Any:
         device, rows = self.generator.device, len(self.feedback)
@@ -172,7 +193,7 @@ class _Run:
         places = chosen.cpu()
         words, better = self.conditions[chosen], feedback.better[places].to(device)
         drawn = torch.randn(better.shape, device=device, generator=self.noise)
-        moments = torch.rand(len(chosen), device=device, generator=self.noise)
+        moments = generator.moments(torch.rand(len(chosen), device=device, generator=self.noise))
         right = generator.errors(network, better, words, drawn, moments)
         if manner.way != "dpo":
             if feedback.weights is None:
@@ -185,7 +206,9 @@ class _Run:
             right_before = generator.errors(self.base.trained, better, words, drawn, moments)
             wrong_before = generator.errors(self.base.trained, worse, words, drawn, moments)
         margin = (wrong - wrong_before) - (right - right_before)
-        return manner.anchor * right.mean() - torch.nn.functional.logsigmoid(manner.beta * margin).mean()
+        # Over beta, so that the size of a step does not depend on it.
+        preference = -torch.nn.functional.logsigmoid(manner.beta * margin).mean() * 2 / manner.beta
+        return manner.anchor * right.mean() + preference
 
     @property
     def identity(self) -> str:
@@ -198,6 +221,7 @@ class _Run:
             {
                 "identity": self.identity, "step": self.step, "order": self.order, "losses": self.losses,
                 "network": [weight.detach().cpu() for weight in self.weights],
+                "means": [mean.cpu() for mean in self.means],
                 "optimizer": self.optimizer.state_dict(), "noise": self.noise.get_state(),
             },
             part,
@@ -214,6 +238,8 @@ class _Run:
         with torch.no_grad():
             for weight, value in zip(self.weights, saved["network"], strict=True):
                 weight.copy_(value)
+            for mean, value in zip(self.means, saved["means"], strict=True):
+                mean.copy_(value)
         self.optimizer.load_state_dict(saved["optimizer"])
         self.noise.set_state(saved["noise"])
         self.step, self.losses = saved["step"], saved["losses"]
