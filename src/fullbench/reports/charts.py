@@ -38,6 +38,7 @@ from fullbench.reports.palette import GRID, INK, MUTED
 
 SCHEMA = "https://vega.github.io/schema/vega-lite/v5.json"
 PAPER = "#ffffff"
+MARGIN = 44
 PALETTE = ["#2457c5", "#c2541b", "#1a7f5a", "#a05acb", "#8a6d00", "#cf4a7b", "#3c6e8f", "#747474"]
 FONTS = "system-ui, 'Segoe UI', 'Noto Sans', 'Noto Sans CJK SC', 'PingFang SC', 'Microsoft YaHei', sans-serif"
 
@@ -81,7 +82,17 @@ def _one_line(title: str) -> str:
 def svg(drawn: Chart) -> str:
     """The chart as SVG; text stays text, under a list of fonts that a browser has, Chinese ones among them."""
     drawing: str = _converter().vegalite_to_svg(dict(drawn.spec), vl_version="5.20")
-    return _own_ids(_following(drawing), digest(dict(drawn.spec))[:8])
+    return _own_ids(_following(_roomy(drawing)), digest(dict(drawn.spec))[:8])
+
+
+def _roomy(text: str) -> str:
+    """The SVG with a margin at its sides: labels may be wider in the reader's font than where it was laid out."""
+
+    def wider(size: re.Match[str]) -> str:
+        width, height = float(size[1]) + 2 * MARGIN, float(size[2])
+        return f'width="{width:g}" height="{height:g}" viewBox="{-MARGIN} 0 {width:g} {height:g}"'
+
+    return re.sub(r'width="([\d.]+)" height="([\d.]+)" viewBox="[^"]+"', wider, text, count=1)
 
 
 def _following(text: str) -> str:

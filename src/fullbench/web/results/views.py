@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -30,7 +29,6 @@ from fullbench.web.results.showing import sheet, sheets
 from fullbench.web.words import Language, key, translate
 
 TOP = 5
-MARGIN = 44
 TITLES = (
     key("Leaderboard"), key("Who beats whom"), key("Faults"), key("Agreement"), key("Standing"), key("Steadiness"),
     key("Biases"), key("Reviews"), key("Corrected"), key("Replacement"), key("Faults and cost"), key("Orders"),
@@ -150,7 +148,9 @@ class Views:
             found = self._tables(connection, name, stamp)
             if number >= len(found) or chart >= len(found[number].charts):
                 return None
-            return _svg(localised(found[number], language), chart)
+            shown = localised(found[number], language)
+            drawn = charts.chart(shown.table, shown.charts[chart])
+            return None if drawn is None else charts.svg(drawn)
 
         return self._charts.get((name, stamp, place, language), draw)
 
@@ -296,19 +296,6 @@ def _thumbs(ledger: Ledger, page: listing.Page) -> dict[str, tuple[str, Mapping[
         if first is not None:
             found[case.key] = first
     return found
-
-
-def _svg(linked: Linked, place: int) -> str | None:
-    """A chart of a table, with a margin: labels may be wider in the reader's font than where it was laid out."""
-    drawn = charts.chart(linked.table, linked.charts[place])
-    if drawn is None:
-        return None
-
-    def wider(found: re.Match[str]) -> str:
-        width, height = float(found[1]) + 2 * MARGIN, float(found[2])
-        return f'width="{width:g}" height="{height:g}" viewBox="{-MARGIN} 0 {width:g} {height:g}"'
-
-    return re.sub(r'width="([\d.]+)" height="([\d.]+)" viewBox="[^"]+"', wider, charts.svg(drawn), count=1)
 
 
 def _closed(connection: Connection, judge: str) -> float | None:
