@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 from fullbench import Ledger
 from fullbench.errors import InputError
@@ -212,3 +213,18 @@ def test_a_study_beside_its_data_runs_once_the_folder_is_named(data):
     assert done.returncode == 0, done.stderr
     done = journey(study, "replay", "s.toml")
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("form", ["PNG", "JPEG", "WEBP", "GIF"])
+def test_a_picture_whose_end_is_missing_is_refused_with_its_line(tmp_path, form):
+    image = Image.effect_noise((64, 48), 80).convert("RGB")
+    image.save(tmp_path / "whole.img", form)
+    whole = (tmp_path / "whole.img").read_bytes()
+    (tmp_path / "cut.img").write_bytes(whole[: len(whole) * 2 // 3])
+    rows = [
+        {"id": "q0", "question": "?", "pictures": ["whole.img"]},
+        {"id": "q1", "question": "?", "pictures": ["cut.img"]},
+    ]
+    (tmp_path / "items.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    with pytest.raises(InputError, match=r"items.jsonl:2: the picture .*cut.img' is cut off"):
+        list(read_items(tmp_path / "items.jsonl"))

@@ -48,6 +48,22 @@ def media_type(data: bytes) -> str | None:
     return None
 
 
+def is_cut_off(data: bytes, media: str) -> bool:
+    """Whether a picture's end is missing, as far as its bytes say so without being decoded.
+
+    >>> is_cut_off(b"\\x89PNG\\r\\n\\x1a\\n....", "image/png"), is_cut_off(b"GIF89a...;", "image/gif")
+    (True, False)
+    """
+    if media == "image/png":
+        return b"IEND" not in data
+    if media == "image/jpeg":
+        # A preview in the head has an end of its own: what counts is the end after the last scan.
+        return data.rfind(b"\xff\xd9") < data.rfind(b"\xff\xda")
+    if media == "image/webp":
+        return int.from_bytes(data[4:8], "little") + 8 > len(data)
+    return media == "image/gif" and b";" not in data[-64:]
+
+
 @dataclass(frozen=True, slots=True)
 class Picture(Shown):
     """A picture: the digest of its bytes, the type its bytes show, and where the bytes are."""
@@ -67,7 +83,14 @@ class Picture(Shown):
     def read(cls, file: str | Path, *, path: str | Path | None = None, line: int | None = None) -> Picture:
         """A picture on disk; `path` and `line` only say in an error where it was named."""
         data = _file(file, path, line)
-        return cls(_digest(data), _media(data, str(file), path, line), Path(file))
+        media = _media(data, str(file), path, line)
+        if is_cut_off(data, media):
+            raise InputError(
+                f"the picture {str(file)!r} is cut off: its end is missing; copy or download it again",
+                path=path,
+                line=line,
+            )
+        return cls(_digest(data), media, Path(file))
 
     @classmethod
     def read_as_given(cls, file: str | Path, *, path: str | Path | None = None, line: int | None = None) -> Picture:
