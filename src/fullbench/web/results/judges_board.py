@@ -95,13 +95,13 @@ def _rows(table: Table) -> list[dict[str, Cell]]:
     return [dict(zip(keys, row, strict=True)) for row in table.rows]
 
 
-def _order(standing: Standing) -> tuple[float, str]:
+def _order(judged: Standing) -> tuple[float, str]:
     values = [
         cell.value
         for key in ("agreement on pairs", "agreement on scores", "agreement on rankings")
-        if isinstance(cell := standing.cells.get(key), EstimateLike)
+        if isinstance(cell := judged.cells.get(key), EstimateLike)
     ]
-    return (-sum(values) / len(values) if values else 2.0, standing.judge)
+    return (-sum(values) / len(values) if values else 2.0, judged.judge)
 
 
 def _sentence(cells: Mapping[str, Cell]) -> str:
