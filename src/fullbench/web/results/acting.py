@@ -47,10 +47,10 @@ def need_study(connection: Connection, case_key: str, wanted: str) -> str:
     c, n = tables.cases.c, tables.names.c
     asked = select(n.name).join_from(tables.cases, tables.names, n.id == c.study_id).where(c.key == case_key)
     there = list(connection.execute(asked.order_by(n.id)).scalars())
-    found = next((name for name in there if name == wanted or not wanted), None)
-    if found is None:
+    study = next((name for name in there if name == wanted or not wanted), None)
+    if study is None:
         raise HTTPException(404, key("There is no such case."))
-    return str(found)
+    return str(study)
 
 
 @router.post("/cases/{case_key}/vote")
@@ -65,8 +65,8 @@ def vote(request: Request, user: Annotator, connection: Database, case_key: Key,
     study = need_study(connection, case_key, sent.get("study", ""))
     voted = votes.vote(writers_of(request).to(study), case, user, marks, sent.get("text", "")[:4000])
     audit.write(connection, user, "voted on a case", case_key, address=address_of(request))
-    told = key("Your vote is changed; the earlier one stays.") if voted.revision else key("Your vote is kept.")
-    return redirect(request, Served().case(case_key, sent.get("study", "")), flash=told)
+    message = key("Your vote is changed; the earlier one stays.") if voted.revision else key("Your vote is kept.")
+    return redirect(request, Served().case(case_key, sent.get("study", "")), flash=message)
 
 
 @router.post("/cases/{case_key}/requests")
@@ -79,8 +79,8 @@ def ask(
     fresh = requests.ask(connection, user, case_key, judge, reason)
     if fresh:
         audit.write(connection, user, "asked for another judgement", case_key, address=address_of(request), judge=judge)
-    told = key("The organisers will see your request.") if fresh else key("You have asked for this before.")
-    return redirect(request, f"/cases/{case_key}", flash=told)
+    message = key("The organisers will see your request.") if fresh else key("You have asked for this before.")
+    return redirect(request, f"/cases/{case_key}", flash=message)
 
 
 @router.get("/requests")
@@ -92,15 +92,15 @@ def asked(
     before: Annotated[float | None, Query(ge=0, le=1e11)] = None,
 ) -> HTMLResponse:
     """Requests to judge again."""
-    found = requests.page(connection, state=state, before=before)
-    older = f"/requests?state={state}&before={found[-1].at!r}" if len(found) == requests.PAGE else None
+    listed = requests.page(connection, state=state, before=before)
+    older = f"/requests?state={state}&before={listed[-1].at!r}" if len(listed) == requests.PAGE else None
     values: dict[str, Any] = {
         **views_of(request).common(connection, "requests"),
-        "asked": found,
+        "asked": listed,
         "state": state,
         "older": older,
-        "costs": requests.costs(found),
-        "titles": requests.titles(connection, found),
+        "costs": requests.costs(listed),
+        "titles": requests.titles(connection, listed),
         "states": requests.SAID,
     }
     return page(request, "public/requests.html", values)
@@ -131,8 +131,8 @@ def make_panel(
     members: Annotated[list[str], Form(alias="judges", max_length=500)],
 ) -> Response:
     """Make a panel; its leaderboard is there once its rulings are made."""
-    made = panels.add(connection, name.strip(), rule, members)
-    audit.write(connection, user, "panel made", made.judge, address=address_of(request))
+    panel = panels.add(connection, name.strip(), rule, members)
+    audit.write(connection, user, "panel made", panel.judge, address=address_of(request))
     return redirect(request, "/panels", flash=key("The panel is made; its leaderboard will appear."))
 
 
@@ -164,38 +164,38 @@ def decide(
     spec: Text = "",
 ) -> Response:
     """Look at the price of a request, run it, or refuse it."""
-    one = requests.get(connection, request_id)
-    if one is None:
+    asked_for = requests.get(connection, request_id)
+    if asked_for is None:
         raise HTTPException(404, key("There is no such request."))
     if act == "refuse":
-        done = requests.change(connection, one.id, "open", "interrupted", state="refused")
-        told = key("The request is refused.")
+        done = requests.change(connection, asked_for.id, "open", "interrupted", state="refused")
+        message = key("The request is refused.")
     else:
-        told, trial = _plan(request, connection, one, spec)
+        message, trial = _plan(request, connection, asked_for, spec)
         done = True
         if act == "run":
-            begun = requests.begin(connection, one, spec or one.judge, trial)
-            told, done = key("The request is queued; the new ruling appears in the case."), begun is not None
+            begun = requests.begin(connection, asked_for, spec or asked_for.judge, trial)
+            message, done = key("The request is queued; the new ruling appears in the case."), begun is not None
             if begun is not None:
-                ledger = writers_of(request).to(need_study(connection, one.case_key, ""))
+                ledger = writers_of(request).to(need_study(connection, asked_for.case_key, ""))
                 work.add_task(rejudging.run, engine_of(request), ledger, begun)
     if not done:
         return redirect(request, "/requests", flash=key("Somebody else was quicker."))
-    audit.write(connection, user, ACTS[act], one.case_key, address=address_of(request), judge=one.judge)
+    audit.write(connection, user, ACTS[act], asked_for.case_key, address=address_of(request), judge=asked_for.judge)
     events.publish(connection, rejudging.TOPIC)
-    response = redirect(request, "/requests", flash=told)
+    response = redirect(request, "/requests", flash=message)
     response.background = work
     return response
 
 
-def _plan(request: Request, connection: Database, one: requests.Asked, spec: str) -> tuple[str, int]:
+def _plan(request: Request, connection: Database, asked_for: requests.Asked, spec: str) -> tuple[str, int]:
     """Make the judge, say what a ruling would cost, keep that with the request; and which trial it would be."""
     ledger = need_ledger(request)
     try:
-        judge = rejudging.judge_from(spec or one.judge, one.judge)
-        case = rejudging.again(connection, ledger, one)
+        judge = rejudging.judge_from(spec or asked_for.judge, asked_for.judge)
+        case = rejudging.again(connection, ledger, asked_for)
         cost = rejudging.price(ledger, judge, case)
     except UserError as error:
         raise HTTPException(400, sentence(error)) from error
-    requests.change(connection, one.id, "open", "interrupted", cost=orjson.dumps(cost).decode())
+    requests.change(connection, asked_for.id, "open", "interrupted", cost=orjson.dumps(cost).decode())
     return key("The price is shown with the request."), case.trial

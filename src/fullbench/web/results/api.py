@@ -158,18 +158,18 @@ class CaseShown(Shape):
 @router.get("/boards")
 def list_boards(_caller: Viewer, connection: Database, study: Word = "") -> Page[BoardListed]:
     """All leaderboards, of one study or of every one."""
-    rows = [BoardListed.model_validate(one) for one in boards.headings(connection, study)]
+    rows = [BoardListed.model_validate(heading) for heading in boards.headings(connection, study)]
     return Page(rows=rows)
 
 
 @router.get("/boards/{name}")
 def board(_caller: Viewer, connection: Database, name: Name) -> BoardShown:
     """A leaderboard with all its tables."""
-    found = boards.find(connection, name)
-    if found is None:
+    computed = boards.find(connection, name)
+    if computed is None:
         raise HTTPException(404, "there is no such board, or not yet")
-    shown = [_table(one) for one in found.tables]
-    about = {name: getattr(found, name) for name in ("study", "judge", "criterion", "verdicts")}
+    shown = [_table(linked) for linked in computed.tables]
+    about = {name: getattr(computed, name) for name in ("study", "judge", "criterion", "verdicts")}
     return BoardShown(name=name, **about, tables=shown)
 
 
@@ -179,19 +179,19 @@ def list_judges(_caller: Viewer, connection: Database, study: Word = "") -> Page
     there = studies(connection)
     known = judges_in(connection, there.get(study, 0)) if study else all_judges(connection)
     names = sorted(known.values())
-    return Page(rows=[JudgeListed(name=judge_name(one), judge=one) for one in names])
+    return Page(rows=[JudgeListed(name=judge_name(judge), judge=judge) for judge in names])
 
 
 @router.get("/judges/{name}")
 def card(_caller: Viewer, connection: Database, name: Name, study: Word = "") -> CardShown:
     """A judge's card, in a study or in the first one."""
-    judge = next((one for one in all_judges(connection).values() if judge_name(one) == name), None)
+    judge = next((candidate for candidate in all_judges(connection).values() if judge_name(candidate) == name), None)
     where = study or next(iter(studies(connection)), "")
-    found = None if judge is None else cards.find(connection, where, judge)
-    if found is None:
+    stamped = None if judge is None else cards.find(connection, where, judge)
+    if stamped is None:
         raise HTTPException(404, "there is no such card, or not yet")
-    sections = {title: [_table(one) for one in some] for title, some in found[0].sections}
-    about = {name: getattr(found[0], name) for name in ("judge", "lead", "sampled")}
+    sections = {title: [_table(linked) for linked in some] for title, some in stamped[0].sections}
+    about = {name: getattr(stamped[0], name) for name in ("judge", "lead", "sampled")}
     return CardShown(name=name, study=where, **about, sections=sections)
 
 
@@ -199,8 +199,8 @@ def _table(linked: Linked) -> TableShown:
     table: Table = linked.table
     value = orjson.loads(render(table, "json"))
     links = [[None if link is None else link.pairs() for link in row] for row in linked.links]
-    kept = {name: value[name] for name in ("name", "title", "columns", "rows", "notes")}
-    return TableShown(**kept, links=links)
+    copied = {name: value[name] for name in ("name", "title", "columns", "rows", "notes")}
+    return TableShown(**copied, links=links)
 
 
 def _wanted(
@@ -247,19 +247,19 @@ def list_verdicts(
 ) -> VerdictPage:
     """Verdicts that have all of what is asked for, the newest first."""
     kept_back = blindness.withheld(connection, caller)
-    found = listing.page(connection, wanted, before=before, size=limit, withheld=kept_back)
+    page = listing.page(connection, wanted, before=before, size=limit, withheld=kept_back)
     if kept_back is None:
         count = views_of(request).count(connection, wanted)
     else:
         count = listing.count(connection, wanted, kept_back)
-    following = None if found.older is None else str(found.older)
-    rows = [_line(line) for line in found.lines]
+    following = None if page.older is None else str(page.older)
+    rows = [_line(line) for line in page.lines]
     withheld = blindness.count(connection, kept_back)
     return VerdictPage(rows=rows, next=following, count=count.n, exact=count.exact, withheld=withheld)
 
 
 def _line(line: listing.Line) -> VerdictShown:
-    shown = [MarkShown(contestant=one.contestant, sample=one.sample, mark=one.mark) for one in line.shown]
+    shown = [MarkShown(contestant=answer.contestant, sample=answer.sample, mark=answer.mark) for answer in line.shown]
     names = set(VerdictShown.model_fields) - {"shown", "hidden"}
     return VerdictShown(**{name: getattr(line, name) for name in names}, shown=shown)
 
@@ -270,38 +270,38 @@ def case(request: Request, caller: Viewer, connection: Database, case_key: Key, 
     values = views_of(request).case(connection, need_ledger(request), case_key, study)
     if values is None:
         raise HTTPException(404, "there is no such case")
-    told = values["hearing"]
-    item = None if told.case is None else told.case.item
-    if blindness.hidden(connection, caller, [one for one, _ in told.orders]):
+    hearing = values["hearing"]
+    item = None if hearing.case is None else hearing.case.item
+    if blindness.hidden(connection, caller, [order_key for order_key, _ in hearing.orders]):
         raise HTTPException(403, blindness.WITHHELD)
-    given = [one for some in (*told.judges.values(), *told.people.values()) for one in some]
+    rulings = [ruling for some in (*hearing.judges.values(), *hearing.people.values()) for ruling in some]
     return CaseShown(
         key=case_key,
-        study=told.study,
-        item=told.item,
+        study=hearing.study,
+        item=hearing.item,
         question=None if item is None else item.question,
         reference=None if item is None else item.reference,
-        pictures=[] if item is None else [one.digest for one in item.pictures],
+        pictures=[] if item is None else [picture.digest for picture in item.pictures],
         tags={} if item is None else item.tags,
-        ballot=told.ballot,
-        criterion=told.criterion,
-        contestants=told.contestants,
-        samples=[] if told.case is None else told.case.samples or [0] * len(told.contestants),
-        answers={} if told.case is None else _answers(told.case),
-        rulings=[_ruling(one) for one in given],
+        ballot=hearing.ballot,
+        criterion=hearing.criterion,
+        contestants=hearing.contestants,
+        samples=[] if hearing.case is None else hearing.case.samples or [0] * len(hearing.contestants),
+        answers={} if hearing.case is None else _answers(hearing.case),
+        rulings=[_ruling(ruling) for ruling in rulings],
     )
 
 
 def _answers(case: Case) -> dict[str, str]:
-    return {answer_name(one.contestant, one.sample): one.text for one in case.responses}
+    return {answer_name(response.contestant, response.sample): response.text for response in case.responses}
 
 
-def _ruling(told: Any) -> RulingShown:
-    one = told.verdict
-    marks = one.marks or [None] * len(one.contestants)
+def _ruling(ruling: Any) -> RulingShown:
+    verdict = ruling.verdict
+    marks = verdict.marks or [None] * len(verdict.contestants)
     shown = [
         MarkShown(contestant=name, sample=sample, mark=mark)
-        for (name, sample), mark in zip(one.shown, marks, strict=True)
+        for (name, sample), mark in zip(verdict.shown, marks, strict=True)
     ]
-    about = {name: getattr(one, name) for name in ("case", "judge", "rater", "revision", "trial", "fault", "text")}
-    return RulingShown(**about, shown=shown, marks=told.marks)
+    about = {name: getattr(verdict, name) for name in ("case", "judge", "rater", "revision", "trial", "fault", "text")}
+    return RulingShown(**about, shown=shown, marks=ruling.marks)

@@ -71,7 +71,7 @@ def dump(board: Board) -> str:
         "judge": board.judge,
         "criterion": board.criterion,
         "verdicts": board.verdicts,
-        "tables": [packed(one) for one in board.tables],
+        "tables": [packed(linked) for linked in board.tables],
     }
     return orjson.dumps(value).decode()
 
@@ -96,8 +96,8 @@ def unpacked(value: Mapping[str, Any]) -> Linked:
 def load(text: str, stamp: str) -> Board:
     """The board that `dump` wrote."""
     value = orjson.loads(text)
-    made = [unpacked(one) for one in value["tables"]]
-    return Board(value["study"], value["judge"], value["criterion"], value["verdicts"], made, stamp)
+    linked = [unpacked(packed_table) for packed_table in value["tables"]]
+    return Board(value["study"], value["judge"], value["criterion"], value["verdicts"], linked, stamp)
 
 
 @dataclass(frozen=True)
@@ -114,11 +114,11 @@ class Heading:
 def item_tags(connection: Connection, study: int, most: int = GROUPS) -> dict[str, dict[str, str]]:
     """The tags that part a study's items into a few groups, and each item's value."""
     t, i = tables.tags.c, tables.items.c
-    mine = select(t.name, t.value, i.name.label("item")).join(tables.items, i.id == t.item_id)
-    found: dict[str, dict[str, str]] = {}
-    for name, value, item in connection.execute(mine.where(i.study_id == study).order_by(t.name, i.name)):
-        found.setdefault(name, {})[item] = value
-    return {name: values for name, values in found.items() if 1 < len(set(values.values())) <= most}
+    tagged = select(t.name, t.value, i.name.label("item")).join(tables.items, i.id == t.item_id)
+    by_tag: dict[str, dict[str, str]] = {}
+    for name, value, item in connection.execute(tagged.where(i.study_id == study).order_by(t.name, i.name)):
+        by_tag.setdefault(name, {})[item] = value
+    return {name: values for name, values in by_tag.items() if 1 < len(set(values.values())) <= most}
 
 
 def keep(engine: Engine, kind: str, name: str, stamp: str, body: str) -> None:
@@ -130,15 +130,21 @@ def keep(engine: Engine, kind: str, name: str, stamp: str, body: str) -> None:
 
 def headings(connection: Connection, study: str = "") -> list[Heading]:
     """The boards of one study, or of all: the largest criterion first, people last."""
-    found = [
+    listed = [
         Heading(board_name(where, judge, criterion), where, judge, criterion, int(count))
         for where, judge, criterion, count in connection.execute(headed())
         if study in {"", where}
     ]
     order = list(studies(connection))
     return sorted(
-        found,
-        key=lambda one: (order.index(one.study), is_person(one.judge), one.judge, -one.verdicts, one.criterion),
+        listed,
+        key=lambda heading: (
+            order.index(heading.study),
+            is_person(heading.judge),
+            heading.judge,
+            -heading.verdicts,
+            heading.criterion,
+        ),
     )
 
 

@@ -62,7 +62,7 @@ def faults_name(study: str) -> str:
 
 def refresh(engine: Engine, ledger: Ledger, *, going: Callable[[], bool] = lambda: True) -> int:
     """Compute the cards of judges of which verdicts came, or whom people met anew; say how many."""
-    made, failed = 0, ledger.failed()
+    computed, failed = 0, ledger.failed()
     named = {view.name for view in ledger.views()}
     with reading(engine) as connection:
         there = studies(connection)
@@ -91,8 +91,8 @@ def refresh(engine: Engine, ledger: Ledger, *, going: Callable[[], bool] = lambd
                 if (audit := audits.audited(ledger, study, judge)) is not None:
                     card = replace(card, lead=audit.lead, sections=[*audits.sections(audit, link), *card.sections])
                 boards.keep(engine, "card", card_name(study, judge), stamp, dump(card))
-                made += 1
-    return made
+                computed += 1
+    return computed
 
 
 def _stamps(connection: Connection, study: int, failed: Mapping[str, int], named: Collection[str]) -> dict[str, str]:
@@ -108,10 +108,10 @@ def _stamps(connection: Connection, study: int, failed: Mapping[str, int], named
         .order_by(c.judge_id)
     )
     names = judges(connection)
-    found = {names[judge]: (int(n), last) for judge, n, last in counts}
+    totals = {names[judge]: (int(n), last) for judge, n, last in counts}
     return {
-        name: digest([counted, found.get(PEOPLE), *([failed[name]] if name in failed else [])])[:16]
-        for name, counted in found.items()
+        name: digest([counted, totals.get(PEOPLE), *([failed[name]] if name in failed else [])])[:16]
+        for name, counted in totals.items()
         if not is_panel(name) or name in named
     }
 
@@ -143,8 +143,8 @@ def compared(connection: Connection, ledger: Ledger, study: str, columns: Column
 
 def compute(connection: Connection, source: Source, columns: Columns, judge: str, link: str) -> Card:
     """The card of one judge, with the verdicts behind its figures; `link` is how filters name the study."""
-    made = judge_card(source.record, judge, tags=source.tags, columns=columns)
-    lengthened = {name for (_, name, _), said in source.record.responses.items() if LENGTHENS in said.tags}
+    report = judge_card(source.record, judge, tags=source.tags, columns=columns)
+    lengthened = {name for (_, name, _), response in source.record.responses.items() if LENGTHENS in response.tags}
     count = None if source.sampled else partial(_count, connection)
 
     def linked(table: Table) -> Linked:
@@ -154,12 +154,12 @@ def compute(connection: Connection, source: Source, columns: Columns, judge: str
         return Linked(table, behind, [] if table.chart is None else [table.chart])
 
     sections = [
-        (title, [linked(one) for one in some]) for title, some in made.sections.items() if title != "Leaderboard"
+        (title, [linked(table) for table in some]) for title, some in report.sections.items() if title != "Leaderboard"
     ]
     orders = standard.orders(columns.of(judge=judge))
     if orders.rows:
         sections.append(("Orders", [linked(orders)]))
-    return Card(judge, made.lead, source.sampled, source.total, sections)
+    return Card(judge, report.lead, source.sampled, source.total, sections)
 
 
 def _count(connection: Connection, wanted: Filter) -> int:
@@ -177,7 +177,7 @@ def dump(card: Card) -> str:
     """A card as JSON."""
     value: dict[str, Any] = {name: getattr(card, name) for name in ("judge", "lead", "sampled", "total")}
     value["said"] = pack(card.lead)
-    value["sections"] = [[title, [boards.packed(one) for one in some]] for title, some in card.sections]
+    value["sections"] = [[title, [boards.packed(linked) for linked in some]] for title, some in card.sections]
     return orjson.dumps(value).decode()
 
 
@@ -189,5 +189,7 @@ def find(connection: Connection, study: str, judge: str) -> tuple[Card, str] | N
         return None
     value = orjson.loads(row.body)
     value["lead"] = unpack(value["lead"], value.pop("said", None))
-    value["sections"] = [(title, [boards.unpacked(one) for one in some]) for title, some in value["sections"]]
+    value["sections"] = [
+        (title, [boards.unpacked(packed_table) for packed_table in some]) for title, some in value["sections"]
+    ]
     return Card(**value), row.stamp

@@ -153,17 +153,17 @@ def _flag(connection: Connection, meetings: Sequence[int]) -> None:
     before: dict[int, tuple[int, ...]] = {}
     for row in connection.execute(select(*columns).where(v.meeting_id.in_(meetings))):
         meeting, id_, judge, trial, rater, shown, marks, spec, *earlier = row
-        given = None if marks is None else tuple(orjson.loads(marks))
+        parsed = None if marks is None else tuple(orjson.loads(marks))
         name, order = known[judge][1], tuple(orjson.loads(shown))
         person, panel = rulings.is_person(name), rulings.is_panel(name)
-        one = rulings.Ruling(id_, judge, person, panel, trial, rater, order, given)
-        grouped.setdefault(meeting, []).append(one)
+        ruling = rulings.Ruling(id_, judge, person, panel, trial, rater, order, parsed)
+        grouped.setdefault(meeting, []).append(ruling)
         specs[meeting] = known[spec][1]
         before[id_] = tuple(earlier)
     changed = [
         {"of": id_} | {name: int(value) for name, value in flagged._asdict().items()}
-        for meeting, found in grouped.items()
-        for id_, flagged in rulings.weigh(found, specs[meeting]).items()
+        for meeting, together in grouped.items()
+        for id_, flagged in rulings.weigh(together, specs[meeting]).items()
         if flagged != before[id_]
     ]
     if changed:

@@ -104,7 +104,7 @@ class Batch:
         if not members:
             return 0, False
         last, full = members[-1][0], len(members) == limit
-        members = [one for one in members if self.only in {None, one[1]}]
+        members = [member for member in members if self.only in {None, member[1]}]
         c = tables.cases.c
         keys: set[str] = set()
         for chunk in chunks({key for _, _, key in members}):
@@ -155,7 +155,9 @@ class Batch:
         ]
         insert_all(connection, tables.shown, shown)
         self._count(rows, 1)
-        search.add(connection, [(row["id"], self._words(one, heard)) for row, one in zip(rows, entered, strict=True)])
+        search.add(
+            connection, [(row["id"], self._words(verdict, heard)) for row, verdict in zip(rows, entered, strict=True)]
+        )
         set_state(connection, "version", version(connection) + 1)
         return len(rows)
 
@@ -173,22 +175,22 @@ class Batch:
         places = {name: place_of(self.study, name) for name in names}
         by_place, fresh = known(self.connection, tables.items, "place", places.values())
         ids = {name: by_place[place] for name, place in places.items()}
-        mine = {verdict.case for verdict in entered}
-        told_of = {case.item.id: case.item for case in heard.values() if case.key in mine}
+        cases = {verdict.case for verdict in entered}
+        told_of = {case.item.id: case.item for case in heard.values() if case.key in cases}
         bare = {"study_id": self.study, "title": ""}
         rows = [
             {"id": ids[name], "place": place, "name": name} | bare for name, place in places.items() if place in fresh
         ]
         insert_all(self.connection, tables.items, rows)
-        told = [
-            {"id": ids[name], "place": places[name], "name": name} | bare | {"title": one.question[:TITLE]}
-            for name, one in told_of.items()
+        titled = [
+            {"id": ids[name], "place": places[name], "name": name} | bare | {"title": item.question[:TITLE]}
+            for name, item in told_of.items()
         ]
-        put(self.connection, tables.items, told, ["id"], ["title"])
+        put(self.connection, tables.items, titled, ["id"], ["title"])
         tags = [
             {"item_id": ids[name], "name": tag[:200], "value": value[:1000]}
-            for name, one in told_of.items()
-            for tag, value in one.tags.items()
+            for name, item in told_of.items()
+            for tag, value in item.tags.items()
         ]
         put(self.connection, tables.tags, tags, ["item_id", "name"], ["value"])
         return ids
@@ -258,18 +260,20 @@ class Batch:
 
     def _count(self, rows: Sequence[Row], sign: int) -> None:
         """Count rows in, or out again."""
-        found: Counter[tuple[int, ...]] = Counter()
+        counts: Counter[tuple[int, ...]] = Counter()
         last = max((row["id"] for row in rows), default=0)
         for row in rows:
             kind = (row["ballot_id"], row["criterion_id"], row["fault"], row["shape"])
             for who in {0, *orjson.loads(row["shown"])}:
-                found[row["study_id"], row["judge_id"], who, *kind] += sign
+                counts[row["study_id"], row["judge_id"], who, *kind] += sign
         keys = ["study_id", "judge_id", "contestant_id", "ballot_id", "criterion_id", "fault", "shape"]
-        made: Any = (sqlite if self.connection.dialect.name == "sqlite" else postgresql).insert(tables.counts)
-        change = {"n": tables.counts.c.n + made.excluded.n} | ({"last": made.excluded.last} if sign > 0 else {})
-        more = made.on_conflict_do_update(index_elements=keys, set_=change)
-        if found:
-            counted = [dict(zip([*keys, "n", "last"], (*key, n, last), strict=True)) for key, n in found.items()]
+        insertion: Any = (sqlite if self.connection.dialect.name == "sqlite" else postgresql).insert(tables.counts)
+        change = {"n": tables.counts.c.n + insertion.excluded.n} | (
+            {"last": insertion.excluded.last} if sign > 0 else {}
+        )
+        more = insertion.on_conflict_do_update(index_elements=keys, set_=change)
+        if counts:
+            counted = [dict(zip([*keys, "n", "last"], (*key, n, last), strict=True)) for key, n in counts.items()]
             self.connection.execute(more, counted)
 
     def _words(self, verdict: Verdict, heard: Mapping[str, Case]) -> dict[str, None]:
@@ -278,7 +282,11 @@ class Batch:
             case = heard.get(verdict.case)
             asked = [] if case is None else [turn.text for turn in case.item.turns]
             if case is not None:
-                asked += [case.item.reference or "", *case.item.captions, *(one.text for one in case.responses)]
+                asked += [
+                    case.item.reference or "",
+                    *case.item.captions,
+                    *(response.text for response in case.responses),
+                ]
             self.pieces[verdict.case] = search.pieces("\n".join([verdict.item, *asked]))
         return {**self.pieces[verdict.case], **search.pieces(verdict.text)}
 

@@ -34,22 +34,22 @@ def links(
     name, _, criterion = table.name.partition(" on ")
     criterion = str(table.source.get("criterion", criterion))
     table = replace(table, name=name)
-    found = _Evidence(judge, lengthened)
+    evidence = _Evidence(judge, lengthened)
     # Beside the usual criterion there may be others; the tables that name none are of all of them.
     under = criterion or ("" if name in ALL_CRITERIA else OVERALL)
-    made: list[list[Filter | None]] = []
+    filters: list[list[Filter | None]] = []
     for cells in table.rows:
         keys = [column.key for column in table.typed]
         row = dict(zip(keys, cells, strict=True))
-        behind = [found.of(table, row, key) for key in keys]
+        behind = [evidence.of(table, row, key) for key in keys]
         placed = [
             None if link is None else replace(link, study=study, criterion=link.criterion or under) for link in behind
         ]
-        made.append([
+        filters.append([
             link if link is not None and _holds(table, cell, link, count) else None
             for cell, link in zip(cells, placed, strict=True)
         ])  # fmt: skip
-    return made
+    return filters
 
 
 def _holds(table: Table, cell: Cell, link: Filter, count: Count | None) -> bool:
@@ -100,34 +100,34 @@ class _Evidence:
         return None if shape is None else replace(Filter(judge=self.judge, shown=shape), **more)
 
     def _met(self, ruling: Cell, **more: Any) -> Filter | None:
-        mine = self._mine(ruling, met=True, **more)
-        return None if mine is None else replace(mine, fault="none")
+        ruled = self._mine(ruling, met=True, **more)
+        return None if ruled is None else replace(ruled, fault="none")
 
     def _agreement(self, row: Row, column: str) -> Filter | None:
         if column == "faults":
-            mine = self._mine(row["ruling"])
-            return None if mine is None else replace(mine, fault="any")
+            ruled = self._mine(row["ruling"])
+            return None if ruled is None else replace(ruled, fault="any")
         decided = "ties left out" in str(row["figure"])
         return self._met(row["ruling"], decided=decided, clear=decided)
 
     def _grouped(self, kind: str, tag: str, row: Row, column: str) -> Filter | None:
-        found = self._agreement({"ruling": kind, "figure": column}, column)
+        agreement = self._agreement({"ruling": kind, "figure": column}, column)
         group = row.get(tag, "")
         if group == UNTAGGED:
             return None
         value = "" if isinstance(group, Note) else str(group)  # a mean over groups
-        return None if found is None else replace(found, tag=tag, value=value)
+        return None if agreement is None else replace(agreement, tag=tag, value=value)
 
     def _standing(self, row: Row, _column: str) -> Filter | None:
-        met = self._met(row["ruling"])
-        return None if met is None else replace(met, beside=str(row["other judge"]))
+        compared = self._met(row["ruling"])
+        return None if compared is None else replace(compared, beside=str(row["other judge"]))
 
     def _bias(self, bias: str, figure: str) -> Filter | None:
         if figure == "changed by a swap":
             return Filter(judge=self.judge, both=True)
         if figure == "gain when lengthened":
-            (one,) = self.lengthened if len(self.lengthened) == 1 else ("",)
-            return Filter(judge=self.judge, contestant=one, shown="one", fault="none") if one else None
+            (contestant,) = self.lengthened if len(self.lengthened) == 1 else ("",)
+            return Filter(judge=self.judge, contestant=contestant, shown="one", fault="none") if contestant else None
         if bias in {"position", "ties"}:
             return self._met("pairs", decided=bias == "position")
         if bias == "ego":

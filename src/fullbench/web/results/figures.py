@@ -35,31 +35,31 @@ class Subject:
 
 def compute(columns: Columns, subject: Subject, tags: Tags) -> Board:
     """All tables of a board that there is something for; `tags` has the items' values of each tag."""
-    mine = columns.of(study=subject.study, judge=subject.judge, criterion=subject.criterion)
-    parts = {cast("Family", family): part for (family,), part in mine.by("family")}
+    verdicts = columns.of(study=subject.study, judge=subject.judge, criterion=subject.criterion)
+    parts = {cast("Family", family): part for (family,), part in verdicts.by("family")}
     ruled = [family for family in ORDER if family in parts and (parts[family].fault < 0).any()]
     linked: list[Linked] = []
     closer: list[Linked] = []
     for family in ruled:
         key = leaderboard.Key(subject.study, subject.judge, subject.criterion, family)
-        made = leaderboard.board(parts[family], key)
+        board = leaderboard.board(parts[family], key)
         several = len(ruled) > 1
-        linked.append(_leaderboard(made, parts[family], subject, several=several))
-        closer += _closer(made, subject, tags, several=several)
+        linked.append(_leaderboard(board, parts[family], subject, several=several))
+        closer += _closer(board, subject, tags, several=several)
     if not is_panel(subject.judge):
         linked = _signed(columns, subject, linked)
-    return Board(subject.study, subject.judge, subject.criterion, len(mine.latest()), [*linked, *closer])
+    return Board(subject.study, subject.judge, subject.criterion, len(verdicts.latest()), [*linked, *closer])
 
 
 def _signed(columns: Columns, subject: Subject, linked: Sequence[Linked]) -> list[Linked]:
     """Leaderboards, then what people's votes make of them: of this judge, or on people's own board of all judges."""
-    told = corrected.opinions(columns, [one.table for one in linked])
+    signed = corrected.opinions(columns, [leader.table for leader in linked])
     where = columns.of(study=subject.study, criterion=subject.criterion)
     together = is_person(subject.judge)
-    made = corrected.tables(where, judges=[] if together else [subject.judge], together=together)
+    corrections = corrected.tables(where, judges=[] if together else [subject.judge], together=together)
     return [
-        *(replace(one, table=table) for one, table in zip(linked, told, strict=True)),
-        *(Linked(table, (), [] if table.chart is None else [table.chart]) for table in made),
+        *(replace(leader, table=table) for leader, table in zip(linked, signed, strict=True)),
+        *(Linked(table, (), [] if table.chart is None else [table.chart]) for table in corrections),
     ]
 
 
@@ -68,9 +68,9 @@ def _asked(subject: Subject, family: Family) -> partial[Filter]:
     return partial(Filter, study=subject.link, judge=subject.judge, criterion=subject.criterion, shown=SHOWN[family])
 
 
-def _leaderboard(made: leaderboard.Board, part: Columns, subject: Subject, *, several: bool) -> Linked:
-    family = made.key.family
-    table = made.table(f"leaderboard, {family}" if several else "leaderboard", family=several)
+def _leaderboard(board: leaderboard.Board, part: Columns, subject: Subject, *, several: bool) -> Linked:
+    family = board.key.family
+    table = board.table(f"leaderboard, {family}" if several else "leaderboard", family=several)
     lost, asked = slices.faults(part), _asked(subject, family)
     rows: list[list[Cell]] = []
     links: list[list[Filter | None]] = []
@@ -86,22 +86,22 @@ def _leaderboard(made: leaderboard.Board, part: Columns, subject: Subject, *, se
     return Linked(replace(table, columns=(*table.columns, *headings("faults")), rows=rows), links, charts)
 
 
-def _closer(made: leaderboard.Board, subject: Subject, tags: Tags, *, several: bool) -> Sequence[Linked]:
-    family = made.key.family
+def _closer(board: leaderboard.Board, subject: Subject, tags: Tags, *, several: bool) -> Sequence[Linked]:
+    family = board.key.family
     asked = partial(_asked(subject, family), fault="none")
-    found: list[Linked] = []
-    pairs = slices.wins(made)
+    tables: list[Linked] = []
+    pairs = slices.wins(board)
     if pairs is not None:
-        found.append(_linked(pairs, [_wins(pairs, row, asked, family) for row in pairs.table.rows]))
+        tables.append(_linked(pairs, [_wins(pairs, row, asked, family) for row in pairs.table.rows]))
     for tag, groups in tags.items():
-        for one in slices.by_tag(made, tag, groups):
-            grouped = partial(asked, ballot=str(one.table.source.get("ballot", "")), tag=tag)
-            found.append(_linked(one, [_grouped(one, row, grouped) for row in one.table.rows]))
-    for one in slices.densities(made):
-        spec = str(one.table.source["ballot"])
-        behind = [[None, None, asked(contestant=str(row[0]), ballot=spec)] for row in one.table.rows]
-        found.append(_linked(one, behind))
-    return [_named(one, family) for one in found] if several else found
+        for slice_ in slices.by_tag(board, tag, groups):
+            grouped = partial(asked, ballot=str(slice_.table.source.get("ballot", "")), tag=tag)
+            tables.append(_linked(slice_, [_grouped(slice_, row, grouped) for row in slice_.table.rows]))
+    for slice_ in slices.densities(board):
+        spec = str(slice_.table.source["ballot"])
+        behind = [[None, None, asked(contestant=str(row[0]), ballot=spec)] for row in slice_.table.rows]
+        tables.append(_linked(slice_, behind))
+    return [_named(linked, family) for linked in tables] if several else tables
 
 
 def _named(linked: Linked, family: Family) -> Linked:
@@ -111,23 +111,23 @@ def _named(linked: Linked, family: Family) -> Linked:
     return replace(linked, table=replace(table, name=f"{table.name}, {family}", title=title))
 
 
-def _linked(one: Slice, links: Sequence[Sequence[Filter | None]]) -> Linked:
-    kept = [
+def _linked(slice_: Slice, links: Sequence[Sequence[Filter | None]]) -> Linked:
+    filled = [
         [link if cell is not None else None for cell, link in zip(row, behind, strict=True)]
-        for row, behind in zip(one.table.rows, links, strict=True)
+        for row, behind in zip(slice_.table.rows, links, strict=True)
     ]
-    return Linked(one.table, kept, one.charts)
+    return Linked(slice_.table, filled, slice_.charts)
 
 
-def _wins(one: Slice, row: Sequence[Cell], asked: partial[Filter], family: Family) -> list[Filter | None]:
+def _wins(slice_: Slice, row: Sequence[Cell], asked: partial[Filter], family: Family) -> list[Filter | None]:
     """Marks given apart show no two together: there is no list of verdicts behind their matches."""
-    mine = partial(asked, contestant=str(row[0]))
-    return [mine(), *(None if family == "score" else mine(other=other) for other in one.labels)]
+    of_contestant = partial(asked, contestant=str(row[0]))
+    return [of_contestant(), *(None if family == "score" else of_contestant(other=other) for other in slice_.labels)]
 
 
-def _grouped(one: Slice, row: Sequence[Cell], asked: partial[Filter]) -> list[Filter | None]:
-    mine = partial(asked, contestant=str(row[0]))
-    return [None, *(mine(value=value) for value in one.labels), mine(), None]
+def _grouped(slice_: Slice, row: Sequence[Cell], asked: partial[Filter]) -> list[Filter | None]:
+    of_contestant = partial(asked, contestant=str(row[0]))
+    return [None, *(of_contestant(value=value) for value in slice_.labels), of_contestant(), None]
 
 
 def faults(table: Table, link: str) -> Linked:

@@ -63,10 +63,10 @@ class Filter:
         >>> Filter.of({"judge": "length", "split": "1", "page": "3"}).address()
         'judge=length&split=1'
         """
-        given: dict[str, Any] = {one.name: query.get(one.name, "").strip() for one in fields(cls)}
-        made = cls(**given | {name: given[name] in {"1", "on", "true"} for name in CHECKS})
-        made.check()
-        return made
+        values: dict[str, Any] = {field.name: query.get(field.name, "").strip() for field in fields(cls)}
+        wanted = cls(**values | {name: values[name] in {"1", "on", "true"} for name in CHECKS})
+        wanted.check()
+        return wanted
 
     def check(self) -> None:
         """Refuse words that no verdict can have."""
@@ -100,8 +100,8 @@ class Filter:
 
     def pairs(self) -> dict[str, str]:
         """What is asked for, as texts."""
-        found = {one.name: getattr(self, one.name) for one in fields(self)}
-        return {name: "1" if value is True else str(value) for name, value in found.items() if value}
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {name: "1" if value is True else str(value) for name, value in values.items() if value}
 
     def address(self, **more: object) -> str:
         """The query string, with further names."""
@@ -136,10 +136,10 @@ class Numbered:
         n = tables.names.c
         known = {}
         if asked:
-            found = connection.execute(
+            rows = connection.execute(
                 select(n.kind, n.name, n.id).where(n.name.in_({name for _, name in asked.values()}))
             )
-            known = {(kind, name): id_ for kind, name, id_ in found}
+            known = {(kind, name): id_ for kind, name, id_ in rows}
         ids = {name: known[place] for name, place in asked.items() if place in known}
         lost = len(ids) < len(asked)
         there = studies(connection)
@@ -157,7 +157,7 @@ class Numbered:
 
     def less(self, name: str) -> Numbered:
         """The same, asking for less."""
-        ids = {kept: id_ for kept, id_ in self.ids.items() if kept != name}
+        ids = {kind: id_ for kind, id_ in self.ids.items() if kind != name}
         return Numbered(self.filter.without(name), ids, self.impossible, self.dialect)
 
     @property
@@ -175,32 +175,32 @@ class Numbered:
         if self.impossible:
             return false()
         v, wanted, ids = tables.verdicts.c, self.filter, self.ids
-        found: list[ColumnElement[bool]] = [
+        conditions: list[ColumnElement[bool]] = [
             v[f"{name}_id"] == ids[name] for name in ("study", "item", "rater", "criterion", "ballot") if name in ids
         ]
         if "judge" in ids:
             judge = ids["judge"]
-            found.append(v.judge_id.between(judge, judge) if self.walked else v.judge_id == judge)
-        found += [v.id.in_(self._showing(ids[name])) for name in ("contestant", "other") if name in ids]
-        found += [v[name] == 1 for name in CHECKS if getattr(wanted, name)]
+            conditions.append(v.judge_id.between(judge, judge) if self.walked else v.judge_id == judge)
+        conditions += [v.id.in_(self._showing(ids[name])) for name in ("contestant", "other") if name in ids]
+        conditions += [v[name] == 1 for name in CHECKS if getattr(wanted, name)]
         if "beside" in ids:
             there = tables.verdicts.alias("there")
             ruled = (there.c.meeting_id == v.meeting_id, there.c.judge_id == ids["beside"], there.c.fault == 0)
-            found.append(select(there.c.id).where(*ruled).correlate(tables.verdicts).exists())
+            conditions.append(select(there.c.id).where(*ruled).correlate(tables.verdicts).exists())
         if wanted.shown:
-            found.append(v.shape.in_(shape_codes(wanted.shown)))
+            conditions.append(v.shape.in_(shape_codes(wanted.shown)))
         if wanted.fault == "any":
-            found.append(v.fault.in_(range(1, len(FAULTS) + 1)))
+            conditions.append(v.fault.in_(range(1, len(FAULTS) + 1)))
         elif wanted.fault == "none":
             fault = v.fault + 0 if self.dialect == "sqlite" else v.fault
-            found.append(fault == 0)  # most verdicts have none: an index is no help, and SQLite must not try it
+            conditions.append(fault == 0)  # most verdicts have none: an index is no help, and SQLite must not try it
         elif wanted.fault:
-            found.append(v.fault == fault_code(wanted.fault))
+            conditions.append(v.fault == fault_code(wanted.fault))
         if wanted.tag:
             t = tables.tags.c
             same = and_(t.name == wanted.tag, t.value == wanted.value) if wanted.value else t.name == wanted.tag
-            found.append(v.item_id.in_(select(t.item_id).where(same)))
-        return and_(true(), *found)
+            conditions.append(v.item_id.in_(select(t.item_id).where(same)))
+        return and_(true(), *conditions)
 
     def _showing(self, contestant: int) -> Select[tuple[int]]:
         s = tables.shown.c
@@ -210,17 +210,17 @@ class Numbered:
     def counts(self) -> ColumnElement[bool]:
         """The same as a condition on `counts`; only where the filter is `counted`."""
         c, wanted = tables.counts.c, self.filter
-        found: list[ColumnElement[bool]] = [c.contestant_id == self.ids.get("contestant", 0)]
-        found += [
+        conditions: list[ColumnElement[bool]] = [c.contestant_id == self.ids.get("contestant", 0)]
+        conditions += [
             c[f"{name}_id"] == self.ids[name] for name in ("study", "judge", "criterion", "ballot") if name in self.ids
         ]
         if wanted.shown:
-            found.append(c.shape.in_(shape_codes(wanted.shown)))
+            conditions.append(c.shape.in_(shape_codes(wanted.shown)))
         if wanted.fault == "any":
-            found.append(c.fault > 0)
+            conditions.append(c.fault > 0)
         elif wanted.fault:
-            found.append(c.fault == fault_code(wanted.fault))
-        return and_(*found)
+            conditions.append(c.fault == fault_code(wanted.fault))
+        return and_(*conditions)
 
 
 def fault_code(word: str) -> int:

@@ -87,20 +87,20 @@ class Hearing:
 
     def backers(self) -> dict[str, list[Backer]]:
         """Who put each answer first, or marked it how, people before judges; under an empty name who saw a tie."""
-        found: dict[str, dict[str, list[str]]] = {}
+        backing: dict[str, dict[str, list[str]]] = {}
         voices = [*((PEOPLE, some) for some in self.people.values()), *self.judges.items()]
         for judge, some in voices:
-            for one in some:
-                if not one.marks:
+            for ruling in some:
+                if not ruling.marks:
                     continue
-                if one.in_words:
-                    found.setdefault(one.best or "", {}).setdefault(judge, []).append("")
+                if ruling.in_words:
+                    backing.setdefault(ruling.best or "", {}).setdefault(judge, []).append("")
                 else:
-                    for name in one.marks:
-                        found.setdefault(name, {}).setdefault(judge, []).append(one.mark_in_words(name))
+                    for name in ruling.marks:
+                        backing.setdefault(name, {}).setdefault(judge, []).append(ruling.mark_in_words(name))
         return {
             name: [Backer(judge, is_person(judge), len(marks), _briefly(marks)) for judge, marks in by_judge.items()]
-            for name, by_judge in found.items()
+            for name, by_judge in backing.items()
         }
 
     @property
@@ -115,17 +115,17 @@ def hearing(connection: Connection, ledger: Ledger, key: str, study: str = "") -
     if study and study not in there:
         return None
     within = c.study_id == there[study] if study else true()
-    found = connection.execute(
+    meeting_row = connection.execute(
         select(v.meeting_id, v.study_id)
         .join(tables.cases, c.id == v.case_id)
         .where(c.key == key, within)
         .order_by(v.study_id, v.id)
         .limit(1)
     ).first()
-    if found is None:
+    if meeting_row is None:
         return None
-    meeting = found.meeting_id
-    (study,) = (name for name, number in there.items() if number == found.study_id)
+    meeting = meeting_row.meeting_id
+    (study,) = (name for name, number in there.items() if number == meeting_row.study_id)
     rater = tables.names.alias("rater")
     rows = connection.execute(
         select(c.key, n.name, v.trial, rater.c.name.label("rater"), v.split, v.swapped, v.opposed)
@@ -137,22 +137,24 @@ def hearing(connection: Connection, ledger: Ledger, key: str, study: str = "") -
         .order_by(v.id)
     ).all()
     flags = {(row.key, row.name, row.trial, row.rater): row for row in rows[:MOST]}
-    keys = sorted(dict.fromkeys(row.key for row in rows), key=lambda one: (one != key, one))
-    heard = [one for one in ledger.verdicts(cases=keys) if _voice(one) in flags]
+    keys = sorted(dict.fromkeys(row.key for row in rows), key=lambda case_key: (case_key != key, case_key))
+    heard = [verdict for verdict in ledger.verdicts(cases=keys) if _voice(verdict) in flags]
     if not heard:
         return None
-    orders = {one.case: tuple(answer_name(name, sample) for name, sample in one.shown) for one in heard}
-    shown = [(one, orders[one]) for one in keys if one in orders]
-    places = {one: place for place, (one, _) in enumerate(shown)}
-    told = [_told(one, places[one.case], flags[_voice(one)]) for one in heard]
+    orders = {verdict.case: tuple(answer_name(name, sample) for name, sample in verdict.shown) for verdict in heard}
+    shown = [(case_key, orders[case_key]) for case_key in keys if case_key in orders]
+    places = {case_key: place for place, (case_key, _) in enumerate(shown)}
+    rulings = [_told(verdict, places[verdict.case], flags[_voice(verdict)]) for verdict in heard]
     grouped: dict[str, list[Told]] = {}
     people: dict[str, list[Told]] = {}
-    for one in sorted(told, key=lambda one: (one.verdict.judge, one.verdict.rater, one.verdict.trial, one.order)):
-        if is_person(one.verdict.judge):
-            people.setdefault(one.verdict.rater, []).append(one)
+    for ruling in sorted(
+        rulings, key=lambda ruling: (ruling.verdict.judge, ruling.verdict.rater, ruling.verdict.trial, ruling.order)
+    ):
+        if is_person(ruling.verdict.judge):
+            people.setdefault(ruling.verdict.rater, []).append(ruling)
         else:
-            grouped.setdefault(one.verdict.judge, []).append(one)
-    first = next((one for one in heard if one.case == key), heard[0])
+            grouped.setdefault(ruling.verdict.judge, []).append(ruling)
+    first = next((verdict for verdict in heard if verdict.case == key), heard[0])
     return Hearing(
         key,
         study,

@@ -34,14 +34,14 @@ class Standing:
 
 def board(cards: Sequence[Card], link: str) -> tuple[Linked, list[Standing]] | None:
     """All judges, who agrees most with people first; None where no card is computed yet. `link` names the study."""
-    found = sorted((standing(card) for card in cards), key=_order)
-    if not found:
+    standings = sorted((standing(card) for card in cards), key=_order)
+    if not standings:
         return None
-    keys = [key for key in _KEYS if any(one.cells.get(key) is not None for one in found)]
-    rows = [[one.cells.get(key) for key in keys] for one in found]
+    keys = [key for key in _KEYS if any(judged.cells.get(key) is not None for judged in standings)]
+    rows = [[judged.cells.get(key) for key in keys] for judged in standings]
     links: list[list[Filter | None]] = []
-    for one, row in zip(found, rows, strict=True):
-        behind = _behind(one.judge, link)
+    for judged, row in zip(standings, rows, strict=True):
+        behind = _behind(judged.judge, link)
         links.append(
             [None if cell is None or key == "judge" else behind.get(key) for key, cell in zip(keys, row, strict=True)]
         )
@@ -57,7 +57,7 @@ def board(cards: Sequence[Card], link: str) -> tuple[Linked, list[Standing]] | N
             Note("judges.faults", "Faults are those of the criterion under which a judge left most without a ruling.")
         )
     title = Note("judges.title", "Judges, by their agreement with people")
-    return Linked(Table("judges", title, headings(*keys), rows, notes), links), found
+    return Linked(Table("judges", title, headings(*keys), rows, notes), links), standings
 
 
 def standing(card: Card) -> Standing:
@@ -76,11 +76,11 @@ def standing(card: Card) -> Standing:
     for row in _rows(tables["replacement"]) if "replacement" in tables else ():
         if row.get("slice") == "all":
             cells.setdefault("may replace people", row["may replace people"])
-    found = _faults(card)
-    if found:
-        cells["verdicts"] = sum(count for row in found if isinstance(count := row["verdicts"], int))
-        shares = [row["faulty"] for row in found if isinstance(row["faulty"], EstimateLike)]
-        cells["faulty"] = max(shares, key=lambda one: one.value, default=None)
+    fault_rows = _faults(card)
+    if fault_rows:
+        cells["verdicts"] = sum(count for row in fault_rows if isinstance(count := row["verdicts"], int))
+        shares = [row["faulty"] for row in fault_rows if isinstance(row["faulty"], EstimateLike)]
+        cells["faulty"] = max(shares, key=lambda share: share.value, default=None)
     return Standing(card.judge, cells, _sentence(cells))
 
 
@@ -95,13 +95,13 @@ def _rows(table: Table) -> list[dict[str, Cell]]:
     return [dict(zip(keys, row, strict=True)) for row in table.rows]
 
 
-def _order(one: Standing) -> tuple[float, str]:
+def _order(judged: Standing) -> tuple[float, str]:
     values = [
         cell.value
         for key in ("agreement on pairs", "agreement on scores", "agreement on rankings")
-        if isinstance(cell := one.cells.get(key), EstimateLike)
+        if isinstance(cell := judged.cells.get(key), EstimateLike)
     ]
-    return (-sum(values) / len(values) if values else 2.0, one.judge)
+    return (-sum(values) / len(values) if values else 2.0, judged.judge)
 
 
 def _sentence(cells: Mapping[str, Cell]) -> str:

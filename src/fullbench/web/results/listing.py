@@ -53,8 +53,8 @@ class Line:
     @property
     def in_words(self) -> list[list[str]]:
         """Who is ahead of whom; see `placing`."""
-        names = [answer_name(one.contestant, one.sample) for one in self.shown]
-        return placing(self.ballot, names, [one.mark for one in self.shown])
+        names = [answer_name(answer.contestant, answer.sample) for answer in self.shown]
+        return placing(self.ballot, names, [answer.mark for answer in self.shown])
 
     def mark_in_words(self, mark: float) -> str:
         """One of its marks as it was chosen."""
@@ -88,10 +88,10 @@ def page(connection: Connection, wanted: Filter, *, before: int | None = None, a
     if numbered.impossible:
         return Page((), None, None)
     v, n, i, c = tables.verdicts.c, tables.names, tables.items.c, tables.cases.c
-    found = _matching(connection, numbered)
-    if found is None:
+    matching = _matching(connection, numbered)
+    if matching is None:
         return Page((), None, None)
-    asked, id_ = found
+    asked, id_ = matching
     if withheld is not None:
         asked = asked.where(id_.not_in(_on(withheld)))
     walked = (v.judge_id,) if numbered.walked and id_ is v.id else ()
@@ -149,7 +149,10 @@ def _line(row: Any, known: dict[int, str]) -> Line:
         criterion=known[row.criterion_id],
         trial=row.trial,
         fault=FAULTS[row.fault - 1] if row.fault else None,
-        shown=[Shown(known[one], mark, sample) for one, mark, sample in zip(shown, marks, samples, strict=True)],
+        shown=[
+            Shown(known[contestant], mark, sample)
+            for contestant, mark, sample in zip(shown, marks, samples, strict=True)
+        ],
         split=bool(row.split),
         swapped=bool(row.swapped),
         met=bool(row.met),
@@ -165,10 +168,10 @@ def _matching(connection: Connection, numbered: Numbered, within: int | None = N
     """
     v, s, wanted = tables.verdicts.c, tables.shown.c, numbered.filter
     if wanted.q:
-        found = search.matching(connection.dialect.name, wanted.q)
-        if found is None:
+        hits = search.matching(connection.dialect.name, wanted.q)
+        if hits is None:
             return None
-        index, id_, match = found
+        index, id_, match = hits
         asked = select(id_).select_from(index).where(match)
         if within is not None:
             inner = asked.order_by(id_.desc()).limit(within).subquery()
@@ -192,16 +195,16 @@ def count(connection: Connection, wanted: Filter, withheld: Select[Any] | None =
     if numbered.impossible:
         return Count(0)
     if withheld is not None:
-        found = _matching(connection, numbered, MOST + 1 if wanted.q else None)
-        n = 0 if found is None else _counted(connection, found[0].where(found[1].not_in(_on(withheld))))
+        matching = _matching(connection, numbered, MOST + 1 if wanted.q else None)
+        n = 0 if matching is None else _counted(connection, matching[0].where(matching[1].not_in(_on(withheld))))
         return Count(n, not wanted.q or n <= MOST)
     if wanted.counted:
         total = select(func.coalesce(func.sum(tables.counts.c.n), 0)).where(numbered.counts())
         return Count(int(connection.execute(total).scalar_one()))
-    found = _matching(connection, numbered, MOST + 1)
-    if found is None:
+    matching = _matching(connection, numbered, MOST + 1)
+    if matching is None:
         return Count(0)
-    n = _counted(connection, found[0])
+    n = _counted(connection, matching[0])
     if not wanted.q:
         return Count(n)
     if wanted.without("q") == Filter():
@@ -217,7 +220,7 @@ def _counted(connection: Connection, asked: Select[Any]) -> int:
 def choices(connection: Connection) -> dict[str, list[str]]:
     """What can be chosen in the form of filters: judges, contestants, criteria, ballots, tags."""
     n, t = tables.names.c, tables.tags.c
-    found: dict[str, list[str]] = {
+    by_kind: dict[str, list[str]] = {
         "study": [],
         "judge": [],
         "contestant": [],
@@ -226,6 +229,6 @@ def choices(connection: Connection) -> dict[str, list[str]]:
         "rater": [],
     }
     for kind, name in connection.execute(select(n.kind, n.name).order_by(n.name)):
-        found[kind].append(name)
-    found["tag"] = list(connection.execute(select(t.name).distinct().order_by(t.name)).scalars())
-    return found
+        by_kind[kind].append(name)
+    by_kind["tag"] = list(connection.execute(select(t.name).distinct().order_by(t.name)).scalars())
+    return by_kind

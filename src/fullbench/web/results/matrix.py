@@ -62,13 +62,13 @@ def matrices(boards: Iterable[Board]) -> list[Matrix]:
             if linked.table.name.split(",")[0] == "leaderboard" and linked.table.rows:
                 family = str(linked.table.source.get("family", ""))
                 groups.setdefault((board.criterion, family), []).append((board, linked))
-    made = [_matrix(place, key, some) for place, (key, some) in enumerate(groups.items())]
-    return sorted(made, key=lambda one: -len(one.columns))
+    unordered = [_matrix(place, key, some) for place, (key, some) in enumerate(groups.items())]
+    return sorted(unordered, key=lambda matrix: -len(matrix.columns))
 
 
 def _matrix(place: int, key: tuple[str, str], some: Sequence[tuple[Board, Linked]]) -> Matrix:
     criterion, family = key
-    ordered = sorted(some, key=lambda one: (not is_person(one[0].judge), not is_panel(one[0].judge), one[0].judge))
+    ordered = sorted(some, key=lambda pair: (not is_person(pair[0].judge), not is_panel(pair[0].judge), pair[0].judge))
     columns: list[Bench] = []
     cells: list[Mapping[str, Placed]] = []
     for board, linked in ordered:
@@ -112,7 +112,7 @@ def main_figure(table: Table) -> int | None:
 
 
 def _placed(linked: Linked, figure: int | None) -> dict[str, Placed]:
-    table, made = linked.table, {}
+    table, by_contestant = linked.table, {}
     digits = 2 if figure is None else decimals(table.cells(figure))
     count = max(1, len(table.rows) - 1)
     for number, row in enumerate(table.rows):
@@ -121,7 +121,7 @@ def _placed(linked: Linked, figure: int | None) -> dict[str, Placed]:
         estimated = cell if isinstance(cell, EstimateLike) else None
         rank = show(row[0])
         middle = middle_rank(rank)
-        made[str(row[1])] = Placed(
+        by_contestant[str(row[1])] = Placed(
             rank=rank,
             figure=shown,
             interval=interval,
@@ -130,4 +130,4 @@ def _placed(linked: Linked, figure: int | None) -> dict[str, Placed]:
             shade=-1 if middle is None else round((SHADES - 1) * min(1.0, (middle - 1) / count)),
             link=None if figure is None else linked.link(number, figure),
         )
-    return made
+    return by_contestant

@@ -61,7 +61,7 @@ class Panel:
 
 def add(connection: Connection, name: str, rule: str, members: Sequence[str]) -> Panel:
     """Make a panel; a name is given once."""
-    known = {one for one in judges(connection).values() if not is_panel(one)}
+    known = {judge for judge in judges(connection).values() if not is_panel(judge)}
     wanted = tuple(sorted(dict.fromkeys(members)))
     if not name or len(name) > LONGEST:
         raise InputError(key("A panel needs a name of at most 60 characters that is not taken."))
@@ -132,7 +132,7 @@ def _called(connection: Connection, name: str) -> ColumnElement[bool]:
 def _made(connection: Connection, name: str) -> Panel:
     """A panel that somebody made; no filler is half-way through its rulings while this transaction lasts."""
     catalogue.turn(connection)
-    panel = next((one for one in found(connection) if one.name == name), None)
+    panel = next((candidate for candidate in found(connection) if candidate.name == name), None)
     if panel is None:
         raise InputError(key("There is no such panel."))
     return panel
@@ -173,7 +173,7 @@ def _derive(connection: Connection, ledger: Ledger, panel: Panel) -> tuple[int, 
 
 def _rule(connection: Connection, ledger: Ledger, panel: Panel, members: Sequence[int], cases: Sequence[int]) -> int:
     v, c = tables.verdicts.c, tables.cases.c
-    given: dict[tuple[int, int], list[Marks]] = defaultdict(list)
+    votes: dict[tuple[int, int], list[Marks]] = defaultdict(list)
     shown: dict[tuple[int, int], Any] = {}
     rows = connection.execute(
         select(
@@ -194,22 +194,22 @@ def _rule(connection: Connection, ledger: Ledger, panel: Panel, members: Sequenc
         .order_by(v.id)
     )
     for row in rows:
-        given[row.case_id, row.trial].append(tuple(orjson.loads(row.marks)))
+        votes[row.case_id, row.trial].append(tuple(orjson.loads(row.marks)))
         shown[row.case_id, row.trial] = row
     known = _there(connection, panel, cases)
-    made = {place: combined(marks, panel.rule) for place, marks in given.items()}
+    joint = {place: combined(marks, panel.rule) for place, marks in votes.items()}
     names = {row.id: row.name for row in connection.execute(select(tables.names.c.id, tables.names.c.name))}
     fresh: dict[str, list[Verdict]] = {}
-    for place, marks in made.items():
+    for place, marks in joint.items():
         if place not in known:
             row = shown[place]
             fresh.setdefault(names[row.study_id], []).append(_verdict(panel.judge, row, marks, names))
     for study, some in fresh.items():
-        heard = {case.key: case for case in ledger.cases({one.case for one in some})}
+        heard = {case.key: case for case in ledger.cases({verdict.case for verdict in some})}
         Batch(connection).enter(study, some, heard)
-    changed = [(known[place], marks) for place, marks in made.items() if place in known]
+    changed = [(known[place], marks) for place, marks in joint.items() if place in known]
     _change(connection, changed)
-    return len(made)
+    return len(joint)
 
 
 def _counts(panel: Panel) -> ColumnElement[bool]:

@@ -27,7 +27,7 @@ def refresh(engine: Engine, ledger: Ledger, *, going: Callable[[], bool] = lambd
         b = tables.boards.c
         known = {row.name: row.stamp for row in connection.execute(select(b.name, b.stamp).where(b.kind == "board"))}
         there = studies(connection)
-    made = 0
+    computed = 0
     for place, study in enumerate(there):
         due = [
             subject
@@ -51,12 +51,12 @@ def refresh(engine: Engine, ledger: Ledger, *, going: Callable[[], bool] = lambd
             subject = figures.Subject(study, judge, criterion, study if place else "")
             board = figures.compute(source, subject, tags)
             boards.keep(engine, "board", board.name, wanted[study, judge, criterion], boards.dump(board))
-            made += 1
+            computed += 1
     gone = set(known) - {boards.board_name(*subject) for subject in wanted}
     if gone and going():
         with catalogue.sole(engine) as connection:
             connection.execute(delete(tables.boards).where(tables.boards.c.name.in_(gone)))
-    return made
+    return computed
 
 
 def _stamps(connection: Connection, failed: Mapping[str, int]) -> dict[tuple[str, str, str], str]:

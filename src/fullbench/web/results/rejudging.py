@@ -31,12 +31,12 @@ def judge_from(spec: str, wanted: str) -> Judge:
     """The judge that a spec names, if it is the one asked for: a name stands for one way of ruling."""
     from fullbench.studies import specs
 
-    made = specs.judge(spec)
-    if made.name != wanted:
+    judge = specs.judge(spec)
+    if judge.name != wanted:
         raise InputError(
-            f"{spec!r} is the judge {made.name!r}, and {wanted!r} was asked for; give the spec of that one"
+            f"{spec!r} is the judge {judge.name!r}, and {wanted!r} was asked for; give the spec of that one"
         )
-    return made
+    return judge
 
 
 def again(connection: Connection, ledger: Ledger, asked: Asked) -> Case:

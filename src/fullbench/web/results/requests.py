@@ -125,12 +125,12 @@ def begin(connection: Connection, asked: Asked, spec: str, trial: int) -> Asked 
     The trial that a run was begun for is kept: where its ruling came into the ledger before the server died, nobody
     is asked again.
     """
-    kept = trial if asked.trial is None else asked.trial
+    run_trial = trial if asked.trial is None else asked.trial
     values: dict[str, str | float | None] = {
         "state": "queued",
         "answer": "",
         "spec": spec,
-        "trial": kept,
+        "trial": run_trial,
         "beat": time.time(),
     }
     taken = change(connection, asked.id, "open", "interrupted", **values)
@@ -141,14 +141,14 @@ def last_trial(connection: Connection, case_key: str, judge: str) -> int | None:
     """The last trial of a case for which a run by this judge was begun."""
     r = tables.requests.c
     begun = (r.case_key == case_key, r.judge == judge, r.state == "queued")
-    found: int | None = connection.execute(select(func.max(r.trial)).where(*begun)).scalar()
-    return found
+    last: int | None = connection.execute(select(func.max(r.trial)).where(*begun)).scalar()
+    return last
 
 
 def titles(connection: Connection, found: Sequence[Asked]) -> dict[str, str]:
     """What each request's case is on: the item and its question, by the case's key."""
     c, i = tables.cases.c, tables.items.c
-    keys = {one.case_key for one in found}
+    keys = {request.case_key for request in found}
     rows = connection.execute(
         select(c.key, i.name, i.title).join(tables.items, i.id == c.item_id).where(c.key.in_(keys))
     )
@@ -157,10 +157,10 @@ def titles(connection: Connection, found: Sequence[Asked]) -> dict[str, str]:
 
 def costs(found: Sequence[Asked]) -> dict[str, str]:
     """What each request's run was said to cost, in words."""
-    made = {}
-    for one in found:
-        if one.cost:
-            dollars = one.cost.get("dollars")
-            tokens = int(one.cost.get("tokens in") or 0) + int(one.cost.get("tokens out") or 0)
-            made[one.id] = f"{tokens:,} tokens" + ("" if dollars is None else f", ${dollars:.4f}")
-    return made
+    words = {}
+    for request in found:
+        if request.cost:
+            dollars = request.cost.get("dollars")
+            tokens = int(request.cost.get("tokens in") or 0) + int(request.cost.get("tokens out") or 0)
+            words[request.id] = f"{tokens:,} tokens" + ("" if dollars is None else f", ${dollars:.4f}")
+    return words

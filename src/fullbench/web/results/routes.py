@@ -38,16 +38,16 @@ def views_of(request: Request) -> Views:
     """The views of the app that serves this request."""
     if not hasattr(request.app.state, "views"):
         request.app.state.views = Views(environment(), Served())
-    found: Views = request.app.state.views
-    return found
+    views: Views = request.app.state.views
+    return views
 
 
 def need_ledger(request: Request) -> Ledger:
     """The ledger that is shown; 404 where the site shows none."""
-    found = ledger_of(request)
-    if found is None:
+    ledger = ledger_of(request)
+    if ledger is None:
         raise HTTPException(404, key("This site shows no ledger."))
-    return found
+    return ledger
 
 
 def page(request: Request, template: str, values: dict[str, Any] | None) -> HTMLResponse:
@@ -106,10 +106,10 @@ def verdicts(
     values = views_of(request).verdicts(
         connection, wanted, before=before, after=after, withheld=kept_back, ledger=ledger_of(request)
     )
-    found = values["page"]
+    listed = values["page"]
     turned = {
-        "older": f"/verdicts?{wanted.address(before=found.older)}" if found.older is not None else None,
-        "newer": f"/verdicts?{wanted.address(after=found.newer)}" if found.newer is not None else None,
+        "older": f"/verdicts?{wanted.address(before=listed.older)}" if listed.older is not None else None,
+        "newer": f"/verdicts?{wanted.address(after=listed.newer)}" if listed.newer is not None else None,
     }
     return page(
         request, "public/verdicts.html", {**values, **turned, "withheld": blindness.count(connection, kept_back)}
@@ -124,18 +124,20 @@ def case(request: Request, user: Reader, connection: Database, case_key: Key, st
     values = views_of(request).case(connection, need_ledger(request), case_key, study)
     if values is None:
         raise HTTPException(404, key("There is no such case."))
-    told = values["hearing"]
-    if blindness.hidden(connection, user, [one for one, _ in told.orders]):
+    hearing = values["hearing"]
+    if blindness.hidden(connection, user, [order_key for order_key, _ in hearing.orders]):
         raise HTTPException(403, blindness.WITHHELD)
     return page(
         request,
         "public/live_case.html",
         {
             **values,
-            "ballot_form": form_of(told),
+            "ballot_form": form_of(hearing),
             "voted": user is not None
             and any(
-                one.verdict.case == case_key for name in (user.rater, user.name) for one in told.people.get(name, ())
+                ruling.verdict.case == case_key
+                for name in (user.rater, user.name)
+                for ruling in hearing.people.get(name, ())
             ),
         },
     )

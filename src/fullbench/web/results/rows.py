@@ -33,9 +33,10 @@ def put(connection: Connection, table: Table, rows: Sequence[Row], key: list[str
     """Insert rows; where the key is there, change the columns named."""
     if not rows:
         return
-    made: Any = (sqlite if connection.dialect.name == "sqlite" else postgresql).insert(table)
+    insertion: Any = (sqlite if connection.dialect.name == "sqlite" else postgresql).insert(table)
     connection.execute(
-        made.on_conflict_do_update(index_elements=key, set_={name: made.excluded[name] for name in change}), rows
+        insertion.on_conflict_do_update(index_elements=key, set_={name: insertion.excluded[name] for name in change}),
+        rows,
     )
 
 
@@ -51,29 +52,29 @@ def next_id(connection: Connection, table: Table) -> int:
 
 
 def lookup(connection: Connection, table: Table, column: str, values: Iterable[str]) -> dict[str, int]:
-    found: dict[str, int] = {}
+    ids: dict[str, int] = {}
     for chunk in chunks(dict.fromkeys(values)):
         place = table.c[column]
-        found.update((row[0], row[1]) for row in connection.execute(select(place, table.c.id).where(place.in_(chunk))))
-    return found
+        ids.update((row[0], row[1]) for row in connection.execute(select(place, table.c.id).where(place.in_(chunk))))
+    return ids
 
 
 def known(connection: Connection, table: Table, column: str, values: Iterable[str]) -> tuple[dict[str, int], set[str]]:
     """The id of each value, new ones numbered on; and which are new."""
     wanted = dict.fromkeys(values)
-    found = lookup(connection, table, column, wanted)
-    fresh = [value for value in wanted if value not in found]
-    found.update(zip(fresh, range(start := next_id(connection, table), start + len(fresh)), strict=True))
-    return found, set(fresh)
+    ids = lookup(connection, table, column, wanted)
+    fresh = [value for value in wanted if value not in ids]
+    ids.update(zip(fresh, range(start := next_id(connection, table), start + len(fresh)), strict=True))
+    return ids, set(fresh)
 
 
 def insert_all(connection: Connection, table: Table, rows: Sequence[Row]) -> None:
     """Insert many rows with the same columns; the statement is compiled once and handed to the driver."""
     if not rows:
         return
-    made: Any = insert(table).compile(dialect=connection.dialect, column_keys=list(rows[0]))
-    values: Any = [tuple(row[name] for name in made.positiontup) for row in rows] if made.positional else rows
-    connection.exec_driver_sql(str(made), values)
+    compiled: Any = insert(table).compile(dialect=connection.dialect, column_keys=list(rows[0]))
+    values: Any = [tuple(row[name] for name in compiled.positiontup) for row in rows] if compiled.positional else rows
+    connection.exec_driver_sql(str(compiled), values)
 
 
 def name_ids(connection: Connection, wanted: Iterable[tuple[str, str]]) -> dict[tuple[str, str], int]:
@@ -91,8 +92,8 @@ def name_ids(connection: Connection, wanted: Iterable[tuple[str, str]]) -> dict[
 
 def judges(connection: Connection) -> dict[int, str]:
     """All judges by number."""
-    found = connection.execute(select(tables.names.c.id, tables.names.c.name).where(tables.names.c.kind == "judge"))
-    return {row.id: row.name for row in found}
+    rows = connection.execute(select(tables.names.c.id, tables.names.c.name).where(tables.names.c.kind == "judge"))
+    return {row.id: row.name for row in rows}
 
 
 def studies(connection: Connection) -> dict[str, int]:
@@ -105,5 +106,5 @@ def studies(connection: Connection) -> dict[str, int]:
 def judges_in(connection: Connection, study: int) -> dict[int, str]:
     """The judges that have a verdict in a study, by number."""
     c, n = tables.counts.c, tables.names.c
-    mine = select(c.judge_id).where(c.study_id == study, c.contestant_id == 0, c.n > 0)
-    return {row.id: row.name for row in connection.execute(select(n.id, n.name).where(n.id.in_(mine)))}
+    ruling = select(c.judge_id).where(c.study_id == study, c.contestant_id == 0, c.n > 0)
+    return {row.id: row.name for row in connection.execute(select(n.id, n.name).where(n.id.in_(ruling)))}

@@ -108,22 +108,22 @@ def _order(marks: Sequence[float]) -> list[int]:
 
 def weigh(rulings: Sequence[Ruling], spec: str) -> dict[int, Flags]:
     """The flags of every verdict of one meeting."""
-    told = [ruling for ruling in rulings if ruling.marks is not None]
-    judges = [ruling for ruling in told if not ruling.person and not ruling.panel]
-    kinds = {(one.judge, tuple(sorted(one.turned().items()))): one for one in judges}
+    marked = [ruling for ruling in rulings if ruling.marks is not None]
+    judges = [ruling for ruling in marked if not ruling.person and not ruling.panel]
+    kinds = {(ruling.judge, tuple(sorted(ruling.turned().items()))): ruling for ruling in judges}
     split = any(
-        one.judge != two.judge and opposed(one.turned(), two.turned(), spec)
-        for one, two in combinations(kinds.values(), 2)
+        first.judge != second.judge and opposed(first.turned(), second.turned(), spec)
+        for first, second in combinations(kinds.values(), 2)
     )
-    people = _combined([ruling.turned() for ruling in told if ruling.person], spec)
+    people = _combined([ruling.turned() for ruling in marked if ruling.person], spec)
     clear = people is not None and len(people) > 1 and winner(list(people.values())) is not None
-    orders = _by_order(told)
+    orders = _by_order(marked)
     turned_round, both = _turned_round(orders), _both(orders)
     heard = Counter((ruling.judge, ruling.rater, ruling.order) for ruling in rulings)
-    found = {}
+    flags = {}
     for ruling in rulings:
         met = people is not None and ruling.marks is not None and not ruling.person
-        found[ruling.id] = Flags(
+        flags[ruling.id] = Flags(
             split=split,
             swapped=ruling.id in turned_round,
             met=met,
@@ -133,7 +133,7 @@ def weigh(rulings: Sequence[Ruling], spec: str) -> dict[int, Flags]:
             decided=len(ruling.order) > 1 and ruling.marks is not None and winner(ruling.marks) is not None,
             clear=met and clear,
         )
-    return found
+    return flags
 
 
 def _combined(votes: Sequence[dict[int, float]], spec: str) -> Marks | None:
@@ -148,10 +148,10 @@ def _combined(votes: Sequence[dict[int, float]], spec: str) -> Marks | None:
 Orders = Sequence[Mapping[tuple[int, ...], Ruling]]
 
 
-def _by_order(told: Sequence[Ruling]) -> Orders:
+def _by_order(marked: Sequence[Ruling]) -> Orders:
     """For each judge, rater and trial, the rulings on several responses by the order in which they were shown."""
     heard: dict[tuple[int, int, int], dict[tuple[int, ...], Ruling]] = defaultdict(dict)
-    for ruling in told:
+    for ruling in marked:
         if len(ruling.order) > 1:
             heard[ruling.judge, ruling.rater, ruling.trial][ruling.order] = ruling
     return list(heard.values())

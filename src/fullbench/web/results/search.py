@@ -30,10 +30,10 @@ def pieces(words: str) -> dict[str, None]:
     >>> list(pieces("The Moon, 月亮大3号"))
     ['the', 'moon', '月亮', '亮大', '大', '大3', '3', '3号', '号']
     """
-    found: dict[str, None] = {}
+    distinct: dict[str, None] = {}
     for piece, _ in _cut(words):
-        found[piece] = None
-    return found
+        distinct[piece] = None
+    return distinct
 
 
 def asked(query: str) -> list[tuple[str, bool]]:
@@ -42,11 +42,11 @@ def asked(query: str) -> list[tuple[str, bool]]:
     >>> asked("地球 moon"), asked("球")
     ([('地球', False), ('moon', False)], [('球', True)])
     """
-    found: dict[tuple[str, bool], None] = {}
+    distinct: dict[tuple[str, bool], None] = {}
     for piece, alone in _cut(query):
         if alone is not False:
-            found[piece, bool(alone)] = None
-    return list(found)[:MOST]
+            distinct[piece, bool(alone)] = None
+    return list(distinct)[:MOST]
 
 
 def _cut(words: str) -> Iterator[tuple[str, bool | None]]:

@@ -62,7 +62,7 @@ def sheets(
 
     `start` is the number of the first among all tables of that board or card.
     """
-    made = []
+    shown_sheets = []
     for number, linked in enumerate(tables, start):
         shown = localised(linked, language)
         drawn = [
@@ -70,8 +70,8 @@ def sheets(
             for place, hint in enumerate(shown.charts)
             if drawing and (chart := charts.chart(shown.table, hint)) is not None
         ]
-        made.append(sheet(linked, places, f"table-{number}", language, drawn))
-    return made
+        shown_sheets.append(sheet(linked, places, f"table-{number}", language, drawn))
+    return shown_sheets
 
 
 def sheet(linked: Linked, places: Places, name: str, language: Language, drawn: Sequence[Drawn] = ()) -> Sheet:

@@ -116,9 +116,9 @@ class Files:
 
     def picture(self, digest: str, tags: Mapping[str, str] | None = None, size: int | None = None) -> str:
         veiled = bool(tags and tags.get(SENSITIVE))
-        kept = None if veiled or size else WHOLE.get(self._ledger.picture(digest).media)
-        name = f"{digest}.{kept}" if kept else f"{digest}-{size or LARGE}{'-veiled' if veiled else ''}.webp"
-        self._wanted.found[name] = (digest, None if kept else size or LARGE, veiled)
+        suffix = None if veiled or size else WHOLE.get(self._ledger.picture(digest).media)
+        name = f"{digest}.{suffix}" if suffix else f"{digest}-{size or LARGE}{'-veiled' if veiled else ''}.webp"
+        self._wanted.found[name] = (digest, None if suffix else size or LARGE, veiled)
         return f"{self.prefix}pictures/{name}"
 
     def bare(self, _digest: str, _tags: Mapping[str, str] | None = None, _size: int | None = None) -> str:
@@ -198,7 +198,7 @@ class _Site:
 
     def _page(self, name: str, template: str, values: Mapping[str, Any]) -> None:
         prefix = "../" * name.count("/")
-        made = environment().get_template(template).render(
+        text = environment().get_template(template).render(
             **values,
             layout="public/site.html",
             user=None,
@@ -207,7 +207,7 @@ class _Site:
             site=self.wish.title,
             static=lambda file: f"{prefix}static/{file}",
         )  # fmt: skip
-        self._file(name, made)
+        self._file(name, text)
 
     def _static(self) -> None:
         for name in STATIC:
@@ -239,7 +239,8 @@ class _Site:
             self._page(f"judges/{judge_name(judge)}.html", "public/judge.html", values)
             if not is_person(judge):
                 self._charts(
-                    cards.card_name(self.study, judge), [one.linked for _, some in values["sections"] for one in some]
+                    cards.card_name(self.study, judge),
+                    [sheet.linked for _, some in values["sections"] for sheet in some],
                 )
 
     def _verdicts(self) -> None:
@@ -252,7 +253,7 @@ class _Site:
 
     def _about(self) -> None:
         source = {"fullbench": version("fullbench"), "ledger": self.ledger.digest(), "made": time.strftime("%Y-%m-%d")}
-        told = {
+        numbers = {
             "copied": self.copied,
             "total": self.total,
             "cases": len(self.cases),
@@ -260,7 +261,7 @@ class _Site:
             "withheld": self.withheld,
             "source": list(source.items()),
         }
-        self._page("about.html", "public/site_about.html", {**self.top.common(self.connection, "about"), **told})
+        self._page("about.html", "public/site_about.html", {**self.top.common(self.connection, "about"), **numbers})
         self._file(MARKER, orjson.dumps(source, option=orjson.OPT_INDENT_2))
 
     def _picture(self, name: str, picture: Picture, size: int | None, veiled: bool) -> None:

@@ -56,10 +56,10 @@ def write_data(
     asked = select(*v, c.key.label("case_key")).join_from(tables.verdicts, tables.cases, c.id == v.case_id)
     if withheld is not None:
         asked = asked.where(v.item_id.not_in(withheld))
-    found = connection.execute(asked.order_by(v.id.desc()).limit(most))
+    newest = connection.execute(asked.order_by(v.id.desc()).limit(most))
     places = {id_: place for place, id_ in enumerate(items)}
     count = 0
-    for chunk in chunks(found, CHUNK):
+    for chunk in chunks(newest, CHUNK):
         rows = []
         for row in chunk:
             keys.append(row.case_key)
@@ -84,13 +84,13 @@ def _items(connection: Connection, withheld: Select[Any] | None) -> dict[int, tu
     asked = select(i.id, i.name, i.title).order_by(i.id)
     if withheld is not None:
         asked = asked.where(i.id.not_in(withheld))
-    found: dict[int, tuple[str, str, dict[str, str]]] = {
+    items: dict[int, tuple[str, str, dict[str, str]]] = {
         row.id: (row.name, row.title, {}) for row in connection.execute(asked)
     }
     for row in connection.execute(select(t.item_id, t.name, t.value)):
-        if row.item_id in found:
-            found[row.item_id][2][row.name] = row.value
-    return found
+        if row.item_id in items:
+            items[row.item_id][2][row.name] = row.value
+    return items
 
 
 def _row(row: Any, case: int, names: dict[int, int], item: int) -> list[Any]:
@@ -109,15 +109,15 @@ def _texts(
 ) -> list[str]:
     """What was asked and answered, by item; the names of the files."""
     places = {name: place for place, (name, _, _) in enumerate(items.values())}
-    made: dict[int, tuple[str, dict[int, str]]] = {}
+    by_place: dict[int, tuple[str, dict[int, str]]] = {}
     for some in chunks(dict.fromkeys(keys)):
         for case in ledger.cases(some):
             place = places[case.item.id]
             asked = "\n".join([*(turn.text[:TEXT] for turn in case.item.turns), (case.item.reference or "")[:TEXT]])
-            _, answers = made.setdefault(place, (asked, {}))
-            answers.update({names[one.contestant]: one.text[:TEXT] for one in case.responses})
+            _, answers = by_place.setdefault(place, (asked, {}))
+            answers.update({names[response.contestant]: response.text[:TEXT] for response in case.responses})
     files: list[str] = []
-    for chunk in chunks(made.items(), 1_000):
+    for chunk in chunks(by_place.items(), 1_000):
         name = f"texts-{len(files)}"
         write(f"data/{name}.js", f'fullbench.chunk("{name}", {script(dict(chunk))});\n')
         files.append(name)

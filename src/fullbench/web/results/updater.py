@@ -86,6 +86,6 @@ def keeping_up(engine: Engine, ledger: Ledger | None, *, pause: float = PAUSE) -
         yield
     finally:
         with _lock:
-            found = _running.pop(engine, None)
-        if found is not None:
-            found.stop()
+            updater = _running.pop(engine, None)
+        if updater is not None:
+            updater.stop()

@@ -93,28 +93,30 @@ class Views:
         return {
             **self.common(connection, "boards", study),
             "totals": totals(connection, study or next(iter(there), "")),
-            "groups": [self._group(connection, one, stamps.get(one.name), language) for one in headings],
+            "groups": [self._group(connection, heading, stamps.get(heading.name), language) for heading in headings],
             "matrices": self._matrices(connection, headings, stamps, language),
         }
 
     def _matrices(
         self, connection: Connection, headings: Sequence[Heading], stamps: Mapping[str, str], language: Language
     ) -> Sequence[Matrix]:
-        there = [(one.name, stamps[one.name]) for one in headings if one.name in stamps]
+        there = [(heading.name, stamps[heading.name]) for heading in headings if heading.name in stamps]
 
         def make() -> Sequence[Matrix]:
             known = (self._board(connection, name, stamp) for name, stamp in there)
             return matrices(
-                replace(board, tables=[localised(one, language) for one in board.tables]) for board in known if board
+                replace(board, tables=[localised(linked, language) for linked in board.tables])
+                for board in known
+                if board
             )
 
         return self._made.get((tuple(there), language), make)
 
-    def _group(self, connection: Connection, one: Heading, stamp: str | None, language: Language) -> Group:
-        board = self._board(connection, one.name, stamp)
-        link = Filter(study=_link(connection, one.study), judge=one.judge, criterion=one.criterion)
-        top = self._tops.get((one.name, stamp, language), partial(_best, board, language)) if board else ()
-        return Group(one.name, one.judge, one.criterion, one.verdicts, link, top)
+    def _group(self, connection: Connection, heading: Heading, stamp: str | None, language: Language) -> Group:
+        board = self._board(connection, heading.name, stamp)
+        link = Filter(study=_link(connection, heading.study), judge=heading.judge, criterion=heading.criterion)
+        top = self._tops.get((heading.name, stamp, language), partial(_best, board, language)) if board else ()
+        return Group(heading.name, heading.judge, heading.criterion, heading.verdicts, link, top)
 
     def _board(self, connection: Connection, name: str, stamp: str | None) -> Board | None:
         return None if stamp is None else self._boards.get((name, stamp), partial(boards.find, connection, name))
@@ -126,7 +128,7 @@ class Views:
         if board is None:
             return None
         body = self._bodies.get((name, stamp, language), lambda: self._body(board, language))
-        others = [one for one in boards.headings(connection, board.study) if one.name != name]
+        others = [heading for heading in boards.headings(connection, board.study) if heading.name != name]
         link = Filter(study=_link(connection, board.study), judge=board.judge, criterion=board.criterion)
         closed = _closed(connection, board.judge)
         return {**self.common(connection, "boards", board.study), "board": board, "body": body, "others": others[:40],
@@ -145,10 +147,10 @@ class Views:
         number, chart = place
 
         def draw() -> str | None:
-            found = self._tables(connection, name, stamp)
-            if number >= len(found) or chart >= len(found[number].charts):
+            drawable = self._tables(connection, name, stamp)
+            if number >= len(drawable) or chart >= len(drawable[number].charts):
                 return None
-            shown = localised(found[number], language)
+            shown = localised(drawable[number], language)
             drawn = charts.chart(shown.table, shown.charts[chart])
             return None if drawn is None else charts.svg(drawn)
 
@@ -160,9 +162,9 @@ class Views:
             board = self._board(connection, name, stamp)
             return () if board is None else board.tables
         every = ((study, judge) for study in studies(connection) for judge in judges(connection).values())
-        found = next((one for one in every if cards.card_name(*one) == name), None)
-        card = None if found is None else cards.find(connection, *found)
-        return () if card is None else [one for _, some in card[0].sections for one in some]
+        placed = next((pair for pair in every if cards.card_name(*pair) == name), None)
+        card = None if placed is None else cards.find(connection, *placed)
+        return () if card is None else [linked for _, some in card[0].sections for linked in some]
 
     def count(self, connection: Connection, wanted: Filter) -> listing.Count:
         """How many verdicts a filter finds; remembered until the catalogue changes."""
@@ -197,17 +199,17 @@ class Views:
 
     def case(self, connection: Connection, ledger: Ledger, case_key: str, study: str = "") -> dict[str, Any] | None:
         """One case."""
-        found = hearing.hearing(connection, ledger, case_key, study)
-        if found is None:
+        heard = hearing.hearing(connection, ledger, case_key, study)
+        if heard is None:
             return None
-        link = _link(connection, found.study)
+        link = _link(connection, heard.study)
         return {
-            **self.common(connection, "verdicts", found.study),
-            "hearing": found,
-            "seats": found.seats(),
-            "backers": found.backers(),
+            **self.common(connection, "verdicts", heard.study),
+            "hearing": heard,
+            "seats": heard.seats(),
+            "backers": heard.backers(),
             "letters": LETTERS,
-            "item_filter": Filter(study=link, item=found.item),
+            "item_filter": Filter(study=link, item=heard.item),
             "tag_filter": lambda name, value: Filter(study=link, tag=name, value=value),
         }
 
@@ -223,15 +225,15 @@ class Views:
         computed = [name for name in names if cards.card_name(shown, name) in stamps]
         known = (self._card(connection, shown, name, stamps) for name in computed)
         side_by_side = judges_board.board([card for card, _ in known], _link(connection, shown))
-        found: list[judges_board.Standing] = []
+        standings: list[judges_board.Standing] = []
         first = []
         if side_by_side is not None:
-            table, found = side_by_side
+            table, standings = side_by_side
             first = [sheet(table, self.places, "judges", language)]
-        rest = {one.judge for one in found}
+        rest = {standing.judge for standing in standings}
         return {
             **self.common(connection, "judges", study),
-            "judged": [(one.judge, translate(language, one.sentence)) for one in found],
+            "judged": [(standing.judge, translate(language, standing.sentence)) for standing in standings],
             "all_judges": [n for n in names if not is_person(n) and not is_panel(n) and n not in rest],
             "sheets": [*first, *([] if linked is None else [sheet(linked, self.places, "faults", language)])],
         }
@@ -240,27 +242,29 @@ class Views:
         self, connection: Connection, study: str, judge: str, stamps: Mapping[str, str]
     ) -> tuple[cards.Card, str]:
         stamp = stamps[cards.card_name(study, judge)]
-        found: tuple[cards.Card, str] = self._cards.get(
+        stamped: tuple[cards.Card, str] = self._cards.get(
             ((study, judge), stamp), partial(cards.find, connection, study, judge)
         )
-        return found
+        return stamped
 
     def judge(self, connection: Connection, name: str, language: Language, wanted: str = "") -> dict[str, Any] | None:
         """A judge's card in the study wanted, or in the first that it ruled in; `name` is its name in addresses."""
         there = studies(connection)
         some = [wanted] if wanted else list(there)
-        every = ((one, judge) for one in some if one in there for judge in judges_in(connection, there[one]).values())
-        placed = next((one for one in every if judge_name(one[1]) == name), None)
+        every = (
+            (where, judge) for where in some if where in there for judge in judges_in(connection, there[where]).values()
+        )
+        placed = next((pair for pair in every if judge_name(pair[1]) == name), None)
         if placed is None:
             return None
         study, judge = placed
         stamps = boards.stamps(connection)
-        found = self._card(connection, study, judge, stamps) if cards.card_name(study, judge) in stamps else None
+        stamped = self._card(connection, study, judge, stamps) if cards.card_name(study, judge) in stamps else None
         link = _link(connection, study)
         values = {
             **self.common(connection, "judges", study),
             "judge": judge,
-            "mine": [one for one in boards.headings(connection, study) if one.judge == judge],
+            "mine": [heading for heading in boards.headings(connection, study) if heading.judge == judge],
             "link": Filter(study=link, judge=judge),
             "against": Filter(study=link, judge=judge, opposed=True),
             "lead": "",
@@ -268,34 +272,34 @@ class Views:
             "total": 0,
             "sections": (),
             "closed": _closed(connection, judge),
-            "pending": found is None and not is_person(judge) and not is_panel(judge),
+            "pending": stamped is None and not is_person(judge) and not is_panel(judge),
         }
-        if found is None:
+        if stamped is None:
             return values
-        card, stamp = found
+        card, stamp = stamped
         return {**values, "lead": translate(language, card.lead), "sampled": card.sampled, "total": card.total,
                 "sections": self._sections(study, card, stamp, language)}  # fmt: skip
 
     def _sections(self, study: str, card: cards.Card, stamp: str, language: Language) -> list[tuple[str, list[Any]]]:
         source = (cards.card_name(study, card.judge), stamp)
         start = 0
-        made = []
+        sections = []
         for title, some in card.sections:
-            made.append((title, sheets(some, source, self.places, language, start=start, drawing=self.drawing)))
+            sections.append((title, sheets(some, source, self.places, language, start=start, drawing=self.drawing)))
             start += len(some)
-        return made
+        return sections
 
 
 def _thumbs(ledger: Ledger, page: listing.Page) -> dict[str, tuple[str, Mapping[str, str]]]:
     """The first picture of each case of a page, and the tags that say whether it is veiled."""
-    found: dict[str, tuple[str, Mapping[str, str]]] = {}
+    thumbs: dict[str, tuple[str, Mapping[str, str]]] = {}
     for case in ledger.cases(list({line.case for line in page.lines})):
-        answers = ((one.digest, said.tags) for said in case.responses for one in said.pictures)
-        pictures = ((one.digest, case.item.tags) for one in case.item.pictures)
+        answers = ((picture.digest, response.tags) for response in case.responses for picture in response.pictures)
+        pictures = ((picture.digest, case.item.tags) for picture in case.item.pictures)
         first = next(chain(pictures, answers), None)
         if first is not None:
-            found[case.key] = first
-    return found
+            thumbs[case.key] = first
+    return thumbs
 
 
 def _closed(connection: Connection, judge: str) -> float | None:
@@ -312,9 +316,13 @@ def _link(connection: Connection, study: str) -> str:
 def totals(connection: Connection, study: str) -> Totals:
     """How much there is of a study in the catalogue."""
     c, number = tables.counts.c, studies(connection).get(study, 0)
-    mine = (c.study_id == number, c.n > 0)
+    conditions = (c.study_id == number, c.n > 0)
     counted = [
-        int(connection.execute(select(func.count(column.distinct())).where(*mine, c.contestant_id != 0)).scalar_one())
+        int(
+            connection.execute(
+                select(func.count(column.distinct())).where(*conditions, c.contestant_id != 0)
+            ).scalar_one()
+        )
         for column in (c.judge_id, c.contestant_id)
     ]
     return Totals(listing.count(connection, Filter(study=study)).n, *counted)

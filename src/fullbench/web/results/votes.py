@@ -67,10 +67,12 @@ def vote(ledger: Ledger, case: Case, user: User, marks: list[float], text: str) 
     """Put a vote into the ledger. A second one of the same person on the same case is a revision: both stay, the latest
     counts. Names and rulings are visible where this vote is cast, so it is not blind."""
     with _TURNS:
-        said = ledger.verdicts(PEOPLE, cases=[case.key], texts=False, revisions=True)
+        verdicts = ledger.verdicts(PEOPLE, cases=[case.key], texts=False, revisions=True)
         # The first release kept votes under people's names: such a vote is continued.
-        mine = [one for one in said if one.rater in {user.rater, user.name} and one.trial == case.trial]
-        newest = max(mine, key=lambda one: one.revision, default=None)
+        earlier = [
+            verdict for verdict in verdicts if verdict.rater in {user.rater, user.name} and verdict.trial == case.trial
+        ]
+        newest = max(earlier, key=lambda verdict: verdict.revision, default=None)
         verdict = Verdict.of(
             case, PEOPLE, marks, text=text, at=time.time(), rater=user.rater if newest is None else newest.rater,
             revision=0 if newest is None else newest.revision + 1, circumstances=Circumstances(blind=False),
