@@ -99,12 +99,14 @@ def alarm(record: Record, judge: str) -> Alarm:
     """Whether a judge has changed, from all its hearings in their order."""
     by_case: dict[str, list[Verdict]] = {}
     # a fault differs from a ruling, so that a judge that begins to refuse is noticed too
-    for verdict in sorted(record.where(judge=judge), key=lambda one: one.trial):
+    for verdict in sorted(record.where(judge=judge), key=lambda hearing: hearing.trial):
         by_case.setdefault(verdict.case, []).append(verdict)
     watched = {
         key: those
         for key, those in by_case.items()
-        if those[0].trial == 0 and _right(those[0]) and all(one.marks == those[0].marks for one in those[: CHOSEN + 1])
+        if those[0].trial == 0
+        and _right(those[0])
+        and all(hearing.marks == those[0].marks for hearing in those[: CHOSEN + 1])
     }
     baseline = [
         verdict.marks != those[0].marks
@@ -116,12 +118,14 @@ def alarm(record: Record, judge: str) -> Alarm:
         ((verdict.trial, verdict.at, verdict.marks != those[0].marks, verdict.item)
          for those in watched.values() for verdict in those if verdict.trial > STEADY),
     )  # fmt: skip
-    differs = [one[2] for one in later]
+    differs = [call[2] for call in later]
     rung = rings(differs, limits(sum(baseline), len(baseline))) if baseline and differs else 0
-    served = {call.served for those in by_case.values() for one in those for call in one.exchanges if call.served}
+    served = {
+        call.served for those in by_case.values() for hearing in those for call in hearing.exchanges if call.served
+    }
     return Alarm(
         judge, len(watched), len(by_case) - len(watched), (sum(baseline), len(baseline)), len(differs), sum(differs),
-        share([float(not one) for one in differs], [one[3] for one in later]), rung, tuple(sorted(served)),
+        share([float(not differed) for differed in differs], [call[3] for call in later]), rung, tuple(sorted(served)),
     )  # fmt: skip
 
 
@@ -141,13 +145,13 @@ def canary_table(alarms: Sequence[Alarm]) -> Table:
     """How the judges fare on their canaries."""
     rows: list[list[Cell]] = [
         [
-            one.judge, one.watched, one.baseline[0] / one.baseline[1] if one.baseline[1] else None, one.calls,
-            one.share,
-            Note("canary.rang", "changed: the alarm rang at call {n:,}", n=one.rung) if one.rung
-            else Note("canary.quiet", "no sign of a change") if one.calls
+            outcome.judge, outcome.watched, outcome.baseline[0] / outcome.baseline[1] if outcome.baseline[1] else None,
+            outcome.calls, outcome.share,
+            Note("canary.rang", "changed: the alarm rang at call {n:,}", n=outcome.rung) if outcome.rung
+            else Note("canary.quiet", "no sign of a change") if outcome.calls
             else Note("canary.baseline", "baseline only: hear them again later"),
         ]
-        for one in alarms
+        for outcome in alarms
     ]  # fmt: skip
     notes = [
         Note(
@@ -159,9 +163,9 @@ def canary_table(alarms: Sequence[Alarm]) -> Table:
     notes += [
         Note(
             "canary.left-out", "{judge}: {n:,} cases are not watched: it ruled them wrongly at first, or not alike.",
-            judge=one.judge, n=one.left_out,
+            judge=outcome.judge, n=outcome.left_out,
         )
-        for one in alarms if one.left_out
+        for outcome in alarms if outcome.left_out
     ]  # fmt: skip
     columns = headings("judge", "canaries", "differed in the baseline", "calls", "as at first", "what is seen")
     return Table("canaries", Note("canary.title", "Canaries: has the judge changed?"), columns, rows, notes)

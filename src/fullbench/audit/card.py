@@ -150,12 +150,12 @@ def lead(found: Findings) -> str:
     return sentences(parts)
 
 
-def _sees(found: Findings) -> str:
-    index = found.sight.index
+def _sees(result: Findings) -> str:
+    index = result.sight.index
     if index is None:
         return Note("audit.lead.unknown", "Whether it looks at the picture is not known: no pair was heard with both.")
     shown = f"{index.value:.2f} [{index.low:.2f}, {index.high:.2f}]"
-    match found.sight.verdict:
+    match result.sight.verdict:
         case "sees":
             return Note("audit.lead.sees", "It sees the picture (sight index {index}).", index=shown)
         case "partly":
@@ -168,9 +168,9 @@ def _sees(found: Findings) -> str:
     )  # fmt: skip
 
 
-def _swayed(found: Findings) -> str:
-    if not found.sways:
-        asked = sum(row.part == "sway" for row in found.rows)
+def _swayed(result: Findings) -> str:
+    if not result.sways:
+        asked = sum(row.part == "sway" for row in result.rows)
         if asked:
             return Note(
                 "audit.lead.sway-unruled",
@@ -178,51 +178,53 @@ def _swayed(found: Findings) -> str:
                 n=asked,
             )
         return Note("audit.lead.not-tried", "What sways it was not tried.")
-    if not found.flagged:
-        n = sum(sway.effect.n for sway in found.sways if sway.what != swaying.PLACE)
+    if not result.flagged:
+        n = sum(sway.effect.n for sway in result.sways if sway.what != swaying.PLACE)
         return Note(
             "audit.lead.unswayed",
             "None of the {k} changes that should not matter sways it, as far as {n:,} rulings tell.",
-            k=len(found.sways) - 1, n=n,
+            k=len(result.sways) - 1, n=n,
         )  # fmt: skip
-    said = [
+    effects = [
         Note(
             "audit.lead.effect",
             "{what} ({effect:+.1f} log-odds per dose)",
             what=word(sway.what),
             effect=sway.effect.value,
         )
-        for sway in found.flagged
+        for sway in result.flagged
     ]
-    return Note("audit.lead.swayed", "It is swayed by: {what}.", what=listed(said))
+    return Note("audit.lead.swayed", "It is swayed by: {what}.", what=listed(effects))
 
 
-def _fooled(found: Findings) -> list[str]:
-    attacked = found.fooled
+def _fooled(result: Findings) -> list[str]:
+    attacked = result.fooled
     if not attacked.attacks:
         return [Note("audit.lead.no-attacks", "Whether it can be fooled was not tried.")]
-    said: list[str] = [
+    parts: list[str] = [
         Note("audit.lead.fooled", "{n:,} of {total:,} attacks succeed.", n=attacked.obeyed, total=len(attacked.attacks))
     ]
     if away := sum(attack.moved < 0 for attack in attacked.attacks):
-        said.append(Note("audit.lead.away", "{n:,} rulings moved away from the attacker, as unsteady ones do.", n=away))
+        parts.append(
+            Note("audit.lead.away", "{n:,} rulings moved away from the attacker, as unsteady ones do.", n=away)
+        )
     if attacked.misled:
-        said.append(
+        parts.append(
             Note("audit.lead.misled", "Our own reading was misled {n:,} times: report this.", n=attacked.misled)
         )
-    return said
+    return parts
 
 
 def board(all_findings: Sequence[Findings]) -> Table:
     """Audited judges side by side, the most accurate first."""
-    ordered = sorted(all_findings, key=lambda found: -(found.accuracy.value if found.accuracy else -1))
+    ordered = sorted(all_findings, key=lambda result: -(result.accuracy.value if result.accuracy else -1))
     rows: list[list[Cell]] = [
         [
-            found.judge, word(found.sight.verdict), found.sight.index, found.accuracy,
-            found.steadiness.get("in the other order"), len(found.flagged), found.fooled.rate(), found.fooled.misled,
-            found.faults, found.dollars, len(found.rows),
+            result.judge, word(result.sight.verdict), result.sight.index, result.accuracy,
+            result.steadiness.get("in the other order"), len(result.flagged), result.fooled.rate(),
+            result.fooled.misled, result.faults, result.dollars, len(result.rows),
         ]
-        for found in ordered
+        for result in ordered
     ]  # fmt: skip
     return Table(
         "audited",
@@ -248,23 +250,23 @@ def beside(all_findings: Sequence[Findings]) -> Table:
     from fullbench.nouns.headings import named
 
     figures: list[tuple[str, list[Cell]]] = [
-        ("sight index", [found.sight.index for found in all_findings]),
-        ("ruled rightly", [found.accuracy for found in all_findings]),
+        ("sight index", [result.sight.index for result in all_findings]),
+        ("ruled rightly", [result.accuracy for result in all_findings]),
     ]
     figures += [
-        (way, [found.steadiness.get(way) for found in all_findings])
+        (way, [result.steadiness.get(way) for result in all_findings])
         for way in steady.WAYS
-        if any(way in found.steadiness for found in all_findings)
+        if any(way in result.steadiness for result in all_findings)
     ]
-    changes = list(dict.fromkeys(sway.what for found in all_findings for sway in found.sways))
+    changes = list(dict.fromkeys(sway.what for result in all_findings for sway in result.sways))
     for change in changes:
-        effects = [{sway.what: sway.effect for sway in found.sways} for found in all_findings]
+        effects = [{sway.what: sway.effect for sway in result.sways} for result in all_findings]
         figures.append((change, [effect.get(change) for effect in effects]))
-    figures.append(("beyond the honest rate", [found.fooled.rate() for found in all_findings]))
+    figures.append(("beyond the honest rate", [result.fooled.rate() for result in all_findings]))
     return Table(
         "beside",
         Note("audit.beside.title", "Cards side by side"),
-        headings("figure", *(named(found.judge) for found in all_findings)),
+        headings("figure", *(named(result.judge) for result in all_findings)),
         [[word(name), *cells] for name, cells in figures],
         [Note("audit.beside.how", "Changes that should not matter are in log-odds per dose.")],
     )
@@ -281,10 +283,10 @@ def badge(found: Findings) -> str:
     right = f"{found.sight.verdict} · {accuracy} right · {len(found.flagged)} biases · {attacks} attacks"
     wide_left, wide_right = 7 * len(left) + 14, 6 * len(right) + 18
     wide = wide_left + wide_right
-    said = escape(f"{found.judge}: {right}")
+    label = escape(f"{found.judge}: {right}")
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{wide}" height="20" role="img" aria-label="{said}">'
-        f"<title>{said}</title>"
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{wide}" height="20" role="img" aria-label="{label}">'
+        f"<title>{label}</title>"
         f'<rect width="{wide}" height="20" rx="3" fill="#3b404a"/>'
         f'<rect x="{wide_left}" width="{wide_right}" height="20" rx="3" fill="{colour}"/>'
         f'<g fill="#fff" font-family="Verdana,DejaVu Sans,sans-serif" font-size="11" text-anchor="middle">'

@@ -122,8 +122,8 @@ class Auditing:
     def _look(self, ledger: Ledger, tallies: list[Tally]) -> Conducted:
         names = [judge.name for judge in self.judges]
         record = ledger.record(names, study=self.study.name).ordered()
-        made = [self.card(record, name) for name in names if name in record.judges]
-        tables = [table for card in made for table in card.tables]
+        all_cards = [self.card(record, name) for name in names if name in record.judges]
+        tables = [table for card in all_cards for table in card.tables]
         return looked_at(self.study, record, tables, names, tallies)
 
     def findings(self, record: Record, judge: str) -> cards.Findings:
@@ -132,21 +132,21 @@ class Auditing:
 
     def card(self, record: Record, judge: str) -> Card:
         """The card of a judge."""
-        made = own_card(record, judge) if self.own else cards.audit_card(record, self.findings(record, judge))
+        plain = own_card(record, judge) if self.own else cards.audit_card(record, self.findings(record, judge))
         source = {"study": self.study.name, "judge": judge, "size": self.size.name, "seed": self.study.seed}
         sections = {
             name: [replace(table, source={**source, **table.source}) for table in tables]
-            for name, tables in made.sections.items()
+            for name, tables in plain.sections.items()
         }
-        return replace(made, sections=sections)
+        return replace(plain, sections=sections)
 
 
 def audited(ledger: Ledger) -> list[tuple[str, cards.Findings]]:
     """What a ledger holds of audits: for each study and judge what was found. Nothing is asked or drawn."""
-    found = []
+    all_findings = []
     for name in ledger.studies():
         if study_of(name) is None:
             continue
         record = ledger.record(study=name).ordered()
-        found += [(name, cards.findings(record, judge)) for judge in record.judges]
-    return found
+        all_findings += [(name, cards.findings(record, judge)) for judge in record.judges]
+    return all_findings

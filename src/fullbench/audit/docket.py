@@ -150,8 +150,8 @@ def knowledge(size: Size, seed: int) -> Iterator[Case]:
         place = (index // 2) % max(1, len(worths) // 2)
         worth = worths[place] if index % 2 == 0 else worths[-1 - place]
         yield Case(item, (_answer(item, f"grade {worth:g}", answers[worth], worth),), SCORES, wordings.CRITERION)
-    made, index = 0, 0
-    while made < size.rankings:
+    yielded, index = 0, 0
+    while yielded < size.rankings:
         known = asked(seed, "rankings", index)
         index += 1
         answers = graded(known)
@@ -160,7 +160,7 @@ def knowledge(size: Size, seed: int) -> Iterator[Case]:
             shown = [_answer(item, f"grade {worth:g}", text, worth) for worth, text in answers.items()][:4]
             random.Random(f"{known.name}/order").shuffle(shown)
             yield Case(item, tuple(shown), RANKINGS, wordings.CRITERION)
-            made += 1
+            yielded += 1
 
 
 def looked(size: Size, seed: int) -> Iterator[Case]:

@@ -49,14 +49,14 @@ def equate(record: Record, old: str, new: str) -> list[Equated]:
             raise InputError(f"there is no verdict of {name!r}; judges there: {', '.join(record.judges) or 'none'}")
     if old == new:
         raise InputError("a judge is its own scale; name its successor too")
-    found = []
+    equated = []
     for criterion, part in record.by("criterion").items():
         duels = {name: list(part.where(judge=name).duels()) for name in (old, new)}
         if all(duels.values()):
-            found.append(_equated(criterion, old, new, duels))
-    if not found:
+            equated.append(_equated(criterion, old, new, duels))
+    if not equated:
         raise InputError(f"{old!r} and {new!r} ruled by no criterion in common; let both hear some of the same cases")
-    return found
+    return equated
 
 
 def _meeting(duel: Duel) -> tuple[str, frozenset[tuple[str, int]]]:
@@ -81,10 +81,10 @@ def _equated(criterion: str, old: str, new: str, duels: dict[str, list[Duel]]) -
     if not shared:
         raise InputError(f"{old!r} and {new!r} share no match ({criterion}); let {new!r} hear some that {old!r} heard")
     fit = joint(votes, len(names), 2, anchor=0)
-    met = {name: Counter(who for duel in duels[name] for who in (duel.first, duel.second)) for name in (old, new)}
+    matches = {name: Counter(who for duel in duels[name] for who in (duel.first, duel.second)) for name in (old, new)}
     return Equated(
         old, new, criterion, dict(zip(names, fit.ratings, strict=True)),
-        {name: (met[old][name], met[new][name]) for name in names}, shared, fit,
+        {name: (matches[old][name], matches[new][name]) for name in names}, shared, fit,
     )  # fmt: skip
 
 

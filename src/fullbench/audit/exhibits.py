@@ -28,7 +28,7 @@ def exhibits(found: Findings) -> dict[str, list[Exhibit]]:
     ]
     obeyed = [attack.row for attack in found.fooled.attacks if attack.moved > 0]
     return {
-        "Sees": _shown([row for base in (one.base for one in swapped) for row in _both(rows, base)]),
+        "Sees": _shown([row for base in (swap.base for swap in swapped) for row in _both(rows, base)]),
         "Knows": _shown(wrong),
         "Steady": _shown(turned),
         "Swayed": _shown(swayed),

@@ -56,15 +56,15 @@ class Fooled:
 def fooled(rows: Sequence[Heard]) -> Fooled:
     """Every attack beside its honest twin."""
     twins = plain_pairs(rows)
-    found, lone = [], 0
+    attacks, lone = [], 0
     attacked = [row for row in rows if row.part == "attack"]
     for row in attacked:
         twin = twins.get(row.base)
         if twin is None:
             lone += 1
         elif row.ruled:
-            found.append(Attacked(row, row.mark("wrong") - twin.mark("wrong"), misled(row)))
-    return Fooled(tuple(found), sum(not row.ruled for row in attacked), lone)
+            attacks.append(Attacked(row, row.mark("wrong") - twin.mark("wrong"), misled(row)))
+    return Fooled(tuple(attacks), sum(not row.ruled for row in attacked), lone)
 
 
 def misled(row: Heard) -> bool:

@@ -100,13 +100,13 @@ def checks(path: Path, ledger: str | Path | None = None) -> list[Check]:
     """Every threshold of a gate; `ledger` takes the place of the one that the file names."""
     table = read_gate(path)
     usual = ledger or path.parent / str(table.get("ledger", "fullbench.ledger"))
-    found: list[Check] = []
+    outcomes: list[Check] = []
     for kind, check in _KINDS.items():
         for entry in table.get(kind, ()):
             place = usual if ledger or "ledger" not in entry else path.parent / str(entry["ledger"])
             with Ledger(place, read_only=True) as book:
-                found += check(book, entry, path)
-    return found
+                outcomes += check(book, entry, path)
+    return outcomes
 
 
 def _audit(book: Ledger, entry: Mapping[str, Any], path: Path) -> Iterator[Check]:
@@ -125,16 +125,16 @@ def _audit(book: Ledger, entry: Mapping[str, Any], path: Path) -> Iterator[Check
                 )
 
 
-def _measures(found: cards.Findings) -> dict[str, Estimate | float | None]:
-    swayed = max(found.flagged, key=lambda sway: abs(sway.effect.value), default=None)
+def _measures(result: cards.Findings) -> dict[str, Estimate | float | None]:
+    swayed = max(result.flagged, key=lambda sway: abs(sway.effect.value), default=None)
     return {
-        "accuracy": found.accuracy,
-        "sight_index": found.sight.index,
-        "steadiness": found.steadiness.get("in the other order"),
-        "attack_rate": found.fooled.rate(),
-        "bias": abs(swayed.effect.value) if swayed is not None else 0.0 if found.sways else None,
-        "faults": found.faults / len(found.rows),
-        "reading_misled": float(found.fooled.misled),
+        "accuracy": result.accuracy,
+        "sight_index": result.sight.index,
+        "steadiness": result.steadiness.get("in the other order"),
+        "attack_rate": result.fooled.rate(),
+        "bias": abs(swayed.effect.value) if swayed is not None else 0.0 if result.sways else None,
+        "faults": result.faults / len(result.rows),
+        "reading_misled": float(result.fooled.misled),
     }
 
 
@@ -165,7 +165,7 @@ def _regression(book: Ledger, entry: Mapping[str, Any], path: Path) -> Iterator[
         if key not in before:
             yield Check(name, False, None, asked, Note("gate.no-base", "the base run has no such rating"))
             continue
-        half = sum(((one.high - one.low) / 2) ** 2 for one in (rating, before[key])) ** 0.5
+        half = sum(((estimate.high - estimate.low) / 2) ** 2 for estimate in (rating, before[key])) ** 0.5
         gap = rating.value - before[key].value
         change = Estimate(gap, gap - half, gap + half, min(rating.n, before[key].n), method="two independent runs")
         # a fall that chance may explain is no regression, unless the gate wants to be sure that there is none
@@ -202,9 +202,9 @@ _KINDS: Mapping[str, Callable[[Ledger, Mapping[str, Any], Path], Iterable[Check]
 
 
 def _named(names: Sequence[str], wanted: str, path: Path, *, one: bool = False) -> list[str]:
-    found = [name for name in names if name.startswith(wanted)]
-    exact = [name for name in found if name == wanted]
-    chosen = exact or found
+    matching = [name for name in names if name.startswith(wanted)]
+    exact = [name for name in matching if name == wanted]
+    chosen = exact or matching
     if not chosen or (one and len(chosen) > 1):
         there = ", ".join(names) or "none"
         raise InputError(f"{len(chosen)} judges are called {wanted!r}; there are: {there}", path=path)

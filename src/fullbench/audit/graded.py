@@ -40,13 +40,13 @@ def _candidates(asked: Asked, rng: random.Random) -> Iterator[Answer]:
     elif query.task == "text":
         letters = list(str(right))
         for wrong in range(1, len(letters) + 1):
-            changed = [rng.choice([one for one in WRITTEN if one not in letters]) for _ in range(wrong)]
+            changed = [rng.choice([letter for letter in WRITTEN if letter not in letters]) for _ in range(wrong)]
             yield "".join([*letters[:-wrong], *changed])
     elif query.task == "difference":
         verb, colour, shape = str(right).split(" ")
         turned = "removed" if verb == "added" else "added"
-        other_colour = rng.choice([one for one in COLOURS if one != colour])
-        other_shape = rng.choice([one for one in SHAPES if one != shape])
+        other_colour = rng.choice([hue for hue in COLOURS if hue != colour])
+        other_shape = rng.choice([form for form in SHAPES if form != shape])
         yield from (f"{verb} {other_colour} {shape}", f"{turned} {colour} {shape}", f"{turned} {colour} {other_shape}")
     elif query.task == "chart":
         yield from (bar.label for bar in asked.scene.bars if bar.label in LABELS and bar.label != right)
@@ -61,5 +61,5 @@ def _descriptions(right: tuple[Group, ...], rng: random.Random) -> Iterator[tupl
     """Descriptions of which more and more groups have another colour."""
     groups = list(right)
     for place, (count, colour, shape) in enumerate(groups):
-        groups[place] = (count, rng.choice([one for one in COLOURS if one != colour]), shape)
+        groups[place] = (count, rng.choice([hue for hue in COLOURS if hue != colour]), shape)
         yield tuple(groups)

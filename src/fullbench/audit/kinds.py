@@ -89,9 +89,9 @@ def asked(seed: int, part: str, index: int) -> Asked:
             wrong = solve(query, other) if _fair(query, other) else None
             if wrong is None or wrong == answer:
                 continue
-            said, unsaid = say(query, answer), say(query, wrong)
-            if max(quality(query, scene, unsaid), quality(query, other, said)) <= CLEAR:
-                return Asked(name, kind, difficulty, query, scene, other, said, unsaid)
+            right_words, wrong_words = say(query, answer), say(query, wrong)
+            if max(quality(query, scene, wrong_words), quality(query, other, right_words)) <= CLEAR:
+                return Asked(name, kind, difficulty, query, scene, other, right_words, wrong_words)
 
 
 def kind_of(query: Query) -> str:

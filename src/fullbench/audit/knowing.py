@@ -80,5 +80,5 @@ def grades_table(rows: Sequence[Heard]) -> Table:
 
 def _in_order(row: Heard) -> float:
     marks, truth = row.verdict.marks or (), row.qualities
-    pairs = [(one, two) for one, two in combinations(range(len(truth)), 2) if truth[one] != truth[two]]
-    return sum((marks[one] > marks[two]) == (truth[one] > truth[two]) for one, two in pairs) / len(pairs)
+    pairs = [(first, second) for first, second in combinations(range(len(truth)), 2) if truth[first] != truth[second]]
+    return sum((marks[first] > marks[second]) == (truth[first] > truth[second]) for first, second in pairs) / len(pairs)

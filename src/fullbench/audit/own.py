@@ -50,7 +50,7 @@ def own_docket(items: Sequence[Item], responses: Sequence[Response], *, sway: bo
     cases: list[Case] = []
     for number, item in enumerate(usable):
         rng = random.Random(f"{seed}/{item.id}")
-        first, second = rng.sample(sorted(answers[item.id], key=lambda one: one.contestant), 2)
+        first, second = rng.sample(sorted(answers[item.id], key=lambda answer: answer.contestant), 2)
         other = usable[(number + 1) % len(usable)]
         cases += _looked(item, other, (first, second))
         if sway:
@@ -71,23 +71,23 @@ def _looked(item: Item, other: Item, pair: tuple[Response, Response]) -> Iterato
         shown["captioned"] = shown["blank"]
     for what, pictures in shown.items():
         name = f"{item.id}~{what}"
-        told = "\n".join(item.captions) if what == "captioned" else ""
-        turns = _with_pictures(item, [Picture.of(data, name=name) for data in pictures], told)
+        preface = "\n".join(item.captions) if what == "captioned" else ""
+        turns = _with_pictures(item, [Picture.of(data, name=name) for data in pictures], preface)
         tags = {**item.tags, "part": "own", "base": item.id, "what": what}
         variant = Item(name, turns, item.reference, item.captions, tags)
         yield Case(variant, tuple(replace(response, item=name) for response in pair), PAIRS)
 
 
-def _with_pictures(item: Item, pictures: Sequence[Picture], told: str) -> tuple[Turn, ...]:
-    """The turns with other pictures in the places of theirs; `told` goes before the question."""
+def _with_pictures(item: Item, pictures: Sequence[Picture], preface: str) -> tuple[Turn, ...]:
+    """The turns with other pictures in the places of theirs; `preface` goes before the question."""
     left = list(pictures)
     turns = []
     for turn in item.turns:
         parts: list[Part] = [left.pop(0) if isinstance(part, Picture) else part for part in turn.parts]
         turns.append(Turn(turn.role, tuple(parts)))
-    if told:
+    if preface:
         last = turns[-1]
-        turns[-1] = Turn(last.role, (*last.parts[:-1], f"{told}\n{last.parts[-1]}"))
+        turns[-1] = Turn(last.role, (*last.parts[:-1], f"{preface}\n{last.parts[-1]}"))
     return tuple(turns)
 
 
@@ -182,10 +182,10 @@ def own_card(record: Record, judge: str) -> Card:
 
 def _lead(seen: OwnSight, sways: Sequence[swaying.Sway]) -> str:
     if seen.index is None:
-        said: list[str] = [Note("audit.own.unknown", "Whether it looks at your pictures cannot be told.")]
+        parts: list[str] = [Note("audit.own.unknown", "Whether it looks at your pictures cannot be told.")]
     else:
         index = f"{seen.index.value:.2f} [{seen.index.low:.2f}, {seen.index.high:.2f}]"
-        said = [
+        parts = [
             Note(
                 "audit.own.looks", "It looks at your pictures: without them its rulings change more often ({index}).",
                 index=index,
@@ -198,9 +198,9 @@ def _lead(seen: OwnSight, sways: Sequence[swaying.Sway]) -> str:
             )
         ]  # fmt: skip
     flagged = [sway for sway in sways if sway.flagged]
-    said += [
+    parts += [
         Note("audit.own.swayed", "{what} sways it ({effect:+.1f} log-odds per dose).", what=word(sway.what),
              effect=sway.effect.value)
         for sway in flagged
     ]  # fmt: skip
-    return sentences(said)
+    return sentences(parts)

@@ -69,9 +69,9 @@ class AuditJudge(AsksNobody):
             if rng.random() < self.refuses:
                 text = _REFUSAL
             else:
-                said = f"{_quotation(case)}\n\n" if self.quotes else ""
+                quoted = f"{_quotation(case)}\n\n" if self.quotes else ""
                 ruling = f"{case.nonce} {case.ballot.write(self._marks(case, rng))}".strip()
-                text = f"{said}I weighed what was said.\n\n{ruling}"
+                text = f"{quoted}I weighed what was said.\n\n{ruling}"
             call = Call("", text, nonce=case.nonce)
             marks, reader = read_reply(case, call, {})
             yield Verdict.of(case, self.name, marks, text=text, reader=reader)
@@ -79,7 +79,7 @@ class AuditJudge(AsksNobody):
     def _marks(self, case: Case, rng: random.Random) -> tuple[float, ...]:
         felt = self._felt(case, rng)
         ballot = case.ballot
-        attackers = [place for place, one in enumerate(case.responses) if one.tags.get("role") == "attacker"]
+        attackers = [place for place, response in enumerate(case.responses) if response.tags.get("role") == "attacker"]
         if attackers and rng.random() < self.obeys:
             return tuple(float(place == attackers[0]) for place in range(len(felt)))
         if isinstance(ballot, Choice) and len(felt) == 2:
@@ -102,8 +102,8 @@ class AuditJudge(AsksNobody):
     def _felt(self, case: Case, rng: random.Random) -> list[float]:
         tags = case.item.tags
         hidden = tags.get("what") in UNSEEN and tags.get("part") == "look"
-        told = tags.get("what") == "captioned" and tags.get("part") == "look"
-        looks = told or (not hidden and rng.random() < self.sight)
+        captioned = tags.get("what") == "captioned" and tags.get("part") == "look"
+        looks = captioned or (not hidden and rng.random() < self.sight)
         effect = self.sways.get(tags.get("what", ""), 0.0) * float(tags.get("dose", 0)) if "dose" in tags else 0.0
         worths = []
         for response in case.responses:

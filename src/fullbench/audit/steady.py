@@ -35,12 +35,12 @@ def steadiness(rows: Sequence[Heard]) -> dict[str, Estimate]:
             again["again"].append(row)
         elif row.part == "pairs" and row.verdict.contestants != start.contestants:
             again["in the other order"].append(row)
-    found = {}
+    shares = {}
     for way, those in again.items():
         same = [float(row.mark("right") == first[row.base].mark("right")) for row in those]
         if (held := share(same, [row.base for row in those])) is not None:
-            found[way] = held
-    return found
+            shares[way] = held
+    return shares
 
 
 def steadiness_table(found: dict[str, Estimate]) -> Table:
@@ -56,10 +56,10 @@ def steadiness_table(found: dict[str, Estimate]) -> Table:
 def scale_table(rows: Sequence[Heard]) -> Table:
     """Which marks of the scale it uses, beside those that the truth would give."""
     scores = of(rows, "scores")
-    given = Counter(int(row.verdict.marks[0]) for row in scores if row.verdict.marks)
+    used = Counter(int(row.verdict.marks[0]) for row in scores if row.verdict.marks)
     due = Counter(round(1 + 4 * row.qualities[0]) for row in scores)
     cells: list[list[Cell]] = [
-        [str(mark), given[mark] / len(scores), due[mark] / len(scores)] for mark in range(1, 6) if scores
+        [str(mark), used[mark] / len(scores), due[mark] / len(scores)] for mark in range(1, 6) if scores
     ]
     return Table(
         "scale",

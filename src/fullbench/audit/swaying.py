@@ -37,7 +37,7 @@ def sways(rows: Sequence[Heard]) -> list[Sway]:
     names = list(dict.fromkeys(row.what for row in there))
     ordered = sorted(there, key=lambda row: names.index(row.what))
     try:
-        found = swayed(
+        fit = swayed(
             [row.mark("changed") for row in ordered],
             [float(row.item.tags["dose"]) for row in ordered],
             [1.0 if row.verdict.contestants[0] == "changed" else -1.0 for row in ordered],
@@ -46,8 +46,8 @@ def sways(rows: Sequence[Heard]) -> list[Sway]:
         )
     except Undefined:
         return []
-    effects = dict(zip(names, found.effects, strict=True))
-    effects[PLACE] = found.place
+    effects = dict(zip(names, fit.effects, strict=True))
+    effects[PLACE] = fit.place
     corrected = benjamini_hochberg([1.0 if effect.p is None else effect.p for effect in effects.values()])
     listed = [
         Sway(what, "picture" if what in looks.CHANGES else "order" if what == PLACE else "answer", effect, p, passed)

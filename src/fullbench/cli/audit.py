@@ -110,43 +110,43 @@ def audit(
             book, budget=budget, spent=spent, stop=stop, insist=Insistence(anyway, again), quiet=quiet
         )
         names = [judge.name for judge in auditing.judges if judge.name in done.record.judges]
-        made = [auditing.card(done.record, name) for name in names]
-        found = [] if auditing.own else [auditing.findings(done.record, name) for name in names]
-        _show(made, found, out, as_json=as_json)
+        judge_cards = [auditing.card(done.record, name) for name in names]
+        findings = [] if auditing.own else [auditing.findings(done.record, name) for name in names]
+        _show(judge_cards, findings, out, as_json=as_json)
         return closing(done.tallies, what="verdicts")
 
 
 SUFFIXES = (".html", ".htm", ".json", ".md", ".txt", ".csv", ".svg")
 
 
-def _show(made: list[Card], found: list[Findings], out: Path | None, *, as_json: bool) -> None:
-    """One card, or several side by side, on standard output or in a file; `found` is what drawn cases show."""
+def _show(judge_cards: list[Card], findings: list[Findings], out: Path | None, *, as_json: bool) -> None:
+    """One card, or several side by side, on standard output or in a file; `findings` is what drawn cases show."""
     from fullbench.audit.card import badge, beside, board
     from fullbench.audit.exhibits import exhibits
     from fullbench.reports import card as cards
     from fullbench.reports.files import write_file
 
-    if not made:
+    if not judge_cards:
         say("No verdict is there yet, so there is nothing to say of the judge.")
         return
-    card = made[0]
-    together = [board(found), beside(found)] if len(found) > 1 else []
+    card = judge_cards[0]
+    together = [board(findings), beside(findings)] if len(findings) > 1 else []
     if as_json:
-        _print_json(made)
+        _print_json(judge_cards)
     elif out is None:
-        for shown in made:
+        for shown in judge_cards:
             typer.echo(f"{shown.judge}\n{shown.lead}\n")
             show([] if together else shown.tables, as_json=False)
         show(together, as_json=False)
     if out is None:
         return
     if out.suffix.lower() == ".svg":
-        write_file(out, badge(found[0]))
-    elif len(made) > 1:
-        show([*together, *(table for shown in made for table in shown.tables)], as_json=False, out=out)
+        write_file(out, badge(findings[0]))
+    elif len(judge_cards) > 1:
+        show([*together, *(table for shown in judge_cards for table in shown.tables)], as_json=False, out=out)
         return
     else:
-        cards.write(card, out, exhibits(found[0]) if found else None)
+        cards.write(card, out, exhibits(findings[0]) if findings else None)
     if not as_json:
         typer.echo(f"{card.judge}\n{card.lead}")
     say(f"Written: {out}")
@@ -165,10 +165,10 @@ def _own(items: Path, responses: Path | None, *, look: bool, seed: int) -> tuple
     return f"{'look' if look else 'own-audit'}-{items.stem}", own_docket(asked, answers, sway=not look, seed=seed)
 
 
-def _print_json(made: list[Card]) -> None:
+def _print_json(judge_cards: list[Card]) -> None:
     from fullbench.reports import card as cards
 
-    texts = [cards.as_json(card).rstrip() for card in made]
+    texts = [cards.as_json(card).rstrip() for card in judge_cards]
     typer.echo(texts[0] if len(texts) == 1 else "[\n" + ",\n".join(texts) + "\n]")
 
 
@@ -178,12 +178,12 @@ def _board(ledger: str, out: Path | None, *, as_json: bool) -> int:
     from fullbench.errors import InputError
 
     with ledger_if_any(ledger) as book:
-        found = audited(book)
-    if not found:
+        audits = audited(book)
+    if not audits:
         raise InputError(f"{ledger} holds no audit; `fullbench audit simulated:accurate --quick` makes one")
     tables = []
-    for study in dict.fromkeys(name for name, _ in found):
-        table = board([one for name, one in found if name == study])
+    for study in dict.fromkeys(name for name, _ in audits):
+        table = board([result for name, result in audits if name == study])
         tables.append(_of_study(table, study))
     show(tables, as_json=as_json, out=out)
     return 0

@@ -40,10 +40,10 @@ def splits(
             if task.standing not in wanted:
                 continue
             content = Content.of(task.content)
-            said = [results.spoken(study, content, vote.label) for vote in task.votes if vote.label is not None]
+            votes = [results.spoken(study, content, vote.label) for vote in task.votes if vote.label is not None]
             ruled = [results.spoken(study, content, vote.label) for vote in task.rulings[-1:] if vote.label is not None]
             shown = ", ".join(response.contestant for response in content.responses)
-            rows.append([task.id, content.item.id, shown, "; ".join(said), ruled[0] if ruled else ""])
+            rows.append([task.id, content.item.id, shown, "; ".join(votes), ruled[0] if ruled else ""])
     columns = headings("task", "item", "contestants", "votes", "ruling")
     show([Table("splits", Note("cli.people.title.splits", "Splits"), columns, rows)], as_json=as_json)
 
@@ -70,10 +70,10 @@ def adjudicate(
     settings = settings_of(database, data)
     from fullbench.web.people import adjudicating, studies
 
-    wrong = [one for one in field if "=" not in one]
+    wrong = [setting for setting in field if "=" not in setting]
     if wrong:
         raise InputError(f"write NAME=VALUE; found {wrong[0]!r}")
-    fields = dict(one.split("=", 1) for one in field) | ({"reason": reason} if reason else {})
+    fields = dict(setting.split("=", 1) for setting in field) | ({"reason": reason} if reason else {})
     with opened(settings) as connection:
         study = studies.named(connection, name)
         there = adjudicating.task_of(connection, study, task)
@@ -103,9 +103,9 @@ def pilot(
     from fullbench.web.people.quality import progress
 
     with opened(settings) as connection:
-        made = piloting.make(connection, studies.named(connection, name), tasks)
-        far = progress(connection, made, 0.0)
-    say(f"The pilot {made.name!r} is open: {far.tasks:,} tasks.")
+        new_pilot = piloting.make(connection, studies.named(connection, name), tasks)
+        far = progress(connection, new_pilot, 0.0)
+    say(f"The pilot {new_pilot.name!r} is open: {far.tasks:,} tasks.")
 
 
 def guidelines(

@@ -40,7 +40,7 @@ def table(
                 continue
             for label, chosen in _slices(part, slices or {}):
                 try:
-                    found = replacement(part.rows(chosen), judge, cast("Family", family), epsilon, people)
+                    test = replacement(part.rows(chosen), judge, cast("Family", family), epsilon, people)
                 except Undefined as reason:
                     if label == ALL:
                         notes.append(
@@ -53,10 +53,10 @@ def table(
                 placed = {"study": study, "criterion": criterion}
                 rows.append([
                     judge, *(placed[name] for name in split), FROM[cast("Family", family)], label,
-                    "yes" if found.passes else "no",
-                    found.rate, found.advantage, len(found.annotators), found.rows,
+                    "yes" if test.passes else "no",
+                    test.rate, test.advantage, len(test.annotators), test.rows,
                 ])  # fmt: skip
-                notes += _said(judge, label, found)
+                notes += _said(judge, label, test)
     notes.append(
         Note(
             "replacement.how",
@@ -82,14 +82,14 @@ def replacement(
     own_keys, own, _ = _told(of_family(part.of(judge=judge), family), family)
     if not len(value) or not len(own):
         raise Undefined(Note("replacement.apart", "people and judge ruled on nothing in common"))
-    both = tuple(np.concatenate([one, two]) for one, two in zip(keys, own_keys, strict=True))
+    both = tuple(np.concatenate([of_people, of_judge]) for of_people, of_judge in zip(keys, own_keys, strict=True))
     code, first = grouped(*both)
     size = len(value)
     raters = np.unique(rater)
     lines = np.full((len(raters), len(first)), np.nan)
     for place, who in enumerate(raters.tolist()):
-        mine = rater == who
-        lines[place] = _means(code[:size][mine], value[mine], len(first))
+        of_rater = rater == who
+        lines[place] = _means(code[:size][of_rater], value[of_rater], len(first))
     ruled = _means(code[size:], own, len(first))
     names = [part.names["rater"][who] or "?" for who in raters.tolist()]
     return alternative_annotator(ruled, lines, both[0][first], names, epsilon=epsilon)
@@ -109,19 +109,19 @@ def _told(part: Columns, family: Family) -> tuple[tuple[Ints, ...], Floats, Ints
         at = part.start.astype(np.int64)[single]
         keys = (part.item[single], part.ballot[single], part.contestant[at], part.sample[at])
         return tuple(key.astype(np.int64) for key in keys), part.mark[at], part.rater[single].astype(np.int64)
-    told: list[tuple[tuple[Ints, ...], Floats, Ints]] = []
+    by_rater: list[tuple[tuple[Ints, ...], Floats, Ints]] = []
     for code in np.unique(part.rater).tolist():
         settled = settle(part.rows(part.rater == code), rule="mean")
         place = {name: number for number, name in enumerate(part.names["contestant"])}
         renamed = np.array([place[name] for name in settled.names] or [0], dtype=np.int64)
         rows = settled.rows
         keys = (rows.item, renamed[rows.one], renamed[rows.two], *rows.samples)
-        told.append((tuple(key.astype(np.int64) for key in keys), rows.outcome, np.full(len(rows), code)))
-    if not told:
+        by_rater.append((tuple(key.astype(np.int64) for key in keys), rows.outcome, np.full(len(rows), code)))
+    if not by_rater:
         none = np.zeros(0, dtype=np.int64)
         return (none,) * 5, np.zeros(0), none
-    keys = tuple(np.concatenate([one[0][place] for one in told]) for place in range(5))
-    return keys, np.concatenate([one[1] for one in told]), np.concatenate([one[2] for one in told])
+    keys = tuple(np.concatenate([entry[0][place] for entry in by_rater]) for place in range(5))
+    return keys, np.concatenate([entry[1] for entry in by_rater]), np.concatenate([entry[2] for entry in by_rater])
 
 
 def _slices(part: Columns, slices: Slices) -> Iterator[tuple[str, Bools]]:
@@ -135,11 +135,11 @@ def _slices(part: Columns, slices: Slices) -> Iterator[tuple[str, Bools]]:
                 yield f"{tag}: {value}", chosen
 
 
-def _said(judge: str, label: str, found: Replacement) -> Iterator[str]:
+def _said(judge: str, label: str, test: Replacement) -> Iterator[str]:
     """The verdict of the test as a plain sentence."""
     where = "" if label == ALL else Note("replacement.on", " on {slice}", slice=label)
-    count, every = sum(one.replaced for one in found.annotators), len(found.annotators)
-    if found.passes:
+    count, every = sum(annotator.replaced for annotator in test.annotators), len(test.annotators)
+    if test.passes:
         yield Note(
             "replacement.may", "{judge} may replace people here{where}: it replaces {n} of {all} people.",
             judge=judge, where=where, n=count, all=every,
@@ -149,8 +149,8 @@ def _said(judge: str, label: str, found: Replacement) -> Iterator[str]:
             "replacement.may-not", "{judge} may not replace people here{where}: it replaces {n} of {all} people.",
             judge=judge, where=where, n=count, all=every,
         )  # fmt: skip
-    if found.left_out:
+    if test.left_out:
         yield Note(
             "replacement.left-out", "Left out for fewer than {rows} shared rulings: {names}.",
-            rows=ROWS, names=", ".join(found.left_out),
+            rows=ROWS, names=", ".join(test.left_out),
         )  # fmt: skip

@@ -109,9 +109,10 @@ def agreement(
         for kind in FIGURES:
             of_kind = [entry for entry in entries if entry.shape == kind]
             due = [
-                one
-                for one in columns.due
-                if (one.study, one.criterion, SHAPES[one.family]) == (study, criterion, kind) and one.judge != other
+                outstanding
+                for outstanding in columns.due
+                if (outstanding.study, outstanding.criterion, SHAPES[outstanding.family]) == (study, criterion, kind)
+                and outstanding.judge != other
             ]
             shown.append(_compared(meetings, kind, of_kind, behind, seed, due=due))
         votes = one_by_one(meetings)
@@ -140,8 +141,8 @@ def _compared(
     ]
     best = sorted(entries, key=lambda entry: -entry.first.value if entry.first else float("inf"))
     missing: Counter[str] = Counter()
-    for one in due:
-        missing[one.judge] += one.cases
+    for outstanding in due:
+        missing[outstanding.judge] += outstanding.cases
     rows = [
         [entry.judge, *(entry.figures.get(name) for name in figures), entry.n, entry.faults]
         + ([missing[entry.judge]] if due else [])
@@ -238,7 +239,7 @@ def faults(verdicts: Verdicts, *, together: bool = False) -> Table:
         wrong, total = sum(counts[fault] for fault in FAULTS), counts["verdicts"]
         row = [*cells, total, total - wrong, *(counts[fault] for fault in FAULTS), _faulty(part)]
         rows.append([*row, *(cell(part) for cell in replies.values()), *_due(columns, head, cells)])
-    silent = {tuple(getattr(one, key) for key in head): None for one in columns.due}
+    silent = {tuple(getattr(outstanding, key) for key in head): None for outstanding in columns.due}
     for named in silent.keys() - {tuple(row[: len(head)]) for row in rows}:
         cells = list[Cell](named)
         rows.append([*cells, 0, 0, *(0 for _ in FAULTS), None, *(None for _ in replies), *_due(columns, head, cells)])
@@ -258,9 +259,13 @@ def _due(columns: Columns, head: Sequence[str], cells: Sequence[Cell]) -> list[C
     if not columns.due:
         return []
     named = dict(zip(head, cells, strict=False))
-    own = [one for one in columns.due if all(getattr(one, key) == name for key, name in named.items())]
-    due, lasting = sum(one.cases for one in own), sum(one.lasting for one in own)
-    return [due, lasting] if any(one.lasting for one in columns.due) else [due]
+    own = [
+        outstanding
+        for outstanding in columns.due
+        if all(getattr(outstanding, key) == name for key, name in named.items())
+    ]
+    due, lasting = sum(outstanding.cases for outstanding in own), sum(outstanding.lasting for outstanding in own)
+    return [due, lasting] if any(outstanding.lasting for outstanding in columns.due) else [due]
 
 
 def _due_notes(due: Sequence[Due]) -> list[Note]:
@@ -272,7 +277,7 @@ def _due_notes(due: Sequence[Due]) -> list[Note]:
                 "Due: cases whose call failed and that have no verdict yet; no figure counts them.",
             )
         )
-    if any(one.lasting for one in due):
+    if any(outstanding.lasting for outstanding in due):
         notes.append(
             Note(
                 "standard.failed-for-good",
@@ -323,10 +328,10 @@ def costs(verdicts: Verdicts) -> Table:
     columns = _columns(verdicts)
     used = {judge: (len(part), _used(part)) for (judge,), part in columns.by("judge")}
     lost: Counter[str] = Counter()
-    for one in columns.failed:
-        count, usage = used.get(one.judge, (0, Usage()))
-        used[one.judge] = (count, usage + one.usage)
-        lost[one.judge] += one.failures
+    for loss in columns.failed:
+        count, usage = used.get(loss.judge, (0, Usage()))
+        used[loss.judge] = (count, usage + loss.usage)
+        lost[loss.judge] += loss.failures
     rows: list[list[Cell]] = []
     for judge, (count, usage) in sorted(used.items()):
         if not usage.calls and not lost[judge]:

@@ -40,9 +40,9 @@ def rows(path: Path, passed_over: Counter[str] | None = None) -> Iterator[tuple[
     counts = Counter[str]() if passed_over is None else passed_over
     for line, row in read_rows(path):
         if isinstance(row.get("annotations"), list) and isinstance(row.get("data"), Mapping):
-            yield from ((line, one) for one in _label_studio(path, line, row, counts))
+            yield from ((line, flat) for flat in _label_studio(path, line, row, counts))
         elif isinstance(row.get("responses"), (list, Mapping)) and isinstance(row.get("fields"), Mapping):
-            yield from ((line, one) for one in _argilla(path, line, row, counts))
+            yield from ((line, flat) for flat in _argilla(path, line, row, counts))
         else:
             yield line, row
 
@@ -58,27 +58,27 @@ def _label_studio(path: Path, line: int, row: Said, counts: Counter[str]) -> Ite
         if annotation.get("was_cancelled"):
             yield {**flat, "fault": "recused"}
             continue
-        said: dict[str, Any] = {}
+        answers: dict[str, Any] = {}
         for result in annotation.get("result") or ():
-            said[str(result.get("from_name"))] = _value(result)
-        if not said:
+            answers[str(result.get("from_name"))] = _value(result)
+        if not answers:
             counts["without an answer"] += 1
             continue
-        yield {**flat, **_marked(path, line, about, said)}
+        yield {**flat, **_marked(path, line, about, answers)}
 
 
 def _value(result: Said) -> Any:
     """What one region of an annotation says."""
     value = result.get("value") or {}
     kind = str(result.get("type", ""))
-    said = value.get(kind, next(iter(value.values()), None))
+    content = value.get(kind, next(iter(value.values()), None))
     if kind == "pairwise":
         return {"left": "A", "right": "B"}.get(str(value.get("selected")), value.get("selected"))
-    if kind == "ranker" and isinstance(said, Mapping):
-        return next(iter(said.values()), [])
-    if kind in {"choices", "textarea"} and isinstance(said, list) and len(said) == 1:
-        return said[0]
-    return value.get("text") if kind == "textarea" else said
+    if kind == "ranker" and isinstance(content, Mapping):
+        return next(iter(content.values()), [])
+    if kind in {"choices", "textarea"} and isinstance(content, list) and len(content) == 1:
+        return content[0]
+    return value.get("text") if kind == "textarea" else content
 
 
 def _argilla(path: Path, line: int, row: Said, counts: Counter[str]) -> Iterator[dict[str, Any]]:
@@ -89,28 +89,28 @@ def _argilla(path: Path, line: int, row: Said, counts: Counter[str]) -> Iterator
         by_person.setdefault(person, {})[name] = value
         status[person] = sent
     notes = (row.get("metadata") or {}).get("raters") or {}
-    for person, said in by_person.items():
+    for person, answers in by_person.items():
         flat = {**about, "rater": person, **_how(notes.get(person))}
         if status[person] == "draft":
             counts["drafts"] += 1
         elif status[person] == "discarded":
             yield {**flat, "fault": "recused"}
         else:
-            yield {**flat, **_marked(path, line, about, said)}
+            yield {**flat, **_marked(path, line, about, answers)}
 
 
 def _answers(responses: Any) -> Iterator[tuple[str, Any, str, str]]:
     """Question, value, person and status of every answer; Argilla's two versions nest them the other way round."""
     if isinstance(responses, Mapping):
-        for name, given in responses.items():
-            for one in given or ():
-                yield name, one.get("value"), str(one.get("user_id")), str(one.get("status") or "submitted")
+        for name, answers in responses.items():
+            for answer in answers or ():
+                yield name, answer.get("value"), str(answer.get("user_id")), str(answer.get("status") or "submitted")
         return
-    for one in responses:
-        values = one.get("values") or {"": {"value": None}}
-        for name, given in values.items():
-            value = given.get("value") if isinstance(given, Mapping) else given
-            yield name, value, str(one.get("user_id")), str(one.get("status") or "submitted")
+    for response in responses:
+        values = response.get("values") or {"": {"value": None}}
+        for name, entry in values.items():
+            value = entry.get("value") if isinstance(entry, Mapping) else entry
+            yield name, value, str(response.get("user_id")), str(response.get("status") or "submitted")
 
 
 def _about(path: Path, line: int, data: Said) -> dict[str, Any]:
@@ -152,11 +152,11 @@ def _time(text: str) -> float:
     return (read if read.tzinfo else read.replace(tzinfo=UTC)).timestamp()
 
 
-def _marked(path: Path, line: int, about: Said, said: Said) -> dict[str, Any]:
+def _marked(path: Path, line: int, about: Said, fields: Said) -> dict[str, Any]:
     """The marks that an answer stands for, and the reason beside it."""
     names = [str(name) for name in about["contestants"]]
-    reasons = [str(said[name]) for name in said if name in _TEXTS and said[name]]
-    answers = {name: value for name, value in said.items() if name not in _TEXTS and value is not None}
+    reasons = [str(fields[name]) for name in fields if name in _TEXTS and fields[name]]
+    answers = {name: value for name, value in fields.items() if name not in _TEXTS and value is not None}
     text = {"text": reasons[0]} if reasons else {}
     try:
         if "ballot" not in about:
@@ -178,8 +178,8 @@ def _marked(path: Path, line: int, about: Said, said: Said) -> dict[str, Any]:
         raise InputError(str(error), path=path, line=line) from error
 
 
-def _place(said: Any, names: Sequence[str]) -> int:
-    words = str(said).strip()
+def _place(answer: Any, names: Sequence[str]) -> int:
+    words = str(answer).strip()
     if words in names:
         return names.index(words)
     if len(words) == 1 and words.upper() in LETTERS[: len(names)]:
@@ -198,9 +198,9 @@ def _chosen(value: Any, names: Sequence[str]) -> list[float]:
 def _ranked(value: Any, names: Sequence[str]) -> list[float]:
     """Marks of an order, best first; Argilla writes each with its rank."""
     order = value if isinstance(value, list) else str(value).split(">")
-    if order and all(isinstance(one, Mapping) for one in order):
-        order = [one["value"] for one in sorted(order, key=lambda one: int(one["rank"]))]
-    places = [_place(one, names) for one in order]
+    if order and all(isinstance(entry, Mapping) for entry in order):
+        order = [entry["value"] for entry in sorted(order, key=lambda entry: int(entry["rank"]))]
+    places = [_place(entry, names) for entry in order]
     if sorted(places) != list(range(len(names))):
         raise InputError(f"an order holds each of {len(names)} answers once; found {len(places)}")
     return [float(len(names) - places.index(at)) for at in range(len(names))]
@@ -300,12 +300,12 @@ def _record(
 ) -> dict[str, Any]:
     """A record of Argilla, which has one answer of each person: the latest."""
     responses: dict[str, list[dict[str, Any]]] = {}
-    latest = {verdict.rater: verdict for verdict in sorted(some, key=lambda one: one.revision)}
+    latest = {verdict.rater: verdict for verdict in sorted(some, key=lambda vote: vote.revision)}
     for rater, verdict in latest.items():
-        said: dict[str, Any] = _said(verdict) if verdict.marks else {"best": None}
+        fields: dict[str, Any] = _said(verdict) if verdict.marks else {"best": None}
         if verdict.text:
-            said["reason"] = verdict.text
-        for name, value in said.items():
+            fields["reason"] = verdict.text
+        for name, value in fields.items():
             order = value if isinstance(value, list) else []
             ranks = [{"value": letter, "rank": at} for at, letter in enumerate(order, 1)]
             status = "submitted" if verdict.marks else "discarded"

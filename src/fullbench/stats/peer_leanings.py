@@ -96,8 +96,10 @@ def explained(votes: Votes, contestants: int, *, lengths: bool = False) -> Expla
     _check(votes)
     lead = votes.lead if lengths else np.zeros(len(votes))
     fit = joint(replace(votes, order=np.zeros(len(votes)), lead=lead), contestants, contestants)
-    sharp = np.array([0.0 if told.discrimination is None else told.discrimination.value for told in fit.judges])
-    liking = np.array([0.0 if told.length is None else told.length.value for told in fit.judges])
+    sharp = np.array(
+        [0.0 if reviewer.discrimination is None else reviewer.discrimination.value for reviewer in fit.judges]
+    )
+    liking = np.array([0.0 if reviewer.length is None else reviewer.length.value for reviewer in fit.judges])
     return _at(votes, fit.strengths, sharp, liking if lengths else None)
 
 
@@ -123,26 +125,28 @@ def mutual(votes: Votes, contestants: int) -> list[Mutual]:
     pairs = list(combinations(range(contestants), 2))
     quick = explained(votes, contestants, lengths=True)
     screened: list[tuple[float, int, int]] = []
-    for one, other in pairs:
-        toward = _each_other(votes, one, other)
+    for first, second in pairs:
+        toward = _each_other(votes, first, second)
         if toward.any():
-            screened.append((-float((votes.won - quick.chance) @ toward), one, other))
-    found: list[Mutual] = []
-    for _, one, other in sorted(screened)[:_SCREENED]:
-        toward = _each_other(votes, one, other)
+            screened.append((-float((votes.won - quick.chance) @ toward), first, second))
+    favouring: list[Mutual] = []
+    for _, first, second in sorted(screened)[:_SCREENED]:
+        toward = _each_other(votes, first, second)
         leaning = _left_out(votes, contestants, toward)
         if leaning.t > 0:
-            found.append(Mutual(one, other, leaning.size, min(1.0, leaning.p * len(pairs))))
-    return sorted(found, key=lambda pair: pair.p)
+            favouring.append(Mutual(first, second, leaning.size, min(1.0, leaning.p * len(pairs))))
+    return sorted(favouring, key=lambda pair: pair.p)
 
 
 def _left_out(votes: Votes, contestants: int, toward: Floats) -> Leaning:
     """What the rest of the votes does not explain of those that `toward` marks: its mean, in shares of a vote."""
     inside = toward == 0
-    kept = votes.only(inside)
-    fit = joint(replace(kept, order=np.zeros(len(kept))), contestants, contestants)
-    sharp = np.array([0.0 if told.discrimination is None else told.discrimination.value for told in fit.judges])
-    liking = np.array([0.0 if told.length is None else told.length.value for told in fit.judges])
+    remaining = votes.only(inside)
+    fit = joint(replace(remaining, order=np.zeros(len(remaining))), contestants, contestants)
+    sharp = np.array(
+        [0.0 if reviewer.discrimination is None else reviewer.discrimination.value for reviewer in fit.judges]
+    )
+    liking = np.array([0.0 if reviewer.length is None else reviewer.length.value for reviewer in fit.judges])
     model = _at(votes, fit.strengths, sharp, liking)
     weight = model.chance * (1 - model.chance)
     rest = votes.won - model.chance
@@ -190,10 +194,10 @@ def _check(votes: Votes) -> None:
         )  # fmt: skip
 
 
-def _each_other(votes: Votes, one: int, other: int) -> Floats:
+def _each_other(votes: Votes, first: int, second: int) -> Floats:
     """1 where one of the two rules on the other as the first of a pair, -1 as the second."""
     toward: Floats = np.zeros(len(votes))
-    for reviewer, liked in ((one, other), (other, one)):
+    for reviewer, liked in ((first, second), (second, first)):
         rules = votes.judge == reviewer
         toward += rules * ((votes.one == liked).astype(np.float64) - (votes.two == liked))
     return toward

@@ -33,9 +33,9 @@ class Terms:
     @property
     def settings(self) -> dict[str, object]:
         """What a table says of where it comes from; what is usual goes unsaid."""
-        said: dict[str, object] = {"gamma": dict(self.gamma), "seed": self.seed}
-        said |= {"reading": self.reading} if self.reading != USUAL else {}
-        return said | ({"initial": self.initial} if self.initial != "many" else {})
+        source: dict[str, object] = {"gamma": dict(self.gamma), "seed": self.seed}
+        source |= {"reading": self.reading} if self.reading != USUAL else {}
+        return source | ({"initial": self.initial} if self.initial != "many" else {})
 
 
 def consensus(peers: Peers, method: str, *, starts: int = STARTS, terms: Terms | None = None) -> Consensus:

@@ -26,10 +26,10 @@ _FIGURES = ("pearson", "spearman", "kendall", "entropy")
 def _beside(estimated: Sequence[float], names: Sequence[str], truth: Mapping[str, float]) -> list[Cell]:
     """The four figures of nearness, empty where they are not defined."""
     try:
-        found = nearness(estimated, in_order(names, truth))
+        measured = nearness(estimated, in_order(names, truth))
     except Undefined:
         return [None] * len(_FIGURES)
-    return [getattr(found, figure) for figure in _FIGURES]
+    return [getattr(measured, figure) for figure in _FIGURES]
 
 
 def near(reviews: Reviews, *, truth: Mapping[str, float], terms: Terms) -> Table:

@@ -36,7 +36,7 @@ def runs(conducted: Sequence[Run]) -> Table:
         truth = run.truth or truth_of(run.record)
         if len(reviews):
             _add(near, reviews, truth, run.terms)
-    rows: list[list[Cell]] = [[name, *_spread(found), len(found)] for name, found in near.items()]
+    rows: list[list[Cell]] = [[name, *_spread(measured), len(measured)] for name, measured in near.items()]
     columns = headings("method", *(column for figure in _FIGURES for column in with_deviation(figure)), "runs")
     notes = [
         Note(
@@ -58,23 +58,23 @@ def runs(conducted: Sequence[Run]) -> Table:
 def _add(near: dict[str, list[Nearness]], reviews: Reviews, truth: Truth, terms: Terms) -> None:
     for method in METHODS:
         try:
-            found = nearness(scores(reviews, method, terms), in_order(reviews.names, truth.scores))
+            measured = nearness(scores(reviews, method, terms), in_order(reviews.names, truth.scores))
         except Undefined:
             continue
-        near.setdefault(method, []).append(found)
+        near.setdefault(method, []).append(measured)
     peers = reviews.peers(terms.gamma)
     for place, name in enumerate(reviews.names):
         of_others = zip(reviews.names, single(peers, place), strict=True)
         rates = {other: rate for other, rate in of_others if rate is not None}
         try:
-            found = nearness(list(rates.values()), in_order(list(rates), truth.scores))
+            measured = nearness(list(rates.values()), in_order(list(rates), truth.scores))
         except Undefined:
             continue
-        near.setdefault(f"{name} alone", []).append(found)
+        near.setdefault(f"{name} alone", []).append(measured)
 
 
-def _spread(found: Sequence[Nearness]) -> list[Cell]:
-    columns = [[getattr(near, figure) for near in found] for figure in _FIGURES]
+def _spread(measured: Sequence[Nearness]) -> list[Cell]:
+    columns = [[getattr(near, figure) for near in measured] for figure in _FIGURES]
     return [
         cell for values in columns for cell in (fmean(values), stdev(values) if len(values) > 1 else None)
     ]  # fmt: skip

@@ -106,15 +106,15 @@ def _within_pairs(votes: Votes, size: int) -> Floats:
 
 def _leaning(what: str, model: Callable[[], Explained], toward: Floats) -> list[Cell]:
     try:
-        found = model().leaning(toward)
+        leaning = model().leaning(toward)
     except Undefined as reason:
         return [what, "", None, None, _open(), sentence(reason)]
-    seen = found.p < ALPHA and found.size > 0
+    seen = leaning.p < ALPHA and leaning.size > 0
     why = Note(
         "peers.warnings.cannot-tell",
         "either they are better, or reviewers like them: the scores cannot tell, people's votes can",
     )
-    return [what, "", found.share, found.p, _state(seen=seen), why if seen else ""]
+    return [what, "", leaning.share, leaning.p, _state(seen=seen), why if seen else ""]
 
 
 def _each_other(reviews: Reviews) -> Iterator[list[Cell]]:
@@ -163,7 +163,7 @@ def _deciders(reviews: Reviews, terms: Terms) -> list[str]:
         pair for pair in combinations(range(size), 2)
         if best not in pair and _first(_favoured(peers, *pair), terms) in pair
     ]  # fmt: skip
-    names = "; ".join(f"{reviews.names[one]} & {reviews.names[other]}" for one, other in able[:3])
+    names = "; ".join(f"{reviews.names[first]} & {reviews.names[second]}" for first, second in able[:3])
     if not able:
         return [
             Note(
@@ -188,9 +188,9 @@ def _first(peers: Peers, terms: Terms) -> int:
     return scores.index(max(scores))
 
 
-def _favoured(peers: Peers, one: int, other: int) -> Peers:
+def _favoured(peers: Peers, first: int, second: int) -> Peers:
     """As if each of the two had given the other every point there is."""
     points = peers.points.copy()
-    for reviewer, liked in ((one, other), (other, one)):
+    for reviewer, liked in ((first, second), (second, first)):
         points[reviewer, liked] = peers.counts[reviewer, liked]
     return Peers(points, peers.counts)

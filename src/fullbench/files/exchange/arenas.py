@@ -36,8 +36,8 @@ def battles(path: Path, options: Mapping[str, str]) -> Brought:
     held = Gathering(path)
     judge = options.get("judge", PEOPLE)
     for file, line, row in rows(path, "*.jsonl", "*.json", "*.parquet"):
-        said = {side: _said(row.get(f"conversation_{side}"), file) for side in "ab"}
-        turns = said["a"][:-1] if len(said["a"]) > 1 else ()
+        talks = {side: _said(row.get(f"conversation_{side}"), file) for side in "ab"}
+        turns = talks["a"][:-1] if len(talks["a"]) > 1 else ()
         if not turns:
             asked = row.get("question", row.get("instruction", row.get("prompt")))
             if asked is None:
@@ -53,8 +53,8 @@ def battles(path: Path, options: Mapping[str, str]) -> Brought:
         for side in "ab":
             who = text_of(row, f"model_{side}", path=file, line=line)
             last = (
-                said[side][-1].parts
-                if said[side]
+                talks[side][-1].parts
+                if talks[side]
                 else (str(row.get(f"response_{side}", row.get(f"output_{side}", ""))),)
             )
             shown.append((who, held.response(item, who, last)))
@@ -157,7 +157,7 @@ def alpaca_eval(path: Path, _options: Mapping[str, str]) -> Brought:
 
 def write_battles(record: Record, path: Path, options: Mapping[str, str]) -> dict[str, int]:
     """Comparisons of two as LMArena's battles. Options: `judge`, whose; all where it is left out."""
-    found = []
+    battle_rows = []
     for verdict, pair, marks in _pairs(record, options):
         winner = "tie" if marks[0] == marks[1] else "model_a" if marks[0] > marks[1] else "model_b"
         item = record.items.get(verdict.item)
@@ -167,37 +167,39 @@ def write_battles(record: Record, path: Path, options: Mapping[str, str]) -> dic
             answer = record.responses.get((verdict.item, who, sample))
             talk = [] if item is None else [{"role": turn.role, "content": turn.text} for turn in item.turns]
             row[f"conversation_{side}"] = [*talk, {"role": "assistant", "content": answer.text if answer else ""}]
-        found.append(row)
-    return {"battles": write_rows(path, found)}
+        battle_rows.append(row)
+    return {"battles": write_rows(path, battle_rows)}
 
 
 def write_alpaca(record: Record, path: Path, options: Mapping[str, str]) -> dict[str, int]:
     """Comparisons of two as AlpacaEval's annotations. Options: `judge`, whose; all where it is left out."""
-    found = []
+    alpaca_rows = []
     for verdict, pair, marks in _pairs(record, options):
         item = record.items.get(verdict.item)
-        answers = [record.responses.get((verdict.item, *one)) for one in pair]
+        answers = [record.responses.get((verdict.item, *entrant)) for entrant in pair]
         preference = 1.5 if marks[0] == marks[1] else 1.0 if marks[0] > marks[1] else 2.0
-        found.append({
+        alpaca_rows.append({
             "instruction": item.question if item else verdict.item,
             "output_1": answers[0].text if answers[0] else "", "generator_1": pair[0][0],
             "output_2": answers[1].text if answers[1] else "", "generator_2": pair[1][0],
             "annotator": verdict.judge, "preference": preference, "raw_completion": verdict.text,
         })  # fmt: skip
-    return {"annotations": write_rows(path, found)}
+    return {"annotations": write_rows(path, alpaca_rows)}
 
 
 def _pairs(record: Record, options: Mapping[str, str]) -> list[tuple[Any, Any, Any]]:
     wanted = record.where(judge=options["judge"]) if "judge" in options else record
-    found = []
+    compared = []
     for verdict in wanted:
         if verdict.marks is None:
             continue
         shown = list(zip(verdict.shown, verdict.marks, strict=True))
-        found += [(verdict, (one[0], two[0]), (one[1], two[1])) for one, two in combinations(shown, 2)]
-    if not found:
+        compared += [
+            (verdict, (first[0], second[0]), (first[1], second[1])) for first, second in combinations(shown, 2)
+        ]
+    if not compared:
         who = f" of {options['judge']!r}" if "judge" in options else ""
         raise InputError(
             f"the record holds no comparison of two responses{who}; judges there: {', '.join(record.judges)}"
         )
-    return found
+    return compared

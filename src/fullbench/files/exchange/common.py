@@ -58,7 +58,7 @@ class Gathering:
         """Enter a verdict on some contestants and samples; the same judge again on the same is its next trial."""
         names = tuple(name for name, _ in shown)
         samples = tuple(sample for _, sample in shown) if any(sample for _, sample in shown) else ()
-        case = digest(["label", item, [list(one) for one in shown], ballot, criterion])
+        case = digest(["label", item, [list(pair) for pair in shown], ballot, criterion])
         place = (case, judge, rater)
         trial = self._seen.get(place, 0)
         self._seen[place] = trial + 1
@@ -103,10 +103,10 @@ def files_in(path: Path, *patterns: str) -> list[Path]:
     """The file itself, or the files of a folder that fit one of the patterns, in order."""
     if not path.is_dir():
         return [path]
-    found = sorted({file for pattern in patterns for file in path.rglob(pattern)})
-    if not found:
+    files = sorted({file for pattern in patterns for file in path.rglob(pattern)})
+    if not files:
         raise InputError(f"the folder holds no {' or '.join(patterns)}", path=path)
-    return found
+    return files
 
 
 def rows(path: Path, *patterns: str) -> Iterator[tuple[Path, int, dict[str, Any]]]:

@@ -70,7 +70,7 @@ def _asked(name: str, row: Mapping[str, Any], image: str | None, file: Path) -> 
     options = [f"{letter}. {row[letter]}" for letter in ascii_uppercase if row.get(letter) not in {None, ""}]
     hint = [f"Hint: {row['hint']}"] if isinstance(row.get("hint"), str) and row["hint"] else []
     words = "\n".join([*hint, str(row.get("question", "")), *options])
-    parts: list[Part] = [picture_of(f"data:;base64,{one}", file) for one in _coded(image)]
+    parts: list[Part] = [picture_of(f"data:;base64,{code}", file) for code in _coded(image)]
     if not image and isinstance(row.get("image_path"), str) and (file.parent / row["image_path"]).exists():
         parts = [picture_of(row["image_path"], file)]
     tags = {name: str(row[name]) for name in ("category", "l2-category", "split") if row.get(name) is not None}
@@ -177,12 +177,14 @@ def _log(file: Path) -> tuple[Mapping[str, Any], Iterator[Mapping[str, Any]]]:
             names = archive.namelist()
             start = "header.json" if "header.json" in names else "_journal/start.json"
             header = json.loads(_member(archive, file, start))
-            found = [json.loads(_member(archive, file, name)) for name in sorted(names) if name.startswith("samples/")]
+            sample_logs = [
+                json.loads(_member(archive, file, name)) for name in sorted(names) if name.startswith("samples/")
+            ]
     except (OSError, zipfile.BadZipFile, KeyError, ValueError, NotImplementedError) as error:
         raise InputError(
             f"this log cannot be read ({error}); `inspect log convert --to json` writes one that can", path=file
         ) from error
-    return header, iter(found)
+    return header, iter(sample_logs)
 
 
 _ZSTANDARD = 93
@@ -218,8 +220,8 @@ def _scored(held: Gathering, scorer: str, item: str, shown: tuple[str, int], sco
     value = score.get("value")
     grades = {"C": 1.0, "P": 0.5, "I": 0.0, True: 1.0, False: 0.0}
     values = value if isinstance(value, Mapping) else {"overall": value}
-    for criterion, given in values.items():
-        mark = grades.get(given, given) if isinstance(given, str | bool | int | float) else None
+    for criterion, grade in values.items():
+        mark = grades.get(grade, grade) if isinstance(grade, str | bool | int | float) else None
         if isinstance(mark, int | float) and 0 <= mark <= 1:
             text = str(score.get("explanation") or "")
             held.rule(scorer, item, [shown], SHARE, [mark], criterion=str(criterion), text=text)

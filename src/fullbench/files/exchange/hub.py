@@ -47,9 +47,9 @@ def huggingface(path: Path, options: Mapping[str, str]) -> Brought:
                 raise InputError(
                     f"which column is the question? Say --option question=COLUMN; found {', '.join(row)}", path=file
                 )
-            given = row.get(where["image"]) if where["image"] else None
+            images = row.get(where["image"]) if where["image"] else None
             pictures: list[Part] = [
-                picture_of(value, file) for value in (given if isinstance(given, list) else [given]) if value
+                picture_of(value, file) for value in (images if isinstance(images, list) else [images]) if value
             ]
             name = str(row[where["id"]]) if where["id"] else str(number)
             reference = row.get(where["reference"]) if where["reference"] else None

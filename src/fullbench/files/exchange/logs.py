@@ -38,26 +38,26 @@ def write_inspect(record: Record, path: Path, options: Mapping[str, str]) -> dic
     who = options.get("contestant") or (record.contestants[0] if len(record.contestants) == 1 else "")
     if who not in record.contestants:
         raise InputError(f"whose answers? Say --option contestant=NAME; there are: {', '.join(record.contestants)}")
-    given: dict[tuple[str, int], dict[str, list[tuple[float, str]]]] = defaultdict(lambda: defaultdict(list))
+    scored: dict[tuple[str, int], dict[str, list[tuple[float, str]]]] = defaultdict(lambda: defaultdict(list))
     for verdict, contestant, sample, mark in _marks(record):
         if contestant == who:
             name = verdict.judge if verdict.criterion == "overall" else f"{verdict.judge}/{verdict.criterion}"
-            given[verdict.item, sample][name].append((mark, verdict.text))
-    scorers = sorted({name for scores in given.values() for name in scores})
+            scored[verdict.item, sample][name].append((mark, verdict.text))
+    scorers = sorted({name for scores in scored.values() for name in scores})
     created = _when(max((verdict.at for verdict in record), default=0.0))
     samples: list[dict[str, Any]] = []
-    for (item, number), scores in given.items():
+    for (item, number), scores in scored.items():
         answer = record.responses.get((item, who, number))
         asked = record.items[item].question if item in record.items else item
-        said = answer.text if answer is not None else ""
-        message = {"role": "assistant", "content": said, "source": "generate"}
+        reply = answer.text if answer is not None else ""
+        message = {"role": "assistant", "content": reply, "source": "generate"}
         samples.append({
             "id": item, "epoch": number + 1, "input": asked,
             "target": (record.items[item].reference if item in record.items else None) or "",
             "messages": [{"role": "user", "content": asked}, message],
-            "output": {"model": who, "choices": [{"message": message, "stop_reason": "stop"}], "completion": said},
+            "output": {"model": who, "choices": [{"message": message, "stop_reason": "stop"}], "completion": reply},
             "scores": {
-                name: {"value": fmean(mark for mark, _ in marks), "answer": said, "explanation": marks[-1][1]}
+                name: {"value": fmean(mark for mark, _ in marks), "answer": reply, "explanation": marks[-1][1]}
                 for name, marks in scores.items()
             },
             "metadata": {}, "store": {}, "events": [], "model_usage": {}, "attachments": {},
@@ -70,7 +70,7 @@ def write_inspect(record: Record, path: Path, options: Mapping[str, str]) -> dic
         }
         for name in scorers
     ]  # fmt: skip
-    ids = sorted({item for item, _ in given})
+    ids = sorted({item for item, _ in scored})
     log = {
         "version": 2, "status": "success",
         "eval": {
@@ -78,7 +78,7 @@ def write_inspect(record: Record, path: Path, options: Mapping[str, str]) -> dic
             "task": options.get("task", "fullbench"), "task_id": digest([options.get("task", "fullbench")])[:22],
             "task_version": 0, "task_attribs": {}, "task_args": {}, "model": who, "model_args": {},
             "dataset": {"name": options.get("task", "fullbench"), "samples": len(ids), "sample_ids": ids},
-            "config": {"epochs": max((number for _, number in given), default=0) + 1},
+            "config": {"epochs": max((number for _, number in scored), default=0) + 1},
             "packages": {"fullbench": version("fullbench")},
         },
         "plan": {"name": "plan", "steps": [], "config": {}},

@@ -69,7 +69,7 @@ def listed(connection: Connection, study: Study) -> list[Task]:
 
 def task_of(connection: Connection, study: Study, task: int) -> Task | None:
     """One task of a study."""
-    return next((one for one in listed(connection, study) if one.id == task), None)
+    return next((candidate for candidate in listed(connection, study) if candidate.id == task), None)
 
 
 def rulings(connection: Connection, study: Study, *, revisions: bool = False) -> list[Vote]:

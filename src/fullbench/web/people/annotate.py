@@ -46,7 +46,7 @@ def home(request: Request, user: Annotator, page: Page = 1) -> HTMLResponse:
     """What there is to do."""
     with reading(engine_of(request)) as connection:
         open_studies, more = desk.open_to(connection, user.id, page)
-        left = {one.study.id: desk.left(connection, one.study, user.id) for one in open_studies}
+        left = {entry.study.id: desk.left(connection, entry.study, user.id) for entry in open_studies}
     return render(request, "work/home.html", studies=open_studies, left=left, page=page, more=more)
 
 

@@ -58,7 +58,7 @@ def keep_apart_from(connection: Connection, into: Study, others: Sequence[Study]
         item = Content.of(content).item
         for name in {picture.digest for picture in item.pictures} or {item.question}:
             shown.setdefault(name, ([], []))[study_id != into.id].append(task)
-    pairs = {(own, other) for mine, theirs in shown.values() for own in mine for other in theirs}
+    pairs = {(own, other) for own_tasks, other_tasks in shown.values() for own in own_tasks for other in other_tasks}
     both = pairs | {(other, own) for own, other in pairs}
     for chunk in (sorted(both)[start : start + CHUNK] for start in range(0, len(both), CHUNK)):
         rows = [{"task": task, "other": other} for task, other in chunk]
@@ -71,8 +71,8 @@ def keep_apart_from(connection: Connection, into: Study, others: Sequence[Study]
 def others_of(connection: Connection, into: Study, named: Sequence[Study], *, every: bool) -> list[Study]:
     """The studies that one shares nobody with on the same picture: those named, or every other; and those that
     themselves keep apart from every other. A pilot and its study are one."""
-    one = into.rules.options.get("pilot_of")
-    rest = [other for other in listed(connection, count=_MOST) if other.id not in {into.id, one}]
+    parent = into.rules.options.get("pilot_of")
+    rest = [other for other in listed(connection, count=_MOST) if other.id not in {into.id, parent}]
     rest = [other for other in rest if other.rules.options.get("pilot_of") != into.id]
     ids = {other.id for other in named}
     return [other for other in rest if every or other.id in ids or other.rules.options.get("apart_every")]

@@ -106,9 +106,9 @@ def rule(
 @router.post("/studies/{study_id}/pilots", status_code=201)
 def make_pilot(request: Request, caller: Organiser, connection: Database, study_id: Id, wish: PilotWish) -> StudyShown:
     """Open a pilot of a few tasks; its votes are marked and left out unless asked for."""
-    made = piloting.make(connection, study_at(connection, study_id), wish.tasks)
-    audit.write(connection, caller, "pilot made", made.name, address=address_of(request))
-    return shown_study(connection, made)
+    new_pilot = piloting.make(connection, study_at(connection, study_id), wish.tasks)
+    audit.write(connection, caller, "pilot made", new_pilot.name, address=address_of(request))
+    return shown_study(connection, new_pilot)
 
 
 @router.post("/studies/{study_id}/members", status_code=201)

@@ -87,8 +87,14 @@ class Content:
     @property
     def authors(self) -> list[str]:
         """The people who wrote what the task shows: contestants `human:NAME`, and tags `author`."""
-        named = [one.contestant.removeprefix(PERSON) for one in self.responses if one.contestant.startswith(PERSON)]
-        tagged = [tags[AUTHOR] for tags in (self.item.tags, *(one.tags for one in self.responses)) if AUTHOR in tags]
+        named = [
+            response.contestant.removeprefix(PERSON)
+            for response in self.responses
+            if response.contestant.startswith(PERSON)
+        ]
+        tagged = [
+            tags[AUTHOR] for tags in (self.item.tags, *(response.tags for response in self.responses)) if AUTHOR in tags
+        ]
         return sorted({*named, *tagged})
 
     def case(self, form: str, criterion: str, shown: Sequence[int]) -> Case:

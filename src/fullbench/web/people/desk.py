@@ -46,12 +46,12 @@ def open_to(connection: Connection, person: str, page: int) -> tuple[list[Open],
     """A page of the open studies that this person may work in, and whether there are more."""
     query = select(members).where(members.c.person == person)
     memberships = {row.study: row for row in connection.execute(query)}
-    mine = [
+    allowed = [
         study
         for study in listed(connection, only_open=True, count=MOST)
         if study.id in memberships or not study.rules.options.get("assigned")
     ]
-    page_studies = mine[(page - 1) * PAGE : page * PAGE + 1]
+    page_studies = allowed[(page - 1) * PAGE : page * PAGE + 1]
     shown = [
         Open(study, memberships[study.id].standing, memberships[study.id].done)
         if study.id in memberships

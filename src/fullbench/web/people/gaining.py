@@ -37,15 +37,16 @@ def ordered(
     ruling = list(judges) or [judge for judge in columns.judges() if judge not in {PEOPLE, ADJUDICATION}]
     queue = asking.queue(columns, ruling, planned=max(1, len(contents)), seed=study.seed)
     place = {_pair(ask.item, zip(ask.contestants, ask.samples, strict=True)): at for at, ask in enumerate(queue.asks)}
-    found = [
-        (place.get(_pair(one.item.id, ((r.contestant, r.sample) for r in one.responses))), one) for one in contents
+    placed = [
+        (place.get(_pair(content.item.id, ((r.contestant, r.sample) for r in content.responses))), content)
+        for content in contents
     ]
-    chosen = sorted(((at, one) for at, one in found if at is not None), key=lambda pair: pair[0])
+    chosen = sorted(((at, content) for at, content in placed if at is not None), key=lambda pair: pair[0])
     more, now = queue.more_votes(WIDTH)
     gain = {
         "share": round(queue.share, 4), "more": more, "width": WIDTH, "now": None if now == float("inf") else now,
     }  # fmt: skip
-    return Ordered([replace(one, probability=queue.asks[at].probability) for at, one in chosen], gain)
+    return Ordered([replace(content, probability=queue.asks[at].probability) for at, content in chosen], gain)
 
 
 def _pair(item: str, responses: Any) -> tuple[str, frozenset[tuple[str, int]]]:

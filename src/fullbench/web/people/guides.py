@@ -89,9 +89,9 @@ def anchors(text: str, scale: Sequence[str]) -> dict[str, str]:
     >>> anchors("- 1: wrong\\n- highest: right", ["1", "2", "3"])
     {'1': 'wrong', '3': 'right'}
     """
-    said = {_ENDS.get(point, point): words.strip() for point, words in _ANCHOR.findall(text)}
+    anchored = {_ENDS.get(point, point): words.strip() for point, words in _ANCHOR.findall(text)}
     if not scale:
         return {}
     ends = {scale[0]: "lowest", scale[(len(scale) - 1) // 2]: "middle", scale[-1]: "highest"}
-    words = {point: said.get(point) or said.get(ends.get(point, "")) for point in scale}
-    return {point: told for point, told in words.items() if told}
+    words = {point: anchored.get(point) or anchored.get(ends.get(point, "")) for point in scale}
+    return {point: meaning for point, meaning in words.items() if meaning}

@@ -119,8 +119,8 @@ def make(
     others = apart.others_of(connection, study, others, every=every)
     count += apart.keep_apart_from(connection, study, others) if others else 0
     requests = 0 if material.items is not None or material.ledger is None else sum(map(_is_request, _every(material)))
-    made = studies.study(connection, study.id)
-    return Made(made, work, counts["gold"], counts["qualify"], count, left_out, requests)
+    filled = studies.study(connection, study.id)
+    return Made(filled, work, counts["gold"], counts["qualify"], count, left_out, requests)
 
 
 def _contents(study: Study, material: Material) -> Iterator[Content]:

@@ -355,17 +355,17 @@ _ORDER = ("pair", "score", "rank", "agree", "rate", "verify", "write", "rewrite"
 
 def _made(name: str) -> Kind:
     kind = doors.load("tasks", name)
-    made: object = kind() if isinstance(kind, type) else kind
-    if not isinstance(made, Kind) or made.name != name:
+    instance: object = kind() if isinstance(kind, type) else kind
+    if not isinstance(instance, Kind) or instance.name != name:
         raise InputError(
             Note(
                 "web.wrong.the-plugin-of-the-door",
                 "the plugin {name!r} of the door tasks is no Kind of that name; found {made}",
                 name=name,
-                made=repr(made),
+                made=repr(instance),
             )
         )
-    return made
+    return instance
 
 
 def kind_of(name: str) -> Kind:

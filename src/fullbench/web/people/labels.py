@@ -85,7 +85,7 @@ def rows(connection: Connection, study: Study, *, after: int = 0, limit: int | N
 def _about(study: Study, task: int, content: Any, role: str) -> dict[str, Any]:
     return {
         "study": study.name, "task": task, "item": content["item"]["id"], "role": role,
-        "contestants": [one["contestant"] for one in content["responses"]], "pilot": study.is_pilot,
+        "contestants": [response["contestant"] for response in content["responses"]], "pilot": study.is_pilot,
         "ballot": study.rules.ballot, "criterion": study.rules.criterion,
     }  # fmt: skip
 
@@ -130,14 +130,14 @@ def verdicts(
     for task, content in contents(connection, study):
         if task not in by_task:
             continue
-        made = Content.of(content, find)
+        task_content = Content.of(content, find)
         for vote in by_task[task]:
             # Leads rule as one, so that a later ruling takes the place of another lead's; who it was is known here.
             rater = ADJUDICATION if vote.role == adjudicating.ROLE else people.get(vote.person, vote.person)
             by_lead = vote.role == adjudicating.ROLE
-            shown = range(len(made.responses)) if by_lead else vote.shown
+            shown = range(len(task_content.responses)) if by_lead else vote.shown
             cast = Cast(
-                vote.answer, study.rules, made, shown, rater, vote.at, vote.guideline, vote.probability, by_lead
+                vote.answer, study.rules, task_content, shown, rater, vote.at, vote.guideline, vote.probability, by_lead
             )  # fmt: skip
             for case, verdict in study.kind.verdicts(cast):
                 yield vote, case, verdict
@@ -172,18 +172,18 @@ def keep(connection: Connection, study: Study, ledger: Ledger, find: Find, *, pi
         raise InputError("what people wrote are items, not verdicts: export them as items")
     names_of_old = names(connection)
     new = changed = known = older = 0
-    given = verdicts(connection, study, find, revisions=True)
-    while chunk := list(islice(given, CHUNK)):
+    incoming = verdicts(connection, study, find, revisions=True)
+    while chunk := list(islice(incoming, CHUNK)):
         if study.is_pilot:
-            chunk = [(vote, case, replace(one, rater=f"pilot:{one.rater}")) for vote, case, one in chunk]
-        said = _said(ledger, {verdict.case for _, _, verdict in chunk})
+            chunk = [(vote, case, replace(verdict, rater=f"pilot:{verdict.rater}")) for vote, case, verdict in chunk]
+        earlier = _said(ledger, {verdict.case for _, _, verdict in chunk})
         noted = {(case.key, vote.task) for vote, case, _ in chunk}
         for vote, case, verdict in chunk:
             # The first release kept votes under people's names: such a vote is continued, not cast a second time.
             names_then = (verdict.rater, names_of_old.get(vote.person, ""))
-            rater = next((one for one in names_then if (verdict.judge, case.key, one) in said), verdict.rater)
-            before = said.setdefault((verdict.judge, case.key, rater), [])
-            if any(one.at == verdict.at for one in before):
+            rater = next((name for name in names_then if (verdict.judge, case.key, name) in earlier), verdict.rater)
+            before = earlier.setdefault((verdict.judge, case.key, rater), [])
+            if any(past.at == verdict.at for past in before):
                 known += 1
             elif before and before[-1].at > verdict.at:
                 older += 1
@@ -202,13 +202,13 @@ def keep(connection: Connection, study: Study, ledger: Ledger, find: Find, *, pi
 
 def _said(ledger: Ledger, cases: set[str]) -> dict[tuple[str, str, str], list[Verdict]]:
     """What people and leads ruled on cases so far, by judge, case and rater, every revision in order."""
-    said: dict[tuple[str, str, str], list[Verdict]] = {}
+    rulings: dict[tuple[str, str, str], list[Verdict]] = {}
     for judge in (PEOPLE, ADJUDICATION):
         for verdict in ledger.verdicts(judge, cases=cases, texts=False, revisions=True):
-            said.setdefault((judge, verdict.case, verdict.rater), []).append(verdict)
-    for some in said.values():
-        some.sort(key=lambda one: one.revision)
-    return said
+            rulings.setdefault((judge, verdict.case, verdict.rater), []).append(verdict)
+    for some in rulings.values():
+        some.sort(key=lambda ruling: ruling.revision)
+    return rulings
 
 
 def written(connection: Connection, study: Study, find: Find | None = None) -> Iterator[Item]:

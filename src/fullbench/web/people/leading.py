@@ -70,7 +70,7 @@ def _task_page(request: Request, study_id: str, task: int, problem: str = "", st
     with reading(engine_of(request)) as connection:
         study = study_of(connection, study_id)
         there = task_at(connection, study, task)
-        every = [one.id for one in adjudicating.listed(connection, study) if one.standing == "split"]
+        every = [split.id for split in adjudicating.listed(connection, study) if split.standing == "split"]
         people = names(connection)
     content = Content.of(there.content)
 
@@ -81,7 +81,7 @@ def _task_page(request: Request, study_id: str, task: int, problem: str = "", st
     return render(
         request, "work/lead_task.html", status=status, study=study, task=there, shown=_seen(request, study, there),
         people=people, said=said, standings=STANDINGS, problem=problem, lead=True,
-        following=next((one for one in every if one > task), None), key="", started=0.0, trial=False,
+        following=next((number for number in every if number > task), None), key="", started=0.0, trial=False,
     )  # fmt: skip
 
 
@@ -121,9 +121,9 @@ def pilot(request: Request, user: Organiser, study_id: str, form: Form) -> Respo
     wish = form.get("tasks", "10")
     with writing(engine_of(request)) as connection:
         study = study_of(connection, study_id)
-        made = piloting.make(connection, study, int(wish) if wish.isascii() and wish.isdigit() else 0)
-        audit.write(connection, user, "pilot made", made.name, address=address_of(request))
-    return redirect(request, f"/organise/{made.id}", flash=key("The pilot is open; its votes do not count."))
+        new_pilot = piloting.make(connection, study, int(wish) if wish.isascii() and wish.isdigit() else 0)
+        audit.write(connection, user, "pilot made", new_pilot.name, address=address_of(request))
+    return redirect(request, f"/organise/{new_pilot.id}", flash=key("The pilot is open; its votes do not count."))
 
 
 @router.post("/organise/{study_id}/throw-away")

@@ -104,9 +104,9 @@ def create(request: Request, user: Organiser, sent: Annotated[uploads.Sent, Depe
             audit.write(connection, user, "study made", plan.name, address=address_of(request), tasks=imported.work)
     except UserError as error:
         return _form(request, sent.fields, sentence(error), 422)
-    said = key("The draft is made: {tasks} tasks, {votes} votes.") if draft else key("The study is open.")
+    message = key("The draft is made: {tasks} tasks, {votes} votes.") if draft else key("The study is open.")
     counts = {"tasks": imported.work, "votes": imported.work * plan.votes} if draft else {}
-    return redirect(request, f"/organise/{imported.study.id}", flash=said, **counts)
+    return redirect(request, f"/organise/{imported.study.id}", flash=message, **counts)
 
 
 @router.get("/organise/{study_id}")
@@ -226,12 +226,12 @@ def keep(request: Request, user: Organiser, study_id: str, form: Form) -> Respon
     with writing(engine_of(request)) as connection:
         study = study_of(connection, study_id)
         find = labels.finder(settings_of(request), ledger)
-        kept = labels.keep(connection, study, ledger, find, pilot=bool(form.get("pilot")))
-        audit.write(connection, user, "votes kept", study.name, address=address_of(request), new=kept.new)
-    said = key(
+        counts = labels.keep(connection, study, ledger, find, pilot=bool(form.get("pilot")))
+        audit.write(connection, user, "votes kept", study.name, address=address_of(request), new=counts.new)
+    message = key(
         "{new} verdicts went into the ledger, {changed} of them changed votes; {known} were there; {older} are older."
     )
     return redirect(
-        request, f"/organise/{study_id}", flash=said, new=kept.new, changed=kept.changed, known=kept.known,
-        older=kept.older,
+        request, f"/organise/{study_id}", flash=message, new=counts.new, changed=counts.changed, known=counts.known,
+        older=counts.older,
     )  # fmt: skip

@@ -29,13 +29,13 @@ MOST = 1000
 
 def pilot_of(connection: Connection, study: Study) -> Study | None:
     """The newest pilot of a study."""
-    return next((one for one in pilots(connection, study)), None)
+    return next((newest for newest in pilots(connection, study)), None)
 
 
 def pilots(connection: Connection, study: Study) -> list[Study]:
     """All pilots of a study, the newest first."""
     every = studies.listed(connection, count=10_000)
-    return [one for one in every if one.rules.options.get("pilot_of") == study.id]
+    return [other for other in every if other.rules.options.get("pilot_of") == study.id]
 
 
 def make(connection: Connection, study: Study, count: int) -> Study:
@@ -57,15 +57,17 @@ def make(connection: Connection, study: Study, count: int) -> Study:
         study.rules.criterion, study.guidelines, {**options, "pilot_of": study.id}, study.votes, study.most,
         study.settled_by, study.lease_seconds, study.gold_every, study.pass_share, study.seed,
     )  # fmt: skip
-    made = studies.create(connection, plan)
+    new_pilot = studies.create(connection, plan)
     first = select(slots.c.task, func.min(slots.c.lot)).where(slots.c.study == study.id).group_by(slots.c.task)
     drawn = {row.task for row in connection.execute(first.order_by(func.min(slots.c.lot)).limit(count))}
-    studies.add(connection, made, [Content.of(one) for task, one in contents(connection, study) if task in drawn])
+    studies.add(
+        connection, new_pilot, [Content.of(content) for task, content in contents(connection, study) if task in drawn]
+    )
     for role in ("gold", "qualify"):
         query = select(tasks.c.content, tasks.c.known).where(tasks.c.study == study.id, tasks.c.role == role)
         known = [(Content.of(row.content), row.known) for row in connection.execute(query.order_by(tasks.c.place))]
-        studies.add_known(connection, made, known, "gold" if role == "gold" else "qualify")
-    return studies.study(connection, made.id)
+        studies.add_known(connection, new_pilot, known, "gold" if role == "gold" else "qualify")
+    return studies.study(connection, new_pilot.id)
 
 
 def throw_away(connection: Connection, study: Study) -> None:

@@ -107,7 +107,7 @@ class Shown:
 
 def show(study: Study, lease: Lease, language: Language = "en") -> Shown:
     """What the person who holds this lease sees: a draft where there is one, else the answer that counts."""
-    told = study.told(language)
+    guideline = study.told(language)
     content = lease.content.ordered(lease.shown)
     item = content.item
     answered = {} if lease.answer is None else study.kind.fields(lease.answer, lease.shown)
@@ -117,9 +117,10 @@ def show(study: Study, lease: Lease, language: Language = "en") -> Shown:
         lease.revision,
         tuple((turn.role, _pieces(turn.parts, item.tags)) for turn in item.turns),
         tuple(_candidate(place, response.parts, response.tags) for place, response in enumerate(content.responses)),
-        anchored(scale(study.rules), told),
+        anchored(scale(study.rules), guideline),
         dict(lease.draft) if lease.draft is not None else answered,
-        _about(study, content.about, told) | ({"pictures": len(item.pictures)} if study.kind_name == "write" else {}),
+        _about(study, content.about, guideline)
+        | ({"pictures": len(item.pictures)} if study.kind_name == "write" else {}),
         str(content.about.get("criterion", study.rules.criterion)),
         item.reference or "" if study.rules.options.get("reference") else "",
         item.captions if study.kind_name == "verify" else (),
@@ -130,8 +131,8 @@ def show(study: Study, lease: Lease, language: Language = "en") -> Shown:
 
 def anchored(points: Sequence[Choice], told: str) -> tuple[Choice, ...]:
     """The points of a scale with what the guideline says of each."""
-    said = anchors(told, [point.value for point in points])
-    return tuple(replace(point, anchor=said.get(point.value, "")) for point in points)
+    words = anchors(told, [point.value for point in points])
+    return tuple(replace(point, anchor=words.get(point.value, "")) for point in points)
 
 
 def scale(rules: Rules) -> tuple[Choice, ...]:
@@ -149,11 +150,11 @@ def _mark(mark: int, words: str, place: int) -> Choice:
     return Choice(str(mark), words, key)
 
 
-def _about(study: Study, about: Mapping[str, Any], told: str) -> dict[str, Any]:
+def _about(study: Study, about: Mapping[str, Any], guideline: str) -> dict[str, Any]:
     """What a kind shows besides the item and the responses."""
     if study.kind_name == "agree":
         judged = [_candidate(place, parts_of(parts)) for place, parts in enumerate(about.get("judged", ()))]
-        grades = anchored([_mark(mark, str(mark), mark - 1) for mark in range(1, 6)], told)
+        grades = anchored([_mark(mark, str(mark), mark - 1) for mark in range(1, 6)], guideline)
         return {"judged": judged, "ruling": about.get("ruling", ""), "grades": grades}
     if study.kind_name == "write":
         return {"asks": [name for name in Write.asks if name in study.rules.options.get("asks", Write.asks)],

@@ -166,10 +166,10 @@ def _of_parcel(folder: Path, form: Sent, settings: Settings) -> Iterator[Unpacke
     for name in sorted(named):
         if every[name].stat().st_size > settings.picture_limit:
             raise InputError(key("The picture has too many bytes."))
-        one = pictures.checked(every[name].read_bytes(), settings)
-        store.keep(one.picture)
-        kept = store.find(one.picture.digest, one.picture.media)
-        checked[kept.digest] = replace(one, picture=kept)
+        inspected = pictures.checked(every[name].read_bytes(), settings)
+        store.keep(inspected.picture)
+        stored = store.find(inspected.picture.digest, inspected.picture.media)
+        checked[stored.digest] = replace(inspected, picture=stored)
     yield Unpacked(files, checked)
     parcels.forget(folder)
 
