@@ -82,7 +82,7 @@ def test_every_import_is_a_declared_dependency():
     root = Path(__file__).parents[1]
     project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = [need for name, needs in project["optional-dependencies"].items() if name != "dev" for need in needs]
-    declared = {re.split(r"[^\w-]", need)[0].lower() for need in [*project["dependencies"], *extras]}
+    declared = {re.split(r"[^\w-]", need)[0].lower().replace("_", "-") for need in [*project["dependencies"], *extras]}
     elsewhere = {"cv2": ["opencv-python-headless"], "open_clip": ["open_clip_torch"]}
     homes = {**elsewhere, **packages_distributions()}
     for path in (root / "src").rglob("*.py"):
@@ -90,7 +90,7 @@ def test_every_import_is_a_declared_dependency():
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             names += [node.module] if isinstance(node, ast.ImportFrom) and node.module and not node.level else []
             for name in {name.split(".")[0] for name in names} - set(sys.stdlib_module_names) - {"fullbench"}:
-                offered = {home.lower() for home in homes.get(name, [name])}
+                offered = {home.lower().replace("_", "-") for home in homes.get(name, [name])}
                 assert offered & declared, (
                     f"{path.relative_to(root)} imports {name!r}, which pyproject.toml does not name"
                 )

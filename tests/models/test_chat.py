@@ -476,7 +476,7 @@ class TestErrors:
     def test_a_missing_key_names_the_variable(self, monkeypatch):
         monkeypatch.delenv("SOME_KEY")
         model = ChatModel("x", "https://example.org/v1", key=Key(("SOME_KEY",)))
-        with pytest.raises(ModelError, match="set SOME_KEY, or give key_file=PATH"):
+        with pytest.raises(ModelError, match=r"set SOME_KEY \(or write .* .env here\), or give key_file=PATH"):
             model.answer([])
 
     def test_a_key_file(self, server, tmp_path):

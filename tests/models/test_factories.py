@@ -33,7 +33,7 @@ def test_where_each_provider_is(name, monkeypatch):
     if variable is not None:
         for each in variable.split(" or "):
             monkeypatch.delenv(each, raising=False)
-        with pytest.raises(ModelError, match=f"set {variable}, or"):
+        with pytest.raises(ModelError, match=rf"set {variable} \(or write it into a file .env here\), or"):
             model.answer([])
 
 

@@ -14,10 +14,12 @@ from fullbench.cli.common import (
     BudgetForOption,
     BudgetOption,
     DryRunOption,
+    EngineOption,
     JsonOption,
     LedgerOption,
     PicturesOption,
     QuietOption,
+    asking_from,
     closing,
     ledger_if_any,
     say,
@@ -56,6 +58,7 @@ def audit(
     ] = None,
     budget: BudgetOption = None,
     budget_for: BudgetForOption = "run",
+    engine: EngineOption = None,
     anyway: AnywayOption = False,
     again: AgainOption = False,
     dry_run: DryRunOption = False,
@@ -104,10 +107,14 @@ def audit(
             show([auditing.plan(book)], as_json=as_json)
         return 0
     auditing.ready(budget)
-    with stoppable() as stop, Ledger(ledger, pictures=pictures, study=auditing.study.name) as book:
+    with (
+        asking_from(engine) as where,
+        stoppable() as stop,
+        Ledger(ledger, pictures=pictures, study=auditing.study.name) as book,
+    ):
         spent = book.spent(book.study) if budget_for == "study" else 0.0
         done = auditing.conduct(
-            book, budget=budget, spent=spent, stop=stop, insist=Insistence(anyway, again), quiet=quiet
+            book, engine=where, budget=budget, spent=spent, stop=stop, insist=Insistence(anyway, again), quiet=quiet
         )
         names = [judge.name for judge in auditing.judges if judge.name in done.record.judges]
         judge_cards = [auditing.card(done.record, name) for name in names]

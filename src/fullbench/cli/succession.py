@@ -12,10 +12,12 @@ from fullbench.cli.common import (
     DEFAULT_LEDGER,
     BudgetOption,
     DryRunOption,
+    EngineOption,
     JsonOption,
     LedgerOption,
     QuietOption,
     StudyOption,
+    asking_from,
     closing,
     ledger_if_any,
     say,
@@ -37,6 +39,7 @@ def canary(
     calls: Annotated[int, typer.Option(min=1, help="How many canaries are heard, once the baseline is there.")] = 60,
     ledger: LedgerOption = DEFAULT_LEDGER,
     budget: BudgetOption = None,
+    engine: EngineOption = None,
     dry_run: DryRunOption = False,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
@@ -74,7 +77,7 @@ def canary(
             forecast = plan.table(book, contestants=(), items=(), judges=[watched], cases=lambda _: iter(due))
         show([forecast], as_json=as_json)
         return 0
-    alarm, tallies, digest = _heard_again(judge, ledger, calls, budget, quiet=quiet)
+    alarm, tallies, digest = _heard_again(judge, ledger, calls, budget, engine=engine, quiet=quiet)
     show([canaries.canary_table([alarm])], as_json=as_json)
     say(f"The set: {digest}, {canaries.CASES} cases; nobody without this ledger's secret can know it.")
     _ring(alarm)
@@ -96,7 +99,7 @@ def ride_along(judges: Sequence[str], ledger: str | Path, calls: int, budget: fl
 
 
 def _heard_again(
-    spec: str, ledger: str | Path, calls: int, budget: float | None, *, quiet: bool
+    spec: str, ledger: str | Path, calls: int, budget: float | None, *, engine: str | None = None, quiet: bool
 ) -> tuple[Alarm, list[Tally], str]:
     """Let a judge hear the canaries that are due; what its alarm says, what was asked, and which set it was."""
     from fullbench.audit import canaries
@@ -110,13 +113,14 @@ def _heard_again(
     for model in models:
         model.answer(())
     purse = plan.purse(budget, models) if budget is not None else None
-    with stoppable() as stop, Ledger(ledger, study=canaries.STUDY) as book:
+    with asking_from(engine) as where, stoppable() as stop, Ledger(ledger, study=canaries.STUDY) as book:
         cases = canaries.canaries(book)
         due = canaries.due(cases, _record(book, watched.name), watched.name, calls)
         with watching("verdicts", [watched.name], len(due), quiet=quiet) as watch:
             tallies = hear(
-                [watched], lambda _: due, book, specs={watched.name: spec}, budget=purse, stop=stop, watch=watch
-            )
+                [watched], lambda _: due, book, engine=where, specs={watched.name: spec}, budget=purse, stop=stop,
+                watch=watch,
+            )  # fmt: skip
         return canaries.alarm(_record(book, watched.name), watched.name), tallies, canaries.digest_of(cases)
 
 

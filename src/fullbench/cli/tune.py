@@ -12,9 +12,11 @@ import typer
 from fullbench.cli.common import (
     DEFAULT_LEDGER,
     BudgetOption,
+    EngineOption,
     JsonOption,
     LedgerOption,
     QuietOption,
+    asking_from,
     closing,
     say,
     show,
@@ -50,6 +52,7 @@ def tune(
     seed: Annotated[int, typer.Option(help="For whatever is drawn at random while learning.")] = 0,
     ledger: LedgerOption = DEFAULT_LEDGER,
     budget: BudgetOption = None,
+    engine: EngineOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> int:
@@ -83,10 +86,11 @@ def tune(
     manner = Manner(way=_way(way), beta=beta, anchor=anchor, lr=lr, batch=batch, epochs=epochs, steps=steps, seed=seed)
     asked = [specs.contestant(generator), *plan.models_asked([specs.judge(spec) for spec in (judge, *job.compare)])]
     purse = plan.purse(budget, asked) if budget is not None else None
-    with stoppable() as stop, Ledger(ledger) as book:
+    with asking_from(engine) as where, stoppable() as stop, Ledger(ledger) as book:
         done = tune_generator(
-            job, manner, book, budget=purse, stop=stop, quiet=quiet, step=_nothing if quiet else _Lines()
-        )
+            job, manner, book, engine=where, budget=purse, stop=stop, quiet=quiet,
+            step=_nothing if quiet else _Lines(),
+        )  # fmt: skip
     for sentence in done.said:
         say(sentence)
     if done.spec:

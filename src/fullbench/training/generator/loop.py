@@ -30,7 +30,7 @@ from fullbench.nouns.table import Cell, Table
 from fullbench.nouns.verdict import Verdict
 from fullbench.studies import rerank, specs
 from fullbench.studies.answer import answer
-from fullbench.studies.engines import Budget, Stop, Tally
+from fullbench.studies.engines import HERE, Budget, Engine, Stop, Tally
 from fullbench.studies.hear import hear
 from fullbench.studies.progress import watching
 from fullbench.training.generator.trainees import Trainee, trainee
@@ -105,6 +105,7 @@ def tune_generator(
     manner: Manner,
     ledger: Ledger,
     *,
+    engine: Engine = HERE,
     budget: Budget | None = None,
     stop: Stop | None = None,
     quiet: bool = False,
@@ -117,7 +118,7 @@ def tune_generator(
     model, judge = specs.contestant(job.generator), specs.judge(job.judge)
     if not draws(model):
         raise InputError(f"{job.generator!r} answers in words; a generator draws: sheets:, diffusers:")
-    asker = _Asker(ledger, budget, stop, quiet, done)
+    asker = _Asker(ledger, engine, budget, stop, quiet, done)
     student = trainee(model, job.lora)
     responses = asker.draw([(model, job.generator)], job.prompts, job.samples)
     chosen = asker.choose(judge, job, job.prompts, responses) if not stop.reason else []
@@ -194,6 +195,7 @@ class _Asker:
     """Whoever is asked is asked through the ledger, so that nothing is drawn or paid for twice."""
 
     ledger: Ledger
+    engine: Engine
     budget: Budget | None
     stop: Stop
     quiet: bool
@@ -206,8 +208,8 @@ class _Asker:
         names = {model.name: spec for model, spec in models}
         with watching("pictures", list(names), len(items) * samples, quiet=self.quiet) as watch:
             self.done.tallies += answer(
-                contestants, items, self.ledger, samples=samples, specs=names, budget=self.budget, stop=self.stop,
-                watch=watch,
+                contestants, items, self.ledger, engine=self.engine, samples=samples, specs=names, budget=self.budget,
+                stop=self.stop, watch=watch,
             )  # fmt: skip
         keys = [item.key for item in items]
         responses = [
@@ -225,8 +227,8 @@ class _Asker:
     def _hear(self, judge: Judge, spec: str, cases: Sequence[Case]) -> list[Verdict]:
         with watching("verdicts", [judge.name], len(cases), quiet=self.quiet) as watch:
             self.done.tallies += hear(
-                [judge], lambda _: cases, self.ledger, specs={judge.name: spec}, budget=self.budget, stop=self.stop,
-                watch=watch,
+                [judge], lambda _: cases, self.ledger, engine=self.engine, specs={judge.name: spec}, budget=self.budget,
+                stop=self.stop, watch=watch,
             )  # fmt: skip
         verdicts = list(self.ledger.verdicts([judge.name], cases={case.key for case in cases}))
         self.faults[judge.name] = Counter(verdict.fault for verdict in verdicts if verdict.fault)
