@@ -48,7 +48,7 @@ def test_the_same_and_nearly_the_same_picture_are_found(tmp_path: Path):
     for name, data in files.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_bytes(data)
-    (tmp_path / "broken.png").write_bytes(scene(3)[:200])
+    (tmp_path / "broken.png").write_bytes(scene(3)[:200] + scene(3)[-12:])  # with its end, but not with its middle
     (tmp_path / "text.png").write_text("hello")
     found, wrong = read_pictures(tmp_path)
     assert len(wrong) == 1

@@ -153,12 +153,15 @@ def test_unreadable_pictures_are_named_and_the_rest_is_kept(tmp_path):
     for name, picture in some(2).items():
         (tmp_path / f"{name}.png").write_bytes(picture.data())
     (tmp_path / "text.png").write_text("no picture")
-    (tmp_path / "cut.png").write_bytes(next(iter(IMAGES.values())).data()[:900])
+    whole = next(iter(IMAGES.values())).data()
+    (tmp_path / "cut.png").write_bytes(whole[:900])
+    (tmp_path / "holed.png").write_bytes(whole[:900] + whole[-12:])
     found = Pictures.read(tmp_path)
     assert len(found.images) == 2
-    assert len(found.unreadable) == 2
+    assert len(found.unreadable) == 3
     assert any("not a picture we know" in line for line in found.unreadable)
-    assert any("cut.png" in line and "cannot be decoded" in line for line in found.unreadable)
+    assert any("cut.png" in line and "is cut off" in line for line in found.unreadable)
+    assert any("holed.png" in line and "cannot be decoded" in line for line in found.unreadable)
     with pytest.raises(InputError, match="no folder"):
         Pictures.read(tmp_path / "nowhere")
     (tmp_path / "none").mkdir()
