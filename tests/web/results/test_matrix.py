@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 
+from fullbench.ledger.store import Ledger
+from fullbench.nouns.ballot import Choice
+from fullbench.nouns.case import Case
+from fullbench.nouns.item import Item
+from fullbench.nouns.response import Response
 from fullbench.nouns.table import EstimateLike
-from fullbench.web.database import reading
+from fullbench.nouns.verdict import Verdict
+from fullbench.web.database import engine_for, reading, upgrade
 from fullbench.web.results import boards, cards, judges_board, updater
 from fullbench.web.results.matrix import matrices
 from fullbench.web.results.wording import placing
@@ -51,22 +58,52 @@ def test_every_cell_is_what_the_judges_own_board_says(updated):
     assert [name for name, _ in pairs.rows][:2] == [str(row[1]) for row in table.rows][:2]
 
 
-def test_judges_stand_by_their_agreement_with_people(updated):
+def test_judges_stand_by_their_agreement_with_people_under_each_criterion(updated):
     with reading(updated) as connection:
         known = [cards.find(connection, "default", name) for name in ("steady", "first-lover")]
     table, standings = judges_board.board([card for card, _ in filter(None, known)], "")
-    assert [one.judge for one in standings] == ["steady", "first-lover"]
-    place = table.table.place("agreement on pairs")
-    steady, lover = (row[place] for row in table.table.rows)
-    assert steady.value > lover.value
-    for (card, _), row in zip(filter(None, known), table.table.rows, strict=True):
-        agreement = {linked.table.name: linked.table for _, some in card.sections for linked in some}["agreement"]
-        (estimate,) = [
-            one[2] for one in agreement.rows if list(map(str, one[:2])) == ["pairs", "accuracy, ties a class"]
-        ]
-        assert row[place] == estimate
+    placed = [(row.judge, row.criterion) for row in standings]
+    assert placed[:2] == [("steady", "overall"), ("first-lover", "overall")]
+    assert set(placed[2:]) == {("steady", "style"), ("first-lover", "style")}
+    agreement, verdicts = table.table.place("agreement on pairs"), table.table.place("verdicts")
+    steady, lover, *unvoted = table.table.rows
+    assert steady[agreement].value > lover[agreement].value
+    for (card, _), row in zip(filter(None, known), (steady, lover), strict=True):
+        own = {linked.table.name: linked.table for _, some in card.sections for linked in some}["agreement"]
+        (estimate,) = [one[2] for one in own.rows if list(map(str, one[:2])) == ["pairs", "accuracy, ties a class"]]
+        assert row[agreement] == estimate
+    # people voted on nothing under `style`: a dozen rulings of each judge stand there by themselves
+    assert [(row[agreement], row[verdicts]) for row in unvoted] == [(None, 12), (None, 12)]
+    assert all("agreement is not known" in row.sentence for row in standings[2:])
+    assert all("agreement is not known" not in row.sentence for row in standings[:2])
     assert re.search(r"Prefers what is shown first: 8\d% of its choices", standings[1].sentence)
     assert "Prefers" not in standings[0].sentence
+
+
+def test_agreement_under_a_criterion_of_another_name_is_agreement_all_the_same(tmp_path):
+    with Ledger(tmp_path / "l") as ledger:
+        for number in range(8):
+            for criterion, turned in (("helpfulness", False), ("truth", True)):
+                item = Item.ask(f"q{number}", "How many?")
+                case = Case(
+                    item, (Response.say(item.id, "a", "1"), Response.say(item.id, "b", "2")), Choice(), criterion
+                )
+                best = (1.0, 0.0) if number % 2 else (0.0, 1.0)
+                judged = best[::-1] if turned and number < 6 else best
+                people = replace(Verdict.of(case, "human", best), rater="r1")
+                ledger.add(case, Verdict.of(case, "j", judged), people)
+    with Ledger(tmp_path / "l", read_only=True) as ledger:
+        engine = engine_for(f"sqlite:///{tmp_path / 'web.sqlite'}")
+        upgrade(engine)
+        updater.update(engine, ledger)
+        with reading(engine) as connection:
+            card, _ = cards.find(connection, "default", "j")
+        engine.dispose()
+    table, standings = judges_board.board([card], "")
+    agreement = table.table.place("agreement on pairs")
+    shown = {row.criterion: cells[agreement].value for row, cells in zip(standings, table.table.rows, strict=True)}
+    assert shown == {"helpfulness": 1.0, "truth": 0.25}
+    assert not any("not known" in row.sentence for row in standings)
 
 
 def test_a_ranking_is_told_from_first_to_last():

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from fullbench.figures.places import OVERALL, place
 from fullbench.nouns.headings import headings
 from fullbench.nouns.note import Note, sentences
 from fullbench.nouns.table import Cell, EstimateLike, Table
@@ -18,33 +19,37 @@ from fullbench.web.results.filters import Filter
 _AGREEMENT = {"pairs": "accuracy, ties a class", "scores": "Pearson", "rankings": "Kendall"}
 """The figure by which agreement is read for each way of ruling."""
 _KEYS = (
-    "judge", "agreement on pairs", "agreement on scores", "agreement on rankings", "may replace people",
+    "judge", "criterion", "agreement on pairs", "agreement on scores", "agreement on rankings", "may replace people",
     "same ruling in both orders", "first shown wins", "faulty", "dollars per 1,000", "s a call", "verdicts",
 )  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Standing:
-    """One judge's row, and one sentence about it."""
+    """One judge's row under one criterion, and one sentence about it."""
 
     judge: str
+    criterion: str
     cells: Mapping[str, Cell]
     sentence: str
 
 
 def board(cards: Sequence[Card], link: str) -> tuple[Linked, list[Standing]] | None:
     """All judges, who agrees most with people first; None where no card is computed yet. `link` names the study."""
-    standings = sorted((standing(card) for card in cards), key=_order)
+    standings = sorted((row for card in cards for row in standings_of(card)), key=_order)
     if not standings:
         return None
-    keys = [key for key in _KEYS if any(judged.cells.get(key) is not None for judged in standings)]
+    several = any(judged.criterion != OVERALL for judged in standings)
+    keys = [
+        key
+        for key in _KEYS
+        if any(judged.cells.get(key) is not None for judged in standings) and (several or key != "criterion")
+    ]
     rows = [[judged.cells.get(key) for key in keys] for judged in standings]
     links: list[list[Filter | None]] = []
     for judged, row in zip(standings, rows, strict=True):
-        behind = _behind(judged.judge, link)
-        links.append(
-            [None if cell is None or key == "judge" else behind.get(key) for key, cell in zip(keys, row, strict=True)]
-        )
+        behind = _behind(judged.judge, judged.criterion, link)
+        links.append([None if cell is None else behind.get(key) for key, cell in zip(keys, row, strict=True)])
     notes = [
         Note(
             "judges.agreement",
@@ -52,42 +57,42 @@ def board(cards: Sequence[Card], link: str) -> tuple[Linked, list[Standing]] | N
             "Pearson's correlation; on rankings Kendall's.",
         )
     ]
-    if any(len(_faults(card)) > 1 for card in cards):
-        notes.append(
-            Note("judges.faults", "Faults are those of the criterion under which a judge left most without a ruling.")
-        )
+    if several:
+        notes.append(Note("judges.costs", "Price and time are those of a judge under all criteria together."))
     title = Note("judges.title", "Judges, by their agreement with people")
     return Linked(Table("judges", title, headings(*keys), rows, notes), links), standings
 
 
-def standing(card: Card) -> Standing:
-    """One judge's figures from its card."""
-    tables = {linked.table.name: linked.table for _, some in card.sections for linked in some}
-    cells: dict[str, Cell] = {"judge": card.judge}
-    if "agreement" in tables:
-        for row in _rows(tables["agreement"]):
-            if _AGREEMENT.get(str(row.get("ruling"))) == str(row.get("figure")):
-                cells.setdefault(f"agreement on {row['ruling']}", row["estimate"])
-    for name, key in (("orders", "same ruling in both orders"), ("orders", "first shown wins"),
-                      ("costs", "dollars per 1,000"), ("costs", "s a call")):  # fmt: skip
-        for row in _rows(tables[name]) if name in tables else ():
-            if row.get(key) is not None:
-                cells.setdefault(key, row[key])
-    for row in _rows(tables["replacement"]) if "replacement" in tables else ():
-        if row.get("slice") == "all":
+def standings_of(card: Card) -> list[Standing]:
+    """One judge's figures from its card, a row for each criterion."""
+    tables = {linked.table.name: _rows(linked.table) for _, some in card.sections for linked in some}
+    faults = tables.get("faults", [])
+    criteria = list(dict.fromkeys(_criterion(row) for row in faults)) or [OVERALL]
+    return [_standing(card.judge, criterion, tables) for criterion in criteria]
+
+
+def _standing(judge: str, criterion: str, tables: Mapping[str, Sequence[Mapping[str, Cell]]]) -> Standing:
+    cells: dict[str, Cell] = {"judge": judge, "criterion": criterion}
+    for row in tables.get(f"agreement{place('', criterion)}", ()):
+        if _AGREEMENT.get(str(row.get("ruling"))) == str(row.get("figure")):
+            cells[f"agreement on {row['ruling']}"] = row["estimate"]
+    for row in tables.get("orders", ()):
+        if _criterion(row) == criterion:
+            cells |= {key: row[key] for key in ("same ruling in both orders", "first shown wins")}
+    for row in tables.get("replacement", ()):
+        if row["slice"] == "all" and _criterion(row) == criterion:
             cells.setdefault("may replace people", row["may replace people"])
-    fault_rows = _faults(card)
-    if fault_rows:
-        cells["verdicts"] = sum(count for row in fault_rows if isinstance(count := row["verdicts"], int))
-        shares = [row["faulty"] for row in fault_rows if isinstance(row["faulty"], EstimateLike)]
-        cells["faulty"] = max(shares, key=lambda share: share.value, default=None)
-    return Standing(card.judge, cells, _sentence(cells))
+    for row in tables.get("faults", ()):
+        if _criterion(row) == criterion:
+            cells |= {key: row[key] for key in ("verdicts", "faulty")}
+    for row in tables.get("costs", ()):
+        cells |= {key: row.get(key) for key in ("dollars per 1,000", "s a call")}
+    return Standing(judge, criterion, cells, _sentence(cells))
 
 
-def _faults(card: Card) -> list[dict[str, Cell]]:
-    """What it did not rule on, by criterion."""
-    tables = [linked.table for _, some in card.sections for linked in some if linked.table.name == "faults"]
-    return [row for table in tables for row in _rows(table)]
+def _criterion(row: Mapping[str, Cell]) -> str:
+    """The criterion of a row; tables that know only the usual one do not name it."""
+    return str(row.get("criterion", OVERALL))
 
 
 def _rows(table: Table) -> list[dict[str, Cell]]:
@@ -95,13 +100,13 @@ def _rows(table: Table) -> list[dict[str, Cell]]:
     return [dict(zip(keys, row, strict=True)) for row in table.rows]
 
 
-def _order(judged: Standing) -> tuple[float, str]:
+def _order(judged: Standing) -> tuple[float, str, str]:
     values = [
         cell.value
         for key in ("agreement on pairs", "agreement on scores", "agreement on rankings")
         if isinstance(cell := judged.cells.get(key), EstimateLike)
     ]
-    return (-sum(values) / len(values) if values else 2.0, judged.judge)
+    return (-sum(values) / len(values) if values else 2.0, judged.judge, judged.criterion)
 
 
 def _sentence(cells: Mapping[str, Cell]) -> str:
@@ -138,8 +143,8 @@ def _sentence(cells: Mapping[str, Cell]) -> str:
     return sentences(parts) if parts else ""
 
 
-def _behind(judge: str, link: str) -> dict[str, Filter]:
-    asked = Filter(study=link, judge=judge)
+def _behind(judge: str, criterion: str, link: str) -> dict[str, Filter]:
+    asked = Filter(study=link, judge=judge, criterion=criterion)
     return {
         "verdicts": asked,
         "faulty": replace(asked, fault="any"),

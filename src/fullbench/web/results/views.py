@@ -233,7 +233,7 @@ class Views:
         rest = {standing.judge for standing in standings}
         return {
             **self.common(connection, "judges", study),
-            "judged": [(standing.judge, translate(language, standing.sentence)) for standing in standings],
+            "judged": [(row.judge, row.criterion, translate(language, row.sentence)) for row in standings],
             "all_judges": [n for n in names if not is_person(n) and not is_panel(n) and n not in rest],
             "sheets": [*first, *([] if linked is None else [sheet(linked, self.places, "faults", language)])],
         }
