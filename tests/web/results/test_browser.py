@@ -199,7 +199,7 @@ def test_a_case_and_a_card_can_be_read(served, tab, axe):
     accessible(tab, axe)
     for _ in range(600):
         tab.goto(f"{live.url}/judges")
-        follow(tab, tab.locator("ol.judged").get_by_role("link", name="first-lover"))
+        follow(tab, tab.locator("ol.judged").get_by_role("link", name="first-lover").first)
         if not tab.get_by_text("being computed").count():
             break
         tab.wait_for_timeout(100)
@@ -269,7 +269,7 @@ def test_the_copy_opens_from_disk(copy, tab, axe):
     loaded(tab)
     tab.keyboard.press("Escape")
     tab.goto((copy.folder / "judges.html").as_uri())
-    follow(tab, tab.locator("ol.judged").get_by_role("link", name="first-lover"))
+    follow(tab, tab.locator("ol.judged").get_by_role("link", name="first-lover").first)
     accessible(tab, axe)
     standing = numbers(tab, "Among other judges")
     biases, beside = (numbers(tab, "What else moves the judges", column) for column in ("judge's", "people's"))
