@@ -17,6 +17,7 @@ from fullbench.cli.common import (
     LedgerOption,
     PicturesFromOption,
     PicturesOption,
+    PilotOption,
     QuietOption,
     StudyOption,
     VisibleOption,
@@ -227,6 +228,7 @@ def show_board(
     judge: Annotated[str | None, typer.Option(help="Whose leaderboard, by the judge's name or its beginning.")] = None,
     rule: ShownRuleOption = None,
     visible: VisibleOption = False,
+    pilot: PilotOption = False,
     ties: TiesOption = "half",
     reference: Annotated[str, typer.Option(help="The contestant that the others are compared with.")] = "reference",
     tag: TagOption = None,
@@ -263,25 +265,26 @@ def show_board(
 
     with Ledger(ledger, read_only=True, study=study) as book:
         judge = seated.judges_named(book, [judge])[0] if judge else None
-        record = seated.record(book, [judge] if judge else None)
+        record = seated.record(book, [judge] if judge else None, pilots=pilot)
         # People are no second judge to choose from, unless there is no other.
         judges = [name for name in record.judges if name != PEOPLE or judge == PEOPLE]
         tables: list[Table] = []
         if together:
-            every = record if judge is None else seated.record(book, None)
+            every = record if judge is None else seated.record(book, None, pilots=pilot)
             lengths = {key: length_of(response.text) for key, response in every.responses.items()}
-            tables += joint.tables(seated.columns(book, None, study=book.one_study()), lengths)
+            tables += joint.tables(seated.columns(book, None, study=book.one_study(), pilots=pilot), lengths)
         if not together or judge is not None or len(judges) == 1:
             who = one_judge(judges or record.judges, judge)
             chosen = boards.settings(rule, ties, seed, reference, visible=visible)
-            columns = seated.columns(book, None if corrected else [who, PEOPLE], study=book.one_study())
+            heard = None if corrected else [who, PEOPLE]
+            columns = seated.columns(book, heard, study=book.one_study(), pilots=pilot)
             tables += corrections.tables(columns, judges=[who]) if corrected else []
             own = boards.tables(record, who, chosen, tag, columns=columns.of(judge=who))
             tables += corrections.opinions(columns, own)
             if history:
                 tables.append(submissions.history(record, who, chosen))
                 tables.append(submissions.coverage(book, list(record.items.values())))
-            tables = seated.sighted(book, tables, columns, study=book.one_study())
+            tables = seated.noted(book, tables, columns, study=book.one_study(), pilots=pilot)
         if out is not None and out.suffix in {".html", ".htm"}:
             boards.page(record, tables, out, book.digest())
             say(f"The page: {out}")
