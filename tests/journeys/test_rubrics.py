@@ -79,7 +79,7 @@ def filler(asked):
     return f"[[{drawn(answer, words, BY_WORDS[words])}]]" + (f" {nonce[0]}" if nonce else "")
 
 
-def lay_out(folder, url, calls="one", items=8, samples=2):
+def lay_out(folder, url, calls="one", items=5, samples=2):
     rows = [{"id": f"题{number}", "question": "What is there?"} for number in range(items)]
     answers = [
         {"item": row["id"], "contestant": name, "sample": sample, "text": f"answer-{number}-{name}-{sample}"}
@@ -162,7 +162,7 @@ def test_items_bring_rubrics_of_their_own_and_a_line_that_is_missing_leaves_that
         rows = [
             {"id": f"题{number}", "question": "What is there?",
              "rubric": [f"It names thing {number}.", {"asks": "It names 颜色.", "weight": 3}]}
-            for number in range(8)
+            for number in range(5)
         ]  # fmt: skip
         write(tmp_path / "items.jsonl", rows)
         study.write_text(study.read_text(encoding="utf-8").replace('file = "rubric.toml"\n', ""), encoding="utf-8")
@@ -188,7 +188,11 @@ def test_items_bring_rubrics_of_their_own_and_a_line_that_is_missing_leaves_that
         ("weight = 2", 'weight = "two"', "the weight of a criterion is a number"),
         ('"score:1-5"', '"choice"', "is marked on a scale for each response alone"),
         ('name = "count"', 'name = "颜色"', "names the criterion '颜色' twice"),
-        ('asks = "It reads well."', 'ask = "It reads well."', "a criterion has name, asks, weight, ballot; found 'ask'"),
+        (
+            'asks = "It reads well."',
+            'ask = "It reads well."',
+            "a criterion has name, asks, weight, ballot; found 'ask'",
+        ),
         ("[[criteria]]", "[[criterion]]", "unknown key 'criterion' in a rubric"),
     ],
 )
@@ -200,3 +204,118 @@ def test_a_rubric_that_cannot_be_is_refused_in_one_sentence(tmp_path, old, new, 
     assert said in str(told.value)
     assert "rubric.toml" in str(told.value)
     assert not (tmp_path / "study.ledger").exists()
+
+
+PROPOSED = (
+    "1. sharp: The answer says sharp.\n2. **round**: The answer says round.\n- 红色：回答提到红色。\nsharp: It is long."
+)
+
+
+def labelled(folder, url, items=30):
+    """Answers with traits; people like sharp and red, nobody cares for round; the judge's overall mark is noise."""
+    rows = [{"id": f"题{number}", "question": "What is there?"} for number in range(items)]
+    answers, labels = [], []
+    for number, row in enumerate(rows):
+        for name in NAMES:
+            text = f"answer-{number}-{name}"
+            traits = [trait for trait in ("sharp", "round", "红色") if drawn(text, trait, [0, 1])]
+            answers.append({"item": row["id"], "contestant": name, "text": f"{text} {' '.join(traits)}"})
+            mark = 1 + 3 * ("sharp" in traits) + 1 * ("红色" in traits)
+            labels += [
+                {"item": row["id"], "contestants": [name], "ballot": "score:1-5", "judge": "human", "rater": rater,
+                 "marks": [min(5, max(1, mark + drawn(text, rater, [-1, 0, 0, 0, 1])))]}
+                for rater in ("r1", "r2")
+            ]  # fmt: skip
+    write(folder / "items.jsonl", rows)
+    write(folder / "answers.jsonl", answers)
+    write(folder / "labels.jsonl", labels)
+    return ("--items", folder / "items.jsonl", "--responses", folder / "answers.jsonl",
+            "--labels", folder / "labels.jsonl", "--ledger", folder / "l.ledger")  # fmt: skip
+
+
+def by_traits(asked):
+    """Proposes points; fills in a sheet by whether the trait is in the answer; its overall mark is nearly noise."""
+    if "You write rubrics" in asked.words:
+        return PROPOSED
+    answer = re.search(r"answer-\d+-[^\n]*", asked.words)[0]
+    points = re.findall(r"^POINT (\w{4}) \(.*?\): (.+)$", asked.words, re.MULTILINE)
+    if points:
+        traits = {"The answer says sharp.": "sharp", "The answer says round.": "round", "回答提到红色。": "红色"}
+        return "\n".join(
+            f"POINT {code}: {'yes' if traits.get(words, '?') in answer else 'no'}" for code, words in points
+        )
+    return f"[[{drawn(answer, 'overall', ['1', '2', '3', '4', '5'])}]]"
+
+
+def test_a_rubric_is_proposed_confirmed_and_learned_with_a_gain_on_items_held_out(tmp_path):
+    with ScriptedServer({"m": by_traits}) as server:
+        files = labelled(tmp_path, server.url)
+        spec, out = f"vllm:m@{server.url}?mode=direct", tmp_path / "learned.toml"
+        words = ["rubric", "learn", *files, "--judge", spec, "--model", f"vllm:m@{server.url}", "--out", out]
+        tables = {table["name"]: table for table in json.loads(cli(*words, "--json", "--quiet"))}
+        asked = len(server.asked)
+        assert asked == 1 + 2 * 90, "one proposal, one sheet and one overall mark for each answer"
+        shown = next(each for each in server.asked if "You write rubrics" in each.words).words
+        cli(*words, "--json", "--quiet")
+        assert len(server.asked) == asked
+        weights = {row[0]: row[2] for row in tables["rubric weights"]["rows"]}
+        assert list(weights) == ["sharp", "round", "红色", "sharp (2)"]
+        assert weights["sharp"] > 2 * weights["红色"] > 4 * weights["round"]
+        assert weights["sharp (2)"] == 0, "one that never holds counts for nothing"
+        rows = {row[0]: row[1:] for row in tables["rubric test"]["rows"]}
+        gain = rows["the rubric, weights learned"][1]
+        assert gain["low"] > 0.3
+        assert gain["units"] == len(held := held_out_items(tmp_path, weights, rows))
+        assert not any(f"answer-{item.removeprefix('题')}-" in shown for item in held), "nothing of the test was shown"
+
+        study = tmp_path / "study.toml"
+        study.write_text(
+            f'name = "s"\nitems = "items.jsonl"\nresponses = "answers.jsonl"\nledger = "l.ledger"\n'
+            f'[rubrics.learned]\njudge = "{spec}"\nfile = "learned.toml"\n',
+            encoding="utf-8",
+        )
+        with pytest.raises(InputError, match="was proposed by a model and waits for a person"):
+            cli("run", study)
+        confirmed = CliRunner().invoke(app, ["rubric", "confirm", str(out), "--by", "Ana 安"], input="y\nn\ny\n")
+        assert confirmed.exit_code == 0, confirmed.output
+        assert "2 criteria, 1 left out" in confirmed.output
+        ran = json.loads(cli("run", study, "--json", "--quiet"))
+        assert any(table["source"].get("judge") == "rubric:learned" for table in ran)
+        text = out.read_text(encoding="utf-8")
+        out.write_text(text.replace("The answer says sharp.", "The answer is sharp."), encoding="utf-8")
+        with pytest.raises(InputError, match="was changed since a person confirmed it"):
+            cli("run", study)
+        out.write_text(re.sub(r"weight = \S+", "weight = 1", text), encoding="utf-8")
+        assert "rubric:learned" in cli("judge", *files[:4], "--ledger", tmp_path / "other.ledger", "--judge", spec,
+                                       "--rubric", out, "--quiet")  # fmt: skip
+
+
+def held_out_items(folder, weights, rows):
+    """The items of the test, by recomputing each correlation with numpy from the files alone."""
+    import numpy as np
+
+    from fullbench.studies.rubric_learning import is_held_out
+
+    read = [json.loads(line) for line in (folder / "labels.jsonl").read_text(encoding="utf-8").splitlines()]
+    texts = {(answer["item"], answer["contestant"]): answer["text"] for answer in map(
+        json.loads, (folder / "answers.jsonl").read_text(encoding="utf-8").splitlines())}  # fmt: skip
+    people = defaultdict(list)
+    for label in read:
+        if is_held_out(label["item"], 0.5, 0):
+            people[label["item"], label["contestants"][0]].append(label["marks"][0])
+    total = [sum(weight for name, weight in weights.items() if name in texts[place].split()) for place in people]
+    expected = np.corrcoef(total, [fmean(marks) for marks in people.values()])[0, 1]
+    assert abs(rows["the rubric, weights learned"][0]["value"] - expected) < 1e-9
+    overall = [int(drawn(texts[place], "overall", ["1", "2", "3", "4", "5"])) for place in people]
+    expected = np.corrcoef(overall, [fmean(marks) for marks in people.values()])[0, 1]
+    assert abs(rows["the same judge, one overall mark"][0]["value"] - expected) < 1e-9
+    return {item for item, _ in people}
+
+
+def test_too_few_marks_teach_nothing_and_say_so(tmp_path):
+    with ScriptedServer({"m": by_traits}) as server:
+        files = labelled(tmp_path, server.url, items=6)
+        with pytest.raises(InputError, match="8 of each are needed"):
+            cli("rubric", "learn", *files, "--judge", f"vllm:m@{server.url}?mode=direct", "--model",
+                f"vllm:m@{server.url}", "--out", tmp_path / "learned.toml", "--quiet")  # fmt: skip
+    assert not (tmp_path / "learned.toml").exists()

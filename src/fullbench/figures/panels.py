@@ -1,4 +1,4 @@
-"""What panels, cascades and rubrics rule: computed from their members' verdicts whenever somebody looks, never stored."""
+"""What panels, cascades and rubrics rule: computed from their members' verdicts when somebody looks, never stored."""
 
 from __future__ import annotations
 

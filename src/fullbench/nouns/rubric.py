@@ -1,4 +1,4 @@
-"""A rubric: several criteria, each with its words, its ballot and its weight, that one judge fills in for a response."""
+"""A rubric: several criteria, each with words, a ballot and a weight, that one judge fills in for a response."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tables within a study's file: what a special kind may say in the one that bears its name, panels, cascades, rubrics."""
+"""The tables within a study's file: what a special kind may say in its own, panels, cascades, rubrics."""
 
 from __future__ import annotations
 

@@ -80,6 +80,12 @@ class Filled:
                         yield Case(item, (response,), forms[line.ballot], line.name, trial)
 
 
+def rubrics_by(judges: Sequence[str], path: Path) -> dict[str, dict[str, Any]]:
+    """One file filled in by several judges: a rubric for each, named after the file, and the judge where needed."""
+    names = {spec: path.stem if len(judges) == 1 else f"{path.stem} by {spec}" for spec in judges}
+    return {name: {"judge": spec, "file": str(path.resolve())} for spec, name in names.items()}
+
+
 def filled(study: Study, items: Sequence[Item]) -> list[Filled]:
     """The rubrics of a study, each with its judge."""
     own = own_criteria(items)
@@ -90,8 +96,9 @@ def filled(study: Study, items: Sequence[Item]) -> list[Filled]:
             judge = _judge(str(table["judge"]), criteria, str(table.get("calls", ONE)))
             rubrics.append(Filled(Rubric(f"{RUBRIC}{name}", judge.name, criteria), judge))
         except InputError as error:
-            where = {} if error.path is not None else {"path": study.path}
-            raise InputError(f"[rubrics.{name}]: {error}" if where else str(error), **where) from error
+            if error.path is not None:
+                raise
+            raise InputError(f"[rubrics.{name}]: {error}", path=study.path) from error
     return rubrics
 
 
