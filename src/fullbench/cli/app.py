@@ -34,6 +34,7 @@ from fullbench.cli.report import report
 from fullbench.cli.reproduce import reproduce
 from fullbench.cli.rerank import rerank
 from fullbench.cli.root import application
+from fullbench.cli.rubric import rubric_app
 from fullbench.cli.run import run
 from fullbench.cli.serve import serve
 from fullbench.cli.show import show
@@ -53,6 +54,7 @@ app.command("rerank", rich_help_panel=JUDGE)(rerank)
 app.command("tune", rich_help_panel=JUDGE)(tune)
 enter(app, rich_help_panel=JUDGE)
 app.add_typer(batch_app, name="batch", rich_help_panel=JUDGE)
+app.add_typer(rubric_app, name="rubric", rich_help_panel=JUDGE)
 app.add_typer(critic_app, name="critic", rich_help_panel=JUDGE)
 app.command("report", rich_help_panel=RESULTS)(report)
 app.command("card", rich_help_panel=RESULTS)(card)

@@ -44,8 +44,11 @@ def judge(
         list[str], typer.Option("--judge", help="Who judges, as KIND:NAME?OPTIONS. Give it again for more.")
     ],
     ballots: Annotated[
-        list[str], typer.Option("--ballot", help="score:1-5, choice, choice+tie, ranking... Again for more.")
-    ],
+        list[str] | None, typer.Option("--ballot", help="score:1-5, choice, choice+tie, ranking... Again for more.")
+    ] = None,
+    rubric: Annotated[
+        Path | None, typer.Option("--rubric", help="A rubric's file, which every judge fills in: criteria, weights.")
+    ] = None,
     question: QuestionOption = None,
     limit: LimitOption = None,
     labels: Annotated[Path | None, typer.Option(help="People's verdicts to compare with.")] = None,
@@ -92,6 +95,8 @@ def judge(
 
         fullbench judge --items items.jsonl --responses answers.csv --ballot score:1-5 \\
             --judge "vllm:qwen2-vl@http://localhost:8000/v1?mode=direct" --judge length --report report.html
+
+        fullbench judge --items items.jsonl --responses answers.csv --judge openai:gpt-4o --rubric rubric.toml
     """
     from fullbench.errors import InputError
     from fullbench.ledger.places import durability_of
@@ -100,13 +105,19 @@ def judge(
     from fullbench.studies.conduct import Conductor
     from fullbench.studies.engines import Insistence
     from fullbench.studies.engines import engine as named
+    from fullbench.studies.rubrics import rubrics_by
     from fullbench.studies.study import Study
 
+    if not ballots and rubric is None:
+        raise InputError(
+            "on what do the judges rule? Give --ballot score:1-5 (or choice+tie, ranking), or --rubric FILE"
+        )
     if orders not in ORDERS:
         raise InputError(f"unknown orders {orders!r}; known: {', '.join(ORDERS)}")
     study = Study(
         "judge", items=items, question=question, limit=limit, responses=responses, labels=labels,
-        judges=tuple(judges), ballots=tuple(ballots),
+        judges=tuple(judges) if ballots else (), ballots=tuple(ballots or ()),
+        rubrics=rubrics_by(judges, rubric) if rubric is not None else {},
         criteria=tuple(criteria or ("overall",)), orders=ORDERS[ORDERS.index(orders)], trials=trials, seed=seed,
         ledger=ledger, report=report, meetings="crossed" if cross_samples else "aligned",
         pictures_from=tuple(pictures_from or ()), fetch_urls=fetch_urls, without_pictures=without_pictures,

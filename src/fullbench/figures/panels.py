@@ -1,15 +1,19 @@
-"""What panels and cascades rule: computed from their members' verdicts whenever somebody looks, never stored."""
+"""What panels, cascades and rubrics rule: computed from their members' verdicts when somebody looks, never stored."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from math import fsum
 from statistics import StatisticsError, correlation, fmean
 
+from fullbench.figures.clustered import scale_of
 from fullbench.figures.judging import shape, winner
+from fullbench.figures.places import OVERALL
 from fullbench.nouns.call import NOTHING
 from fullbench.nouns.panel import Cascade, Marks, Panel, View, combined
+from fullbench.nouns.rubric import TOTAL, Rubric
 from fullbench.nouns.verdict import PEOPLE, Verdict
 
 Place = tuple[str, str, str, frozenset[tuple[str, int]]]
@@ -35,6 +39,8 @@ def rulings(view: View, verdicts: Iterable[Verdict]) -> list[Verdict]:
         if verdict.judge in wanted and (key not in latest or latest[key].revision < verdict.revision):
             latest[key] = verdict
     counted = list(latest.values())
+    if isinstance(view, Rubric):
+        return _totals(view, counted)
     return _panel(view, counted) if isinstance(view, Panel) else _cascade(view, counted)
 
 
@@ -141,6 +147,33 @@ def _cascade(cascade: Cascade, verdicts: Sequence[Verdict]) -> list[Verdict]:
         else:
             ruled.append(_ruled(cascade, verdict, second.marks))
     return ruled
+
+
+def _totals(rubric: Rubric, verdicts: Sequence[Verdict]) -> list[Verdict]:
+    """The weighted total of each response; recused, with a count, where a criterion has no mark."""
+    sheets: dict[tuple[str, tuple[tuple[str, int], ...], int], dict[str, Verdict]] = defaultdict(dict)
+    for verdict in verdicts:
+        if len(verdict.contestants) == 1:
+            sheets[verdict.item, verdict.shown, verdict.trial][verdict.criterion] = verdict
+    totals = []
+    for (item, _, _), sheet in sheets.items():
+        wanted = [criterion for criterion in rubric.of_item(item) if criterion.name in sheet]
+        wanted = [criterion for criterion in wanted if sheet[criterion.name].ballot == criterion.ballot]
+        if not wanted:
+            continue
+        first = replace(sheet[wanted[0].name], ballot=TOTAL, criterion=OVERALL)
+        marked = [(criterion, marks) for criterion in wanted if (marks := sheet[criterion.name].marks) is not None]
+        if len(marked) < (all_of := len(rubric.of_item(item))):
+            totals.append(_recused(rubric, first, f"{len(marked)} of {all_of} criteria have a mark"))
+            continue
+        shares = [criterion.weight * _share(marks[0], criterion.ballot) for criterion, marks in marked]
+        totals.append(_ruled(rubric, first, (fsum(shares) / fsum(criterion.weight for criterion in wanted),)))
+    return totals
+
+
+def _share(mark: float, spec: str) -> float:
+    low, high = scale_of(spec) or (0.0, 1.0)
+    return (mark - low) / (high - low)
 
 
 def _place(verdict: Verdict) -> Place:

@@ -70,6 +70,10 @@ def read_reply(
     reader = Reader.of(READER, signed=signed, cut=cut, estimated=estimated)
     if reply.stop in DECLINED:
         return "refused", reader
+    if "sheet" in settings:
+        from fullbench.reading.points import point_in  # late: its patterns take long to compile
+
+        return point_in(reply.text, case.criterion, case.ballot, cut=cut) or "unreadable", reader
     ruling = read(
         case.ballot, reply.text, n, [*words_shown(case, settings), *more],
         asked=style_of(settings), nonce=reply.nonce, cut=cut, thought=reply.reasoning,

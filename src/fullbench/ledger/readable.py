@@ -17,7 +17,7 @@ from fullbench.ledger.pictures import Pictures
 from fullbench.ledger.reading import Names
 from fullbench.nouns.case import Case
 from fullbench.nouns.item import Item
-from fullbench.nouns.panel import CASCADE, PANEL, View, view_of
+from fullbench.nouns.panel import VIEWED, View, view_of
 from fullbench.nouns.picture import Picture
 from fullbench.nouns.record import Record
 from fullbench.nouns.response import Response
@@ -311,10 +311,11 @@ class Readable:
             return reading.pilot_votes(reader, study)
 
     def views(self) -> list[View]:
-        """The panels and cascades that studies in this ledger named."""
-        sql = "SELECT DISTINCT name FROM judges WHERE name LIKE ? OR name LIKE ? ORDER BY name"
+        """The panels, cascades and rubrics that studies in this ledger named."""
+        begins = " OR ".join("name LIKE ?" for _ in VIEWED)
+        sql = f"SELECT DISTINCT name FROM judges WHERE {begins} ORDER BY name"
         with self._reading() as reader:
-            names = [str(name) for (name,) in reader.execute(sql, (f"{PANEL}%", f"{CASCADE}%"))]
+            names = [str(name) for (name,) in reader.execute(sql, tuple(f"{start}%" for start in VIEWED))]
             declared = {name: declaring.settings_of(reader, "judge", name) for name in names}
         return [view_of(name, rows.load(text)) for name, text in declared.items() if text is not None]
 

@@ -54,7 +54,7 @@ _KEYS: dict[tuple[Kind, Better], tuple[str, ...]] = {
         "hasty %", "s a call", "from printed", "seconds a picture", "half interval (points)", "share of ties",
         "who looks", "who does not look", "should change", "p corrected", "by chance", "ceiling",
         "share given", "share due", "mean confidence", "differed in the baseline",
-        "mean before", "mean after",
+        "mean before", "mean after", "weight before", "weight learned", "mean share",
     ),
     ("number", "more"): ("votes saved", "worth of a vote"),
     ("count", "less"): ("blind verdicts", "obeyed", "reading misled"),

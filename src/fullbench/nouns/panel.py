@@ -10,9 +10,11 @@ from typing import Any, ClassVar, Literal, get_args
 
 from fullbench.errors import InputError
 from fullbench.nouns.judge import Kind
+from fullbench.nouns.rubric import RUBRIC, Rubric
 from fullbench.nouns.verdict import PEOPLE
 
 PANEL, CASCADE = "panel:", "cascade:"
+VIEWED = (PANEL, CASCADE, RUBRIC)
 """How the names of such judges begin."""
 Rule = Literal["majority", "mean", "agreement"]
 RULES: tuple[Rule, ...] = get_args(Rule)
@@ -20,12 +22,12 @@ Marks = tuple[float, ...]
 
 
 def is_view(judge: str) -> bool:
-    """Whether a judge is a panel or a cascade of others.
+    """Whether a judge is a panel or a cascade of others, or the total of a rubric.
 
     >>> is_view("panel:trio"), is_view("length")
     (True, False)
     """
-    return judge.startswith((PANEL, CASCADE))
+    return judge.startswith(VIEWED)
 
 
 def combined(marks: Sequence[Marks], rule: Rule, weights: Sequence[float] | None = None) -> Marks:
@@ -131,11 +133,13 @@ class Cascade:
         return {"small": self.small, "large": self.large, "people": self.people, "threshold": self.threshold}
 
 
-View = Panel | Cascade
+View = Panel | Cascade | Rubric
 
 
 def view_of(name: str, settings: Mapping[str, Any]) -> View:
-    """The panel or cascade that was declared under a name."""
+    """The panel, cascade or rubric that was declared under a name."""
+    if name.startswith(RUBRIC):
+        return Rubric.from_settings(name, settings)
     if name.startswith(CASCADE):
         return Cascade(name, settings["small"], settings["large"], settings["people"], settings["threshold"])
     return Panel(name, tuple(settings["members"]), settings["rule"], settings["quorum"])

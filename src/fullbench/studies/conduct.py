@@ -34,6 +34,7 @@ from fullbench.studies.forecast import TOKENS_OUT
 from fullbench.studies.hear import hear
 from fullbench.studies.material import material
 from fullbench.studies.progress import watching
+from fullbench.studies.rubrics import Filled, filled
 from fullbench.studies.sight import counted as counted_blind
 from fullbench.studies.sight import refuse_blind
 from fullbench.studies.study import Study, own_cases
@@ -86,7 +87,7 @@ class Conductor:
             self.judges = self.judges or list(self.benchmark.judges())
         if self.benchmark is not None and self.benchmark.contestants is not None:
             self.contestants = self.contestants or list(self.benchmark.contestants())
-        if not self.judges:
+        if not self.judges and not study.rubrics:
             raise InputError("a study names at least one judge", path=study.path)
         specs.distinct("judges", [judge.name for judge in self.judges])
         specs.distinct("contestants", [model.name for model in self.contestants])
@@ -96,6 +97,11 @@ class Conductor:
         self.labels: list[Verdict] = read.labels
         self.odd: Sequence[Table] = read.odd
         self.said: list[str] = read.said
+        self.rubrics: list[Filled] = filled(study, self.items)
+        self._plain: set[str] = {judge.name for judge in self.judges}
+        fillers = {entry.judge.name: entry.judge for entry in self.rubrics}
+        self.judges += [judge for name, judge in fillers.items() if name not in self._plain]
+        self.views += [entry.rubric for entry in self.rubrics]
 
     def _worded(self, spec: str) -> str:
         """A judge's spec, in the words of the benchmark where it has some."""
@@ -103,7 +109,16 @@ class Conductor:
         return spec if bench is None else specs.in_words_of(self.study.benchmark or "", spec, together=bench.together)
 
     def cases(self, responses: Sequence[Response]) -> Iterator[Case]:
-        """The study's cases, the same ones in the same order each time."""
+        """The study's cases, the same ones in the same order each time; those of its rubrics last."""
+        yield from self._own_cases(responses)
+        for entry in self.rubrics:
+            yield from self._rubric_cases(entry, responses)
+
+    def _rubric_cases(self, entry: Filled, responses: Sequence[Response]) -> Iterator[Case]:
+        study = self.study
+        return entry.cases(self.items, cleaned(responses, study.leave_out).responses, study.trials)
+
+    def _own_cases(self, responses: Sequence[Response]) -> Iterator[Case]:
         study = self.study
         responses = cleaned(responses, study.leave_out).responses
         if self.benchmark is not None:
@@ -114,8 +129,12 @@ class Conductor:
         )  # fmt: skip
 
     def docket(self, judge: Judge, responses: Sequence[Response]) -> Iterator[Case]:
-        """The cases that a judge is to hear."""
-        return cases_for(judge, self.cases(responses), self.benchmark)
+        """The cases that a judge is to hear: the study's own, and those of a rubric that it fills in."""
+        if judge.name in self._plain:
+            yield from cases_for(judge, self._own_cases(responses), self.benchmark)
+        for entry in self.rubrics:
+            if entry.judge.name == judge.name:
+                yield from self._rubric_cases(entry, responses)
 
     def responses(self, ledger: Ledger) -> list[Response]:
         """The responses at hand: those given in a file, and those that the contestants have answered so far."""
@@ -246,7 +265,7 @@ class Conductor:
         study = self.study
         # A ballot named twice would have each of its verdicts read twice: a record holds them once.
         twice = len({*study.ballots}) < len(study.ballots) or len({*study.criteria}) < len(study.criteria)
-        # Panels and cascades join what their members ruled: that needs the verdicts themselves.
+        # Panels, cascades and rubrics join what their members ruled: that needs the verdicts themselves.
         if whole or twice or self.views or self.benchmark is not None:
             record = self.record(ledger, responses)
             source = self._source(record.contestants, record.digest())
@@ -311,6 +330,8 @@ class Conductor:
         totals = counted(self.judges, self.cases(responses), self.benchmark, stop)
         if totals is None:
             return None
+        if self.rubrics:
+            totals = {judge.name: sum(1 for _ in self.docket(judge, responses)) for judge in self.judges}
         first = [judge for judge in self.judges if judge.name not in self.second]
         with watching("verdicts", [judge.name for judge in first], totals, quiet=quiet) as watch:
             tallies = hear(

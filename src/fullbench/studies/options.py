@@ -1,4 +1,4 @@
-"""The tables within a study's file: what a special kind may say in the one that bears its name, panels, cascades."""
+"""The tables within a study's file: what a special kind may say in its own, panels, cascades, rubrics."""
 
 from __future__ import annotations
 
@@ -86,6 +86,8 @@ class Said(Protocol):
     def panels(self) -> Mapping[str, Mapping[str, Any]]: ...
     @property
     def cascades(self) -> Mapping[str, Mapping[str, Any]]: ...
+    @property
+    def rubrics(self) -> Mapping[str, Mapping[str, Any]]: ...
 
 
 def check(study: Said, wrong: Wrong) -> None:
@@ -107,20 +109,21 @@ def check(study: Said, wrong: Wrong) -> None:
     for what, there in needs[study.kind].items():
         if not there:
             raise wrong("kind", f"a study of kind {study.kind!r} has {what}")
-    if study.panels or study.cascades:
-        raise wrong("kind", f"a study of kind {study.kind!r} has no panels and no cascades")
+    if study.panels or study.cascades or study.rubrics:
+        raise wrong("kind", f"a study of kind {study.kind!r} has no panels, no cascades and no rubrics")
 
 
 VIEWS: Mapping[str, Mapping[str, Types]] = {
     "panels": {"members": list, "rule": str, "quorum": int},
     "cascades": {"small": str, "large": str, "people": bool, "threshold": (int, float)},
+    "rubrics": {"judge": str, "file": str, "criteria": list, "calls": str},
 }
 """The tables of a study's file that make judges of judges, and what each may hold."""
-_NEEDED = {"panels": ("members",), "cascades": ("small", "large")}
+_NEEDED = {"panels": ("members",), "cascades": ("small", "large"), "rubrics": ("judge",)}
 
 
 def views(key: str, value: Any, wrong: Wrong) -> dict[str, dict[str, Any]]:
-    """The panels or cascades of a study's file, checked for their types."""
+    """The panels, cascades or rubrics of a study's file, checked for their types."""
     known = VIEWS[key]
     if not isinstance(value, dict) or not all(isinstance(table, dict) for table in value.values()):
         raise wrong(key, f"{key} are tables, such as [{key}.NAME]; found {value!r}")
@@ -134,4 +137,9 @@ def views(key: str, value: Any, wrong: Wrong) -> dict[str, dict[str, Any]]:
             raise wrong(key, f"[{key}.{name}]: the key {lacking[0]!r} is missing")
         if not all(isinstance(member, str) and not is_view(member) for member in table.get("members", ())):
             raise wrong("members", f"[{key}.{name}]: members are judges' specs, no panels; found {table['members']!r}")
+        if key == "rubrics":
+            if table.get("calls", "one") not in {"one", "each"}:
+                raise wrong("calls", f"[{key}.{name}]: calls is 'one' or 'each'; found {table['calls']!r}")
+            if {"file", "criteria"} <= table.keys():
+                raise wrong("file", f"[{key}.{name}]: a rubric has a file or criteria, not both")
     return value

@@ -17,10 +17,12 @@ from fullbench.nouns.doors import did_you_mean
 from fullbench.nouns.item import Item
 from fullbench.nouns.panel import CASCADE, PANEL, is_view
 from fullbench.nouns.response import Response
+from fullbench.nouns.rubric import RUBRIC
 from fullbench.studies.cleaning import LEFT_OUT
 from fullbench.studies.options import JUDGING, KINDS, OPTIONS, VIEWS, check, options, views
 
 _LISTS = {"ballots", "criteria", "contestants", "judges", "pictures_from", "leave_out"}
+_SECTIONS = {"panel": "[panels.NAME]", "cascade": "[cascades.NAME]", "rubric": "[rubrics.NAME]"}
 _PATHS = {"data", "items", "responses", "labels", "ledger", "pictures", "report", "tables"}
 
 
@@ -52,6 +54,9 @@ class Study:
     `kind` is `judging`, or one of those in `studies.kinds`, whose own `options` stand in a table that bears its name.
     `[panels.NAME]` is a judge `panel:NAME` made of others (`members`, `rule`, `quorum`), `[cascades.NAME]` one
     `cascade:NAME` that hears a `small` judge first (`large`, `people`, `threshold`). Their members are asked, too.
+    `[rubrics.NAME]` has a `judge` mark every response by several criteria, in one call or one `calls = "each"`; the
+    criteria stand in a `file`, in `criteria`, or in the items' own column `rubric`. Its weighted total is the judge
+    `rubric:NAME`.
     """
 
     name: str
@@ -87,6 +92,7 @@ class Study:
     protocol: Mapping[str, Any] = field(default_factory=dict)
     panels: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     cascades: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    rubrics: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     path: Path = field(default=Path("study.toml"), compare=False)
     said: frozenset[str] = field(default=frozenset(), compare=False)
     """The keys that the file has: what it leaves out, a benchmark settles by its paper."""
@@ -140,13 +146,19 @@ class Study:
         study._check(wrong)
         return study
 
+    @property
+    def _only_rubrics(self) -> bool:
+        """Whether nobody judges but those who fill in rubrics, whose criteria bring their ballots."""
+        others = [*self.panels, *self.cascades, *(spec for spec in self.judges if not spec.startswith(RUBRIC))]
+        return bool(self.rubrics) and not others
+
     def _check(self, wrong: Any) -> None:
         if self.kind != JUDGING:
             check(self, wrong)
             return
         if (self.benchmark is None) == (self.items is None):
             raise InputError("a study names either a benchmark or a file of items", path=self.path)
-        if self.items is not None and not self.ballots:
+        if self.items is not None and not self.ballots and not self._only_rubrics:
             raise InputError('a study of one\'s own items names its ballots, such as ["score:1-5"]', path=self.path)
         if self.items is not None and not (self.responses or self.contestants):
             raise InputError("a study needs responses: a file, or contestants that answer", path=self.path)
@@ -156,11 +168,12 @@ class Study:
             raise InputError(
                 "[protocol] is a benchmark's; a study of one's own items names its ballots", path=self.path
             )
-        known = {f"{PANEL}{name}" for name in self.panels} | {f"{CASCADE}{name}" for name in self.cascades}
+        kinds = {PANEL: self.panels, CASCADE: self.cascades, RUBRIC: self.rubrics}
+        known = {f"{kind}{name}" for kind, named in kinds.items() for name in named}
         for spec in self.judges:
             if is_view(spec) and spec not in known:
                 there = f"; named here: {', '.join(sorted(known))}" if known else ""
-                raise wrong("judges", f"there is no {spec!r}: name its members under [panels.NAME]{there}")
+                raise wrong("judges", f"there is no {spec!r}: name it under {_SECTIONS[spec.partition(':')[0]]}{there}")
         for kind in self.leave_out:
             if kind not in LEFT_OUT:
                 raise wrong("leave_out", f"unknown answers to leave out: {kind!r}; known: {', '.join(LEFT_OUT)}")

@@ -18,6 +18,7 @@ def risks(study: Study) -> list[str]:
     """One sentence for each thing in a study that its reader should know of before the first run."""
     together = [*study.panels.values(), *study.cascades.values()]
     within = [text for named in together for value in named.values() for text in _texts(value)]
+    within += [str(rubric["judge"]) for rubric in study.rubrics.values()]
     within += [study.options[name] for name in ("reader", "correlation") if name in study.options]
     named = dict.fromkeys((*study.contestants, *study.judges, *within))
     fetching = ["it fetches pictures from addresses on the web that its data files name"] if study.fetch_urls else []

@@ -145,7 +145,9 @@ class Batch:
         insert_all(connection, tables.meetings, [{"id": meetings[key], "key": key} for key in fresh])
         put(connection, tables.dirty, [{"meeting_id": id_} for id_ in {meetings[key] for key in keys}],
             ["meeting_id"], ["meeting_id"])  # fmt: skip
-        start = next_id(connection, tables.verdicts)
+        # The words of a verdict that a revision took away stay in the search: its id must not come back.
+        start = max(next_id(connection, tables.verdicts), int(get_state(connection, "next verdict") or 0))
+        set_state(connection, "next verdict", start + len(entered))
         rows = [
             self._row(start + place, verdict, cases[verdict.case], items[verdict.item], meetings[key])
             | {"place": (places or {}).get(_once(verdict))}

@@ -1,0 +1,176 @@
+"""All criteria of a rubric in one call: a sheet with a line for each, and a verdict for each line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import groupby
+from typing import Any, ClassVar
+
+from fullbench.errors import InputError
+from fullbench.judges.prompted import PromptedJudge
+from fullbench.nouns.ballot import Ballot, Language, Likert, Score, Style, ballot
+from fullbench.nouns.call import NOTHING
+from fullbench.nouns.case import Case
+from fullbench.nouns.digests import digest
+from fullbench.nouns.judge import Kind
+from fullbench.nouns.model import Model, Prompt
+from fullbench.nouns.rubric import Criterion, code
+from fullbench.nouns.verdict import Failure, Fault, Reader, Verdict
+from fullbench.reading import form_of
+from fullbench.reading.marks import Form
+from fullbench.reading.points import Point, PointsForm, point_in
+
+_OVERALL = "overall"
+
+
+@dataclass(frozen=True)
+class Sheet(Ballot):
+    """Several criteria of one response, each marked on a line of its own; its mark is that of the first."""
+
+    points: tuple[Point, ...]
+    words: tuple[str, ...]
+
+    @property
+    def spec(self) -> str:
+        return "sheet:" + digest([[name, form.spec] for name, form in self.points])[:8]
+
+    def check(self, n: int) -> None:
+        if n != 1:
+            raise InputError(f"a sheet of criteria is filled in for one response at a time; found {n}")
+
+    def ask(self, n: int, language: Language = "en", form: Style = "marker") -> str:
+        lines = [f"POINT {code(name)}: ..." for name, _ in self.points]
+        points = [
+            f"POINT {code(name)} ({_values(scale, language)}): {words}"
+            for (name, scale), words in zip(self.points, self.words, strict=True)
+        ]
+        if language == "zh":
+            return "\n".join([
+                "请按以下每一项分别评判，各项互不影响：", *points, "最后请逐项写出下面几行，后面不要再写别的：", *lines,
+            ])  # fmt: skip
+        return "\n".join([
+            "Judge by each of these points, every one apart from the others:", *points,
+            "End with these lines, one for each point, and write nothing after them:", *lines,
+        ])  # fmt: skip
+
+    def allows(self, marks: Sequence[float]) -> bool:
+        return self.points[0][1].allows(marks)
+
+    def _tokens(self, marks: Sequence[float]) -> list[str]:
+        raise InputError("a sheet is not written by a ballot; write each criterion's mark on its own ballot")
+
+    def values(self, n: int) -> tuple[Mapping[str, Any], int]:
+        return self.points[0][1].values(n)
+
+
+@form_of.register(Sheet)
+def _(sheet: Sheet) -> Form:
+    return PointsForm(sheet.points)
+
+
+def _values(form: Ballot, language: Language) -> str:
+    """What may be written on a line, and which end is good."""
+    value, _ = form.values(1)
+    if "enum" in value:
+        words = list(value["enum"])
+        if language == "zh":
+            return f"以下词语之一，由差到好：{'、'.join(words)}"
+        return f"one of these words, worst to best: {', '.join(words)}"
+    low, high, whole = value["minimum"], value["maximum"], isinstance(form, Score)
+    if language == "zh":
+        return f"{low} 到 {high} 之间的{'整数' if whole else '数'}，{high} 为最好"
+    return f"a {'whole ' if whole else ''}number from {low} to {high}, {high} is best"
+
+
+@dataclass(frozen=True, eq=False)
+class SheetJudge:
+    """A prompted judge that marks a response by all criteria of a rubric in one call.
+
+    Cases on the same response that come one after the other, each with a criterion of its own, are asked together: the
+    first verdict carries what the call used, the others the same exchange. A criterion that comes alone, because the
+    others are known, is asked in the same words. A line that cannot be read leaves that criterion alone unreadable.
+    """
+
+    kind: ClassVar[Kind] = "model"
+
+    judge: PromptedJudge
+    criteria: tuple[Criterion, ...]
+
+    def __post_init__(self) -> None:
+        if self.judge.form != "marker" or self.judge.constrained:
+            raise InputError(
+                "all criteria in one call are asked for in lines; leave out form=json and constrained, or say "
+                'calls = "each"'
+            )
+
+    @property
+    def models(self) -> tuple[Model, ...]:
+        return self.judge.models
+
+    def with_models(self, models: Sequence[Model]) -> SheetJudge:
+        """The same judge, asking others in the place of its models."""
+        return replace(self, judge=self.judge.with_models(models))
+
+    @cached_property
+    def settings(self) -> Mapping[str, Any]:
+        shared = [criterion for criterion in self.criteria if not criterion.item]
+        points = [("a", Score(1, 5)), ("b", Likert(("no", "yes")))]
+        worded = Sheet(tuple(points), ("a", "b")).ask(1, self.judge.language)
+        # What stands on one sheet is read together, so that a criterion more is another judge.
+        return {**self.judge.settings, "sheet": digest([worded, [[c.name, c.words, c.ballot] for c in shared]])}
+
+    @cached_property
+    def name(self) -> str:
+        return f"{self.judge.name.split('#', maxsplit=1)[0]}+sheet#{digest(self.settings)[:8]}"
+
+    def prompts(self, case: Case) -> tuple[Prompt, ...]:
+        """What is sent: nothing for a criterion that comes with the one before it."""
+        of_item = [criterion for criterion in self.criteria if criterion.item in {"", case.item.id}]
+        if not of_item or of_item[0].name != case.criterion:
+            return ()
+        together = [replace(case, criterion=c.name, ballot=ballot(c.ballot)) for c in of_item]
+        return self.judge.prompts(self._joint(together))
+
+    def hear(self, cases: Iterable[Case]) -> Iterator[Verdict | Failure]:
+        """One verdict or failure for each case, as they come."""
+        asked: dict[tuple[str, int], list[Case]] = {}
+
+        def sheets() -> Iterator[Case]:
+            for _, together in groupby(cases, key=_response):
+                listed = list(together)
+                joint = self._joint(listed)
+                asked[joint.key, joint.trial] = listed
+                yield joint
+
+        for outcome in self.judge.hear(sheets()):
+            yield from self._apart(outcome, asked.pop((outcome.case, outcome.trial)))
+
+    def _joint(self, cases: Sequence[Case]) -> Case:
+        points = tuple((case.criterion, case.ballot) for case in cases)
+        words = tuple(self.judge.criteria.get(name, name) for name, _ in points)
+        return replace(cases[0], ballot=Sheet(points, words), criterion=_OVERALL, nonce="")
+
+    def _apart(self, outcome: Verdict | Failure, cases: Sequence[Case]) -> Iterator[Verdict | Failure]:
+        """What one call brought, for each criterion."""
+        usage = outcome.usage
+        for case in cases:
+            if isinstance(outcome, Failure):
+                yield replace(outcome, case=case.key, judge=self.name, usage=usage)
+            else:
+                yield Verdict.of(
+                    case, self.name, _ruling(outcome, case), text=outcome.text, usage=usage, prompt=outcome.prompt,
+                    earlier=outcome.earlier, at=outcome.at, exchanges=outcome.exchanges, reader=outcome.reader,
+                )  # fmt: skip
+            usage = NOTHING  # a call is paid for once
+
+
+def _response(case: Case) -> tuple[str, tuple[str, ...], int]:
+    return case.item.key, tuple(response.key for response in case.responses), case.trial
+
+
+def _ruling(outcome: Verdict, case: Case) -> tuple[float, ...] | Fault:
+    if outcome.fault in {"refused", "recused"}:
+        return outcome.fault
+    return point_in(outcome.text, case.criterion, case.ballot, cut=Reader(outcome.reader).cut) or "unreadable"

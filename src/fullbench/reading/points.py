@@ -1,0 +1,61 @@
+"""Several points of a rubric in one reply: `POINT 3FA2: yes`, a line each."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from fullbench.nouns.ballot import Ballot
+from fullbench.nouns.rubric import code
+from fullbench.nouns.thought import thought_of
+from fullbench.reading import form_of
+from fullbench.reading.marks import HOLD, ILLEGAL, Claim, Form, Marks
+from fullbench.reading.values import ValueForm
+from fullbench.reading.words import plain
+
+Point = tuple[str, Ballot]
+"""A criterion and the ballot that it is marked on."""
+
+
+def _line(criterion: str) -> re.Pattern[str]:
+    return re.compile(rf"POINT[\s_-]?{code(criterion)}[\"'*\s]{{0,4}}[:=：]", re.IGNORECASE)
+
+
+def point_in(text: str, criterion: str, form: Ballot, *, cut: bool = False) -> Marks | None:
+    """The mark that the last line of a criterion gives; None where there is none, or none that the ballot allows.
+
+    In a reply that was `cut` off, a line counts only where another one follows it: its value may go on.
+
+    >>> from fullbench.nouns.ballot import Likert
+    >>> point_in(f"POINT {code('colour')}: yes", "colour", Likert(("no", "yes")))
+    (2.0,)
+    """
+    return _mark(plain(text[thought_of(text)[2] :]), criterion, form, cut=cut)
+
+
+def _mark(text: str, criterion: str, form: Ballot, *, cut: bool = False) -> Marks | None:
+    values, lines = form_of(form), list(_line(criterion).finditer(text))
+    if not lines or not isinstance(values, ValueForm):
+        return None
+    rest = text[lines[-1].end() : lines[-1].end() + HOLD]
+    if cut and "\n" not in rest.strip(" "):
+        return None
+    return values.lead(rest.lstrip(" *").partition("\n")[0])[0] or None
+
+
+class PointsForm(Form):
+    """All points of a sheet; what it gives stands for the first, and is illegal where one is missing."""
+
+    def __init__(self, points: Sequence[Point]) -> None:
+        self.points = points
+
+    def phrase(self, raw: str, n: int, *, digits: bool = False) -> Marks | None:
+        return None
+
+    def labelled(self, text: str, n: int) -> list[Claim]:
+        spots = [match.start() for criterion, _ in self.points for match in _line(criterion).finditer(text)]
+        if not spots:
+            return []
+        marks = [_mark(text, criterion, form) for criterion, form in self.points]
+        # The lines belong together, so the claim reaches to the end.
+        return [Claim(min(spots), len(text), marks[0] if all(marks) and marks[0] else ILLEGAL)]
