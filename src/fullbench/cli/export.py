@@ -163,9 +163,11 @@ def _site(
     if language not in {"en", "zh"}:
         raise InputError(f"unknown language {language!r}; known: en, zh")
     from fullbench.web.people.visibility import judged_in
+    from fullbench.web.results.pseudonyms import accounts_in
 
     judged = judged_in(database) if database else frozenset()
-    wish = Wish(title, cases, verdicts, "zh" if language == "zh" else "en", charts, study, judged)
+    accounts = accounts_in(database) if database else {}
+    wish = Wish(title, cases, verdicts, "zh" if language == "zh" else "en", charts, study, judged, accounts)
     with Ledger(ledger, read_only=True) as book:
         site = write(book, out, wish)
     say(f"Written: {site.files:,} files, {site.bytes / 1e6:,.1f} MB in {out}.")
