@@ -18,6 +18,7 @@ from fullbench.cli.gate import gate
 from fullbench.cli.importing import import_files
 from fullbench.cli.init import init
 from fullbench.cli.judge import judge
+from fullbench.cli.lake import lake_app
 from fullbench.cli.leaderboard import leaderboard_app
 from fullbench.cli.leads import adjudicate, guidelines, pilot, splits
 from fullbench.cli.ledger import ledger_app
@@ -79,6 +80,7 @@ ledger_app.command("backup")(backup)
 ledger_app.command("upgrade")(upgrade)
 ledger_app.command("sign")(sign)
 app.add_typer(ledger_app, name="ledger", rich_help_panel=DATA)
+app.add_typer(lake_app, name="lake", rich_help_panel=DATA)
 for _running in (open_, close, set_, assign, splits, adjudicate, pilot, guidelines):
     people_app.command(_running.__name__.rstrip("_"))(_running)
 app.add_typer(people_app, name="people", rich_help_panel=PEOPLE)
