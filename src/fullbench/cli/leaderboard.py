@@ -273,26 +273,31 @@ def show_board(
             chosen = boards.settings(rule, ties, seed, reference, visible=visible)
             show(seated.means(book, [judge] if judge else None, chosen), as_json=as_json, out=out)
             return
-        record = seated.record(book, [judge] if judge else None)
+        one = book.one_study()
+        # Corrections take people's votes and every judge's; a board alone takes its judge's.
+        alone = judge is not None and not together and not corrected
+        everybody = seated.columns(book, [judge, PEOPLE] if alone and judge else None, study=one)
+        ruled = [judge] if judge else everybody.judges()
         # People are no second judge to choose from, unless there is no other.
-        judges = [name for name in record.judges if name != PEOPLE or judge == PEOPLE]
+        judges = [name for name in ruled if name != PEOPLE or judge == PEOPLE]
+        around = seated.around(book, everybody, study=one)
         tables: list[Table] = []
         if together:
-            every = record if judge is None else seated.record(book, None)
-            lengths = {key: length_of(response.text) for key, response in every.responses.items()}
-            tables += joint.tables(seated.columns(book, None, study=book.one_study()), lengths)
+            lengths = {key: length_of(response.text) for key, response in around.responses.items()}
+            tables += joint.tables(everybody, lengths)
         if not together or judge is not None or len(judges) == 1:
-            who = one_judge(judges or record.judges, judge)
+            who = one_judge(judges or ruled, judge)
             chosen = boards.settings(rule, ties, seed, reference, visible=visible)
-            columns = seated.columns(book, None if corrected else [who, PEOPLE], study=book.one_study())
+            columns = everybody if alone or corrected else seated.columns(book, [who, PEOPLE], study=one)
             tables += corrections.tables(columns, judges=[who]) if corrected else []
-            own = boards.tables(record, who, chosen, tag, columns=columns.of(judge=who))
+            own = boards.tables(around, who, chosen, tag, columns=columns.of(judge=who))
             tables += corrections.opinions(columns, own)
             if history:
-                tables.append(submissions.history(record, who, chosen))
-                tables.append(submissions.coverage(book, list(record.items.values())))
-            tables = seated.sighted(book, tables, columns, study=book.one_study())
+                tables.append(submissions.history(seated.record(book, [who]), who, chosen))
+                tables.append(submissions.coverage(book, list(around.items.values())))
+            tables = seated.sighted(book, tables, columns, study=one)
         if out is not None and out.suffix in {".html", ".htm"}:
+            record = seated.record(book, [judge] if judge else None)
             boards.page(record, tables, out, book.digest())
             say(f"The page: {out}")
         else:

@@ -66,6 +66,14 @@ def record(ledger: Ledger, judges: Sequence[str] | None = None, *, study: str | 
     return Record(verdicts, stored.items, stored.responses)
 
 
+def around(ledger: Ledger, columns: Columns, *, study: str | None = None) -> Record:
+    """The items and responses that columns of a study speak of, without verdicts: half of the time of a record."""
+    spoken = set(columns.names["item"])
+    items = {item.id: item for item in ledger.items(study=study) if item.id in spoken}
+    answers = ledger.responses(None, item_keys=[item.key for item in items.values()])
+    return Record((), items, {(answer.item, answer.contestant, answer.sample): answer for answer in answers})
+
+
 def sighted(ledger: Ledger, tables: Iterable[Table], columns: Columns, *, study: str | None = None) -> list[Table]:
     """The tables of some columns, each with how many of their items were judged without their pictures."""
     items = set(columns.names["item"])
