@@ -37,6 +37,7 @@ from fullbench.cli.rerank import rerank
 from fullbench.cli.root import application
 from fullbench.cli.rubric import rubric_app
 from fullbench.cli.run import run
+from fullbench.cli.scale import scale
 from fullbench.cli.serve import serve
 from fullbench.cli.show import show
 from fullbench.cli.succession import canary, equate
@@ -51,6 +52,7 @@ app.command("judge", rich_help_panel=JUDGE)(judge)
 app.command("answer", rich_help_panel=JUDGE)(answer)
 app.command("run", rich_help_panel=JUDGE)(run)
 app.command("plan", rich_help_panel=JUDGE)(plan)
+app.command("scale", rich_help_panel=JUDGE)(scale)
 app.command("rerank", rich_help_panel=JUDGE)(rerank)
 app.command("tune", rich_help_panel=JUDGE)(tune)
 enter(app, rich_help_panel=JUDGE)
