@@ -17,6 +17,7 @@ from fullbench.cli.common import (
     LedgerOption,
     PicturesFromOption,
     PicturesOption,
+    PilotOption,
     QuietOption,
     StudyOption,
     VisibleOption,
@@ -227,6 +228,7 @@ def show_board(
     judge: Annotated[str | None, typer.Option(help="Whose leaderboard, by the judge's name or its beginning.")] = None,
     rule: ShownRuleOption = None,
     visible: VisibleOption = False,
+    pilot: PilotOption = False,
     ties: TiesOption = "half",
     reference: Annotated[str, typer.Option(help="The contestant that the others are compared with.")] = "reference",
     tag: TagOption = None,
@@ -276,7 +278,7 @@ def show_board(
         one = book.one_study()
         # Corrections take people's votes and every judge's; a board alone takes its judge's.
         alone = judge is not None and not together and not corrected
-        everybody = seated.columns(book, [judge, PEOPLE] if alone and judge else None, study=one)
+        everybody = seated.columns(book, [judge, PEOPLE] if alone and judge else None, study=one, pilots=pilot)
         ruled = [judge] if judge else everybody.judges()
         # People are no second judge to choose from, unless there is no other.
         judges = [name for name in ruled if name != PEOPLE or judge == PEOPLE]
@@ -288,16 +290,16 @@ def show_board(
         if not together or judge is not None or len(judges) == 1:
             who = one_judge(judges or ruled, judge)
             chosen = boards.settings(rule, ties, seed, reference, visible=visible)
-            columns = everybody if alone or corrected else seated.columns(book, [who, PEOPLE], study=one)
+            columns = everybody if alone or corrected else seated.columns(book, [who, PEOPLE], study=one, pilots=pilot)
             tables += corrections.tables(columns, judges=[who]) if corrected else []
             own = boards.tables(around, who, chosen, tag, columns=columns.of(judge=who))
             tables += corrections.opinions(columns, own)
             if history:
-                tables.append(submissions.history(seated.record(book, [who]), who, chosen))
+                tables.append(submissions.history(seated.record(book, [who], pilots=pilot), who, chosen))
                 tables.append(submissions.coverage(book, list(around.items.values())))
-            tables = seated.sighted(book, tables, columns, study=one)
+            tables = seated.noted(book, tables, columns, study=one, pilots=pilot)
         if out is not None and out.suffix in {".html", ".htm"}:
-            record = seated.record(book, [judge] if judge else None)
+            record = seated.record(book, [judge] if judge else None, pilots=pilot)
             boards.page(record, tables, out, book.digest())
             say(f"The page: {out}")
         else:

@@ -18,7 +18,7 @@ from fullbench.ledger.database import ByColumns, Connection
 from fullbench.ledger.naming import PERSON, Naming
 from fullbench.ledger.rows import Row
 from fullbench.nouns.call import Usage
-from fullbench.nouns.verdict import PEOPLE, Verdict
+from fullbench.nouns.verdict import PEOPLE, PILOT, Verdict
 
 Beside = Iterable[Verdict] | Mapping[str, Iterable[Verdict]]
 """Verdicts that stand beside those of the ledger, or such verdicts by study."""
@@ -38,10 +38,13 @@ def columns(
     judges: tuple[str, ...] | None,
     beside: Beside = (),
     studies: Sequence[str] | None = None,
+    *,
+    pilots: bool = False,
 ) -> Columns:
     """The verdicts of these judges (None: of all) in these studies (None: in each), and some that stand beside.
 
-    A verdict that two studies share is a row in each. Beside them stands how many cases of each are due.
+    A verdict that two studies share is a row in each. Beside them stands how many cases of each are due. Votes of
+    pilots are left out unless `pilots` asks for them.
     """
     chosen = membership.studies(reader) if studies is None else list(studies)
     builder = Builder(_kind, lambda marks: orjson.loads(marks) if isinstance(marks, str) else marks)
@@ -51,12 +54,13 @@ def columns(
     for study in chosen:
         plain = reading.as_stored(reader, study)
         if isinstance(reader, ByColumns) and plain:
-            aside = _take_columns(reader, builder, judges, study, sole=len(chosen) == 1 and _sole(reader))
+            aside = _take_columns(reader, builder, judges, study, pilots=pilots)
         else:
-            aside = not plain or builder.extend_by(_plain(reader, judges, study), but=_mapped)
+            second_look = _mapped if pilots else _mapped_or_pilot
+            aside = not plain or builder.extend_by(_plain(reader, judges, study), but=second_look)
         if aside:
             mapped = reading.narrow(reader, _names(_NARROW), judges, study, also=_MAPPED if plain else "")
-            builder.extend(_rows(mapped, study, _recusals(reader, judges, study)))
+            builder.extend(_rows(mapped, study, _recusals(reader, judges, study), pilots=pilots))
         due += _due(reader, judges, study)
     return replace(builder.finish(due), failed=tuple(failed_calls(reader, judges, chosen)))
 
@@ -105,22 +109,19 @@ def _plain(reader: Connection, judges: tuple[str, ...] | None, study: str) -> It
     return reader.batches(sql, (study, *names, *values))
 
 
-def _sole(reader: Connection) -> bool:
-    """Whether there is one study: all verdicts are its own then."""
-    return len(membership.studies(reader)) == 1
-
-
 def _take_columns(
-    reader: ByColumns, builder: Builder, judges: tuple[str, ...] | None, study: str, *, sole: bool
+    reader: ByColumns, builder: Builder, judges: tuple[str, ...] | None, study: str, *, pilots: bool
 ) -> bool:
     """Rows as they are stored, by columns; whether some were left out that need a second look."""
     named = _STORED | {"study": "CAST(? AS VARCHAR)"}
-    where, values = ("", ()) if sole else membership.condition(study)
+    # Where there is one study, all verdicts are its own.
+    where, values = ("", ()) if len(membership.studies(reader)) == 1 else membership.condition(study)
     by, names = Naming.read(reader).judge_condition(judges)
     names_of = [name for name in (*KIND, *ROW) if name not in {"kind", "reason"}]
     listed = ", ".join(f"{named[name]} AS {_quoted(name)}" for name in names_of)
     clauses = " AND ".join(clause for clause in (by, where) if clause)
-    plain, mapped = (" AND ".join(filter(None, (clauses, kind))) for kind in (f"NOT {_MAPPED}", _MAPPED))
+    usual = f"NOT {_MAPPED}" if pilots else f"NOT {_MAPPED} AND substr(verdicts.rater, 1, {len(PILOT)}) <> '{PILOT}'"
+    plain, mapped = (" AND ".join(filter(None, (clauses, kind))) for kind in (usual, _MAPPED))
     for batch in reader.record_batches(f"SELECT {listed} FROM verdicts WHERE {plain}", (study, *names, *values)):
         if batch.num_rows:
             builder.add(chunk_of({name: batch.column(name) for name in names_of}, batch.num_rows))
@@ -149,10 +150,19 @@ def _mapped(kind: Kind) -> bool:
     return judge.startswith(PERSON) or (judge == PEOPLE and not rater and trial > 0) or fault == "recused"
 
 
-def _rows(stored: Iterable[Row], study: str, reasons: dict[tuple[Any, ...], str]) -> Iterator[tuple[Any, ...]]:
+def _mapped_or_pilot(kind: Kind) -> bool:
+    """Whether rows of a kind need a second look, or are votes of a pilot."""
+    return _mapped(kind) or kind[4].startswith(PILOT)
+
+
+def _rows(
+    stored: Iterable[Row], study: str, reasons: dict[tuple[Any, ...], str], *, pilots: bool
+) -> Iterator[tuple[Any, ...]]:
     """Rows under today's names, with what stands elsewhere: the study, and why a judge recused itself."""
     for row in stored:
         value = dict(zip(_NARROW, row, strict=True))
+        if value["rater"].startswith(PILOT) and not pilots:
+            continue
         contestants, samples = (tuple(orjson.loads(value[name])) for name in ("contestants", "samples"))
         known = {"study": study, "contestants": contestants, "samples": samples if any(samples) else ()}
         reason = reasons.get((value["case"], value["judge"], value["trial"], value["rater"]), "")

@@ -12,7 +12,15 @@ from fullbench.errors import InputError
 from fullbench.nouns import doors
 from fullbench.nouns.ballot import Choice, Likert, Ranking, Score
 from fullbench.nouns.case import Case
-from fullbench.nouns.criteria import AGREES, HALLUCINATES, REASONS, REVIEW_BALLOTS
+from fullbench.nouns.criteria import (
+    AGREES,
+    CAPTION_AT_FAULT,
+    FOLLOWS,
+    HALLUCINATES,
+    REASONS,
+    REFERENCE_AT_FAULT,
+    REVIEW_BALLOTS,
+)
 from fullbench.nouns.item import Item
 from fullbench.nouns.note import Note
 from fullbench.nouns.verdict import Verdict
@@ -24,6 +32,7 @@ from fullbench.web.people.kind import Cast, Kind, Rules
 from fullbench.web.words import key
 
 YES_NO = Likert(("no", "yes"))
+SEVERAL = "more than one"
 FAULTY = (key("the instruction"), key("the caption"), key("the reference"), key("the picture"), key("more than one"))
 """Whose fault it is that a reference does not follow its instruction."""
 
@@ -271,6 +280,18 @@ class Verify(_YesNo):
     def fields(self, answer: Answer, shown: Sequence[int]) -> dict[str, str]:
         filled = {name: forms.said(answer[name]) for name in ("follows", "fault", "complaint") if name in answer}
         return {**forms.kept(answer), **filled}
+
+    def verdicts(self, cast: Cast) -> Iterator[tuple[Case, Verdict]]:
+        """Whether it follows, whether the caption is at fault, whether the reference itself is: each a yes or no."""
+        fault = cast.answer.get("fault")
+        said = {
+            FOLLOWS: bool(cast.answer.get("follows")),
+            CAPTION_AT_FAULT: fault in {"the caption", SEVERAL},
+            REFERENCE_AT_FAULT: fault in {"the reference", SEVERAL},
+        }
+        for criterion, yes in said.items():
+            case = Case(cast.content.item, cast.content.responses, YES_NO, criterion)
+            yield case, cast.verdict(case, "recused" if cast.answer.get("recused") else (1.0 + yes,))
 
 
 class Rewrite(_YesNo):
