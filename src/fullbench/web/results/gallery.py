@@ -63,6 +63,12 @@ def count_marks(engine: Engine) -> None:
         set_state(connection, STATE, orjson.dumps({"version": now, "studies": totals}).decode())
 
 
+def _with(wanted: Filter, name: str, value: str | bool) -> Filter:
+    """The filter with one of its fields set."""
+    field: dict[str, Any] = {name: value}
+    return replace(wanted, **field)
+
+
 def facets(connection: Connection, wanted: Filter, count: Counter) -> list[list[Facet]]:
     """What the list can be narrowed to from here, group by group; nothing that no verdict has."""
     there = studies(connection)
@@ -72,9 +78,9 @@ def facets(connection: Connection, wanted: Filter, count: Counter) -> list[list[
 
     def facet(words: str, name: str, value: str | bool, *, ours: bool = True) -> Facet:
         chosen = getattr(wanted, name) == value
-        narrowed = replace(wanted, **{name: value})
+        narrowed = _with(wanted, name, value)
         n = count(narrowed).n if narrowed.counted else totals.get(name)
-        link = replace(wanted, **{name: type(value)()}) if chosen else narrowed
+        link = _with(wanted, name, type(value)()) if chosen else narrowed
         return Facet(words, n, link, chosen, ours)
 
     judges = sorted(judges_in(connection, number).values())

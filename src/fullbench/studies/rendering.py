@@ -63,11 +63,13 @@ def _judge(settings: Mapping[str, Any]) -> PromptedJudge | None:
     """A judge that words its prompts as one with these settings; None where they are of another kind of judge."""
     if not {"model", "mode", "sight", "wording"} <= settings.keys():
         return None
+    chosen: dict[str, Any] = {name: settings[name] for name in _SAME if name in settings}
+    if settings.get("steps"):
+        chosen["steps"] = tuple(settings["steps"])
     try:
         return PromptedJudge(
             _Silent(str(settings["model"])),
-            **{name: settings[name] for name in _SAME if name in settings},
-            **({"steps": tuple(settings["steps"])} if settings.get("steps") else {}),
+            **chosen,
             examples=tuple(Example(text, tuple(marks), *form) for text, marks, *form in settings.get("examples", ())),
             constrained="constrained" in settings,
         )
