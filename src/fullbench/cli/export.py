@@ -169,9 +169,13 @@ def _site(
     if url and not url.startswith(("http://", "https://")):
         raise InputError(f"{url!r} is no address of a site; write --url https://lab.example.org/study")
     from fullbench.web.people.visibility import judged_in
+    from fullbench.web.results.pseudonyms import accounts_in
 
     judged = judged_in(database) if database else frozenset()
-    wish = Wish(title, cases, verdicts, "zh" if language == "zh" else "en", charts, study, url.rstrip("/"), judged)
+    accounts = accounts_in(database) if database else {}
+    wish = Wish(
+        title, cases, verdicts, "zh" if language == "zh" else "en", charts, study, url.rstrip("/"), judged, accounts
+    )
     with Ledger(ledger, read_only=True) as book:
         site = write(book, out, wish)
     say(f"Written: {site.files:,} files, {site.bytes / 1e6:,.1f} MB in {out}.")

@@ -30,10 +30,11 @@ from fullbench.web.database import engine_for, reading, upgrade
 from fullbench.web.ledgers import study_of
 from fullbench.web.pages import environment, static_file
 from fullbench.web.people import visibility
-from fullbench.web.results import blindness, boards, cards, listing, tables, updater
+from fullbench.web.results import blindness, boards, cards, listing, pseudonyms, tables, updater
 from fullbench.web.results.boards import Linked
 from fullbench.web.results.filters import Filter
 from fullbench.web.results.places import judge_name
+from fullbench.web.results.pseudonyms import Pseudonyms
 from fullbench.web.results.rows import judges
 from fullbench.web.results.rulings import is_person
 from fullbench.web.results.site_data import write_data
@@ -63,6 +64,8 @@ class Wish:
     """The address at which the copy will lie, for previews and citations; without the last slash."""
     judged: frozenset[str] = frozenset()
     """What people judge in open studies (items, or cases whose rulings are judged): its cases are withheld."""
+    accounts: Pseudonyms = field(default_factory=dict)
+    """The pseudonyms of a site's accounts: a rater who goes by an account's name is shown by it."""
 
 
 @dataclass(frozen=True)
@@ -142,6 +145,7 @@ def export(ledger: Ledger, out: Path, wish: Wish | None = None) -> Written:
         engine = engine_for(f"sqlite:///{Path(name) / 'catalogue.sqlite'}")
         try:
             upgrade(engine)
+            pseudonyms.lend(engine, wish.accounts)
             updater.update(engine, ledger, study=study)
             visibility.mark(engine, wish.judged)
             with reading(engine) as connection:
