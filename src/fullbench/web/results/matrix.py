@@ -177,7 +177,7 @@ def main_figure(table: Table) -> int | None:
 def _placed(linked: Linked, figure: int | None, *, ranked: bool = True) -> dict[str, Placed]:
     table, by_contestant = linked.table, {}
     who = 1 if ranked else 0
-    cells = [] if figure is None else table.cells(figure)
+    cells = () if figure is None else table.cells(figure)
     values = sorted((cell.value for cell in cells if isinstance(cell, EstimateLike)), reverse=True)
     digits = 2 if figure is None else decimals(table.cells(figure))
     count = max(1, len(table.rows) - 1)
