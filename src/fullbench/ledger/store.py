@@ -132,6 +132,17 @@ class Ledger(Readable, AbstractContextManager["Ledger"]):
         """How many entries added here are on disk; items and responses that a case brought count as well."""
         return 0 if self._writer is None else self._writer.acknowledged
 
+    def last_place(self) -> int:
+        """The place (see `since`) of the verdict that was entered last; 0 where there is none."""
+        with self._reading() as reader:
+            return int(reader.execute("SELECT coalesce(max(rowid), 0) FROM verdicts").fetchone()[0])
+
+    def settings_behind(self, role: Role, name: str) -> Mapping[str, Any] | None:
+        """What was declared behind the name of a judge or contestant, or behind one whose place it took."""
+        declared = (self._declared(role, known) for known in (name, *self.formers(role, name)))
+        text = next((text for text in declared if text is not None), None)
+        return None if text is None else rows.load(text)
+
     # Writing
 
     def declare(self, role: Role, name: str, settings: Mapping[str, Any]) -> str | None:
