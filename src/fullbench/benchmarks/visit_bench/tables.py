@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
-from fullbench.benchmarks.visit_bench import people, references
+from fullbench.benchmarks.visit_bench import people
 from fullbench.benchmarks.visit_bench.sources import REFERENCE, is_judged
-from fullbench.figures import standard
+from fullbench.figures import references, standard
 from fullbench.figures.leaderboard import Settings
 from fullbench.figures.matches import Rule
 from fullbench.figures.places import place, placed
