@@ -39,6 +39,7 @@ from fullbench.cli.rubric import rubric_app
 from fullbench.cli.run import run
 from fullbench.cli.scale import scale
 from fullbench.cli.serve import serve
+from fullbench.cli.serve_scores import serve_scores
 from fullbench.cli.show import show
 from fullbench.cli.succession import canary, equate
 from fullbench.cli.tune import tune
@@ -88,5 +89,6 @@ for _running in (open_, close, set_, assign, splits, adjudicate, pilot, guidelin
 app.add_typer(people_app, name="people", rich_help_panel=PEOPLE)
 app.command("power", rich_help_panel=PEOPLE)(power)
 app.command("serve", rich_help_panel=ADMIN)(serve)
+app.command("serve-scores", rich_help_panel=ADMIN)(serve_scores)
 app.command("list", rich_help_panel=ADMIN)(listing)
 app.add_typer(new_app, name="new", rich_help_panel=ADMIN)
