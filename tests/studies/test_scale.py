@@ -29,12 +29,10 @@ def measured(place, calls: int, latency: float, in_flight: int) -> tuple[float, 
     return took, work / calls
 
 
-@pytest.mark.parametrize(
-    ("calls", "latency", "in_flight"),
-    [(300, 0.2, 20), pytest.param(10_000, 0.2, 128, marks=pytest.mark.slow)],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("calls", "latency", "in_flight"), [(300, 0.2, 20), (10_000, 0.2, 128)])
 def test_a_real_run_takes_what_was_foreseen(tmp_path, calls, latency, in_flight):
-    """Within a third: others use this machine too, so the driver's share is taken as this run had it."""
+    """On an idle machine: walls mean nothing on a busy one, whatever the driver's own work was."""
     took, work = measured(tmp_path / "x.ledger", calls, latency, in_flight)
     seen = foresee(Run(calls, latency, 0.0, in_flight), replace(MEASURED, driver=work))
     assert 0.67 < took / seen.seconds < 1.5, (took, seen)
@@ -74,7 +72,7 @@ def test_the_command_shows_sizes_beside_each_other_and_refuses_nonsense():
     rows = [dict(zip(table["columns"], row, strict=True)) for row in table["rows"]]
     assert [row["calls"] for row in rows] == [10_000, 1_000_000_000]
     assert rows[1]["dollars"] == pytest.approx(1_000_000)
-    assert rows[1]["GB in the lake"] == pytest.approx(120)
+    assert rows[1]["GB in the lake"] == pytest.approx(206)
     assert rows[1]["hours"] > 90_000 * rows[0]["hours"] / 2
     assert "known: sqlite" in cli("scale", "--ledger", "oracle", code=2).stderr
     with pytest.raises(InputError, match="below 1"):

@@ -266,7 +266,7 @@ def copy(
     from fullbench.ledger.copying import Copying
     from fullbench.ledger.store import Ledger
 
-    carried = None if without else carry(source, target)
+    carried = None if without else carry(source, target, pictures=pictures)
     with Ledger(source, read_only=True) as original, Ledger(target, pictures=pictures) as duplicate:
         copying = Copying(original, duplicate, without or (), carried)
         with bar("copying", quiet=quiet) as step:
@@ -278,7 +278,7 @@ def copy(
     typer.echo(f"{names[1]}: new are {new}")
     if carried is not None:
         typer.echo(f"every row has its seal: heads noted or signed of {names[0]} hold in {names[1]} too")
-    else:
+    elif any(table.new for table in copying.tables):
         typer.echo(f"rows were chained anew: heads noted or signed of {names[0]} do not hold in {names[1]}")
     if other := sum(table.other for table in copying.tables):
         typer.echo(f"{other:,} rows stand there with other content under the same key; they stayed as they were")

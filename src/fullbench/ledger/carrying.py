@@ -9,13 +9,14 @@ from pathlib import Path
 from fullbench.errors import LedgerError
 from fullbench.ledger import chain, schema
 from fullbench.ledger.database import Connection, Database
+from fullbench.ledger.pictures import no_place
 from fullbench.ledger.places import database
 from fullbench.ledger.rows import Row
 
 CHUNK = 2000
 
 
-def carry(source: str, target: str) -> dict[str, int] | None:
+def carry(source: str, target: str, *, pictures: str | None = None) -> dict[str, int] | None:
     """Bring over what the target lacks, in one transaction: how many rows of each table.
 
     None, and nothing done, where it cannot be done with the seals: the target holds rows of its own, or the source is
@@ -28,6 +29,8 @@ def carry(source: str, target: str) -> dict[str, int] | None:
     if here.brings_pictures or here.stored_version() != schema.VERSION:
         return None
     new = not there.exists()
+    if new and there.folder is None and not pictures and _homeless_pictures(here):
+        raise no_place(there.place)  # before anything is made there
     if new and isinstance(there.folder, Path):
         _make_folder(there)
         here.back_up(there.path)
@@ -45,6 +48,19 @@ def carry(source: str, target: str) -> dict[str, int] | None:
         finally:
             reader.close()
             writer.close()
+
+
+def _homeless_pictures(here: Database) -> bool:
+    """Whether there are pictures to copy that no place is remembered for."""
+    sql = "SELECT (SELECT count(*) FROM pictures WHERE path IS NULL), "
+    sql += "(SELECT count(*) FROM settings WHERE name = 'pictures')"
+    with here.plainly():
+        reader = here.connect(read_only=True)
+        try:
+            kept, named = reader.execute(sql).fetchone()
+        finally:
+            reader.close()
+    return bool(kept and not named)
 
 
 def _append(reader: Connection, writer: Connection) -> dict[str, int] | None:

@@ -94,3 +94,11 @@ class PictureFolder:
                 f"{self.folder}: a picture cannot be kept ({error.strerror}); what is in the ledger stays: "
                 "mend that and run again to go on"
             ) from error
+
+
+def no_place(ledger: str) -> LedgerError:
+    """What is said where pictures have nowhere to go."""
+    return LedgerError(
+        f"{ledger}: a ledger on a server has no place for pictures; name a folder that all who use it can reach, or a "
+        "bucket (--pictures s3://bucket/prefix), once: it is remembered"
+    )

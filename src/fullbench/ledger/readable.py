@@ -13,7 +13,7 @@ from fullbench.ledger.accounts import Account
 from fullbench.ledger.chain import Head
 from fullbench.ledger.database import Connection, Database
 from fullbench.ledger.lending import Readers
-from fullbench.ledger.pictures import Pictures
+from fullbench.ledger.pictures import Pictures, no_place
 from fullbench.ledger.reading import Names
 from fullbench.nouns.case import Case
 from fullbench.nouns.item import Item
@@ -70,10 +70,7 @@ class Readable:
     def pictures(self) -> Pictures:
         """Where pictures lie."""
         if self._pictures is None:
-            raise LedgerError(
-                f"{self.place}: a ledger on a server has no place for pictures; name a folder that all who use it can "
-                "reach, or a bucket (--pictures s3://bucket/prefix), once: it is remembered"
-            )
+            raise no_place(self.place)
         return self._pictures
 
     def studies(self) -> list[str]:

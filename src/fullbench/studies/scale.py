@@ -41,13 +41,12 @@ class Measured:
     """Outcomes that may wait for a ledger before the run waits too."""
     sqlite_bytes: float = 946.0
     postgres_bytes: float = 1282.0
-    lake_bytes: float = 120.0
-    narrow_bytes: float = 40.0
+    lake_bytes: float = 206.0
+    """Of a verdict with its exchange and its shares of items, answers and cases (docs/scale.md)."""
     verify: float = 40e-6
-    seal: float = 30e-6
     tables: float = 5e-6
-    """Seconds of a core for a verdict: `ledger verify`, `lake write`, the columns of a table."""
-    held: float = 100.0
+    """Seconds of a core for a verdict: `ledger verify`, and the tables of `report`."""
+    held: float = 340.0
     """Bytes that a whole table of a study holds for a verdict while it is computed."""
 
 
@@ -162,7 +161,9 @@ def paces(run: Run, measured: Measured = MEASURED) -> dict[str, float]:
     """Calls a second that each part of a run could do by itself."""
     mean = run.latency * float(np.exp(run.spread**2 / 2))
     cost = _ledger(run, measured)
-    found = {"the servers": run.in_flight / mean, "the driver": run.drivers / measured.driver}
+    found = {"the servers": run.in_flight / mean}
+    if measured.driver:
+        found["the driver"] = run.drivers / measured.driver
     if run.per_minute:
         found["the limit on requests"] = run.per_minute / 60
     if cost:
