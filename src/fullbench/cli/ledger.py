@@ -55,6 +55,8 @@ class What(StrEnum):
     responses = "responses"
     items = "items"
     doubtful = "doubtful"
+    hearings = "hearings"
+    analyses = "analyses"
 
 
 @ledger_app.command()
@@ -109,15 +111,18 @@ def export(
 
     `--what doubtful` writes the cases that a judge left without a mark, or without a majority over its trials, for
     people to fill in: once its column `marks` is filled, the file is one of labels.
+    `--what hearings` writes the cases on which several judges gave reasons, as items, and `--what analyses` their
+    reasons, as answers to them, so that people or other judges can say whose are better.
 
     Example: fullbench ledger export study.ledger --to verdicts.csv --judge human
     """
+    from fullbench.figures.analyses import analyses, hearings
     from fullbench.figures.doubt import queue
     from fullbench.files import label_tools
     from fullbench.files.nouns import write_items, write_responses, write_rows, write_verdicts
     from fullbench.studies.seated import judges_named
 
-    if judge and what not in {What.verdicts, What.doubtful}:
+    if judge and what in {What.responses, What.items}:
         raise InputError(f"--judge chooses among verdicts; {what.value} have no judge: leave it out")
     if tool is not None and (what is not What.verdicts or tool not in label_tools.TOOLS):
         raise InputError(f"--as writes verdicts for {' or '.join(label_tools.TOOLS)}; found {tool!r} for {what.value}")
@@ -132,6 +137,10 @@ def export(
             count = write_verdicts(to, opened.verdicts(judge or None, study=study), raw=raw)
         elif what is What.doubtful:
             count = write_rows(to, queue(opened.record(judge or None, study=study)), QUEUE, raw=raw)
+        elif what is What.hearings:
+            count = write_items(to, hearings(opened.record(judge or None, study=study)), raw=raw)
+        elif what is What.analyses:
+            count = write_responses(to, analyses(opened.record(judge or None, study=study)), raw=raw)
         elif what is What.responses:
             count = write_responses(to, opened.responses(study=study), raw=raw)
         else:

@@ -57,11 +57,17 @@ def _table(part: Columns, key: Key, chosen: Settings, *, others: int) -> Table:
     faults = int((part.fault >= 0).sum())
     notes: list[str] = [*joint.notes]
     if faults:
-        said = "{faults:,} of {n:,} verdicts of this judge are faults and count nowhere here."
-        notes.append(Note("means.faults", said, faults=faults, n=len(part)))
+        left_out = Note(
+            "means.faults", "{faults:,} of {n:,} verdicts of this judge are faults and count nowhere here.",
+            faults=faults, n=len(part),
+        )  # fmt: skip
+        notes.append(left_out)
     if others:
-        said = "{n:,} verdicts of this judge showed several responses at once: they have no means."
-        notes.append(Note("means.several-shown", said, n=others))
+        several = Note(
+            "means.several-shown", "{n:,} verdicts of this judge showed several responses at once: they have no means.",
+            n=others,
+        )  # fmt: skip
+        notes.append(several)
     notes.append(Note("means.no-matches", "Means alone: no matches were made of these marks, and so no ratings."))
     title = Note("means.title", "Means by {judge}{place}", judge=key.judge, place=key.on())
     columns = (*headings("rank", "contestant"), *(mean_heading(ballot) for ballot in ballots))

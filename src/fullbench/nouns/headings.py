@@ -17,7 +17,7 @@ _KEYS: dict[tuple[Kind, Better], tuple[str, ...]] = {
         "judge", "contestant", "study", "criterion", "ballot", "other judge", "other", "against", "reviewer", "person",
         "newcomer", "model", "name", "item", "picture", "file", "batch", "data set", "row", "cell", "part", "task",
         "任务", "category", "类别", "perspective", "sub-category", "axis", "way", "scale", "split", "label", "which",
-        "who", "metric", "table", "slice",
+        "who", "metric", "table", "slice", "verb", "verb and noun", "object",
         "shown", "kind of question", "carrier", "threshold of", "wanted value",
     ),
     ("word", ""): (
@@ -44,7 +44,7 @@ _KEYS: dict[tuple[Kind, Better], tuple[str, ...]] = {
         "uniform would need", "saved", "wrong: yes", "wrong: no", "right: yes", "right: no", "tokens",
         "characters", "words", "voted", "comparisons", "step number", "place on the board", "unanswered",
         "attacks", "moved away", "sways found", "canaries", "matches by the old judge", "matches by the new judge",
-        "refusals", "short answers",
+        "refusals", "short answers", "requests with the verb", "times found",
     ),
     ("number", ""): (
         "mark", "length in words", "threshold", "margin", "correctness", "visual", "correlation",

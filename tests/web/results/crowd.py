@@ -29,10 +29,13 @@ def fill(path: Path, *, contestants: int, judges: int, items: int, pairs: int = 
                 for order in (shown, shown[::-1]):
                     case = Case(item, order, Choice())
                     first, second = (int(name.removeprefix("model-")) for name in case.contestants)
-                    ledger.add(case, *(_ruled(case, judge, first - second, draw) for judge in range(judges)))
+                    ledger.add(
+                        case, *(_ruled(case, judge, first - second, contestants, draw) for judge in range(judges))
+                    )
     return path
 
 
-def _ruled(case: Case, judge: int, lead: int, draw: random.Random) -> Verdict:
-    ahead = lead + draw.gauss(0, 10 + 2 * judge) > 0
+def _ruled(case: Case, judge: int, lead: int, spread: int, draw: random.Random) -> Verdict:
+    # So much noise that everybody may lose to anybody: without that the weakest have no rating.
+    ahead = lead + draw.gauss(0, spread * (0.4 + judge / 20)) > 0
     return Verdict.of(case, f"judge-{judge:02}", (1.0, 0.0) if ahead else (0.0, 1.0))

@@ -33,7 +33,7 @@ def ready(live) -> bool:
 
 def serving(folder, path):
     live = start_live(folder, "--ledger", str(path), "--public")
-    until(lambda: ready(live))
+    until(lambda: ready(live), seconds=400)
     return live
 
 

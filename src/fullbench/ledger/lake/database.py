@@ -13,9 +13,8 @@ from fullbench.errors import LedgerError, MissingExtra
 from fullbench.ledger import schema
 from fullbench.ledger.database import Connection
 from fullbench.ledger.lake import connection, exports, manifest, segments
-from fullbench.ledger.lake.stores import Store, store_at
+from fullbench.ledger.lake.stores import Store, pictures_place, store_at
 from fullbench.ledger.lake.verifying import examined
-from fullbench.ledger.lake.writing import pictures_place
 
 if TYPE_CHECKING:
     import duckdb

@@ -189,3 +189,13 @@ def store_at(place: str | Path) -> Store:
         scheme = str(place).partition("://")[0]
         raise LedgerError(f"{scheme}://...: a lake is a folder, or lies under s3://bucket/prefix")
     return Folder(Path(place))
+
+
+def pictures_place(place: str) -> str:
+    """Where the pictures of a lake lie.
+
+    >>> pictures_place("s3://bench/lake?endpoint=http://host:9000")
+    's3://bench/lake/pictures?endpoint=http://host:9000'
+    """
+    path, mark, query = place.partition("?") if place.startswith("s3://") else (place, "", "")
+    return f"{path.rstrip('/')}/pictures{mark}{query}"

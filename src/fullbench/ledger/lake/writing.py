@@ -16,7 +16,7 @@ from fullbench.ledger.chain import Head
 from fullbench.ledger.database import Connection
 from fullbench.ledger.lake import manifest, segments
 from fullbench.ledger.lake.manifest import Entry, Segment
-from fullbench.ledger.lake.stores import Store
+from fullbench.ledger.lake.stores import Store, pictures_place
 from fullbench.ledger.places import pictures_at
 from fullbench.ledger.rows import Row
 from fullbench.ledger.signing import sign
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 SALT = "salt"
 """The setting that must stay with the ledger: from it follow the words that no contestant may guess."""
-PICTURES = "pictures"
 
 
 @dataclass
@@ -142,13 +141,3 @@ def _pictures(ledger: Ledger, reader: Connection, store: Store) -> int:
     for digest in missing:
         there.keep(ledger.picture(digest))
     return len(missing)
-
-
-def pictures_place(place: str) -> str:
-    """Where the pictures of a lake lie.
-
-    >>> pictures_place("s3://bench/lake?endpoint=http://host:9000")
-    's3://bench/lake/pictures?endpoint=http://host:9000'
-    """
-    path, mark, query = place.partition("?") if place.startswith("s3://") else (place, "", "")
-    return f"{path.rstrip('/')}/{PICTURES}{mark}{query}"

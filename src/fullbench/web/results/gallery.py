@@ -72,10 +72,9 @@ def facets(connection: Connection, wanted: Filter, count: Counter) -> list[list[
 
     def facet(words: str, name: str, value: str | bool, *, ours: bool = True) -> Facet:
         chosen = getattr(wanted, name) == value
-        narrowed = replace(wanted, **{name: value})
+        narrowed, wider = _changed(wanted, name, value), _changed(wanted, name, type(value)())
         n = count(narrowed).n if narrowed.counted else totals.get(name)
-        link = replace(wanted, **{name: type(value)()}) if chosen else narrowed
-        return Facet(words, n, link, chosen, ours)
+        return Facet(words, n, wider if chosen else narrowed, chosen, ours)
 
     judges = sorted(judges_in(connection, number).values())
     groups = [
@@ -85,6 +84,11 @@ def facets(connection: Connection, wanted: Filter, count: Counter) -> list[list[
     ]
     shown = [[one for one in group if one.n != 0 or one.chosen] for group in groups]
     return [group for group in shown if group]
+
+
+def _changed(wanted: Filter, name: str, value: str | bool) -> Filter:
+    options: dict[str, Any] = {name: value}
+    return replace(wanted, **options)
 
 
 def disagreements(connection: Connection, study: str, withheld: Select[Any] | None) -> list[listing.Line]:

@@ -8,12 +8,12 @@ from typing import Any
 
 from sqlalchemy import Connection, select, true
 
-from fullbench.judges import rendering
 from fullbench.ledger.store import Ledger
 from fullbench.nouns.call import Call
 from fullbench.nouns.case import Case
 from fullbench.nouns.item import Turn
 from fullbench.nouns.verdict import PEOPLE, Verdict
+from fullbench.studies import rendering
 from fullbench.web.results import tables
 from fullbench.web.results.pseudonyms import pseudonyms, unnamed
 from fullbench.web.results.rows import studies

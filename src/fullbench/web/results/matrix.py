@@ -177,10 +177,8 @@ def main_figure(table: Table) -> int | None:
 def _placed(linked: Linked, figure: int | None, *, ranked: bool = True) -> dict[str, Placed]:
     table, by_contestant = linked.table, {}
     who = 1 if ranked else 0
-    values = sorted(
-        (row[figure].value for row in table.rows if figure is not None and isinstance(row[figure], EstimateLike)),
-        reverse=True,
-    )
+    cells = () if figure is None else table.cells(figure)
+    values = sorted((cell.value for cell in cells if isinstance(cell, EstimateLike)), reverse=True)
     digits = 2 if figure is None else decimals(table.cells(figure))
     count = max(1, len(table.rows) - 1)
     for number, row in enumerate(table.rows):

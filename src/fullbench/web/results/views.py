@@ -167,12 +167,12 @@ class Views:
         board = self._lead(connection, heading.name, stamp)
         link = Filter(study=_link(connection, heading.study), judge=heading.judge, criterion=heading.criterion)
         top = self._tops.get((heading.name, stamp, language), partial(_best, board, language)) if board else ()
-        first = board.tables[0].table if board and board.tables else None
-        figure = None if first is None else main_figure(first)
-        unit = (
-            "" if first is None or figure is None else str(localised(board.tables[0], language).table.columns[figure])
-        )
-        more = 0 if first is None else max(0, len(first.rows) - TOP)
+        unit, more = "", 0
+        if board and board.tables:
+            first = localised(board.tables[0], language).table
+            figure = main_figure(first)
+            unit = "" if figure is None else str(first.columns[figure])
+            more = max(0, len(first.rows) - TOP)
         return Group(heading.name, heading.judge, heading.criterion, heading.verdicts, link, top, unit, more)
 
     def _board(self, connection: Connection, name: str, stamp: str | None) -> Board | None:

@@ -18,6 +18,9 @@ const load = (name) => new Promise((done, failed) => {
   document.head.append(script);
 });
 
+// The cases before the list are for whoever has asked for nothing yet.
+if (Object.keys(wanted).length) document.querySelector(".gallery")?.closest("section").remove();
+
 // The form shows what the address asks for.
 for (const field of document.querySelectorAll(".filters [name]")) {
   if (field.type === "checkbox") field.checked = wanted[field.name] === "1";

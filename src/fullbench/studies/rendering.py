@@ -63,13 +63,12 @@ def _judge(settings: Mapping[str, Any]) -> PromptedJudge | None:
     """A judge that words its prompts as one with these settings; None where they are of another kind of judge."""
     if not {"model", "mode", "sight", "wording"} <= settings.keys():
         return None
+    options: dict[str, Any] = {name: settings[name] for name in _SAME if name in settings}
+    if settings.get("steps"):
+        options["steps"] = tuple(settings["steps"])
     try:
-        return PromptedJudge(
-            _Silent(str(settings["model"])),
-            **{name: settings[name] for name in _SAME if name in settings},
-            **({"steps": tuple(settings["steps"])} if settings.get("steps") else {}),
-            examples=tuple(Example(text, tuple(marks), *form) for text, marks, *form in settings.get("examples", ())),
-            constrained="constrained" in settings,
-        )
+        examples = tuple(Example(text, tuple(marks), *form) for text, marks, *form in settings.get("examples", ()))
+        model = _Silent(str(settings["model"]))
+        return PromptedJudge(model, examples=examples, constrained="constrained" in settings, **options)
     except (InputError, TypeError, ValueError):  # settings of a release that had others
         return None
