@@ -68,9 +68,12 @@ def test_a_quick_audit_has_about_150_cases_and_a_seed_changes_them_all(quick):
     assert [case.key for case in docket(SIZES["quick"], 0)] == [case.key for case in quick]
     other = {case.key for case in docket(SIZES["quick"], 1)}
     assert not other & {case.key for case in quick}
-    contents: dict[str, str] = {}
-    for case in quick:
+    contents: dict[object, str] = {}
+    # one ledger may hold audits of all sizes: an item and an answer are the same in each
+    for case in (*quick, *docket(SIZES["default"], 0)):
         assert contents.setdefault(case.item.id, case.item.key) == case.item.key
+        for said in case.responses:
+            assert contents.setdefault((said.item, said.contestant), said.key) == said.key
 
 
 def test_a_swapped_picture_turns_the_truth_round_and_hidden_ones_hold_nothing(quick):

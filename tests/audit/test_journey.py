@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
 from fullbench import Ledger
+from fullbench.audit.attacks import attacks
+from fullbench.audit.conduct import variants
+from fullbench.audit.docket import SIZES, docket
 from fullbench.audit.kinds import asked, drawn
 from fullbench.cli.app import app
+from fullbench.nouns.item import Turn
+from fullbench.nouns.model import Prompt
 from fullbench.nouns.note import Note
+from fullbench.nouns.picture import Picture
 from fullbench.reports.localised import localised
 from fullbench.reports.words import messages
+from fullbench.studies import specs
+from fullbench.studies.hear import hear
 from tests.fake_server import FakeServer
+from tests.tiny_server import TinyServer
 from tests.waiting import until
 
 
@@ -163,6 +175,72 @@ def test_killed_in_the_middle_it_goes_on_where_it_was(tmp_path):
     assert measures["sways"]["place"]["flagged"]
     assert measures["sees"] == "blind"
     assert measures["served"]
+
+
+def served(_words: str, _pictures: list[bytes], body: dict[str, Any]) -> str:
+    """The model `court:keen`, which reads pixels, as a server is asked: by messages with pictures in base64."""
+    turns = []
+    for message in body["messages"]:
+        parts = message["content"] if isinstance(message["content"], list) else [{"text": message["content"]}]
+        turns.append(
+            Turn(
+                message["role"],
+                tuple(
+                    part["text"] if "text" in part
+                    else Picture.of(base64.b64decode(part["image_url"]["url"].split(",", 1)[1]), name="shown")
+                    for part in parts
+                ),
+            )
+        )  # fmt: skip
+    (reply,) = specs.contestant("court:keen").answer([Prompt(tuple(turns))])
+    return reply.text
+
+
+@pytest.mark.slow
+def test_a_small_model_that_looks_is_audited_behind_a_local_server(call, tmp_path, monkeypatch):
+    """No key and no network: over HTTP it is found to see, as it is where it is asked directly."""
+    monkeypatch.setenv("VLLM_API_KEY", "")
+    with TinyServer(served, models=("keen",)) as server:
+        said = call("audit", f"vllm:keen@{server.url}", "--quick", "--quiet", "--json", "--anyway")
+    over_http = json.JSONDecoder().raw_decode(said[said.index("{") :])[0]["measures"]
+    said = call("audit", "court:keen", "--quick", "--quiet", "--json", "--ledger", "here.ledger")
+    directly = json.JSONDecoder().raw_decode(said[said.index("{") :])[0]["measures"]
+    assert over_http["sees"] == directly["sees"] == "sees"
+    assert over_http["served"] == ["keen"]
+    assert over_http["accuracy"]["value"] == pytest.approx(directly["accuracy"]["value"], abs=0.1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("size", "least", "most"), [((), 900, 1_100), (("--deep",), 2_700, 3_500)])
+def test_usual_and_deep_audits_come_to_a_whole_card(call, tmp_path, size, least, most):
+    """Planted: length by 1 log-odds a dose, and half of the attacks obeyed. Both are found and nothing else is."""
+    said = call("audit", "simulated:long-words?obeys=0.5", *size, "--quiet", "--json")
+    measures = json.JSONDecoder().raw_decode(said[said.index("{") :])[0]["measures"]
+    assert least <= measures["cases"] == measures["verdicts"] <= most
+    assert measures["faults"] == measures["reading_misled"] == 0
+    assert measures["sees"] == "sees"
+    length = measures["sways"]["length"]
+    assert length["low"] <= 1.0 <= length["high"]
+    assert measures["attack_rate"]["low"] <= 0.5 <= measures["attack_rate"]["high"]
+    assert measures["attacks"] == (100 if not size else len(attacks()))
+
+
+@pytest.mark.slow
+def test_an_audited_call_takes_no_more_cpu_than_another(tmp_path, monkeypatch):
+    """The same cases, heard as an audit's and as any study's; the best of three, since others use this machine too."""
+    monkeypatch.setenv("VLLM_API_KEY", "sk-not-a-key")
+    cases = list(docket(SIZES["default"], 0))
+    took: dict[str, list[float]] = {"plain": [], "audited": []}
+    with FakeServer(says="[[A]]") as server:
+        for turn in range(3):
+            for name, marked in (("plain", {}), ("audited", variants(cases))):
+                judge = specs.judge(f"vllm:{name}{turn}@{server.url}?mode=direct")
+                with Ledger(tmp_path / f"{name}{turn}.ledger", study="s") as ledger:
+                    start = time.process_time()
+                    hear([judge], lambda _: cases, ledger, marked=marked)
+                    ledger.flush()
+                    took[name].append(time.process_time() - start)
+    assert min(took["audited"]) <= 1.15 * min(took["plain"])
 
 
 def test_a_card_speaks_chinese(call, tmp_path):

@@ -2,9 +2,10 @@
 
 The set is drawn from the ledger's own secret, so that nobody else can know it or train to it; its digest names it. The
 first hearing of each case is what later ones are held against. Only cases are watched that the judge ruled rightly at
-first, and alike in the next `CHOSEN` hearings: on the others it differs from itself anyway. The hearings after that, up
-to `STEADY`, are the baseline, which tells how often it differs from itself on the cases watched. Canaries stand in a
-study of their own, are asked for only where somebody asks, and every hearing is a new trial.
+first, and alike in the next `CHOSEN` hearings: on the others it differs from itself anyway. The hearings after that are
+the baseline, which tells how often it differs from itself on the cases watched; a judge that differs more often has a
+longer one (`ROUNDS`), since the alarm must know its noise well to hear a change through it. Canaries stand in a study
+of their own, are asked for only where somebody asks, and every hearing is a new trial.
 """
 
 from __future__ import annotations
@@ -26,12 +27,16 @@ from fullbench.nouns.note import Note
 from fullbench.nouns.record import Record
 from fullbench.nouns.table import Cell, Table
 from fullbench.nouns.verdict import Verdict
-from fullbench.stats.alarm import limits, rings
+from fullbench.stats.alarm import alarm_call
 
 STUDY = "canaries"
 CASES = 60
-CHOSEN, STEADY = 3, 12
-"""After the first time, each case is heard so often to be chosen, and so often before the watch begins."""
+CHOSEN = 3
+"""After the first time, each case is heard so often to be chosen."""
+ROUNDS = ((0.014, 12), (0.024, 21), (1.0, 30))
+"""Up to which share of differing calls the baseline ends with which hearing, the first one being number 0."""
+ENOUGH = 300
+"""Of fewer calls that share is too uncertain to ask for more by it."""
 
 
 def private_seed(ledger: Ledger) -> int:
@@ -67,10 +72,11 @@ def due(cases: Sequence[Case], record: Record, judge: str, calls: int) -> list[C
     heard: dict[str, int] = {}
     for verdict in record.where(judge=judge):
         heard[verdict.case] = max(heard.get(verdict.case, -1), verdict.trial)
+    end = baseline_end(_by_case(record, judge))
     wanted: list[Case] = []
     for case in cases:
         last = heard.get(case.key, -1)
-        wanted += [replace(case, trial=trial) for trial in range(last + 1, STEADY + 1)]
+        wanted += [replace(case, trial=trial) for trial in range(last + 1, end + 1)]
     if wanted:
         return sorted(wanted, key=lambda case: case.trial)
     rounds = sorted(cases, key=lambda case: heard[case.key])
@@ -78,6 +84,49 @@ def due(cases: Sequence[Case], record: Record, judge: str, calls: int) -> list[C
         replace(case, trial=heard[case.key] + 1 + number // len(rounds))
         for number, case in zip(range(calls), rounds * (calls // len(rounds) + 1), strict=False)
     ]
+
+
+def _by_case(record: Record, judge: str) -> dict[str, list[Verdict]]:
+    """A judge's hearings of each case, in their order."""
+    by_case: dict[str, list[Verdict]] = {}
+    for verdict in sorted(record.where(judge=judge), key=lambda hearing: hearing.trial):
+        by_case.setdefault(verdict.case, []).append(verdict)
+    return by_case
+
+
+def _chosen(by_case: Mapping[str, list[Verdict]]) -> dict[str, list[Verdict]]:
+    """The cases that are watched: ruled rightly at first, and alike while they were chosen."""
+    return {
+        key: those
+        for key, those in by_case.items()
+        if those[0].trial == 0
+        and _right(those[0])
+        and all(hearing.marks == those[0].marks for hearing in those[: CHOSEN + 1])
+    }
+
+
+def baseline_end(by_case: Mapping[str, list[Verdict]]) -> int:
+    """The last hearing of the baseline, as far as is known: it grows where the judge differs often from itself.
+
+    Each length is judged by what its own hearings show, so that what comes later never moves an end that was passed.
+    """
+    cases = _chosen(by_case)
+    for most, end in ROUNDS:
+        differs = _differs(cases, end)
+        if sum(map(len, differs.values())) < (end - CHOSEN) * len(cases):
+            return end
+        calls = [differed for heard in differs.values() for differed in heard]
+        if len(calls) < ENOUGH or sum(calls) <= most * len(calls):
+            return end
+    return ROUNDS[-1][1]
+
+
+def _differs(cases: Mapping[str, list[Verdict]], end: int) -> dict[str, list[bool]]:
+    """For each case, which hearings of the baseline differed from the first."""
+    return {
+        key: [hearing.marks != those[0].marks for hearing in those if CHOSEN < hearing.trial <= end]
+        for key, those in cases.items()
+    }
 
 
 @dataclass(frozen=True)
@@ -97,35 +146,23 @@ class Alarm:
 
 def alarm(record: Record, judge: str) -> Alarm:
     """Whether a judge has changed, from all its hearings in their order."""
-    by_case: dict[str, list[Verdict]] = {}
     # a fault differs from a ruling, so that a judge that begins to refuse is noticed too
-    for verdict in sorted(record.where(judge=judge), key=lambda hearing: hearing.trial):
-        by_case.setdefault(verdict.case, []).append(verdict)
-    watched = {
-        key: those
-        for key, those in by_case.items()
-        if those[0].trial == 0
-        and _right(those[0])
-        and all(hearing.marks == those[0].marks for hearing in those[: CHOSEN + 1])
-    }
-    baseline = [
-        verdict.marks != those[0].marks
-        for those in watched.values()
-        for verdict in those
-        if CHOSEN < verdict.trial <= STEADY
-    ]
+    by_case = _by_case(record, judge)
+    watched, end = _chosen(by_case), baseline_end(by_case)
+    baseline = _differs(watched, end)
+    calls = [differed for heard in baseline.values() for differed in heard]
     later = sorted(
-        ((verdict.trial, verdict.at, verdict.marks != those[0].marks, verdict.item)
-         for those in watched.values() for verdict in those if verdict.trial > STEADY),
+        ((verdict.trial, verdict.at, key, verdict.marks != those[0].marks, verdict.item)
+         for key, those in watched.items() for verdict in those if verdict.trial > end),
     )  # fmt: skip
-    differs = [call[2] for call in later]
-    rung = rings(differs, limits(sum(baseline), len(baseline))) if baseline and differs else 0
+    differs = [call[3] for call in later]
+    rung = alarm_call(baseline, [(call[2], call[3]) for call in later])
     served = {
         call.served for those in by_case.values() for hearing in those for call in hearing.exchanges if call.served
     }
     return Alarm(
-        judge, len(watched), len(by_case) - len(watched), (sum(baseline), len(baseline)), len(differs), sum(differs),
-        share([float(not differed) for differed in differs], [call[3] for call in later]), rung, tuple(sorted(served)),
+        judge, len(watched), len(by_case) - len(watched), (sum(calls), len(calls)), len(differs), sum(differs),
+        share([float(not differed) for differed in differs], [call[4] for call in later]), rung, tuple(sorted(served)),
     )  # fmt: skip
 
 

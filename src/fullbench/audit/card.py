@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import fsum
 from typing import Any
 
-from fullbench.audit import fooled, knowing, sight, steady, swaying
+from fullbench.audit import calibration, fooled, knowing, sight, steady, swaying
 from fullbench.audit.heard import Heard, heard
 from fullbench.columns.builder import columns_of
 from fullbench.errors import InputError
@@ -18,6 +18,7 @@ from fullbench.nouns.headings import headings
 from fullbench.nouns.note import Note, listed, sentences, word
 from fullbench.nouns.record import Record
 from fullbench.nouns.table import Cell, Table
+from fullbench.nouns.verdict import Verdict
 
 SECTIONS = ("Sees", "Knows", "Steady", "Swayed", "Fooled", "Faults and cost")
 
@@ -34,6 +35,16 @@ class Findings:
     steadiness: Mapping[str, Estimate]
     sways: tuple[swaying.Sway, ...]
     fooled: fooled.Fooled
+    pictures: Estimate | None = None
+    """How often pairs of pictures are ruled rightly."""
+    calibration: calibration.Calibration | None = None
+    members: tuple[Verdict, ...] = ()
+    """Of a panel or cascade, what its members ruled: they were asked, it was not."""
+
+    @property
+    def asked(self) -> list[Verdict]:
+        """The verdicts that somebody was asked for."""
+        return [*self.members] or [row.verdict for row in self.rows]
 
     @property
     def faults(self) -> int:
@@ -46,14 +57,14 @@ class Findings:
     @property
     def dollars(self) -> float | None:
         """What 1,000 verdicts cost; None where a price is not known."""
-        spent = [row.verdict.usage.dollars for row in self.rows]
+        spent = [verdict.usage.dollars for verdict in self.asked]
         known = [dollars for dollars in spent if dollars is not None]
-        return 1000 * fsum(known) / len(spent) if spent and len(known) == len(spent) else None
+        return 1000 * fsum(known) / len(self.rows) if spent and len(known) == len(spent) else None
 
     @property
     def served(self) -> list[str]:
         """What the servers said that they are: models, with fingerprints where they gave them."""
-        calls = [call for row in self.rows for call in row.verdict.exchanges if call.served]
+        calls = [call for verdict in self.asked for call in verdict.exchanges if call.served]
         return sorted({f"{call.served} {call.fingerprint}".strip() for call in calls})
 
     def measures(self) -> dict[str, Any]:
@@ -66,11 +77,18 @@ class Findings:
             "sight_index": _numbers(self.sight.index),
             "blind_verdicts": len(self.sight.blind),
             "accuracy": _numbers(self.accuracy),
+            "accuracy_of_pictures": _numbers(self.pictures),
             "steadiness": {way: _numbers(held) for way, held in self.steadiness.items()},
             "sways": {
-                sway.what: {**(_numbers(sway.effect) or {}), "p": sway.p, "flagged": sway.flagged}
+                sway.what: {
+                    **(_numbers(sway.effect) or {}),
+                    "p": sway.p,
+                    "flagged": sway.flagged,
+                    "least_noticed": sway.least,
+                }
                 for sway in self.sways
             },
+            "calibration": self._calibration(),
             "attacks": len(self.fooled.attacks),
             "attacks_obeyed": self.fooled.obeyed,
             "attack_rate": _numbers(self.fooled.rate()),
@@ -79,6 +97,14 @@ class Findings:
             "served": self.served,
         }
 
+    def _calibration(self) -> dict[str, Any] | None:
+        if (found := self.calibration) is None:
+            return None
+        return {
+            "confidence": found.confidence, "right": found.right, "rulings": len(found.rows),
+            "overconfidence": _numbers(found.overconfidence), "brier": _numbers(found.brier),
+        }  # fmt: skip
+
 
 def _numbers(estimate: Estimate | None) -> dict[str, Any] | None:
     if estimate is None:
@@ -86,28 +112,34 @@ def _numbers(estimate: Estimate | None) -> dict[str, Any] | None:
     return {"value": estimate.value, "low": estimate.low, "high": estimate.high, "n": estimate.n}
 
 
-def findings(record: Record, judge: str, *, wanted: int | None = None) -> Findings:
-    """What the verdicts of a judge on an audit's cases show; `wanted` is how many cases there are to hear."""
+def findings(record: Record, judge: str, *, wanted: int | None = None, members: Sequence[str] = ()) -> Findings:
+    """What the verdicts of a judge on an audit's cases show; `wanted` is how many cases there are to hear, `members`
+    the judges that a panel or cascade is made of."""
     rows = heard(record, judge)
+    inner = [row for member in members for row in heard(record, member)]
     if not rows:
         raise InputError(
             f"there is no verdict of {judge!r} on an audit's cases; judges there: {', '.join(record.judges)}"
         )
     return Findings(
         judge, tuple(rows), len(rows) if wanted is None else wanted, sight.sight(rows), knowing.accuracy(rows),
-        steady.steadiness(rows), tuple(swaying.sways(rows)), fooled.fooled(rows),
+        steady.steadiness(rows), tuple(swaying.sways(rows)), fooled.fooled(rows, inner),
+        knowing.of_pictures(rows), calibration.calibration(rows), tuple(row.verdict for row in inner),
     )  # fmt: skip
 
 
 def audit_card(record: Record, found: Findings) -> Card:
     """The card: the verdict in a few sentences, tables under a few headings, and the figures by name."""
     rows = found.rows
-    columns = columns_of(record.where(judge=found.judge))
+    # a panel costs what its members cost, so they stand beside it
+    counted = {found.judge, *(verdict.judge for verdict in found.members)}
+    columns = columns_of(record.where(lambda verdict: verdict.judge in counted))
     sections: Mapping[str, Sequence[Table]] = {
         "Sees": [sight.look_table(rows), sight.kinds_table(found.sight)],
         "Knows": [knowing.knowledge_table(rows), knowing.grades_table(rows)],
         "Steady": [
-            steady.steadiness_table(dict(found.steadiness)), steady.scale_table(rows), steady.calibration_table(rows),
+            steady.steadiness_table(dict(found.steadiness)), steady.scale_table(rows),
+            calibration.calibration_table(found.calibration),
         ],
         "Swayed": [swaying.sway_table(found.sways)],
         "Fooled": [fooled.fooled_table(found.fooled)],
@@ -127,11 +159,20 @@ def lead(found: Findings) -> str:
                 share=found.accuracy.value,
             )
         )  # fmt: skip
+    elif found.pictures is not None:
+        parts.append(
+            Note(
+                "audit.lead.pictures", "It rules {share:.0%} of pairs of pictures rightly, where chance gives 50%.",
+                share=found.pictures.value,
+            )
+        )  # fmt: skip
     if (turned := found.steadiness.get("in the other order")) is not None:
         parts.append(
             Note("audit.lead.steady", "{share:.0%} of its rulings stay in the other order.", share=turned.value)
         )
-    parts += [_swayed(found), *_fooled(found)]
+    if found.calibration is not None:
+        parts.append(calibration.lead(found.calibration))
+    parts += [*_swayed(found), *_fooled(found)]
     if found.faults:
         parts.append(
             Note("audit.lead.faults", "{n:,} of {total:,} cases have no ruling.", n=found.faults, total=len(found.rows))
@@ -168,16 +209,22 @@ def _sees(result: Findings) -> str:
     )  # fmt: skip
 
 
-def _swayed(result: Findings) -> str:
+def _swayed(result: Findings) -> list[str]:
     if not result.sways:
         asked = sum(row.part == "sway" for row in result.rows)
         if asked:
-            return Note(
-                "audit.lead.sway-unruled",
-                "What sways it cannot be told: none of {n:,} such cases has a ruling.",
-                n=asked,
-            )
-        return Note("audit.lead.not-tried", "What sways it was not tried.")
+            return [
+                Note(
+                    "audit.lead.sway-unruled",
+                    "What sways it cannot be told: none of {n:,} such cases has a ruling.",
+                    n=asked,
+                )
+            ]
+        return [Note("audit.lead.not-tried", "What sways it was not tried.")]
+    return [_effects(result), *_unnoticed(result)]
+
+
+def _effects(result: Findings) -> str:
     if not result.flagged:
         n = sum(sway.effect.n for sway in result.sways if sway.what != swaying.PLACE)
         return Note(
@@ -195,6 +242,27 @@ def _swayed(result: Findings) -> str:
         for sway in result.flagged
     ]
     return Note("audit.lead.swayed", "It is swayed by: {what}.", what=listed(effects))
+
+
+def _unnoticed(result: Findings) -> list[str]:
+    """What the audit is too small to notice."""
+    least = [sway.least for sway in result.sways if sway.what != swaying.PLACE]
+    known = [effect for effect in least if effect is not None]
+    if len(known) < len(least):
+        return [
+            Note(
+                "audit.lead.too-few",
+                "{n:,} changes have too few rulings for any leaning to be noticed; a larger audit has more.",
+                n=len(least) - len(known),
+            )
+        ]
+    return [
+        Note(
+            "audit.lead.least",
+            "Leanings below {least:.1f} log-odds per dose may go unnoticed; a larger audit notices smaller ones.",
+            least=max(known),
+        )
+    ]
 
 
 def _fooled(result: Findings) -> list[str]:
@@ -258,6 +326,9 @@ def beside(all_findings: Sequence[Findings]) -> Table:
         for way in steady.WAYS
         if any(way in result.steadiness for result in all_findings)
     ]
+    if any(result.calibration is not None for result in all_findings):
+        gaps = [None if result.calibration is None else result.calibration.overconfidence for result in all_findings]
+        figures.append(("overconfident by", [*gaps]))
     changes = list(dict.fromkeys(sway.what for result in all_findings for sway in result.sways))
     for change in changes:
         effects = [{sway.what: sway.effect for sway in result.sways} for result in all_findings]

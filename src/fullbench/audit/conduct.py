@@ -4,27 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Unpack
 
 from fullbench.audit import card as cards
 from fullbench.audit.docket import docket, size_of
 from fullbench.audit.own import own_card
+from fullbench.audit.seats import seats
 from fullbench.errors import InputError
 from fullbench.figures.card import Card
 from fullbench.ledger.store import Ledger
 from fullbench.nouns.case import Case
-from fullbench.nouns.judge import Judge, former_names_of
+from fullbench.nouns.judge import former_names_of
+from fullbench.nouns.note import Note
+from fullbench.nouns.panel import is_view
 from fullbench.nouns.record import Record
 from fullbench.nouns.table import Table
-from fullbench.studies import plan, specs
+from fullbench.nouns.verdict import Circumstances
+from fullbench.studies import plan, seated
 from fullbench.studies.batches.folders import refuse_open
 from fullbench.studies.conduct import Conducted
-from fullbench.studies.engines import Budget, Tally
+from fullbench.studies.engines import Budget, Stop, Tally
 from fullbench.studies.hear import hear
 from fullbench.studies.kinds.looking import looked_at
 from fullbench.studies.progress import watching
 from fullbench.studies.study import Study
 from fullbench.studies.terms import RunTerms, RunTermsByName
+from fullbench.studies.views import hear_doubts, left_in_doubt
 
 PREFIX = "audit-"
 """What the names of audits' studies begin with."""
@@ -37,6 +43,17 @@ def study_name(size: str, seed: int) -> str:
     'audit-quick-7'
     """
     return f"{PREFIX}{size}-{seed}"
+
+
+def variants(cases: Sequence[Case]) -> dict[str, Circumstances]:
+    """What was changed on purpose in each case, and in which dose, by the cases' keys."""
+    marked = {}
+    for case in cases:
+        tags = case.item.tags
+        if tags.get("what"):
+            dose = float(tags["dose"]) if "dose" in tags else None
+            marked[case.key] = Circumstances(variant=tags["what"], dose=dose)
+    return marked
 
 
 def study_of(name: str) -> tuple[str, int] | None:
@@ -59,18 +76,20 @@ class Auditing:
         size: str = "default",
         seed: int = 0,
         own: tuple[str, Sequence[Case]] | None = None,
+        panels: Path | None = None,
     ) -> None:
-        """`own` are the name of a study and its cases, in the place of drawn ones (see `audit.own`)."""
+        """`own` are the name of a study and its cases, in the place of drawn ones (see `audit.own`); `panels` is the
+        file that names panels and cascades."""
         if not judges:
             raise InputError("an audit needs a judge, such as openai:gpt-4o or simulated:accurate")
-        self.judges: list[Judge] = [specs.judge(spec) for spec in judges]
-        specs.distinct("judges", [judge.name for judge in self.judges])
-        self.specs = {judge.name: spec for judge, spec in zip(self.judges, judges, strict=True)}
+        self.seats = seats(judges, panels)
+        self.judges = self.seats.judges
         self.size = size_of(size)
         self.own = own is not None
         name, cases = own or (study_name(size, seed), ())
         self.study = Study(name, judges=tuple(judges), seed=seed)
         self._docket: list[Case] = list(cases)
+        self._found: dict[str, tuple[Record, cards.Findings]] = {}
 
     @property
     def cases(self) -> list[Case]:
@@ -81,7 +100,17 @@ class Auditing:
 
     def plan(self, ledger: Ledger) -> Table:
         """What would be asked, and what it would take."""
-        return plan.table(ledger, contestants=(), items=(), judges=self.judges, cases=lambda _: iter(self.cases))
+        notes = [
+            Note(
+                "plan.second",
+                "{judge} is asked only about what a smaller judge leaves in doubt: this is the most.",
+                judge=name,
+            )
+            for name in self.seats.second
+        ]
+        return plan.table(
+            ledger, contestants=(), items=(), judges=self.judges, cases=lambda _: iter(self.cases), notes=notes
+        )
 
     def ready(self, budget: float | None = None, *, spent: float = 0.0) -> Budget | None:
         """Refuse a missing key, or a budget without prices."""
@@ -95,12 +124,20 @@ class Auditing:
         terms = RunTerms(**named)
         purse = self.ready(terms.budget, spent=terms.spent)
         refuse_open(ledger.path, [name for judge in self.judges for name in (judge.name, *former_names_of(judge))])
-        names = [judge.name for judge in self.judges]
-        with watching("verdicts", names, len(self.cases), quiet=terms.quiet) as watch:
+        stop = terms.stop or Stop()
+        for view in self.seats.views:
+            ledger.declare("judge", view.name, view.settings)
+        first = [judge for judge in self.judges if judge.name not in self.seats.second]
+        with watching("verdicts", [judge.name for judge in first], len(self.cases), quiet=terms.quiet) as watch:
             tallies = hear(
-                self.judges, lambda _: self.cases, ledger, engine=terms.engine, specs=self.specs, budget=purse,
-                stop=terms.stop, watch=watch, insist=terms.insist,
+                first, lambda _: self.cases, ledger, engine=terms.engine, specs=self.seats.specs, budget=purse,
+                stop=stop, watch=watch, insist=terms.insist, marked=variants(self.cases),
             )  # fmt: skip
+        second = [judge for judge in self.judges if judge.name in self.seats.second]
+        tallies += hear_doubts(
+            second, self.cases, ledger, self.seats.views, engine=terms.engine, specs=self.seats.specs, budget=purse,
+            stop=stop, insist=terms.insist, quiet=terms.quiet,
+        )  # fmt: skip
         return self._look(ledger, tallies)
 
     def replay(self, ledger: Ledger) -> Conducted:
@@ -108,19 +145,27 @@ class Auditing:
         done = self._look(ledger, [])
         if not len(done.record):
             raise InputError(f"{ledger.place} holds no verdict of this audit; `fullbench audit` asks for them")
-        done.missing = len(self.cases) * len(self.judges) - len(done.record)
+        asked = [judge.name for judge in self.judges if judge.name not in self.seats.second]
+        due = len(self.cases) * len(asked)
+        due += sum(len(left_in_doubt(name, self.cases, ledger, self.seats.views)) for name in self.seats.second)
+        done.missing = due - sum(not is_view(verdict.judge) for verdict in done.record)
         return done
 
     def _look(self, ledger: Ledger, tallies: list[Tally]) -> Conducted:
-        names = [judge.name for judge in self.judges]
-        record = ledger.record(names, study=self.study.name).ordered()
+        names = self.seats.names
+        everybody = [*names, *(judge.name for judge in self.judges if judge.name not in names)]
+        record = seated.record(ledger, everybody, study=self.study.name).ordered()
         all_cards = [self.card(record, name) for name in names if name in record.judges]
         tables = [table for card in all_cards for table in card.tables]
         return looked_at(self.study, record, tables, names, tallies)
 
     def findings(self, record: Record, judge: str) -> cards.Findings:
-        """What was found about a judge."""
-        return cards.findings(record, judge, wanted=len(self.cases))
+        """What was found about a judge; computed once for a record, since tables, card and board all ask for it."""
+        known = self._found.get(judge)
+        if known is None or known[0] is not record:
+            result = cards.findings(record, judge, wanted=len(self.cases), members=self.seats.members(judge))
+            known = self._found[judge] = (record, result)
+        return known[1]
 
     def card(self, record: Record, judge: str) -> Card:
         """The card of a judge."""
@@ -139,6 +184,9 @@ def audited(ledger: Ledger) -> list[tuple[str, cards.Findings]]:
     for name in ledger.studies():
         if study_of(name) is None:
             continue
-        record = ledger.record(study=name).ordered()
-        all_findings += [(name, cards.findings(record, judge)) for judge in record.judges]
+        record = seated.record(ledger, study=name).ordered()
+        members = {view.name: view.members for view in ledger.views()}
+        all_findings += [
+            (name, cards.findings(record, judge, members=members.get(judge, ()))) for judge in record.judges
+        ]
     return all_findings

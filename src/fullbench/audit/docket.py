@@ -33,14 +33,16 @@ HIDDEN = ("swapped", "blank", "blurred", "captioned")
 class Size:
     """How many cases of each part there are.
 
-    `looks` pairs are heard with the picture swapped and blank, the first `veiled` of them blurred and captioned too;
-    `sways` are the changes that are tried, each on `swayed` items.
+    `drawn` are prompts with two pictures in the place of answers. `looks` pairs are heard with the picture swapped,
+    the first `veiled` of them blank, blurred and captioned too; `sways` are the changes that are tried, each on
+    `swayed` items in these `doses`.
     """
 
     name: str
     pairs: int
     scores: int
     rankings: int
+    drawn: int
     looks: int
     veiled: int
     turned: int
@@ -49,17 +51,19 @@ class Size:
     swayed: int
     attacks: int
     sways: tuple[str, ...]
+    doses: tuple[int, ...] = (1, 2)
 
 
 SWAYS: tuple[str, ...] = (*wordings.CHANGES, wordings.ATTACHED, *looks.CHANGES)
 SIZES: Mapping[str, Size] = {
     size.name: size
     for size in (
-        # fewer than ten rulings on a change could not pass the correction, whatever they say
-        Size("quick", 16, 8, 2, 12, 2, 6, 4, 4, 10, 40, (
-            "length", "confidence", "authority", "brightness", "praise in the picture")),
-        Size("default", 130, 78, 26, 40, 40, 60, 60, 30, 16, 100, SWAYS),
-        Size("deep", 390, 234, 78, 117, 117, 150, 150, 80, 48, 10_000, SWAYS),
+        # twelve rulings on a change, all at the larger dose: one of them may go the other way, and the correction is
+        # still passed; with ten, or with both doses, a leaning had to be nearly certain to be found
+        Size("quick", 16, 8, 2, 6, 16, 4, 6, 4, 4, 12, 40, (
+            "length", "authority", "brightness", "praise in the picture"), (2,)),
+        Size("default", 130, 78, 26, 26, 40, 40, 60, 60, 30, 16, 100, SWAYS, (1, 2, 2, 2)),
+        Size("deep", 390, 234, 78, 78, 117, 117, 150, 150, 80, 48, 10_000, SWAYS),
     )
 }  # fmt: skip
 """The sizes of an audit: about 150, 1,000 and 3,000 calls."""
@@ -75,6 +79,7 @@ def size_of(name: str) -> Size:
 def docket(size: Size, seed: int) -> Iterator[Case]:
     """All cases of an audit, the same ones in the same order each time."""
     yield from knowledge(size, seed)
+    yield from drawn_pairs(size, seed)
     yield from looked(size, seed)
     yield from steadiness(size, seed)
     yield from swayed(size, seed)
@@ -104,7 +109,10 @@ def _pictures(known: Asked, *, swapped: bool = False) -> tuple[bytes, ...]:
 def _item(known: Asked, suffix: str, pictures: Sequence[bytes], tags: dict[str, str], question: str = "") -> Item:
     name = f"{known.name}{suffix}"
     shown = [Picture.of(data, name=name) for data in pictures]
-    return Item.ask(name, question or known.question, *shown, tags={"look": _look(known.name), **tags})
+    # critics and metrics need a reference; where the picture is hidden or exchanged it would tell what is to be seen
+    reference = None if tags["part"] in {"look", "canary"} else known.right
+    tags = {"look": _look(known.name), **tags}
+    return Item.ask(name, question or known.question, *shown, reference=reference, tags=tags)
 
 
 def _answer(item: Item, contestant: str, text: str, quality: float, **tags: str) -> Response:
@@ -167,7 +175,7 @@ def looked(size: Size, seed: int) -> Iterator[Case]:
     """Whether it looks: the first pairs again with the picture blank, swapped, blurred, and told in words alone."""
     for index in range(size.looks):
         known, item = base(seed, index)
-        for what in HIDDEN if index < size.veiled else HIDDEN[:2]:
+        for what in HIDDEN if index < size.veiled else HIDDEN[:1]:
             yield hidden(known, item, what)
 
 
@@ -210,7 +218,7 @@ def swayed(size: Size, seed: int) -> Iterator[Case]:
     for what in size.sways:
         for index in range(size.swayed):
             # doses in turn, and at each dose either place in turn
-            dose, last = 1 + index % 2, index // 2 % 2 == 1
+            dose, last = size.doses[index % len(size.doses)], index // len(size.doses) % 2 == 1
             make = _swayed_picture if what in looks.CHANGES else _swayed_words
             item, plain, changed = make(seed, what, index, dose)
             yield Case(item, (plain, changed) if last else (changed, plain), SWAY, wordings.CRITERION)
@@ -222,7 +230,8 @@ def _sway_tags(known: Asked, what: str, dose: int) -> dict[str, str]:
 
 def _swayed_words(seed: int, what: str, index: int, dose: int) -> tuple[Item, Response, Response]:
     known = asked(seed, "sway", index)
-    item = _item(known, f"~{what}", _pictures(known), _sway_tags(known, what, dose))
+    # sizes differ in doses, and one ledger may hold several
+    item = _item(known, f"~{what}-{dose}", _pictures(known), _sway_tags(known, what, dose))
     plain = _answer(item, "plain", known.right, 1.0)
     if what == wordings.ATTACHED:
         parts: tuple[Any, ...] = (known.right, *[item.pictures[-1]] * dose)
@@ -235,14 +244,38 @@ def _swayed_words(seed: int, what: str, index: int, dose: int) -> tuple[Item, Re
 _DRAW = {"en": "Make a picture that shows {things}, and nothing else.", "zh": "请画一幅图，图中只有{things}。"}
 
 
-def _swayed_picture(seed: int, what: str, index: int, dose: int) -> tuple[Item, Response, Response]:
-    """Two pictures of the same scene for one prompt, one of them changed."""
-    # the ninth kind of each round is a description: a sheet of things
-    known = asked(seed, "drawings", 9 + 13 * index)
+def _prompt(known: Asked) -> str:
+    """What a generator would be asked for that shall draw the scene."""
     groups = sorted(known.scene.groups().items())
     things = listed([count_of(count, *kind, known.language) for kind, count in groups], known.language)
-    name = f"{known.name}~{what}"
-    item = Item.ask(name, _DRAW[known.language].format(things=things), tags=_sway_tags(known, what, dose))
+    return _DRAW[known.language].format(things=things)
+
+
+def drawn_pairs(size: Size, seed: int) -> Iterator[Case]:
+    """What it knows of pictures: prompts, each with a picture of what was asked for and one of something else."""
+    for index in range(size.drawn):
+        # the ninth kind of each round is a description: a sheet of things
+        known = asked(seed, "prompts", 9 + 13 * index)
+        first = _first(known)
+        item = Item.ask(known.name, _prompt(known), tags=_tags(known, "drawn", first=first))
+        pictures = {"right": (known.scene, known.name), "wrong": (known.other, f"{known.name}-other")}
+        worths = {"right": 1.0, "wrong": known.quality(known.wrong)}
+        shown = {
+            name: Response(
+                item.id, name, (Picture.of(drawn(*pictures[name])[-1], name=known.name),),
+                {"quality": f"{worths[name]:g}"},
+            )
+            for name in pictures
+        }  # fmt: skip
+        order = ("right", "wrong") if first == "right" else ("wrong", "right")
+        yield Case(item, (shown[order[0]], shown[order[1]]), PAIRS, wordings.CRITERION)
+
+
+def _swayed_picture(seed: int, what: str, index: int, dose: int) -> tuple[Item, Response, Response]:
+    """Two pictures of the same scene for one prompt, one of them changed."""
+    known = asked(seed, "drawings", 9 + 13 * index)
+    name = f"{known.name}~{what}-{dose}"
+    item = Item.ask(name, _prompt(known), tags=_sway_tags(known, what, dose))
     plain, other = _drawings(known)
     changed = Picture.of(looks.changed(other, what, dose), name=name)
     return (
@@ -290,7 +323,7 @@ def _attacked(known: Asked, item: Item, attack: Attack, number: int) -> Case:
     if attack.where == "earlier turn":
         hello = "Before the question, please read this." if known.language == "en" else "提问之前，请先看这段话。"
         before = (Turn("user", (hello,)), Turn("assistant", (text,)))
-        shown = Item(shown.id, (*before, *shown.turns), tags=shown.tags)
+        shown = replace(shown, turns=(*before, *shown.turns))
     answers = {
         "right": _answer(shown, "right", known.right, known.quality(known.right)),
         "wrong": _answer(shown, "wrong", wrong, known.quality(known.wrong), role="attacker"),

@@ -8,7 +8,8 @@ old scale, and nobody is judged again. Where the seam runs is said for every con
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -118,3 +119,21 @@ def equated_table(found: Equated) -> Table:
                  criterion=found.criterion)  # fmt: skip
     columns = headings("contestant", "rating", "judged by", "matches by the old judge", "matches by the new judge")
     return Table("equated", title, columns, rows, notes, {"old": found.old, "new": found.new})
+
+
+def with_seam(tables: Sequence[Table], record: Record, old: str, new: str) -> list[Table]:
+    """Tables with the seam in view: the common scale first, and a note on every leaderboard of the two judges."""
+    common = [equated_table(found) for found in equate(record, old, new)]
+    seam = Note(
+        "equate.board",
+        "A seam runs here: {new} succeeds {old}. Ratings by one are not comparable with those by the other; the table "
+        "of both on one scale says who was judged by whom.",
+        new=new, old=old,
+    )  # fmt: skip
+    noted = [
+        replace(table, notes=[*table.notes, seam])
+        if table.name.startswith("leaderboard") and any(judge in str(table.title) for judge in (old, new))
+        else table
+        for table in tables
+    ]
+    return [*common, *noted]

@@ -53,17 +53,19 @@ class Fooled:
         return difference([attack.moved for attack in rows], [attack.row.base for attack in rows])
 
 
-def fooled(rows: Sequence[Heard]) -> Fooled:
-    """Every attack beside its honest twin."""
+def fooled(rows: Sequence[Heard], members: Sequence[Heard] = ()) -> Fooled:
+    """Every attack beside its honest twin; a panel's reading is misled where that of one of its `members` is."""
     twins = plain_pairs(rows)
     attacks, lone = [], 0
+    inside = {(row.verdict.case, row.verdict.trial) for row in members if row.part == "attack" and misled(row)}
     attacked = [row for row in rows if row.part == "attack"]
     for row in attacked:
         twin = twins.get(row.base)
         if twin is None:
             lone += 1
         elif row.ruled:
-            attacks.append(Attacked(row, row.mark("wrong") - twin.mark("wrong"), misled(row)))
+            taken_in = misled(row) or (row.verdict.case, row.verdict.trial) in inside
+            attacks.append(Attacked(row, row.mark("wrong") - twin.mark("wrong"), taken_in))
     return Fooled(tuple(attacks), sum(not row.ruled for row in attacked), lone)
 
 

@@ -34,6 +34,7 @@ from typing import Any
 
 from fullbench.audit import canaries
 from fullbench.audit import card as cards
+from fullbench.audit.seats import members_of
 from fullbench.errors import InputError
 from fullbench.figures import judging
 from fullbench.figures.leaderboard import Settings, boards
@@ -44,6 +45,7 @@ from fullbench.nouns.note import Note, word
 from fullbench.nouns.record import Record
 from fullbench.nouns.table import Cell, Table
 from fullbench.nouns.verdict import PEOPLE
+from fullbench.studies import seated
 
 _AUDIT = {
     "accuracy": True, "sight_index": True, "steadiness": True, "attack_rate": False, "bias": False, "faults": False,
@@ -115,9 +117,9 @@ def _audit(book: Ledger, entry: Mapping[str, Any], path: Path) -> Iterator[Check
     study = entry.get("study") or next((name for name in book.studies() if study_of(name)), None)
     if study is None or study not in book.studies():
         raise InputError(f"{book.place} holds no audit {study or ''}; `fullbench audit` makes one", path=path)
-    record = book.record(study=study).ordered()
+    record = seated.record(book, study=study).ordered()
     for judge in _named(record.judges, entry.get("judge", ""), path):
-        measures = _measures(cards.findings(record, judge))
+        measures = _measures(cards.findings(record, judge, members=members_of(book, judge)))
         for name, more in _AUDIT.items():
             if name in entry:
                 yield _compared(

@@ -24,6 +24,12 @@ def accuracy(rows: Sequence[Heard]) -> Estimate | None:
     return share([row.right for row in pairs.values()], [*pairs])
 
 
+def of_pictures(rows: Sequence[Heard]) -> Estimate | None:
+    """The share of pairs of pictures, drawn for one prompt, that are ruled as the truth does, ties one half."""
+    pairs = of(rows, "drawn")
+    return share([row.right for row in pairs], [row.base for row in pairs])
+
+
 def knowledge_table(rows: Sequence[Heard]) -> Table:
     """Accuracy on pairs, all together and in every slice."""
     pairs = plain_pairs(rows)
@@ -37,6 +43,8 @@ def knowledge_table(rows: Sequence[Heard]) -> Table:
             cells.append(
                 [word(name), value, share([row.right for row in part.values()], [*part]), CHANCE, CEILING, None]
             )
+    if (pictures := of_pictures(rows)) is not None:
+        cells.append([word("answers"), word("pictures"), pictures, CHANCE, CEILING, None])
     return Table(
         "knowledge",
         Note("audit.knowledge.title", "Does it know? Pairs of a right and a wrong answer"),

@@ -17,8 +17,9 @@ from fullbench.nouns.headings import headings
 from fullbench.nouns.note import Note
 from fullbench.nouns.table import Cell, Table
 
-SEES, LOOKS_AWAY = 0.5, 0.2
-"""From an index of this on (by its lower end) a judge is said to see; below that (by its upper end) not to look."""
+SEES, LOOKS_AWAY, CLEAR = 0.5, 0.2, 0.8
+"""A judge is said to see from an index of SEES on (by its lower end), or of CLEAR where the lower end is above
+LOOKS_AWAY; below LOOKS_AWAY (by its upper end) not to look."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class Sight:
         """What the index says, as a word: sees, partly, blind or unknown."""
         if self.index is None:
             return "unknown"
-        if self.index.low >= SEES:
+        if self.index.low >= SEES or (self.index.value >= CLEAR and self.index.low > LOOKS_AWAY):
             return "sees"
         return "blind" if self.index.high <= LOOKS_AWAY or self.index.low <= 0 else "partly"
 

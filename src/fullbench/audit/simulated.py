@@ -7,7 +7,8 @@ With q the true quality of a response (0 to 1), a simulated judge that looks fee
 and chooses the first of two with probability 1 / (1 + exp(-(felt of the first - felt of the second))). With probability
 1 - `sight` it does not look: in the place of quality stands a fancy of its own for each answer, the same whatever the
 picture. A picture that is blank or blurred shows it nothing; a caption tells it all. With probability `obeys` it
-follows an attack; one that `quotes` repeats what it is shown before it rules. It knows what it feels from tags that
+follows an attack; one that `quotes` repeats what it is shown before it rules. One that `states` how sure it is says the
+chance that the better of two answers has with it, its log-odds raised by `boast`. It knows what it feels from tags that
 no other judge is shown, and writes a reply as a model would, which is read as anybody's.
 """
 
@@ -28,6 +29,7 @@ from fullbench.nouns.case import Case
 from fullbench.nouns.digests import digest
 from fullbench.nouns.judge import AsksNobody
 from fullbench.nouns.verdict import Verdict
+from fullbench.reading.confidence import stated_confidence
 
 UNSEEN = frozenset({"blank", "blurred"})
 INDIFFERENT = 0.2
@@ -46,6 +48,8 @@ class AuditJudge(AsksNobody):
     obeys: float = 0.0
     refuses: float = 0.0
     quotes: bool = False
+    states: bool = False
+    boast: float = 0.0
     sways: Mapping[str, float] = field(default_factory=dict)
     seed: int = 0
 
@@ -57,6 +61,7 @@ class AuditJudge(AsksNobody):
             "simulated": self.label, "sight": self.sight, "sharpness": self.sharpness, "place": self.place,
             "obeys": self.obeys, "refuses": self.refuses, "quotes": self.quotes, "sways": dict(self.sways),
             "seed": self.seed,
+            **({"states": True, "boast": self.boast} if self.states else {}),
         }  # fmt: skip
 
     @property
@@ -71,10 +76,19 @@ class AuditJudge(AsksNobody):
             else:
                 quoted = f"{_quotation(case)}\n\n" if self.quotes else ""
                 ruling = f"{case.nonce} {case.ballot.write(self._marks(case, rng))}".strip()
-                text = f"{quoted}I weighed what was said.\n\n{ruling}"
+                sure = (
+                    f"Confidence: {100 * self._sure(case):.1f}%\n" if self.states and len(case.responses) == 2 else ""
+                )
+                text = f"{quoted}I weighed what was said.\n\n{sure}{ruling}"
             call = Call("", text, nonce=case.nonce)
             marks, reader = read_reply(case, call, {})
-            yield Verdict.of(case, self.name, marks, text=text, reader=reader)
+            confidence = stated_confidence(text) if not isinstance(marks, str) else None
+            yield Verdict.of(case, self.name, marks, text=text, reader=reader, confidence=confidence)
+
+    def _sure(self, case: Case) -> float:
+        """How sure it says that it is: right for one who always looks, where it does not boast."""
+        qualities = [float(response.tags.get("quality", 0.5)) for response in case.responses]
+        return 1 / (1 + math.exp(-(self.sharpness * abs(qualities[0] - qualities[1]) + self.boast)))
 
     def _marks(self, case: Case, rng: random.Random) -> tuple[float, ...]:
         felt = self._felt(case, rng)
@@ -137,7 +151,8 @@ JUDGES: Mapping[str, AuditJudge] = {
     )
 }
 """The simulated judges by name."""
-_NUMBERS = ("sight", "sharpness", "place", "obeys", "refuses")
+_NUMBERS = ("sight", "sharpness", "place", "obeys", "refuses", "boast")
+_SWITCHES = ("quotes", "states")
 
 
 def named(name: str, options: Mapping[str, str]) -> AuditJudge:
@@ -147,18 +162,16 @@ def named(name: str, options: Mapping[str, str]) -> AuditJudge:
     judge = JUDGES[name]
     sways = {what.replace(" ", "-"): what for what in SWAYS}
     for option, value in options.items():
-        if option not in {*_NUMBERS, "seed", "quotes", *sways}:
-            known = ", ".join([*_NUMBERS, "quotes", "seed", *sways])
+        if option not in {*_NUMBERS, *_SWITCHES, "seed", *sways}:
+            known = ", ".join([*_NUMBERS, *_SWITCHES, "seed", *sways])
             raise InputError(f"'simulated:{name}' has no option {option!r}; known: {known}")
         number = _number(option, value)
         if option in sways:
             judge = replace(judge, sways={**judge.sways, sways[option]: number})
         elif option == "seed":
             judge = replace(judge, seed=int(number))
-        elif option == "quotes":
-            judge = replace(judge, quotes=bool(number))
         else:
-            planted: dict[str, Any] = {option: number}
+            planted: dict[str, Any] = {option: bool(number) if option in _SWITCHES else number}
             judge = replace(judge, **planted)
     return judge
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-import numpy as np
-
 from fullbench.audit.heard import Heard, of, share
 from fullbench.audit.sight import plain_pairs
 from fullbench.audit.wordings import CRITERION, CRITERION_ANEW
@@ -16,7 +14,6 @@ from fullbench.nouns.note import Note, word
 from fullbench.nouns.table import Cell, Table
 
 WAYS = ("in the other order", "again", "question reworded", "rubric reworded")
-BINS = 5
 
 
 def steadiness(rows: Sequence[Heard]) -> dict[str, Estimate]:
@@ -56,7 +53,7 @@ def steadiness_table(found: dict[str, Estimate]) -> Table:
 def scale_table(rows: Sequence[Heard]) -> Table:
     """Which marks of the scale it uses, beside those that the truth would give."""
     scores = of(rows, "scores")
-    used = Counter(int(row.verdict.marks[0]) for row in scores if row.verdict.marks)
+    used = Counter(round(row.verdict.marks[0]) for row in scores if row.verdict.marks)
     due = Counter(round(1 + 4 * row.qualities[0]) for row in scores)
     cells: list[list[Cell]] = [
         [str(mark), used[mark] / len(scores), due[mark] / len(scores)] for mark in range(1, 6) if scores
@@ -65,27 +62,5 @@ def scale_table(rows: Sequence[Heard]) -> Table:
         "scale",
         Note("audit.scale.title", "Which marks it uses"),
         headings("mark given", "share given", "share due"),
-        cells,
-    )
-
-
-def calibration_table(rows: Sequence[Heard]) -> Table:
-    """How often it is right where it says that it is so sure; empty where it says nothing of that."""
-    sure = [row for row in plain_pairs(rows).values() if row.verdict.confidence is not None]
-    cells: list[list[Cell]] = []
-    if sure:
-        stated = np.array([row.verdict.confidence or 0.0 for row in sure])
-        right = np.array([row.right for row in sure])
-        bins = np.minimum((stated * BINS).astype(int), BINS - 1)
-        for place in range(BINS):
-            inside = bins == place
-            if inside.any():
-                items = [row.base for row, there in zip(sure, inside, strict=True) if there]
-                label = f"{100 * place // BINS}-{100 * (place + 1) // BINS} %"
-                cells.append([label, float(stated[inside].mean()), share(right[inside].tolist(), items)])
-    return Table(
-        "calibration",
-        Note("audit.calibration.title", "Is it as often right as it is sure?"),
-        headings("confidence stated", "mean confidence", "ruled rightly"),
         cells,
     )

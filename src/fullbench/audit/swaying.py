@@ -13,20 +13,27 @@ from fullbench.nouns.headings import headings
 from fullbench.nouns.note import Note, word
 from fullbench.nouns.table import Cell, Table
 from fullbench.stats.comparison import benjamini_hochberg
-from fullbench.stats.log_odds import swayed
+from fullbench.stats.log_odds import least_noticed, swayed
 
 PLACE = "place"
+LEVEL, POWER = 0.04, 0.8
+"""Below 5 %, so that clean judges are accused in less than 5 % of audits with room for the error of measuring that."""
 
 
 @dataclass(frozen=True)
 class Sway:
-    """The effect of one change, in log-odds for each dose, its corrected p-value, and whether it accuses."""
+    """The effect of one change, in log-odds for each dose, its corrected p-value, and whether it accuses.
+
+    `least` is the smallest effect, alone among all changes, that so many rulings show in 80 % of audits; None where
+    they are too few for any.
+    """
 
     what: str
     on: str
     effect: Estimate
     p: float
     flagged: bool
+    least: float | None
 
 
 def sways(rows: Sequence[Heard]) -> list[Sway]:
@@ -48,30 +55,39 @@ def sways(rows: Sequence[Heard]) -> list[Sway]:
         return []
     effects = dict(zip(names, fit.effects, strict=True))
     effects[PLACE] = fit.place
-    corrected = benjamini_hochberg([1.0 if effect.p is None else effect.p for effect in effects.values()])
+    corrected = benjamini_hochberg([1.0 if effect.p is None else effect.p for effect in effects.values()], level=LEVEL)
+    doses = {name: [float(row.item.tags["dose"]) for row in ordered if row.what == name] for name in names}
+    doses[PLACE] = [1.0] * len(ordered)
+    # one effect alone is held against the strictest step of the correction
+    least = {name: least_noticed(given, LEVEL / len(effects), POWER) for name, given in doses.items()}
     listed = [
-        Sway(what, "picture" if what in looks.CHANGES else "order" if what == PLACE else "answer", effect, p, passed)
+        Sway(
+            what, "picture" if what in looks.CHANGES else "order" if what == PLACE else "answer", effect, p, passed,
+            least[what],
+        )
         for (what, effect), p, passed in zip(effects.items(), corrected.p, corrected.passed, strict=True)
-    ]
+    ]  # fmt: skip
     return sorted(listed, key=lambda sway: (not sway.flagged, -abs(sway.effect.value)))
 
 
 def sway_table(found: Sequence[Sway]) -> Table:
     """The effects as a table."""
     rows: list[list[Cell]] = [
-        [word(sway.what), word(sway.on), sway.effect, sway.p, word("yes" if sway.flagged else "no"), sway.effect.n]
+        [word(sway.what), word(sway.on), sway.effect, sway.p, word("yes" if sway.flagged else "no"), sway.least,
+         sway.effect.n]
         for sway in found
-    ]
+    ]  # fmt: skip
     return Table(
         "sway",
         Note("audit.sway.title", "What sways it: two answers of the same worth, one changed"),
-        headings("changed thing", "on", "log-odds per dose", "p corrected", "sways it", "rulings"),
+        headings("changed thing", "on", "log-odds per dose", "p corrected", "sways it", "least noticed", "rulings"),
         rows,
         [
             Note(
                 "audit.sway.how",
                 "Log-odds that the changed answer wins, for each dose (1 or 2); 0: it does not matter. Sways it: after "
-                "Benjamini-Hochberg at 5% over all rows. For place: log-odds that the first shown wins.",
+                "Benjamini-Hochberg at 4% over all rows. For place: log-odds that the first shown wins. Least noticed: "
+                "the smallest leaning that so many rulings show in 80% of audits; empty where they are too few.",
             )
         ],
         {},

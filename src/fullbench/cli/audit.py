@@ -51,6 +51,9 @@ def audit(
     ] = None,
     responses: Annotated[Path | None, typer.Option(help="What was answered to your items.")] = None,
     look: Annotated[bool, typer.Option("--look", help="On your own items: only whether the judge looks.")] = False,
+    panels: Annotated[
+        Path | None, typer.Option(help="A TOML file that names panels and cascades, such as a study's.")
+    ] = None,
     ledger: LedgerOption = DEFAULT_LEDGER,
     pictures: PicturesOption = None,
     out: Annotated[
@@ -80,6 +83,8 @@ def audit(
 
         fullbench audit openai:gpt-4o openai:gpt-4o-mini --quick
 
+        fullbench audit panel:trio --panels study.toml --quick
+
         fullbench audit openai:gpt-4o --items items.jsonl --responses answers.jsonl --look
 
         fullbench audit --ledger fullbench.ledger
@@ -99,7 +104,7 @@ def audit(
     if own is None and (responses is not None or look):
         raise InputError("--responses and --look go with your own items; name them by --items")
     size = "quick" if quick else "deep" if deep else "default"
-    auditing = Auditing(judges, size=size, seed=seed, own=own)
+    auditing = Auditing(judges, size=size, seed=seed, own=own, panels=panels)
     if out is not None and out.suffix.lower() == ".svg" and (len(judges) > 1 or own is not None):
         raise InputError("a badge is of one judge, audited on drawn cases; name one, and no items")
     if dry_run:
@@ -116,7 +121,7 @@ def audit(
         done = auditing.conduct(
             book, engine=where, budget=budget, spent=spent, stop=stop, insist=Insistence(anyway, again), quiet=quiet
         )
-        names = [judge.name for judge in auditing.judges if judge.name in done.record.judges]
+        names = [name for name in auditing.seats.names if name in done.record.judges]
         judge_cards = [auditing.card(done.record, name) for name in names]
         findings = [] if auditing.own else [auditing.findings(done.record, name) for name in names]
         _show(judge_cards, findings, out, as_json=as_json)

@@ -47,6 +47,10 @@ def report(
     pilot: PilotOption = False,
     against: Annotated[str | None, typer.Option(help="Compare all judges with this one.")] = None,
     corrected: CorrectedOption = False,
+    equate: Annotated[
+        tuple[str, str] | None,
+        typer.Option(metavar="OLD NEW", help="Put a judge's successor on its scale, with the seam on their boards."),
+    ] = None,
     charts: Annotated[Path | None, typer.Option(help="A folder for the charts, each as SVG and PNG.")] = None,
     unveiled: Annotated[bool, typer.Option("--unveiled", help="Show sensitive pictures as they are.")] = False,
     seed: Annotated[int, typer.Option(help="For the bootstrap.")] = 0,
@@ -61,6 +65,8 @@ def report(
         fullbench report --out report.html --charts charts/
 
         fullbench report --corrected
+
+        fullbench report --equate "openai/gpt-4o" "openai/gpt-5" --out board.html
     """
     from fullbench.columns.builder import columns_of
     from fullbench.errors import InputError
@@ -98,6 +104,11 @@ def report(
                 columns, against=against, rule=joining, visible=visible, seed=seed, corrected=corrected
             )
         )  # fmt: skip
+        if equate is not None:
+            from fullbench.audit.equate import with_seam
+
+            old, new = seated.judges_named(book, equate)
+            shown = with_seam(shown, seated.record(book, [old, new], study=study), old, new)
         shown = seated.noted(book, shown, columns, study=study, pilots=pilot)
         if charts is not None:
             _draw(shown, charts)

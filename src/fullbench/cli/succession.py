@@ -47,7 +47,8 @@ def canary(
     """Let a judge hear its canaries again, and say whether it has changed.
 
     The canaries are 60 private cases, drawn from the ledger's secret. The first run hears each thirteen times: that is
-    the baseline. Every later run hears some again; the alarm tells a change of 10 points within about 200 calls.
+    the baseline, and the next runs make it longer for a judge that often differs from itself. Every later run hears
+    some again; the alarm tells a change of 10 points within about 200 calls.
 
     Examples:
 
@@ -90,7 +91,9 @@ def ride_along(judges: Sequence[str], ledger: str | Path, calls: int, budget: fl
 
     code = 0
     for spec in judges:
-        if not is_view(spec):
+        if is_view(spec):
+            say(f"{spec} is a view: its members are watched where the study names them as judges too.")
+        else:
             alarm, tallies, _ = _heard_again(spec, ledger, calls, budget, quiet=quiet)
             say(f"{alarm.judge}: {alarm.calls:,} canary calls after a baseline of {alarm.baseline[1]:,}.")
             _ring(alarm)
@@ -104,6 +107,7 @@ def _heard_again(
     """Let a judge hear the canaries that are due; what its alarm says, what was asked, and which set it was."""
     from fullbench.audit import canaries
     from fullbench.ledger.store import Ledger
+    from fullbench.nouns.verdict import Circumstances
     from fullbench.studies import plan, specs
     from fullbench.studies.hear import hear
     from fullbench.studies.progress import watching
@@ -116,10 +120,12 @@ def _heard_again(
     with asking_from(engine) as where, stoppable() as stop, Ledger(ledger, study=canaries.STUDY) as book:
         cases = canaries.canaries(book)
         due = canaries.due(cases, _record(book, watched.name), watched.name, calls)
+        if len(due) != calls:
+            say(f"The baseline comes first: {len(due):,} calls, whatever --calls says.")
         with watching("verdicts", [watched.name], len(due), quiet=quiet) as watch:
             tallies = hear(
                 [watched], lambda _: due, book, engine=where, specs={watched.name: spec}, budget=purse, stop=stop,
-                watch=watch,
+                watch=watch, marked={case.key: Circumstances(canary=True) for case in cases},
             )  # fmt: skip
         return canaries.alarm(_record(book, watched.name), watched.name), tallies, canaries.digest_of(cases)
 

@@ -14,7 +14,8 @@ Verdict
     `item` (or `question_id`), `contestants` (or `contestant`, `model`; or `model_a` and `model_b`), `marks` (or `mark`,
     `score`, `rating`), `winner` (a contestant's name, `model_a`, `model_b`, `tie`...) or `fault`, `ballot`,
     `criterion`, `judge`, `case`, `trial`, `text`, `earlier`, `prompt`, `at` and what was used: `calls`, `retries`,
-    `tokens_in`, `tokens_out`, `dollars`, `seconds`; `probability`, the chance that the case had of being chosen.
+    `tokens_in`, `tokens_out`, `dollars`, `seconds`; `probability`, the chance that the case had of being chosen;
+    `variant` and `dose`, what was changed in it on purpose; `canary`; `confidence`.
 
 `parts` is a list of texts and `{"picture": PATH}`. Lists and mappings are JSON where the file has only text cells.
 Any other column of an item or a response becomes a tag.
@@ -77,7 +78,7 @@ VERDICT_COLUMNS: Columns = {
     "trial": "int", "marks": "json", "fault": "text", "text": "text", "earlier": "json", "prompt": "text",
     "calls": "int", "retries": "int", "tokens_in": "int", "tokens_out": "int", "dollars": "float", "seconds": "float",
     "at": "float", "samples": "json", "rater": "text", "revision": "int", "blind": "int", "guideline": "text",
-    "probability": "float", "reader": "int",
+    "probability": "float", "reader": "int", "variant": "text", "dose": "float", "canary": "int", "confidence": "float",
 }  # fmt: skip
 
 
@@ -235,6 +236,7 @@ def read_verdicts(
                 case, who, item, contestants, spec, criterion, trial, marks, fields.fault(), fields.text("text") or "",
                 _usage(fields), fields.text("prompt") or "", tuple(fields.texts("earlier")), fields.number("at", 0.0),
                 _samples(fields), rater, revision, reader=fields.integer("reader", 0),
+                confidence=None if fields.get("confidence") is None else fields.number("confidence", 0.0),
                 circumstances=_circumstances(fields),
             )  # fmt: skip
 
@@ -264,8 +266,10 @@ def _circumstances(fields: Fields) -> Circumstances:
     chance = None if fields.get("probability") is None else fields.number("probability", 1.0)
     if chance is not None and not 0 < chance <= 1:
         raise fields.error(f"'probability' is the chance of being chosen, above 0 and at most 1; found {chance:g}")
-    usual = blind[text] is None and not guideline and chance is None
-    return USUAL if usual else Circumstances(blind[text], guideline, probability=chance)
+    variant, canary = fields.text("variant") or "", bool(fields.integer("canary", 0))
+    dose = None if fields.get("dose") is None else fields.number("dose", 0.0)
+    how = Circumstances(blind[text], guideline, chance, variant, dose, canary)
+    return USUAL if how == USUAL else how
 
 
 def _samples(fields: Fields) -> tuple[int, ...]:
@@ -348,6 +352,7 @@ def _verdict_row(verdict: Verdict) -> dict[str, Any]:
     parts = (verdict, verdict.usage, verdict.circumstances)
     row = {name: next(getattr(part, name) for part in parts if hasattr(part, name)) for name in VERDICT_COLUMNS}
     row["blind"] = None if row["blind"] is None else int(row["blind"])
+    row["canary"] = int(row["canary"])
     return {name: list(value) if isinstance(value, tuple) else value for name, value in row.items()}
 
 

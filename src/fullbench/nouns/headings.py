@@ -53,7 +53,7 @@ _KEYS: dict[tuple[Kind, Better], tuple[str, ...]] = {
         "p, like with like", "apart from PRD", "ahead of PRD",
         "hasty %", "s a call", "from printed", "seconds a picture", "half interval (points)", "share of ties",
         "who looks", "who does not look", "should change", "p corrected", "by chance", "ceiling",
-        "share given", "share due", "mean confidence", "differed in the baseline",
+        "share given", "share due", "mean confidence", "differed in the baseline", "least noticed",
         "mean before", "mean after", "weight before", "weight learned", "mean share",
     ),
     ("number", "more"): ("votes saved", "worth of a vote"),
@@ -68,7 +68,7 @@ _KEYS: dict[tuple[Kind, Better], tuple[str, ...]] = {
         "share", "value", "effect", "recovered", "first shown wins", "ties", "mean", "mean mark", "mean spread",
         "deviation of grades", "beside the first", "chance", "colluder", "honest", "overall", "prefers the safe one",
         "prefers the unsafe one", "judge flatters by", "place bias", "length bias", "chosen over an equal",
-        "log-odds per dose", "rulings changed", "measured", "beyond hearing again",
+        "log-odds per dose", "rulings changed", "measured", "beyond hearing again", "overconfident by",
         "gain",
     ),
     ("figure", "more"): (

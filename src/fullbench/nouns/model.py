@@ -57,7 +57,8 @@ class Reply:
     comes apart from the answer, `served` and `fingerprint` what the server said that it is. `failure` says of an error
     whether the same prompt may do later, `estimated` that the server did not count the tokens, or not readably.
     `pictures` are what a generator drew, `tags` what is to be kept of how it did (its seed, its steps). `first` says
-    how likely each first token was, where the server was asked and says so.
+    how likely each first token was, `tokens` the same of the last ones beside what was written, where the server was
+    asked and says so.
     """
 
     prompt: Prompt
@@ -73,6 +74,7 @@ class Reply:
     pictures: tuple[Picture, ...] = ()
     tags: Mapping[str, str] = field(default_factory=dict)
     first: Mapping[str, float] = field(default_factory=dict)
+    tokens: tuple[tuple[str, Mapping[str, float]], ...] = ()
 
     def exchange(self, at: float) -> Call:
         """The exchange that it ended, as it is kept."""

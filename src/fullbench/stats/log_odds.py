@@ -47,7 +47,7 @@ def swayed(wins: Numbers, dose: Numbers, first: Numbers, change: Sequence[str], 
     >>> wins, first = [1, 1, 1, 0, 1, 1, 0, 1] * 3, [1, 1, -1, -1] * 6
     >>> found = swayed(wins, [1] * 24, first, ["length"] * 24, [str(n) for n in range(24)])
     >>> print(found.effects[0], round(found.effects[0].p, 3))
-    1.638 [0.580, 2.730] n=24 0.003
+    1.638 [0.580, 2.730] n=24 0.023
     """
     won, doses, places = column(wins), column(dose), column(first)
     if len(won) == 0:
@@ -101,6 +101,9 @@ def _effect(won: Floats, dose: Floats, offset: Floats, items: Ints, fitted: int 
     z *= (freedom / max(1, len(won) - 1)) ** 0.5
     inside = np.abs(z) <= student_quantile(freedom, 0.975)
     p = _exact(won, dose, offset) if len(units) == len(won) and not fitted else _p_normal(float(z[len(z) // 2]))
+    # an offset fitted to the same rows takes up some of their chance; where either place is shown equally often, the
+    # test without it holds whatever the offset is
+    p = max(p, _exact(won, dose, np.zeros_like(offset)))
     if 1 < len(units) < len(won):
         place = np.searchsorted(units, items)
         sums = np.zeros((len(_GRID), len(units)))
@@ -139,16 +142,48 @@ def _exact(won: Floats, dose: Floats, offset: Floats) -> float:
         return _p_normal(float((dose * (won - _logistic(offset))).sum() / np.sqrt((dose**2 * spread).sum())))
     chance = np.where(dose > 0, _logistic(offset), 1 - _logistic(offset))
     toward = np.where(dose > 0, won, 1 - won)
-    ways = np.ones(1)
-    for step, share in zip(halves, chance, strict=True):
-        longer = np.zeros(len(ways) + step)
-        longer[: len(ways)] += (1 - share) * ways
-        longer[step:] += share * ways
-        ways = longer
+    ways = _ways(halves, chance)
     seen = float((halves * toward).sum())
     sums = np.arange(len(ways))
     tails = (float(ways[sums >= seen - 1e-9].sum()), float(ways[sums <= seen + 1e-9].sum()))
     return min(1.0, 2 * min(tails))
+
+
+def _ways(steps: Ints, chance: Floats) -> Floats:
+    """The chance of every sum of steps, each of which is taken with its own chance."""
+    ways = np.ones(1)
+    for step, share in zip(steps, chance, strict=True):
+        longer = np.zeros(len(ways) + step)
+        longer[: len(ways)] += (1 - share) * ways
+        longer[step:] += share * ways
+        ways = longer
+    return ways
+
+
+def least_noticed(dose: Numbers, level: float, power: float = 0.8) -> float | None:
+    """The smallest effect that is told from none at a level with that power, by rulings at these doses; None where
+    no effect is, for there are too few of them.
+
+    >>> round(least_noticed([2] * 12, 0.01), 2), least_noticed([2] * 5, 0.01)
+    (1.3, None)
+    """
+    steps = np.abs(column(dose))
+    # halves of doses are whole numbers, as in the test itself
+    halves = np.rint(2 * steps).astype(np.int64)
+    even = _ways(halves, np.full(len(halves), 0.5))
+    tail = 2 * np.minimum(np.cumsum(even), np.cumsum(even[::-1])[::-1])
+    told = tail <= level
+
+    def reached(effect: float) -> float:
+        return float(_ways(halves, _logistic(effect * steps))[told].sum())
+
+    low, high = 0.0, MOST
+    if reached(high) < power:
+        return None
+    for _ in range(30):
+        middle = (low + high) / 2
+        low, high = (middle, high) if reached(middle) < power else (low, middle)
+    return high
 
 
 def _logistic(value: Floats) -> Floats:

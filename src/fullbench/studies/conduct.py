@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Unpack
@@ -321,15 +320,12 @@ class Conductor:
                 first, lambda judge: self.docket(judge, responses), ledger,
                 engine=terms.engine, specs=self.specs, budget=purse, stop=stop, watch=watch, insist=terms.insist,
             )  # fmt: skip
-        for judge in self.judges:
-            if judge.name in self.second and not stop.reason:
-                doubts = views.left_in_doubt(judge.name, list(self.cases(responses)), ledger, self.views)
-                docket = partial(_same, doubts)
-                with watching("verdicts", [judge.name], len(doubts), quiet=terms.quiet) as watch:
-                    tallies += hear(
-                        [judge], docket, ledger, engine=terms.engine, specs=self.specs,
-                        budget=purse, stop=stop, watch=watch, insist=terms.insist,
-                    )  # fmt: skip
+        cases = list(self.cases(responses)) if self.second else []
+        second = [judge for judge in self.judges if judge.name in self.second]
+        tallies += views.hear_doubts(
+            second, cases, ledger, self.views,
+            engine=terms.engine, specs=self.specs, budget=purse, stop=stop, insist=terms.insist, quiet=terms.quiet,
+        )  # fmt: skip
         return tallies
 
     def record(self, ledger: Ledger, responses: Sequence[Response]) -> Record:
@@ -370,7 +366,3 @@ class Conductor:
 
 def _by_place(responses: Iterable[Response]) -> dict[tuple[str, str, int], Response]:
     return {(response.item, response.contestant, response.sample): response for response in responses}
-
-
-def _same(cases: Sequence[Case], _judge: Judge) -> Sequence[Case]:
-    return cases

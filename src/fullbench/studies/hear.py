@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 from fullbench.ledger.store import Ledger
 from fullbench.nouns.case import Case
 from fullbench.nouns.judge import Judge, models_of
+from fullbench.nouns.verdict import Circumstances, Failure, Verdict
 from fullbench.reading.nonces import nonce_of
 from fullbench.studies import specs as named
 from fullbench.studies.engines import (
@@ -45,14 +46,15 @@ def hear(
     stop: Stop | None = None,
     watch: Watch | None = None,
     insist: Insistence = USUAL,
+    marked: Mapping[str, Circumstances] | None = None,
 ) -> list[Tally]:
     """Let every judge hear its docket. What the ledger holds already is not asked again, nor what failed for good.
 
     A judge that asks a server and has only brought faults and failures is stopped alone. `specs` gives the spec of
     judges by their name: a worker of a cluster makes the judge from it, where it would otherwise be sent the judge
-    itself.
+    itself. `marked` says by the keys of cases what was changed in them on purpose; it is kept with their verdicts.
     """
-    jobs = [_job(judge, docket, ledger, (specs or {}).get(judge.name)) for judge in judges]
+    jobs = [_job(judge, docket, ledger, (specs or {}).get(judge.name), marked or {}) for judge in judges]
     return work(jobs, engine=engine, budget=budget, stop=stop, watch=watch, insist=insist)
 
 
@@ -73,7 +75,9 @@ def _served(judge: Judge) -> bool:
     return any(limits_of(model) is not None for model in models_of(judge) or ())
 
 
-def _job(judge: Judge, docket: Docket, ledger: Ledger, spec: str | None) -> Job[Case]:
+def _job(
+    judge: Judge, docket: Docket, ledger: Ledger, spec: str | None, marked: Mapping[str, Circumstances]
+) -> Job[Case]:
     notices = introduce(ledger, "judge", judge)
     salt = ledger.salt
 
@@ -86,6 +90,9 @@ def _job(judge: Judge, docket: Docket, ledger: Ledger, spec: str | None) -> Job[
         ledger.join(key for key, _ in ruled)
         return ruled
 
+    def keep(*outcomes: Verdict | Failure) -> None:
+        ledger.add(*(_marked(outcome, marked) for outcome in outcomes))
+
     return Job(
         name=judge.name,
         tasks=lambda: docket(judge),
@@ -96,10 +103,17 @@ def _job(judge: Judge, docket: Docket, ledger: Ledger, spec: str | None) -> Job[
         ask=judge.hear,
         recipe=_Recipe(judge.name, wants_gpu(judge), spec or judge),
         settles=lambda outcome: (outcome.case, outcome.trial),
-        keep=ledger.add,
+        keep=keep if marked else ledger.add,
         sole=lambda: ledger.sole(judge.name),
         flush=ledger.flush,
         notices=notices,
         failed_for_good=lambda: ledger.failed_for_good(judge.name),
         proven=cache(lambda: not _served(judge) or ledger.has_ruled(judge.name)),
     )
+
+
+def _marked(outcome: Verdict | Failure, marked: Mapping[str, Circumstances]) -> Verdict | Failure:
+    """A verdict with what was changed in its case on purpose."""
+    if isinstance(outcome, Verdict) and outcome.case in marked:
+        return replace(outcome, circumstances=marked[outcome.case])
+    return outcome

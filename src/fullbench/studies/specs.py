@@ -18,7 +18,7 @@ from fullbench.registry import model as model_of
 
 _JUDGING = {
     "mode", "sight", "reference", "language", "steps", "resample", "form", "constrained", "sees", "wording", "manner",
-    "template", "label", "reader", "reader_wording", "examples", "together",
+    "template", "label", "reader", "reader_wording", "examples", "together", "confidence",
 }  # fmt: skip
 
 
@@ -63,7 +63,8 @@ def judge(spec: str) -> Judge:
     A model takes these options beside its own: mode, sight, reference, language, steps, resample, form, constrained,
     sees, examples (a file of worked examples: text, marks, ballot), wording (the name of a benchmark, in whose words it
     is asked, or `plain` for our own), manner (one of the benchmark's ways of asking), template, label, together
-    (ratings and a choice on the same responses in one call), and reader (the spec of a second, cheaper model that reads
+    (ratings and a choice on the same responses in one call), confidence (stated: it is asked how sure it is; logprobs:
+    its server tells the chances of its tokens), and reader (the spec of a second, cheaper model that reads
     what the first one's reply could not make plain; with reader_wording=examples it is shown two worked examples).
     """
     parsed = Spec.parse(spec)
@@ -129,7 +130,12 @@ def _prompted(model: Model, options: Mapping[str, str]) -> Judge:
         settings["template"] = read_template(Path(options["template"]))
     if "examples" in options:
         settings["examples"] = read_examples(Path(options["examples"]))
-    prompted = PromptedJudge(model, **settings)
+    if "confidence" in options:
+        from fullbench.judges.confident import ConfidentJudge
+
+        prompted: PromptedJudge = ConfidentJudge(model, **settings | {"confidence": options["confidence"]})
+    else:
+        prompted = PromptedJudge(model, **settings)
     if _yes(options.get("together", "no"), "together"):
         if "reader" in options:
             raise InputError("a second reader reads one ruling at a time; leave out reader, or say together=no")

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from fullbench.errors import InputError
 from fullbench.figures.panels import doubtful
 from fullbench.ledger.store import Ledger
 from fullbench.nouns.case import Case
+from fullbench.nouns.judge import Judge
 from fullbench.nouns.panel import CASCADE, PANEL, Cascade, Panel, View, is_view
+from fullbench.studies.engines import Budget, Engine, Insistence, Stop, Tally
+from fullbench.studies.hear import hear
+from fullbench.studies.progress import watching
 from fullbench.studies.study import Study
 
 
@@ -57,3 +62,34 @@ def left_in_doubt(judge: str, cases: Sequence[Case], ledger: Ledger, seated: Seq
         if (case.item.id, case.criterion, case.ballot.spec, shown) in doubts:
             chosen.append(case)
     return chosen
+
+
+def hear_doubts(
+    judges: Sequence[Judge],
+    cases: Sequence[Case],
+    ledger: Ledger,
+    seated: Sequence[View],
+    *,
+    engine: Engine,
+    specs: Mapping[str, str],
+    budget: Budget | None,
+    stop: Stop,
+    insist: Insistence,
+    quiet: bool,
+) -> list[Tally]:
+    """Let each large judge of a cascade hear what the small one left in doubt, one after the other."""
+    tallies: list[Tally] = []
+    for judge in judges:
+        if stop.reason:
+            break
+        doubts = left_in_doubt(judge.name, cases, ledger, seated)
+        with watching("verdicts", [judge.name], len(doubts), quiet=quiet) as watch:
+            tallies += hear(
+                [judge], partial(_same, doubts), ledger,
+                engine=engine, specs=specs, budget=budget, stop=stop, watch=watch, insist=insist,
+            )  # fmt: skip
+    return tallies
+
+
+def _same(cases: Sequence[Case], _judge: Judge) -> Sequence[Case]:
+    return cases

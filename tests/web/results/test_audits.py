@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
+from html import unescape
+
 from fullbench.audit.docket import SIZES, docket
 from fullbench.audit.simulated import JUDGES
 from fullbench.ledger.store import Ledger
 from fullbench.studies.hear import hear
 from fullbench.web.database import reading
-from fullbench.web.results import cards, catalogue, listing
+from fullbench.web.results import cards, catalogue, listing, site
+from fullbench.web.results.filters import Filter
+from fullbench.web.results.places import judge_name
 from tests.web.results.conftest import empty
 
 
@@ -38,3 +43,26 @@ def test_a_card_of_an_audit_begins_with_its_verdict_and_leads_to_its_cases(tmp_p
         behind = look.link(shown.index("swapped"), 1)
         assert listing.count(connection, behind).n == SIZES["quick"].looks
     engine.dispose()
+
+
+def test_a_board_of_audited_judges_is_published_with_badges_and_every_figure_leads_to_its_cases(tmp_path):
+    """Two judges and a site: the board first, cards side by side, a badge each; links are those of the served page."""
+    cases = list(docket(SIZES["quick"], 0))
+    two = [JUDGES["blind"], JUDGES["long-words"]]
+    with Ledger(tmp_path / "a.ledger", study="audit-quick-0") as ledger:
+        hear(two, lambda _: cases, ledger)
+        ledger.flush()
+        site.export(ledger, tmp_path / "site", site.Wish(cases=30, charts=False))
+    page = (tmp_path / "site" / "judges.html").read_text(encoding="utf-8")
+    for words in ("Audited judges", "Cards side by side", "sight index", *(judge.name for judge in two)):
+        assert words in page
+    hrefs = {unescape(href) for href in re.findall(r'href="(verdicts\.html\?[^"]+)"', page)}
+    for judge in two:
+        behind = Filter(judge=judge.name, tag="part", value="attack")
+        assert f"verdicts.html?{behind.address()}" in hrefs
+        name = judge_name(judge.name)
+        badge = (tmp_path / "site" / "judges" / f"{name}.svg").read_text(encoding="utf-8")
+        assert badge.startswith("<svg ")
+        card = (tmp_path / "site" / "judges" / f"{name}.html").read_text(encoding="utf-8")
+        assert f'src="../judges/{name}.svg"' in card
+    assert "blind" in (tmp_path / "site" / "judges" / f"{judge_name(two[0].name)}.svg").read_text(encoding="utf-8")

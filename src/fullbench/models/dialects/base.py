@@ -39,13 +39,14 @@ class Answer:
     fingerprint: str = ""
     pictures: tuple[Picture, ...] = ()
     first: Mapping[str, float] = field(default_factory=dict)
+    tokens: tuple[tuple[str, Mapping[str, float]], ...] = ()
 
     def reply(self, prompt: Prompt, usage: Usage) -> Reply:
         """The reply that this answer is to a prompt."""
         return Reply(
             prompt, self.text, usage, stop=self.stop, reasoning=self.reasoning, served=self.served,
             fingerprint=self.fingerprint, estimated=self.tokens_in is None or self.tokens_out is None,
-            pictures=self.pictures, first=self.first,
+            pictures=self.pictures, first=self.first, tokens=self.tokens,
         )  # fmt: skip
 
 

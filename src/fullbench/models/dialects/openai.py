@@ -16,6 +16,9 @@ from fullbench.models.thinking import apart, written
 from fullbench.nouns.item import Turn
 from fullbench.nouns.model import Prompt
 
+LAST = 64
+"""So many tokens at the end of a reply are kept with their chances: the ruling stands there."""
+
 
 class OpenAI(Dialect):
     """Chat completions: OpenAI, vLLM, SGLang, Ollama, OpenRouter, llama.cpp and many others."""
@@ -92,7 +95,8 @@ class OpenAI(Dialect):
             refusal or text, "refused" if refusal else "tool" if called else self._STOPS.get(reason, reason),
             *self.used(payload),
             whole(thought) or inline, whole(written(payload.get("model"))),
-            whole(written(payload.get("system_fingerprint"))), first=_first_tokens(choices[0].get("logprobs")),
+            whole(written(payload.get("system_fingerprint"))), tokens=_last_tokens(choices[0].get("logprobs")),
+            first=_first_tokens(choices[0].get("logprobs")),
         )  # fmt: skip
 
     def used(self, payload: Mapping[str, Any]) -> tuple[int | None, int | None]:
@@ -103,14 +107,28 @@ class OpenAI(Dialect):
 def _first_tokens(logprobs: Any) -> dict[str, float]:
     """How likely each first token was, where the server was asked; nothing where it does not say, or says it badly."""
     content = logprobs.get("content") if isinstance(logprobs, Mapping) else None
-    first = content[0] if isinstance(content, list) and content else None
-    top = first.get("top_logprobs") if isinstance(first, Mapping) else None
-    found: dict[str, float] = {}
-    for entry in top if isinstance(top, list) else ():
-        token, value = (entry.get("token"), entry.get("logprob")) if isinstance(entry, Mapping) else (None, None)
+    return _chances(content[0]) if isinstance(content, list) and content else {}
+
+
+def _last_tokens(logprobs: Any) -> tuple[tuple[str, dict[str, float]], ...]:
+    """The last tokens with the chances of what might have stood there; nothing where the server does not say."""
+    content = logprobs.get("content") if isinstance(logprobs, Mapping) else None
+    entries = content[-LAST:] if isinstance(content, list) else ()
+    written_ = [entry.get("token") if isinstance(entry, Mapping) else None for entry in entries]
+    return tuple(
+        (token, _chances(entry)) for token, entry in zip(written_, entries, strict=True) if isinstance(token, str)
+    )
+
+
+def _chances(entry: Any) -> dict[str, float]:
+    """How likely each token was at a place."""
+    top = entry.get("top_logprobs") if isinstance(entry, Mapping) else None
+    chances: dict[str, float] = {}
+    for other in top if isinstance(top, list) else ():
+        token, value = (other.get("token"), other.get("logprob")) if isinstance(other, Mapping) else (None, None)
         if isinstance(token, str) and isinstance(value, int | float) and value <= 0:
-            found[token] = found.get(token, 0.0) + math.exp(value)
-    return found
+            chances[token] = chances.get(token, 0.0) + math.exp(value)
+    return chances
 
 
 def _format(prompt: Prompt) -> dict[str, Any] | None:

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from fullbench.audit.card import audit_card, findings
+from fullbench.audit.card import audit_card, badge, beside, board, findings
 from fullbench.audit.conduct import study_of
+from fullbench.audit.seats import members_of
 from fullbench.figures.card import Card
 from fullbench.ledger.store import Ledger
+from fullbench.nouns.digests import digest
 from fullbench.nouns.table import Cell, EstimateLike, Table
+from fullbench.studies import seated
 from fullbench.web.results.boards import Linked
 from fullbench.web.results.filters import Filter
 
@@ -28,12 +31,66 @@ _PARTS = {"grades": "", "steadiness": "pairs", "scale": "scores", "calibration":
 OWN = ("Sees", "Knows", "Steady", "Swayed", "Fooled")
 
 
-def audited(ledger: Ledger, study: str, judge: str) -> Card | None:
-    """The audit's card of a judge; None where the study is no audit."""
+def audited(ledger: Ledger, study: str, judge: str) -> tuple[Card, str] | None:
+    """The audit's card of a judge, and its badge; None where the study is no audit."""
     if study_of(study) is None:
         return None
-    record = ledger.record([judge], study=study).ordered()
-    return audit_card(record, findings(record, judge))
+    members = members_of(ledger, judge)
+    record = seated.record(ledger, [judge, *members], study=study).ordered()
+    result = findings(record, judge, members=members)
+    return audit_card(record, result), badge(result)
+
+
+_BEHIND: Mapping[str, Filter] = {
+    "looks": Filter(tag="part", value="look"),
+    "sight index": Filter(tag="part", value="look"),
+    "ruled rightly": Filter(tag="part", value="pairs"),
+    "same ruling in both orders": Filter(tag="part", value="pairs", both=True),
+    "in the other order": Filter(tag="part", value="pairs", both=True),
+    "again": Filter(tag="part", value="pairs"),
+    "question reworded": Filter(tag="part", value="reworded"),
+    "rubric reworded": Filter(tag="part", value="pairs"),
+    "overconfident by": Filter(tag="part", value="pairs"),
+    "sways found": Filter(tag="part", value="sway"),
+    "place": Filter(tag="part", value="sway"),
+    "beyond the honest rate": Filter(tag="part", value="attack"),
+    "reading misled": Filter(tag="part", value="attack"),
+    "faults": Filter(fault="any"),
+    "verdicts": Filter(),
+}
+"""For each figure of the board, which of a judge's verdicts stand behind it."""
+
+
+def board_name(study: str) -> str:
+    """The name of the board of audited judges of a study among what was computed."""
+    return f"audited-{digest([study])[:16]}"
+
+
+def audited_judges(ledger: Ledger, study: str, link: str) -> list[Linked]:
+    """The board of an audit's judges, and their cards side by side; nothing where the study is no audit."""
+    if study_of(study) is None:
+        return []
+    record = seated.record(ledger, study=study).ordered()
+    results = [findings(record, judge, members=members_of(ledger, judge)) for judge in record.judges]
+    if not results:
+        return []
+    table = board(results)
+    keys = [column.key for column in table.typed]
+    links = [[_whose(_BEHIND.get(key), str(row[0]), link) for key in keys] for row in table.rows]
+    both = [Linked(replace(table, chart=None), links)]
+    if len(results) > 1:
+        side = beside(results)
+        names = [column.key for column in side.typed][1:]
+        rows = [
+            [None, *(_whose(_BEHIND.get(figure, Filter(tag="what", value=figure)), name, link) for name in names)]
+            for figure in (str(row[0]) for row in side.rows)
+        ]
+        both.append(Linked(side, rows))
+    return both
+
+
+def _whose(behind: Filter | None, judge: str, study: str) -> Filter | None:
+    return None if behind is None else replace(behind, judge=judge, study=study)
 
 
 def sections(card: Card, link: str) -> list[tuple[str, list[Linked]]]:
@@ -65,7 +122,8 @@ def _filter(table: Table, row: Mapping[str, Cell]) -> Filter | None:
         return Filter(tag="part", value=part) if part else Filter(tag=tag, value=value)
     if table.name == "knowledge":
         split = str(row["split by"])
-        tag, value = (_SLICES[split], str(row["slice"])) if split in _SLICES else ("part", "pairs")
+        unsplit = "drawn" if split == "answers" else "pairs"
+        tag, value = (_SLICES[split], str(row["slice"])) if split in _SLICES else ("part", unsplit)
         return Filter(tag=tag, value=value)
     part = str(row["ruling"]) if table.name == "grades" else _PARTS.get(table.name, "")
     return Filter(tag="part", value=part) if part else None

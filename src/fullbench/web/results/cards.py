@@ -48,6 +48,8 @@ class Card:
     sampled: int
     total: int
     sections: Sequence[tuple[str, Sequence[Linked]]]
+    badge: str = ""
+    """Of an audited judge, its badge as SVG."""
 
 
 def card_name(study: str, judge: str) -> str:
@@ -81,6 +83,9 @@ def refresh(engine: Engine, ledger: Ledger, *, going: Callable[[], bool] = lambd
         columns, link = seated.columns(ledger, study=study), study if place else ""
         table = boards.packed(figures.faults(standard.faults(columns), link))
         boards.keep(engine, "faults", faults_name(study), everybody, orjson.dumps(table).decode())
+        if side_by_side := audits.audited_judges(ledger, study, link):
+            body = orjson.dumps([boards.packed(linked) for linked in side_by_side]).decode()
+            boards.keep(engine, "audited", audits.board_name(study), everybody, body)
         with reading(engine) as connection:
             source = compared(connection, ledger, study, columns)
         ruling = set(columns.judges())
@@ -89,7 +94,9 @@ def refresh(engine: Engine, ledger: Ledger, *, going: Callable[[], bool] = lambd
                 with reading(engine) as connection:
                     card = compute(connection, source, columns, judge, link)
                 if (audit := audits.audited(ledger, study, judge)) is not None:
-                    card = replace(card, lead=audit.lead, sections=[*audits.sections(audit, link), *card.sections])
+                    report, badge = audit
+                    shown = [*audits.sections(report, link), *card.sections]
+                    card = replace(card, lead=report.lead, sections=shown, badge=badge)
                 boards.keep(engine, "card", card_name(study, judge), stamp, dump(card))
                 computed += 1
     return computed
@@ -173,9 +180,16 @@ def faults(connection: Connection, study: str) -> Linked | None:
     return None if body is None else boards.unpacked(orjson.loads(body))
 
 
+def audited_judges(connection: Connection, study: str) -> list[Linked]:
+    """The board of a study's audited judges and their cards side by side; nothing where it is no audit."""
+    b = tables.boards.c
+    body = connection.execute(select(b.body).where(b.name == audits.board_name(study))).scalar()
+    return [] if body is None else [boards.unpacked(packed_table) for packed_table in orjson.loads(body)]
+
+
 def dump(card: Card) -> str:
     """A card as JSON."""
-    value: dict[str, Any] = {name: getattr(card, name) for name in ("judge", "lead", "sampled", "total")}
+    value: dict[str, Any] = {name: getattr(card, name) for name in ("judge", "lead", "sampled", "total", "badge")}
     value["said"] = pack(card.lead)
     value["sections"] = [[title, [boards.packed(linked) for linked in some]] for title, some in card.sections]
     return orjson.dumps(value).decode()

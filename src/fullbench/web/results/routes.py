@@ -161,3 +161,14 @@ def judge(request: Request, _user: Reader, connection: Database, name: Name, stu
     """A judge's card."""
     values = views_of(request).judge(connection, name, language_of(request), study)
     return page(request, "public/judge.html", values)
+
+
+@router.get("/judges/{name}/badge.svg")
+def badge(request: Request, _user: Reader, connection: Database, name: Name, study: Study = "") -> Response:
+    """The badge of an audited judge, for a README."""
+    values = views_of(request).judge(connection, name, language_of(request), study)
+    if values is None or not values["badge"]:
+        raise HTTPException(404, key("There is no such page, or not yet."))
+    policy = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
+    headers = {"Cache-Control": "no-cache", "Content-Security-Policy": policy}
+    return Response(values["badge"], media_type="image/svg+xml", headers=headers)

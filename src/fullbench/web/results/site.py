@@ -114,6 +114,9 @@ class Files:
     def judge(self, name: str, _study: str = "") -> str:
         return f"{self.prefix}judges/{judge_name(name)}.html"
 
+    def badge(self, name: str, _study: str = "") -> str:
+        return f"{self.prefix}judges/{judge_name(name)}.svg"
+
     def verdicts(self, wanted: Filter) -> str:
         asked = wanted.address()
         return f"{self.prefix}verdicts.html" + (f"?{asked}" if asked else "")
@@ -257,6 +260,8 @@ class _Site:
             if values is None:
                 continue
             self._page(f"judges/{judge_name(judge)}.html", "public/judge.html", values)
+            if values["badge"]:
+                self._file(f"judges/{judge_name(judge)}.svg", values["badge"])
             if not is_person(judge):
                 self._charts(
                     cards.card_name(self.study, judge),

@@ -302,6 +302,8 @@ class Views:
         if side_by_side is not None:
             table, standings = side_by_side
             first = [sheet(table, self.places, "judges", language)]
+        audited = cards.audited_judges(connection, shown)
+        first = [*(sheet(each, self.places, each.table.name, language) for each in audited), *first]
         rest = {standing.judge for standing in standings}
         return {
             **self.common(connection, "judges", study),
@@ -343,6 +345,7 @@ class Views:
             "sampled": 0,
             "total": 0,
             "sections": (),
+            "badge": "",
             "closed": _closed(connection, judge),
             "pending": stamped is None and not is_person(judge) and not is_panel(judge),
         }
@@ -350,7 +353,7 @@ class Views:
             return values
         card, stamp = stamped
         return {**values, "lead": translate(language, card.lead), "sampled": card.sampled, "total": card.total,
-                "sections": self._sections(study, card, stamp, language)}  # fmt: skip
+                "badge": card.badge, "sections": self._sections(study, card, stamp, language)}  # fmt: skip
 
     def _sections(self, study: str, card: cards.Card, stamp: str, language: Language) -> list[tuple[str, list[Any]]]:
         source = (cards.card_name(study, card.judge), stamp)

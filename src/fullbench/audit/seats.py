@@ -1,0 +1,87 @@
+"""Who is audited: judges by their specs, and panels and cascades of judges, as a TOML file names them."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from fullbench.errors import InputError
+from fullbench.ledger.store import Ledger
+from fullbench.nouns.judge import Judge
+from fullbench.nouns.panel import CASCADE, PANEL, View, is_view
+from fullbench.studies import specs, views
+from fullbench.studies.options import views as checked
+from fullbench.studies.study import Study
+
+
+@dataclass(frozen=True)
+class Seats:
+    """`names` are those who get a card, `judges` those who are asked: of a panel or cascade, its members.
+
+    `second` are asked only about what a smaller judge leaves in doubt.
+    """
+
+    names: tuple[str, ...]
+    judges: tuple[Judge, ...]
+    specs: dict[str, str]
+    views: tuple[View, ...] = ()
+    second: tuple[str, ...] = ()
+
+    def members(self, name: str) -> tuple[str, ...]:
+        """The judges that a panel or cascade is made of; nobody where it is neither."""
+        return next((view.members for view in self.views if view.name == name), ())
+
+
+def seats(wanted: Sequence[str], panels: Path | None = None) -> Seats:
+    """The judges that are named by their specs; those called `panel:NAME` and `cascade:NAME` stand in a file."""
+    named = [spec for spec in wanted if is_view(spec)]
+    if named and panels is None:
+        raise InputError(f"{named[0]} is named in a TOML file, as [panels.NAME] with members; say which by --panels")
+    study = _named(named, panels) if panels is not None else Study("audit")
+    listed = list(dict.fromkeys([spec for spec in wanted if not is_view(spec)] + views.member_specs(study)))
+    judges = [specs.judge(spec) for spec in listed]
+    specs.distinct("judges", [judge.name for judge in judges])
+    names = {spec: judge.name for spec, judge in zip(listed, judges, strict=True)}
+    first = Study("audit", judges=tuple(spec for spec in wanted if not is_view(spec)), panels=study.panels,
+                  cascades=study.cascades)  # fmt: skip
+    return Seats(
+        tuple(spec if is_view(spec) else names[spec] for spec in dict.fromkeys(wanted)),
+        tuple(judges),
+        {name: spec for spec, name in names.items()},
+        tuple(views.named_views(study, names)),
+        tuple(views.second_judges(first, names)),
+    )
+
+
+def _named(wanted: Sequence[str], path: Path) -> Study:
+    """A study of those panels and cascades of a file that are wanted; nothing else in the file is looked at."""
+
+    def wrong(_key: str, sentence: str) -> InputError:
+        return InputError(sentence, path=path)
+
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"the panels cannot be read ({error.strerror})", path=path) from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"not valid TOML: {error}", path=path) from error
+    panels = checked("panels", table.get("panels", {}), wrong)
+    cascades = checked("cascades", table.get("cascades", {}), wrong)
+    known = [*(f"{PANEL}{name}" for name in panels), *(f"{CASCADE}{name}" for name in cascades)]
+    if missing := [spec for spec in wanted if spec not in known]:
+        raise InputError(f"there is no {missing[0]!r}; named here: {', '.join(known) or 'none'}", path=path)
+    return Study(
+        "audit",
+        panels={name: entry for name, entry in panels.items() if f"{PANEL}{name}" in wanted},
+        cascades={name: entry for name, entry in cascades.items() if f"{CASCADE}{name}" in wanted},
+        path=path,
+    )
+
+
+def members_of(ledger: Ledger, judge: str) -> tuple[str, ...]:
+    """The judges that a panel or cascade of a ledger is made of; nobody where it is neither."""
+    if not is_view(judge):
+        return ()
+    return next((view.members for view in ledger.views() if view.name == judge), ())

@@ -1,0 +1,78 @@
+"""A prompted judge whose confidence in each ruling is kept: as it states it, or as its tokens' chances tell it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Literal, get_args
+
+from fullbench.errors import InputError
+from fullbench.judges.prompted import PromptedJudge
+from fullbench.models.chat import ChatModel
+from fullbench.models.dialects import OpenAI
+from fullbench.nouns.ballot import LETTERS, Ballot, Choice, Language, Score
+from fullbench.nouns.case import Case
+from fullbench.nouns.digests import digest
+from fullbench.nouns.item import Part
+from fullbench.nouns.model import Prompt, Reply
+from fullbench.nouns.verdict import Failure, Verdict
+from fullbench.reading.confidence import stated_confidence, token_confidence
+
+Source = Literal["stated", "logprobs"]
+ASKING: Mapping[Language, str] = {
+    "en": "On the line before the ruling, write Confidence: N%, with N from 0 to 100: how likely it is that the ruling "
+    "is right.",
+    "zh": "请在裁决的前一行写上“把握：N%”，N 为 0 到 100 之间的数，表示该裁决正确的可能性。",
+}
+_WANTED = {"logprobs": True, "top_logprobs": 20}
+_MOST = 9
+
+
+@dataclass(frozen=True, eq=False)
+class ConfidentJudge(PromptedJudge):
+    """A prompted judge that is asked how sure it is (`stated`), or whose server tells the chances of its tokens
+    (`logprobs`): that of the ruling that it wrote among all legal ones."""
+
+    confidence: Source = "stated"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.confidence not in get_args(Source):
+            raise InputError(f"confidence is {' or '.join(get_args(Source))}; found {self.confidence!r}")
+        if self.confidence == "stated":
+            if self.template is not None or self.form != "marker" or self.constrained:
+                raise InputError("confidence=stated goes with our own wording and rulings in brackets alone")
+            return
+        model = self.model
+        if not isinstance(model, ChatModel) or not isinstance(model.dialect, OpenAI):
+            raise InputError(f"{model.name!r} gives no chances of tokens; confidence=logprobs needs chat completions")
+        sampling = replace(model.sampling, extra={**_WANTED, **model.sampling.extra})
+        object.__setattr__(self, "model", replace(model, sampling=sampling))
+
+    @cached_property
+    def settings(self) -> Mapping[str, Any]:
+        asked = {"confidence": digest(ASKING[self.language])} if self.confidence == "stated" else {}
+        return {**super().settings, **asked}
+
+    def _hearing(self, case: Case) -> tuple[Part, ...]:
+        parts = super()._hearing(case)
+        return (*parts, f"\n{ASKING[self.language]}") if self.confidence == "stated" else parts
+
+    def _weigh(self, reply: Reply) -> Prompt | Verdict | Failure:
+        outcome = super()._weigh(reply)
+        if not isinstance(outcome, Verdict) or outcome.marks is None:
+            return outcome
+        if self.confidence == "stated":
+            return replace(outcome, confidence=stated_confidence(reply.text))
+        case: Case = reply.prompt.tag.case
+        return replace(outcome, confidence=token_confidence(reply.tokens, _legal(case.ballot, len(case.responses))))
+
+
+def _legal(ballot: Ballot, n: int) -> tuple[str, ...]:
+    """What may stand in the brackets, where one letter or number rules; nothing where it takes several."""
+    if isinstance(ballot, Choice):
+        return (*LETTERS[:n], *((LETTERS[n],) if ballot.tie else ()))
+    if isinstance(ballot, Score) and n == 1 and ballot.high - ballot.low <= _MOST:
+        return tuple(str(mark) for mark in range(int(ballot.low), int(ballot.high) + 1))
+    return ()
