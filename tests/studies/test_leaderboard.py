@@ -22,6 +22,7 @@ from fullbench.nouns.verdict import Verdict
 from fullbench.stats.design import Design
 from fullbench.studies.engines import Budget, Stop
 from fullbench.studies.leaderboard import Board, Newcomer, Pool, uniform
+from fullbench.studies.terms import RunTerms
 
 
 class Noisy:
@@ -198,7 +199,7 @@ def test_one_budget_pays_for_answers_and_verdicts_together(tmp_path: Path, monke
     monkeypatch.setattr(specs, "model_of", lambda *_: made)
     asked = boards.Asked("visitbench", None, (), "offline:m", None, "offline:m")
     with Ledger(tmp_path / "l") as ledger:
-        ready = boards.prepare(asked, ledger, answer=True, budget=0.10, stop=Stop(), quiet=True)
+        ready = boards.prepare(asked, ledger, RunTerms(budget=0.10, quiet=True), answer=True)
         assert ready.tallies[0].done == 8
         added = ready.board(ledger, boards.settings("both-agree", "half", 0)).add(
             ready.newcomer(1, 150, 0), budget=ready.purse

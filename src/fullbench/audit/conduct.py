@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Unpack
 
 from fullbench.audit import card as cards
 from fullbench.audit.docket import docket, size_of
@@ -18,11 +19,12 @@ from fullbench.nouns.table import Table
 from fullbench.studies import plan, specs
 from fullbench.studies.batches.folders import refuse_open
 from fullbench.studies.conduct import Conducted
-from fullbench.studies.engines import HERE, USUAL, Budget, Engine, Insistence, Stop, Tally
+from fullbench.studies.engines import Budget, Tally
 from fullbench.studies.hear import hear
 from fullbench.studies.kinds.looking import looked_at
 from fullbench.studies.progress import watching
 from fullbench.studies.study import Study
+from fullbench.studies.terms import RunTerms, RunTermsByName
 
 PREFIX = "audit-"
 """What the names of audits' studies begin with."""
@@ -88,26 +90,16 @@ class Auditing:
             model.answer(())
         return plan.purse(budget, models, spent=spent) if budget is not None else None
 
-    def conduct(
-        self,
-        ledger: Ledger,
-        *,
-        engine: Engine = HERE,
-        budget: float | None = None,
-        spent: float = 0.0,
-        stop: Stop | None = None,
-        insist: Insistence = USUAL,
-        quiet: bool = False,
-        whole: bool = True,
-    ) -> Conducted:
+    def conduct(self, ledger: Ledger, **named: Unpack[RunTermsByName]) -> Conducted:
         """Let the judges hear what is due, and look at it. Stopped half-way, the same call goes on from there."""
-        purse = self.ready(budget, spent=spent)
+        terms = RunTerms(**named)
+        purse = self.ready(terms.budget, spent=terms.spent)
         refuse_open(ledger.path, [name for judge in self.judges for name in (judge.name, *former_names_of(judge))])
         names = [judge.name for judge in self.judges]
-        with watching("verdicts", names, len(self.cases), quiet=quiet) as watch:
+        with watching("verdicts", names, len(self.cases), quiet=terms.quiet) as watch:
             tallies = hear(
-                self.judges, lambda _: self.cases, ledger, engine=engine, specs=self.specs, budget=purse, stop=stop,
-                watch=watch, insist=insist,
+                self.judges, lambda _: self.cases, ledger, engine=terms.engine, specs=self.specs, budget=purse,
+                stop=terms.stop, watch=watch, insist=terms.insist,
             )  # fmt: skip
         return self._look(ledger, tallies)
 

@@ -201,6 +201,7 @@ def grow(
     from fullbench.studies import boards, growing
     from fullbench.studies.progress import watching
     from fullbench.studies.sight import counted
+    from fullbench.studies.terms import RunTerms
 
     chosen = boards.settings(rule, "half", seed)
     asked = boards.Asked(
@@ -211,7 +212,8 @@ def grow(
         Ledger(ledger, pictures=pictures, study=study) as book,
         stoppable() as stop,
     ):
-        ready = boards.prepare(asked, book, answer=True, budget=budget, stop=stop, engine=where, quiet=quiet)
+        terms = RunTerms(budget=budget, stop=stop, engine=where, quiet=quiet)
+        ready = boards.prepare(asked, book, terms, answer=True)
         board = ready.board(book, chosen, where)
         with watching("verdicts", [ready.judge.name], None, quiet=quiet) as watch:
             grown = growing.grow(board, zone=zone, most=most, seed=seed, budget=ready.purse, stop=stop, watch=watch)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from fullbench.columns.table import STUDY, Array, Columns, Due, grouped
+from fullbench.columns.table import STUDY, Array, Columns, Due, grouped, is_constant, spread, taken
 from fullbench.nouns.record import Record
 from fullbench.nouns.verdict import FAULTS, Verdict
 
@@ -120,7 +120,7 @@ class Builder:
         for name, pieces in self._pieces.items():
             if pieces:
                 block = np.concatenate(pieces)
-                self._blocks[name].append(_tight(block) if block.dtype.kind == "i" else block)
+                self._blocks[name].append(_once(_tight(block) if block.dtype.kind == "i" else block))
                 pieces.clear()
         self._loose = 0
 
@@ -143,16 +143,16 @@ class Builder:
         names: dict[str, tuple[str, ...]] = {}
         for place, name in enumerate(_TEXTS):
             names[name] = tuple(sorted({str(parts[place]) for parts in kinds}))
-            arrays[name] = _places(names[name], [str(parts[place]) for parts in kinds])[kind]
+            arrays[name] = _of_kind(_places(names[name], [str(parts[place]) for parts in kinds]), kind)
         names["item"] = tuple(sorted(self._items))
         arrays["item"] = _places(names["item"], self._items)[arrays["item"]]
         names["contestant"] = tuple(sorted({name for parts in kinds for name in parts[6]}))
         lost = np.array([-1 if parts[5] is None else _FAULTS[parts[5]] for parts in kinds] or [-1], dtype=np.int8)
-        arrays["fault"] = lost[kind]
+        arrays["fault"] = _of_kind(lost, kind)
         for place, name in enumerate(SMALL, KIND.index(SMALL[0])):
-            arrays[name] = _tight(np.array([parts[place] for parts in kinds] or [0], dtype=np.int64))[kind]
+            arrays[name] = _of_kind(_tight(np.array([parts[place] for parts in kinds] or [0], dtype=np.int64)), kind)
         seen = np.array([-1 if parts[-1] is None else int(parts[-1]) for parts in kinds] or [-1], dtype=np.int8)
-        arrays["blind"] = seen[kind]
+        arrays["blind"] = _of_kind(seen, kind)
         return _laid_out(arrays, names, kind, _Shown.of(kinds, names["contestant"]), reasons=self._reasons, due=due)
 
     def _kinds_there(self, kind: Array) -> tuple[Array, list[Kind]]:
@@ -175,17 +175,18 @@ class _Marks:
         self._blocks: list[Array] = []
 
     def add(self, marks: Column) -> None:
-        self._pieces.append(_coded(self._codes, marks))
+        self._pieces.append(_tight(_coded(self._codes, marks)))
         if len(self._codes) > _MOST_MARKS:
             self._spell_out()
 
     def _spell_out(self) -> None:
         """The marks of all rows since the last time, one response after the other; a fault has none."""
         parsed = [() if value is None else self._parse(value) for value in self._codes]
-        sizes = np.array([len(marks) for marks in parsed], dtype=np.int64)
+        sizes = _tight(np.array([len(marks) for marks in parsed], dtype=np.int64))
         values = np.array([mark for marks in parsed for mark in marks], dtype=np.float64)
         codes = np.concatenate(self._pieces)
-        self._blocks.append(values[_spread((np.cumsum(sizes) - sizes)[codes], sizes[codes])])
+        begin = np.cumsum(sizes, dtype=np.int32) - sizes.astype(np.int32)
+        self._blocks.append(values[spread(begin[codes], sizes[codes])])
         self._codes, self._pieces = {}, []
 
     def flat(self) -> Array:
@@ -199,7 +200,7 @@ class _Shown:
 
     def __init__(self, contestant: Array, sample: Array, sizes: Array, rank: Array) -> None:
         self.contestant, self.sample, self.sizes, self.rank = contestant, sample, sizes, rank
-        self.start = np.cumsum(sizes) - sizes
+        self.start = np.cumsum(sizes, dtype=np.int32) - sizes.astype(np.int32)
 
     @classmethod
     def of(cls, kinds: Sequence[Kind], contestants: tuple[str, ...]) -> _Shown:
@@ -212,7 +213,7 @@ class _Shown:
         return cls(
             np.array([who for who, _ in flat] or [0], dtype=np.min_scalar_type(max(len(contestants) - 1, 0))),
             _tight(np.array([sample for _, sample in flat] or [0], dtype=np.int64)),
-            np.array([len(panel) for panel in panels] or [0], dtype=np.int64),
+            _tight(np.array([len(panel) for panel in panels] or [0], dtype=np.int64)),
             np.array([order[panel] for panel in panels] or [0], dtype=np.int32),
         )
 
@@ -224,19 +225,21 @@ def _laid_out(
     """All columns in one order: by what a verdict is, whenever it came."""
     order = _order(arrays, shown.rank[kind])
     sizes = shown.sizes[kind]
-    ruled = np.where(arrays["fault"] < 0, sizes, 0)
-    came, kind, sizes, ruled = (np.cumsum(ruled) - ruled)[order], kind[order], sizes[order], ruled[order]
+    ruled = np.where(arrays["fault"] < 0, sizes, 0).astype(sizes.dtype, copy=False)
+    came = np.cumsum(ruled, dtype=np.int64)
+    came -= ruled
+    came, kind, sizes, ruled = _tight(came)[order], kind[order], sizes[order], ruled[order]
     mark = _marks_of(arrays.pop("mark"), came, sizes, ruled)
     del came, ruled
-    at = _spread(shown.start[kind], sizes)
-    contestant, sample = shown.contestant[at], shown.sample[at]
+    at = spread(shown.start[kind], sizes)
+    contestant, sample = shown.contestant[at], taken(_once(shown.sample), at)
     del at, kind
     row_of = {int(row): number for number, row in enumerate(order)} if reasons else {}
     # One after the other, so that no two columns are there twice at one time.
-    columns = {name: arrays.pop(name)[order] for name in tuple(arrays)}
+    columns = {name: taken(arrays.pop(name), order) for name in tuple(arrays)}
     return Columns(
         names=names,
-        start=_tight(np.concatenate([[0], np.cumsum(sizes)])),
+        start=_tight(np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])),
         contestant=contestant,
         sample=_tight(sample),
         mark=mark,
@@ -264,29 +267,39 @@ def _order(arrays: Mapping[str, Array], panel: Array) -> Array:
 
 def _marks_of(marks: Array, came: Array, sizes: Array, ruled: Array) -> Array:
     """Marks as they came, in the rows' order; a fault's are no numbers."""
-    taken = marks[_spread(came, ruled)]
+    ordered = marks[spread(came, ruled)]
     if np.array_equal(sizes, ruled):
-        return taken
-    mark = np.full(int(sizes.sum()), np.nan)
-    mark[np.repeat(ruled > 0, sizes)] = taken
+        return ordered
+    mark = np.full(int(sizes.sum(dtype=np.int64)), np.nan)
+    mark[np.repeat(ruled > 0, sizes)] = ordered
     return mark
 
 
 def _joined(blocks: list[Array]) -> Array:
     """The blocks as one array; they are let go."""
-    joined = np.concatenate(blocks) if blocks else np.zeros(0, dtype=np.uint8)
+    if not blocks:
+        return np.zeros(0, dtype=np.uint8)
+    ends = np.concatenate([block[:1] for block in blocks])
+    if all(map(is_constant, blocks)) and (len(blocks) == 1 or is_constant(_once(ends))):
+        joined = np.broadcast_to(ends[:1], sum(map(len, blocks)))
+    else:
+        joined = np.concatenate(blocks)
     blocks.clear()
     return joined
 
 
-def _spread(start: Array, sizes: Array) -> Array:
-    """The places start, start + 1, ... of each row, as many as its size, one row after the other.
+def _once(values: Array) -> Array:
+    """The column as one value where all of its rows have the same, such as a price that nobody knows."""
+    if not len(values):
+        return values
+    first = values[0]
+    same = np.isnan(values) if values.dtype.kind == "f" and np.isnan(first) else values == first
+    return np.broadcast_to(first, len(values)) if same.all() else values
 
-    >>> _spread(np.array([5, 0]), np.array([2, 1])).tolist()
-    [5, 6, 0]
-    """
-    before = np.cumsum(sizes) - sizes
-    return np.repeat(start - before, sizes) + np.arange(int(sizes.sum()))
+
+def _of_kind(values: Array, kind: Array) -> Array:
+    """What each row has of something that its kind settles."""
+    return taken(_once(values), kind)
 
 
 def _places(names: Sequence[str], labels: Iterable[str]) -> Array:
@@ -329,8 +342,8 @@ def _numbers(column: Column) -> Array:
         except ValueError:
             whole = b""
         if len(whole) == 16 * len(keys):
-            return np.frombuffer(whole, dtype=">u8")[::2]
-    return np.frombuffer(b"".join(map(_number, keys)), dtype=">u8")
+            return np.frombuffer(whole, dtype=">u8")[::2].astype(np.uint64)
+    return np.frombuffer(b"".join(map(_number, keys)), dtype=">u8").astype(np.uint64)
 
 
 def _number(key: str) -> bytes:
@@ -343,6 +356,8 @@ def _number(key: str) -> bytes:
 
 def _tight(values: Array) -> Array:
     """The same whole numbers in as few bytes as their largest needs."""
+    if is_constant(values):
+        return np.broadcast_to(_tight(values[:1].copy()), len(values))
     largest = int(values.max(initial=0))
     small = values.min(initial=0) >= 0 and largest < 1 << 32
     return values.astype(np.min_scalar_type(largest) if small else np.int64, copy=False)

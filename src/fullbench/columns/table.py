@@ -101,10 +101,10 @@ class Columns:
         return all(_same(getattr(self, one.name), getattr(other, one.name)) for one in fields(self))
 
     @property
-    def shown(self) -> Ints:
+    def shown(self) -> Array:
         """How many responses each verdict showed."""
-        start: Ints = self.start.astype(np.int64)
-        return start[1:] - start[:-1]
+        sizes: Array = self.start[1:] - self.start[:-1]
+        return sizes.astype(np.int32)
 
     @property
     def family(self) -> npt.NDArray[np.int8]:
@@ -115,8 +115,9 @@ class Columns:
 
     @property
     def nbytes(self) -> int:
-        """The memory of the arrays."""
-        return sum(value.nbytes for one in fields(self) if isinstance(value := getattr(self, one.name), np.ndarray))
+        """The memory of the arrays; a column with the same value in every row takes that of one."""
+        arrays = (value for one in fields(self) if isinstance(value := getattr(self, one.name), np.ndarray))
+        return sum(value.itemsize if is_constant(value) else value.nbytes for value in arrays)
 
     def judges(self) -> list[str]:
         """The judges that have a verdict here."""
@@ -128,20 +129,21 @@ class Columns:
         index = np.flatnonzero(chosen) if chosen.dtype == np.bool_ else chosen
         if len(index) == len(self):
             return self
-        sizes = self.start[index + 1].astype(np.int64) - self.start[index]
-        start = np.concatenate([[0], np.cumsum(sizes)])
-        shown = np.repeat(self.start[index].astype(np.int64) - start[:-1], sizes) + np.arange(start[-1])
+        first = self.start[index]
+        sizes = self.start[index + 1] - first
+        start = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)]).astype(self.start.dtype)
+        shown = spread(first, sizes)
         kept: dict[str, Any] = {}
         for one in fields(self):
             value = getattr(self, one.name)
             if one.name in {"contestant", "sample", "mark"}:
-                kept[one.name] = value[shown]
+                kept[one.name] = taken(value, shown)
             elif isinstance(value, np.ndarray) and one.name != "start":
-                kept[one.name] = value[index]
+                kept[one.name] = taken(value, index)
         if self.recusals:
             place = {int(row): number for number, row in enumerate(index)}
             kept["recusals"] = {place[row]: text for row, text in self.recusals.items() if row in place}
-        return replace(self, start=start.astype(self.start.dtype), **kept)
+        return replace(self, start=start, **kept)
 
     def of(self, **named: str | Sequence[str] | None) -> Columns:
         """The verdicts whose study, judge, criterion, ballot, item or rater has one of these names; None: any."""
@@ -163,18 +165,26 @@ class Columns:
         """The verdicts of each combination of study, judge, criterion or family, in sorted order."""
         values = [getattr(self, column) for column in columns]
         code, places = grouped(*values)
+        if len(places) == 1:
+            del code
+            yield self._named(columns, values, places[0]), self
+            return
+        bounds = np.concatenate([[0], np.cumsum(np.bincount(code, minlength=len(places)))])
         # Numbers of 16 bits are sorted by counting.
         small = code.astype(np.uint16) if len(places) < 1 << 16 else code
-        order = np.argsort(small, kind="stable")
-        bounds = np.concatenate([[0], np.cumsum(np.bincount(code, minlength=len(places)))])
-        del code, small
+        del code
+        order = np.argsort(small, kind="stable").astype(np.uint32 if len(self) < 1 << 32 else np.int64)
+        del small
         for number, first in enumerate(places):
-            index = order[bounds[number] : bounds[number + 1]]
-            names = tuple(
-                FAMILIES[value[first]] if column == "family" else self.names[column][value[first]]
-                for column, value in zip(columns, values, strict=True)
-            )
-            yield names, self.rows(index)
+            index = order[bounds[number] : bounds[number + 1]].astype(np.int64)
+            yield self._named(columns, values, first), self.rows(index)
+
+    def _named(self, columns: Sequence[str], values: Sequence[Array], row: int) -> tuple[str, ...]:
+        """The names that a row has in some columns."""
+        return tuple(
+            FAMILIES[value[row]] if column == "family" else self.names[column][value[row]]
+            for column, value in zip(columns, values, strict=True)
+        )
 
     def latest(self) -> Columns:
         """Without the votes that their rater changed later."""
@@ -213,42 +223,101 @@ def grouped(*columns: Array) -> tuple[Ints, Ints]:
     """
     if not len(columns[0]):
         return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
-    return _numbered(reduce(_paired, columns[1:], _compact(columns[0])))
+    # A copy: what comes next is added to it in place.
+    return _numbered(reduce(_paired, columns[1:], _compact(columns[0]).astype(np.int64)))
 
 
 def _numbered(code: Ints) -> tuple[Ints, Ints]:
-    """Groups numbered without gaps, and the first row of each; by counting where the numbers are small."""
+    """Groups numbered without gaps, and the first row of each; by counting where the numbers are small.
+
+    Counting takes memory for every number that there could be, sorting for every row that there is.
+    """
     size = int(code.max()) + 1
-    if size > 8 * len(code) + 1024:
-        _, first, inverse = np.unique(code, return_index=True, return_inverse=True)
-        return inverse.astype(np.int64), first.astype(np.int64)
-    first = np.full(size, -1, dtype=np.int64)
-    first[code[::-1]] = np.arange(len(code) - 1, -1, -1)
+    if size > 4 * len(code) + 1024:
+        return _sorted(code)
+    first = np.full(size, -1, dtype=_narrow(len(code)))
+    first[code[::-1]] = np.arange(len(code) - 1, -1, -1, dtype=first.dtype)
     there = first >= 0
-    return (np.cumsum(there) - 1)[code], first[there]
+    rows = first[there].astype(np.int64)
+    number = np.cumsum(there, dtype=first.dtype, out=first)
+    return (number[code] - 1).astype(np.int64), rows
+
+
+def _sorted(values: Array) -> tuple[Ints, Ints]:
+    """The place of each row's value among the sorted values, and the first row of each; by sorting.
+
+    As `np.unique` does it, in a third of the memory. What is no number is one value.
+    """
+    order = np.argsort(values, kind="stable")
+    ranked = values[order]
+    new = np.empty(len(values), dtype=np.bool_)
+    new[0] = True
+    np.not_equal(ranked[1:], ranked[:-1], out=new[1:])
+    if values.dtype.kind == "f":
+        new[1:] &= ~(np.isnan(ranked[1:]) & np.isnan(ranked[:-1]))
+    del ranked
+    number = np.cumsum(new, dtype=_narrow(len(values))) - 1
+    places = np.empty(len(values), dtype=np.int64)
+    places[order] = number
+    return places, order[new].astype(np.int64)
+
+
+def _narrow(count: int) -> np.dtype[Any]:
+    """Enough bytes for the numbers of so many rows."""
+    return np.dtype(np.int32 if count < 1 << 31 else np.int64)
 
 
 _DENSE = 1 << 40
 
 
-def _compact(values: Array) -> Ints:
+def _compact(values: Array) -> Array:
     """Whole numbers from zero in the same order, without sorting where they are small already."""
+    if is_constant(values):
+        return np.broadcast_to(np.uint8(0), len(values))
     if values.dtype.kind in "iu" and values.min() >= 0 and (values.dtype.itemsize < 8 or values.max() < 1 << 32):
-        return values.astype(np.int64, copy=False)
-    inverse: Ints = np.unique(values, return_inverse=True)[1].astype(np.int64)
-    return inverse
+        return values
+    return _sorted(values)[0]
 
 
 def _paired(code: Ints, values: Array) -> Ints:
-    """One number for two that keeps their order; compacted before it could overflow."""
+    """One number for two that keeps their order, in place of the first; compacted before it could overflow."""
     other = _compact(values)
     size = int(other.max()) + 1
     if size == 1:
         return code
     if (int(code.max()) + 1) * size > _DENSE:
-        code, other = _numbered(code)[0], _numbered(other)[0]
+        code, other = _numbered(code)[0], _numbered(other.astype(np.int64))[0]
         size = int(other.max()) + 1
-    return code * size + other
+    code *= size
+    np.add(code, other, out=code, casting="same_kind")
+    return code
+
+
+def is_constant(values: Array) -> bool:
+    """Whether a column is stored as the one value that all of its rows have."""
+    return values.ndim == 1 and len(values) > 1 and values.strides == (0,)
+
+
+def taken(values: Array, index: Array) -> Array:
+    """Some rows of a column; of one that is the same in every row, one value still."""
+    return np.broadcast_to(values[:1], len(index)) if is_constant(values) and len(index) else values[index]
+
+
+def spread(start: Array, sizes: Array) -> Array:
+    """The places start, start + 1, ... of each row, as many as its size, one row after the other.
+
+    >>> spread(np.array([5, 0]), np.array([2, 1])).tolist()
+    [5, 6, 0]
+    """
+    total = int(sizes.sum(dtype=np.int64))
+    if total == len(sizes) and (sizes == 1).all():
+        return start
+    narrow = _narrow(max(total, int(start.max(initial=0))))
+    before = start.astype(narrow)
+    np.subtract(before, np.cumsum(sizes, dtype=narrow), out=before)
+    np.add(before, sizes.astype(narrow, copy=False), out=before)
+    places: Array = np.repeat(before, sizes)
+    return np.add(places, np.arange(total, dtype=narrow), out=places)
 
 
 def _same(one: Any, two: Any) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import fsum, isnan
+from math import isnan
 from statistics import fmean
 from typing import Any
 
@@ -38,6 +38,7 @@ from fullbench.nouns.shown import Shown
 from fullbench.nouns.table import Cell, Table
 from fullbench.nouns.verdict import PEOPLE
 from fullbench.stats import weighted
+from fullbench.stats.arrays import exact_sum
 from fullbench.stats.comparison import benjamini_hochberg, paired_difference
 from fullbench.stats.joining import VoteRule
 
@@ -170,7 +171,7 @@ def _placed(tables: Sequence[Table], criterion: str) -> Iterator[Table]:
 
 
 def _lead(verdicts: Columns, overall: Sequence[judging.Agreement], set_aside: int) -> str:
-    calls, dollars = int(verdicts.calls.sum(dtype=np.int64)), fsum(verdicts.dollars)
+    calls, dollars = int(verdicts.calls.sum(dtype=np.int64)), exact_sum(verdicts.dollars)
     lost = int((verdicts.fault >= 0).sum())
     parts: list[str] = [
         Note("card.lead.verdicts", "{n:,} verdicts, {lost:,} of them faults.", n=len(verdicts), lost=lost)
@@ -209,7 +210,7 @@ def _lead(verdicts: Columns, overall: Sequence[judging.Agreement], set_aside: in
         each = 1000 * dollars / len(verdicts)
         parts.append(Note("card.lead.dollars", "1,000 verdicts cost {dollars:.2f} dollars.", dollars=each))
     if calls:
-        seconds = fsum(verdicts.seconds) / calls
+        seconds = exact_sum(verdicts.seconds) / calls
         parts.append(Note("card.lead.seconds", "A call takes {seconds:.2f} s.", seconds=seconds))
     return sentences(parts)
 

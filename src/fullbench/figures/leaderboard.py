@@ -14,7 +14,7 @@ from typing import cast
 import numpy as np
 
 from fullbench.columns.builder import columns_of
-from fullbench.columns.table import STUDY, Columns, Family
+from fullbench.columns.table import STUDY, Columns, Family, grouped
 from fullbench.errors import Undefined
 from fullbench.figures.board_notes import left_out, outside
 from fullbench.figures.joined import beside_people, joined
@@ -170,17 +170,30 @@ def boards(verdicts: Columns | Record, settings: Settings | None = None) -> Iter
 
 def tables(verdicts: Columns | Record, settings: Settings | None = None) -> list[Table]:
     """The boards as tables, each under a name of its own."""
-    all_boards = list(boards(verdicts, settings))
-    several = Counter((board.key.study, board.key.judge, board.key.criterion) for board in all_boards)
-    families = {
-        board.key.judge for board in all_boards if several[board.key.study, board.key.judge, board.key.criterion] > 1
-    }
+    chosen = settings or Settings()
+    columns = beside_people(columns_of(verdicts) if isinstance(verdicts, Record) else verdicts, chosen.votes)
+    families = _with_families(columns)
     shown = []
-    for board in all_boards:
+    # One after the other: a board holds the rulings behind it, and its table does not.
+    for board in boards(columns, chosen):
         family = board.key.judge in families
         name = f"leaderboard {board.key.judge}{board.key.on()}" + (f", {board.key.family}" if family else "")
         shown.append(board.table(name, family=family))
     return shown
+
+
+def _with_families(columns: Columns) -> set[str]:
+    """The judges that ruled by several families of ballots in one study on one criterion: their titles name it."""
+    ruled = columns.fault < 0
+    if not ruled.any():
+        return set()
+    _, places = grouped(
+        *(column[ruled] for column in (columns.study, columns.judge, columns.criterion, columns.family))
+    )
+    rows = np.flatnonzero(ruled)[places]
+    several = Counter(zip(*(column[rows].tolist() for column in (columns.study, columns.judge, columns.criterion)),
+                          strict=True))  # fmt: skip
+    return {columns.names["judge"][judge] for (_, judge, _), count in several.items() if count > 1}
 
 
 def board(columns: Columns, key: Key, settings: Settings | None = None) -> Board:

@@ -5,7 +5,7 @@ The rule is named, never silent. A verdict without marks is no result under any 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any, Literal, get_args
@@ -36,7 +36,10 @@ CALLED: dict[Rule, str] = {
 }
 """What each rule is called."""
 
-Codes = npt.NDArray[np.int32]
+Codes = npt.NDArray[Any]
+"""Whole numbers in as few bytes as they need: widen them before arithmetic."""
+_BLOCK = 1 << 16
+
 Outcomes = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
@@ -77,6 +80,21 @@ class Rows:
         return Rows(self.item[chosen], self.one[chosen], self.two[chosen], self.outcome[chosen],
                     (first[chosen], second[chosen]), self.ahead[chosen])  # fmt: skip
 
+    @classmethod
+    def joined(cls, parts: Sequence[Rows]) -> Rows:
+        """The comparisons of several parts, one after the other."""
+        if len(parts) == 1:
+            return parts[0]
+        first, second = zip(*(part.samples for part in parts), strict=True)
+        return cls(
+            np.concatenate([part.item for part in parts]),
+            np.concatenate([part.one for part in parts]),
+            np.concatenate([part.two for part in parts]),
+            np.concatenate([part.outcome for part in parts]),
+            (np.concatenate(first), np.concatenate(second)),
+            np.concatenate([part.ahead for part in parts]),
+        )
+
 
 @dataclass(frozen=True)
 class Matches:
@@ -93,7 +111,7 @@ class Matches:
     items: tuple[str, ...]
     rows: Rows
     plays: Rows
-    pair: npt.NDArray[np.int64]
+    pair: Codes
     half_heard: int
     set_aside: int
 
@@ -165,65 +183,62 @@ def settle(verdicts: Columns | Record, judge: str | None = None, rule: Rule = "m
 def _renamed(columns: Columns, plays: Rows) -> tuple[tuple[str, ...], Rows]:
     """Contestants numbered among those that this judge saw, faults included."""
     known = np.unique(columns.contestant)
-    place = np.zeros(len(columns.names["contestant"]) or 1, dtype=np.int32)
-    place[known] = np.arange(len(known), dtype=np.int32)
+    place = np.zeros(len(columns.names["contestant"]) or 1, dtype=np.min_scalar_type(max(len(known) - 1, 0)))
+    place[known] = np.arange(len(known))
     names = tuple(columns.names["contestant"][code] for code in known)
     return names, replace(plays, one=place[plays.one], two=place[plays.two])
 
 
-def _plays(columns: Columns) -> tuple[Rows, npt.NDArray[np.int64]]:
+def _plays(columns: Columns) -> tuple[Rows, Codes]:
     """Every comparison that a verdict makes, and the number of the pair that it belongs to."""
     parts = [*_together(columns), *_apart(columns)]
     if not parts:
         none = np.zeros(0, dtype=np.int32)
         empty = Rows(none, none, none, np.zeros(0), (none, none), none.astype(np.int8))
         return empty, np.zeros(0, dtype=np.int64)
-    comparisons = [part for part, _ in parts]
-    rows = Rows(
-        np.concatenate([part.item for part in comparisons]),
-        np.concatenate([part.one for part in comparisons]),
-        np.concatenate([part.two for part in comparisons]),
-        np.concatenate([part.outcome for part in comparisons]),
-        (
-            np.concatenate([part.samples[0] for part in comparisons]),
-            np.concatenate([part.samples[1] for part in comparisons]),
-        ),
-        np.concatenate([part.ahead for part in comparisons]),
-    )
+    rows = Rows.joined([part for part, _ in parts])
     # Marks given apart have no second order: each comparison of theirs is a pair of its own.
-    pair = np.arange(len(rows), dtype=np.int64)
-    ordered = np.flatnonzero(rows.ahead >= 0)
-    if len(ordered):
-        sitting = np.concatenate([sat for _, sat in parts])
-        part = rows.where(ordered)
-        code, first = grouped(sitting[ordered], part.one, part.two, *part.samples)
-        pair[ordered] = ordered[first][code]
-        pair, _ = grouped(pair)
-    return rows, pair
+    ordered = rows.ahead >= 0
+    if not ordered.any():
+        return rows, np.arange(len(rows), dtype=np.uint32)
+    sitting = np.concatenate([sat for _, sat in parts])
+    parts.clear()
+    if ordered.all():
+        code, first = grouped(sitting, rows.one, rows.two, *rows.samples)
+        pair = first[code]
+    else:
+        own, part = np.flatnonzero(ordered), rows.where(ordered)
+        code, first = grouped(sitting[own], part.one, part.two, *part.samples)
+        pair = np.arange(len(rows), dtype=np.int64)
+        pair[own] = own[first][code]
+    del sitting, code, first
+    return rows, grouped(pair)[0].astype(np.uint32)
 
 
-def _sittings(columns: Columns) -> npt.NDArray[np.int64]:
+def _sittings(columns: Columns) -> Codes:
     """A number for each item, ballot, trial and rater: what is compared, or joined over orders, shares it."""
     code, _ = grouped(columns.item, columns.ballot, columns.trial, columns.rater)
-    return code
+    return code.astype(np.uint32)
 
 
-def _together(columns: Columns) -> Iterator[tuple[Rows, npt.NDArray[np.int64]]]:
+def _together(columns: Columns) -> Iterator[tuple[Rows, Codes]]:
     """Two responses of one verdict after the other."""
-    sizes, sitting, start = columns.shown, _sittings(columns), columns.start.astype(np.int64)
-    for size in np.unique(sizes[sizes > 1]).tolist():
+    sizes = columns.shown
+    several = np.unique(sizes[sizes > 1]).tolist()
+    sitting = _sittings(columns) if several else sizes
+    for size in several:
         index = np.flatnonzero((sizes == size) & (columns.fault < 0))
-        at = start[index]
+        at = columns.start[index]
         for here, there in combinations(range(size), 2):
             yield _compared(columns, index, at + here, at + there, together=True), sitting[index]
 
 
-def _apart(columns: Columns) -> Iterator[tuple[Rows, npt.NDArray[np.int64]]]:
+def _apart(columns: Columns) -> Iterator[tuple[Rows, Codes]]:
     """Two responses that one sitting marked one at a time."""
     single = np.flatnonzero((columns.shown == 1) & (columns.fault < 0))
     if not len(single):
         return
-    sitting, at = _sittings(columns)[single], columns.start.astype(np.int64)[single]
+    sitting, at = _sittings(columns)[single], columns.start[single]
     names, numbers = columns.contestant[at], columns.sample[at]
     code, _ = grouped(sitting, names)
     several = np.bincount(code)[code] > 1
@@ -242,39 +257,53 @@ def _apart(columns: Columns) -> Iterator[tuple[Rows, npt.NDArray[np.int64]]]:
 
 def _compared(columns: Columns, row: Any, here: Any, there: Any, *, together: bool) -> Rows:
     """The comparisons of two columns of responses, each turned so that the name that sorts first stands first."""
-    left, right = columns.contestant[here].astype(np.int32), columns.contestant[there].astype(np.int32)
-    turned = left > right
-    gap = columns.mark[here] - columns.mark[there]
-    outcome = (np.sign(np.where(turned, -gap, gap)) + 1) / 2
-    first, second = columns.sample[here].astype(np.int32), columns.sample[there].astype(np.int32)
-    return Rows(
-        columns.item[row].astype(np.int32),
-        np.where(turned, right, left),
-        np.where(turned, left, right),
-        outcome,
-        (np.where(turned, second, first), np.where(turned, first, second)),
-        np.where(turned, 0, 1).astype(np.int8) if together else np.full(len(left), -1, dtype=np.int8),
-    )
+    size, who = len(row), columns.contestant.dtype
+    one, two, outcome = np.empty(size, dtype=who), np.empty(size, dtype=who), np.empty(size)
+    samples = np.empty((2, size), dtype=columns.sample.dtype)
+    ahead = np.full(size, -1, dtype=np.int8)
+    # By the block: what is needed on the way would take several times the memory of what comes of it.
+    for start in range(0, size, _BLOCK):
+        rows = slice(start, start + _BLOCK)
+        ours, theirs = here[rows], there[rows]
+        left, right = columns.contestant[ours], columns.contestant[theirs]
+        turned = left > right
+        one[rows], two[rows] = np.where(turned, right, left), np.where(turned, left, right)
+        gap = columns.mark[ours] - columns.mark[theirs]
+        outcome[rows] = (np.sign(np.where(turned, -gap, gap)) + 1) / 2
+        first, second = columns.sample[ours], columns.sample[theirs]
+        samples[:, rows] = np.where(turned, second, first), np.where(turned, first, second)
+        if together:
+            ahead[rows] = ~turned
+    return Rows(columns.item[row], one, two, outcome, (samples[0], samples[1]), ahead)
 
 
-def _joined(plays: Rows, pair: npt.NDArray[np.int64], rule: Rule) -> tuple[Rows, int]:
+def means_by_order(plays: Rows, pair: Codes) -> Outcomes:
+    """What the first won of each pair in the order that shows it second, and in the other; NaN where it was not."""
+    size = int(pair.max()) + 1
+    means = np.full((2, size), np.nan)
+    for order in (0, 1):
+        in_order = plays.ahead == order
+        of_pair = pair[in_order]
+        heard = np.bincount(of_pair, minlength=size)
+        total = np.bincount(of_pair, plays.outcome[in_order], size)
+        np.divide(total, heard, out=means[order], where=heard > 0)
+    return means
+
+
+def _joined(plays: Rows, pair: Codes, rule: Rule) -> tuple[Rows, int]:
     """One result for each pair, and how many pairs lack an order."""
     if not (plays.ahead >= 0).any():
         # Marks given apart have no order to join: each comparison is a match as it stands, under every rule.
         return plays, 0
     size = int(pair.max()) + 1
-    total, heard = np.zeros((2, size)), np.zeros((2, size))
-    for order in (0, 1):
-        in_order = plays.ahead == order
-        total[order] = np.bincount(pair[in_order], plays.outcome[in_order], size)
-        heard[order] = np.bincount(pair[in_order], minlength=size)
+    means = means_by_order(plays, pair)
     alone = plays.ahead < 0
     apart = np.bincount(pair[alone], minlength=size) > 0
-    half = ((heard > 0).sum(axis=0) == 1) & ~apart
+    half = (np.isnan(means[0]) != np.isnan(means[1])) & ~apart
     if rule == "each":
         return plays, int(half.sum())
-    means = np.divide(total, heard, out=np.full_like(total, np.nan), where=heard > 0)
-    means[:, apart] = np.bincount(pair[alone], plays.outcome[alone], size)[apart]
+    if apart.any():
+        means[:, apart] = np.bincount(pair[alone], plays.outcome[alone], size)[apart]
     if rule == "mean":
         known = ~np.isnan(means)
         outcome = np.where(known, means, 0.0).sum(axis=0) / known.sum(axis=0)
@@ -283,6 +312,7 @@ def _joined(plays: Rows, pair: npt.NDArray[np.int64], rule: Rule) -> tuple[Rows,
         outcome = np.where(np.abs(votes) == 2, (votes / 2 + 1) / 2, 0.5)
         if rule == "majority":
             outcome = (np.sign(votes) + 1) / 2
+    del means
     _, first = grouped(pair)
     rows = replace(plays.where(first), outcome=outcome)
     if rule == "mean":

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fullbench.figures import clustered
-from fullbench.figures.matches import Matches
+from fullbench.figures.matches import Matches, means_by_order
 from fullbench.nouns.estimate import Estimate
 
 
@@ -26,19 +26,15 @@ def position(settled: Matches) -> Position | None:
     if not len(plays):
         return None
     size = int(pair.max()) + 1
-    heard, total = np.zeros((2, size)), np.zeros((2, size))
-    for order in (0, 1):
-        in_order = plays.ahead == order
-        heard[order] = np.bincount(pair[in_order], minlength=size)
-        total[order] = np.bincount(pair[in_order], plays.outcome[in_order], size)
-    both = (heard[0] > 0) & (heard[1] > 0)
+    means = means_by_order(plays, pair)
+    both = ~(np.isnan(means[0]) | np.isnan(means[1]))
     if not both.any():
         return None
-    item = np.zeros(size, dtype=np.int64)
+    item = np.zeros(size, dtype=plays.item.dtype)
     item[pair] = plays.item
-    means = np.divide(total, heard, out=np.zeros_like(total), where=heard > 0)
     same = clustered.share(np.isclose(means[0, both], means[1, both]).astype(np.float64), item[both])
-    decided = both[pair] & (plays.outcome != 0.5) & (plays.ahead >= 0)
-    to_first = 1.0 - np.abs(plays.outcome - plays.ahead)
-    first = clustered.share(to_first[decided], plays.item[decided]) if decided.any() else None
+    del means, item
+    decided = np.flatnonzero(both[pair] & (plays.outcome != 0.5) & (plays.ahead >= 0))
+    to_first = 1.0 - np.abs(plays.outcome[decided] - plays.ahead[decided])
+    first = clustered.share(to_first, plays.item[decided]) if len(decided) else None
     return Position(same, first, int(both.sum()))

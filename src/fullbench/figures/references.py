@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from fullbench.nouns.criteria import CAPTION_AT_FAULT, CHECKS, FOLLOWS, REFERENCE_AT_FAULT, is_check
 from fullbench.nouns.headings import headings
 from fullbench.nouns.item import Item
-from fullbench.nouns.note import Note
+from fullbench.nouns.note import Note, word
 from fullbench.nouns.record import Record
 from fullbench.nouns.table import Cell, Table
 from fullbench.nouns.verdict import PEOPLE
@@ -43,7 +43,11 @@ def checked(record: Record) -> Table:
             if group:
                 groups[group].append(found)
     rows: list[list[Cell]] = [
-        [group, said, wilson(sum(said in found for found in references), len(references))]
+        [
+            group if group == "overall" else word(group),
+            word(said),
+            wilson(sum(said in found for found in references), len(references)),
+        ]
         for group, references in sorted(groups.items(), key=lambda pair: pair[0] != "overall")
         for said in SAID
     ]

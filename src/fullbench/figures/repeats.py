@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from fullbench.columns.builder import columns_of
-from fullbench.columns.table import Columns, Ints, grouped
+from fullbench.columns.table import Array, Columns, grouped
 from fullbench.errors import Undefined
 from fullbench.figures.judging import SHAPES
 from fullbench.figures.places import OVERALL
@@ -29,23 +29,29 @@ def steady(verdicts: Columns | Record, *, together: bool = False) -> Iterator[tu
     columns = columns_of(verdicts) if isinstance(verdicts, Record) else verdicts
     groups = columns.latest().by("judge", "family", *([] if together else ["criterion"]))
     for (judge, family, *criterion), part in groups:
-        cases, _ = grouped(part.study, part.case, part.rater)
-        if int(cases.max()) + 1 == len(cases):
+        cases, first = grouped(part.study, part.case, part.rater)
+        if len(first) == len(cases):
             continue
+        cases = cases.astype(np.int32)
+        del first
         try:
             yield (judge, SHAPES[family], *criterion), steadiness(cases, _rulings(part), cluster=part.item)
         except Undefined as reason:
             yield (judge, SHAPES[family], *criterion), sentence(reason)
 
 
-def _rulings(part: Columns) -> Ints:
+def _rulings(part: Columns) -> Array:
     """A number for each ruling: the same for the same marks, its own for each fault."""
-    rulings = np.zeros(len(part), dtype=np.int64)
-    sizes, start, most = part.shown, part.start.astype(np.int64), 0
+    rulings = np.zeros(len(part), dtype=np.int32)
+    sizes, most = part.shown, 0
     for size in np.unique(sizes).tolist():
         rows = np.flatnonzero((sizes == size) & (part.fault < 0))
         if len(rows):
-            code, _ = grouped(*part.mark[start[rows][:, None] + np.arange(size)].T)
+            start = part.start[rows]
+            code = np.zeros(len(rows), dtype=np.int32)
+            for place in range(size):
+                mark = grouped(part.mark[start + place])[0].astype(np.int32)
+                code = grouped(code, mark)[0].astype(np.int32)
             rulings[rows] = code + most
             most += int(code.max()) + 1
     lost = np.flatnonzero(part.fault >= 0)

@@ -5,7 +5,6 @@ Each is a pure function of columns. Verdicts of different studies, judges, crite
 
 from __future__ import annotations
 
-import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -31,6 +30,7 @@ from fullbench.nouns.note import Note, word
 from fullbench.nouns.record import Record
 from fullbench.nouns.table import Cell, Table
 from fullbench.nouns.verdict import FAULTS, PEOPLE
+from fullbench.stats.arrays import exact_sum
 from fullbench.stats.joining import VoteRule
 
 Verdicts = Columns | Record
@@ -355,5 +355,5 @@ def _used(part: Columns) -> Usage:
     calls, retries, tokens_in, tokens_out = (
         int(column.sum(dtype=np.int64)) for column in (part.calls, part.retries, part.tokens_in, part.tokens_out)
     )
-    dollars = None if np.isnan(part.dollars).any() else math.fsum(part.dollars)
-    return Usage(calls, retries, tokens_in, tokens_out, dollars, math.fsum(part.seconds))
+    dollars = None if np.isnan(part.dollars).any() else exact_sum(part.dollars)
+    return Usage(calls, retries, tokens_in, tokens_out, dollars, exact_sum(part.seconds))

@@ -6,6 +6,7 @@ import struct
 from struct import unpack_from
 
 _NO_SIZE = {0xC4, 0xC8, 0xCC}
+"""Markers of a JPEG that lie among those of a frame and begin none: tables, an extension, and arithmetic coding."""
 
 
 def size_of(data: bytes) -> tuple[int, int] | None:

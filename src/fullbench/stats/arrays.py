@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -37,6 +39,20 @@ def columns(*values: Numbers) -> tuple[Floats, ...]:
     if len(lengths) > 1:
         raise ValueError(f"the columns must have one length; found {', '.join(str(len(a)) for a in arrays)}")
     return arrays
+
+
+_BLOCK = 1 << 16
+
+
+def exact_sum(values: Floats) -> float:
+    """The sum of the numbers, rounded once: it does not depend on their order.
+
+    >>> exact_sum(np.array([0.1] * 10))
+    1.0
+    """
+    # Lists of Python's numbers are summed faster than arrays, and a block of them at a time takes little memory.
+    blocks = (values[start : start + _BLOCK].tolist() for start in range(0, len(values), _BLOCK))
+    return math.fsum(chain.from_iterable(blocks))
 
 
 def codes(labels: npt.ArrayLike) -> tuple[npt.NDArray[Any], Ints]:

@@ -78,14 +78,20 @@ class Battles:
         if weight is None and cluster is None and not shares:
             return cls._counted(*_codes(first, second, outcome, contestants))
         firsts, seconds, result, size = duels(first, second, outcome, contestants, shares=shares)
-        turned = firsts > seconds
-        low, high = np.minimum(firsts, seconds), np.maximum(firsts, seconds)
         levels, level = _levels(weight, len(firsts))
-        won = np.where(turned, 1 - result, result)
+        won = np.where(firsts > seconds, 1 - result, result)
+        # In place: there are as many rows as verdicts, and more.
+        code = np.minimum(firsts, seconds)
+        code *= size
+        code += np.maximum(firsts, seconds, out=seconds)
+        del firsts, seconds
         outcomes = np.unique(won)
-        kind = np.searchsorted(outcomes, won)
         kinds = len(outcomes)
-        code = ((low * size + high) * kinds + kind) * len(levels) + level
+        code *= kinds
+        code += np.searchsorted(outcomes, won)
+        del won
+        code *= len(levels)
+        code += level
         counts = np.bincount(code, minlength=size * size * kinds * len(levels))
         cells = np.flatnonzero(counts)
         fought = cells // len(levels)

@@ -27,10 +27,11 @@ from fullbench.stats.joining import VOTE_RULES
 from fullbench.stats.ties import Ties
 from fullbench.studies import plan, specs
 from fullbench.studies.answer import answer as answer_all
-from fullbench.studies.engines import HERE, USUAL, Budget, Engine, Insistence, Stop, Tally
+from fullbench.studies.engines import HERE, USUAL, Budget, Engine, Insistence, Tally
 from fullbench.studies.leaderboard import Board, Newcomer, Pool, Schedule, uniform
 from fullbench.studies.progress import watching
 from fullbench.studies.sight import refuse_blind
+from fullbench.studies.terms import RunTerms
 
 
 @dataclass(frozen=True)
@@ -94,18 +95,7 @@ class Ready:
         return Pool(self.pool.items, (*self.pool.responses, *stand_ins))
 
 
-def prepare(
-    asked: Asked,
-    ledger: Ledger,
-    *,
-    answer: bool,
-    budget: float | None,
-    stop: Stop,
-    spent: float = 0.0,
-    engine: Engine = HERE,
-    insist: Insistence = USUAL,
-    quiet: bool = False,
-) -> Ready:
+def prepare(asked: Asked, ledger: Ledger, terms: RunTerms, *, answer: bool) -> Ready:
     """Read the files, make the judge, and let the newcomer answer where it is a model."""
     bench = specs.benchmark(asked.benchmark)
     with allowing(*asked.pictures_from), without_pictures(asked.without_pictures):
@@ -119,13 +109,13 @@ def prepare(
     ready = Ready(Pool(items, ()), judge, name, None, models, contestant)
     answering = [] if contestant is None else [contestant]
     refuse_blind(items, answering, [judge], allowed=asked.without_pictures)
-    if answer and budget is not None:
-        ready.purse = plan.purse(budget, ready.models, spent=spent)
+    if answer and terms.budget is not None:
+        ready.purse = plan.purse(terms.budget, ready.models, spent=terms.spent)
     if contestant is not None and answer:
-        with watching("answers", [name], len(items), quiet=quiet) as watch:
+        with watching("answers", [name], len(items), quiet=terms.quiet) as watch:
             ready.tallies = answer_all(
-                [contestant], items, ledger, engine=engine, specs={name: asked.model}, budget=ready.purse, stop=stop,
-                watch=watch, insist=insist,
+                [contestant], items, ledger, engine=terms.engine, specs={name: asked.model}, budget=ready.purse,
+                stop=terms.stop, watch=watch, insist=terms.insist,
             )  # fmt: skip
     if asked.predictions is not None:
         brought += read_answers(bench, asked.predictions, items, asked.data, name)

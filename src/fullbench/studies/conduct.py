@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from fullbench.errors import InputError, UserError
 from fullbench.figures.panels import with_views
@@ -29,7 +29,7 @@ from fullbench.studies.answer import answer
 from fullbench.studies.batches.folders import refuse_open
 from fullbench.studies.cleaning import cleaned, rearranged
 from fullbench.studies.dockets import cases_for, counted
-from fullbench.studies.engines import HERE, USUAL, Budget, Engine, Insistence, Stop, Tally
+from fullbench.studies.engines import Budget, Tally
 from fullbench.studies.forecast import TOKENS_OUT
 from fullbench.studies.hear import hear
 from fullbench.studies.material import material
@@ -38,6 +38,7 @@ from fullbench.studies.rubrics import Filled, filled
 from fullbench.studies.sight import counted as counted_blind
 from fullbench.studies.sight import refuse_blind
 from fullbench.studies.study import Study, own_cases
+from fullbench.studies.terms import RunTerms, RunTermsByName
 
 
 @dataclass
@@ -197,46 +198,35 @@ class Conductor:
             model.answer(())
         return plan.purse(budget, models, spent=spent) if budget is not None else None
 
-    def conduct(
-        self,
-        ledger: Ledger,
-        *,
-        engine: Engine = HERE,
-        budget: float | None = None,
-        spent: float = 0.0,
-        stop: Stop | None = None,
-        insist: Insistence = USUAL,
-        quiet: bool = False,
-        whole: bool = True,
-    ) -> Conducted:
+    def conduct(self, ledger: Ledger, **named: Unpack[RunTermsByName]) -> Conducted:
         """Answer, hear, and look at the record. Stopped half-way, the same call goes on from there.
 
-        `spent` is what the study cost before, where the budget is for all of it. Without `whole`, tables of one's own
-        data are made from columns: no verdict is held with its text.
+        What may be named stands in `RunTerms`.
         """
-        stop = stop or Stop()
-        purse = self.ready(budget, spent=spent)
+        terms = RunTerms(**named)
+        stop = terms.stop
+        purse = self.ready(terms.budget, spent=terms.spent)
         asked: list[Model | Judge] = [*self.contestants, *self.judges]
         refuse_open(ledger.path, [name for who in asked for name in (who.name, *former_names_of(who))])
         tallies: list[Tally] = []
         if self.contestants:
             names = [model.name for model in self.contestants]
-            with watching("answers", names, len(self.items) * self.study.samples, quiet=quiet) as watch:
+            with watching("answers", names, len(self.items) * self.study.samples, quiet=terms.quiet) as watch:
                 tallies += answer(
                     self.contestants, self.items, ledger, samples=self.study.samples,
-                    engine=engine, specs=self.specs, budget=purse, stop=stop, watch=watch, insist=insist,
+                    engine=terms.engine, specs=self.specs, budget=purse, stop=stop, watch=watch, insist=terms.insist,
                 )  # fmt: skip
         self._enter_labels(ledger)
         for view in self.views:
             ledger.declare("judge", view.name, view.settings)
         responses = self.responses(ledger)
         if not stop.reason:
-            heard = self._hear(ledger, responses, purse, stop, engine=engine, insist=insist, quiet=quiet)
+            heard = self._hear(ledger, responses, purse, terms)
             if heard is None:
                 uncounted = [Tally(judge.name, stopped=stop.reason) for judge in self.judges]
                 return Conducted(self.study, Record(()), (), tallies=[*tallies, *uncounted])
             tallies += heard
-        return self._look(ledger, responses, tallies, whole=whole)
+        return self._look(ledger, responses, tallies, whole=terms.whole)
 
     def _enter_labels(self, ledger: Ledger) -> None:
         """People's labels stand in the ledger like everybody's verdicts, once each."""
@@ -316,36 +306,29 @@ class Conductor:
         }
 
     def _hear(
-        self,
-        ledger: Ledger,
-        responses: Sequence[Response],
-        purse: Budget | None,
-        stop: Stop,
-        *,
-        engine: Engine,
-        insist: Insistence,
-        quiet: bool,
+        self, ledger: Ledger, responses: Sequence[Response], purse: Budget | None, terms: RunTerms
     ) -> list[Tally] | None:
         """What came of hearing; None where it was stopped before the cases were counted."""
+        stop = terms.stop
         totals = counted(self.judges, self.cases(responses), self.benchmark, stop)
         if totals is None:
             return None
         if self.rubrics:
             totals = {judge.name: sum(1 for _ in self.docket(judge, responses)) for judge in self.judges}
         first = [judge for judge in self.judges if judge.name not in self.second]
-        with watching("verdicts", [judge.name for judge in first], totals, quiet=quiet) as watch:
+        with watching("verdicts", [judge.name for judge in first], totals, quiet=terms.quiet) as watch:
             tallies = hear(
                 first, lambda judge: self.docket(judge, responses), ledger,
-                engine=engine, specs=self.specs, budget=purse, stop=stop, watch=watch, insist=insist,
+                engine=terms.engine, specs=self.specs, budget=purse, stop=stop, watch=watch, insist=terms.insist,
             )  # fmt: skip
         for judge in self.judges:
             if judge.name in self.second and not stop.reason:
                 doubts = views.left_in_doubt(judge.name, list(self.cases(responses)), ledger, self.views)
                 docket = partial(_same, doubts)
-                with watching("verdicts", [judge.name], len(doubts), quiet=quiet) as watch:
+                with watching("verdicts", [judge.name], len(doubts), quiet=terms.quiet) as watch:
                     tallies += hear(
-                        [judge], docket, ledger,
-                        engine=engine, specs=self.specs, budget=purse, stop=stop, watch=watch, insist=insist,
+                        [judge], docket, ledger, engine=terms.engine, specs=self.specs,
+                        budget=purse, stop=stop, watch=watch, insist=terms.insist,
                     )  # fmt: skip
         return tallies
 

@@ -40,10 +40,12 @@ def read(verdicts: Iterable[Verdict]) -> tuple[Columns, str]:
 
 def _joined(digests: bytearray) -> str:
     """The digest of a sorted list of digests, as `nouns.digests.digest` would spell it, without making the list."""
-    ordered = np.sort(np.frombuffer(bytes(digests), dtype="S16")).tobytes().hex()
+    # In place, block by block: there are as many of them as there are verdicts.
+    ordered = np.frombuffer(digests, dtype="S16")
+    ordered.sort()
     whole = blake2b(b"[", digest_size=16)
-    for start in range(0, len(ordered), _WIDTH * _BLOCK):
-        block = ordered[start : start + _WIDTH * _BLOCK]
+    for start in range(0, len(ordered), _BLOCK):
+        block = ordered[start : start + _BLOCK].tobytes().hex()
         names = (block[place : place + _WIDTH] for place in range(0, len(block), _WIDTH))
         whole.update(("," if start else "").encode() + ",".join(f'"{name}"' for name in names).encode())
     whole.update(b"]")

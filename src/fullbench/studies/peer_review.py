@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Unpack
 
 from fullbench.errors import InputError
 from fullbench.figures.peers.benchmark import benchmark, by_key
@@ -36,9 +37,10 @@ from fullbench.stats.peer_readings import USUAL as USUAL_READING
 from fullbench.stats.peers import Initial
 from fullbench.studies import plan
 from fullbench.studies.answer import answer
-from fullbench.studies.engines import HERE, USUAL, Budget, Engine, Insistence, Stop, Tally
+from fullbench.studies.engines import Budget, Tally
 from fullbench.studies.hear import hear
 from fullbench.studies.progress import watching
+from fullbench.studies.terms import RunTerms, RunTermsByName
 
 COSTS = "cost a picture"
 """The table that says what one run used."""
@@ -59,11 +61,8 @@ class _Going:
 
     ledger: Ledger
     purse: Budget | None
-    stop: Stop
-    quiet: bool
-    engine: Engine
+    terms: RunTerms
     specs: Mapping[str, str]
-    insist: Insistence
 
 
 @dataclass(frozen=True)
@@ -174,42 +173,33 @@ class PeerReview:
             model.answer(())
         return plan.purse(budget, list(self.contestants), spent=spent) if budget is not None else None
 
-    def conduct(
-        self,
-        ledger: Ledger,
-        *,
-        engine: Engine = HERE,
-        specs: Mapping[str, str] | None = None,
-        budget: float | None = None,
-        spent: float = 0.0,
-        stop: Stop | None = None,
-        insist: Insistence = USUAL,
-        quiet: bool = False,
-    ) -> Reviewed:
-        """Write, answer, review, and look at the record. Stopped half-way, the same call goes on from there.
+    def conduct(self, ledger: Ledger, **named: Unpack[RunTermsByName]) -> Reviewed:
+        """Write, answer, review, and look at the record. Stopped half-way, the same call goes on from there."""
+        return self.conduct_on(RunTerms(**named), ledger)
 
-        `specs` gives the spec of contestants by their name, as for `answer`; reviewers are sent as they are.
-        """
-        going = _Going(ledger, self.ready(budget, spent=spent), stop or Stop(), quiet, engine, specs or {}, insist)
+    def conduct_on(self, terms: RunTerms, ledger: Ledger, specs: Mapping[str, str] | None = None) -> Reviewed:
+        """The same on some terms. `specs` gives the spec of contestants by their name, as for `answer`; reviewers are
+        sent as they are."""
+        going = _Going(ledger, self.ready(terms.budget, spent=terms.spent), terms, specs or {})
         steps: dict[str, list[Tally]] = {}
         if not self.given:
             steps["questions"] = self._ask("questions", self.writing(), going)
         items = self.questions(ledger)
         steps["answers"] = self._ask("answers", self.asked(items), going)
         responses = self.responses(ledger, items)
-        if not going.stop.reason:
+        if not going.terms.stop.reason:
             steps["reviews"] = self._hear(items, responses, going)
         record = self.record(ledger, items, responses)
         tallies = [tally for step in steps.values() for tally in step]
         return Reviewed(record, [*self.tables(record, responses), self._costs(steps)], tallies)
 
     def _ask(self, what: str, asked: Mapping[str, Sequence[Item]], going: _Going) -> list[Tally]:
-        if going.stop.reason:
+        if going.terms.stop.reason:
             return []
-        with watching(what, self.names, max(map(len, asked.values())), quiet=going.quiet) as watch:
+        with watching(what, self.names, max(map(len, asked.values())), quiet=going.terms.quiet) as watch:
             return answer(
-                self.contestants, lambda model: asked[model.name], going.ledger, engine=going.engine, specs=going.specs,
-                budget=going.purse, stop=going.stop, watch=watch, insist=going.insist,
+                self.contestants, lambda model: asked[model.name], going.ledger, engine=going.terms.engine,
+                specs=going.specs, budget=going.purse, stop=going.terms.stop, watch=watch, insist=going.terms.insist,
             )  # fmt: skip
 
     def writing(self) -> dict[str, list[Item]]:
@@ -289,10 +279,10 @@ class PeerReview:
             )
         judges = self.judges()
         total = max(sum(1 for _ in self.docket(judge, items, responses)) for judge in judges)
-        with watching("reviews", [judge.name for judge in judges], total, quiet=going.quiet) as watch:
+        with watching("reviews", [judge.name for judge in judges], total, quiet=going.terms.quiet) as watch:
             return hear(
-                judges, lambda judge: self.docket(judge, items, responses), going.ledger, engine=going.engine,
-                budget=going.purse, stop=going.stop, watch=watch, insist=going.insist,
+                judges, lambda judge: self.docket(judge, items, responses), going.ledger, engine=going.terms.engine,
+                budget=going.purse, stop=going.terms.stop, watch=watch, insist=going.terms.insist,
             )  # fmt: skip
 
     def record(self, ledger: Ledger, items: Sequence[Item], responses: Sequence[Response]) -> Record:

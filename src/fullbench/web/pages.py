@@ -99,7 +99,7 @@ def render(request: Request, template: str, *, status: int = 200, **values: Any)
         "path": request.url.path,
         "here": request.url.path + (f"?{request.url.query}" if request.url.query else ""),
         "address": guard.base_of(request) + request.url.path + (f"?{request.url.query}" if request.url.query else ""),
-        "preview": f"{guard.base_of(request)}/preview.png",
+        "social_image": f"{guard.base_of(request)}/preview.png",
         "release": __version__,
         "ledger_id": request.app.state.identity,
         "partial": request.headers.get("hx-request") == "true",

@@ -244,11 +244,11 @@ def test_the_layouts_of_both_repositories_and_of_the_hub_are_read(tmp_path: Path
 def test_a_seeing_judge_without_images_is_refused(tmp_path: Path):
     from fullbench.ledger.store import Ledger
     from fullbench.studies import boards
-    from fullbench.studies.engines import Stop
+    from fullbench.studies.terms import RunTerms
 
     asked = boards.Asked("visitbench", released(), (), "mine", None, "offline:echo", "seeing")
     with Ledger(tmp_path / "l") as ledger, pytest.raises(InputError, match="582 of 582 items name pictures that"):
-        boards.prepare(asked, ledger, answer=False, budget=None, stop=Stop(), quiet=True)
+        boards.prepare(asked, ledger, RunTerms(quiet=True), answer=False)
 
 
 def test_the_label_says_what_was_at_fault():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 from pathlib import Path
 
@@ -29,15 +30,13 @@ def model(folder: Path) -> tuple[Path, Path]:
 
     torch.manual_seed(0)
     letters = {letter: place for place, letter in enumerate(sorted(ByteLevel.alphabet()))}
-    tokenizer = transformers.Qwen2TokenizerFast(vocab=letters, merges=[])
-    marks = ["<|endoftext|>", "<|im_start|>", "<|im_end|>", "<|vision_start|>", "<|vision_end|>", "<|image_pad|>",
-             "<|video_pad|>"]  # fmt: skip
-    tokenizer.add_special_tokens({"additional_special_tokens": marks, "pad_token": "<|endoftext|>"})
-    images = transformers.Qwen2VLImageProcessor()
-    tools = transformers.Qwen2VLProcessor(
-        images, tokenizer, transformers.Qwen2VLVideoProcessor(), chat_template=TEMPLATE
-    )  # fmt: skip
-    tools.save_pretrained(folder)
+    tokenizer = transformers.Qwen2Tokenizer(vocab=letters, merges=[])
+    marks = ["<|im_start|>", "<|im_end|>", "<|vision_start|>", "<|vision_end|>", "<|image_pad|>", "<|video_pad|>"]
+    tokenizer.add_special_tokens({"additional_special_tokens": marks})
+    tokenizer.chat_template = TEMPLATE
+    tokenizer.save_pretrained(folder)
+    images = importlib.import_module("transformers.models.qwen2_vl.image_processing_pil_qwen2_vl")
+    images.Qwen2VLImageProcessorPil().save_pretrained(folder)
     ids = dict(zip(marks, tokenizer.convert_tokens_to_ids(marks), strict=True))
     config = transformers.Qwen2VLConfig(
         text_config={
@@ -86,10 +85,11 @@ def test_scores_are_those_that_transformers_computes_from_the_same_tensors(tmp_p
     ]
     scores = [verdict.marks[0] for verdict in judge.hear(cases)]
 
-    tools = transformers.AutoProcessor.from_pretrained(tmp_path / "base", backend="pil")
-    tools.tokenizer.add_special_tokens({"additional_special_tokens": [TOKEN]})
+    tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path / "base")
+    tokenizer.add_special_tokens({"additional_special_tokens": [TOKEN]})
+    images = transformers.AutoImageProcessor.from_pretrained(tmp_path / "base", backend="pil")
     net = transformers.Qwen2VLForConditionalGeneration(transformers.AutoConfig.from_pretrained(tmp_path / "base"))
-    net.resize_token_embeddings(len(tools.tokenizer))
+    net.resize_token_embeddings(len(tokenizer))
     held = load_file(path)
     renamed = {
         (f"model.{name}" if name.startswith("visual.") else name.replace("model.", "model.language_model.", 1)): value
@@ -107,10 +107,18 @@ def test_scores_are_those_that_transformers_computes_from_the_same_tensors(tmp_p
         text = f"<|im_start|>user\n<|vision_start|><|image_pad|><|vision_end|>{ASKED.replace('{text_prompt}', words)}"
         text += f"{ENDING}<|im_end|>\n<|im_start|>assistant\n"
         size = {"shortest_edge": pixels, "longest_edge": pixels}
-        batch = tools(text=[text], images=[image], return_tensors="pt", size=size)
+        seen = images(images=[image], return_tensors="pt", size=size)
+        patches = int(seen["image_grid_thw"].prod()) // 4
+        batch = tokenizer(text.replace("<|image_pad|>", "<|image_pad|>" * patches), return_tensors="pt")
+        picture_token = tokenizer.convert_tokens_to_ids("<|image_pad|>")
         with torch.no_grad():
-            states = net.eval()(**batch, output_hidden_states=True).hidden_states[-1]
-            place = int((batch["input_ids"][0] == tools.tokenizer.convert_tokens_to_ids(TOKEN)).nonzero())
+            states = net.eval()(
+                **batch,
+                **seen,
+                output_hidden_states=True,
+                mm_token_type_ids=(batch["input_ids"] == picture_token).int(),
+            ).hidden_states[-1]
+            place = int((batch["input_ids"][0] == tokenizer.convert_tokens_to_ids(TOKEN)).nonzero())
             assert score == pytest.approx(float(head.eval()(states[0, place])[0]), rel=1e-3, abs=1e-3)
     assert len(set(scores)) == 3
 

@@ -159,7 +159,7 @@ def test_the_first_board_is_there_soon_on_a_slow_machine_and_line(browser, tmp_p
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("contestants", [10, 500])
+@pytest.mark.parametrize("contestants", [10, 200])
 @pytest.mark.parametrize("width", [1366, 390])
 def test_few_and_many_contestants_can_be_read(browser, axe, tmp_path, contestants, width):
     path = crowd.fill(tmp_path / "crowd.ledger", contestants=contestants, judges=3, items=2 * contestants // 10 + 20)

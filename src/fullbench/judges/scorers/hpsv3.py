@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 BASE = "Qwen/Qwen2-VL-7B-Instruct"
 WEIGHTS = f"{HUB}MizzenAI/HPSv3/HPSv3.safetensors"
 TOKEN = "<|Reward|>"  # noqa: S105 - a token of the vocabulary
+PLACE = "<|image_pad|>"
+"""What stands in the text for each patch of the picture."""
 SIDE = 28
 """Pixels of a patch's side, after two by two were joined."""
 PIXELS = 256 * SIDE * SIDE
@@ -40,7 +42,8 @@ class HpsV3Scorer(TorchScorer):
 
     base: str = BASE
     instruction: str = ""
-    _tools: Any = field(default=None, init=False, repr=False)
+    _tokenizer: Any = field(default=None, init=False, repr=False)
+    _images: Any = field(default=None, init=False, repr=False)
     _layers: list[tuple[Any, Any]] = field(default_factory=list, init=False, repr=False)
     _token: int = field(default=-1, init=False, repr=False)
     _words: str = field(default="", init=False, repr=False)
@@ -59,22 +62,24 @@ class HpsV3Scorer(TorchScorer):
     def _open(self, device: str, dtype: Any) -> Any:
         if find_spec("transformers") is None:
             raise MissingExtra(f"the judge {self.name}", "local")
-        from transformers import AutoConfig, AutoProcessor, Qwen2VLForConditionalGeneration
+        from transformers import AutoConfig, AutoImageProcessor, AutoTokenizer, Qwen2VLForConditionalGeneration
 
-        tools = AutoProcessor.from_pretrained(self.base, padding_side="right", backend="pil")
-        tools.tokenizer.add_special_tokens({"additional_special_tokens": [TOKEN]})
+        # Its processor as a whole wants torchvision, for videos; tokenizer and image processor do without.
+        tokenizer = AutoTokenizer.from_pretrained(self.base, padding_side="right")
+        tokenizer.add_special_tokens({"additional_special_tokens": [TOKEN]})
         path = Path(fetched(self.source) if self.source.startswith(HUB) else self.source)
         weights = {_place(name): value for name, value in tensors(path).items()}
         head = {name: weights.pop(name) for name in list(weights) if name.startswith(_HEAD)}
         self._layers = [(weight.float().to(device), bias.float().to(device)) for weight, bias in _head(head, path)]
         model = Qwen2VLForConditionalGeneration(AutoConfig.from_pretrained(self.base))
-        model.resize_token_embeddings(len(tools.tokenizer))
+        model.resize_token_embeddings(len(tokenizer))
         try:
             model.load_state_dict(weights, strict=True)
         except RuntimeError as error:
             reason = " ".join(str(error).split())[:200]
             raise InputError(f"the checkpoint does not fit the model {self.base!r}: {reason}", path=path) from error
-        self._tools, self._token = tools, tools.tokenizer.convert_tokens_to_ids(TOKEN)
+        self._tokenizer, self._token = tokenizer, tokenizer.convert_tokens_to_ids(TOKEN)
+        self._images = AutoImageProcessor.from_pretrained(self.base, backend="pil")
         return model.to(dtype).model
 
     def prepare(self, image: Image) -> Any:
@@ -92,16 +97,29 @@ class HpsV3Scorer(TorchScorer):
 
         self._load()
         with torch.inference_mode(), self._turn:
-            asked = self._read(list(prompts))
-            batch = self._tools(
-                text=asked, images=list(prepared), padding=True, return_tensors="pt", do_resize=False
-            ).to(self._place)  # fmt: skip
+            seen = self._images(images=list(prepared), return_tensors="pt", do_resize=False)
+            grids = seen["image_grid_thw"]
+            joined = self._images.merge_size**2
+            texts = [
+                text.replace(PLACE, PLACE * (int(grid.prod()) // joined), 1)
+                for text, grid in zip(self._read(list(prompts)), grids, strict=True)
+            ]
+            words = self._tokenizer(texts, padding=True, return_tensors="pt")
+            shown = words["input_ids"] == self._tokenizer.convert_tokens_to_ids(PLACE)
+            if int(shown.sum()) * joined != int(grids.prod(dim=1).sum()):
+                raise InputError(f"{self.name}: a prompt holds {PLACE}, which stands for the picture; leave it out")
+            batch = {
+                "input_ids": words["input_ids"], "attention_mask": words["attention_mask"],
+                "mm_token_type_ids": shown.int(), "image_grid_thw": grids,
+                "pixel_values": seen["pixel_values"].to(self._type),
+            }  # fmt: skip
+            batch = {name: value.to(self._place) for name, value in batch.items()}
             return [float(score) for score in self._scores(batch["input_ids"], batch).flatten()]
 
     def _read(self, prompts: list[str]) -> list[str]:
         """Prompts in the authors' words, as turns of a chat in which a picture comes first."""
         return [
-            self._tools.apply_chat_template(
+            self._tokenizer.apply_chat_template(
                 [{
                     "role": "user",
                     "content": [
@@ -117,7 +135,6 @@ class HpsV3Scorer(TorchScorer):
     def _scores(self, words: Any, pixels: Any) -> Any:
         import torch
 
-        pixels["pixel_values"] = pixels["pixel_values"].to(self._type)
         states = self._model(**pixels).last_hidden_state
         there = words == self._token
         if not bool((there.sum(dim=1) == 1).all()):

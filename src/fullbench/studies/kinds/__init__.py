@@ -7,14 +7,15 @@ that are there, `peer-review` lets contestants review each other, `rerank` puts 
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Protocol, Unpack
 
 from fullbench.errors import InputError
 from fullbench.ledger.store import Ledger
 from fullbench.nouns.table import Table
 from fullbench.studies.conduct import Conducted, Conductor
-from fullbench.studies.engines import HERE, USUAL, Budget, Engine, Insistence, Stop
+from fullbench.studies.engines import Budget
 from fullbench.studies.study import Study
+from fullbench.studies.terms import RunTermsByName
 
 
 class Conducting(Protocol):
@@ -26,18 +27,7 @@ class Conducting(Protocol):
     def ready(self, budget: float | None = None, *, spent: float = 0.0) -> Budget | None:
         """Refuse what cannot go well before anything is made or asked."""
 
-    def conduct(
-        self,
-        ledger: Ledger,
-        *,
-        engine: Engine = HERE,
-        budget: float | None = None,
-        spent: float = 0.0,
-        stop: Stop | None = None,
-        insist: Insistence = USUAL,
-        quiet: bool = False,
-        whole: bool = True,
-    ) -> Conducted:
+    def conduct(self, ledger: Ledger, **named: Unpack[RunTermsByName]) -> Conducted:
         """Ask what the ledger does not hold yet, and look at all of it; `whole` asks for a record with its texts."""
 
     def replay(self, ledger: Ledger) -> Conducted:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Unpack
 
 from fullbench.errors import InputError
 from fullbench.figures.experiments import gains, right
@@ -27,9 +28,10 @@ from fullbench.nouns.table import Table
 from fullbench.studies import plan, specs
 from fullbench.studies.answer import Kept, answer, remembered
 from fullbench.studies.conduct import Conducted, Conductor
-from fullbench.studies.engines import HERE, USUAL, Budget, Engine, Insistence, Stop, Tally
+from fullbench.studies.engines import Budget, Tally
 from fullbench.studies.sight import counted
 from fullbench.studies.study import Study
+from fullbench.studies.terms import RunTerms, RunTermsByName
 
 EXPERIMENTS = ("lengthening", "vision-expert", "captions", "references")
 SIGHTS = ("image", "described", "none")
@@ -120,36 +122,25 @@ class Experimenting(Conductor):
             plan.purse(budget, [self.writer], spent=spent)
         return purse
 
-    def conduct(
-        self,
-        ledger: Ledger,
-        *,
-        engine: Engine = HERE,
-        budget: float | None = None,
-        spent: float = 0.0,
-        stop: Stop | None = None,
-        insist: Insistence = USUAL,
-        quiet: bool = False,
-        whole: bool = True,
-    ) -> Conducted:
+    def conduct(self, ledger: Ledger, **named: Unpack[RunTermsByName]) -> Conducted:
         """Let contestants answer, the model write, and the judges rule on what is due."""
-        stop = stop or Stop()
-        purse = self.ready(budget, spent=spent)
+        terms = RunTerms(**named)
+        purse = self.ready(terms.budget, spent=terms.spent)
         tallies: list[Tally] = []
         if self.contestants:
             tallies += answer(
-                self.contestants, self.original, ledger, samples=self.study.samples, engine=engine, specs=self.specs,
-                budget=purse, stop=stop, insist=insist,
+                self.contestants, self.original, ledger, samples=self.study.samples, engine=terms.engine,
+                specs=self.specs, budget=purse, stop=terms.stop, insist=terms.insist,
             )  # fmt: skip
-        writer = Kept(self.writer, ledger, str(self.study.options["model"]), engine, purse, stop)
+        writer = Kept(self.writer, ledger, str(self.study.options["model"]), terms.engine, purse, terms.stop)
         self._take(self._writings(Conductor.responses(self, ledger)), writer)
         tallies += writer.tallies
         if self.what == "references":
             return self._told(self._unjudged(tallies))
-        spent_now = 0.0 if budget is None else sum(tally.usage.dollars or 0.0 for tally in tallies)
-        done = super().conduct(
-            ledger, engine=engine, budget=budget, spent=spent + spent_now, stop=stop, insist=insist, quiet=quiet
-        )
+        spent_now = 0.0 if terms.budget is None else sum(tally.usage.dollars or 0.0 for tally in tallies)
+        # The same stop for both halves, and what the first half cost counts against the budget.
+        named["stop"], named["spent"], named["whole"] = terms.stop, terms.spent + spent_now, True
+        done = super().conduct(ledger, **named)
         answered = {model.name for model in self.contestants}
         done.tallies = [*tallies, *(tally for tally in done.tallies if tally.name not in answered)]
         return self._told(done)

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Unpack
+
 from fullbench.errors import InputError
 from fullbench.figures.leaderboard import Settings
 from fullbench.ledger.store import Ledger
 from fullbench.nouns.table import Table
 from fullbench.studies import boards, plan, specs
 from fullbench.studies.conduct import Conducted
-from fullbench.studies.engines import HERE, USUAL, Budget, Engine, Insistence, Stop
+from fullbench.studies.engines import Budget
 from fullbench.studies.kinds.looking import looked_at
 from fullbench.studies.leaderboard import Board, Newcomer, Schedule, uniform
 from fullbench.studies.progress import watching
 from fullbench.studies.sight import counted
 from fullbench.studies.study import Study
+from fullbench.studies.terms import RunTerms, RunTermsByName
 
 
 class Growing:
@@ -36,7 +39,7 @@ class Growing:
 
     def plan(self, ledger: Ledger) -> Table:
         """What uniform sampling would ask, and what it would cost."""
-        ready = boards.prepare(self.asked, ledger, answer=False, budget=None, stop=Stop())
+        ready = boards.prepare(self.asked, ledger, RunTerms(), answer=False)
         return ready.forecast(ledger, self._newcomer(ready))
 
     def ready(self, budget: float | None = None, *, spent: float = 0.0) -> Budget | None:
@@ -53,37 +56,16 @@ class Growing:
         options = self.study.options
         return ready.newcomer(options.get("opponents", 1), options.get("reference_matches", 150), self.study.seed)
 
-    def conduct(
-        self,
-        ledger: Ledger,
-        *,
-        engine: Engine = HERE,
-        budget: float | None = None,
-        spent: float = 0.0,
-        stop: Stop | None = None,
-        insist: Insistence = USUAL,
-        quiet: bool = False,
-        whole: bool = True,
-    ) -> Conducted:
+    def conduct(self, ledger: Ledger, **named: Unpack[RunTermsByName]) -> Conducted:
         """Let the newcomer answer and play what is due, and rate everybody anew."""
-        stop, options = stop or Stop(), self.study.options
-        ready = boards.prepare(
-            self.asked,
-            ledger,
-            answer=True,
-            budget=budget,
-            spent=spent,
-            stop=stop,
-            engine=engine,
-            insist=insist,
-            quiet=quiet,
-        )
+        terms, options = RunTerms(**named), self.study.options
+        ready = boards.prepare(self.asked, ledger, terms, answer=True)
         newcomer = self._newcomer(ready)
-        board = ready.board(ledger, self.settings, engine, insist)
-        with watching("verdicts", [ready.judge.name], ready.total(newcomer), quiet=quiet) as watch:
+        board = ready.board(ledger, self.settings, terms.engine, terms.insist)
+        with watching("verdicts", [ready.judge.name], ready.total(newcomer), quiet=terms.quiet) as watch:
             added = board.add(
                 newcomer, schedule=self.schedule, width=float(options.get("width", 25.0)), most=options.get("most"),
-                budget=ready.purse, stop=stop, watch=watch,
+                budget=ready.purse, stop=terms.stop, watch=watch,
             )  # fmt: skip
         done = self._look(ready, board)
         done.tallies += [*ready.tallies, *added.tallies]
@@ -92,7 +74,7 @@ class Growing:
 
     def replay(self, ledger: Ledger) -> Conducted:
         """The leaderboard by what the ledger holds."""
-        ready = boards.prepare(self.asked, ledger, answer=False, budget=None, stop=Stop())
+        ready = boards.prepare(self.asked, ledger, RunTerms(), answer=False)
         done = self._look(ready, ready.board(ledger, self.settings))
         if not len(done.record):
             raise InputError(f"{ledger.place} holds no verdict of this study; `fullbench run` asks for them")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, get_args
+from typing import Any, Unpack, get_args
 
 from fullbench.court.contestants import contestants as court
 from fullbench.court.sample import sample
@@ -33,13 +33,14 @@ from fullbench.stats.peer_readings import USUAL as USUAL_READING
 from fullbench.stats.peer_readings import initial_named, reading_named
 from fullbench.studies import correlations, plan, specs
 from fullbench.studies.conduct import Conducted
-from fullbench.studies.engines import HERE, USUAL, Budget, Engine, Insistence, Stop
+from fullbench.studies.engines import Budget
 from fullbench.studies.forecast import TOKENS_OUT, Load, Seen
 from fullbench.studies.kinds.looking import looked_at
 from fullbench.studies.peer_review import COSTS, PeerReview, Reviewed
 from fullbench.studies.picture_folders import Pictures
 from fullbench.studies.score_lists import called, read_scores
 from fullbench.studies.study import Study
+from fullbench.studies.terms import RunTerms, RunTermsByName
 
 _SAMPLE = 25
 _QUESTION = 20
@@ -123,30 +124,15 @@ class Reviewing:
         """Refuse a missing key, or a budget without prices."""
         return self.review.ready(budget, spent=spent)
 
-    def conduct(
-        self,
-        ledger: Ledger,
-        *,
-        engine: Engine = HERE,
-        budget: float | None = None,
-        spent: float = 0.0,
-        stop: Stop | None = None,
-        insist: Insistence = USUAL,
-        quiet: bool = False,
-        whole: bool = True,
-    ) -> Conducted:
+    def conduct(self, ledger: Ledger, **named: Unpack[RunTermsByName]) -> Conducted:
         """Write, answer, review what is due, and look at the record; run by run where there are several seeds."""
-        waiting = stop or Stop()
-        purse_spent = spent
+        terms = RunTerms(**named)
         conducted: list[Reviewed] = []
         for review in self.runs:
-            done = review.conduct(
-                ledger, engine=engine, specs=self.specs, budget=budget, spent=purse_spent, stop=waiting, insist=insist,
-                quiet=quiet,
-            )  # fmt: skip
-            purse_spent += sum(tally.usage.dollars or 0.0 for tally in done.tallies)
+            done = review.conduct_on(terms, ledger, self.specs)
+            terms = replace(terms, spent=terms.spent + sum(tally.usage.dollars or 0.0 for tally in done.tallies))
             conducted.append(done)
-            if waiting.reason:
+            if terms.stop.reason:
                 break
         first = conducted[0]
         # What this run cost depends on what the ledger knew: a replay could not say it again.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from fullbench.errors import InputError
 from fullbench.files.nouns import read_items, read_responses
@@ -20,12 +20,13 @@ from fullbench.nouns.table import Cell, Table
 from fullbench.studies import plan, specs
 from fullbench.studies import rerank as ranking
 from fullbench.studies.conduct import Conducted
-from fullbench.studies.engines import HERE, USUAL, Budget, Engine, Insistence, Stop, Tally
+from fullbench.studies.engines import Budget, Tally
 from fullbench.studies.hear import hear
 from fullbench.studies.kinds.looking import looked_at
 from fullbench.studies.progress import watching
 from fullbench.studies.sight import refuse_blind
 from fullbench.studies.study import Study
+from fullbench.studies.terms import RunTerms, RunTermsByName
 
 BALLOT = "real:0-10"
 SHOWN = 40
@@ -69,24 +70,14 @@ class Reranking:
             model.answer(())
         return plan.purse(budget, models, spent=spent) if budget is not None else None
 
-    def conduct(
-        self,
-        ledger: Ledger,
-        *,
-        engine: Engine = HERE,
-        budget: float | None = None,
-        spent: float = 0.0,
-        stop: Stop | None = None,
-        insist: Insistence = USUAL,
-        quiet: bool = False,
-        whole: bool = True,
-    ) -> Conducted:
+    def conduct(self, ledger: Ledger, **named: Unpack[RunTermsByName]) -> Conducted:
         """Let the judge rule on what is due, and put the answers in order."""
-        purse = self.ready(budget, spent=spent)
-        with watching("verdicts", [self.judge.name], len(self.cases), quiet=quiet) as watch:
+        terms = RunTerms(**named)
+        purse = self.ready(terms.budget, spent=terms.spent)
+        with watching("verdicts", [self.judge.name], len(self.cases), quiet=terms.quiet) as watch:
             tallies = hear(
-                [self.judge], lambda _: self.cases, ledger, engine=engine, specs={self.judge.name: self.spec},
-                budget=purse, stop=stop, watch=watch, insist=insist,
+                [self.judge], lambda _: self.cases, ledger, engine=terms.engine, specs={self.judge.name: self.spec},
+                budget=purse, stop=terms.stop, watch=watch, insist=terms.insist,
             )  # fmt: skip
         return self._look(ledger, tallies)
 

@@ -88,7 +88,7 @@ def preview(request: Request, study: Study, lease: Lease, following: str) -> HTM
     return render(
         request, "work/task.html", **_values(request, study, lease), done=0, pace=0, left=0, change=False, problem="",
         guidelines=prose(study.told(language_of(request))), pilot=study.is_pilot, quick=study.is_quick,
-        preview=following,
+        next_preview=following,
     )  # fmt: skip
 
 
@@ -101,7 +101,7 @@ def _page(
     return render(
         request, "work/task.html", status=status, **_values(request, study, lease), done=done, pace=pace, left=left,
         guidelines=prose(study.told(language_of(request))), change=lease.revision > 0, problem=problem,
-        pilot=study.is_pilot, quick=study.is_quick, preview="",
+        pilot=study.is_pilot, quick=study.is_quick, next_preview="",
     )  # fmt: skip
 
 

@@ -215,7 +215,7 @@ class _Site:
             site=self.wish.title,
             static=lambda file: f"{prefix}static/{file}",
             address=f"{self.wish.url}/{name}" if self.wish.url else "",
-            preview=f"{self.wish.url}/preview.png" if self.wish.url else f"{prefix}preview.png",
+            social_image=f"{self.wish.url}/preview.png" if self.wish.url else f"{prefix}preview.png",
             release=version("fullbench"),
             ledger_id=self.ledger.identity,
         )  # fmt: skip
