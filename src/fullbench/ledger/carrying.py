@@ -28,6 +28,8 @@ def carry(source: str, target: str, *, pictures: str | None = None) -> dict[str,
     here.prepare(read_only=True)
     if here.brings_pictures or here.stored_version() != schema.VERSION:
         return None
+    if _lacks_its_end(here):  # a copy chained anew is the way out of that
+        return None
     new = not there.exists()
     if new and there.folder is None and not pictures and _homeless_pictures(here):
         raise no_place(there.place)  # before anything is made there
@@ -48,6 +50,16 @@ def carry(source: str, target: str, *, pictures: str | None = None) -> dict[str,
         finally:
             reader.close()
             writer.close()
+
+
+def _lacks_its_end(here: Database) -> bool:
+    """Whether last rows of a writer were left behind in a log."""
+    with here.plainly():
+        reader = here.connect(read_only=True)
+        try:
+            return bool(here.missing_logs(reader))
+        finally:
+            reader.close()
 
 
 def _homeless_pictures(here: Database) -> bool:
