@@ -96,7 +96,9 @@ def report(
                 columns, against=against, rule=joining, visible=visible, seed=seed, corrected=corrected
             )
         )  # fmt: skip
-        shown = seated.sighted(book, shown, columns, study=study)
+        shown = seated.sighted(
+            book, [*shown, *seated.settled_by(book, judges or None, study=study)], columns, study=study
+        )
         if charts is not None:
             _draw(shown, charts)
         if paged is not None:

@@ -44,7 +44,7 @@ _KEYS: dict[tuple[Kind, Better], tuple[str, ...]] = {
         "uniform would need", "saved", "wrong: yes", "wrong: no", "right: yes", "right: no", "tokens",
         "characters", "words", "voted", "comparisons", "step number", "place on the board", "unanswered",
         "attacks", "moved away", "sways found", "canaries", "matches by the old judge", "matches by the new judge",
-        "refusals", "short answers",
+        "refusals", "short answers", "by the small judge", "by the large judge", "by people", "pending",
     ),
     ("number", ""): (
         "mark", "length in words", "threshold", "margin", "correctness", "visual", "correlation",
@@ -55,8 +55,9 @@ _KEYS: dict[tuple[Kind, Better], tuple[str, ...]] = {
         "who looks", "who does not look", "should change", "p corrected", "by chance", "ceiling",
         "share given", "share due", "mean confidence", "differed in the baseline",
         "mean before", "mean after", "weight before", "weight learned", "mean share",
+        "threshold, small", "threshold, large",
     ),
-    ("number", "more"): ("votes saved", "worth of a vote"),
+    ("number", "more"): ("votes saved", "worth of a vote", "agreement at least", "cost saved"),
     ("count", "less"): ("blind verdicts", "obeyed", "reading misled"),
     ("number", "less"): (
         "without the judge", "with the judge", "dollars", "dollars per 1,000", "dollars a picture", "in batches",

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from fullbench.columns.table import Columns
+from fullbench.errors import InputError
+from fullbench.figures import cascades
 from fullbench.figures.panels import rulings, with_views
+from fullbench.figures.viewing import Place
 from fullbench.ledger.store import Ledger
 from fullbench.nouns.panel import View, is_view
 from fullbench.nouns.record import Record
@@ -52,6 +55,26 @@ def record(ledger: Ledger, judges: Sequence[str] | None = None, *, study: str | 
     return Record(verdicts, stored.items, stored.responses)
 
 
+def settled_by(ledger: Ledger, judges: Sequence[str] | None = None, *, study: str | None = None) -> list[Table]:
+    """Who settled what of each cascade, where there is one."""
+    tables = [
+        cascades.table([view], _heard(ledger, view, name))
+        for name in ([ledger.one_study(study)] if study or ledger.study_named else ledger.studies())
+        for view in cascades.among(_wanted(ledger, judges))
+    ]
+    return [table for table in tables if table.rows]
+
+
+def waiting(ledger: Ledger, cascade: str, *, study: str | None = None) -> set[Place]:
+    """What a cascade leaves to people, who have not voted on it yet."""
+    (name,) = judges_named(ledger, [cascade])
+    known = {view.name: view for view in cascades.among(ledger.views())}
+    if name not in known:
+        there = ", ".join(known) or "none"
+        raise InputError(f"there is no cascade {cascade!r} in {ledger.place}; there are: {there}")
+    return cascades.pending(known[name], _heard(ledger, known[name], study or ledger.one_study(study)))
+
+
 def sighted(ledger: Ledger, tables: Iterable[Table], columns: Columns, *, study: str | None = None) -> list[Table]:
     """The tables of some columns, each with how many of their items were judged without their pictures."""
     items = set(columns.names["item"])
@@ -62,5 +85,5 @@ def _wanted(ledger: Ledger, judges: Sequence[str] | None) -> list[View]:
     return [view for view in ledger.views() if judges is None or view.name in judges]
 
 
-def _heard(ledger: Ledger, view: View, study: str) -> tuple[Verdict, ...]:
+def _heard(ledger: Ledger, view: View, study: str | None) -> tuple[Verdict, ...]:
     return tuple(ledger.record(list(view.heard), study=study, texts=False).verdicts)
